@@ -1,0 +1,74 @@
+"""Every error the planner raises on purpose, each with the exit code the command line gives it.
+
+A message says what is wrong, where, why, and what to do next; `details` holds one line per further finding (all bad rows of a file
+are reported together).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import ClassVar
+
+
+class PlannerError(Exception):
+    """Base of all deliberate errors; `exit_code` is what the process ends with."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, details: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = tuple(details)
+
+    def __str__(self) -> str:
+        return "\n".join((self.message, *(f"  {line}" for line in self.details)))
+
+
+class BadInputError(PlannerError):
+    """An argument, a file or a record is not what it must be."""
+
+    exit_code = 2
+
+
+class InfeasibleError(PlannerError):
+    """No cluster meets the request; `details` names the nearest rejections."""
+
+    exit_code = 3
+
+
+class ProviderRefusedError(PlannerError):
+    """The cloud refused: capacity, quota or permission."""
+
+    exit_code = 4
+
+
+class ValidationFailedError(PlannerError):
+    """The data is not sorted, or not the data that went in."""
+
+    exit_code = 5
+
+
+class IoFailureError(PlannerError):
+    """A disk, a file or a node failed."""
+
+    exit_code = 6
+
+
+class LeftBehindError(PlannerError):
+    """Resources remain after clean-up; `details` names each."""
+
+    exit_code = 7
+
+
+class InterruptedRunError(PlannerError):
+    """The user interrupted, and what had been begun was cleaned up."""
+
+    exit_code = 130
+
+
+def nearest(word: str, known: Sequence[str], *, most: int = 3) -> str:
+    """Return ' Did you mean a, b?' for the names in `known` nearest to `word`, or '' when none is near."""
+    folded = {name.casefold(): name for name in known}
+    close = get_close_matches(word.casefold(), folded, n=most, cutoff=0.5)
+    return f" Did you mean {' or '.join(folded[name] for name in close)}?" if close else ""

@@ -1,0 +1,124 @@
+"""Quantities as people write them, and back: sizes, rates, durations, money.
+
+Inside the planner everything is bytes, bytes/s, seconds and US dollars; other units exist only in what this module reads and writes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+from planner.errors import BadInputError
+
+_NUMBER: Final = r"([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+_QUANTITY: Final = re.compile(rf"^\s*{_NUMBER}\s*([^\d\s].*?)?\s*$")
+
+_SIZES: Final = {
+    "B": 1,
+    **{f"{prefix}B": 1000**power for power, prefix in enumerate("KMGTPE", start=1)},
+    **{f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGTPE", start=1)},
+}
+_BIT_RATES: Final = {"bit": 1, **{f"{prefix}bit": 1000**power for power, prefix in enumerate("KMGT", start=1)}}
+_DURATIONS: Final = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hr": 3600, "d": 86400}
+
+LARGEST_SIZE_BYTES: Final = 10**20
+"""100 EB; a larger request is taken for a typing mistake."""
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes in `text`: `100TB` is 10^14, `1TiB` is 2^40.
+
+    Raises BadInputError for a bare number, an unknown unit, a size that is not positive, not whole bytes or over `LARGEST_SIZE_BYTES`.
+    """
+    number, unit = _split(text, what="size", example="100TB or 1TiB")
+    factor = _lookup(unit, _SIZES)
+    if factor is None:
+        raise BadInputError(f"size {text!r}: unknown unit {unit!r}; use one of {', '.join(_SIZES)}")
+    size = number * factor
+    if not 1 <= size <= LARGEST_SIZE_BYTES:
+        raise BadInputError(f"size {text!r} must lie between 1B and 100EB")
+    return round(size)
+
+
+def parse_rate(text: str) -> float:
+    """Return the bytes per second in `text`: `800MB/s`, `1.5GiB/s`, `25Gbit/s`, `400Mbps`.
+
+    Raises BadInputError for a bare number, an unknown unit or a rate that is not positive and finite.
+    """
+    number, unit = _split(text, what="rate", example="800MB/s or 25Gbit/s")
+    stem = re.sub(r"(/s|ps)$", "", unit)
+    factor = None if stem == unit else (_lookup(stem, _SIZES) or _bits(stem))
+    if factor is None:
+        raise BadInputError(f"rate {text!r}: unknown unit {unit!r}; write it as 800MB/s, 1GiB/s or 25Gbit/s")
+    return _positive(number * factor, text=text, what="rate")
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds in `text`: `90s`, `20m`, `1.5h`, `2d`. Raises BadInputError as `parse_rate` does."""
+    number, unit = _split(text, what="duration", example="20m or 1.5h")
+    factor = _DURATIONS.get(unit)
+    if factor is None:
+        raise BadInputError(f"duration {text!r}: unknown unit {unit!r}; use one of {', '.join(_DURATIONS)}")
+    return _positive(number * factor, text=text, what="duration")
+
+
+def format_bytes(size: float) -> str:
+    """Return a size to three figures in decimal units: 1.5e12 -> '1.5 TB'."""
+    return f"{_scaled(size)}B"
+
+
+def format_rate(bytes_per_s: float) -> str:
+    """Return a rate to three figures: 8.79e8 -> '879 MB/s'."""
+    return f"{_scaled(bytes_per_s)}B/s"
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration as people say it: 962 -> '16 min 2 s'."""
+    if not math.isfinite(seconds):
+        return "unknown"
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    whole = round(seconds)
+    hours, minutes, rest = whole // 3600, whole % 3600 // 60, whole % 60
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def format_usd(amount: float) -> str:
+    """Return an amount of US dollars, or 'unknown' for NaN."""
+    return f"${amount:,.2f}" if math.isfinite(amount) else "unknown"
+
+
+def _split(text: str, *, what: str, example: str) -> tuple[float, str]:
+    match = _QUANTITY.match(text)
+    if not match:
+        raise BadInputError(f"{what} {text!r} is not a number with a unit; write it as {example}")
+    number, unit = float(match[1].replace("_", "")), match[2]
+    if unit is None:
+        raise BadInputError(f"{what} {text!r} has no unit; write it as {example}")
+    return number, unit
+
+
+def _lookup(unit: str, known: dict[str, int]) -> int | None:
+    """Match a unit exactly, or with its case folded where that stays unambiguous (`100tb`)."""
+    return known.get(unit) or {name.casefold(): value for name, value in known.items()}.get(unit.casefold())
+
+
+def _bits(stem: str) -> float | None:
+    """Return bytes per unit of a bit rate: `Gbit`, `Gb` (small b) and `Gbit`'s other case spellings."""
+    full = f"{stem}it" if stem.endswith("b") else stem
+    factor = _lookup(full, _BIT_RATES)
+    return None if factor is None else factor / 8
+
+
+def _positive(value: float, *, text: str, what: str) -> float:
+    if not (math.isfinite(value) and value > 0):
+        raise BadInputError(f"{what} {text!r} must be positive and finite")
+    return value
+
+
+def _scaled(value: float) -> str:
+    if not math.isfinite(value):
+        return "unknown "
+    power = 0 if value < 1 else min(6, int(math.log10(value) // 3))
+    return f"{value / 1000**power:.4g} {['', 'K', 'M', 'G', 'T', 'P', 'E'][power]}"

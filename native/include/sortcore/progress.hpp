@@ -1,0 +1,45 @@
+// What a running operation tells, and the one thing it can be told: polled, never called back.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace sortcore {
+
+// Shared between the thread that works and those that watch. Writers add; watchers load. All operations are
+// relaxed: the counters order nothing.
+class Progress {
+ public:
+  void begin_phase(std::uint32_t phase, std::uint64_t bytes_total) noexcept {
+    bytes_done_.store(0, std::memory_order_relaxed);
+    bytes_total_.store(bytes_total, std::memory_order_relaxed);
+    phase_.store(phase, std::memory_order_relaxed);
+  }
+  void add_bytes(std::uint64_t bytes) noexcept { bytes_done_.fetch_add(bytes, std::memory_order_relaxed); }
+  void cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }
+
+  std::uint64_t bytes_done() const noexcept { return bytes_done_.load(std::memory_order_relaxed); }
+  std::uint64_t bytes_total() const noexcept { return bytes_total_.load(std::memory_order_relaxed); }
+  // Counted from 0 in the order in which the operation's documentation names its phases.
+  std::uint32_t phase() const noexcept { return phase_.load(std::memory_order_relaxed); }
+  bool is_cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
+
+  // Throws Error(cancelled) once `cancel` was called. Cheap enough for every block of work.
+  void throw_if_cancelled() const;
+
+ private:
+  std::atomic<std::uint64_t> bytes_done_{0};
+  std::atomic<std::uint64_t> bytes_total_{0};
+  std::atomic<std::uint32_t> phase_{0};
+  std::atomic<bool> cancelled_{false};
+};
+
+// `progress` may be null everywhere in the core; these two keep the callers short.
+inline void add_progress(Progress* progress, std::uint64_t bytes) noexcept {
+  if (progress != nullptr) progress->add_bytes(bytes);
+}
+inline void throw_if_cancelled(const Progress* progress) {
+  if (progress != nullptr) progress->throw_if_cancelled();
+}
+
+}  // namespace sortcore

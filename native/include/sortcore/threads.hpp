@@ -1,0 +1,27 @@
+// Fork and join: a function on some threads at once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace sortcore {
+
+// The threads this process may run at once: its CPU affinity where the system tells, else the hardware's.
+unsigned available_threads() noexcept;
+
+// `requested`, or all available when it is 0.
+unsigned resolve_threads(unsigned requested) noexcept;
+
+// Calls work(0) .. work(threads - 1) at once, work(0) on the calling thread, and returns when all have
+// returned. The first exception (by time) is rethrown after all have ended; work that loops long should poll
+// a Progress.
+void run_parallel(unsigned threads, const std::function<void(unsigned)>& work);
+
+// Part `index` of `parts` nearly equal, contiguous parts of 0 .. count.
+struct Range {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
+Range part_of(std::uint64_t count, unsigned index, unsigned parts) noexcept;
+
+}  // namespace sortcore

@@ -1,0 +1,61 @@
+# Everything happens beside the checkout: packages in .venv, builds and temporary files in build/.
+#   make run    set up, plan 100 TB, then plan, sort and validate 1 GB on this machine
+#   make test   set up, check style and types, run all tests
+# PYTHON=python3.12 chooses an interpreter, CXX=clang++ a compiler.
+
+VENV   := .venv
+PYTHON_IN_VENV := $(VENV)/bin/python
+STAMPS := $(VENV)/stamps
+PIP    := $(PYTHON_IN_VENV) -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+NATIVE := $(shell find native -type f)
+
+export TMPDIR := $(CURDIR)/build/tmp
+
+.PHONY: help run setup lint test soak bench wheel clean
+.DELETE_ON_ERROR:
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+run: $(STAMPS)/install
+	$(VENV)/bin/plan --data 100TB --model daytona
+	$(VENV)/bin/planner run --data 1GB --model daytona
+
+setup: $(STAMPS)/install $(STAMPS)/develop
+
+lint: setup
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	find native tests/native -name '*.[ch]pp' -exec $(VENV)/bin/clang-format --dry-run -Werror {} +
+
+test: lint
+	$(PYTHON_IN_VENV) -m pytest $(PYTEST_FLAGS)
+
+soak: setup
+	$(PYTHON_IN_VENV) -m pytest -m soak $(PYTEST_FLAGS)
+
+wheel: $(STAMPS)/install
+	$(PYTHON_IN_VENV) -m build --no-isolation --outdir dist .
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# Set-up, in steps that are repeated only when what they depend on changes.
+
+$(STAMPS)/venv:
+	@mkdir -p $(TMPDIR)
+	@python=$$(sh scripts/preflight.sh) && echo "setting up $(VENV) with $$python" && "$$python" -m venv $(VENV)
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/build-tools: $(STAMPS)/venv constraints.txt pyproject.toml
+	$(PIP) pip && $(PIP) --group build
+	@touch $@
+
+$(STAMPS)/install: $(STAMPS)/build-tools $(NATIVE)
+	$(PIP) --no-build-isolation --editable .
+	@touch $@
+
+$(STAMPS)/develop: $(STAMPS)/build-tools constraints.txt pyproject.toml
+	$(PIP) --group test --group lint
+	@touch $@

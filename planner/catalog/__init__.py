@@ -1,0 +1,41 @@
+"""Clouds as data: what instances there are, what they cost, and how fast their parts were measured to be."""
+
+from planner.catalog.catalog import Catalog
+from planner.catalog.checking import Finding, check_catalog
+from planner.catalog.facts import (
+    Fact,
+    NetworkPoint,
+    ObjectStore,
+    Prices,
+    Rates,
+    Source,
+    Straggler,
+    TokenBucket,
+    VolumeType,
+)
+from planner.catalog.instances import Instances
+from planner.catalog.listing import facts_on
+from planner.catalog.loading import catalog_directory, catalog_names, load_catalog
+from planner.catalog.schema import EVIDENCE, MODES
+
+__all__ = [
+    "EVIDENCE",
+    "MODES",
+    "Catalog",
+    "Fact",
+    "Finding",
+    "Instances",
+    "NetworkPoint",
+    "ObjectStore",
+    "Prices",
+    "Rates",
+    "Source",
+    "Straggler",
+    "TokenBucket",
+    "VolumeType",
+    "catalog_directory",
+    "catalog_names",
+    "check_catalog",
+    "facts_on",
+    "load_catalog",
+]

@@ -1,0 +1,195 @@
+"""A cloud's facts, read once, answering with arrays aligned to its instance types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from planner.catalog.facts import NetworkPoint, ObjectStore, Prices, Rates, Source, Straggler, TokenBucket, VolumeType
+from planner.catalog.instances import Floats, Instances
+from planner.catalog.manifest import Manifest
+from planner.catalog.schema import EVIDENCE, MODES
+from planner.errors import BadInputError, nearest
+from planner.tables import Table
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Catalog:
+    """One directory of `catalogs/`. Row i of every aligned array is `instances.instance_type[i]`."""
+
+    name: str
+    path: Path
+    manifest: Manifest
+    tables: Mapping[str, Table]
+
+    @property
+    def title(self) -> str:
+        """What the catalog describes, in words."""
+        return self.manifest.title
+
+    @property
+    def cloud(self) -> str:
+        """The provider: aws, gcp, azure, oci."""
+        return self.manifest.cloud
+
+    @property
+    def prices_as_of(self) -> date:
+        """The day of the price list."""
+        return self.manifest.prices_as_of
+
+    @property
+    def default_region(self) -> str:
+        """The region that is meant when none is named."""
+        return self.manifest.default_region
+
+    @property
+    def hours_per_month(self) -> float:
+        """Hours by which monthly volume prices are divided."""
+        return self.manifest.hours_per_month
+
+    @property
+    def sources(self) -> Mapping[str, Source]:
+        """What the `source` of a row stands for."""
+        return self.manifest.sources
+
+    @cached_property
+    def instances(self) -> Instances:
+        """All types as aligned arrays."""
+        return Instances.from_table(self.tables["instances"], where=f"catalog {self.name}")
+
+    def regions(self, pricing: str = "on-demand") -> list[str]:
+        """Return the regions that have prices of this kind, sorted."""
+        prices = self.tables["prices"]
+        return sorted(set(prices["region"][prices["pricing"] == pricing].tolist()))
+
+    def prices(self, region: str | None = None, pricing: str = "on-demand") -> Prices:
+        """Return hourly prices for every type, NaN where unpriced.
+
+        Raises BadInputError for a region without prices of this kind, naming those that have them.
+        """
+        region = self.default_region if region is None else region
+        table = self.tables["prices"]
+        chosen = np.flatnonzero((table["region"] == region) & (table["pricing"] == pricing))
+        if not len(chosen):
+            raise BadInputError(self._unpriced(region, pricing))
+        rows = self._rows(table, chosen)
+        return Prices(
+            region=region,
+            pricing=pricing,
+            price_usd_per_hour=self._aligned(rows, table["price_usd_per_hour"][chosen]),
+            evidence=self._aligned(rows, table["evidence"][chosen]),
+            as_of=self._aligned(rows, table["as_of"][chosen]),
+        )
+
+    def disk_rates(self, mode: str, *, aggregate: str | None = None) -> Rates:
+        """Return the rate of all local disks of every type, driven in `mode` (one of MODES).
+
+        Of several rows the one with the strongest evidence counts, a slowest-of-n only when it is all there is;
+        `aggregate` accepts only rows of that kind. Raises BadInputError for an unknown mode.
+        """
+        if mode not in MODES:
+            raise BadInputError(f"unknown disk mode {mode!r}; use one of {', '.join(MODES)}")
+        table = self.tables["disks"]
+        wanted = table["mode"] == mode
+        return self._rates(table, wanted if aggregate is None else wanted & (table["aggregate"] == aggregate))
+
+    def volume_rates(self, volume_type: str, mode: str) -> Rates:
+        """Return the measured rate of all volumes of a type on every instance type, as `disk_rates` does."""
+        table = self.tables["volume_rates"]
+        return self._rates(table, (table["volume_type"] == volume_type) & (table["mode"] == mode))
+
+    def object_store_rates(self, object_store: str, mode: str) -> Rates:
+        """Return the observed rate per node to and from an object store for every type, as `disk_rates` does."""
+        table = self.tables["object_store_rates"]
+        return self._rates(table, (table["object_store"] == object_store) & (table["mode"] == mode))
+
+    @cached_property
+    def network_points(self) -> Mapping[str, tuple[NetworkPoint, ...]]:
+        """The measured network rates of each type that has any; what the cloud states is in `instances`."""
+        return _grouped(self.tables["networks"], _network_point)
+
+    @cached_property
+    def token_buckets(self) -> Mapping[str, tuple[TokenBucket, ...]]:
+        """The network token buckets of each type that has a measured one, one per variant of network card."""
+        return _grouped(self.tables["token_buckets"], lambda row: _built(TokenBucket, row))
+
+    @cached_property
+    def stragglers(self) -> Mapping[str, tuple[Straggler, ...]]:
+        """The tails seen on each type."""
+        return _grouped(self.tables["stragglers"], lambda row: _built(Straggler, row))
+
+    @cached_property
+    def volume_types(self) -> Mapping[str, VolumeType]:
+        """The block volume types by name."""
+        return {row["volume_type"]: _built(VolumeType, row) for row in self.tables["volumes"].rows()}
+
+    @cached_property
+    def object_stores(self) -> Mapping[str, ObjectStore]:
+        """The object stores by name."""
+        return {row["object_store"]: _built(ObjectStore, row) for row in self.tables["object_stores"].rows()}
+
+    def surcharges_usd_per_hour(self, surcharge: str, region: str | None = None) -> Floats:
+        """Return the hourly fee of every type for `surcharge`, 0 where the catalog lists none."""
+        table = self.tables["surcharges"]
+        place = self.default_region if region is None else region
+        chosen = np.flatnonzero((table["surcharge"] == surcharge) & (table["region"] == place))
+        fees = np.zeros(len(self.instances))
+        fees[self._rows(table, chosen)] = table["price_usd_per_hour"][chosen]
+        return fees
+
+    def _rates(self, table: Table, wanted: Any) -> Rates:
+        chosen = np.flatnonzero(wanted)
+        evidence = table["evidence"][chosen].tolist()
+        aggregate = table.columns.get("aggregate", np.full(len(table), "mean"))[chosen]
+        weakness = [EVIDENCE.index(word) for word in evidence]
+        # The best row of a type is written last, over the others.
+        order = np.lexsort((weakness, aggregate == "slowest_of_n"))[::-1]
+        chosen, aggregate = chosen[order], aggregate[order]
+        rows = self._rows(table, chosen)
+        return Rates(
+            bytes_per_s=self._aligned(rows, table["bytes_per_s"][chosen]),
+            evidence=self._aligned(rows, table["evidence"][chosen]),
+            aggregate=self._aligned(rows, aggregate),
+            source=self._aligned(rows, table["source"][chosen]),
+        )
+
+    def _rows(self, table: Table, chosen: Any) -> list[int]:
+        return [self.instances.rows[name] for name in table["instance_type"][chosen].tolist()]
+
+    def _aligned(self, rows: list[int], values: Any) -> Any:
+        """Return an array over all types that holds `values` at `rows` and 'unknown' (NaN, NaT, '') elsewhere."""
+        unknown = {"f": np.nan, "U": "", "M": np.datetime64("NaT")}[values.dtype.kind]
+        whole = np.full(len(self.instances), unknown, dtype=values.dtype)
+        whole[rows] = values
+        return whole
+
+    def _unpriced(self, region: str, pricing: str) -> str:
+        priced = self.regions(pricing)
+        if not priced:
+            return f"catalog {self.name} has no {pricing} prices"
+        hint = nearest(region, priced)
+        return f"region {region!r} has no {pricing} prices in catalog {self.name}.{hint} Priced: {', '.join(priced)}"
+
+
+def _grouped(table: Table, build: Callable[[dict[str, Any]], T]) -> Mapping[str, tuple[T, ...]]:
+    groups: dict[str, list[T]] = {}
+    for row in table.rows():
+        groups.setdefault(row["instance_type"], []).append(build(row))
+    return {name: tuple(points) for name, points in groups.items()}
+
+
+def _network_point(row: dict[str, Any]) -> NetworkPoint:
+    nodes = None if np.isnan(row["nodes"]) else int(row["nodes"])
+    return _built(NetworkPoint, {**row, "nodes": nodes})
+
+
+def _built(kind: type[T], row: dict[str, Any]) -> T:
+    return kind(**{field: row[field] for field in kind.__annotations__})

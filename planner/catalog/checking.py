@@ -1,0 +1,79 @@
+"""What is wrong, old or missing in a catalog, for the people who keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Final, Literal
+
+import numpy as np
+
+from planner.catalog.catalog import Catalog
+from planner.catalog.loading import catalog_directory, scan_catalog
+
+STALE_AFTER_DAYS: Final = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing to know about a catalog; an `error` makes it unusable."""
+
+    severity: Literal["error", "warning", "note"]
+    text: str
+
+
+def check_catalog(name_or_path: str | Path, *, today: date) -> list[Finding]:
+    """Return all errors of all files of a catalog or, when it is sound, whether it is stale and what it lacks.
+
+    Raises BadInputError when there is no such catalog.
+    """
+    catalog, problems = scan_catalog(catalog_directory(name_or_path))
+    if catalog is None:
+        return [Finding(severity="error", text=str(problem)) for problem in problems]
+    return [*_staleness(catalog, today), *_gaps(catalog)]
+
+
+def staleness_days(catalog: Catalog, *, today: date) -> int | None:
+    """Return the age of the prices in days when it is over STALE_AFTER_DAYS, else None."""
+    age = (today - catalog.prices_as_of).days
+    return age if age > STALE_AFTER_DAYS else None
+
+
+def _staleness(catalog: Catalog, today: date) -> Iterator[Finding]:
+    age = staleness_days(catalog, today=today)
+    if age is not None:
+        text = f"prices are of {catalog.prices_as_of}, {age} days old: refresh them, or take them for history"
+        yield Finding(severity="warning", text=text)
+
+
+def _gaps(catalog: Catalog) -> Iterator[Finding]:
+    """Count what is missing; nothing of it is an error, since an unknown excludes a type with a reason."""
+    types = catalog.instances
+    total = len(types)
+    local = types.local_disks > 0
+    prices = catalog.prices().price_usd_per_hour if catalog.regions() else np.full(total, np.nan)
+    measured = np.zeros(total, dtype=bool)
+    for mode in ("simultaneous", "read_only", "write_only"):
+        measured |= np.isfinite(catalog.disk_rates(mode).bytes_per_s)
+    unpriced = types.instance_type[np.isnan(prices)].tolist()
+    if unpriced:
+        yield Finding(
+            severity="warning",
+            text=f"{len(unpriced)} of {total} types have no price in {catalog.default_region}: {_some(unpriced)}",
+        )
+    lacking = types.instance_type[local & ~measured].tolist()
+    if lacking:
+        yield Finding(
+            severity="note",
+            text=f"{len(lacking)} of {int(local.sum())} types with local disks have no disk rate: {_some(lacking)}",
+        )
+    silent = int(np.isnan(types.network_baseline_bytes_per_s).sum())
+    if silent:
+        yield Finding(severity="note", text=f"{silent} of {total} types state no network baseline")
+    yield Finding(severity="note", text=f"{len(catalog.network_points)} types have a measured network rate")
+
+
+def _some(names: list[str], most: int = 8) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,74 @@
+"""All instance types of a catalog as aligned arrays, for arithmetic over every type at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.errors import BadInputError, nearest
+from planner.tables import Table
+
+Floats = NDArray[np.float64]
+Texts = NDArray[np.str_]
+Flags = NDArray[np.bool_]
+Days = NDArray[np.datetime64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Instances:
+    """The columns of instances.csv, row i of each being type i. Unknown numbers are NaN, unknown texts ''."""
+
+    instance_type: Texts
+    family: Texts
+    arch: Texts
+    vcpu: Floats
+    cores: Floats
+    memory_bytes: Floats
+    local_disks: Floats
+    local_disk_bytes: Floats
+    local_disk_kind: Texts
+    network_baseline_bytes_per_s: Floats
+    network_peak_bytes_per_s: Floats
+    volume_bytes_per_s: Floats
+    volume_peak_bytes_per_s: Floats
+    volume_iops: Floats
+    volumes_max: Floats
+    volume_link: Texts
+    placement_group: Flags
+    current_generation: Flags
+    evidence: Texts
+    source: Texts
+    as_of: Days
+    where: str = field(default="the catalog", metadata={"column": False})
+    """How error messages call the catalog."""
+
+    @classmethod
+    def from_table(cls, table: Table, *, where: str) -> Instances:
+        """Return the instances of a table read with the INSTANCES schema."""
+        names = (f.name for f in fields(cls) if f.metadata.get("column", True))
+        return cls(**{name: table[name] for name in names}, where=where)
+
+    def __len__(self) -> int:
+        return len(self.instance_type)
+
+    def index(self, instance_type: str) -> int:
+        """Return the row of a type. Raises BadInputError with the nearest names when the catalog lacks it."""
+        row = self.rows.get(instance_type)
+        if row is None:
+            hint = nearest(instance_type, list(self.rows))
+            raise BadInputError(f"unknown instance type {instance_type!r} in {self.where}.{hint}")
+        return row
+
+    @cached_property
+    def rows(self) -> Mapping[str, int]:
+        """The row of each type."""
+        return {name: row for row, name in enumerate(self.instance_type.tolist())}
+
+    @cached_property
+    def local_bytes(self) -> Floats:
+        """Capacity of all local disks of each type: 0 without disks, NaN when unknown."""
+        return np.where(self.local_disks == 0, 0.0, self.local_disks * self.local_disk_bytes)

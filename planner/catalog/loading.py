@@ -1,0 +1,114 @@
+"""From a directory of files to a `Catalog`, or to everything that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from planner.catalog import schema
+from planner.catalog.catalog import Catalog
+from planner.catalog.manifest import FILE_NAME, Manifest, scan_manifest
+from planner.datafiles import catalogs_directory, pick
+from planner.errors import BadInputError, nearest
+from planner.tables import Problem, Schema, Table, empty_table, scan_table
+
+
+def catalog_names() -> list[str]:
+    """Return the names of the shipped catalogs, sorted."""
+    return sorted(_shipped())
+
+
+def load_catalog(name_or_path: str | Path) -> Catalog:
+    """Load a shipped catalog by name (`aws`), or any by the path of its directory (`./mine`).
+
+    Loading again is free while no file has changed. Raises BadInputError for an unknown name (with the nearest), and
+    one that lists every problem of every file for a catalog that is not sound.
+    """
+    directory = catalog_directory(name_or_path)
+    return _load(directory, _stamp(directory))
+
+
+def catalog_directory(name_or_path: str | Path) -> Path:
+    """Return a catalog's directory; a Path, or a text with a slash, is a path. Raises BadInputError if it is none."""
+    if isinstance(name_or_path, str) and "/" not in name_or_path:
+        return pick(name_or_path, _shipped(), kind="catalog")
+    directory = Path(name_or_path).expanduser().resolve()
+    if not (directory / FILE_NAME).is_file():
+        raise BadInputError(f"{directory} is no catalog: it has no {FILE_NAME}")
+    return directory
+
+
+def scan_catalog(directory: Path) -> tuple[Catalog | None, list[Problem]]:
+    """Read all files of a catalog; returns the catalog when it is sound, else None and all problems of all files."""
+    manifest, problems = scan_manifest(directory)
+    tables: dict[str, Table] = {}
+    for kind in schema.ALL:
+        tables[kind.name], found = _scan_file(directory, kind)
+        problems += found
+    problems += _stray_files(directory)
+    problems += _dangling(tables, manifest)
+    if problems or manifest is None:
+        return None, problems
+    return Catalog(name=directory.name, path=directory, manifest=manifest, tables=tables), []
+
+
+def _shipped() -> dict[str, Path]:
+    return {path.parent.name: path.parent for path in catalogs_directory().glob(f"*/{FILE_NAME}")}
+
+
+def _stamp(directory: Path) -> tuple[tuple[str, int, int], ...]:
+    """Return what changes when a file of the catalog does."""
+    files = [(path.name, path.stat()) for path in sorted(directory.iterdir()) if path.is_file()]
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in files)
+
+
+@lru_cache(maxsize=32)
+def _load(directory: Path, stamp: tuple[tuple[str, int, int], ...]) -> Catalog:
+    catalog, problems = scan_catalog(directory)
+    if catalog is None:
+        count = f"{len(problems)} problem{'s' * (len(problems) > 1)}"
+        raise BadInputError(
+            f"catalog {directory}: {count}; correct them and run again", [str(problem) for problem in problems]
+        )
+    return catalog
+
+
+def _scan_file(directory: Path, kind: Schema) -> tuple[Table, list[Problem]]:
+    path = directory / f"{kind.name}.csv"
+    if kind in schema.OPTIONAL and not path.exists():
+        return empty_table(path, kind), []
+    return scan_table(path, kind)
+
+
+def _stray_files(directory: Path) -> Iterator[Problem]:
+    """Complain about CSV files that nobody would read."""
+    known = [f"{kind.name}.csv" for kind in schema.ALL]
+    for path in sorted(directory.glob("*.csv")):
+        if path.name not in known:
+            yield Problem(
+                path=path, expected=f"no such kind of file.{nearest(path.name, known)} Known: {', '.join(known)}"
+            )
+
+
+def _dangling(tables: dict[str, Table], manifest: Manifest | None) -> Iterator[Problem]:
+    """Complain about names of types, volume types, object stores and sources that are declared nowhere."""
+    owners = {"instance_type": "instances", "volume_type": "volumes", "object_store": "object_stores"}
+    known = {column: set(tables[owner][column].tolist()) for column, owner in owners.items()}
+    for table in tables.values():
+        for column, names in known.items():
+            if column in table.columns and table.schema.name != owners[column]:
+                yield from _unknown_names(table, column, names, f"is not in {owners[column]}.csv")
+        if manifest is not None:
+            yield from _unknown_names(table, "source", set(manifest.sources), f"is not in [sources] of {FILE_NAME}")
+
+
+def _unknown_names(table: Table, column: str, known: set[str], expected: str) -> Iterator[Problem]:
+    values = table[column].tolist()
+    unknown = set(values) - known - {""}
+    for value, line in zip(values, table.lines, strict=True) if unknown else ():
+        if value in unknown:
+            hint = nearest(value, sorted(known))
+            yield Problem(
+                path=table.path, line=line, column=column, value=value, expected=f"{expected}.{hint}".rstrip(".")
+            )

@@ -1,0 +1,39 @@
+"""Where the shipped data lies: `models/` and `catalogs/`, in a checkout, an editable install and a wheel alike.
+
+A wheel carries both directories inside the package; a checkout (and so an editable install) keeps them beside it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from planner.errors import BadInputError, nearest
+
+
+def models_directory() -> Path:
+    """Return the directory of the shipped cost models. Raises BadInputError when the installation lacks it."""
+    return _shipped("models")
+
+
+def catalogs_directory() -> Path:
+    """Return the directory of the shipped catalogs. Raises BadInputError when the installation lacks it."""
+    return _shipped("catalogs")
+
+
+def pick(name: str, known: dict[str, Path], *, kind: str) -> Path:
+    """Return the path of the `kind` called `name`. Raises BadInputError with the nearest names if there is none."""
+    if name in known:
+        return known[name]
+    hint = nearest(name, list(known)) or f" Known: {', '.join(known) or 'none'}."
+    raise BadInputError(f"unknown {kind} {name!r}.{hint}")
+
+
+def _shipped(directory: str) -> Path:
+    package = Path(__file__).resolve().parent
+    places = (package / directory, package.parent / directory)
+    for place in places:
+        if place.is_dir():
+            return place
+    raise BadInputError(
+        f"the shipped {directory} are missing; looked for {' and '.join(map(str, places))}. Reinstall the package."
+    )

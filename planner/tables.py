@@ -1,0 +1,291 @@
+"""CSV files with declared columns, read into numpy arrays; every bad cell of a file is reported, not only the first.
+
+Columns are converted whole, and cells are looked at one by one only where a column fails. A blank optional cell stays
+unknown: NaN for a number, NaT for a date, '' for text. There is no default value.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.errors import BadInputError, nearest
+
+Kind = Literal["text", "choice", "number", "whole", "yes_no", "day"]
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One declared column: what a cell must look like, and what it means.
+
+    `above` is an exclusive lower bound, `least` and `most` are inclusive; all three apply to numbers. A `yes_no` cell
+    is always required.
+    """
+
+    name: str
+    meaning: str
+    kind: Kind = "text"
+    unit: str = ""
+    required: bool = True
+    choices: tuple[str, ...] = ()
+    above: float | None = None
+    least: float | None = None
+    most: float | None = None
+
+    @property
+    def expected(self) -> str:
+        """What a cell must be, in words, as error messages and the documentation say it."""
+        bounds = (("above", self.above), ("at least", self.least), ("at most", self.most))
+        limits = "".join(f", {word} {bound:g}" for word, bound in bounds if bound is not None)
+        return {
+            "text": "text",
+            "choice": f"one of {', '.join(self.choices)}",
+            "number": f"a number{limits}",
+            "whole": f"a whole number{limits}",
+            "yes_no": "yes or no",
+            "day": "a date YYYY-MM-DD",
+        }[self.kind]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """The columns of one kind of file, and those whose cells together must not repeat."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names in file order."""
+        return tuple(column.name for column in self.columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Something wrong in a file: where (line as an editor numbers it, column), what stands there, what should."""
+
+    path: Path
+    expected: str
+    line: int | None = None
+    column: str = ""
+    value: str | None = None
+
+    def __str__(self) -> str:
+        place = str(self.path) if self.line is None else f"{self.path}:{self.line}"
+        column = f", column {self.column}" if self.column else ""
+        value = "" if self.value is None else f": {self.value!r}" if self.value else ": blank"
+        return f"{place}{column}{value}: {self.expected}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A file's columns as arrays of equal length, each row with the line it stands on."""
+
+    schema: Schema
+    path: Path
+    columns: Mapping[str, Array]
+    lines: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __getitem__(self, name: str) -> Array:
+        return self.columns[name]
+
+    def rows(self, indexes: Iterable[int] | None = None) -> Iterator[dict[str, Any]]:
+        """Yield rows as dicts of plain Python values (all rows by default), for display rather than for arithmetic."""
+        for index in range(len(self)) if indexes is None else indexes:
+            yield {name: array[index].item() for name, array in self.columns.items()}
+
+
+def read_table(path: Path, schema: Schema) -> Table:
+    """Read a CSV file. Raises one BadInputError that lists every problem of the file."""
+    table, problems = scan_table(path, schema)
+    if problems:
+        raise BadInputError(
+            f"{path}: {len(problems)} problem{'s' * (len(problems) > 1)}", [str(problem) for problem in problems]
+        )
+    return table
+
+
+def scan_table(path: Path, schema: Schema) -> tuple[Table, list[Problem]]:
+    """Read a CSV file, returning what could be read and all that is wrong; a table with problems may lack bad rows."""
+    try:
+        header, rows, lines = _read_rows(path)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        return empty_table(path, schema), [Problem(path=path, expected=f"cannot be read as UTF-8 CSV ({error})")]
+    problems = _header_problems(path, header, schema)
+    rows, lines, ragged = _only_full_rows(path, header, rows, lines)
+    problems += ragged
+    cells = dict(zip(header, zip(*rows, strict=True), strict=False)) if rows else {}
+    columns: dict[str, Array] = {}
+    for column in schema.columns:
+        values = cells.get(column.name, ("",) * len(rows))
+        columns[column.name], bad = _convert(column, values)
+        if column.name in header:
+            problems += (_bad_cell(path, lines[index], column, values[index]) for index in bad)
+    problems += _repeated_keys(path, schema, columns, lines)
+    problems.sort(key=lambda problem: problem.line or 0)
+    return Table(schema=schema, path=path, columns=columns, lines=lines), problems
+
+
+def empty_table(path: Path, schema: Schema) -> Table:
+    """Return a table of no rows: the file of an optional kind of fact that a catalog does not have."""
+    return Table(schema=schema, path=path, columns={c.name: _convert(c, ())[0] for c in schema.columns}, lines=())
+
+
+def _read_rows(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
+    """Return header, rows and the line each row starts on; empty lines are no rows."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, strict=True)
+        header = next(reader, [])
+        rows, lines, line = [], [], reader.line_num + 1
+        for row in reader:
+            if row:
+                rows.append(row)
+                lines.append(line)
+            line = reader.line_num + 1
+    return header, rows, lines
+
+
+def _header_problems(path: Path, header: Sequence[str], schema: Schema) -> list[Problem]:
+    unknown = [name for name in dict.fromkeys(header) if name not in schema.names]
+    missing = [c.name for c in schema.columns if (c.required or c.name in schema.key) and c.name not in header]
+    twice = sorted({name for name in header if header.count(name) > 1})
+    texts = [(name, f"unknown column.{nearest(name, schema.names)}") for name in unknown]
+    texts += [(name, "this column is required and missing") for name in missing]
+    texts += [(name, "this column appears more than once") for name in twice]
+    return [Problem(path=path, line=1, column=name, expected=text) for name, text in texts]
+
+
+def _only_full_rows(
+    path: Path, header: Sequence[str], rows: list[list[str]], lines: list[int]
+) -> tuple[list[list[str]], list[int], list[Problem]]:
+    width = len(header)
+    if all(len(row) == width for row in rows):
+        return rows, lines, []
+    problems = [
+        Problem(path=path, line=line, expected=f"expected {width} cells as in the header, found {len(row)}")
+        for row, line in zip(rows, lines, strict=True)
+        if len(row) != width
+    ]
+    full = [(row, line) for row, line in zip(rows, lines, strict=True) if len(row) == width]
+    return [row for row, _ in full], [line for _, line in full], problems
+
+
+def _bad_cell(path: Path, line: int, column: Column, value: str) -> Problem:
+    hint = nearest(value, column.choices) if column.kind == "choice" else ""
+    return Problem(
+        path=path, line=line, column=column.name, value=value, expected=f"expected {column.expected}.{hint}".rstrip(".")
+    )
+
+
+def _repeated_keys(path: Path, schema: Schema, columns: Mapping[str, Array], lines: Sequence[int]) -> list[Problem]:
+    keys = list(zip(*(_comparable(columns[name]) for name in schema.key), strict=True))
+    if len(set(keys)) == len(keys):
+        return []
+    first: dict[tuple[Any, ...], int] = {}
+    problems = []
+    for key, line in zip(keys, lines, strict=True):
+        if first.setdefault(key, line) != line:
+            shown = ", ".join(str(part) for part in key if part is not None)
+            again = f"repeats {', '.join(schema.key)} of line {first[key]}"
+            problems.append(Problem(path=path, line=line, column=schema.key[0], value=shown, expected=again))
+    return problems
+
+
+def _comparable(values: Array) -> list[Any]:
+    """Return Python values with None for NaN, which differs from itself, so that equal blanks are seen to repeat."""
+    return [None if isinstance(value, float) and math.isnan(value) else value for value in values.tolist()]
+
+
+def _convert(column: Column, cells: Sequence[str]) -> tuple[Array, list[int]]:
+    """Return a column's values and the indexes of its bad cells (whose value is then 'unknown')."""
+    values, bad = _CONVERTERS[column.kind](column, cells)
+    if column.required and "" in cells:
+        bad = sorted({*bad, *(index for index, cell in enumerate(cells) if not cell)})
+    return values, bad
+
+
+def _texts(column: Column, cells: Sequence[str]) -> tuple[Array, list[int]]:
+    return np.array([cell.strip() for cell in cells], dtype=np.str_), []
+
+
+def _choices(column: Column, cells: Sequence[str]) -> tuple[Array, list[int]]:
+    allowed = {*column.choices, ""}
+    wrong = set(cells) - allowed
+    bad = [index for index, cell in enumerate(cells) if cell in wrong] if wrong else []
+    return np.array([cell if cell in allowed else "" for cell in cells], dtype=np.str_), bad
+
+
+def _numbers(column: Column, cells: Sequence[str]) -> tuple[Array, list[int]]:
+    try:
+        values = np.array([float(cell) if cell else math.nan for cell in cells], dtype=np.float64)
+    except ValueError:
+        values = np.array([_number(cell) for cell in cells], dtype=np.float64)
+    good = np.isfinite(values)
+    for holds in _bounds(column):
+        good &= holds(values)
+    bad = [index for index in np.flatnonzero(~good).tolist() if cells[index]]
+    values[bad] = math.nan
+    return values, bad
+
+
+def _bounds(column: Column) -> Iterator[Callable[[Array], Array]]:
+    """Yield the conditions on a numeric column; a NaN fails each, and blanks are let through by the caller."""
+    above, least, most = column.above, column.least, column.most
+    if above is not None:
+        yield lambda values: values > above
+    if least is not None:
+        yield lambda values: values >= least
+    if most is not None:
+        yield lambda values: values <= most
+    if column.kind == "whole":
+        yield lambda values: np.equal(np.floor(values), values)
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return math.nan
+
+
+def _yes_no(column: Column, cells: Sequence[str]) -> tuple[Array, list[int]]:
+    wrong = set(cells) - {"yes", "no", ""}
+    bad = [index for index, cell in enumerate(cells) if cell in wrong] if wrong else []
+    return np.array([cell == "yes" for cell in cells], dtype=np.bool_), bad
+
+
+def _days(column: Column, cells: Sequence[str]) -> tuple[Array, list[int]]:
+    parsed = {cell: _day(cell) for cell in set(cells)}
+    bad = [index for index, cell in enumerate(cells) if cell and parsed[cell] is None]
+    return np.array([parsed[cell] for cell in cells], dtype="datetime64[D]"), bad
+
+
+def _day(cell: str) -> date | None:
+    try:
+        return date.fromisoformat(cell) if len(cell) == len("YYYY-MM-DD") else None
+    except ValueError:
+        return None
+
+
+_CONVERTERS: dict[Kind, Callable[[Column, Sequence[str]], tuple[Array, list[int]]]] = {
+    "text": _texts,
+    "choice": _choices,
+    "number": _numbers,
+    "whole": _numbers,
+    "yes_no": _yes_no,
+    "day": _days,
+}

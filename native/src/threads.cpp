@@ -1,0 +1,78 @@
+#include "sortcore/threads.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+namespace sortcore {
+
+unsigned available_threads() noexcept {
+#ifdef __linux__
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
+    return static_cast<unsigned>(std::max(1, CPU_COUNT(&allowed)));
+  }
+#endif
+  return std::max(1U, std::thread::hardware_concurrency());
+}
+
+unsigned resolve_threads(unsigned requested) noexcept {
+  return requested == 0 ? available_threads() : requested;
+}
+
+namespace {
+
+// Keeps the first exception of several threads.
+class FirstFailure {
+ public:
+  template <typename Work>
+  void guard(const Work& work) noexcept {
+    try {
+      work();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
+    }
+  }
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+void run_parallel(unsigned threads, const std::function<void(unsigned)>& work) {
+  FirstFailure failure;
+  {
+    std::vector<std::jthread> others;
+    // A thread that cannot be started is a failure like any other; those already running are joined first.
+    failure.guard([&] {
+      others.reserve(threads);
+      for (unsigned index = 1; index < threads; ++index) {
+        others.emplace_back([&failure, &work, index] { failure.guard([&] { work(index); }); });
+      }
+    });
+    failure.guard([&] { work(0); });
+  }
+  failure.rethrow();
+}
+
+Range part_of(std::uint64_t count, unsigned index, unsigned parts) noexcept {
+  const std::uint64_t share = count / parts, rest = count % parts;
+  const auto begin_of = [&](std::uint64_t part) {
+    return part * share + std::min<std::uint64_t>(part, rest);
+  };
+  return {begin_of(index), begin_of(index + 1)};
+}
+
+}  // namespace sortcore

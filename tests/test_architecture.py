@@ -35,6 +35,7 @@ FLOORS = {
     "planner.curves": FACTS,
     "planner.datafiles": FACTS,
     "planner.distributions": FACTS,
+    "planner.lifecycle": FACTS,
     "planner.model": FACTS,
     "planner.plan": FACTS,
     "planner.tables": FACTS,

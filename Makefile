@@ -1,6 +1,9 @@
 # Everything happens beside the checkout: packages in .venv, builds and temporary files in build/.
 #   make run    set up, plan 100 TB, then plan, sort and validate 1 GB on this machine
 #   make test   set up, check style and types, run all tests
+#   make soak   the long matrices that `make test` leaves out
+#   make bench  benchmarks: a quiet machine, please
+#   make wheel  source distribution and wheel, in dist/
 # PYTHON=python3.12 chooses an interpreter, CXX=clang++ a compiler.
 
 VENV   := .venv
@@ -8,10 +11,12 @@ PYTHON_IN_VENV := $(VENV)/bin/python
 STAMPS := $(VENV)/stamps
 PIP    := $(PYTHON_IN_VENV) -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 NATIVE := $(shell find native -type f)
+CPP    := $(shell find native tests benchmarks -name '*.[ch]pp')
 
 export TMPDIR := $(CURDIR)/build/tmp
+$(shell mkdir -p $(TMPDIR))
 
-.PHONY: help run setup lint test soak bench wheel clean
+.PHONY: help run setup lint format test soak bench wheel clean
 .DELETE_ON_ERROR:
 
 help:
@@ -25,9 +30,12 @@ setup: $(STAMPS)/install $(STAMPS)/develop
 
 lint: setup
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	find native tests/native -name '*.[ch]pp' -exec $(VENV)/bin/clang-format --dry-run -Werror {} +
+	$(VENV)/bin/clang-format --dry-run -Werror $(CPP)
+
+format: setup
+	$(VENV)/bin/ruff format .
+	$(VENV)/bin/clang-format -i $(CPP)
 
 test: lint
 	$(PYTHON_IN_VENV) -m pytest $(PYTEST_FLAGS)
@@ -44,7 +52,6 @@ clean:
 # Set-up, in steps that are repeated only when what they depend on changes.
 
 $(STAMPS)/venv:
-	@mkdir -p $(TMPDIR)
 	@python=$$(sh scripts/preflight.sh) && echo "setting up $(VENV) with $$python" && "$$python" -m venv $(VENV)
 	@mkdir -p $(STAMPS) && touch $@
 

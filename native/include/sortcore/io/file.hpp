@@ -1,0 +1,72 @@
+// A file read and written at offsets, past the page cache where the file system allows it.
+//
+// Direct transfers need addresses, offsets and lengths in whole pages. Buffers come from Buffer or BlockPool
+// and offsets are multiples of a block, so only the end of a file is not whole: a read may ask for the page
+// that holds the end, and a write of the last bytes is padded to a page and cut off by `set_size`.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace sortcore {
+
+inline constexpr std::size_t page_bytes = 4096;
+
+constexpr std::uint64_t round_up_to_pages(std::uint64_t bytes) noexcept {
+  return (bytes + page_bytes - 1) / page_bytes * page_bytes;
+}
+
+class File {
+ public:
+  enum class Caching : std::uint8_t { direct, buffered };
+
+  // Opens an existing regular file for reading. Throws Error(io); Error(bad_input) for anything but a regular
+  // file.
+  static File open_to_read(const std::string& path, Caching wanted);
+  // Creates `path`, which must not exist, for reading and writing; errors name `shown_as` instead if it is
+  // given.
+  static File create(const std::string& path, Caching wanted, const std::string& shown_as = {});
+
+  File(File&& other) noexcept;
+  File& operator=(File&& other) noexcept;
+  ~File();
+
+  const std::string& path() const noexcept { return path_; }
+  int descriptor() const noexcept { return descriptor_; }
+  std::uint64_t size() const;
+  bool is_direct() const noexcept { return direct_.load(std::memory_order_relaxed); }
+
+  // Reads exactly `bytes` at `offset`; `into` needs room for them rounded up to whole pages. Threads may read
+  // at once. Throws Error(io) with path and offset, also when the file ends before.
+  void read_exactly(std::byte* into, std::size_t bytes, std::uint64_t offset);
+
+  // Writes exactly `bytes` at `offset`; a direct write of part of a page writes the whole page, with what
+  // follows in `from` (which must be there). Threads may write at once. Throws Error(io) with path and
+  // offset.
+  void write_exactly(const std::byte* from, std::size_t bytes, std::uint64_t offset);
+
+  // Asks the file system for the space; returns false where it cannot. Throws Error(io) when the disk is
+  // full.
+  bool preallocate(std::uint64_t offset, std::uint64_t bytes);
+  void set_size(std::uint64_t bytes);
+  // Waits until the data and what is needed to find it are on the device.
+  void sync();
+  // Throws Error(io) for an error the system reports only now.
+  void close();
+
+ private:
+  File(int descriptor, std::string path, bool direct) noexcept;
+  static File open(const std::string& path, int flags, Caching wanted, const std::string& shown_as);
+  bool leave_direct() noexcept;
+  static std::size_t length_to_ask(std::size_t bytes, bool direct) noexcept;
+  std::size_t usable_part(std::size_t transferred, std::size_t wanted, bool direct) noexcept;
+
+  int descriptor_ = -1;
+  std::string path_;
+  std::atomic<bool> direct_{false};
+};
+
+}  // namespace sortcore

@@ -1,0 +1,41 @@
+// A file mapped into memory that may shrink without killing the process.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <span>
+
+#include "sortcore/io/file.hpp"
+
+namespace sortcore {
+
+// Touching a mapped page beyond a file's new end raises SIGBUS. While a mapping lives, a handler (which
+// passes other faults on to whoever was there before) puts a page of zeros in its place and notes it; `check`
+// then tells. At most `max_mappings` at once in a process.
+class InputMapping {
+ public:
+  static constexpr std::size_t max_mappings = 64;
+
+  // Maps the first `bytes` of `file`, which must outlive this. Throws Error(io).
+  InputMapping(const File& file, std::size_t bytes);
+  ~InputMapping();
+  InputMapping(const InputMapping&) = delete;
+  InputMapping& operator=(const InputMapping&) = delete;
+
+  std::span<const std::byte> bytes() const noexcept { return {data_, bytes_}; }
+
+  // Throws Error(io) with path and offset if a page was missing since the mapping was made.
+  void check() const;
+
+ private:
+  const File& file_;
+  const std::byte* data_ = nullptr;
+  std::size_t bytes_;
+  std::size_t slot_;
+};
+
+// The share, 0 to 1, of the first `bytes` of `file` that lies in the page cache, from a sample of its pages;
+// 0 where the system does not tell.
+double cached_share(const File& file, std::size_t bytes);
+
+}  // namespace sortcore

@@ -1,0 +1,109 @@
+// One lock for a whole pipeline, and the one way to wait in it.
+//
+// Blocks are megabytes, so stages meet some thousand times a second at most, and a single mutex and condition
+// do for all queues and pools of a pass. In return a failure or a cancel wakes everybody, wherever they wait.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "sortcore/progress.hpp"
+
+namespace sortcore {
+
+// What a stage did, summed over its threads.
+struct StageClock {
+  std::atomic<std::uint64_t> working_ns{0};
+  std::atomic<std::uint64_t> waiting_ns{0};
+  std::atomic<std::uint64_t> bytes{0};
+};
+
+// Thrown in the other threads of a pipeline once one has failed; Crew::join reports the failure itself.
+struct Stopped {};
+
+class Monitor {
+ public:
+  explicit Monitor(const Progress* progress) : progress_(progress) {}
+
+  std::mutex& mutex() noexcept { return mutex_; }
+  void notify() noexcept { changed_.notify_all(); }
+
+  // Waits (with `lock` on mutex()) until `ready()`; adds the time to `clock`. Throws Stopped after a failure,
+  // Error(cancelled) within a tenth of a second of a cancel.
+  template <typename Ready>
+  void wait(std::unique_lock<std::mutex>& lock, StageClock& clock, Ready ready);
+
+  // Remembers the first failure and wakes everybody.
+  void fail(std::exception_ptr failure) noexcept;
+  // Throws what `wait` would throw, without waiting.
+  void check();
+  std::exception_ptr failure();
+
+ private:
+  void check_locked() const;
+
+  const Progress* progress_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::exception_ptr failure_;
+};
+
+// Adds the time it lives to what a stage worked; made around work only, never around a wait.
+class StageTimer {
+ public:
+  using Clock = std::chrono::steady_clock;
+  explicit StageTimer(StageClock& clock) : clock_(clock), start_(Clock::now()) {}
+  ~StageTimer() {
+    clock_.working_ns += static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count());
+  }
+  StageTimer(const StageTimer&) = delete;
+  StageTimer& operator=(const StageTimer&) = delete;
+
+ private:
+  StageClock& clock_;
+  Clock::time_point start_;
+};
+
+// The threads of a pipeline. Whatever happens, none outlives it.
+class Crew {
+ public:
+  explicit Crew(Monitor& monitor) : monitor_(monitor) {}
+  ~Crew();
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  // Starts `count` threads on `work`; an exception in one stops all.
+  void start(unsigned count, std::function<void()> work);
+  // Waits for all and rethrows the first failure.
+  void join();
+
+ private:
+  Monitor& monitor_;
+  std::vector<std::thread> threads_;
+};
+
+template <typename Ready>
+void Monitor::wait(std::unique_lock<std::mutex>& lock, StageClock& clock, Ready ready) {
+  check_locked();
+  if (ready()) return;
+  const auto start = StageTimer::Clock::now();
+  const auto add_time = [&] {
+    clock.waiting_ns += static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(StageTimer::Clock::now() - start).count());
+  };
+  while (!ready()) {
+    changed_.wait_for(lock, std::chrono::milliseconds(100));
+    check_locked();
+  }
+  add_time();
+}
+
+}  // namespace sortcore

@@ -1,0 +1,51 @@
+// Work handed from one stage to the next, in order of arrival.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "sortcore/io/monitor.hpp"
+
+namespace sortcore {
+
+// Not bounded by itself: what it carries are blocks, and those are.
+template <typename Work>
+class Queue {
+ public:
+  explicit Queue(Monitor& monitor) : monitor_(monitor) {}
+
+  void push(Work work) {
+    {
+      const std::lock_guard lock(monitor_.mutex());
+      work_.push_back(std::move(work));
+    }
+    monitor_.notify();
+  }
+
+  // Nothing more will come.
+  void close() {
+    {
+      const std::lock_guard lock(monitor_.mutex());
+      closed_ = true;
+    }
+    monitor_.notify();
+  }
+
+  // The next piece of work; nothing once the queue is closed and empty.
+  std::optional<Work> pop(StageClock& clock) {
+    std::unique_lock lock(monitor_.mutex());
+    monitor_.wait(lock, clock, [&] { return !work_.empty() || closed_; });
+    if (work_.empty()) return std::nullopt;
+    std::optional<Work> work(std::move(work_.front()));
+    work_.pop_front();
+    return work;
+  }
+
+ private:
+  Monitor& monitor_;
+  std::deque<Work> work_;
+  bool closed_ = false;
+};
+
+}  // namespace sortcore

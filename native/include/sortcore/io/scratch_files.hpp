@@ -1,0 +1,47 @@
+// Temporary space on one or more disks that vanishes with the process, whatever ends it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "sortcore/io/file.hpp"
+
+namespace sortcore {
+
+// A place in the scratch files.
+struct Extent {
+  std::uint32_t file;
+  std::uint64_t offset;
+};
+
+// One unlinked file per directory; extents go to the files in turn, so that several disks work at once. Space
+// is reserved in strides, ahead of the writes. Threads may use it at once.
+class ScratchFiles {
+ public:
+  // Opens nothing yet: a sort that fits in memory needs no scratch. `extent_bytes` is the size of every
+  // extent.
+  ScratchFiles(std::vector<std::string> directories, std::size_t extent_bytes, File::Caching wanted);
+  ~ScratchFiles();
+
+  // Writes the `extent_bytes` at `from` to a new extent. Throws Error(io) naming directory and offset.
+  Extent write(const std::byte* from);
+  void read(std::byte* into, std::size_t bytes, const Extent& extent);
+
+  bool is_direct() const noexcept;
+
+ private:
+  struct Disk;
+  Disk& opened(std::uint32_t index);
+
+  std::size_t extent_bytes_;
+  File::Caching wanted_;
+  std::atomic<std::uint32_t> turn_{0};
+  std::vector<std::unique_ptr<Disk>> disks_;
+};
+
+}  // namespace sortcore

@@ -1,0 +1,55 @@
+#include "sortcore/io/monitor.hpp"
+
+#include <utility>
+
+namespace sortcore {
+
+void Monitor::fail(std::exception_ptr failure) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::move(failure);
+  }
+  notify();
+}
+
+void Monitor::check() {
+  const std::lock_guard lock(mutex_);
+  check_locked();
+}
+
+void Monitor::check_locked() const {
+  if (failure_) throw Stopped{};
+  throw_if_cancelled(progress_);
+}
+
+std::exception_ptr Monitor::failure() {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+Crew::~Crew() {
+  if (threads_.empty()) return;
+  monitor_.fail(std::make_exception_ptr(Stopped{}));
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void Crew::start(unsigned count, std::function<void()> work) {
+  for (unsigned i = 0; i < count; ++i) {
+    threads_.emplace_back([&monitor = monitor_, work] {
+      try {
+        work();
+      } catch (const Stopped&) {
+      } catch (...) {
+        monitor.fail(std::current_exception());
+      }
+    });
+  }
+}
+
+void Crew::join() {
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+  if (const std::exception_ptr failure = monitor_.failure()) std::rethrow_exception(failure);
+}
+
+}  // namespace sortcore

@@ -1,0 +1,73 @@
+#include "sortcore/io/output_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "sortcore/error.hpp"
+
+namespace sortcore {
+namespace {
+
+std::string directory_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+std::string partial_name(const std::string& path) {
+  static std::atomic<unsigned> number{0};
+  const std::string name = std::filesystem::path(path).filename().string();
+  return directory_of(path) + "/." + name + "." + std::to_string(::getpid()) + "-" +
+         std::to_string(number++) + ".partial";
+}
+
+// Some file systems cannot sync a directory; the data itself is safe by then.
+void sync_directory(const std::string& directory) noexcept {
+  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  ::fsync(fd);
+  ::close(fd);
+}
+
+}  // namespace
+
+OutputFile::OutputFile(std::string path, std::uint64_t bytes, File::Caching wanted)
+    : path_(std::move(path)),
+      partial_path_(partial_name(path_)),
+      bytes_(bytes),
+      file_(File::create(partial_path_, wanted, path_)) {
+  try {
+    preallocated_ = file_.preallocate(0, bytes_);
+  } catch (...) {
+    ::unlink(partial_path_.c_str());
+    throw;
+  }
+}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      partial_path_(std::exchange(other.partial_path_, {})),
+      bytes_(other.bytes_),
+      file_(std::move(other.file_)),
+      preallocated_(other.preallocated_) {}
+
+OutputFile::~OutputFile() {
+  if (!partial_path_.empty()) ::unlink(partial_path_.c_str());
+}
+
+void OutputFile::commit() {
+  file_.set_size(bytes_);
+  file_.sync();
+  file_.close();
+  if (std::rename(partial_path_.c_str(), path_.c_str()) != 0)
+    throw Error::from_errno("rename to", path_, errno);
+  partial_path_.clear();
+  sync_directory(directory_of(path_));
+}
+
+}  // namespace sortcore

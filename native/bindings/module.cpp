@@ -1,0 +1,13 @@
+// The Python module `planner._sortcore`; imported by planner/native.py alone.
+#include <pybind11/pybind11.h>
+
+#include "register.hpp"
+
+PYBIND11_MODULE(_sortcore, module) {
+  module.doc() =
+      "The sort core: generate, sort, validate. Large data crosses as buffers or paths, never as objects.";
+  sortcore::python::register_errors(module);
+  sortcore::python::register_progress(module);
+  sortcore::python::register_generate(module);
+  sortcore::python::register_validate(module);
+}

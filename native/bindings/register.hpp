@@ -1,0 +1,14 @@
+// Each concept of the core registers itself with the Python module; one register_*.cpp each.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace sortcore::python {
+
+void register_errors(pybind11::module_& module);
+void register_progress(pybind11::module_& module);
+void register_generate(pybind11::module_& module);
+void register_validate(pybind11::module_& module);
+void register_record_sort(pybind11::module_& module);
+
+}  // namespace sortcore::python

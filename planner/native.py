@@ -1,0 +1,78 @@
+"""The one door to the compiled sort core: everything else imports from here, never the extension itself.
+
+Importing this module loads the extension; planning needs neither. What the core throws is turned into the
+planner's errors by `core_errors`, and `run_interruptible` lets Ctrl-C reach a call that is busy in C++.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import TypeVar
+
+from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
+
+try:
+    from planner import _sortcore as core
+    from planner._sortcore import Progress
+except ImportError as missing:
+    raise PlannerError(
+        "the compiled sort core (planner._sortcore) is missing: did you forget to build it?",
+        ["run `make run` once, or `python -m pip install .` in the checkout; it needs a C++20 compiler", str(missing)],
+    ) from missing
+
+Result = TypeVar("Result")
+
+__all__ = ["Progress", "core", "core_errors", "run_interruptible"]
+
+
+@contextmanager
+def core_errors() -> Iterator[None]:
+    """Turn what the core raises into planner errors.
+
+    OSError becomes IoFailureError; bad arguments, bad records and too little memory become BadInputError; a cancellation
+    becomes InterruptedRunError.
+    """
+    try:
+        yield
+    except core.CancelledError as error:
+        raise InterruptedRunError("cancelled; nothing half written was left behind") from error
+    except OSError as error:
+        raise IoFailureError(_explain(error)) from error
+    except (ValueError, MemoryError) as error:
+        raise BadInputError(str(error)) from error
+
+
+def run_interruptible(work: Callable[[Progress], Result], progress: Progress | None = None) -> Result:
+    """Return `work(progress)`, run in a thread of its own; Ctrl-C cancels it, and it cleans up within a second.
+
+    Raises InterruptedRunError when interrupted, else whatever `work` raises, as `core_errors` has it.
+    """
+    progress = Progress() if progress is None else progress
+    outcome: Future[Result] = Future()
+    worker = threading.Thread(target=_settle, args=(outcome, work, progress), name="sortcore")
+    with core_errors():
+        worker.start()
+        try:
+            worker.join()
+        except KeyboardInterrupt:
+            progress.cancel()
+            worker.join()
+            raise InterruptedRunError("interrupted; nothing half written was left behind") from None
+        return outcome.result()
+
+
+def _explain(error: OSError) -> str:
+    """Return the core's message as it is, and put the file's name before one of Python's own."""
+    message = error.strerror or str(error)
+    named = error.filename is None or str(error.filename) in message
+    return message if named else f"{error.filename}: {message}"
+
+
+def _settle(outcome: Future[Result], work: Callable[[Progress], Result], progress: Progress) -> None:
+    try:
+        outcome.set_result(work(progress))
+    except BaseException as error:  # handed to the thread that waits
+        outcome.set_exception(error)

@@ -1,0 +1,68 @@
+"""The sort benchmark's test records, byte for byte as gensort 1.5 writes them."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from planner.errors import BadInputError
+from planner.native import Progress, core, run_interruptible
+
+RECORD_BYTES = 100
+
+
+@dataclass(frozen=True)
+class GenerateReport:
+    """What `generate_file` wrote: records `start` to `start + records - 1`, in `time_s` seconds."""
+
+    path: str
+    records: int
+    start: int
+    ascii: bool
+    skew: bool
+    bytes_written: int
+    time_s: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON-able values."""
+        return asdict(self)
+
+
+def generate_file(
+    path: str | os.PathLike[str],
+    *,
+    records: int,
+    start: int = 0,
+    ascii: bool = False,
+    skew: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> GenerateReport:
+    """Write `records` records from number `start` (up to 2^128) on to `path`, replacing it only when all is written.
+
+    Raises BadInputError for impossible numbers, IoFailureError when the file cannot be written (nothing is left
+    behind), InterruptedRunError when cancelled.
+    """
+    if records < 0 or not 0 <= start < 2**128:
+        raise BadInputError(
+            f"cannot generate {records} records from number {start}: records >= 0 and 0 <= start < 2^128 are needed"
+        )
+    began = time.monotonic()
+    target = os.fspath(path)
+    run_interruptible(
+        lambda watched: core.generate_file(
+            target, records=records, start=start, ascii=ascii, skewed=skew, threads=threads or 0, progress=watched
+        ),
+        progress,
+    )
+    return GenerateReport(
+        path=target,
+        records=records,
+        start=start,
+        ascii=ascii,
+        skew=skew,
+        bytes_written=records * RECORD_BYTES,
+        time_s=time.monotonic() - began,
+    )

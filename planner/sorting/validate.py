@@ -1,0 +1,137 @@
+"""What valsort reports: records, order, duplicate keys, and the 128-bit sum of the records' CRC-32."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from planner.errors import BadInputError, IoFailureError, ValidationFailedError
+from planner.native import Progress, core, core_errors, run_interruptible
+
+StrPath = str | os.PathLike[str]
+
+LARGEST_SUMMARY_BYTES = 1 << 26
+"""A summary holds two records and 84 bytes; anything larger is no summary."""
+
+
+@dataclass(frozen=True)
+class ValidationReport:
+    """Of one or more parts read in order, seams included.
+
+    `first_unordered` counts from 0; `duplicates` are records with their predecessor's key; `checksum` is in lower-case
+    hex, as valsort prints it, and does not depend on the order.
+    """
+
+    records: int
+    bytes: int
+    unordered: int
+    first_unordered: int | None
+    duplicates: int
+    checksum: str
+
+    @property
+    def is_sorted(self) -> bool:
+        """True when no record is smaller than its predecessor."""
+        return self.unordered == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields, and `sorted`, as JSON-able values."""
+        return asdict(self) | {"sorted": self.is_sorted}
+
+    def require_sorted(self) -> None:
+        """Raise ValidationFailedError, naming the first place, unless the records are in order."""
+        if not self.is_sorted:
+            raise ValidationFailedError(
+                f"{self.unordered} of {self.records} records are out of order; "
+                f"the first is record {self.first_unordered}"
+            )
+
+
+def validate_files(
+    paths: Sequence[StrPath],
+    *,
+    record_size: int = 100,
+    key_offset: int = 0,
+    key_size: int = 10,
+    threads: int | None = None,
+    summary: StrPath | None = None,
+    progress: Progress | None = None,
+) -> ValidationReport:
+    """Validate files as consecutive parts of one output; keep what was found in the file `summary` if it is named.
+
+    Raises BadInputError for half a record or an impossible format, IoFailureError for a file that cannot be read,
+    InterruptedRunError when cancelled.
+    """
+    names = [os.fspath(path) for path in _nonempty(paths)]
+
+    def work(watched: Progress) -> core.Summary:
+        watched.begin_phase(0, bytes_total=sum(Path(name).stat().st_size for name in names))
+        return _joined(
+            lambda name: core.validate_file(
+                name,
+                record_bytes=record_size,
+                key_offset=key_offset,
+                key_bytes=key_size,
+                threads=threads or 0,
+                progress=watched,
+            ),
+            names,
+        )
+
+    found = run_interruptible(work, progress)
+    if summary is not None:
+        _write_summary(Path(summary), found.serialize())
+    return _report(found)
+
+
+def validate_summaries(paths: Sequence[StrPath]) -> ValidationReport:
+    """Join the summaries that `validate_files` kept, in order, checking across the seams.
+
+    Raises BadInputError for a file that is no summary or of another record format, IoFailureError for one that cannot
+    be read.
+    """
+    with core_errors():
+        return _report(_joined(_read_summary, [os.fspath(path) for path in _nonempty(paths)]))
+
+
+def _nonempty(paths: Sequence[StrPath]) -> Sequence[StrPath]:
+    if not paths:
+        raise BadInputError("nothing to validate: name at least one file")
+    return paths
+
+
+def _joined(summarize: Callable[[str], core.Summary], names: Iterable[str]) -> core.Summary:
+    first, *rest = names
+    whole = summarize(first)
+    for name in rest:
+        whole.append(summarize(name))
+    return whole
+
+
+def _read_summary(name: str) -> core.Summary:
+    with Path(name).open("rb") as file:
+        return core.Summary.parse(file.read(LARGEST_SUMMARY_BYTES), path=name)
+
+
+def _write_summary(path: Path, content: bytes) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise IoFailureError(f"cannot write the summary {path}: {error.strerror}") from error
+
+
+def _report(found: core.Summary) -> ValidationReport:
+    return ValidationReport(
+        records=found.records,
+        bytes=found.records * found.record_bytes,
+        unordered=found.unordered,
+        first_unordered=found.first_unordered,
+        duplicates=found.duplicates,
+        checksum=f"{found.checksum:x}",
+    )

@@ -1,0 +1,63 @@
+"""What a run costs beyond the job itself: boot, generating, screening, validating, teardown and spare nodes, as data.
+
+The papers' cost counts the job alone; budgets must count everything that is billed.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+from planner import datafiles
+from planner.errors import BadInputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lifecycle:
+    """Seconds every node is paid for around the job, the share of spare nodes, and what else a whole run needs to know.
+
+    `cpu_bytes_per_s_per_vcpu` is the sort core's own speed; the sigmas are standard deviations of ln(time): `node_sigma` between
+    the nodes of one cluster, `shared_sigma` between the equations and a whole run.
+    """
+
+    boot_s: float
+    screen_s: float
+    teardown_s: float
+    spare_fraction: float
+    file_system_overhead: float
+    cpu_bytes_per_s_per_vcpu: dict[str, float]
+    node_sigma: dict[str, float]
+    shared_sigma: float
+    notes: dict[str, str]
+
+    @property
+    def fixed_s(self) -> float:
+        """Seconds around the job that do not depend on the data."""
+        return self.boot_s + self.screen_s + self.teardown_s
+
+
+PAPER = Lifecycle(
+    boot_s=0.0,
+    screen_s=0.0,
+    teardown_s=0.0,
+    spare_fraction=0.0,
+    file_system_overhead=0.0,
+    cpu_bytes_per_s_per_vcpu={"partition": float("inf"), "sort": float("inf")},
+    node_sigma={},
+    shared_sigma=0.0,
+    notes={"all": "the papers' equations: nothing but the job, no CPU, no variation"},
+)
+"""What `--paper` plans with."""
+
+
+@lru_cache(maxsize=1)
+def shipped() -> Lifecycle:
+    """Return the shipped figures. Raises BadInputError when their file is damaged."""
+    path = datafiles.catalogs_directory() / "lifecycle.toml"
+    document: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+    missing = [column.name for column in fields(Lifecycle) if column.name not in document]
+    if missing:
+        raise BadInputError(f"{path}: missing {', '.join(missing)}; reinstall the package")
+    return Lifecycle(**{column.name: document[column.name] for column in fields(Lifecycle)})

@@ -1,0 +1,173 @@
+"""Cost models as data: phases with a barrier between them, each moving volumes of the job over resources.
+
+A model is a TOML file in `models/`; the coefficients are data, the formulas that use them are in `planner.estimate`.
+Source of the three equations shipped: Conley, Vahdat, Porter, SoCC 2015, section 3.3.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from planner import datafiles
+from planner.errors import BadInputError, nearest
+
+VOLUMES: Final = ("map_in", "map_out", "reduce_out")
+GROUPS: Final = ("data", "intermediate")
+MEDIA: Final = ("local", "volumes")
+CPU_WORK: Final = ("partition", "sort")
+
+Coefficients = Mapping[str, float]
+"""How many times each job volume is moved: {"reduce_out": 2} is two copies of the reduce output."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobVolumes:
+    """What a job moves through the whole cluster, in bytes. A sort has all three equal to its data size."""
+
+    map_in: float
+    map_out: float
+    reduce_out: float
+
+    @classmethod
+    def of_sort(cls, data_bytes: float) -> JobVolumes:
+        return cls(map_in=data_bytes, map_out=data_bytes, reduce_out=data_bytes)
+
+    def total(self, coefficients: Coefficients) -> float:
+        """Return the bytes that `coefficients` amount to."""
+        return sum(times * float(getattr(self, volume)) for volume, times in coefficients.items())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """One barrier-to-barrier phase: volumes per disk group read and written, over the network, and through the CPU."""
+
+    name: str
+    read: Mapping[str, Coefficients]
+    write: Mapping[str, Coefficients]
+    network: Coefficients
+    cpu: Mapping[str, Coefficients]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostModel:
+    """A cost model: where each disk group lives (`storage`), what it must hold (`capacity`) and the phases."""
+
+    name: str
+    title: str
+    source: str
+    durability: str
+    storage: Mapping[str, str]
+    capacity: Mapping[str, Coefficients]
+    phases: tuple[Phase, ...]
+
+
+def model_names() -> tuple[str, ...]:
+    """Return the names of the models shipped, sorted."""
+    return tuple(sorted(_shipped()))
+
+
+def load_model(name: str) -> CostModel:
+    """Return the model called `name`, or the one in the TOML file at that path.
+
+    Raises BadInputError for an unknown name (with the nearest ones) and, all together, for everything wrong in the file.
+    """
+    path = Path(name) if name.endswith(".toml") else datafiles.pick(name, _shipped(), kind="model")
+    if not path.is_file():
+        raise BadInputError(f"model {name}: there is no such file; the models shipped are {', '.join(model_names())}")
+    try:
+        document = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInputError(f"model {path} is not TOML: {error}") from error
+    return parse_model(path.stem, document, where=str(path))
+
+
+def parse_model(name: str, document: Mapping[str, Any], *, where: str) -> CostModel:
+    """Build a model from its parsed TOML; `where` names the file in the error that lists all findings."""
+    reader = _Reader(document)
+    model = reader.model(name)
+    if reader.findings:
+        raise BadInputError(f"model {where}: {len(reader.findings)} errors", reader.findings)
+    return model
+
+
+def _shipped() -> dict[str, Path]:
+    return {path.stem: path for path in datafiles.models_directory().glob("*.toml")}
+
+
+class _Reader:
+    """Walks a model document, collecting findings rather than stopping at the first."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.document = document
+        self.findings: list[str] = []
+
+    def model(self, name: str) -> CostModel:
+        self._known_keys(self.document, ("title", "source", "durability", "storage", "capacity", "phase"), "the model")
+        phases = self.document.get("phase")
+        if not isinstance(phases, list) or not phases:
+            self.findings.append("[[phase]]: a model needs at least one phase")
+            phases = []
+        return CostModel(
+            name=name,
+            title=self._text(self.document, "title", "the model"),
+            source=self._text(self.document, "source", "the model"),
+            durability=self._text(self.document, "durability", "the model"),
+            storage=self._storage(),
+            capacity=self._groups(self.document.get("capacity", {}), GROUPS, "capacity"),
+            phases=tuple(self._phase(phase, number) for number, phase in enumerate(phases, start=1)),
+        )
+
+    def _phase(self, table: Mapping[str, Any], number: int) -> Phase:
+        where = f"phase {number}"
+        self._known_keys(table, ("name", "read", "write", "network", "cpu"), where)
+        return Phase(
+            name=self._text(table, "name", where),
+            read=self._groups(table.get("read", {}), GROUPS, f"{where} read"),
+            write=self._groups(table.get("write", {}), GROUPS, f"{where} write"),
+            network=self._coefficients(table.get("network", {}), f"{where} network"),
+            cpu=self._groups(table.get("cpu", {}), CPU_WORK, f"{where} cpu"),
+        )
+
+    def _storage(self) -> dict[str, str]:
+        table = self.document.get("storage", {})
+        for group in GROUPS:
+            if table.get(group) not in MEDIA:
+                self.findings.append(f"storage.{group}: {table.get(group)!r} is not one of {', '.join(MEDIA)}")
+        self._known_keys(table, GROUPS, "storage")
+        return {group: str(table.get(group, MEDIA[0])) for group in GROUPS}
+
+    def _groups(self, table: Any, known: tuple[str, ...], where: str) -> dict[str, Coefficients]:
+        if not isinstance(table, dict):
+            self.findings.append(f"{where}: expected a table of {', '.join(known)}")
+            return {}
+        self._known_keys(table, known, where)
+        return {key: self._coefficients(value, f"{where}.{key}") for key, value in table.items() if key in known}
+
+    def _coefficients(self, table: Any, where: str) -> dict[str, float]:
+        if not isinstance(table, dict):
+            self.findings.append(f"{where}: expected a table such as {{ map_in = 1 }}, found {table!r}")
+            return {}
+        self._known_keys(table, VOLUMES, where)
+        good: dict[str, float] = {}
+        for volume, times in table.items():
+            if isinstance(times, bool) or not isinstance(times, int | float) or not 0 < times <= 1000:
+                self.findings.append(f"{where}.{volume}: {times!r} is not a number above 0 and at most 1000")
+            else:
+                good[volume] = float(times)
+        return good
+
+    def _text(self, table: Mapping[str, Any], key: str, where: str) -> str:
+        value = table.get(key)
+        if not isinstance(value, str) or not value.strip():
+            self.findings.append(f"{where}: {key} is missing or not text")
+            return ""
+        return value
+
+    def _known_keys(self, table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+        for key in table:
+            if key not in known:
+                self.findings.append(f"{where}: unknown key {key!r}; known are {', '.join(known)}.{nearest(key, known)}")

@@ -1,0 +1,236 @@
+"""The seam between planning and spending: a Request in, a Plan out, both JSON-able values that round-trip exactly.
+
+Units throughout: seconds, bytes, bytes per second, US dollars. An unknown amount is None, never zero.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+from planner.errors import BadInputError
+
+Objective = Literal["balanced", "cost", "time"]
+OBJECTIVES: Final = get_args(Objective)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the user asks for. `assume` maps a rate's name (`network`, `local_read`, ...) to bytes/s that override the catalog."""
+
+    data_bytes: int
+    model: str
+    catalogs: tuple[str, ...] = ("aws",)
+    regions: tuple[str, ...] = ()
+    instances: tuple[str, ...] = ()
+    nodes: int | None = None
+    max_nodes: int = 1000
+    deadline_s: float | None = None
+    budget_usd: float | None = None
+    objective: Objective = "balanced"
+    pricing: str = "on-demand"
+    assume: dict[str, float] = field(default_factory=dict)
+    paper: bool = False
+    top: int = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """A predicted quantity: `equation` without variation (the papers' value), its mean, median and 95th percentile."""
+
+    equation: float
+    expected: float
+    p50: float
+    p95: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost(Range):
+    """Cost of the job; `total` adds boot, generating, screening, validating, teardown and spares to `expected`."""
+
+    total: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceUse:
+    """What one resource of a node does in a phase."""
+
+    bytes_per_node: float
+    bytes_per_s: float
+    time_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseEstimate:
+    """A phase lasts as long as its slowest resource, the `bottleneck`."""
+
+    name: str
+    time_s: float
+    bottleneck: str
+    resources: dict[str, ResourceUse]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiskSplit:
+    """How many local disks hold data and how many intermediate files."""
+
+    data: int
+    intermediate: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """One cluster: what it is, how long it takes, what it costs, and how sure that is.
+
+    `disk_split` is None where the local disks are `shared` by both groups or not used. `nodes_min` is the fewest nodes that hold
+    the data; `capacity_bytes` and `needed_bytes` are per node and disk group.
+    """
+
+    cloud: str
+    region: str
+    instance_type: str
+    nodes: int
+    nodes_min: int
+    placement_group: bool
+    pricing: str
+    price_usd_per_hour: float
+    storage: str
+    disk_split: DiskSplit | None
+    shared: bool
+    time_s: Range
+    cost_usd: Cost
+    phases: tuple[PhaseEstimate, ...]
+    capacity_bytes: dict[str, float]
+    needed_bytes: dict[str, float]
+    overheads_s: dict[str, float]
+    evidence: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rejection:
+    """A type that is not among the candidates, and why. `nearness` orders them: how far off the mark it is (1 is on it), if known."""
+
+    instance_type: str
+    reason: str
+    detail: str = ""
+    nearness: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrontierPoint:
+    """A cluster that no other beats in both time and total cost."""
+
+    cloud: str
+    instance_type: str
+    nodes: int
+    time_s: float
+    cost_usd_total: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CatalogStamp:
+    """Which catalog answered, and how old its prices are (ISO date)."""
+
+    name: str
+    prices_as_of: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The answer to a Request: `best` is the first of `candidates`; None when nothing is feasible."""
+
+    request: Request
+    catalog: CatalogStamp
+    best: Candidate | None
+    candidates: tuple[Candidate, ...]
+    rejected: tuple[Rejection, ...]
+    frontier: tuple[FrontierPoint, ...] = ()
+
+    def to_json(self) -> str:
+        """Return the plan as one JSON object; numbers keep every digit."""
+        return json.dumps(to_jsonable(self), indent=2, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """Read what `to_json` wrote. Raises BadInputError, naming the field, for anything else."""
+        try:
+            document = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise BadInputError(f"plan is not JSON: {error}") from error
+        plan = from_jsonable(cls, document, where="plan")
+        if not isinstance(plan, cls):
+            raise BadInputError("plan: expected an object")
+        return plan
+
+
+def to_jsonable(value: Any) -> Any:
+    """Turn a dataclass of this module into plain dicts and lists."""
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def from_jsonable(kind: Any, value: Any, *, where: str) -> Any:
+    """Build `kind` (a dataclass, container or scalar annotation) from parsed JSON, checking every type and name on the way."""
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):
+        return _optional(kind, value, where=where)
+    if origin is tuple:
+        return tuple(_items(get_args(kind)[0], value, where=where))
+    if origin is dict:
+        _expect(isinstance(value, dict), value, "an object", where)
+        return {key: from_jsonable(get_args(kind)[1], item, where=f"{where}.{key}") for key, item in value.items()}
+    if origin is Literal:
+        _expect(value in get_args(kind), value, f"one of {', '.join(map(str, get_args(kind)))}", where)
+        return value
+    return _dataclass(kind, value, where=where) if is_dataclass(kind) else _scalar(kind, value, where=where)
+
+
+def _dataclass(kind: Any, value: Any, *, where: str) -> Any:
+    _expect(isinstance(value, dict), value, "an object", where)
+    hints = get_type_hints(kind)
+    unknown = set(value) - set(hints)
+    _expect(not unknown, sorted(unknown), f"only the fields of {kind.__name__}", where)
+    given = {name: from_jsonable(hints[name], item, where=f"{where}.{name}") for name, item in value.items()}
+    try:
+        return kind(**given)
+    except TypeError as error:
+        missing = [f.name for f in fields(kind) if f.name not in given]
+        raise BadInputError(f"{where}: fields are missing, among them {', '.join(missing)}") from error
+
+
+def _optional(kind: Any, value: Any, *, where: str) -> Any:
+    inner = [arg for arg in get_args(kind) if arg is not type(None)]
+    return None if value is None else from_jsonable(inner[0], value, where=where)
+
+
+def _items(kind: Any, value: Any, *, where: str) -> list[Any]:
+    _expect(isinstance(value, list), value, "a list", where)
+    return [from_jsonable(kind, item, where=f"{where}[{number}]") for number, item in enumerate(value)]
+
+
+def _scalar(kind: Any, value: Any, *, where: str) -> Any:
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    _expect(isinstance(value, kind) and not (kind is int and isinstance(value, bool)), value, kind.__name__, where)
+    return value
+
+
+def _expect(good: bool, value: Any, expected: str, where: str) -> None:  # noqa: FBT001
+    if not good:
+        raise BadInputError(f"{where}: expected {expected}, found {value!r}")
+
+
+def describe(request: Request) -> Mapping[str, Any]:
+    """Return the request's fields that differ from their defaults, for display."""
+    return {
+        f.name: getattr(request, f.name)
+        for f in fields(request)
+        if f.name in ("data_bytes", "model") or getattr(request, f.name) != _default(f)
+    }
+
+
+def _default(f: Any) -> Any:
+    return f.default_factory() if callable(f.default_factory) else f.default

@@ -1,0 +1,178 @@
+"""From catalog rows to bytes/s per resource, for all types of a catalog at once.
+
+A rate that no one measured or stated is NaN; `Assumptions` (the user's what-ifs) replace whatever the catalog holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.catalog import Catalog, NetworkPoint
+from planner.curves import ScalingCurve
+from planner.errors import BadInputError, nearest
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int8]
+
+EVIDENCE: Final = ("measured", "spec", "extrapolated", "recalled", "assumed")
+"""What a number rests on, strongest first; codes in arrays index this tuple, and -1 is an unknown number."""
+
+_AS_PLANNED: Final = {"derived": "measured"}
+"""Catalogs tell numbers computed from measurements apart; a plan counts them as measured."""
+
+ASSUMABLE: Final = ("network", "local_read", "local_write", "volume_read", "volume_write", "partition", "sort", "price")
+"""What `--assume` can set: bytes/s per node, bytes/s per vCPU for `partition` and `sort`, USD per node-hour all-in for `price`."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Device:
+    """A group of disks or volumes of one node, shape (T,): `read` and `write` are rates when only that is done (times add);
+    `simultaneous` is the rate of each direction with half the disks reading and half writing (it contains the sharing)."""
+
+    read: Floats
+    write: Floats
+    simultaneous: Floats
+    evidence: Codes
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Whether a type's rates are known in either mode."""
+        return ~np.isnan(self.simultaneous) | ~(np.isnan(self.read) | np.isnan(self.write))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Network:
+    """Network rates per node: a flat rate for each type, shape (T,), and curves for the rows that were measured."""
+
+    flat: Floats
+    evidence: Codes
+    slowest_of_n: NDArray[np.bool_]
+    curves: Mapping[int, ScalingCurve] = field(default_factory=dict)
+
+    def at(self, rows: NDArray[np.intp], nodes: Floats) -> Floats:
+        """Return bytes/s per node, shape (rows, nodes)."""
+        rates = np.repeat(self.flat[rows, None], len(nodes), axis=1)
+        for place, row in enumerate(rows.tolist()):
+            if row in self.curves:
+                rates[place] = self.curves[row].at(nodes)
+        return rates
+
+    def evidence_at(self, row: int, nodes: int) -> str:
+        """Return what the rate of one type at one cluster size rests on: beyond its measured points it is extrapolated."""
+        curve = self.curves.get(row)
+        beyond = curve is not None and nodes > curve.measured_to_nodes
+        return "extrapolated" if beyond else evidence_name(int(self.evidence[row]))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rates:
+    """Everything a phase can wait for, row i being type i of the catalog; CPU rates are bytes/s per vCPU."""
+
+    local: Device
+    volumes: Device
+    network: Network
+    vcpu: Floats
+    cpu_bytes_per_s_per_vcpu: Mapping[str, float]
+    cpu_evidence: str = "measured"
+
+
+def evidence_name(code: int) -> str:
+    """Return the word for an evidence code; an unknown number has none."""
+    return EVIDENCE[code] if code >= 0 else "unknown"
+
+
+def evidence_codes(words: NDArray[np.str_]) -> Codes:
+    """Return the code of each word a catalog uses; '' (unknown) is -1."""
+    unique, inverse = np.unique(words, return_inverse=True)
+    codes = [EVIDENCE.index(_AS_PLANNED.get(word, word)) if word else -1 for word in unique.tolist()]
+    return np.array(codes, np.int8)[inverse]
+
+
+def weakest(*words: str) -> str:
+    """Return the weakest of several evidence words."""
+    return max(words, key=lambda word: EVIDENCE.index(word) if word in EVIDENCE else len(EVIDENCE))
+
+
+def check_assumptions(assume: Mapping[str, float]) -> None:
+    """Raise BadInputError for a name that cannot be assumed, with the nearest ones."""
+    for name in assume:
+        if name not in ASSUMABLE:
+            known = ", ".join(ASSUMABLE)
+            raise BadInputError(f"--assume {name}: unknown; what can be assumed is {known}.{nearest(name, ASSUMABLE)}")
+
+
+def catalog_rates(catalog: Catalog, *, volumes: Device, cpu: Mapping[str, float], assume: Mapping[str, float]) -> Rates:
+    """Return the rates of all types of `catalog`, with `assume` laid over them.
+
+    `volumes` are the rates of the block volumes that would be bought (planner.volumes); `cpu` is bytes/s per vCPU of each kind of work.
+    """
+    local = _assumed_device(_local(catalog), assume, prefix="local")
+    return Rates(
+        local=local,
+        volumes=_assumed_device(volumes, assume, prefix="volume"),
+        network=_network(catalog, assume.get("network")),
+        vcpu=catalog.instances.vcpu,
+        cpu_bytes_per_s_per_vcpu={work: assume.get(work, rate) for work, rate in cpu.items()},
+    )
+
+
+def _local(catalog: Catalog) -> Device:
+    read, write = catalog.disk_rates("read_only"), catalog.disk_rates("write_only")
+    both = catalog.disk_rates("simultaneous")
+    exclusive = np.maximum(evidence_codes(read.evidence), evidence_codes(write.evidence))
+    return Device(
+        read=read.bytes_per_s,
+        write=write.bytes_per_s,
+        simultaneous=both.bytes_per_s,
+        evidence=np.where(np.isnan(both.bytes_per_s), exclusive, evidence_codes(both.evidence)).astype(np.int8),
+    )
+
+
+def _assumed_device(device: Device, assume: Mapping[str, float], *, prefix: str) -> Device:
+    """An assumed read or write rate sets aside the simultaneous one, which says nothing about either alone."""
+    read, write = assume.get(f"{prefix}_read"), assume.get(f"{prefix}_write")
+    if read is None and write is None:
+        return device
+    half = np.where(np.isnan(device.simultaneous), device.read, device.simultaneous)
+    other = np.where(np.isnan(device.simultaneous), device.write, device.simultaneous)
+    return replace(
+        device,
+        read=half if read is None else np.full_like(half, read),
+        write=other if write is None else np.full_like(other, write),
+        simultaneous=np.full_like(half, np.nan),
+        evidence=np.full(len(half), EVIDENCE.index("assumed"), np.int8),
+    )
+
+
+def _network(catalog: Catalog, assumed: float | None) -> Network:
+    size = len(catalog.instances)
+    if assumed is not None:
+        evidence = np.full(size, EVIDENCE.index("assumed"), np.int8)
+        return Network(flat=np.full(size, assumed), evidence=evidence, slowest_of_n=np.ones(size, bool))
+    flat = catalog.instances.network_baseline_bytes_per_s.copy()
+    evidence = np.where(np.isnan(flat), -1, evidence_codes(catalog.instances.evidence)).astype(np.int8)
+    slowest, curves = np.zeros(size, bool), {}
+    for instance_type, points in catalog.network_points.items():
+        row = catalog.instances.index(instance_type)
+        chosen = _preferred(points, near=bool(catalog.instances.placement_group[row]))
+        flat[row] = min(point.bytes_per_s for point in chosen)
+        evidence[row] = evidence_codes(np.array([point.evidence for point in chosen])).max()
+        slowest[row] = any(point.aggregate == "slowest_of_n" for point in chosen)
+        sized = [(point.nodes, point.bytes_per_s) for point in chosen if point.nodes is not None]
+        if sized:
+            curves[row] = ScalingCurve.through([n for n, _ in sized], [rate for _, rate in sized])
+        else:  # measured on a cluster of unstated size: any other size is an extrapolation
+            evidence[row] = max(evidence[row], EVIDENCE.index("extrapolated"))
+    return Network(flat=flat, evidence=evidence, slowest_of_n=slowest, curves=curves)
+
+
+def _preferred(points: Sequence[NetworkPoint], *, near: bool) -> list[NetworkPoint]:
+    """Points taken inside a placement group where the type can have one and any were; else those without."""
+    inside = [point for point in points if point.placement_group]
+    outside = [point for point in points if not point.placement_group]
+    return (inside or outside) if near else (outside or inside)

@@ -1,0 +1,148 @@
+"""What each resource of a node has to do in a phase: bytes moved and the node-seconds they take.
+
+Disks, volumes and CPU serve a node's own share, so their time is `node_seconds / nodes`; only the network's rate depends on the number of
+nodes too. Arrays are over R layouts and N cluster sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.catalog import Catalog
+from planner.layout import Layouts
+from planner.lifecycle import Lifecycle
+from planner.model import GROUPS, Coefficients, CostModel, JobVolumes, Phase
+from planner.rates import Rates
+from planner.volumes import VolumeChoice
+
+Floats = NDArray[np.float64]
+
+SIGMA_OF: Final = {
+    "local_disks": "disk",
+    "data_disks": "disk",
+    "intermediate_disks": "disk",
+    "volumes": "volumes",
+    "cpu": "cpu",
+    "network": "network",
+}
+"""Which entry of `Lifecycle.node_sigma` blurs a resource."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Work:
+    """What one resource does in a phase over the whole cluster: `total_bytes` and `node_seconds`, both of shape (R,)."""
+
+    total_bytes: Floats
+    node_seconds: Floats
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Situation:
+    """A job on every type of one catalog: R layouts over T types, their rates, and what surrounds the job."""
+
+    catalog: Catalog
+    model: CostModel
+    job: JobVolumes
+    rates: Rates
+    volumes: VolumeChoice
+    layouts: Layouts
+    lifecycle: Lifecycle
+    paper: bool
+
+    def only(self, row: int) -> Situation:
+        """Return the same job on one layout."""
+        return replace(self, layouts=self.layouts.only(np.array([row])))
+
+    def group_bytes(self) -> dict[str, float]:
+        """Return what each disk group must hold over the whole cluster."""
+        return {group: self.job.total(self.model.capacity.get(group, {})) for group in GROUPS}
+
+    def works(self, phase: Phase) -> dict[str, Work]:
+        """Return the work of each resource but the network, keyed by resource; those idle on every layout are left out."""
+        read, write = self._totals(phase.read), self._totals(phase.write)
+        works = {
+            "local_disks": self._shared_disks(read, write),
+            "data_disks": self._own_disks("data", read, write),
+            "intermediate_disks": self._own_disks("intermediate", read, write),
+            "volumes": self._volumes(read, write),
+            "cpu": self._cpu(phase.cpu),
+        }
+        return {name: work for name, work in works.items() if work.total_bytes.any()}
+
+    def network_bytes(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
+        """Return the bytes per node through the busier direction of its NIC, shape (rows, N).
+
+        Of a shuffle (n-1)/n crosses the network; the papers charge all of it. Volumes without a link of their own add their traffic:
+        reads come in, writes go out.
+        """
+        crossing = 1.0 if self.paper else (nodes - 1) / nodes
+        shuffle = self.job.total(phase.network) * crossing / nodes
+        nic = (self.catalog.instances.volume_link == "nic")[self.layouts.type_row[rows]]
+        streams = (self._volume_total(self._totals(groups))[rows] for groups in (phase.read, phase.write))
+        busier = np.maximum(*streams)
+        return shuffle[None, :] + np.where(nic, busier, 0.0)[:, None] / nodes
+
+    def network_seconds(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
+        """Return the seconds the NIC needs for `network_bytes`; NaN where its rate is unknown."""
+        moved = self.network_bytes(phase, rows, nodes)
+        if not moved.any():
+            return moved
+        return _seconds(moved, self.rates.network.at(self.layouts.type_row[rows], nodes))
+
+    def _totals(self, groups: Mapping[str, Coefficients]) -> dict[str, float]:
+        return {group: self.job.total(groups.get(group, {})) for group in GROUPS}
+
+    def _shared_disks(self, read: dict[str, float], write: dict[str, float]) -> Work:
+        """Local disks under both groups: exclusive times add; the simultaneous rate of one disk already contains the sharing."""
+        row, local = self.layouts.type_row, self.rates.local
+        reading = np.where(self.layouts.shared, sum(read.values()), 0.0)
+        writing = np.where(self.layouts.shared, sum(write.values()), 0.0)
+        apart = _seconds(reading, local.read[row]) + _seconds(writing, local.write[row])
+        at_once = _seconds(np.maximum(reading, writing), local.simultaneous[row])
+        seconds = np.where(np.isnan(local.simultaneous[row]), apart, at_once)
+        return Work(total_bytes=reading + writing, node_seconds=seconds)
+
+    def _own_disks(self, group: str, read: dict[str, float], write: dict[str, float]) -> Work:
+        """Local disks of one group alone: their share of what all disks of the instance do in one direction.
+
+        DiskBench's simultaneous rate is that of half the disks, so all of them together do twice as much one way.
+        """
+        disks = self.layouts.data_disks if group == "data" else self.layouts.intermediate_disks
+        alone = (disks > 0) & ~self.layouts.shared
+        row, local = self.layouts.type_row, self.rates.local
+        share = np.where(alone, disks / np.maximum(self.layouts.disks, 1), 1.0)
+        one_way = local.simultaneous[row] * np.where(self.layouts.disks > 1, 2.0, 1.0)
+        reading, writing = np.where(alone, read[group], 0.0), np.where(alone, write[group], 0.0)
+        seconds = sum(
+            _seconds(moved, share * np.where(np.isnan(one_way), exclusive[row], one_way))
+            for moved, exclusive in ((reading, local.read), (writing, local.write))
+        )
+        return Work(total_bytes=reading + writing, node_seconds=np.asarray(seconds))
+
+    def _volumes(self, read: dict[str, float], write: dict[str, float]) -> Work:
+        row, volumes = self.layouts.type_row, self.rates.volumes
+        reading, writing = self._volume_total(read), self._volume_total(write)
+        seconds = _seconds(reading, volumes.read[row]) + _seconds(writing, volumes.write[row])
+        return Work(total_bytes=reading + writing, node_seconds=seconds)
+
+    def _volume_total(self, totals: dict[str, float]) -> Floats:
+        data = np.where(self.layouts.data_disks == 0, totals["data"], 0.0)
+        return data + np.where(self.layouts.intermediate_disks == 0, totals["intermediate"], 0.0)
+
+    def _cpu(self, cpu: Mapping[str, Coefficients]) -> Work:
+        """All the CPU work of a phase, one kind after the other on the same cores."""
+        vcpu = self.rates.vcpu[self.layouts.type_row]
+        amounts = {work: self.job.total(coefficients) for work, coefficients in cpu.items()}
+        per_byte = sum(amount / self.rates.cpu_bytes_per_s_per_vcpu[work] for work, amount in amounts.items())
+        moved = np.full(len(vcpu), float(sum(amounts.values())))
+        return Work(total_bytes=moved, node_seconds=_seconds(np.full(len(vcpu), float(per_byte)), vcpu))
+
+
+def _seconds(amount: Floats, rate: Floats) -> Floats:
+    """Divide, but moving nothing takes no time even at an unknown rate."""
+    return np.divide(amount, rate, out=np.zeros(np.broadcast_shapes(amount.shape, rate.shape)), where=np.asarray(amount > 0))

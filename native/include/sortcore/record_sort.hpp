@@ -25,6 +25,12 @@ inline constexpr std::uint64_t max_records_in_memory = 0xffff'fffe;
 // bytes a record and what the threads need.
 std::uint64_t scratch_bytes(std::uint64_t records, const RecordFormat& format, unsigned threads);
 
+// Records first_record .. first_record + records - 1 of an array.
+struct RecordRun {
+  std::uint64_t first_record;
+  std::uint64_t records;
+};
+
 class KeySorter {
  public:
   // `threads` 0 means all available. Throws Error(bad_input) for an impossible format.
@@ -36,6 +42,11 @@ class KeySorter {
   // Step one, on this sorter's threads: `input` (whole records) must stay unchanged until the last `gather`.
   // Throws Error(bad_record) for half a record, Error(bad_input) above `max_records_in_memory`.
   void sort(std::span<const std::byte> input, Progress* progress = nullptr);
+
+  // The same for records that lie in several `runs` of one array at `base` (the file half's chunks of
+  // memory): what is sorted are indices into that array, so `order` and `gather` refer to it. No run may
+  // reach beyond record `max_records_in_memory` of the array. Equal keys come in the order of their indices.
+  void sort(const std::byte* base, std::span<const RecordRun> runs, Progress* progress = nullptr);
 
   std::uint64_t records() const noexcept;
 

@@ -1,0 +1,51 @@
+"""The commands `planner` and `plan`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from planner.cli import catalog, models, plan
+from planner.cli.console import PlannerCommand, exit_code_of
+
+_HELP = "Which cluster to rent to sort or shuffle terabytes, for how long and for how much; and the sort itself."
+
+
+def main() -> None:
+    """Entry point of `planner`."""
+    sys.exit(exit_code_of(build()))
+
+
+def plan_main() -> None:
+    """Entry point of `plan`, which is `planner plan`."""
+    single = typer.Typer(add_completion=True, pretty_exceptions_enable=False)
+    _add(single, "plan", plan.plan)
+    sys.exit(exit_code_of(single))
+
+
+def build() -> typer.Typer:
+    """Return the application with every command."""
+    app = typer.Typer(help=_HELP, no_args_is_help=True, pretty_exceptions_enable=False)
+    app.callback()(_root)
+    _add(app, "plan", plan.plan)
+    _add(app, "models", models.models)
+    facts = typer.Typer(help="Show and check the catalogs: instance types, prices, measurements.", no_args_is_help=True)
+    _add(facts, "show", catalog.catalog_show)
+    _add(facts, "check", catalog.catalog_check)
+    app.add_typer(facts, name="catalog")
+    return app
+
+
+def _add(app: typer.Typer, name: str, command: Callable[..., Any]) -> None:
+    app.command(name, cls=PlannerCommand)(command)
+
+
+def _root(*, version: bool = typer.Option(False, "--version", is_eager=True, help="Print the version and exit.")) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        print(f"planner {installed('sortplanner')}")
+        raise typer.Exit

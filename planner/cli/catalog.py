@@ -1,0 +1,130 @@
+"""`planner catalog show` and `planner catalog check`."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from planner.cli.console import show, show_json
+from planner.errors import BadInputError, nearest
+
+if TYPE_CHECKING:
+    from planner.catalog import Catalog
+
+_JSON = Annotated[bool, Option("--json", help="Print as JSON.")]
+
+
+def catalog_show(
+    instance_type: Annotated[str | None, Argument(help="A type, to print every fact known about it.")] = None,
+    *,
+    catalog: Annotated[list[str] | None, Option(help="Look only in these catalogs (names or directories).")] = None,
+    json: _JSON = False,
+) -> None:
+    """Print every fact on an instance type and where it is from; without a type, list the catalogs.
+
+    Example: planner catalog show i4i.4xlarge
+    """
+    from planner.catalog import catalog_names, load_catalog
+
+    catalogs = [load_catalog(name) for name in catalog or catalog_names()]
+    if instance_type is None:
+        _list(catalogs, json=json)
+    else:
+        _facts(catalogs, instance_type, json=json)
+
+
+def catalog_check(
+    catalog: Annotated[list[str] | None, Argument(help="Catalogs by name or directory; all shipped ones otherwise.")] = None,
+    *,
+    json: _JSON = False,
+) -> None:
+    """Report every error of every file, stale prices, and what is missing. Errors end with exit code 2.
+
+    Example: planner catalog check aws
+    """
+    from planner.catalog import catalog_names, check_catalog
+
+    today = date.today()
+    found = {name: check_catalog(name, today=today) for name in catalog or catalog_names()}
+    if json:
+        show_json({name: [{"severity": f.severity, "text": f.text} for f in findings] for name, findings in found.items()})
+    else:
+        for name, findings in found.items():
+            show(_findings_table(name, [(f.severity, f.text) for f in findings]))
+    bad = [name for name, findings in found.items() if any(f.severity == "error" for f in findings)]
+    if bad:
+        raise BadInputError(f"not usable: {', '.join(bad)}; correct the errors listed and check again")
+
+
+def _list(catalogs: list[Catalog], *, json: bool) -> None:
+    rows = [
+        {
+            "name": c.name,
+            "cloud": c.cloud,
+            "types": len(c.instances),
+            "prices_as_of": c.prices_as_of.isoformat(),
+            "regions": c.regions(),
+            "title": c.title,
+        }
+        for c in catalogs
+    ]
+    if json:
+        show_json(rows)
+        return
+    show(_table(["name", "cloud", "types", "prices as of", "regions", "title"], [_row(row) for row in rows]))
+
+
+def _row(values: dict[str, Any]) -> list[str]:
+    regions = values["regions"]
+    shown = ", ".join(regions[:3]) + (f" and {len(regions) - 3} more" if len(regions) > 3 else "")
+    return [str(shown if name == "regions" else value) for name, value in values.items()]
+
+
+def _facts(catalogs: list[Catalog], instance_type: str, *, json: bool) -> None:
+    from planner.catalog import facts_on
+
+    holding = [c for c in catalogs if instance_type in c.instances.rows]
+    if not holding:
+        known = [name for c in catalogs for name in c.instances.rows]
+        places = ", ".join(c.name for c in catalogs)
+        raise BadInputError(f"unknown instance type {instance_type!r} in {places}.{nearest(instance_type, known)}")
+    rows = [
+        {
+            "catalog": c.name,
+            "kind": f.kind,
+            "field": f.field,
+            "value": f.value,
+            "unit": f.unit,
+            "evidence": f.evidence,
+            "as_of": str(f.as_of),
+            "source": c.sources[f.source].title if f.source in c.sources else f.source,
+            "note": f.note,
+        }
+        for c in holding
+        for f in facts_on(c, instance_type)
+    ]
+    if json:
+        show_json(rows)
+        return
+    show(_table(["catalog", "kind", "field", "value", "unit", "evidence", "as of", "source", "note"], _cells(rows)))
+
+
+def _cells(rows: list[dict[str, Any]]) -> list[list[str]]:
+    return [[f"{v:.6g}" if isinstance(v, float) else str(v) for v in row.values()] for row in rows]
+
+
+def _findings_table(name: str, findings: list[tuple[str, str]]) -> Any:
+    return _table([name, "finding"], [list(finding) for finding in findings] or [["sound", "nothing to report"]])
+
+
+def _table(columns: list[str], rows: list[list[str]]) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table

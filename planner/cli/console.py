@@ -1,0 +1,60 @@
+"""What all commands share: stdout for results, stderr for talk, and one way for errors to become exit codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from typer.core import TyperCommand
+
+from planner.errors import InterruptedRunError, PlannerError
+
+
+class PlannerCommand(TyperCommand):
+    """A command that tells an interrupt from a failure; a PlannerError passes through to `exit_code_of`."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; an interrupt becomes an InterruptedRunError."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
+            raise InterruptedRunError("interrupted; nothing half done was left behind") from interrupt
+
+
+def exit_code_of(run: Callable[[], None]) -> int:
+    """Run a command and return its exit code; a PlannerError is said on stderr. A closed pipe ends quietly."""
+    try:
+        run()
+    except PlannerError as error:
+        talk(f"error: {error}")
+        return error.exit_code
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    return 0
+
+
+def talk(text: str) -> None:
+    """Say something to the person, on stderr."""
+    print(text, file=sys.stderr)
+
+
+def show_text(text: str) -> None:
+    """Print a result."""
+    print(text)
+
+
+def show_json(value: Any) -> None:
+    """Print a result as one JSON object."""
+    print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def show(*renderables: Any) -> None:
+    """Print rich renderables as a result; colours only where a terminal shows them."""
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else 160)
+    for renderable in renderables:
+        console.print(renderable)

@@ -1,0 +1,166 @@
+"""`plan`: which cluster to rent, how long, how much, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from planner.cli.console import show, show_text, talk
+from planner.errors import BadInputError, nearest
+from planner.units import parse_duration, parse_rate, parse_size
+
+if TYPE_CHECKING:
+    from planner.plan import Objective, Plan, Request
+
+_OBJECTIVES = ("balanced", "cost", "time")
+
+
+def plan(
+    *,
+    data: Annotated[str, Option(help="How much to sort: 100TB, 1TiB.")],
+    model: Annotated[str, Option(help="Cost model: a name that `planner models` lists, or a TOML file.")],
+    cloud: Annotated[list[str] | None, Option(help="Clouds, comma-separated.", show_default="aws")] = None,
+    catalog: Annotated[list[str] | None, Option(help="Catalogs by name or directory, instead of --cloud.")] = None,
+    region: Annotated[list[str] | None, Option(help="Regions; each catalog's default otherwise.")] = None,
+    instance: Annotated[list[str] | None, Option(help="Only these types; patterns such as 'i4i.*' work.")] = None,
+    nodes: Annotated[int | None, Option(help="Exactly so many nodes.")] = None,
+    max_nodes: Annotated[int, Option(help="At most so many nodes.")] = 1000,
+    deadline: Annotated[str | None, Option(help="The sort must be expected to end within: 20m, 1.5h.")] = None,
+    budget: Annotated[float | None, Option(help="The whole run may cost at most so many US dollars.")] = None,
+    objective: Annotated[
+        str | None, Option(help="cost or time.", show_default="the fastest within 5% of the least total cost")
+    ] = None,
+    pricing: Annotated[str, Option(help="on-demand or spot.")] = "on-demand",
+    assume: Annotated[
+        list[str] | None, Option(help="What-if: network=800MB/s, local_read=, local_write=, volume_read=, price=1.65 ...")
+    ] = None,
+    paper: Annotated[bool, Option("--paper", help="The papers' equations and nothing else.")] = False,
+    top: Annotated[int, Option(help="How many candidates to show.")] = 10,
+    explain: Annotated[bool, Option("--explain", help="Print the equations with the numbers in them.")] = False,
+    rejected: Annotated[bool, Option("--rejected", help="List every type left out, and why.")] = False,
+    json: Annotated[bool, Option("--json", help="Print the plan as one JSON object.")] = False,
+    out: Annotated[Path | None, Option(help="Also write the plan as JSON to this file.")] = None,
+) -> None:
+    """Recommend the cluster to rent: which machine, how many, how long, how much, and why.
+
+    Example: plan --data 100TB --model daytona
+    """
+    from planner.plan import Request
+
+    request = Request(
+        data_bytes=parse_size(data),
+        model=model,
+        catalogs=tuple(_names(catalog) or _names(cloud) or ("aws",)),
+        regions=tuple(_names(region)),
+        instances=tuple(_names(instance)),
+        nodes=None if nodes is None else _at_least_one("--nodes", nodes),
+        max_nodes=_at_least_one("--max-nodes", max_nodes),
+        deadline_s=None if deadline is None else parse_duration(deadline),
+        budget_usd=_budget(budget),
+        objective=_objective(objective),
+        pricing=pricing,
+        assume=_assumptions(assume),
+        paper=paper,
+        top=_at_least_one("--top", top),
+    )
+    answer = answer_request(request)
+    if out:
+        _write(answer, out)
+    _show(answer, explained=explain, rejected=rejected, json=json)
+
+
+def answer_request(request: Request) -> Plan:
+    """Load what the request names and plan it. Raises BadInputError for unknown models, catalogs, types and regions."""
+    from planner import lifecycle
+    from planner.catalog import load_catalog
+    from planner.model import load_model
+    from planner.recommendation import recommend
+
+    return recommend(
+        request,
+        model=load_model(request.model),
+        catalogs=[load_catalog(name) for name in request.catalogs],
+        surroundings=lifecycle.PAPER if request.paper else lifecycle.shipped(),
+    )
+
+
+def _show(answer: Plan, *, explained: bool, rejected: bool, json: bool) -> None:
+    from planner.recommendation import require_best
+
+    if json:
+        show_text(answer.to_json())
+    require_best(answer)
+    if json:
+        return
+    from planner.report.plan_table import render_plan, render_rejected
+
+    show(render_plan(answer))
+    if explained:
+        from planner.model import load_model
+        from planner.report.explain import explain
+
+        show_text("\n" + explain(answer, load_model(answer.request.model)))
+    if rejected:
+        show(render_rejected(answer.rejected))
+
+
+def _write(answer: Plan, path: Path) -> None:
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_text(answer.to_json() + "\n", encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise BadInputError(f"--out {path}: {error.strerror}; nothing was written") from error
+    talk(f"plan written to {path}")
+
+
+def _names(values: list[str] | None) -> list[str]:
+    """Options may be repeated, comma-separated, or both."""
+    return [name.strip() for value in values or [] for name in value.split(",") if name.strip()]
+
+
+def _assumptions(values: list[str] | None) -> dict[str, float]:
+    assumed: dict[str, float] = {}
+    for item in _names(values):
+        name, equals, amount = item.partition("=")
+        if not equals:
+            raise BadInputError(f"--assume {item}: write it as NAME=RATE, for example network=800MB/s")
+        if name in assumed:
+            raise BadInputError(f"--assume {name} is given twice")
+        assumed[name] = _usd("--assume price", amount) if name == "price" else parse_rate(amount)
+    return assumed
+
+
+def _usd(option: str, amount: str) -> float:
+    try:
+        value = float(amount.removeprefix("$"))
+    except ValueError:
+        raise BadInputError(f"{option}={amount}: not an amount of US dollars per node-hour, such as 1.65") from None
+    if not 0 < value < 1e6:
+        raise BadInputError(f"{option}={amount}: must be positive and below a million")
+    return value
+
+
+def _budget(amount: float | None) -> float | None:
+    if amount is not None and not 0 < amount < 1e12:
+        raise BadInputError(f"--budget {amount}: must be a positive amount of US dollars")
+    return amount
+
+
+def _objective(word: str | None) -> Objective:
+    if word is None or word == "balanced":
+        return "balanced"
+    if word == "cost":
+        return "cost"
+    if word == "time":
+        return "time"
+    raise BadInputError(f"--objective {word}: use one of {', '.join(_OBJECTIVES)}.{nearest(word, _OBJECTIVES)}")
+
+
+def _at_least_one(option: str, count: int) -> int:
+    if not 1 <= count <= 100_000:
+        raise BadInputError(f"{option} {count}: must lie between 1 and 100000")
+    return count

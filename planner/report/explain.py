@@ -1,0 +1,82 @@
+"""The equations with the numbers in them, so that a reader can redo the sum by hand.
+
+Sources: SoCC 2015, section 3.3 (equations 1 to 11) for the phases and equation 7 for the cost; the rest is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.model import Coefficients, CostModel, Phase
+from planner.plan import Candidate, PhaseEstimate, Plan
+from planner.units import format_bytes, format_rate, format_usd
+
+
+def explain(plan: Plan, model: CostModel) -> str:
+    """Return the sum behind the best candidate as plain text, one line per step."""
+    best = plan.best
+    if best is None:
+        return "nothing feasible"
+    return "\n".join([*_inputs(plan, model, best), *_phases(model, best), *_cost(best), *_blur(best), *_total(best)])
+
+
+def _inputs(plan: Plan, model: CostModel, best: Candidate) -> Iterator[str]:
+    data = plan.request.data_bytes
+    yield f"Model {model.name}: {model.title}"
+    yield f"  {model.source}"
+    yield f"D = map_in = map_out = reduce_out = {data:.6g} B ({format_bytes(data)}), N = {best.nodes} x {best.instance_type}"
+    yield f"  D/N = {data / best.nodes:.6g} B ({format_bytes(data / best.nodes)} per node)"
+    for name, rate in plan.request.assume.items():
+        yield f"  assumed: {name} = {rate:.6g}"
+
+
+def _phases(model: CostModel, best: Candidate) -> Iterator[str]:
+    for number, (phase, seen) in enumerate(zip(model.phases, best.phases, strict=True), start=1):
+        terms = ", ".join(f"{name} {use.time_s:.1f}" for name, use in seen.resources.items())
+        yield f"T{number} ({phase.name}): {_moves(phase)}"
+        yield from (f"  {line}" for line in _resources(seen))
+        yield f"  T{number} = max({terms}) = {seen.time_s:.1f} s, bottleneck: {seen.bottleneck.replace('_', ' ')}"
+    sums = " + ".join(f"{phase.time_s:.1f}" for phase in best.phases)
+    yield f"T = {sums} = {best.time_s.equation:.1f} s"
+
+
+def _resources(phase: PhaseEstimate) -> Iterator[str]:
+    for name, use in phase.resources.items():
+        quotient = f"{use.bytes_per_node:.6g} B / {use.bytes_per_s:.6g} B/s"
+        yield f"{name.replace('_', ' ')}: {quotient} = {use.time_s:.1f} s ({format_rate(use.bytes_per_s)})"
+
+
+def _moves(phase: Phase) -> str:
+    parts = [f"read {group} {_volumes(c)}" for group, c in phase.read.items()]
+    parts += [f"write {group} {_volumes(c)}" for group, c in phase.write.items()]
+    parts += [f"network {_volumes(phase.network)}"] if phase.network else []
+    return ", ".join(parts)
+
+
+def _volumes(coefficients: Coefficients) -> str:
+    return " + ".join(name if times == 1 else f"{times:g} {name}" for name, times in coefficients.items())
+
+
+def _cost(best: Candidate) -> Iterator[str]:
+    hourly = best.cost_usd.equation / best.time_s.equation * 3600 if best.time_s.equation else 0.0
+    nodes = f"{best.nodes} x ${best.price_usd_per_hour:.6g}"
+    volumes = hourly - best.nodes * best.price_usd_per_hour
+    extra = f" + volumes ${volumes:.6g}" if volumes > 1e-9 else ""
+    yield f"C = ({nodes}{extra}) per hour x {best.time_s.equation:.1f} s / 3600 = {format_usd(best.cost_usd.equation)}"
+
+
+def _blur(best: Candidate) -> Iterator[str]:
+    if best.time_s.expected == best.time_s.equation:
+        return
+    yield (
+        f"The slowest of {best.nodes} nodes ends each phase: expected {best.time_s.expected:.1f} s, "
+        f"median {best.time_s.p50:.1f} s, 95% {best.time_s.p95:.1f} s"
+    )
+
+
+def _total(best: Candidate) -> Iterator[str]:
+    if not best.overheads_s:
+        return
+    parts = " + ".join(f"{name} {seconds:.0f}" for name, seconds in best.overheads_s.items())
+    whole = best.time_s.expected + sum(best.overheads_s.values())
+    yield f"Whole run: sort {best.time_s.expected:.0f} + {parts} = {whole:.0f} s; with spares {format_usd(best.cost_usd.total)}"

@@ -1,0 +1,138 @@
+"""A Plan in the terminal: the answer, the candidates, the phases of the chosen cluster and the frontier around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from planner.plan import Candidate, FrontierPoint, Plan, Rejection
+from planner.units import format_bytes, format_duration, format_rate, format_usd
+
+_FRONTIER_ROWS = 7
+
+
+def render_plan(plan: Plan) -> RenderableType:
+    """Return the whole answer; the plan must have a best candidate."""
+    best = plan.best
+    if best is None:
+        return Text("nothing feasible")
+    return Group(
+        answer(plan, best),
+        candidates_table(plan),
+        phases_table(best),
+        *capacity_lines(best),
+        frontier_table(plan, best),
+        *notes(plan, best),
+    )
+
+
+def answer(plan: Plan, best: Candidate) -> Text:
+    """Say in two sentences what to rent, how long it takes and what it costs."""
+    cluster = f"{best.nodes} x {best.instance_type}"
+    place = f"{best.cloud} {best.region}" + (", one placement group" if best.placement_group else "")
+    whole = best.time_s.expected + sum(best.overheads_s.values())
+    text = Text()
+    text.append(f"Rent {cluster}", style="bold green")
+    text.append(f" ({place}) to sort {format_bytes(plan.request.data_bytes)} under the {plan.request.model} model.\n")
+    text.append(f"The sort takes {format_duration(best.time_s.expected)} (95%: {format_duration(best.time_s.p95)})")
+    text.append(f" and costs {format_usd(best.cost_usd.expected)}; with everything around it the cluster is up for ")
+    text.append(f"{format_duration(whole)} and costs {format_usd(best.cost_usd.total)}.")
+    return text
+
+
+def candidates_table(plan: Plan) -> Table:
+    """The best count of each type, the chosen row marked."""
+    table = Table(title="Candidates", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for name in ("", "instance type", "nodes", "$/h each", "storage", "disks data:interm."):
+        table.add_column(name, justify="right" if name in ("nodes", "$/h each") else "left")
+    for name in ("equation", "expected", "95%", "sort $", "total $"):
+        table.add_column(name, justify="right")
+    table.add_column("evidence")
+    for candidate in plan.candidates:
+        chosen = candidate == plan.best
+        table.add_row("*" if chosen else "", *_cells(candidate), style="bold" if chosen else "")
+    return table
+
+
+def phases_table(best: Candidate) -> Table:
+    """What each resource does in each phase, the bottleneck marked."""
+    table = Table(title="Phases (equation)", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for name in ("phase", "resource", "bytes per node", "rate", "time", ""):
+        table.add_column(name, justify="right" if name in ("bytes per node", "rate", "time") else "left")
+    for phase in best.phases:
+        for number, (name, use) in enumerate(sorted(phase.resources.items(), key=lambda item: -item[1].time_s)):
+            first, mark = ("" if number else phase.name), ("bottleneck" if name == phase.bottleneck else "")
+            cells = (format_bytes(use.bytes_per_node), format_rate(use.bytes_per_s), format_duration(use.time_s))
+            table.add_row(first, name.replace("_", " "), *cells, mark, style="bold" if mark else "")
+    return table
+
+
+def capacity_lines(best: Candidate) -> Iterator[Text]:
+    """How full each disk group of a node gets."""
+    if best.shared:
+        needed, held = sum(best.needed_bytes.values()), best.capacity_bytes["data"]
+        yield Text(f"Capacity per node: shared disks {format_bytes(needed)} of {format_bytes(held)}", style="dim")
+        return
+    parts = (f"{g} {format_bytes(best.needed_bytes[g])} of {format_bytes(best.capacity_bytes[g])}" for g in best.needed_bytes)
+    yield Text(f"Capacity per node: {', '.join(parts)} (fewest nodes: {best.nodes_min})", style="dim")
+
+
+def frontier_table(plan: Plan, best: Candidate) -> Table:
+    """The clusters around the chosen one that nothing beats in both time and total cost."""
+    table = Table(title="Frontier of time and total cost", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for name in ("instance type", "nodes", "expected", "total $"):
+        table.add_column(name, justify="left" if name == "instance type" else "right")
+    for point in _around(plan.frontier, best.time_s.expected):
+        table.add_row(
+            point.instance_type, str(point.nodes), format_duration(point.time_s), format_usd(point.cost_usd_total)
+        )
+    return table
+
+
+def notes(plan: Plan, best: Candidate) -> Iterator[Text]:
+    """Where the numbers come from and what to distrust."""
+    yield Text(f"Catalog {plan.catalog.name}, prices as of {plan.catalog.prices_as_of}.", style="dim")
+    for warning in best.warnings:
+        yield Text(f"Note: {warning}", style="yellow")
+    if plan.rejected:
+        yield Text(f"{len(plan.rejected)} types left out; --rejected lists why.", style="dim")
+
+
+def render_rejected(rejected: Sequence[Rejection]) -> Table:
+    """Every type left out, grouped by reason."""
+    table = Table(title="Left out", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table.add_column("reason")
+    table.add_column("types", justify="right")
+    table.add_column("which, nearest first")
+    for reason, group in groupby(rejected, key=lambda r: r.reason):
+        members = list(group)
+        names = ", ".join(f"{r.instance_type} ({r.detail})" if r.nearness else r.instance_type for r in members)
+        advice = next((f"{r.detail}: " for r in members if r.detail and not r.nearness), "")
+        table.add_row(escape(reason), str(len(members)), escape(f"{advice}{names}"))
+    return table
+
+
+def _cells(candidate: Candidate) -> Iterator[str]:
+    yield candidate.instance_type
+    yield str(candidate.nodes)
+    yield f"{candidate.price_usd_per_hour:.4g}"
+    yield candidate.storage
+    split = candidate.disk_split
+    yield "shared" if candidate.shared else f"{split.data}:{split.intermediate}" if split else "-"
+    yield format_duration(candidate.time_s.equation)
+    yield format_duration(candidate.time_s.expected)
+    yield format_duration(candidate.time_s.p95)
+    yield format_usd(candidate.cost_usd.expected)
+    yield format_usd(candidate.cost_usd.total)
+    yield candidate.evidence
+
+
+def _around(points: Sequence[FrontierPoint], time_s: float) -> Sequence[FrontierPoint]:
+    nearest = min(range(len(points)), key=lambda i: abs(points[i].time_s - time_s), default=0)
+    start = max(0, min(nearest - _FRONTIER_ROWS // 2, len(points) - _FRONTIER_ROWS))
+    return points[start : start + _FRONTIER_ROWS]

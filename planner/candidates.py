@@ -155,7 +155,9 @@ def _evidence(one: Situation, phases: tuple[PhaseEstimate, ...], *, nodes: int, 
 
 
 def _deciding(evidence: dict[str, str], phases: tuple[PhaseEstimate, ...]) -> str:
-    """Return the weakest evidence among what decides time and cost; a price stated in a price list is as good as can be."""
+    """Return the weakest evidence among what decides time and cost; a price stated in a price list is as good as can
+    be.
+    """
     price = "measured" if evidence["price"] == "spec" else evidence["price"]
     return weakest(price, *(evidence[phase.bottleneck] for phase in phases if phase.resources))
 

@@ -11,7 +11,9 @@ Floats = NDArray[np.float64]
 
 
 def capacity_per_node(situation: Situation) -> dict[str, Floats]:
-    """Return what each disk group of a node holds, per layout, after file-system overhead; shared disks count for both groups."""
+    """Return what each disk group of a node holds, per layout, after file-system overhead; shared disks count for
+    both groups.
+    """
     instances, layouts = situation.catalog.instances, situation.layouts
     usable = instances.local_disk_bytes[layouts.type_row] * (1 - situation.lifecycle.file_system_overhead)
     on_volumes = situation.volumes.bytes_max[layouts.type_row]
@@ -22,7 +24,8 @@ def capacity_per_node(situation: Situation) -> dict[str, Floats]:
 def fewest_nodes(situation: Situation) -> Floats:
     """Return the fewest nodes that hold the job's peak on each layout: NaN where a capacity is unknown.
 
-    Groups on the same disks need room for both. The papers pool the disks of a split too (300 TB on 6.4 TB nodes: 47 nodes).
+    Groups on the same disks need room for both. The papers pool the disks of a split too (300 TB on 6.4 TB nodes: 47
+    nodes).
     """
     capacity, needed = capacity_per_node(situation), situation.group_bytes()
     layouts = situation.layouts

@@ -1,7 +1,7 @@
 """Every error the planner raises on purpose, each with the exit code the command line gives it.
 
-A message says what is wrong, where, why, and what to do next; `details` holds one line per further finding (all bad rows of a file
-are reported together).
+A message says what is wrong, where, why, and what to do next; `details` holds one line per further finding (all bad
+rows of a file are reported together).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Seconds and dollars of every cluster at once: R layouts by N cluster sizes.
 
-A phase lasts as long as its slowest resource (SoCC 2015, equations 1 to 11); the cost is nodes x price x time (equation 7). `expected`
-stretches each resource by the mean slowness of the slowest node, a lower bound that is exact where one resource decides; what is shown to a
-user is computed exactly, by `planner.candidates`.
+A phase lasts as long as its slowest resource (SoCC 2015, equations 1 to 11); the cost is nodes x price x time
+(equation 7). `expected` stretches each resource by the mean slowness of the slowest node, a lower bound that is exact
+where one resource decides; what is shown to a user is computed exactly, by `planner.candidates`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ VALIDATE = Phase(name="validate", read={"data": {"reduce_out": 1}}, write={}, ne
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimates:
-    """`equation_s`, `expected_s` and `total_usd`, each of shape (R, N): inf where the cluster cannot hold the data, NaN where unknown."""
+    """`equation_s`, `expected_s` and `total_usd`, each of shape (R, N): inf where the cluster cannot hold the data,
+    NaN where unknown.
+    """
 
     nodes: Floats
     fewest: Floats
@@ -40,7 +42,9 @@ class Estimates:
 
 
 def estimate(situation: Situation, *, price_usd_per_hour: Floats, nodes: Floats) -> Estimates:
-    """Return the estimates of every layout at each of `nodes` (N,); `price_usd_per_hour` (T,) is a node's all-in price."""
+    """Return the estimates of every layout at each of `nodes` (N,); `price_usd_per_hour` (T,) is a node's all-in
+    price.
+    """
     rows, columns = len(situation.layouts.type_row), len(nodes)
     equation, expected, total = (np.empty((rows, columns)) for _ in range(3))
     fewest = fewest_nodes(situation)
@@ -61,7 +65,9 @@ def paid_nodes(nodes: Floats, *, spare_fraction: float) -> Floats:
 
 
 def volume_usd_per_hour(situation: Situation) -> Floats:
-    """Return the hourly price of the capacity bought on volumes for the whole cluster, shape (R,): 0 where none is needed."""
+    """Return the hourly price of the capacity bought on volumes for the whole cluster, shape (R,): 0 where none is
+    needed.
+    """
     layouts, needed = situation.layouts, situation.group_bytes()
     bought = np.where(layouts.data_disks == 0, needed["data"], 0.0)
     bought = bought + np.where(layouts.intermediate_disks == 0, needed["intermediate"], 0.0)

@@ -22,7 +22,7 @@ def usable(situation: Situation, offer: Offer) -> tuple[Flags, list[Rejection]]:
     left = np.ones(len(situation.catalog.instances), bool)
     rejections: list[Rejection] = []
     for lacking, reason, detail in _lacks(situation, offer):
-        rejections += [_rejection(situation, row, reason, detail) for row in np.flatnonzero(left & lacking)]
+        rejections += [_rejection(situation, row, reason, detail) for row in np.flatnonzero(left & lacking).tolist()]
         left &= ~lacking
     return left, rejections
 
@@ -39,7 +39,11 @@ def _lacks(situation: Situation, offer: Offer) -> Iterator[tuple[Flags, str, str
         yield (instances.local_disks > 0) & np.isnan(instances.local_disk_bytes), "local disk capacity unknown", ""
     on_volumes = _any_row(situation, (situation.layouts.data_disks == 0) | (situation.layouts.intermediate_disks == 0))
     unknown = np.isnan(rates.volumes.read) | np.isnan(rates.volumes.write)
-    yield on_volumes & unknown, "block volume rate unknown", "measure it, or --assume volume_read=RATE,volume_write=RATE"
+    yield (
+        on_volumes & unknown,
+        "block volume rate unknown",
+        "measure it, or --assume volume_read=RATE,volume_write=RATE",
+    )
     yield on_volumes & np.isnan(situation.volumes.bytes_max), "block volumes that can be attached unknown", ""
     network = np.isnan(rates.network.flat)
     yield network, "network rate unknown", "measure it, or --assume network=RATE"
@@ -49,7 +53,9 @@ def _lacks(situation: Situation, offer: Offer) -> Iterator[tuple[Flags, str, str
 
 
 def too_small(situation: Situation, row: int, estimates: Estimates, request: Request) -> Rejection:
-    """Return the rejection of a type that needs more nodes than it may have to hold the data; `row` is its roomiest layout."""
+    """Return the rejection of a type that needs more nodes than it may have to hold the data; `row` is its roomiest
+    layout.
+    """
     fewest = estimates.fewest[row]
     allowed = request.nodes or request.max_nodes
     limit = f"--nodes {allowed}" if request.nodes else f"--max-nodes {allowed}"
@@ -66,10 +72,16 @@ def misses(situation: Situation, kind: int, *, best_s: float, least_usd: float, 
     late = request.deadline_s is not None and best_s > request.deadline_s
     dear = request.budget_usd is not None and least_usd > request.budget_usd
     if late and request.deadline_s:
-        reason, detail = f"misses the deadline of {format_duration(request.deadline_s)}", f"takes {format_duration(best_s)}"
+        reason, detail = (
+            f"misses the deadline of {format_duration(request.deadline_s)}",
+            f"takes {format_duration(best_s)}",
+        )
         nearness = best_s / request.deadline_s
     elif dear and request.budget_usd:
-        reason, detail = f"exceeds the budget of {format_usd(request.budget_usd)}", f"costs {format_usd(least_usd)} in all"
+        reason, detail = (
+            f"exceeds the budget of {format_usd(request.budget_usd)}",
+            f"costs {format_usd(least_usd)} in all",
+        )
         nearness = least_usd / request.budget_usd
     else:
         reason = "meets the deadline and the budget only apart"

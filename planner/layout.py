@@ -1,8 +1,9 @@
 """How a node's storage is divided between data and intermediate files.
 
-n local disks either divide into k data and n - k intermediate disks, or both groups share all of them. Of exclusive rates (only reading,
-only writing) sharing always wins: its time (r/R + w/W)/n is a weighted mean of the two times r/(R k) and w/(W (n - k)) of any split, and it
-pools the capacity. So splits are tried only where DiskBench measured half the disks reading and half writing, and by `--paper`.
+n local disks either divide into k data and n - k intermediate disks, or both groups share all of them. Of exclusive
+rates (only reading, only writing) sharing always wins: its time (r/R + w/W)/n is a weighted mean of the two times
+r/(R k) and w/(W (n - k)) of any split, and it pools the capacity. So splits are tried only where DiskBench measured
+half the disks reading and half writing, and by `--paper`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ Rows = NDArray[np.intp]
 class Layouts:
     """Every layout to try, shape (R,), those of one type adjacent: `type_row` indexes the catalog.
 
-    `data_disks` and `intermediate_disks` count local disks; both equal to all disks where they are shared, 0 for a group kept on volumes.
+    `data_disks` and `intermediate_disks` count local disks; both equal to all disks where they are shared, 0 for a
+    group kept on volumes.
     """
 
     type_row: Rows

@@ -16,10 +16,11 @@ from planner.errors import BadInputError
 
 @dataclass(frozen=True, kw_only=True)
 class Lifecycle:
-    """Seconds every node is paid for around the job, the share of spare nodes, and what else a whole run needs to know.
+    """Seconds every node is paid for around the job, the share of spare nodes, and what else a whole run needs to
+    know.
 
-    `cpu_bytes_per_s_per_vcpu` is the sort core's own speed; the sigmas are standard deviations of ln(time): `node_sigma` between
-    the nodes of one cluster, `shared_sigma` between the equations and a whole run.
+    `cpu_bytes_per_s_per_vcpu` is the sort core's own speed; the sigmas are standard deviations of ln(time):
+    `node_sigma` between the nodes of one cluster, `shared_sigma` between the equations and a whole run.
     """
 
     boot_s: float

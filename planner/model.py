@@ -73,7 +73,8 @@ def model_names() -> tuple[str, ...]:
 def load_model(name: str) -> CostModel:
     """Return the model called `name`, or the one in the TOML file at that path.
 
-    Raises BadInputError for an unknown name (with the nearest ones) and, all together, for everything wrong in the file.
+    Raises BadInputError for an unknown name (with the nearest ones) and, all together, for everything wrong in the
+    file.
     """
     path = Path(name) if name.endswith(".toml") else datafiles.pick(name, _shipped(), kind="model")
     if not path.is_file():
@@ -170,4 +171,6 @@ class _Reader:
     def _known_keys(self, table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
         for key in table:
             if key not in known:
-                self.findings.append(f"{where}: unknown key {key!r}; known are {', '.join(known)}.{nearest(key, known)}")
+                self.findings.append(
+                    f"{where}: unknown key {key!r}; known are {', '.join(known)}.{nearest(key, known)}"
+                )

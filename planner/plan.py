@@ -19,7 +19,9 @@ OBJECTIVES: Final = get_args(Objective)
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What the user asks for. `assume` maps a rate's name (`network`, `local_read`, ...) to bytes/s that override the catalog."""
+    """What the user asks for. `assume` maps a rate's name (`network`, `local_read`, ...) to bytes/s that override the
+    catalog.
+    """
 
     data_bytes: int
     model: str
@@ -85,8 +87,8 @@ class DiskSplit:
 class Candidate:
     """One cluster: what it is, how long it takes, what it costs, and how sure that is.
 
-    `disk_split` is None where the local disks are `shared` by both groups or not used. `nodes_min` is the fewest nodes that hold
-    the data; `capacity_bytes` and `needed_bytes` are per node and disk group.
+    `disk_split` is None where the local disks are `shared` by both groups or not used. `nodes_min` is the fewest
+    nodes that hold the data; `capacity_bytes` and `needed_bytes` are per node and disk group.
     """
 
     cloud: str
@@ -112,7 +114,9 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Rejection:
-    """A type that is not among the candidates, and why. `nearness` orders them: how far off the mark it is (1 is on it), if known."""
+    """A type that is not among the candidates, and why. `nearness` orders them: how far off the mark it is (1 is on
+    it), if known.
+    """
 
     instance_type: str
     reason: str
@@ -173,7 +177,9 @@ def to_jsonable(value: Any) -> Any:
 
 
 def from_jsonable(kind: Any, value: Any, *, where: str) -> Any:
-    """Build `kind` (a dataclass, container or scalar annotation) from parsed JSON, checking every type and name on the way."""
+    """Build `kind` (a dataclass, container or scalar annotation) from parsed JSON, checking every type and name on
+    the way.
+    """
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
         return _optional(kind, value, where=where)

@@ -26,13 +26,17 @@ _AS_PLANNED: Final = {"derived": "measured"}
 """Catalogs tell numbers computed from measurements apart; a plan counts them as measured."""
 
 ASSUMABLE: Final = ("network", "local_read", "local_write", "volume_read", "volume_write", "partition", "sort", "price")
-"""What `--assume` can set: bytes/s per node, bytes/s per vCPU for `partition` and `sort`, USD per node-hour all-in for `price`."""
+"""What `--assume` can set: bytes/s per node, bytes/s per vCPU for `partition` and `sort`, USD per node-hour all-in
+for `price`.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Device:
-    """A group of disks or volumes of one node, shape (T,): `read` and `write` are rates when only that is done (times add);
-    `simultaneous` is the rate of each direction with half the disks reading and half writing (it contains the sharing)."""
+    """A group of disks or volumes of one node, shape (T,): `read` and `write` are rates when only that is done (times
+    add); `simultaneous` is the rate of each direction with half the disks reading and half writing (it contains
+    the sharing).
+    """
 
     read: Floats
     write: Floats
@@ -63,7 +67,9 @@ class Network:
         return rates
 
     def evidence_at(self, row: int, nodes: int) -> str:
-        """Return what the rate of one type at one cluster size rests on: beyond its measured points it is extrapolated."""
+        """Return what the rate of one type at one cluster size rests on: beyond its measured points it is
+        extrapolated.
+        """
         curve = self.curves.get(row)
         beyond = curve is not None and nodes > curve.measured_to_nodes
         return "extrapolated" if beyond else evidence_name(int(self.evidence[row]))
@@ -109,7 +115,8 @@ def check_assumptions(assume: Mapping[str, float]) -> None:
 def catalog_rates(catalog: Catalog, *, volumes: Device, cpu: Mapping[str, float], assume: Mapping[str, float]) -> Rates:
     """Return the rates of all types of `catalog`, with `assume` laid over them.
 
-    `volumes` are the rates of the block volumes that would be bought (planner.volumes); `cpu` is bytes/s per vCPU of each kind of work.
+    `volumes` are the rates of the block volumes that would be bought (planner.volumes); `cpu` is bytes/s per vCPU of
+    each kind of work.
     """
     local = _assumed_device(_local(catalog), assume, prefix="local")
     return Rates(

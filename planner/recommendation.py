@@ -1,6 +1,7 @@
 """From a Request and catalogs to a Plan, in four steps: filter the types, estimate every cluster, select sizes, rank.
 
-Source: Conley, Vahdat, Porter, SoCC 2015, sections 3.3 and 4; the ranges and whole-run totals go beyond it, see the docs.
+Source: Conley, Vahdat, Porter, SoCC 2015, sections 3.3 and 4; the ranges and whole-run totals go beyond it, see the
+docs.
 """
 
 from __future__ import annotations
@@ -158,7 +159,9 @@ def _wanted(situation: Situation, request: Request) -> tuple[NDArray[np.bool_], 
         return np.ones(len(names), bool), []
     wanted = [any(fnmatchcase(name, pattern) for pattern in request.instances) for name in names]
     reason = f"not asked for (--instance {','.join(request.instances)})"
-    unasked = [Rejection(instance_type=name, reason=reason) for name, asked in zip(names, wanted, strict=True) if not asked]
+    unasked = [
+        Rejection(instance_type=name, reason=reason) for name, asked in zip(names, wanted, strict=True) if not asked
+    ]
     return np.array(wanted), unasked
 
 
@@ -169,7 +172,9 @@ def _choose(request: Request, markets: Sequence[Market]) -> tuple[list[Candidate
     rejected: list[Rejection] = []
     for market in markets:
         for rows in market.rows_of_types():
-            cell = selection.best_cell(rows, market.estimates, market.good, objective=request.objective, least_usd=least)
+            cell = selection.best_cell(
+                rows, market.estimates, market.good, objective=request.objective, least_usd=least
+            )
             if cell:
                 picked.append((market, cell))
             elif len(rows):

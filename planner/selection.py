@@ -1,7 +1,7 @@
 """Which cluster size of each type to show, and which cluster comes first.
 
-The default objective is the fastest cluster within 5% of the least total cost: equation 7 of SoCC 2015 does not depend on the number of
-nodes, so cost alone leaves the choice open.
+The default objective is the fastest cluster within 5% of the least total cost: equation 7 of SoCC 2015 does not
+depend on the number of nodes, so cost alone leaves the choice open.
 """
 
 from __future__ import annotations
@@ -40,11 +40,13 @@ def admissible(estimates: Estimates, request: Request) -> NDArray[np.bool_]:
     return good
 
 
-def best_cell(rows: NDArray[np.intp], estimates: Estimates, good: NDArray[np.bool_], *, objective: Objective, least_usd: float) -> Cell | None:
+def best_cell(
+    rows: NDArray[np.intp], estimates: Estimates, good: NDArray[np.bool_], *, objective: Objective, least_usd: float
+) -> Cell | None:
     """Return the best cluster among the layouts `rows` of one type; None when none is admissible.
 
-    `least_usd` is the least total cost of any type: balanced, a type that comes within the slack of it is shown at its fastest there,
-    another at its fastest within the slack of its own least.
+    `least_usd` is the least total cost of any type: balanced, a type that comes within the slack of it is shown at
+    its fastest there, another at its fastest within the slack of its own least.
     """
     total = np.where(good[rows], estimates.total_usd[rows], np.inf)
     own_least = total.min()
@@ -68,9 +70,11 @@ def order(candidates: Sequence[Candidate], objective: Objective) -> list[Candida
     keys: dict[str, Callable[[Candidate], tuple[float, ...]]] = {
         "cost": lambda c: (c.cost_usd.total, c.time_s.expected),
         "time": lambda c: (c.time_s.expected, c.cost_usd.total),
-        "balanced": lambda c: (0, c.time_s.expected, c.cost_usd.total)
-        if c.cost_usd.total <= limit
-        else (1, c.cost_usd.total, c.time_s.expected),
+        "balanced": lambda c: (
+            (0, c.time_s.expected, c.cost_usd.total)
+            if c.cost_usd.total <= limit
+            else (1, c.cost_usd.total, c.time_s.expected)
+        ),
     }
     return sorted(candidates, key=keys[objective])
 
@@ -89,5 +93,7 @@ def frontier(estimates: Estimates, good: NDArray[np.bool_]) -> list[Cell]:
 
 
 def _spread_columns(count: int, *, most: int = 60) -> NDArray[np.intp]:
-    """Return at most `most` columns, evenly spread on a logarithmic scale: neighbours differ too little to choose between."""
+    """Return at most `most` columns, evenly spread on a logarithmic scale: neighbours differ too little to choose
+    between.
+    """
     return np.unique(np.geomspace(1, count, min(count, most)).round().astype(int)) - 1

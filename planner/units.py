@@ -1,6 +1,7 @@
 """Quantities as people write them, and back: sizes, rates, durations, money.
 
-Inside the planner everything is bytes, bytes/s, seconds and US dollars; other units exist only in what this module reads and writes.
+Inside the planner everything is bytes, bytes/s, seconds and US dollars; other units exist only in what this module
+reads and writes.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ LARGEST_SIZE_BYTES: Final = 10**20
 def parse_size(text: str) -> int:
     """Return the bytes in `text`: `100TB` is 10^14, `1TiB` is 2^40.
 
-    Raises BadInputError for a bare number, an unknown unit, a size that is not positive, not whole bytes or over `LARGEST_SIZE_BYTES`.
+    Raises BadInputError for a bare number, an unknown unit, a size that is not positive, not whole bytes or over
+    `LARGEST_SIZE_BYTES`.
     """
     number, unit = _split(text, what="size", example="100TB or 1TiB")
     factor = _lookup(unit, _SIZES)

@@ -1,6 +1,7 @@
 """How much slower than its median a node is, and how slow the slowest of N is: a barrier waits for it.
 
-For independent nodes P(phase <= t) = F(t)^N exactly. A `Spread` holds F of one node's slowness (time over median time) on a grid.
+For independent nodes P(phase <= t) = F(t)^N exactly. A `Spread` holds F of one node's slowness (time over median
+time) on a grid.
 """
 
 from __future__ import annotations
@@ -27,14 +28,16 @@ _SMALLEST_SIGMA: Final = 1e-9
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Spread:
-    """Distribution of slowness: `log_cdf[i]` = ln P(ln slowness <= `log_slowness[i]`), both of shape (G,), increasing."""
+    """Distribution of slowness: `log_cdf[i]` = ln P(ln slowness <= `log_slowness[i]`), both of shape (G,),
+    increasing.
+    """
 
     log_slowness: Floats
     log_cdf: Floats
 
     def log_cdf_at(self, log_slowness: Floats) -> Floats:
         """Return ln F at any points: -inf below the grid, 0 above it."""
-        return np.interp(log_slowness, self.log_slowness, self.log_cdf, left=-np.inf, right=0.0)
+        return np.asarray(np.interp(log_slowness, self.log_slowness, self.log_cdf, left=-np.inf, right=0.0))
 
 
 @lru_cache(maxsize=64)
@@ -66,7 +69,9 @@ class Moments:
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """One resource in a phase: a node's median seconds, the spread around it, and of how many nodes the slowest counts."""
+    """One resource in a phase: a node's median seconds, the spread around it, and of how many nodes the slowest
+    counts.
+    """
 
     median_s: float
     spread: Spread
@@ -120,7 +125,7 @@ def _common_grid(loads: Sequence[Load]) -> Floats:
     grids = [math.log(load.median_s) + load.spread.log_slowness for load in loads]
     start = max(grid[0] for grid in grids)
     merged = np.unique(np.concatenate(grids))
-    return merged[merged >= start]
+    return np.asarray(merged[merged >= start])
 
 
 def _mean(cdf: Floats, values: Floats) -> Floats:

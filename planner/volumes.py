@@ -1,7 +1,7 @@
 """Which block volumes to attach: type and count that reach an instance's volume rate at the least price.
 
-Volumes that were measured on an instance type (SoCC 2015, section 4.4) are planned with the measured rates; otherwise the instance's
-volume link and the limits of one volume are what the cloud states.
+Volumes that were measured on an instance type (SoCC 2015, section 4.4) are planned with the measured rates; otherwise
+the instance's volume link and the limits of one volume are what the cloud states.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def _measured(catalog: Catalog, volume: VolumeType) -> VolumeChoice:
 
 
 def _stated(catalog: Catalog, volume: VolumeType) -> VolumeChoice:
-    """Enough volumes to fill the instance's link, more where the throughput that comes free with each is cheaper than bought."""
+    """Enough volumes to fill the instance's link, more where the throughput that comes free with each is cheaper than
+    bought.
+    """
     link, most = catalog.instances.volume_bytes_per_s, catalog.instances.volumes_max
     cap, free = np.fmin(volume.read_bytes_per_s_max, volume.write_bytes_per_s_max), volume.free_bytes_per_s
     count = np.minimum(np.ceil(link / (free if free > 0 else np.nan)), most)
@@ -83,7 +85,9 @@ def _stated(catalog: Catalog, volume: VolumeType) -> VolumeChoice:
     monthly = np.where(bought > 0, bought * volume.price_usd_per_mibps_month, 0.0 * bought)
     words = np.array([volume.price_evidence, volume.limit_evidence])
     evidence = np.maximum(evidence_codes(catalog.instances.evidence), evidence_codes(words).max())
-    return _option(catalog, volume, {"read": rate, "write": rate, "count": count}, monthly_usd=monthly, evidence=evidence)
+    return _option(
+        catalog, volume, {"read": rate, "write": rate, "count": count}, monthly_usd=monthly, evidence=evidence
+    )
 
 
 def _option(
@@ -112,8 +116,11 @@ def _first_choice(options: Sequence[VolumeChoice]) -> NDArray[np.intp]:
     rate = np.stack([np.minimum(option.read, option.write) for option in options])
     price = np.stack([option.usd_per_byte_hour * 1e12 + option.fixed_usd_per_hour for option in options])
     stated = np.broadcast_to((np.arange(len(options)) % 2)[:, None], rate.shape)
-    order = np.lexsort((np.nan_to_num(price, nan=np.inf), -np.nan_to_num(rate, nan=-1.0), stated, np.isnan(rate)), axis=0)
-    return order[0]
+    order = np.lexsort(
+        (np.nan_to_num(price, nan=np.inf), -np.nan_to_num(rate, nan=-1.0), stated, np.isnan(rate)), axis=0
+    )
+    first: NDArray[np.intp] = order[0]
+    return first
 
 
 def _take(options: Sequence[VolumeChoice], chosen: NDArray[np.intp]) -> VolumeChoice:

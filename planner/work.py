@@ -1,7 +1,7 @@
 """What each resource of a node has to do in a phase: bytes moved and the node-seconds they take.
 
-Disks, volumes and CPU serve a node's own share, so their time is `node_seconds / nodes`; only the network's rate depends on the number of
-nodes too. Arrays are over R layouts and N cluster sizes.
+Disks, volumes and CPU serve a node's own share, so their time is `node_seconds / nodes`; only the network's rate
+depends on the number of nodes too. Arrays are over R layouts and N cluster sizes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SIGMA_OF: Final = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Work:
-    """What one resource does in a phase over the whole cluster: `total_bytes` and `node_seconds`, both of shape (R,)."""
+    """What one resource does in a phase over the whole cluster: `total_bytes` and `node_seconds`, shape (R,)."""
 
     total_bytes: Floats
     node_seconds: Floats
@@ -63,7 +63,9 @@ class Situation:
         return {group: self.job.total(self.model.capacity.get(group, {})) for group in GROUPS}
 
     def works(self, phase: Phase) -> dict[str, Work]:
-        """Return the work of each resource but the network, keyed by resource; those idle on every layout are left out."""
+        """Return the work of each resource but the network, keyed by resource; those idle on every layout are left
+        out.
+        """
         read, write = self._totals(phase.read), self._totals(phase.write)
         works = {
             "local_disks": self._shared_disks(read, write),
@@ -77,8 +79,8 @@ class Situation:
     def network_bytes(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
         """Return the bytes per node through the busier direction of its NIC, shape (rows, N).
 
-        Of a shuffle (n-1)/n crosses the network; the papers charge all of it. Volumes without a link of their own add their traffic:
-        reads come in, writes go out.
+        Of a shuffle (n-1)/n crosses the network; the papers charge all of it. Volumes without a link of their own add
+        their traffic: reads come in, writes go out.
         """
         crossing = 1.0 if self.paper else (nodes - 1) / nodes
         shuffle = self.job.total(phase.network) * crossing / nodes
@@ -98,7 +100,9 @@ class Situation:
         return {group: self.job.total(groups.get(group, {})) for group in GROUPS}
 
     def _shared_disks(self, read: dict[str, float], write: dict[str, float]) -> Work:
-        """Local disks under both groups: exclusive times add; the simultaneous rate of one disk already contains the sharing."""
+        """Local disks under both groups: exclusive times add; the simultaneous rate of one disk already contains the
+        sharing.
+        """
         row, local = self.layouts.type_row, self.rates.local
         reading = np.where(self.layouts.shared, sum(read.values()), 0.0)
         writing = np.where(self.layouts.shared, sum(write.values()), 0.0)
@@ -145,4 +149,6 @@ class Situation:
 
 def _seconds(amount: Floats, rate: Floats) -> Floats:
     """Divide, but moving nothing takes no time even at an unknown rate."""
-    return np.divide(amount, rate, out=np.zeros(np.broadcast_shapes(amount.shape, rate.shape)), where=np.asarray(amount > 0))
+    return np.divide(
+        amount, rate, out=np.zeros(np.broadcast_shapes(amount.shape, rate.shape)), where=np.asarray(amount > 0)
+    )

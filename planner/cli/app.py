@@ -43,7 +43,9 @@ def _add(app: typer.Typer, name: str, command: Callable[..., Any]) -> None:
     app.command(name, cls=PlannerCommand)(command)
 
 
-def _root(*, version: bool = typer.Option(False, "--version", is_eager=True, help="Print the version and exit.")) -> None:
+def _root(
+    *, version: bool = typer.Option(False, "--version", is_eager=True, help="Print the version and exit.")
+) -> None:
     if version:
         from importlib.metadata import version as installed
 

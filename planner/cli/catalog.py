@@ -36,7 +36,9 @@ def catalog_show(
 
 
 def catalog_check(
-    catalog: Annotated[list[str] | None, Argument(help="Catalogs by name or directory; all shipped ones otherwise.")] = None,
+    catalog: Annotated[
+        list[str] | None, Argument(help="Catalogs by name or directory; all shipped ones otherwise.")
+    ] = None,
     *,
     json: _JSON = False,
 ) -> None:
@@ -49,7 +51,9 @@ def catalog_check(
     today = date.today()
     found = {name: check_catalog(name, today=today) for name in catalog or catalog_names()}
     if json:
-        show_json({name: [{"severity": f.severity, "text": f.text} for f in findings] for name, findings in found.items()})
+        show_json(
+            {name: [{"severity": f.severity, "text": f.text} for f in findings] for name, findings in found.items()}
+        )
     else:
         for name, findings in found.items():
             show(_findings_table(name, [(f.severity, f.text) for f in findings]))

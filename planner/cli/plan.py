@@ -34,7 +34,8 @@ def plan(
     ] = None,
     pricing: Annotated[str, Option(help="on-demand or spot.")] = "on-demand",
     assume: Annotated[
-        list[str] | None, Option(help="What-if: network=800MB/s, local_read=, local_write=, volume_read=, price=1.65 ...")
+        list[str] | None,
+        Option(help="What-if: network=800MB/s, local_read=, local_write=, volume_read=, price=1.65 ..."),
     ] = None,
     paper: Annotated[bool, Option("--paper", help="The papers' equations and nothing else.")] = False,
     top: Annotated[int, Option(help="How many candidates to show.")] = 10,

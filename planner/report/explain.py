@@ -24,7 +24,8 @@ def _inputs(plan: Plan, model: CostModel, best: Candidate) -> Iterator[str]:
     data = plan.request.data_bytes
     yield f"Model {model.name}: {model.title}"
     yield f"  {model.source}"
-    yield f"D = map_in = map_out = reduce_out = {data:.6g} B ({format_bytes(data)}), N = {best.nodes} x {best.instance_type}"
+    yield f"D = map_in = map_out = reduce_out = {data:.6g} B ({format_bytes(data)})"
+    yield f"N = {best.nodes} x {best.instance_type}"
     yield f"  D/N = {data / best.nodes:.6g} B ({format_bytes(data / best.nodes)} per node)"
     for name, rate in plan.request.assume.items():
         yield f"  assumed: {name} = {rate:.6g}"
@@ -79,4 +80,5 @@ def _total(best: Candidate) -> Iterator[str]:
         return
     parts = " + ".join(f"{name} {seconds:.0f}" for name, seconds in best.overheads_s.items())
     whole = best.time_s.expected + sum(best.overheads_s.values())
-    yield f"Whole run: sort {best.time_s.expected:.0f} + {parts} = {whole:.0f} s; with spares {format_usd(best.cost_usd.total)}"
+    total = format_usd(best.cost_usd.total)
+    yield f"Whole run: sort {best.time_s.expected:.0f} + {parts} = {whole:.0f} s; with spares {total}"

@@ -78,13 +78,17 @@ def capacity_lines(best: Candidate) -> Iterator[Text]:
         needed, held = sum(best.needed_bytes.values()), best.capacity_bytes["data"]
         yield Text(f"Capacity per node: shared disks {format_bytes(needed)} of {format_bytes(held)}", style="dim")
         return
-    parts = (f"{g} {format_bytes(best.needed_bytes[g])} of {format_bytes(best.capacity_bytes[g])}" for g in best.needed_bytes)
+    parts = (
+        f"{g} {format_bytes(best.needed_bytes[g])} of {format_bytes(best.capacity_bytes[g])}" for g in best.needed_bytes
+    )
     yield Text(f"Capacity per node: {', '.join(parts)} (fewest nodes: {best.nodes_min})", style="dim")
 
 
 def frontier_table(plan: Plan, best: Candidate) -> Table:
     """The clusters around the chosen one that nothing beats in both time and total cost."""
-    table = Table(title="Frontier of time and total cost", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table = Table(
+        title="Frontier of time and total cost", title_justify="left", title_style="bold", box=None, pad_edge=False
+    )
     for name in ("instance type", "nodes", "expected", "total $"):
         table.add_column(name, justify="left" if name == "instance type" else "right")
     for point in _around(plan.frontier, best.time_s.expected):

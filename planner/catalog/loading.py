@@ -9,6 +9,7 @@ from pathlib import Path
 from planner.catalog import schema
 from planner.catalog.catalog import Catalog
 from planner.catalog.manifest import FILE_NAME, Manifest, scan_manifest
+from planner.catalog.options import with_added_disks
 from planner.datafiles import catalogs_directory, pick
 from planner.errors import BadInputError, nearest
 from planner.tables import Problem, Schema, Table, empty_table, scan_table
@@ -50,7 +51,7 @@ def scan_catalog(directory: Path) -> tuple[Catalog | None, list[Problem]]:
     problems += _dangling(tables, manifest)
     if problems or manifest is None:
         return None, problems
-    return Catalog(name=directory.name, path=directory, manifest=manifest, tables=tables), []
+    return Catalog(name=directory.name, path=directory, manifest=manifest, tables=with_added_disks(tables)), []
 
 
 def _shipped() -> dict[str, Path]:

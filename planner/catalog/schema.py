@@ -11,7 +11,7 @@ from typing import Final
 from planner.tables import Column, Schema
 
 EVIDENCE: Final = ("measured", "derived", "spec", "extrapolated", "recalled", "assumed")
-"""What a fact rests on, strongest first: `derived` is computed from stated or measured numbers, `recalled` unchecked."""
+"""What a fact rests on, strongest first: `derived` is computed from stated or measured ones, `recalled` unchecked."""
 
 MODES: Final = ("simultaneous", "read_only", "write_only")
 """How disks were driven: reading and writing at once with half the disks each (DiskBench), or one of the two alone."""
@@ -153,6 +153,28 @@ TOKEN_BUCKETS: Final = Schema(
     ),
 )
 
+LOCAL_DISK_OPTIONS: Final = Schema(
+    name="local_disk_options",
+    meaning="local disks bought with an instance; each fitting type and option is one more type, `TYPE+8x375GB`",
+    key=("family", "vcpu_least", "disks", "region"),
+    columns=(
+        Column(name="family", meaning="family of instances.csv that can have them"),
+        _count("vcpu_least", "fewest virtual CPUs that can have this many"),
+        _count("vcpu_most", "most virtual CPUs that can have so few"),
+        Column(name="disks", kind="whole", least=1, meaning="how many are added"),
+        _size("disk_bytes", "capacity of each", required=True),
+        _choice("local_disk_kind", ("nvme", "ssd", "hdd"), "kind of disk"),
+        _REGION,
+        _number("price_usd_per_hour", "USD/h", "all of them, on demand", required=True),
+        _rate("read_bytes_per_s", "reading alone, all together"),
+        _rate("write_bytes_per_s", "writing alone, all together"),
+        _choice("price_evidence", EVIDENCE, "what the price rests on"),
+        _choice("rate_evidence", EVIDENCE, "what the rates rest on", required=False),
+        _NOTE,
+        *_PROVENANCE,
+    ),
+)
+
 SURCHARGES: Final = Schema(
     name="surcharges",
     meaning="hourly fees on top of an instance's price",
@@ -263,6 +285,7 @@ OBJECT_STORE_RATES: Final = Schema(
 REQUIRED: Final = (INSTANCES, PRICES)
 OPTIONAL: Final = (
     DISKS,
+    LOCAL_DISK_OPTIONS,
     NETWORKS,
     TOKEN_BUCKETS,
     SURCHARGES,

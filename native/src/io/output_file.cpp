@@ -36,28 +36,24 @@ void sync_directory(const std::string& directory) noexcept {
 
 }  // namespace
 
-OutputFile::OutputFile(std::string path, std::uint64_t bytes, File::Caching wanted)
+OutputFile::OutputFile(std::string path, File::Caching wanted)
     : path_(std::move(path)),
       partial_path_(partial_name(path_)),
-      bytes_(bytes),
-      file_(File::create(partial_path_, wanted, path_)) {
-  try {
-    preallocated_ = file_.preallocate(0, bytes_);
-  } catch (...) {
-    ::unlink(partial_path_.c_str());
-    throw;
-  }
-}
+      file_(File::create(partial_path_, wanted, path_)) {}
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       partial_path_(std::exchange(other.partial_path_, {})),
       bytes_(other.bytes_),
-      file_(std::move(other.file_)),
-      preallocated_(other.preallocated_) {}
+      file_(std::move(other.file_)) {}
 
 OutputFile::~OutputFile() {
   if (!partial_path_.empty()) ::unlink(partial_path_.c_str());
+}
+
+void OutputFile::set_size(std::uint64_t bytes) {
+  bytes_ = bytes;
+  file_.preallocate(0, bytes);
 }
 
 void OutputFile::commit() {

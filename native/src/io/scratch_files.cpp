@@ -63,11 +63,11 @@ ScratchFiles::ScratchFiles(std::vector<std::string> directories, std::size_t ext
 
 ScratchFiles::~ScratchFiles() = default;
 
-Extent ScratchFiles::write(const std::byte* from) {
+Extent ScratchFiles::write(const std::byte* from, std::size_t bytes) {
   const auto index = static_cast<std::uint32_t>(turn_.fetch_add(1) % disks_.size());
   Disk& disk = opened(index);
   const Extent extent{index, disk.take(extent_bytes_)};
-  disk.file->write_exactly(from, extent_bytes_, extent.offset);
+  disk.file->write_exactly(from, bytes, extent.offset);
   return extent;
 }
 

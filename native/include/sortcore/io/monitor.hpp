@@ -18,10 +18,10 @@
 
 namespace sortcore {
 
-// What a stage did, summed over its threads.
+// What a stage did, summed over its threads. The time worked is the time lived less the time waited.
 struct StageClock {
-  std::atomic<std::uint64_t> working_ns{0};
-  std::atomic<std::uint64_t> waiting_ns{0};
+  std::atomic<std::uint64_t> lived_ns{0};
+  std::atomic<std::uint64_t> waited_ns{0};
   std::atomic<std::uint64_t> bytes{0};
 };
 
@@ -55,17 +55,17 @@ class Monitor {
   std::exception_ptr failure_;
 };
 
-// Adds the time it lives to what a stage worked; made around work only, never around a wait.
-class StageTimer {
+// Stands at the top of a stage's thread and adds the time it lives.
+class LifeTimer {
  public:
   using Clock = std::chrono::steady_clock;
-  explicit StageTimer(StageClock& clock) : clock_(clock), start_(Clock::now()) {}
-  ~StageTimer() {
-    clock_.working_ns += static_cast<std::uint64_t>(
+  explicit LifeTimer(StageClock& clock) : clock_(clock), start_(Clock::now()) {}
+  ~LifeTimer() {
+    clock_.lived_ns += static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count());
   }
-  StageTimer(const StageTimer&) = delete;
-  StageTimer& operator=(const StageTimer&) = delete;
+  LifeTimer(const LifeTimer&) = delete;
+  LifeTimer& operator=(const LifeTimer&) = delete;
 
  private:
   StageClock& clock_;
@@ -94,10 +94,10 @@ template <typename Ready>
 void Monitor::wait(std::unique_lock<std::mutex>& lock, StageClock& clock, Ready ready) {
   check_locked();
   if (ready()) return;
-  const auto start = StageTimer::Clock::now();
+  const auto start = LifeTimer::Clock::now();
   const auto add_time = [&] {
-    clock.waiting_ns += static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(StageTimer::Clock::now() - start).count());
+    clock.waited_ns += static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(LifeTimer::Clock::now() - start).count());
   };
   while (!ready()) {
     changed_.wait_for(lock, std::chrono::milliseconds(100));

@@ -12,15 +12,16 @@ namespace sortcore {
 // destructor removes it. Errors name the path the user knows.
 class OutputFile {
  public:
-  // Reserves `bytes`. Throws Error(io), when the directory cannot be written or the disk is full for example.
-  OutputFile(std::string path, std::uint64_t bytes, File::Caching wanted);
+  // Throws Error(io), when the directory cannot be written for example.
+  OutputFile(std::string path, File::Caching wanted);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();
 
   File& file() noexcept { return file_; }
+  // Its final size; reserves the space. Throws Error(io) when the disk is full.
+  void set_size(std::uint64_t bytes);
   std::uint64_t size() const noexcept { return bytes_; }
-  bool is_preallocated() const noexcept { return preallocated_; }
 
   // Replaces what has the name now, if anything: file data first, then the name, then the directory are on
   // disk.
@@ -29,9 +30,8 @@ class OutputFile {
  private:
   std::string path_;
   std::string partial_path_;
-  std::uint64_t bytes_;
+  std::uint64_t bytes_ = 0;
   File file_;
-  bool preallocated_ = false;
 };
 
 }  // namespace sortcore

@@ -28,8 +28,8 @@ class ScratchFiles {
   ScratchFiles(std::vector<std::string> directories, std::size_t extent_bytes, File::Caching wanted);
   ~ScratchFiles();
 
-  // Writes the `extent_bytes` at `from` to a new extent. Throws Error(io) naming directory and offset.
-  Extent write(const std::byte* from);
+  // Writes `bytes`, at most `extent_bytes`, to a new extent. Throws Error(io) naming directory and offset.
+  Extent write(const std::byte* from, std::size_t bytes);
   void read(std::byte* into, std::size_t bytes, const Extent& extent);
 
   bool is_direct() const noexcept;

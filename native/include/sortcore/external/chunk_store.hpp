@@ -1,0 +1,118 @@
+// The records of a two-pass sort between the passes: in memory as far as it goes, on disk beyond.
+//
+// All record memory is one array of equal chunks. A chunk belongs to nobody (free), to a thread that fills
+// it, or to a partition. When few are free, chunks go to the scratch files, always of the partition whose
+// turn in the second pass comes last; so memory ends up holding the partitions that are needed first, and
+// what fits is never written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sortcore/external/external_plan.hpp"
+#include "sortcore/io/block_pool.hpp"
+#include "sortcore/io/monitor.hpp"
+#include "sortcore/io/scratch_files.hpp"
+
+namespace sortcore {
+
+class ChunkStore {
+ public:
+  using Chunk = BlockPool::Block;
+  using Partition = std::uint32_t;
+
+  // A chunk in memory, and the bytes of it that are used.
+  struct Held {
+    Chunk chunk;
+    std::uint32_t bytes;
+  };
+
+  ChunkStore(Monitor& monitor, ScratchFiles& scratch, const ExternalPlan& plan);
+
+  std::size_t chunk_bytes() const noexcept { return chunk_bytes_; }
+  const std::byte* memory() const noexcept { return memory_.data(); }
+  std::byte* data(Chunk chunk) noexcept { return memory_.data() + std::size_t{chunk} * chunk_bytes_; }
+
+  // Partitions are processed in the order in which they are added, or where `before` is given, just before
+  // it.
+  Partition add_partition(std::optional<Partition> before = std::nullopt);
+  std::uint64_t bytes_of(Partition partition);
+
+  // First pass. `acquire` waits for a free chunk; `add` hands a filled one to its partition.
+  Chunk acquire(StageClock& clock);
+  void add(Partition partition, Held filled);
+  void release(Chunk chunk);
+
+  // The work of a thread that writes: whenever few chunks are free, writes one. Returns after
+  // `stop_spilling`.
+  void spill_while_needed(StageClock& clock);
+  void start_spilling();
+  void stop_spilling();
+
+  // Second pass. The work of a thread that reads: brings the spilled chunks of the partitions in `order`
+  // back, the first partition first, as chunks become free. Returns when all are in memory.
+  void begin_loading(std::vector<Partition> order);
+  void load_all(StageClock& clock);
+  // Waits until the whole partition is in memory and hands it over; the caller releases the chunks.
+  std::vector<Held> take(Partition partition, StageClock& clock);
+  // Waits for any chunk of the partition; nothing when all have been taken.
+  std::optional<Held> take_any(Partition partition, StageClock& clock);
+
+  // Splitting a partition again. `drain` copies any of its chunks, wherever it is, into a buffer and frees
+  // it; returns its bytes, or nothing when the partition is empty. `sample_chunks` shows `visit` the first
+  // `most_bytes` of each of its chunks (no other thread may use the store meanwhile) and returns the bytes
+  // read from disk for that.
+  std::optional<std::size_t> drain(Partition partition, std::byte* into, StageClock& clock);
+  using Visit = std::function<void(std::span<const std::byte>)>;
+  std::uint64_t sample_chunks(Partition partition, std::size_t most_bytes, const Visit& visit);
+  std::size_t chunks_of(Partition partition);
+
+  std::uint64_t spilled_bytes() const noexcept { return spilled_bytes_; }
+  std::uint64_t loaded_bytes() const noexcept { return loaded_bytes_; }
+
+ private:
+  struct Spilled {
+    Extent extent;
+    std::uint32_t bytes;
+  };
+  struct Content {
+    std::vector<Held> held;
+    std::deque<Spilled> spilled;
+    std::uint32_t under_way = 0;  // chunks being written or read just now
+    std::uint64_t bytes = 0;      // all, wherever they are
+  };
+  struct Load {
+    Partition partition;
+    Spilled from;
+    Chunk into;
+  };
+  bool needs_spilling() const noexcept;
+  std::optional<Partition> last_with_held() const noexcept;
+  bool is_complete(const Content& content) const noexcept;
+  bool must_make_room() const noexcept;
+  void spill_one(std::unique_lock<std::mutex>& lock, StageClock& clock);
+  std::optional<Load> next_load(StageClock& clock);
+  void load(const Load& load, StageClock& clock);
+
+  Monitor& monitor_;
+  ScratchFiles& scratch_;
+  std::size_t chunk_bytes_;
+  std::size_t low_water_;
+  Buffer memory_;
+  std::vector<Chunk> free_;
+  std::size_t spilling_ = 0;
+  bool spill_stopped_ = true;
+  std::vector<Content> contents_;
+  std::vector<Partition> sequence_;  // in the order of processing
+  std::vector<Partition> loading_;   // of these, those still to be loaded; the next is at the back
+  std::optional<Partition> awaited_;
+  std::uint64_t spilled_bytes_ = 0;
+  std::uint64_t loaded_bytes_ = 0;
+};
+
+}  // namespace sortcore

@@ -1,0 +1,28 @@
+// The first pass: readers, distributors, and writers of what memory cannot keep.
+#pragma once
+
+#include <vector>
+
+#include "sortcore/external/block_source.hpp"
+#include "sortcore/external/chunk_store.hpp"
+#include "sortcore/external/external_plan.hpp"
+#include "sortcore/external/sort_report.hpp"
+#include "sortcore/partition.hpp"
+
+namespace sortcore {
+
+// What all passes of a sort share.
+struct SortContext {
+  const ExternalPlan& plan;
+  Monitor& monitor;
+  BlockPool& blocks;
+  ChunkStore& store;
+  Progress* progress;
+};
+
+// Reads all of `source` and leaves every record in `partitions[partitioner's partition]` of the store.
+// Rethrows the first failure of any stage.
+PhaseReport distribute(const SortContext& context, BlockSource& source, const Partitioner& partitioner,
+                       std::span<const ChunkStore::Partition> partitions);
+
+}  // namespace sortcore

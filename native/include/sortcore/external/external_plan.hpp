@@ -1,0 +1,57 @@
+// How a sort of files divides the memory it was given. Pure arithmetic: the same numbers give the same plan.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sortcore/external/sort_report.hpp"
+#include "sortcore/record_format.hpp"
+
+namespace sortcore {
+
+struct ExternalPlan {
+  std::uint32_t record_bytes = 100;
+  std::uint64_t memory_bytes = 0;
+  unsigned threads = 1;         // that compute: distribute, sort, gather
+  unsigned queue_depth = 2;     // transfers of each kind under way at once
+  std::size_t grain_bytes = 0;  // whole records and, if direct, whole pages
+  std::size_t block_bytes = 0;  // of input reads and output writes
+  std::size_t blocks = 0;
+  std::size_t chunk_bytes = 0;  // of temporary transfers
+  std::size_t chunks = 0;
+  std::size_t low_water_chunks = 0;  // below this many free chunks, distributed data goes to disk
+  std::size_t partitions = 1;
+  std::uint64_t partition_limit_bytes = 0;  // a larger one is split again
+  bool direct = true;
+  std::string direct_reason;
+};
+
+struct PlanRequest {
+  std::uint64_t input_bytes = 0;
+  RecordFormat format;
+  std::uint64_t memory_bytes = 0;
+  unsigned threads = 1;
+  unsigned queue_depth = 2;
+  unsigned outputs = 1;
+  bool wants_direct = true;
+};
+
+// The least common multiple of a record and a page, if a block can hold it; else one record, read and written
+// through the page cache.
+std::size_t grain_of(const RecordFormat& format, bool& direct);
+
+// For a sort in two passes. Throws Error(too_little_memory), saying how much would do.
+ExternalPlan plan_two_passes(const PlanRequest& request);
+
+// What one pass over a mapped input needs: the pages of the input, the keys, the blocks.
+std::uint64_t one_pass_memory_bytes(const PlanRequest& request);
+
+// Memory this process may take without being told: four fifths of what is available, within its control
+// group.
+std::uint64_t default_memory_bytes();
+
+std::vector<Choice> explain(const ExternalPlan& plan);
+
+}  // namespace sortcore

@@ -1,0 +1,50 @@
+// Sorted records to blocks of an output, in order; blocks to the disk, in any order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "sortcore/io/block_pool.hpp"
+#include "sortcore/io/output_file.hpp"
+#include "sortcore/io/queue.hpp"
+
+namespace sortcore {
+
+struct WriteJob {
+  File* file;
+  BlockPool::Block block;
+  std::size_t bytes;
+  std::uint64_t offset;
+};
+using WriteQueue = Queue<WriteJob>;
+
+// The work of a thread that writes blocks and gives them back, until the queue is closed.
+void write_blocks(BlockPool& blocks, WriteQueue& queue, StageClock& clock, Progress* progress);
+
+// A block begins on a block boundary of the file whatever the sizes of the partitions: the last block of one
+// partition stays open and is completed by the next.
+class OutputStream {
+ public:
+  OutputStream(OutputFile& output, BlockPool& blocks) : output_(output), blocks_(blocks) {}
+
+  // Fills the next `bytes` of the output: `fill(from, out)` is to write what lies `from` bytes into them to
+  // `out`. It is called by `threads` threads at once. Full blocks go to `queue`, and so does the last one of
+  // the file.
+  using Fill = std::function<void(std::uint64_t from, std::span<std::byte> out)>;
+  void append(std::uint64_t bytes, unsigned threads, WriteQueue& queue, StageClock& clock, const Fill& fill);
+
+ private:
+  struct Open {
+    BlockPool::Block block;
+    std::size_t bytes;
+  };
+  OutputFile& output_;
+  BlockPool& blocks_;
+  std::uint64_t position_ = 0;  // of the next byte to append
+  std::optional<Open> open_;
+};
+
+}  // namespace sortcore

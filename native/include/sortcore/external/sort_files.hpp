@@ -1,0 +1,37 @@
+// Sorting files of any size into files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sortcore/external/sort_report.hpp"
+#include "sortcore/progress.hpp"
+#include "sortcore/record_format.hpp"
+
+namespace sortcore {
+
+struct SortFilesRequest {
+  enum class Passes : std::uint8_t { automatic, one, two };
+
+  std::vector<std::string> inputs;
+  // The concatenation of the outputs, in this order, is sorted; they get about equal shares.
+  std::vector<std::string> outputs;
+  std::vector<std::string> temporary_directories;  // none: the first output's
+  RecordFormat format;
+  std::uint64_t memory_bytes = 0;  // 0: four fifths of what is available
+  unsigned threads = 0;            // 0: all available
+  unsigned queue_depth = 0;        // 0: two
+  bool allow_direct = true;
+  Passes passes = Passes::automatic;
+};
+
+// Outputs appear complete or not at all; inputs are only read; no temporary survives. Progress: phase 0 reads
+// (keys, or records to distribute), phase 1 writes. Not stable in two passes: equal keys may come in any
+// order.
+//
+// Throws Error: bad_input (an output that is an input, no such directory), bad_record (half a record), io
+// (with path and offset), too_little_memory, cancelled.
+SortReport sort_files(const SortFilesRequest& request, Progress* progress = nullptr);
+
+}  // namespace sortcore

@@ -1,0 +1,109 @@
+#include "sortcore/external/block_source.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "sortcore/error.hpp"
+#include "sortcore/splitters.hpp"
+
+namespace sortcore {
+namespace {
+
+constexpr std::size_t sample_spots = 1024;
+constexpr std::size_t smallest_window = 2 * page_bytes;
+
+// A fixed mixing of the bits (splitmix64's finaliser): the same input gives the same sample.
+std::uint64_t scramble(std::uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
+  return value ^ (value >> 31);
+}
+
+// The whole records within a window of a file that begins at `offset`.
+std::span<const std::byte> whole_records_in(std::span<const std::byte> window, std::uint64_t offset,
+                                            std::size_t record_bytes) {
+  const std::size_t skipped = (record_bytes - offset % record_bytes) % record_bytes;
+  if (skipped >= window.size()) return {};
+  const std::size_t usable = (window.size() - skipped) / record_bytes * record_bytes;
+  return window.subspan(skipped, usable);
+}
+
+}  // namespace
+
+FilesSource::FilesSource(std::vector<Input> inputs, const RecordFormat& format, std::size_t block_bytes)
+    : inputs_(std::move(inputs)), format_(format) {
+  std::uint64_t longest = 0;
+  for (const Input& input : inputs_) longest = std::max(longest, input.bytes);
+  for (std::uint64_t offset = 0; offset < longest; offset += block_bytes) {
+    for (std::uint32_t input = 0; input < inputs_.size(); ++input) {
+      if (offset >= inputs_[input].bytes) continue;
+      const std::uint64_t left = inputs_[input].bytes - offset;
+      pieces_.push_back(
+          {input, offset, static_cast<std::size_t>(std::min<std::uint64_t>(left, block_bytes))});
+    }
+  }
+}
+
+std::optional<std::size_t> FilesSource::next(std::byte* into, StageClock& clock) {
+  const std::size_t index = next_.fetch_add(1);
+  if (index >= pieces_.size()) return std::nullopt;
+  const Piece& piece = pieces_[index];
+  inputs_[piece.input].file->read_exactly(into, piece.bytes, piece.offset);
+  clock.bytes += piece.bytes;
+  return piece.bytes;
+}
+
+// Evenly spaced windows, each shifted at random within its stretch so that no period of the input can hide.
+std::uint64_t FilesSource::sample(std::size_t count, std::vector<std::byte>& keys) {
+  std::uint64_t total = 0;
+  for (const Input& input : inputs_) total += input.bytes;
+  const std::size_t window_bytes =
+      std::max<std::size_t>(smallest_window, round_up_to_pages(2 * std::uint64_t{format_.record_bytes}));
+  Buffer window(window_bytes);
+  std::uint64_t bytes_read = 0;
+  for (const Input& input : inputs_) {
+    const std::uint64_t spots =
+        std::max<std::uint64_t>(1, sample_spots * input.bytes / std::max<std::uint64_t>(total, 1));
+    const std::uint64_t stretch = input.bytes / spots;
+    for (std::uint64_t spot = 0; spot < spots && input.bytes > 0; ++spot) {
+      const std::uint64_t shift = stretch > window_bytes ? scramble(spot) % (stretch - window_bytes) : 0;
+      const std::uint64_t offset = (spot * stretch + shift) / page_bytes * page_bytes;
+      const auto bytes =
+          static_cast<std::size_t>(std::min<std::uint64_t>(window_bytes, input.bytes - offset));
+      input.file->read_exactly(window.data(), bytes, offset);
+      bytes_read += bytes;
+      const auto records = whole_records_in(window.first(bytes), offset, format_.record_bytes);
+      const std::size_t most =
+          std::min<std::size_t>(records.size() / format_.record_bytes, count / sample_spots + 1);
+      sample_keys(records, format_, most, spot, keys);
+    }
+  }
+  return bytes_read;
+}
+
+void FilesSource::check_sizes() const {
+  for (const Input& input : inputs_) {
+    const std::uint64_t size = input.file->size();
+    if (size >= input.bytes) continue;
+    throw Error(ErrorCode::io,
+                input.file->path() + " shrank while being read, from " + std::to_string(input.bytes) +
+                    " to " + std::to_string(size) + " bytes",
+                input.file->path(), static_cast<std::int64_t>(size));
+  }
+}
+
+std::optional<std::size_t> PartitionSource::next(std::byte* into, StageClock& clock) {
+  return store_.drain(partition_, into, clock);
+}
+
+// The chunks of a partition are filled in the order of the input: a few records of each tell enough.
+std::uint64_t PartitionSource::sample(std::size_t count, std::vector<std::byte>& keys) {
+  const std::size_t per_chunk = count / std::max<std::size_t>(store_.chunks_of(partition_), 1) + 1;
+  return store_.sample_chunks(
+      partition_, per_chunk * format_.record_bytes, [&](std::span<const std::byte> records) {
+        const std::size_t most = records.size() / format_.record_bytes;
+        sample_keys(records.first(most * format_.record_bytes), format_, most, most, keys);
+      });
+}
+
+}  // namespace sortcore

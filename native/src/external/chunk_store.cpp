@@ -1,0 +1,233 @@
+#include "sortcore/external/chunk_store.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace sortcore {
+
+ChunkStore::ChunkStore(Monitor& monitor, ScratchFiles& scratch, const ExternalPlan& plan)
+    : monitor_(monitor),
+      scratch_(scratch),
+      chunk_bytes_(plan.chunk_bytes),
+      low_water_(plan.low_water_chunks),
+      memory_(plan.chunk_bytes * plan.chunks) {
+  for (std::size_t chunk = plan.chunks; chunk-- > 0;) free_.push_back(static_cast<Chunk>(chunk));
+}
+
+ChunkStore::Partition ChunkStore::add_partition(std::optional<Partition> before) {
+  const std::lock_guard lock(monitor_.mutex());
+  const auto partition = static_cast<Partition>(contents_.size());
+  contents_.emplace_back();
+  const auto place = before ? std::find(sequence_.begin(), sequence_.end(), *before) : sequence_.end();
+  sequence_.insert(place, partition);
+  return partition;
+}
+
+std::uint64_t ChunkStore::bytes_of(Partition partition) {
+  const std::lock_guard lock(monitor_.mutex());
+  return contents_[partition].bytes;
+}
+
+ChunkStore::Chunk ChunkStore::acquire(StageClock& clock) {
+  std::unique_lock lock(monitor_.mutex());
+  monitor_.wait(lock, clock, [&] { return !free_.empty(); });
+  const Chunk chunk = free_.back();
+  free_.pop_back();
+  if (needs_spilling()) monitor_.notify();
+  return chunk;
+}
+
+void ChunkStore::add(Partition partition, Held filled) {
+  {
+    const std::lock_guard lock(monitor_.mutex());
+    contents_[partition].held.push_back(filled);
+    contents_[partition].bytes += filled.bytes;
+  }
+  monitor_.notify();
+}
+
+void ChunkStore::release(Chunk chunk) {
+  {
+    const std::lock_guard lock(monitor_.mutex());
+    free_.push_back(chunk);
+  }
+  monitor_.notify();
+}
+
+bool ChunkStore::needs_spilling() const noexcept { return free_.size() + spilling_ < low_water_; }
+
+std::optional<ChunkStore::Partition> ChunkStore::last_with_held() const noexcept {
+  const auto last = std::find_if(sequence_.rbegin(), sequence_.rend(),
+                                 [&](Partition partition) { return !contents_[partition].held.empty(); });
+  return last == sequence_.rend() ? std::nullopt : std::optional(*last);
+}
+
+void ChunkStore::start_spilling() {
+  const std::lock_guard lock(monitor_.mutex());
+  spill_stopped_ = false;
+}
+
+void ChunkStore::stop_spilling() {
+  {
+    const std::lock_guard lock(monitor_.mutex());
+    spill_stopped_ = true;
+  }
+  monitor_.notify();
+}
+
+void ChunkStore::spill_while_needed(StageClock& clock) {
+  const LifeTimer timer(clock);
+  std::unique_lock lock(monitor_.mutex());
+  while (true) {
+    monitor_.wait(lock, clock, [&] { return spill_stopped_ || (needs_spilling() && last_with_held()); });
+    if (spill_stopped_) return;
+    spill_one(lock, clock);
+  }
+}
+
+// Called and left with the lock held, which is given up during the write.
+void ChunkStore::spill_one(std::unique_lock<std::mutex>& lock, StageClock& clock) {
+  const Partition partition = *last_with_held();
+  const Held victim = contents_[partition].held.back();
+  contents_[partition].held.pop_back();
+  ++contents_[partition].under_way;
+  ++spilling_;
+  lock.unlock();
+  const Extent extent = scratch_.write(data(victim.chunk), victim.bytes);
+  clock.bytes += victim.bytes;
+  lock.lock();
+  --spilling_;
+  --contents_[partition].under_way;
+  contents_[partition].spilled.push_back({extent, victim.bytes});
+  spilled_bytes_ += victim.bytes;
+  free_.push_back(victim.chunk);
+  monitor_.notify();
+}
+
+void ChunkStore::begin_loading(std::vector<Partition> order) {
+  const std::lock_guard lock(monitor_.mutex());
+  loading_ = std::move(order);
+  std::reverse(loading_.begin(), loading_.end());
+}
+
+bool ChunkStore::is_complete(const Content& content) const noexcept {
+  return content.spilled.empty() && content.under_way == 0;
+}
+
+// The partition somebody waits for cannot be completed although nothing is being processed: later ones must
+// yield.
+bool ChunkStore::must_make_room() const noexcept {
+  return free_.empty() && spilling_ == 0 && awaited_ && !loading_.empty() && *awaited_ == loading_.back() &&
+         last_with_held() && *last_with_held() != *awaited_;
+}
+
+std::optional<ChunkStore::Load> ChunkStore::next_load(StageClock& clock) {
+  std::unique_lock lock(monitor_.mutex());
+  while (true) {
+    while (!loading_.empty() && contents_[loading_.back()].spilled.empty()) loading_.pop_back();
+    if (loading_.empty()) return std::nullopt;
+    monitor_.wait(lock, clock, [&] { return !free_.empty() || loading_.empty() || must_make_room(); });
+    if (must_make_room()) {
+      spill_one(lock, clock);
+      continue;
+    }
+    if (loading_.empty() || contents_[loading_.back()].spilled.empty() || free_.empty()) continue;
+    Content& content = contents_[loading_.back()];
+    const Load load{loading_.back(), content.spilled.front(), free_.back()};
+    content.spilled.pop_front();
+    free_.pop_back();
+    ++content.under_way;
+    return load;
+  }
+}
+
+void ChunkStore::load(const Load& load, StageClock& clock) {
+  scratch_.read(data(load.into), load.from.bytes, load.from.extent);
+  clock.bytes += load.from.bytes;
+  {
+    const std::lock_guard lock(monitor_.mutex());
+    --contents_[load.partition].under_way;
+    contents_[load.partition].held.push_back({load.into, load.from.bytes});
+    loaded_bytes_ += load.from.bytes;
+  }
+  monitor_.notify();
+}
+
+void ChunkStore::load_all(StageClock& clock) {
+  const LifeTimer timer(clock);
+  while (const auto next = next_load(clock)) load(*next, clock);
+}
+
+std::vector<ChunkStore::Held> ChunkStore::take(Partition partition, StageClock& clock) {
+  std::unique_lock lock(monitor_.mutex());
+  awaited_ = partition;
+  monitor_.notify();
+  monitor_.wait(lock, clock, [&] { return is_complete(contents_[partition]); });
+  awaited_.reset();
+  return std::exchange(contents_[partition].held, {});
+}
+
+std::optional<ChunkStore::Held> ChunkStore::take_any(Partition partition, StageClock& clock) {
+  std::unique_lock lock(monitor_.mutex());
+  Content& content = contents_[partition];
+  awaited_ = partition;
+  monitor_.notify();
+  monitor_.wait(lock, clock, [&] { return !content.held.empty() || is_complete(content); });
+  awaited_.reset();
+  if (content.held.empty()) return std::nullopt;
+  const Held held = content.held.back();
+  content.held.pop_back();
+  return held;
+}
+
+std::optional<std::size_t> ChunkStore::drain(Partition partition, std::byte* into, StageClock& clock) {
+  std::unique_lock lock(monitor_.mutex());
+  // By number, not by reference: the list of partitions does not grow during a pass, but that is not for us
+  // to know.
+  monitor_.wait(lock, clock, [&] {
+    return !contents_[partition].held.empty() || !contents_[partition].spilled.empty() ||
+           contents_[partition].under_way == 0;
+  });
+  Content& content = contents_[partition];
+  if (!content.held.empty()) {
+    const Held held = content.held.back();
+    content.held.pop_back();
+    content.bytes -= held.bytes;
+    lock.unlock();
+    std::memcpy(into, data(held.chunk), held.bytes);
+    release(held.chunk);
+    return held.bytes;
+  }
+  if (content.spilled.empty()) return std::nullopt;
+  const Spilled spilled = content.spilled.front();
+  content.spilled.pop_front();
+  content.bytes -= spilled.bytes;
+  loaded_bytes_ += spilled.bytes;
+  lock.unlock();
+  scratch_.read(into, spilled.bytes, spilled.extent);
+  clock.bytes += spilled.bytes;
+  return spilled.bytes;
+}
+
+std::uint64_t ChunkStore::sample_chunks(Partition partition, std::size_t most_bytes, const Visit& visit) {
+  const Content& content = contents_[partition];
+  Buffer window(chunk_bytes_);
+  std::uint64_t bytes_read = 0;
+  for (const Held& held : content.held)
+    visit({data(held.chunk), std::min<std::size_t>(held.bytes, most_bytes)});
+  for (const Spilled& spilled : content.spilled) {
+    const std::size_t bytes = std::min<std::size_t>(spilled.bytes, most_bytes);
+    scratch_.read(window.data(), bytes, spilled.extent);
+    bytes_read += bytes;
+    visit(window.first(bytes));
+  }
+  return bytes_read;
+}
+
+std::size_t ChunkStore::chunks_of(Partition partition) {
+  const std::lock_guard lock(monitor_.mutex());
+  return contents_[partition].held.size() + contents_[partition].spilled.size();
+}
+
+}  // namespace sortcore

@@ -1,0 +1,137 @@
+#include "sortcore/external/external_plan.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <numeric>
+
+#include "sortcore/error.hpp"
+#include "sortcore/io/file.hpp"
+#include "sortcore/record_sort.hpp"
+
+namespace sortcore {
+namespace {
+
+constexpr std::size_t largest_grain = 1'048'576;
+constexpr std::size_t largest_block = 4'096'000;  // 40,960 records of 100 bytes and 1,000 pages
+constexpr std::size_t largest_chunk = 1'024'000;
+constexpr std::size_t fewest_partitions = 16;
+// Of the memory for records: a partition takes an eighth, so that one is sorted while others are read; the
+// chunks being filled a sixth; what is kept free for bursts a sixteenth. A partition may turn out up to three
+// times as large.
+constexpr std::uint64_t partitions_in_memory = 8;
+constexpr std::uint64_t filling_share = 6;
+constexpr std::uint64_t free_share = 16;
+constexpr std::uint64_t largest_share = 3;
+
+std::size_t whole_grains(std::uint64_t bytes, std::size_t grain, std::size_t most) {
+  const std::uint64_t capped = std::min<std::uint64_t>(bytes, most) / grain * grain;
+  return static_cast<std::size_t>(std::max<std::uint64_t>(capped, grain));
+}
+
+std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
+
+std::uint64_t read_number(const char* path) {
+  std::ifstream file(path);
+  std::uint64_t value = 0;
+  return file >> value ? value : UINT64_MAX;
+}
+
+std::uint64_t available_memory_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  std::uint64_t kib = 0;
+  std::string unit;
+  while (file >> name >> kib >> unit) {
+    if (name == "MemAvailable:") return kib * 1024;
+  }
+  return std::uint64_t{1} << 30;
+}
+
+void check_enough(const ExternalPlan& plan, const PlanRequest& request) {
+  const std::size_t needed =
+      plan.partitions * plan.threads + plan.low_water_chunks + plan.queue_depth + plan.threads;
+  if (plan.chunks >= 2 * needed && plan.partition_limit_bytes >= plan.chunk_bytes) return;
+  const std::uint64_t would_do = 64 * plan.grain_bytes * (request.threads + request.queue_depth);
+  throw Error(ErrorCode::too_little_memory,
+              std::to_string(request.memory_bytes) + " bytes of memory are too few to sort " +
+                  std::to_string(request.input_bytes) + " bytes in two passes; give at least " +
+                  std::to_string(std::max(would_do, 2 * request.memory_bytes)));
+}
+
+}  // namespace
+
+std::size_t grain_of(const RecordFormat& format, bool& direct) {
+  const std::size_t grain = std::lcm<std::size_t>(format.record_bytes, page_bytes);
+  if (direct && grain <= largest_grain) return grain;
+  direct = false;
+  return format.record_bytes;
+}
+
+ExternalPlan plan_two_passes(const PlanRequest& request) {
+  ExternalPlan plan;
+  plan.record_bytes = request.format.record_bytes;
+  plan.memory_bytes = request.memory_bytes;
+  plan.threads = request.threads;
+  plan.queue_depth = request.queue_depth;
+  plan.direct = request.wants_direct;
+  plan.grain_bytes = grain_of(request.format, plan.direct);
+  plan.direct_reason =
+      plan.direct ? "records and pages share a grain of " + std::to_string(plan.grain_bytes) + " bytes"
+      : !request.wants_direct ? "not wanted, or refused by the file system"
+                              : "no block holds both whole records and whole pages";
+
+  plan.blocks = plan.threads + 2 * plan.queue_depth + 1 + request.outputs;
+  plan.block_bytes = whole_grains(request.memory_bytes / (6 * plan.blocks), plan.grain_bytes, largest_block);
+  const std::uint64_t block_total = plan.blocks * plan.block_bytes;
+  const std::uint64_t rest = request.memory_bytes > block_total ? request.memory_bytes - block_total : 0;
+
+  plan.partition_limit_bytes = rest / largest_share;
+  const std::uint64_t limit_records = plan.partition_limit_bytes / request.format.record_bytes;
+  const std::uint64_t scratch = scratch_bytes(limit_records, request.format, plan.threads);
+  const std::uint64_t pool = rest > scratch ? rest - scratch : 0;
+
+  const std::uint64_t wanted =
+      divide_up(request.input_bytes, std::max<std::uint64_t>(pool / partitions_in_memory, 1));
+  const std::uint64_t most =
+      std::max<std::uint64_t>(pool / (filling_share * plan.threads * plan.grain_bytes), 1);
+  plan.partitions =
+      static_cast<std::size_t>(std::min(std::clamp<std::uint64_t>(wanted, fewest_partitions, 16'384), most));
+  plan.chunk_bytes = whole_grains(pool / (filling_share * plan.threads * plan.partitions), plan.grain_bytes,
+                                  std::min(largest_chunk, plan.block_bytes));
+  plan.chunks = static_cast<std::size_t>(pool / plan.chunk_bytes);
+  plan.low_water_chunks = std::max<std::size_t>(plan.chunks / free_share, plan.queue_depth + plan.threads);
+  check_enough(plan, request);
+  return plan;
+}
+
+std::uint64_t one_pass_memory_bytes(const PlanRequest& request) {
+  const std::uint64_t records = request.input_bytes / request.format.record_bytes;
+  const std::uint64_t blocks = request.threads + request.queue_depth;
+  return request.input_bytes + scratch_bytes(records, request.format, request.threads) +
+         blocks * largest_block;
+}
+
+std::uint64_t default_memory_bytes() {
+  const std::uint64_t limit = read_number("/sys/fs/cgroup/memory.max");
+  const std::uint64_t used = read_number("/sys/fs/cgroup/memory.current");
+  const std::uint64_t allowed = limit == UINT64_MAX || used >= limit ? UINT64_MAX : limit - used;
+  return std::min(available_memory_bytes(), allowed) / 5 * 4;
+}
+
+std::vector<Choice> explain(const ExternalPlan& plan) {
+  const auto bytes = [](std::uint64_t value) { return std::to_string(value) + " bytes"; };
+  return {
+      {"memory", bytes(plan.memory_bytes), "given, or four fifths of what is available"},
+      {"threads", std::to_string(plan.threads), "given, or all that this process may use"},
+      {"queue depth", std::to_string(plan.queue_depth), "transfers of each kind under way at once"},
+      {"input and output", plan.direct ? "direct" : "through the page cache", plan.direct_reason},
+      {"block", bytes(plan.block_bytes),
+       std::to_string(plan.blocks) + " of them, for input reads and output writes"},
+      {"partitions", std::to_string(plan.partitions), "so that about eight fit in memory at once"},
+      {"chunk", bytes(plan.chunk_bytes), std::to_string(plan.chunks) + " of them, for temporary transfers"},
+      {"low water", std::to_string(plan.low_water_chunks) + " chunks", "fewer free ones send data to disk"},
+      {"largest partition", bytes(plan.partition_limit_bytes), "a larger one is split again"},
+  };
+}
+
+}  // namespace sortcore

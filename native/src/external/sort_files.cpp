@@ -1,0 +1,182 @@
+#include "sortcore/external/sort_files.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "sortcore/error.hpp"
+#include "sortcore/external/one_pass.hpp"
+#include "sortcore/external/two_passes.hpp"
+#include "sortcore/io/input_mapping.hpp"
+#include "sortcore/threads.hpp"
+
+namespace sortcore {
+namespace {
+
+// Above this share of an input in the page cache, reading through it beats reading past it.
+constexpr double warm_share = 0.95;
+constexpr unsigned default_queue_depth = 2;
+constexpr std::size_t one_pass_block_bytes = 4'096'000;
+
+struct OpenInputs {
+  std::vector<File> files;
+  std::vector<std::uint64_t> sizes;
+  std::uint64_t total_bytes = 0;
+  double warmth = 1;  // the least share in the page cache of any
+};
+
+bool same_file(const std::string& path, const File& file) {
+  struct stat a{};
+  struct stat b{};
+  return ::stat(path.c_str(), &a) == 0 && ::fstat(file.descriptor(), &b) == 0 && a.st_dev == b.st_dev &&
+         a.st_ino == b.st_ino;
+}
+
+void check_outputs(const SortFilesRequest& request, const OpenInputs& inputs) {
+  if (request.outputs.empty()) throw Error(ErrorCode::bad_input, "no output given");
+  for (const std::string& output : request.outputs) {
+    if (std::count(request.outputs.begin(), request.outputs.end(), output) > 1) {
+      throw Error(ErrorCode::bad_input, "output " + output + " is given twice", output);
+    }
+    if (std::filesystem::is_directory(output)) {
+      throw Error(ErrorCode::bad_input, "output " + output + " is a directory; name a file", output);
+    }
+    for (const File& input : inputs.files) {
+      if (!same_file(output, input)) continue;
+      throw Error(ErrorCode::bad_input,
+                  "output " + output + " is the input " + input.path() + "; name another file", output);
+    }
+  }
+}
+
+void add_input(OpenInputs& inputs, const std::string& path, const RecordFormat& format, bool direct) {
+  File file = File::open_to_read(path, File::Caching::buffered);
+  const std::uint64_t bytes = file.size();
+  format.whole_records(bytes, path);
+  const double warmth = cached_share(file, bytes);
+  inputs.warmth = std::min(inputs.warmth, warmth);
+  inputs.total_bytes += bytes;
+  inputs.sizes.push_back(bytes);
+  if (direct && warmth < warm_share) file = File::open_to_read(path, File::Caching::direct);
+  inputs.files.push_back(std::move(file));
+}
+
+OpenInputs open_inputs(const SortFilesRequest& request) {
+  if (request.inputs.empty()) throw Error(ErrorCode::bad_input, "no input given");
+  bool direct = request.allow_direct;
+  grain_of(request.format, direct);
+  OpenInputs inputs;
+  for (const std::string& path : request.inputs) add_input(inputs, path, request.format, direct);
+  return inputs;
+}
+
+std::vector<std::string> temporary_directories(const SortFilesRequest& request) {
+  if (!request.temporary_directories.empty()) return request.temporary_directories;
+  const std::string parent = std::filesystem::path(request.outputs.front()).parent_path().string();
+  return {parent.empty() ? "." : parent};
+}
+
+PlanRequest plan_request(const SortFilesRequest& request, const OpenInputs& inputs) {
+  PlanRequest wanted;
+  wanted.input_bytes = inputs.total_bytes;
+  wanted.format = request.format;
+  wanted.memory_bytes = request.memory_bytes != 0 ? request.memory_bytes : default_memory_bytes();
+  wanted.threads = resolve_threads(request.threads);
+  wanted.queue_depth = request.queue_depth != 0 ? request.queue_depth : default_queue_depth;
+  wanted.outputs = static_cast<unsigned>(request.outputs.size());
+  wanted.wants_direct = request.allow_direct;
+  return wanted;
+}
+
+bool goes_in_one_pass(const SortFilesRequest& request, const OpenInputs& inputs, const PlanRequest& wanted) {
+  if (inputs.files.size() != 1 || request.outputs.size() != 1) return false;
+  if (request.passes != SortFilesRequest::Passes::automatic)
+    return request.passes == SortFilesRequest::Passes::one;
+  return inputs.warmth >= warm_share && one_pass_memory_bytes(wanted) <= wanted.memory_bytes;
+}
+
+std::string transfer_words(const File& file) {
+  return file.is_direct() ? "direct" : "through the page cache";
+}
+
+void run_one_pass(OpenInputs& inputs, std::vector<OutputFile>& outputs, const PlanRequest& wanted,
+                  SortReport& report, Progress* progress) {
+  bool direct = wanted.wants_direct;
+  const std::size_t grain = grain_of(wanted.format, direct);
+  const OnePassPlan plan{wanted.threads, wanted.queue_depth,
+                         std::max(one_pass_block_bytes / grain, std::size_t{1}) * grain};
+  const InputMapping mapping(inputs.files.front(), static_cast<std::size_t>(inputs.total_bytes));
+  outputs.front().set_size(inputs.total_bytes);
+  report.mode = "one pass";
+  report.phases = sort_in_one_pass(mapping, wanted.format, outputs.front(), plan, progress);
+  report.input_bytes_read = inputs.total_bytes;
+  report.kept_bytes = inputs.total_bytes;
+  report.choices = {
+      {"passes", "1", "the input is in the page cache and fits in memory"},
+      {"memory", std::to_string(wanted.memory_bytes) + " bytes",
+       "given, or four fifths of what is available"},
+      {"threads", std::to_string(plan.threads), "given, or all that this process may use"},
+      {"queue depth", std::to_string(plan.queue_depth), "writes under way while others gather"},
+      {"input", "mapped", "the page cache holds it: no copy is made"},
+      {"output", transfer_words(outputs.front().file()), "as the file system and the record size allow"},
+      {"block", std::to_string(plan.block_bytes) + " bytes", "whole records and, if direct, whole pages"},
+  };
+}
+
+// Memory beyond what holds all of the data and its working space would only be mapped for nothing.
+PlanRequest without_excess(PlanRequest wanted) {
+  wanted.memory_bytes = std::min(wanted.memory_bytes, 2 * wanted.input_bytes + (std::uint64_t{256} << 20));
+  return wanted;
+}
+
+void run_two_passes(const SortFilesRequest& request, OpenInputs& inputs, std::vector<OutputFile>& outputs,
+                    const PlanRequest& wanted, SortReport& report, Progress* progress) {
+  const ExternalPlan plan = plan_two_passes(without_excess(wanted));
+  const auto caching = plan.direct ? File::Caching::direct : File::Caching::buffered;
+  ScratchFiles scratch(temporary_directories(request), plan.chunk_bytes, caching);
+  std::vector<FilesSource::Input> sources;
+  for (std::size_t i = 0; i < inputs.files.size(); ++i)
+    sources.push_back({&inputs.files[i], inputs.sizes[i]});
+  FilesSource source(std::move(sources), wanted.format, plan.block_bytes);
+  if (outputs.size() == 1) outputs.front().set_size(inputs.total_bytes);  // a full disk is found out now
+  report.mode = "two passes";
+  sort_in_two_passes(source, wanted.format, outputs, scratch, plan, progress, report);
+  report.choices = explain(plan);
+  report.choices.push_back(
+      {"input", transfer_words(inputs.files.front()), "past the page cache unless it is there already"});
+  report.choices.push_back(
+      {"output", transfer_words(outputs.front().file()), "as the file system and the record size allow"});
+}
+
+}  // namespace
+
+SortReport sort_files(const SortFilesRequest& request, Progress* progress) {
+  const auto start = LifeTimer::Clock::now();
+  request.format.check();
+  OpenInputs inputs = open_inputs(request);
+  check_outputs(request, inputs);
+  const PlanRequest wanted = plan_request(request, inputs);
+  bool direct = wanted.wants_direct;
+  grain_of(request.format, direct);
+  std::vector<OutputFile> outputs;
+  for (const std::string& path : request.outputs) {
+    outputs.emplace_back(path, direct ? File::Caching::direct : File::Caching::buffered);
+  }
+  SortReport report;
+  report.input_bytes = inputs.total_bytes;
+  report.records = inputs.total_bytes / request.format.record_bytes;
+  if (goes_in_one_pass(request, inputs, wanted)) {
+    run_one_pass(inputs, outputs, wanted, report, progress);
+  } else {
+    run_two_passes(request, inputs, outputs, wanted, report, progress);
+  }
+  throw_if_cancelled(progress);
+  for (OutputFile& output : outputs) output.commit();
+  report.output_bytes_written = report.input_bytes;
+  report.seconds = std::chrono::duration<double>(LifeTimer::Clock::now() - start).count();
+  return report;
+}
+
+}  // namespace sortcore

@@ -2,6 +2,7 @@
 
 from planner.catalog.catalog import Catalog
 from planner.catalog.checking import Finding, check_catalog
+from planner.catalog.columns import EVIDENCE, MODES
 from planner.catalog.facts import (
     Fact,
     NetworkPoint,
@@ -16,7 +17,6 @@ from planner.catalog.facts import (
 from planner.catalog.instances import Instances
 from planner.catalog.listing import facts_on
 from planner.catalog.loading import catalog_directory, catalog_names, load_catalog
-from planner.catalog.schema import EVIDENCE, MODES
 
 __all__ = [
     "EVIDENCE",

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from planner.catalog.columns import EVIDENCE, MODES
 from planner.catalog.facts import NetworkPoint, ObjectStore, Prices, Rates, Source, Straggler, TokenBucket, VolumeType
 from planner.catalog.instances import Floats, Instances
 from planner.catalog.manifest import Manifest
-from planner.catalog.schema import EVIDENCE, MODES
 from planner.errors import BadInputError, nearest
 from planner.tables import Table
 

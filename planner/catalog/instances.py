@@ -70,7 +70,7 @@ class Instances:
 
     @cached_property
     def cloud_type(self) -> Texts:
-        """The cloud's name of each type: of one with added disks (`n2-standard-32+8x375GB`) the part before the plus."""
+        """The cloud's name of each type: with added disks (`n2-standard-32+8x375GB`), the part before the plus."""
         return np.array([name.partition("+")[0] for name in self.instance_type.tolist()], dtype=np.str_)
 
     @cached_property

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.catalog.schema import EVIDENCE
+from planner.catalog.columns import EVIDENCE
 from planner.tables import Array, Table
 
 Pairs = tuple[Array, Array, list[str]]

@@ -1,0 +1,67 @@
+"""The words and columns that several files of a catalog share."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from planner.tables import Column
+
+EVIDENCE: Final = ("measured", "derived", "spec", "extrapolated", "recalled", "assumed")
+"""What a fact rests on, strongest first: `derived` is computed from stated or measured ones, `recalled` unchecked."""
+
+MODES: Final = ("simultaneous", "read_only", "write_only")
+"""How disks were driven: reading and writing at once with half the disks each (DiskBench), or one of the two alone."""
+
+AGGREGATES: Final = ("mean", "slowest_of_n", "documented")
+"""Whether a rate is an average per node, the slowest of the n nodes measured together, or a documented limit."""
+
+
+def rate(name: str, meaning: str, *, required: bool = False) -> Column:
+    """Return the column of a rate in bytes/s: above 0, blank allowed unless required."""
+    return Column(name=name, kind="number", unit="bytes/s", above=0, required=required, meaning=meaning)
+
+
+def size(name: str, meaning: str, *, required: bool = False) -> Column:
+    """Return the column of a size in bytes: above 0, blank allowed unless required."""
+    return Column(name=name, kind="number", unit="bytes", above=0, required=required, meaning=meaning)
+
+
+def number(name: str, unit: str, meaning: str, *, required: bool = False) -> Column:
+    """Return the column of a quantity in `unit`: above 0, blank allowed unless required."""
+    return Column(name=name, kind="number", unit=unit, above=0, required=required, meaning=meaning)
+
+
+def count(name: str, meaning: str, *, least: float = 1) -> Column:
+    """Return the column of a whole number, blank allowed."""
+    return Column(name=name, kind="whole", least=least, required=False, meaning=meaning)
+
+
+def choice(name: str, choices: tuple[str, ...], meaning: str, *, required: bool = True) -> Column:
+    """Return the column of one of a few words."""
+    return Column(name=name, kind="choice", choices=choices, required=required, meaning=meaning)
+
+
+def flag(name: str, meaning: str) -> Column:
+    """Return the column of yes or no."""
+    return Column(name=name, kind="yes_no", meaning=meaning)
+
+
+PROVENANCE: Final = (
+    choice("evidence", EVIDENCE, "what the fact rests on"),
+    Column(name="source", meaning="key into `[sources]` of catalog.toml"),
+    Column(name="as_of", kind="day", meaning="day for which the source gives the fact"),
+)
+TYPE: Final = Column(name="instance_type", meaning="the cloud's name of the type")
+REGION: Final = Column(name="region", meaning="the cloud's name of the region")
+MODE: Final = choice("mode", MODES, "how the disks or volumes were driven")
+AGGREGATE: Final = choice("aggregate", AGGREGATES, "what the figure is over the nodes measured")
+METHOD: Final = Column(name="method", meaning="how it was measured")
+NOTE: Final = Column(name="note", required=False, meaning="what a reader must know before using the figure")
+MEASURED: Final = (
+    AGGREGATE,
+    count("instances", "instances measured"),
+    count("repeats", "runs on each"),
+    METHOD,
+    NOTE,
+    *PROVENANCE,
+)

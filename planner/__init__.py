@@ -3,3 +3,21 @@
 >>> import planner
 >>> planner.recommend(data="100TB", model="daytona").best
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from planner.api import Recommendation, recommend
+
+__all__ = ["Recommendation", "recommend"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the API on first use, so that importing the package costs nothing."""
+    if name in __all__:
+        from planner import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'planner' has no attribute {name!r}")

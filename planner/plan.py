@@ -19,8 +19,10 @@ OBJECTIVES: Final = get_args(Objective)
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What the user asks for. `assume` maps a rate's name (`network`, `local_read`, ...) to bytes/s that override the
-    catalog.
+    """What the user asks for.
+
+    `assume` maps a rate's name (`network`, `local_read`, ...) to bytes/s that override the catalog; `scale` maps a
+    resource (`network`, `local`, `volumes`, `cpu`, `price`) to a factor on it, for what-ifs.
     """
 
     data_bytes: int
@@ -35,6 +37,7 @@ class Request:
     objective: Objective = "balanced"
     pricing: str = "on-demand"
     assume: dict[str, float] = field(default_factory=dict)
+    scale: dict[str, float] = field(default_factory=dict)
     paper: bool = False
     top: int = 10
 

@@ -31,6 +31,10 @@ for `price`.
 """
 
 
+SCALABLE: Final = ("network", "local", "volumes", "cpu", "price")
+"""What a what-if can multiply by a factor."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Device:
     """A group of disks or volumes of one node, shape (T,): `read` and `write` are rates when only that is done (times
@@ -42,6 +46,12 @@ class Device:
     write: Floats
     simultaneous: Floats
     evidence: Codes
+
+    def times(self, factor: float) -> Device:
+        """Return the device with every rate multiplied."""
+        return replace(
+            self, read=self.read * factor, write=self.write * factor, simultaneous=self.simultaneous * factor
+        )
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -57,6 +67,7 @@ class Network:
     evidence: Codes
     slowest_of_n: NDArray[np.bool_]
     curves: Mapping[int, ScalingCurve] = field(default_factory=dict)
+    factor: float = 1.0
 
     def at(self, rows: NDArray[np.intp], nodes: Floats) -> Floats:
         """Return bytes/s per node, shape (rows, nodes)."""
@@ -64,7 +75,7 @@ class Network:
         for place, row in enumerate(rows.tolist()):
             if row in self.curves:
                 rates[place] = self.curves[row].at(nodes)
-        return rates
+        return rates * self.factor
 
     def evidence_at(self, row: int, nodes: int) -> str:
         """Return what the rate of one type at one cluster size rests on: beyond its measured points it is
@@ -86,6 +97,17 @@ class Rates:
     cpu_bytes_per_s_per_vcpu: Mapping[str, float]
     cpu_evidence: str = "measured"
 
+    def times(self, scale: Mapping[str, float]) -> Rates:
+        """Return the rates with each resource in `scale` multiplied by its factor."""
+        cpu = scale.get("cpu", 1.0)
+        return replace(
+            self,
+            local=self.local.times(scale.get("local", 1.0)),
+            volumes=self.volumes.times(scale.get("volumes", 1.0)),
+            network=replace(self.network, factor=self.network.factor * scale.get("network", 1.0)),
+            cpu_bytes_per_s_per_vcpu={work: rate * cpu for work, rate in self.cpu_bytes_per_s_per_vcpu.items()},
+        )
+
 
 def evidence_name(code: int) -> str:
     """Return the word for an evidence code; an unknown number has none."""
@@ -104,12 +126,18 @@ def weakest(*words: str) -> str:
     return max(words, key=lambda word: EVIDENCE.index(word) if word in EVIDENCE else len(EVIDENCE))
 
 
-def check_assumptions(assume: Mapping[str, float]) -> None:
-    """Raise BadInputError for a name that cannot be assumed, with the nearest ones."""
+def check_assumptions(*, assume: Mapping[str, float], scale: Mapping[str, float]) -> None:
+    """Raise BadInputError for a name that cannot be assumed or scaled, with the nearest ones, or a bad factor."""
     for name in assume:
         if name not in ASSUMABLE:
             known = ", ".join(ASSUMABLE)
-            raise BadInputError(f"--assume {name}: unknown; what can be assumed is {known}.{nearest(name, ASSUMABLE)}")
+            raise BadInputError(f"assume {name}: unknown; what can be assumed is {known}.{nearest(name, ASSUMABLE)}")
+    for name, factor in scale.items():
+        if name not in SCALABLE:
+            known = ", ".join(SCALABLE)
+            raise BadInputError(f"what-if {name}: unknown; what can be scaled is {known}.{nearest(name, SCALABLE)}")
+        if not 0 < factor < 1e6:
+            raise BadInputError(f"what-if {name}={factor}: a factor must be positive and below a million")
 
 
 def catalog_rates(catalog: Catalog, *, volumes: Device, cpu: Mapping[str, float], assume: Mapping[str, float]) -> Rates:

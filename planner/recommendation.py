@@ -21,7 +21,7 @@ from planner.estimate import Estimates, estimate
 from planner.layout import layouts
 from planner.model import CostModel, JobVolumes
 from planner.plan import Candidate, CatalogStamp, FrontierPoint, Plan, Rejection, Request
-from planner.rates import catalog_rates, check_assumptions
+from planner.rates import catalog_rates, check_assumptions, evidence_codes, evidence_name
 from planner.selection import Cell
 from planner.volumes import VolumeChoice, choose_volumes
 from planner.work import Situation
@@ -67,7 +67,7 @@ def recommend(
     `best` is None when nothing is feasible; `require_best` turns that into the error a command ends with.
     Raises BadInputError for an unpriced region, an unknown instance type or assumption.
     """
-    check_assumptions(request.assume)
+    check_assumptions(assume=request.assume, scale=request.scale)
     _check_instances(request, catalogs)
     markets, rejected = [], []
     for catalog in catalogs:
@@ -103,7 +103,7 @@ def _market(
     volumes = choose_volumes(catalog, region=region)
     rates = catalog_rates(
         catalog, volumes=volumes.device, cpu=surroundings.cpu_bytes_per_s_per_vcpu, assume=request.assume
-    )
+    ).times(request.scale)
     whole = Situation(
         catalog=catalog,
         model=model,
@@ -130,19 +130,20 @@ def _market(
 
 def _offer(situation: Situation, region: str, request: Request) -> Offer:
     """Price a node all-in: the instance, and on volumes what does not depend on capacity."""
-    catalog, size = situation.catalog, len(situation.catalog.instances)
-    prices = catalog.prices(region, request.pricing)
+    size = len(situation.catalog.instances)
     if "price" in request.assume:
         hourly, evidence = np.full(size, request.assume["price"]), ("assumed",) * size
-        return Offer(region=region, pricing=request.pricing, price_usd_per_hour=hourly, evidence=evidence)
-    on_volumes = np.zeros(size, bool)
-    on_volumes[situation.layouts.type_row[situation.layouts.data_disks == 0]] = True
-    extra = np.where(on_volumes, situation.volumes.fixed_usd_per_hour, 0.0)
+    else:
+        prices = situation.catalog.prices(region, request.pricing)
+        on_volumes = np.zeros(size, bool)
+        on_volumes[situation.layouts.type_row[situation.layouts.data_disks == 0]] = True
+        hourly = prices.price_usd_per_hour + np.where(on_volumes, situation.volumes.fixed_usd_per_hour, 0.0)
+        evidence = tuple(evidence_name(code) for code in evidence_codes(prices.evidence).tolist())
     return Offer(
         region=region,
         pricing=request.pricing,
-        price_usd_per_hour=prices.price_usd_per_hour + extra,
-        evidence=tuple("measured" if word == "derived" else word for word in prices.evidence.tolist()),
+        price_usd_per_hour=hourly * request.scale.get("price", 1.0),
+        evidence=evidence,
     )
 
 

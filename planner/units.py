@@ -50,7 +50,7 @@ def parse_rate(text: str) -> float:
     """
     number, unit = _split(text, what="rate", example="800MB/s or 25Gbit/s")
     stem = re.sub(r"(/s|ps)$", "", unit)
-    factor = None if stem == unit else (_lookup(stem, _SIZES) or _bits(stem))
+    factor = None if stem == unit else (_SIZES.get(stem) or _bits(stem))
     if factor is None:
         raise BadInputError(f"rate {text!r}: unknown unit {unit!r}; write it as 800MB/s, 1GiB/s or 25Gbit/s")
     return _positive(number * factor, text=text, what="rate")
@@ -107,9 +107,8 @@ def _lookup(unit: str, known: dict[str, int]) -> int | None:
 
 
 def _bits(stem: str) -> float | None:
-    """Return bytes per unit of a bit rate: `Gbit`, `Gb` (small b) and `Gbit`'s other case spellings."""
-    full = f"{stem}it" if stem.endswith("b") else stem
-    factor = _lookup(full, _BIT_RATES)
+    """Return bytes per unit of a bit rate, written `Gbit` or `Gb`; the b of bits is never taken for the B of bytes."""
+    factor = _BIT_RATES.get(f"{stem}it" if stem.endswith("b") else stem)
     return None if factor is None else factor / 8
 
 

@@ -12,7 +12,7 @@ from planner.errors import BadInputError, nearest
 from planner.units import parse_duration, parse_rate, parse_size
 
 if TYPE_CHECKING:
-    from planner.plan import Objective, Plan, Request
+    from planner.plan import Objective, Plan
 
 _OBJECTIVES = ("balanced", "cost", "time")
 
@@ -37,6 +37,9 @@ def plan(
         list[str] | None,
         Option(help="What-if: network=800MB/s, local_read=, local_write=, volume_read=, price=1.65 ..."),
     ] = None,
+    what_if: Annotated[
+        list[str] | None, Option(help="Multiply network, local, volumes, cpu or price: network=1.5,price=0.7.")
+    ] = None,
     paper: Annotated[bool, Option("--paper", help="The papers' equations and nothing else.")] = False,
     top: Annotated[int, Option(help="How many candidates to show.")] = 10,
     explain: Annotated[bool, Option("--explain", help="Print the equations with the numbers in them.")] = False,
@@ -48,6 +51,7 @@ def plan(
 
     Example: plan --data 100TB --model daytona
     """
+    from planner.api import answer
     from planner.plan import Request
 
     request = Request(
@@ -63,54 +67,40 @@ def plan(
         objective=_objective(objective),
         pricing=pricing,
         assume=_assumptions(assume),
+        scale=_factors(what_if),
         paper=paper,
         top=_at_least_one("--top", top),
     )
-    answer = answer_request(request)
+    answered = answer(request).plan
     if out:
-        _write(answer, out)
-    _show(answer, explained=explain, rejected=rejected, json=json)
+        _write(answered, out)
+    _show(answered, explained=explain, rejected=rejected, json=json)
 
 
-def answer_request(request: Request) -> Plan:
-    """Load what the request names and plan it. Raises BadInputError for unknown models, catalogs, types and regions."""
-    from planner import lifecycle
-    from planner.catalog import load_catalog
-    from planner.model import load_model
-    from planner.recommendation import recommend
-
-    return recommend(
-        request,
-        model=load_model(request.model),
-        catalogs=[load_catalog(name) for name in request.catalogs],
-        surroundings=lifecycle.PAPER if request.paper else lifecycle.shipped(),
-    )
-
-
-def _show(answer: Plan, *, explained: bool, rejected: bool, json: bool) -> None:
+def _show(plan: Plan, *, explained: bool, rejected: bool, json: bool) -> None:
     from planner.recommendation import require_best
 
     if json:
-        show_text(answer.to_json())
-    require_best(answer)
+        show_text(plan.to_json())
+    require_best(plan)
     if json:
         return
     from planner.report.plan_table import render_plan, render_rejected
 
-    show(render_plan(answer))
+    show(render_plan(plan))
     if explained:
         from planner.model import load_model
         from planner.report.explain import explain
 
-        show_text("\n" + explain(answer, load_model(answer.request.model)))
+        show_text("\n" + explain(plan, load_model(plan.request.model)))
     if rejected:
-        show(render_rejected(answer.rejected))
+        show(render_rejected(plan.rejected))
 
 
-def _write(answer: Plan, path: Path) -> None:
+def _write(plan: Plan, path: Path) -> None:
     partial = path.with_name(f".{path.name}.partial")
     try:
-        partial.write_text(answer.to_json() + "\n", encoding="utf-8")
+        partial.write_text(plan.to_json() + "\n", encoding="utf-8")
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
@@ -133,6 +123,17 @@ def _assumptions(values: list[str] | None) -> dict[str, float]:
             raise BadInputError(f"--assume {name} is given twice")
         assumed[name] = _usd("--assume price", amount) if name == "price" else parse_rate(amount)
     return assumed
+
+
+def _factors(values: list[str] | None) -> dict[str, float]:
+    factors: dict[str, float] = {}
+    for item in _names(values):
+        name, _, amount = item.partition("=")
+        try:
+            factors[name] = float(amount)
+        except ValueError:
+            raise BadInputError(f"--what-if {item}: write it as NAME=FACTOR, for example network=1.5") from None
+    return factors
 
 
 def _usd(option: str, amount: str) -> float:

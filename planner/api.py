@@ -1,0 +1,117 @@
+"""Planning from Python and notebooks: `planner.recommend(...)` and what-ifs on its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from planner.plan import Candidate, FrontierPoint, Objective, Plan, Rejection, Request, to_jsonable
+from planner.units import parse_duration, parse_rate, parse_size
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The answer to `recommend`: a Plan, its candidates as a pandas frame, and what-ifs."""
+
+    plan: Plan
+
+    @property
+    def best(self) -> Candidate | None:
+        """The cluster to rent; None when nothing is feasible (then `rejected` says why)."""
+        return self.plan.best
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The best count of each type, best first."""
+        return self.plan.candidates
+
+    @property
+    def rejected(self) -> tuple[Rejection, ...]:
+        """Every type left out, with its reason."""
+        return self.plan.rejected
+
+    @property
+    def frontier(self) -> tuple[FrontierPoint, ...]:
+        """The clusters that nothing beats in both time and total cost, fastest first."""
+        return self.plan.frontier
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the candidates, one row each; nested fields become columns such as `time_s.p95`."""
+        import pandas as pd
+
+        rows = [{key: value for key, value in to_jsonable(c).items() if key != "phases"} for c in self.candidates]
+        return pd.json_normalize(rows)
+
+    def what_if(self, **factors: float) -> Recommendation:
+        """Plan again with resources multiplied: `what_if(network=2)` doubles every network rate, `price=0.7` discounts.
+
+        Raises BadInputError for anything but `network`, `local`, `volumes`, `cpu` and `price`.
+        """
+        scale = {name: factors.get(name, 1.0) * self.plan.request.scale.get(name, 1.0) for name in factors}
+        return answer(replace(self.plan.request, scale=self.plan.request.scale | scale))
+
+
+def recommend(
+    *,
+    data: str | int,
+    model: str,
+    catalogs: Sequence[str] = ("aws",),
+    regions: Sequence[str] = (),
+    instances: Sequence[str] = (),
+    nodes: int | None = None,
+    max_nodes: int = 1000,
+    deadline: str | float | None = None,
+    budget_usd: float | None = None,
+    objective: Objective = "balanced",
+    pricing: str = "on-demand",
+    assume: Mapping[str, str | float] | None = None,
+    paper: bool = False,
+    top: int = 10,
+) -> Recommendation:
+    """Recommend a cluster; the arguments are the options of `plan`.
+
+    Sizes, durations and rates are texts with units, or numbers of bytes, seconds and bytes/s. Raises BadInputError for
+    what cannot be understood; that nothing is feasible is an answer, not an error.
+    """
+    return answer(
+        Request(
+            data_bytes=parse_size(data) if isinstance(data, str) else data,
+            model=model,
+            catalogs=tuple(catalogs),
+            regions=tuple(regions),
+            instances=tuple(instances),
+            nodes=nodes,
+            max_nodes=max_nodes,
+            deadline_s=parse_duration(deadline) if isinstance(deadline, str) else deadline,
+            budget_usd=budget_usd,
+            objective=objective,
+            pricing=pricing,
+            assume={name: _rate(amount) for name, amount in (assume or {}).items()},
+            paper=paper,
+            top=top,
+        )
+    )
+
+
+def answer(request: Request) -> Recommendation:
+    """Load the model and the catalogs that `request` names and plan it. Raises BadInputError for unknown ones."""
+    from planner import lifecycle
+    from planner.catalog import load_catalog
+    from planner.model import load_model
+    from planner.recommendation import recommend as plan_request
+
+    plan = plan_request(
+        request,
+        model=load_model(request.model),
+        catalogs=[load_catalog(name) for name in request.catalogs],
+        surroundings=lifecycle.PAPER if request.paper else lifecycle.shipped(),
+    )
+    return Recommendation(plan)
+
+
+def _rate(amount: Any) -> float:
+    return parse_rate(amount) if isinstance(amount, str) else float(amount)

@@ -1,0 +1,98 @@
+"""Quantities as people write them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.errors import BadInputError
+from planner.units import (
+    format_bytes,
+    format_duration,
+    format_rate,
+    format_usd,
+    parse_duration,
+    parse_rate,
+    parse_size,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("100TB", 10**14),
+        ("1TiB", 2**40),
+        ("1 GB", 10**9),
+        ("1.5kb", 1500),
+        ("100B", 100),
+        ("1e3MB", 10**9),
+        ("1_000B", 1000),
+    ],
+)
+def test_sizes_are_decimal_unless_they_say_binary(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["100", "", "TB", "-1TB", "0GB", "1e30TB", "12 parsecs", "nanGB", "1.2.3TB", "0.1B"])
+def test_a_bad_size_is_refused(text: str) -> None:
+    with pytest.raises(BadInputError, match="size"):
+        parse_size(text)
+
+
+def test_a_bare_number_says_how_to_write_it() -> None:
+    with pytest.raises(BadInputError, match="no unit; write it as 100TB"):
+        parse_size("100")
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("800MB/s", 8e8),
+        ("1GiB/s", 2.0**30),
+        ("25Gbit/s", 3.125e9),
+        ("400Mbps", 5e7),
+        ("10Gb/s", 1.25e9),
+        ("1GB/s", 1e9),
+    ],
+)
+def test_rates_in_bits_and_bytes(text: str, rate: float) -> None:
+    assert parse_rate(text) == rate
+
+
+@pytest.mark.parametrize("text", ["800", "800MB", "-1MB/s", "0MB/s", "fast", "infGB/s", "10gb/s"])
+def test_a_bad_rate_is_refused(text: str) -> None:
+    with pytest.raises(BadInputError, match="rate"):
+        parse_rate(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("20m", 1200), ("1.5h", 5400), ("2d", 172800), ("250ms", 0.25)]
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["20", "soon", "-5m", "0s", "3 fortnights"])
+def test_a_bad_duration_is_refused(text: str) -> None:
+    with pytest.raises(BadInputError, match="duration"):
+        parse_duration(text)
+
+
+@given(st.integers(1, 10**18))
+def test_bytes_survive_being_written_with_their_unit(size: int) -> None:
+    assert parse_size(f"{size}B") == size
+
+
+@given(st.floats(1, 1e18))
+def test_shown_sizes_read_back_within_their_precision(size: float) -> None:
+    assert parse_size(format_bytes(size)) == pytest.approx(size, rel=1e-3, abs=1)
+
+
+def test_formats() -> None:
+    assert format_rate(8.79e8) == "879 MB/s"
+    assert format_duration(962) == "16 min 2 s"
+    assert format_duration(7260) == "2 h 1 min"
+    assert format_duration(float("nan")) == "unknown"
+    assert format_usd(1234.5) == "$1,234.50"
+    assert format_usd(float("nan")) == "unknown"

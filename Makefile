@@ -30,6 +30,7 @@ setup: $(STAMPS)/install $(STAMPS)/develop
 
 lint: setup
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/clang-format --dry-run -Werror $(CPP)
 
@@ -42,6 +43,9 @@ test: lint
 
 soak: setup
 	$(PYTHON_IN_VENV) -m pytest -m soak $(PYTEST_FLAGS)
+
+bench: setup
+	for benchmark in benchmarks/*/bench_*.py; do $(PYTHON_IN_VENV) "$$benchmark" || exit 1; done
 
 wheel: $(STAMPS)/install
 	$(PYTHON_IN_VENV) -m build --no-isolation --outdir dist .

@@ -9,8 +9,8 @@ from planner.plan import Candidate, DiskSplit
 
 UNLIMITED = 1e15
 
-# Table 2 of SoCC 2015: type, dollars, and where the paper gives it, the nodes that hold 300 TB. The catalog's DiskBench rates were computed
-# from these dollars, so this checks the arithmetic, not a prediction.
+# Table 2 of SoCC 2015: type, dollars, nodes that hold 300 TB. The catalog's DiskBench rates were computed from these
+# dollars, so this checks the arithmetic, not a prediction.
 TABLE_2 = [
     ("c3.large", 28, 9375),
     ("m3.large", 65, 9375),
@@ -88,7 +88,7 @@ def test_one_node_too_few_names_how_many_it_takes() -> None:
         data="100TB", model="indy", catalogs=("aws-2014",), instances=("i2.8xlarge",), nodes=46, paper=True
     )
     assert plan.best is None
-    assert "needs 47 nodes" in [r.detail for r in plan.rejected if r.instance_type == "i2.8xlarge"][0]
+    assert "needs 47 nodes" in next(r.detail for r in plan.rejected if r.instance_type == "i2.8xlarge")
 
 
 def test_equation_7_does_not_depend_on_the_number_of_nodes() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from planner.cli import catalog, models, plan
+from planner.cli import catalog, generate, models, plan, validate
 from planner.cli.console import PlannerCommand, exit_code_of
 
 _HELP = "Which cluster to rent to sort or shuffle terabytes, for how long and for how much; and the sort itself."
@@ -32,6 +32,8 @@ def build() -> typer.Typer:
     app.callback()(_root)
     _add(app, "plan", plan.plan)
     _add(app, "models", models.models)
+    _add(app, "generate", generate.generate)
+    _add(app, "validate", validate.validate)
     facts = typer.Typer(help="Show and check the catalogs: instance types, prices, measurements.", no_args_is_help=True)
     _add(facts, "show", catalog.catalog_show)
     _add(facts, "check", catalog.catalog_check)

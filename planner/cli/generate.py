@@ -1,0 +1,61 @@
+"""`planner generate`: the sort benchmark's test records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from planner.cli.console import show_json, talk
+from planner.cli.progress import watched
+from planner.errors import BadInputError
+from planner.units import format_bytes, format_rate, parse_size
+
+
+def generate(
+    file: Annotated[Path, Argument(help="The file to write; it appears complete or not at all.")],
+    *,
+    records: Annotated[int | None, Option(help="How many records of 100 bytes.")] = None,
+    size: Annotated[str | None, Option(help="How much instead: 1GB.")] = None,
+    start: Annotated[str, Option(help="Number of the first record, up to 2^128.")] = "0",
+    ascii: Annotated[bool, Option("--ascii", help="Printable records.")] = False,
+    skew: Annotated[bool, Option("--skew", help="Skewed keys.")] = False,
+    threads: Annotated[int | None, Option(help="Threads; all cores otherwise.")] = None,
+    json: Annotated[bool, Option("--json", help="Print a report as JSON.")] = False,
+) -> None:
+    """Write test records, byte for byte as sortbenchmark.org's gensort does.
+
+    Example: planner generate --records 10000000 input.dat
+    """
+    from planner.sorting.generate import generate_file
+
+    count = record_count(records, size)
+    with watched(["generate"]) as progress:
+        report = generate_file(
+            file, records=count, start=_number(start), ascii=ascii, skew=skew, threads=threads, progress=progress
+        )
+    if json:
+        show_json(report.to_dict())
+    else:
+        rate = format_rate(report.bytes_written / report.time_s) if report.time_s else "-"
+        talk(f"{report.records} records, {format_bytes(report.bytes_written)}, at {rate} to {report.path}")
+
+
+def record_count(records: int | None, size: str | None) -> int:
+    """Return how many records are asked for. Raises BadInputError unless exactly one of the two is given, whole."""
+    if (records is None) == (size is None):
+        raise BadInputError("say how many records: --records N or --size SIZE, one of the two")
+    if records is not None:
+        return records
+    size_bytes = parse_size(str(size))
+    if size_bytes % 100:
+        raise BadInputError(f"--size {size}: not a whole number of 100-byte records")
+    return size_bytes // 100
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise BadInputError(f"--start {text}: not a whole number") from None

@@ -1,0 +1,59 @@
+"""Progress of long native calls: bytes done, rate and time left, on stderr and only on a terminal."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from planner.native import Progress
+
+_EVERY_S = 0.2
+
+
+@contextmanager
+def watched(phases: Sequence[str]) -> Iterator[Progress]:
+    """Yield a Progress to hand to a native call and show it while the body runs; `phases` names its phases by index."""
+    from planner.native import Progress
+
+    progress = Progress()
+    if not sys.stderr.isatty():
+        yield progress
+        return
+    over = threading.Event()
+    display = threading.Thread(target=_display, args=(progress, phases, over), daemon=True)
+    display.start()
+    try:
+        yield progress
+    finally:
+        over.set()
+        display.join()
+
+
+def _display(progress: Progress, phases: Sequence[str], over: threading.Event) -> None:
+    with _bar() as bar:
+        task = bar.add_task(phases[0], total=None)
+        phase = 0
+        while not over.wait(_EVERY_S):
+            if progress.phase != phase:
+                phase = progress.phase
+                bar.reset(task, description=phases[min(phase, len(phases) - 1)])
+            bar.update(task, completed=progress.bytes_done, total=progress.bytes_total or None)
+
+
+def _bar() -> Any:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    return Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)

@@ -20,6 +20,7 @@ std::vector<RecordRun> runs_of(const SortContext& context, std::span<const Chunk
     const std::uint64_t begin = std::uint64_t{held.chunk} * context.store.chunk_bytes();
     runs.push_back({begin / record_bytes, held.bytes / record_bytes});
   }
+  std::ranges::sort(runs, {}, &RecordRun::first_record);
   return runs;
 }
 

@@ -41,6 +41,11 @@ OutputFile::OutputFile(std::string path, File::Caching wanted)
       partial_path_(partial_name(path_)),
       file_(File::create(partial_path_, wanted, path_)) {}
 
+OutputFile::OutputFile(std::string path, std::uint64_t bytes, File::Caching wanted)
+    : OutputFile(std::move(path), wanted) {
+  set_size(bytes);
+}
+
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       partial_path_(std::exchange(other.partial_path_, {})),

@@ -14,6 +14,8 @@ class OutputFile {
  public:
   // Throws Error(io), when the directory cannot be written for example.
   OutputFile(std::string path, File::Caching wanted);
+  // The same with its size set at once.
+  OutputFile(std::string path, std::uint64_t bytes, File::Caching wanted);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();

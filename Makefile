@@ -16,7 +16,7 @@ CPP    := $(shell find native tests benchmarks -name '*.[ch]pp')
 export TMPDIR := $(CURDIR)/build/tmp
 $(shell mkdir -p $(TMPDIR))
 
-.PHONY: help run setup lint format test soak bench wheel clean
+.PHONY: always help run setup lint format test soak bench wheel clean
 .DELETE_ON_ERROR:
 
 help:
@@ -63,7 +63,11 @@ $(STAMPS)/build-tools: $(STAMPS)/venv constraints.txt pyproject.toml
 	$(PIP) pip && $(PIP) --group build
 	@touch $@
 
-$(STAMPS)/install: $(STAMPS)/build-tools $(NATIVE)
+# The editable install knows the package's modules by name, and goes wrong when one becomes a package.
+$(STAMPS)/modules: $(STAMPS)/venv always
+	@find planner -name '*.py' | sort | cmp -s - $@ || find planner -name '*.py' | sort > $@
+
+$(STAMPS)/install: $(STAMPS)/build-tools $(STAMPS)/modules $(NATIVE)
 	$(PIP) --no-build-isolation --editable .
 	@touch $@
 

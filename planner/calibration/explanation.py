@@ -1,0 +1,84 @@
+"""A profile in words and figures: what each coefficient became, where the time goes, and what is doubtful."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.calibration.history import describe
+from planner.calibration.physics import COEFFICIENTS, log_seconds
+from planner.calibration.posterior import Explanation, weights
+
+if TYPE_CHECKING:
+    from planner.calibration.profile import Profile
+
+
+def explain(profile: Profile) -> dict[str, Any]:
+    """Return the explanation as plain values; coefficients are those of the likeliest explanation with their 90%
+    ranges.
+    """
+    verdict = profile.verdict
+    likeliest = max(verdict.explanations, key=lambda each: each.log_evidence)
+    weight = weights(verdict.explanations)
+    noise = float(weight @ [each.noise_sd for each in verdict.explanations])
+    return {
+        "runs": describe(profile.runs),
+        "model": profile.model,
+        "prior": {"name": likeliest.family.name, "source": likeliest.family.source},
+        "coefficients": _coefficients(profile, likeliest),
+        "scatter": round(noise, 3),
+        "outliers": list(profile.outliers),
+        "populations": [list(group) for group in profile.populations or ()],
+        "ignored_columns": dict(profile.options.ignored),
+        "warnings": warnings(profile),
+    }
+
+
+def _coefficients(profile: Profile, likeliest: Explanation) -> dict[str, dict[str, Any]]:
+    half = 1.645 * np.sqrt(np.diag(likeliest.spread))
+    ends = np.array([likeliest.coefficients, likeliest.coefficients - half, likeliest.coefficients + half])
+    ends[:, :-1] = np.exp(ends[:, :-1])
+    shares = _shares(profile, likeliest)
+    return {
+        name: {
+            "value": float(ends[0, i]),
+            "lo": float(ends[1, i]),
+            "hi": float(ends[2, i]),
+            "prior": likeliest.family.priors[i].centre,
+            "unit": unit,
+            "share_of_time": shares.get(name),
+        }
+        for i, (name, unit) in enumerate(COEFFICIENTS.items())
+    }
+
+
+def _shares(profile: Profile, likeliest: Explanation) -> dict[str, float]:
+    """Return the mean share of each term in the runs' time; the resources of a phase share it by how much they hold it
+    up.
+    """
+    if not profile.runs:
+        return {}
+    _, jacobian = log_seconds(likeliest.coefficients, profile.verdict.runs.units)
+    return dict(zip(list(COEFFICIENTS)[:-1], jacobian[:, :-1].mean(axis=0).round(3).tolist(), strict=True))
+
+
+def warnings(profile: Profile) -> list[str]:
+    """Return what a reader must know before trusting the profile."""
+    said = [] if profile.runs else ["no runs: predictions are the prior's"]
+    said += [
+        f"run {row + 1} ({profile.runs[row].runtime_s:.4g} s) does not fit the others and was set aside"
+        for row in profile.outliers
+    ]
+    if (groups := profile.populations) is not None:
+        listed = ", ".join(str(row + 1) for row in groups[1])
+        said.append(f"the runs fall into two populations; runs {listed} differ from the others, and ranges span both")
+    if profile.verdict.runs.least_noise:
+        said.append("repeats of one configuration contradict each other; ranges are as wide as their difference")
+    used = dict.fromkeys(job.instance_type for job in profile.runs)
+    said += [
+        f"{name}: {', '.join(lacking)} unknown, usual figures taken and ranges widened"
+        for name in used
+        if (lacking := profile.machines[name].filled_in)
+    ]
+    return said

@@ -1,0 +1,142 @@
+"""Runs and queries as people hand them in, checked: each row becomes a `Job`, and everything wrong with a table is
+reported at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from planner.errors import BadInputError
+
+Cell: TypeAlias = str | float
+Records: TypeAlias = Iterable[Mapping[str, Any]] | Any
+"""Rows as dicts, or anything with `to_dict("records")` such as a pandas DataFrame."""
+
+_ALIASES: Final = {"type": "instance_type", "n": "nodes"}
+_REQUIRED: Final = ("instance_type", "nodes", "data_gb")
+_MOST_REPORTED: Final = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One run, or one to be predicted (`runtime_s` None): machine type, nodes, GB, and further columns as text or
+    number.
+    """
+
+    instance_type: str
+    nodes: int
+    data_gb: float
+    runtime_s: float | None = None
+    options: Mapping[str, Cell] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Cell]:
+        """Return the row as a flat dict, without `runtime_s` if there is none."""
+        time = {} if self.runtime_s is None else {"runtime_s": self.runtime_s}
+        return {
+            "instance_type": self.instance_type,
+            "nodes": self.nodes,
+            "data_gb": self.data_gb,
+            **time,
+            **self.options,
+        }
+
+
+def records(table: Records) -> list[dict[str, Any]]:
+    """Return a table's rows as dicts with text keys. Raises BadInputError for what is no table."""
+    rows = table.to_dict("records") if hasattr(table, "to_dict") and not isinstance(table, Mapping) else table
+    if isinstance(rows, Mapping | str) or not isinstance(rows, Iterable):
+        raise BadInputError("expected a DataFrame or a list of dicts, one per run")
+    rows = list(rows)
+    if not all(isinstance(row, Mapping) for row in rows):
+        raise BadInputError("expected every run to be a dict of column name to value")
+    return [{str(key): value for key, value in row.items()} for row in rows]
+
+
+def parse_jobs(table: Records, *, what: str, timed: bool) -> tuple[Job, ...]:
+    """Return the rows of a table as jobs; `timed` ones must carry `runtime_s`, from others it is dropped.
+
+    Columns are `instance_type` (or `type`), `nodes` (or `n`), `data_gb`, `runtime_s` and any others. Raises one
+    BadInputError that lists every missing column, and every cell that is blank, NaN, not a number or not positive, by
+    row (the first data row is 1) and column.
+    """
+    rows = [{_ALIASES.get(key, key): value for key, value in row.items()} for row in records(table)]
+    needed = (*_REQUIRED, "runtime_s") if timed else _REQUIRED
+    problems: list[str] = []
+    missing = [name for name in needed if any(name not in row for row in rows)]
+    if missing:
+        have = ", ".join(rows[0]) or "none"
+        raise BadInputError(f"{what}: missing column{'s' * (len(missing) > 1)} {', '.join(missing)}; it has {have}")
+    jobs = tuple(_job(row, number, problems, timed=timed) for number, row in enumerate(rows, start=1))
+    if problems:
+        more = [f"and {len(problems) - _MOST_REPORTED} more"] * (len(problems) > _MOST_REPORTED)
+        raise BadInputError(
+            f"{what}: {len(problems)} bad cell{'s' * (len(problems) > 1)}", [*problems[:_MOST_REPORTED], *more]
+        )
+    return jobs
+
+
+def _job(row: Mapping[str, Any], number: int, problems: list[str], *, timed: bool) -> Job:
+    place = f"row {number}"
+    kind = row["instance_type"]
+    if not isinstance(kind, str) or not kind.strip():
+        problems.append(f"{place}, column instance_type: {kind!r} is not the name of a machine type")
+    nodes = _positive(row["nodes"], f"{place}, column nodes", problems)
+    if nodes != round(nodes):
+        problems.append(f"{place}, column nodes: {nodes:g} is not a whole number")
+    return Job(
+        instance_type=str(kind).strip(),
+        nodes=max(1, round(nodes)),
+        data_gb=_positive(row["data_gb"], f"{place}, column data_gb", problems),
+        runtime_s=_positive(row["runtime_s"], f"{place}, column runtime_s", problems) if timed else None,
+        options={
+            key: cell
+            for key, value in row.items()
+            if key not in (*_REQUIRED, "runtime_s") and (cell := _cell(value)) != ""
+        },
+    )
+
+
+def _positive(value: Any, place: str, problems: list[str]) -> float:
+    """Return a positive finite number, or 1 after noting what is wrong."""
+    number = as_number(value)
+    if number is not None and 0 < number < math.inf:
+        return number
+    problems.append(f"{place}: {value!r} must be a number above 0")
+    return 1.0
+
+
+def as_number(value: Any) -> float | None:
+    """Return a cell as a float, NaN and infinity included, or None if it is blank or no number."""
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _cell(value: Any) -> Cell:
+    """Return an optional cell as number or text; blank for None, NaN and infinity."""
+    if isinstance(value, bool):
+        return str(value)
+    number = as_number(value)
+    if number is not None:
+        return number if math.isfinite(number) else ""
+    return "" if value is None else str(value).strip()
+
+
+def describe(jobs: Sequence[Job]) -> str:
+    """Return in words what the jobs span: '12 runs on c4.2xlarge, 2-12 nodes, 9.6-19 GB'."""
+    if not jobs:
+        return "no runs"
+    types = ", ".join(dict.fromkeys(job.instance_type for job in jobs))
+    nodes, sizes = [job.nodes for job in jobs], [job.data_gb for job in jobs]
+    count = f"{len(jobs)} run{'s' * (len(jobs) > 1)}"
+    return f"{count} on {types}, {_span(min(nodes), max(nodes))} nodes, {_span(min(sizes), max(sizes))} GB"
+
+
+def _span(low: float, high: float) -> str:
+    return f"{low:.4g}" if low == high else f"{low:.4g}-{high:.4g}"

@@ -1,0 +1,98 @@
+"""Machine types by what they can do; names are only keys. Figures that a specification leaves out are filled in with
+usual ones and counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from planner.calibration.history import Records, as_number, records
+from planner.errors import BadInputError
+
+BURST_SHARE: Final = 0.2
+"""Sustained network rate = baseline^0.8 burst^0.2: CloudSort 2022 held 1.2 times its baseline for 90 minutes (arXiv
+2301.03734).
+"""
+
+USUAL_CLOCK_GHZ: Final = 2.5
+USUAL_MEMORY_GB_PER_CORE: Final = 4.0
+USUAL_DISK_GB_PER_S_PER_CORE: Final = 0.016
+"""Volume rate of c4.2xlarge and m4.2xlarge, 1000 Mbit/s for 8 cores."""
+USUAL_NETWORK_GB_PER_S_PER_CORE: Final = 0.03
+"""Mean of c4 and m4 per core, 2.5 and 1 Gbit/s for 8 cores, rounded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """One node of a type. `filled_in` names the figures its specification lacked; an unknown price is NaN."""
+
+    cores: float
+    clock_ghz: float
+    memory_gb: float
+    disk_gb_per_s: float
+    network_gb_per_s: float
+    price_usd_per_hour: float
+    filled_in: tuple[str, ...] = ()
+
+
+def read_specs(instances: Mapping[str, Mapping[str, Any]] | Records) -> dict[str, dict[str, Any]]:
+    """Return the rows of a specification table by type.
+
+    `instances` is a mapping of type to columns, or a table with a column `type` (or `instance_type`). Raises
+    BadInputError without one.
+    """
+    if isinstance(instances, Mapping):
+        return {str(name): dict(row) for name, row in instances.items()}
+    rows = records(instances)
+    names = [row.get("type", row.get("instance_type")) for row in rows]
+    if None in names:
+        raise BadInputError(f"machine specifications: row {names.index(None) + 1} lacks the column type")
+    return {str(name): row for name, row in zip(names, rows, strict=True)}
+
+
+def machine(name: str, spec: Mapping[str, Any]) -> Machine:
+    """Return the machine that a row of specifications describes.
+
+    Columns: `vcpu` (required); `ghz`, `mem_gib`; `nvme_r_MBps` and `nvme_w_MBps` of all local disks, or `ebs_mbps`
+    (Mbit/s) of the volume link; `net_base_gbps`, `net_burst_gbps`; `price_usd_h`. A blank or 0 is unknown. Raises
+    BadInputError without a positive `vcpu`.
+    """
+    cores = _figure(spec, "vcpu")
+    if cores is None:
+        raise BadInputError(f"machine type {name!r}: its specification needs a positive vcpu, not {spec.get('vcpu')!r}")
+    figures = {
+        "clock_ghz": (_figure(spec, "ghz"), USUAL_CLOCK_GHZ),
+        "memory_gb": (_figure(spec, "mem_gib"), USUAL_MEMORY_GB_PER_CORE * cores),
+        "disk_gb_per_s": (_disk_rate(spec), USUAL_DISK_GB_PER_S_PER_CORE * cores),
+        "network_gb_per_s": (_network_rate(spec), USUAL_NETWORK_GB_PER_S_PER_CORE * cores),
+    }
+    price = _figure(spec, "price_usd_h")
+    return Machine(
+        cores=cores,
+        price_usd_per_hour=float("nan") if price is None else price,
+        filled_in=tuple(key for key, (known, _) in figures.items() if known is None),
+        **{key: usual if known is None else known for key, (known, usual) in figures.items()},
+    )
+
+
+def _figure(spec: Mapping[str, Any], column: str) -> float | None:
+    number = as_number(spec.get(column))
+    return number if number is not None and 0 < number < math.inf else None
+
+
+def _disk_rate(spec: Mapping[str, Any]) -> float | None:
+    """Return the rate of reading and writing in turn: local disks where there are any, else the volume link."""
+    read, write, link = (_figure(spec, column) for column in ("nvme_r_MBps", "nvme_w_MBps", "ebs_mbps"))
+    if read and write:
+        return 2 / (1000 / read + 1000 / write)
+    return link / 8000 if link else None
+
+
+def _network_rate(spec: Mapping[str, Any]) -> float | None:
+    base, burst = _figure(spec, "net_base_gbps"), _figure(spec, "net_burst_gbps")
+    if base is None:
+        return None
+    return base / 8 * math.pow(max(1.0, (burst or base) / base), BURST_SHARE)

@@ -1,0 +1,148 @@
+"""Further columns of the runs (`line_length`, `iterations`, `variant`, ...) as coordinates.
+
+A positive number counts by its logarithm, another by its share of the largest, a text by being the same or not. A count
+that grows with the data (`lines`, `links`) says something new only per gigabyte. Nothing is known of a column's effect
+before the runs show one, so a query whose options differ from all runs gets a wider range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from planner.calibration.arrays import Floats
+from planner.calibration.history import Cell, Job
+from planner.calibration.workloads import PHYSICAL_OPTIONS
+from planner.errors import BadInputError
+
+_SAME: Final = 0.02
+"""Relative difference below which a ratio counts as constant."""
+_MOST_NAMES: Final = 20
+
+Kind = Literal["logarithm", "share", "per gigabyte", "per gigabyte or not", "name"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """One column: how it is read, the value in the middle of the runs (`centre`, in the coordinate) and the largest one
+    (`scale`).
+    """
+
+    name: str
+    kind: Kind
+    centre: float = 0.0
+    scale: float = 1.0
+    varies: bool = True
+
+    def coordinates(self, jobs: Sequence[Job], names: Sequence[Cell]) -> Floats:
+        """Return one column, or one per name in `names` for a text, shape (rows, columns); a blank cell is as the
+        middle of the runs.
+        """
+        if self.kind == "name":
+            return np.array([[float(job.options.get(self.name) == name) for name in names] for job in jobs]).reshape(
+                len(jobs), len(names)
+            )
+        return np.array([[self._number(job)] for job in jobs]).reshape(len(jobs), 1)
+
+    def _number(self, job: Job) -> float:
+        value = job.options.get(self.name)
+        if not isinstance(value, float | int) or (value <= 0 and self.kind != "share"):
+            return 0.0
+        if self.kind == "share":
+            return value / self.scale - self.centre
+        plain, per_gb = np.log(value) - np.log(self.scale), np.log(value / job.data_gb) - self.centre
+        readings = {"logarithm": plain, "per gigabyte": per_gb}
+        return float(readings.get(self.kind, min(plain, per_gb, key=abs)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionSet:
+    """The options that runs taught, and the columns left aside with the reason."""
+
+    options: tuple[Option, ...] = ()
+    ignored: dict[str, str]
+
+    def encode(self, runs: Sequence[Job], query: Sequence[Job]) -> tuple[Floats, Floats]:
+        """Return the coordinates of the runs and of the query, shapes (runs, k) and (query, k).
+
+        Raises BadInputError when the query lacks a column in which the runs differ.
+        """
+        self._check(query)
+        blocks = []
+        for option in self.options:
+            names = sorted({str(job.options[option.name]) for job in (*runs, *query) if option.name in job.options})
+            blocks.append((option.coordinates(runs, names), option.coordinates(query, names)))
+        empty = (np.zeros((len(runs), 0)), np.zeros((len(query), 0)))
+        ours, theirs = zip(empty, *blocks, strict=True)
+        return np.concatenate(ours, axis=1), np.concatenate(theirs, axis=1)
+
+    def _check(self, query: Sequence[Job]) -> None:
+        lacking = [
+            each.name for each in self.options if each.varies and any(each.name not in job.options for job in query)
+        ]
+        if lacking:
+            many = "s" * (len(lacking) > 1)
+            raise BadInputError(
+                f"query: missing column{many} {', '.join(lacking)}, in which the calibration runs differ"
+            )
+
+
+def learn_options(runs: Sequence[Job], *, slots: Sequence[float]) -> OptionSet:
+    """Return what can be told apart by the runs' further columns; the physics' own columns are not among them.
+
+    `slots` are the cores of each run's cluster: a column that only repeats them or the node count is left aside.
+    """
+    names = list(dict.fromkeys(name for job in runs for name in job.options if name not in PHYSICAL_OPTIONS))
+    ignored: dict[str, str] = {}
+    options = [option for name in names if (option := _learn(name, runs, slots, ignored)) is not None]
+    return OptionSet(options=tuple(options), ignored=ignored)
+
+
+def _learn(name: str, runs: Sequence[Job], slots: Sequence[float], ignored: dict[str, str]) -> Option | None:
+    values = [job.options.get(name) for job in runs]
+    if None in values:
+        ignored[name] = "blank in some runs"
+        return None
+    if not all(isinstance(value, float | int) for value in values):
+        return _learn_names(name, [str(value) for value in values], ignored)
+    numbers = np.array(values, float)
+    if _constant_ratio(numbers, [job.nodes for job in runs]) or _constant_ratio(numbers, slots):
+        ignored[name] = "proportional to nodes or cores"
+        return None
+    return _learn_number(name, numbers, np.array([job.data_gb for job in runs]))
+
+
+def _learn_names(name: str, values: list[str], ignored: dict[str, str]) -> Option | None:
+    distinct = len(set(values))
+    if distinct > _MOST_NAMES or (distinct == len(values) and distinct > 3):
+        ignored[name] = "a different text in every run" if distinct == len(values) else f"more than {_MOST_NAMES} texts"
+        return None
+    return Option(name=name, kind="name", varies=distinct > 1)
+
+
+def _learn_number(name: str, numbers: Floats, data_gb: Floats) -> Option:
+    if (numbers <= 0).any():
+        scale = float(np.abs(numbers).max()) or 1.0
+        return Option(
+            name=name,
+            kind="share",
+            scale=scale,
+            centre=float((numbers / scale).mean()),
+            varies=bool(np.ptp(numbers) > 0),
+        )
+    constant, per_gb = _flat(numbers), _flat(numbers / data_gb)
+    kind: Kind = "logarithm" if not per_gb else "per gigabyte or not" if constant else "per gigabyte"
+    middle, per_gb_middle = float(np.log(numbers).mean()), float(np.log(numbers / data_gb).mean())
+    return Option(name=name, kind=kind, scale=np.exp(middle), centre=per_gb_middle, varies=not (constant or per_gb))
+
+
+def _constant_ratio(numbers: Floats, to: Sequence[float]) -> bool:
+    other = np.array(to, float)
+    return len(set(to)) > 1 and bool((numbers > 0).all()) and _flat(numbers / other)
+
+
+def _flat(values: Floats) -> bool:
+    return bool(np.ptp(values) <= _SAME * values.mean())

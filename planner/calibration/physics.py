@@ -1,0 +1,107 @@
+"""What a shuffle job must spend on a cluster, in seconds, as a smooth function of a few coefficients.
+
+The two-phase model of Conley, Vahdat and Porter (SoCC 2015, section 3: a phase lasts as long as its slowest resource)
+with the terms that frameworks add: compute, one serial stream, start-up and per-node overhead. With |.|_p the p-norm, a
+maximum with a rounded corner:
+
+    T = (startup + per_node n + |disk_1, net_1, cpu_1|_p + |disk_2, net_2, cpu_2, serial|_p) m^-memory
+
+where m is the memory per core over 4 GB.
+
+Every coefficient but `memory` is held as its logarithm, so none can turn negative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from planner.calibration.arrays import Floats
+
+COEFFICIENTS: Final = {
+    "startup": "s",
+    "per_node": "s per node",
+    "disk": "times the bytes of an ideal two-pass job",
+    "network": "times the bytes of an ideal two-pass job",
+    "cpu": "core GHz s per GB",
+    "serial": "GHz s per GB through one stream",
+    "memory": "exponent",
+}
+"""Coefficients in the order of every coefficient array, with their units."""
+
+OVERLAP: Final = 5.0
+"""The p of the rounded maximum: 1 adds resources up, infinity overlaps them perfectly."""
+
+USUAL_MEMORY_GB_PER_CORE: Final = 4.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Workload:
+    """Jobs on clusters, one row each; every field has shape (rows,), every rate is that of one node.
+
+    `*_passes_*` say how often the data crosses a device in each phase, and `unknown_specs` how many figures of the
+    machine had to be filled in with usual ones.
+    """
+
+    nodes: Floats
+    data_gb: Floats
+    cores: Floats
+    clock_ghz: Floats
+    memory_gb: Floats
+    disk_gb_per_s: Floats
+    network_gb_per_s: Floats
+    disk_passes_1: Floats
+    disk_passes_2: Floats
+    network_passes_1: Floats
+    network_passes_2: Floats
+    unknown_specs: Floats
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+
+class UnitSeconds(NamedTuple):
+    """Seconds per unit of coefficient: `fixed` (rows, 2), both phases (rows, 4: disk, network, cpu, serial),
+    `log_memory` (rows,).
+    """
+
+    fixed: Floats
+    first: Floats
+    second: Floats
+    log_memory: Floats
+
+
+def unit_seconds(work: Workload) -> UnitSeconds:
+    """Return what each term of the model takes when its coefficient is 1."""
+    share_gb = work.data_gb / work.nodes
+    disk = share_gb / work.disk_gb_per_s
+    network = share_gb / work.network_gb_per_s
+    cpu = share_gb / (work.cores * work.clock_ghz) / 2
+    serial = work.data_gb / work.clock_ghz
+    return UnitSeconds(
+        fixed=np.stack([np.ones_like(share_gb), work.nodes], axis=1),
+        first=np.stack([disk * work.disk_passes_1, network * work.network_passes_1, cpu, 0 * serial], axis=1),
+        second=np.stack([disk * work.disk_passes_2, network * work.network_passes_2, cpu, serial], axis=1),
+        log_memory=np.log(work.memory_gb / work.cores / USUAL_MEMORY_GB_PER_CORE),
+    )
+
+
+def log_seconds(coefficients: Floats, units: UnitSeconds) -> tuple[Floats, Floats]:
+    """Return log T, shape (rows,), and its derivative by the coefficients, shape (rows, 7)."""
+    scale, memory = np.exp(coefficients[:-1]), coefficients[-1]
+    fixed = units.fixed * scale[:2]
+    phases = _rounded_maximum(units.first * scale[2:]) + _rounded_maximum(units.second * scale[2:])
+    terms = np.concatenate([fixed, phases], axis=1)
+    seconds = terms.sum(axis=1)
+    jacobian = np.concatenate([terms / seconds[:, None], -units.log_memory[:, None]], axis=1)
+    return np.log(seconds) - memory * units.log_memory, jacobian
+
+
+def _rounded_maximum(times: Floats) -> Floats:
+    """Return the p-norm S of each row, split into what each column adds: x_i dS/dx_i, which sum to S."""
+    largest = times.max(axis=1, keepdims=True)
+    powers = (times / largest) ** OVERLAP
+    total = powers.sum(axis=1, keepdims=True)
+    return largest * total ** (1 / OVERLAP) * powers / total  # type: ignore[no-any-return]

@@ -1,0 +1,80 @@
+"""From explanations to seconds: each gives a normal for log time, together they are a mixture with a median and a
+range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from planner.calibration.arrays import Floats
+from planner.calibration.physics import Workload, log_seconds, unit_seconds
+from planner.calibration.posterior import Explanation, Runs, weights
+from planner.calibration.residual import Kinship, coordinates
+
+COVERAGE: Final = 0.9
+"""Share of unseen runs that a range is to hold."""
+_BISECTIONS: Final = 40
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Mixture:
+    """Normals of log seconds: `mean` and `sd` of shape (parts, rows), `weight` (parts,) summing to 1."""
+
+    mean: Floats
+    sd: Floats
+    weight: Floats
+
+    def quantiles_s(self, *levels: float) -> Floats:
+        """Return seconds below which a run stays with each probability, shape (levels, rows)."""
+        return np.exp([self._log_quantile(level) for level in levels])  # type: ignore[no-any-return]
+
+    def range_s(self) -> Floats:
+        """Return median, lower and upper end of the range, shape (3, rows)."""
+        return self.quantiles_s(0.5, (1 - COVERAGE) / 2, (1 + COVERAGE) / 2)
+
+    def joined(self, other: Mixture, *, share: float) -> Mixture:
+        """Return the mixture in which `other` has the weight `share`."""
+        return Mixture(
+            mean=np.concatenate([self.mean, other.mean]),
+            sd=np.concatenate([self.sd, other.sd]),
+            weight=np.concatenate([self.weight * (1 - share), other.weight * share]),
+        )
+
+    def _log_quantile(self, level: float) -> Floats:
+        low, high = (self.mean - 8 * self.sd).min(axis=0), (self.mean + 8 * self.sd).max(axis=0)
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            below = self.weight @ _normal_cdf((middle - self.mean) / self.sd) < level
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return (low + high) / 2
+
+
+def predict(explanations: tuple[Explanation, ...], runs: Runs, work: Workload, options: Floats) -> Mixture:
+    """Return the distribution of one new run's log seconds for each row of `work`."""
+    where, units = coordinates(work, options), unit_seconds(work)
+    towards = Kinship(where, runs.where, runs.where)
+    parts = [log_seconds(each.coefficients, units) for each in explanations]
+    moments = [
+        _moments(each, log_s, jacobian, cross=towards.covariance(each.amplitude), own=towards.variance(each.amplitude))
+        for each, (log_s, jacobian) in zip(explanations, parts, strict=True)
+    ]
+    mean, variance = (np.array(column) for column in zip(*moments, strict=True))
+    return Mixture(mean=mean, sd=np.sqrt(variance), weight=weights(explanations))
+
+
+def _moments(
+    each: Explanation, log_s: Floats, jacobian: Floats, *, cross: Floats, own: Floats
+) -> tuple[Floats, Floats]:
+    """Return mean and variance under one explanation: physics plus what the likest runs left over."""
+    white = cross @ each.whitening.T
+    gradient = jacobian - white @ each.white_jacobian
+    variance = own - (white**2).sum(axis=1) + np.einsum("ij,jk,ik->i", gradient, each.spread, gradient)
+    return log_s + white @ each.white_gap, np.maximum(variance, 0.0) + each.noise_sd**2
+
+
+def _normal_cdf(z: Floats) -> Floats:
+    """Return the normal distribution function to within 3e-4 (the usual tanh approximation)."""
+    return 0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (z + 0.044715 * z**3)))  # type: ignore[no-any-return]

@@ -1,0 +1,119 @@
+"""What is believed before any run: a few round numbers, and how far a framework may stray from them.
+
+A family is a centre and a spread for each coefficient of `physics`. The model `framework` weighs two families by how
+well they explain the runs: output that leaves through one stream, and output that every node writes for itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from planner.calibration.arrays import Floats
+from planner.calibration.physics import COEFFICIENTS
+from planner.errors import BadInputError, nearest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prior:
+    """One coefficient before any run: `centre` in its unit and `spread`, the standard deviation of its logarithm (0.3
+    is about 30%).
+
+    The exponent `memory` has its spread in its own unit.
+    """
+
+    centre: float
+    spread: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """Priors of all coefficients for one kind of software, and the scatter of log time between repeats that is usual
+    for it.
+    """
+
+    name: str
+    source: str
+    startup: Prior
+    per_node: Prior
+    disk: Prior
+    network: Prior
+    cpu: Prior
+    serial: Prior
+    memory: Prior
+    scatter: float
+
+    @property
+    def priors(self) -> tuple[Prior, ...]:
+        """The priors in the order of COEFFICIENTS."""
+        return tuple(getattr(self, name) for name in COEFFICIENTS)
+
+    @property
+    def mean(self) -> Floats:
+        """Prior means as `physics.log_seconds` takes them, shape (7,)."""
+        centres = np.array([prior.centre for prior in self.priors])
+        return np.append(np.log(centres[:-1]), centres[-1])
+
+    @property
+    def sd(self) -> Floats:
+        """Prior standard deviations, shape (7,)."""
+        return np.array([prior.spread for prior in self.priors])
+
+
+_STARTUP: Final = Prior(centre=20, spread=0.5)
+_JVM: Final = {
+    "startup": _STARTUP,
+    "per_node": Prior(centre=0.5, spread=1.0),
+    "disk": Prior(centre=2, spread=0.4),
+    "network": Prior(centre=1, spread=0.7),
+    "cpu": Prior(centre=1000, spread=0.4),
+    "memory": Prior(centre=0.1, spread=0.05),
+}
+"""Spark and Hadoop on network volumes: 1 MB/s per core and GHz, twice the ideal's disk bytes, 7% less time for twice
+the memory.
+"""
+
+ONE_STREAM: Final = Family(
+    name="one output stream",
+    source="Spark jobs on EMR (Will et al., IEEE Big Data 2020): grep's output takes 8-9 s/GB more at 2 as at 12 nodes",
+    serial=Prior(centre=25, spread=0.3),
+    scatter=0.02,
+    **_JVM,
+)
+DISTRIBUTED: Final = Family(
+    name="distributed output",
+    source="Hadoop TeraSort on EC2 (Hsu et al., ICDCS 2018): 5-6 core min/GB with no floor up to 48 nodes",
+    serial=Prior(centre=0.5, spread=1.5),
+    scatter=0.1,
+    **_JVM,
+)
+NATIVE: Final = Family(
+    name="native",
+    source="sorters that move bytes at device speed: Themis (SoCC 2015), Exoshuffle-CloudSort (arXiv 2301.03734)",
+    startup=_STARTUP,
+    per_node=Prior(centre=1, spread=0.7),
+    disk=Prior(centre=1.2, spread=0.25),
+    network=Prior(centre=1, spread=0.25),
+    cpu=Prior(centre=80, spread=0.5),
+    serial=Prior(centre=0.0005, spread=1.0),
+    memory=Prior(centre=0.0, spread=0.05),
+    scatter=0.05,
+)
+
+MODELS: Final = {
+    "framework": (ONE_STREAM, DISTRIBUTED),
+    "spark": (ONE_STREAM,),
+    "hadoop": (DISTRIBUTED,),
+    "native": (NATIVE,),
+}
+"""The families considered under each model name, equally likely before the first run."""
+
+
+def families(model: str) -> tuple[Family, ...]:
+    """Return the families of a model. Raises BadInputError for an unknown name."""
+    if model not in MODELS:
+        hint = nearest(model, list(MODELS))
+        raise BadInputError(f"no calibration prior for model {model!r}; use one of {', '.join(MODELS)}.{hint}")
+    return MODELS[model]

@@ -1,0 +1,196 @@
+"""A calibrated profile: what runs taught about one framework, and what it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from planner.calibration.experiment import NextRun, best_experiment
+from planner.calibration.explanation import explain
+from planner.calibration.history import Job, Records, describe, parse_jobs
+from planner.calibration.machines import Machine, machine, read_specs
+from planner.calibration.options import OptionSet, learn_options
+from planner.calibration.posterior import Runs
+from planner.calibration.prediction import Mixture, predict
+from planner.calibration.priors import families
+from planner.calibration.suspicion import Verdict, contradictions, judge, with_population
+from planner.calibration.workloads import workload
+from planner.errors import BadInputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT: Final = 1
+"""Version of `Profile.to_dict`."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Profile:
+    """Runs of one framework with the machines they ran on; everything else follows from these.
+
+    `model` names the prior (`framework`, `spark`, `hadoop`, `native`), `specs` are the machines' specifications by
+    type.
+    """
+
+    name: str
+    model: str
+    runs: tuple[Job, ...]
+    specs: Mapping[str, Mapping[str, Any]] = field(repr=False)
+
+    def predict(self, query: Records, *, instances: Mapping[str, Mapping[str, Any]] | Records = None) -> pd.DataFrame:
+        """Return `runtime_s` (the median), `lo` and `hi` (which 90% of new runs lie between), one row per row of
+        `query`.
+
+        `query` has the columns of the runs without `runtime_s`; `instances` adds specifications of types the profile
+        does not know. Raises BadInputError for bad cells, unknown types, and a missing column in which the runs differ.
+        """
+        import pandas as pd
+
+        jobs = parse_jobs(query, what="query", timed=False)
+        index = query.index if hasattr(query, "index") and hasattr(query, "columns") else None
+        runtime_s, lo, hi = self.mixture(jobs, instances=instances).range_s()
+        return pd.DataFrame({"runtime_s": runtime_s, "lo": lo, "hi": hi}, index=index)
+
+    def mixture(self, jobs: Sequence[Job], *, instances: Mapping[str, Mapping[str, Any]] | Records = None) -> Mixture:
+        """Return the distribution of log seconds of each job: what `predict` takes its columns from."""
+        machines = {**self.machines, **_machines({} if instances is None else read_specs(instances))}
+        work, (ours, theirs) = workload(jobs, machines), self.options.encode(self.runs, jobs)
+        verdict = self.verdict
+        share = float(verdict.population.mean()) if self.runs else 0.0
+        if not share:
+            return predict(verdict.explanations, self._arrays(ours, like=verdict.runs), work, theirs)
+        known = self._arrays(with_population(ours, np.where(verdict.population, 1.0, -1.0)), like=verdict.runs)
+        larger, smaller = (
+            predict(verdict.explanations, known, work, with_population(theirs, side)) for side in (-1.0, 1.0)
+        )
+        return larger.joined(smaller, share=share)
+
+    def next_run(self, query: Records = None, *, candidates: Records = None) -> NextRun:
+        """Return the one further run that would narrow the ranges of `query` most, with its cost.
+
+        Both default to a grid over the machine types, node counts and sizes of the runs and up to twice as many and as
+        large.
+        """
+        targets = None if query is None else parse_jobs(query, what="query", timed=False)
+        choices = None if candidates is None else parse_jobs(candidates, what="candidates", timed=False)
+        return best_experiment(self, targets, choices)
+
+    def explain(self) -> dict[str, Any]:
+        """Return what was learned: coefficients against the prior, shares of the time, scatter, outliers and warnings,
+        as plain values.
+        """
+        return explain(self)
+
+    @property
+    def outliers(self) -> tuple[int, ...]:
+        """The runs (from 0) that were set aside because the others contradict them."""
+        return tuple(np.flatnonzero(self.verdict.runs.outlier).tolist()) if self.runs else ()
+
+    @property
+    def populations(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """The runs (from 0) of two populations, the larger first, if the runs are a mixture; a prediction then spans
+        both.
+        """
+        smaller = self.verdict.population
+        if not smaller.any():
+            return None
+        return tuple(np.flatnonzero(~smaller).tolist()), tuple(np.flatnonzero(smaller).tolist())
+
+    @cached_property
+    def machines(self) -> dict[str, Machine]:
+        """The known machines by type."""
+        return _machines(self.specs)
+
+    @cached_property
+    def options(self) -> OptionSet:
+        """What the further columns of the runs taught."""
+        return learn_options(self.runs, slots=[job.nodes * self.machines[job.instance_type].cores for job in self.runs])
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The posterior, with what was set apart."""
+        contradictory, scatter = contradictions(self.runs)
+        options, _ = self.options.encode(self.runs, ())
+        nobody = np.zeros(len(self.runs), bool)
+        log_s = np.log([job.runtime_s or 1.0 for job in self.runs])
+        runs = Runs(
+            work=workload(self.runs, self.machines), options=options, log_s=log_s, outlier=nobody, least_noise=scatter
+        )
+        return judge(runs, families(self.model), contradictory=contradictory)
+
+    def _arrays(self, options: np.ndarray, *, like: Runs) -> Runs:
+        """Return the runs with options in the coordinates of a query, which may know more names."""
+        return Runs(
+            work=like.work, options=options, log_s=like.log_s, outlier=like.outlier, least_noise=like.least_noise
+        )
+
+    def with_runs(self, runs: Records, *, instances: Mapping[str, Mapping[str, Any]] | Records = None) -> Profile:
+        """Return the profile with further runs."""
+        more = parse_jobs(runs, what="runs", timed=True)
+        specs = {**self.specs, **({} if instances is None else read_specs(instances))}
+        return _profile(name=self.name, model=self.model, runs=(*self.runs, *more), specs=specs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything needed to rebuild the profile, as JSON-able values."""
+        used = {job.instance_type for job in self.runs} if self.runs else set(self.specs)
+        specs = {name: {key: _plain(value) for key, value in self.specs[name].items()} for name in sorted(used)}
+        return {
+            "format": FORMAT,
+            "name": self.name,
+            "model": self.model,
+            "runs": [job.to_dict() for job in self.runs],
+            "instances": specs,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Profile:
+        """Return the profile that `to_dict` described. Raises BadInputError for anything else."""
+        if not isinstance(values, Mapping) or values.get("format") != FORMAT:
+            found = values.get("format") if isinstance(values, Mapping) else type(values).__name__
+            raise BadInputError(f"not a calibration profile of format {FORMAT}: found {found!r}")
+        missing = [key for key in ("name", "model", "runs", "instances") if key not in values]
+        if missing:
+            raise BadInputError(f"calibration profile: missing {', '.join(missing)}")
+        return calibrate(values["runs"], instances=values["instances"], model=values["model"], name=values["name"])
+
+    def __repr__(self) -> str:
+        return f"Profile({self.name!r}, model {self.model!r}, {describe(self.runs)})"
+
+
+def calibrate(
+    runs: Records,
+    *,
+    instances: Mapping[str, Mapping[str, Any]] | Records,
+    model: str = "framework",
+    name: str | None = None,
+) -> Profile:
+    """Learn a profile from runs: a DataFrame or list of dicts with `instance_type`, `nodes`, `data_gb`, `runtime_s` and
+    further columns.
+
+    No runs at all give the prior. `instances` holds machine specifications by type, as `machines.machine` reads them.
+    Raises BadInputError for bad cells (all of them together), for types without specification, and for an unknown
+    model.
+    """
+    jobs = parse_jobs(runs, what="runs", timed=True)
+    return _profile(name=name or model, model=model, runs=jobs, specs=read_specs(instances))
+
+
+def _profile(*, name: str, model: str, runs: tuple[Job, ...], specs: Mapping[str, Mapping[str, Any]]) -> Profile:
+    profile = Profile(name=name, model=model, runs=runs, specs=specs)
+    families(model)
+    workload(runs, profile.machines)
+    return profile
+
+
+def _machines(specs: Mapping[str, Mapping[str, Any]]) -> dict[str, Machine]:
+    return {name: machine(name, spec) for name, spec in specs.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Return numpy scalars as Python's own, NaN as None."""
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not np.isfinite(value) else value

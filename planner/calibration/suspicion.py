@@ -1,0 +1,122 @@
+"""Runs that do not belong with the others: single outliers, two populations under one name, repeats that contradict
+each other.
+
+Each suspicion must pay for itself: it is kept when the evidence for the runs grows by more than its prior odds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import comb, log
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.calibration.arrays import Floats
+from planner.calibration.history import Job
+from planner.calibration.posterior import Explanation, Runs, explain_runs, surprises, total_log_evidence
+from planner.calibration.priors import Family
+
+SURPRISING: Final = 2.5
+"""Standard deviations at which a run is looked at twice."""
+OUTLIER_COST: Final = 3.5
+"""Log odds against a given run being an outlier: 33 to 1."""
+POPULATIONS_COST: Final = 3.0
+"""Log odds against two populations, 20 to 1; which runs belong to which costs log C(n, k) on top."""
+MOST_OUTLIERS: Final = 5
+"""At most one run in five may be an outlier; more are a population."""
+CONTRADICTION: Final = 1.5
+"""Ratio at which two repeats of one configuration contradict each other."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Verdict:
+    """The runs as they were taken, and their explanations. `population` (rows,) is True for the smaller of two
+    populations, if any.
+    """
+
+    runs: Runs
+    explanations: tuple[Explanation, ...]
+    population: NDArray[np.bool_]
+
+
+def judge(runs: Runs, families: tuple[Family, ...], *, contradictory: NDArray[np.bool_]) -> Verdict:
+    """Explain the runs, setting apart what does not belong; `contradictory` runs are never taken for outliers."""
+    plain = explain_runs(runs, families)
+    nobody = np.zeros(len(runs), bool)
+    outliers = _without_outliers(runs, plain, families, spare=contradictory)
+    choices = [(total_log_evidence(outliers.explanations) - OUTLIER_COST * outliers.runs.outlier.sum(), outliers)]
+    if (split := _two_groups(plain, nobody)) is not None:
+        apart = replace(runs, options=with_population(runs.options, np.where(split, 1.0, -1.0)))
+        explained = explain_runs(apart, families)
+        cost = POPULATIONS_COST + log(comb(len(runs), int(split.sum())))
+        choices.append(
+            (total_log_evidence(explained) - cost, Verdict(runs=apart, explanations=explained, population=split))
+        )
+    return max(choices, key=lambda choice: choice[0])[1]
+
+
+def with_population(options: Floats, population: Floats | float) -> Floats:
+    """Return options with a column that says which population a row belongs to: -1 the larger, 1 the smaller."""
+    return np.column_stack([options, np.broadcast_to(population, len(options))])
+
+
+def contradictions(jobs: Sequence[Job]) -> tuple[NDArray[np.bool_], float]:
+    """Return which runs have one repeat that differs by CONTRADICTION with no third to decide, and the scatter of log
+    time that implies.
+    """
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for row, job in enumerate(jobs):
+        groups.setdefault((job.instance_type, job.nodes, job.data_gb, *sorted(job.options.items())), []).append(row)
+    times = np.log([job.runtime_s or 1.0 for job in jobs])
+    pairs = [
+        rows for rows in groups.values() if len(rows) == 2 and abs(times[rows[0]] - times[rows[1]]) > log(CONTRADICTION)
+    ]
+    rows = [row for pair in pairs for row in pair]
+    gaps = [times[a] - times[b] for a, b in pairs]
+    return np.isin(np.arange(len(jobs)), rows), float(np.sqrt(np.mean(np.square(gaps)) / 2)) if gaps else 0.0
+
+
+def _without_outliers(
+    runs: Runs, explanations: tuple[Explanation, ...], families: tuple[Family, ...], *, spare: NDArray[np.bool_]
+) -> Verdict:
+    """Set aside the most surprising run as long as that explains the others better."""
+    best = Verdict(runs=runs, explanations=explanations, population=np.zeros(len(runs), bool))
+    for _ in range(len(runs) // MOST_OUTLIERS if len(runs) >= MOST_OUTLIERS else len(runs) // 3):
+        surprise = np.abs(surprises(_likeliest(best.explanations)))
+        surprise[best.runs.outlier | spare] = 0.0
+        worst = int(surprise.argmax())
+        if surprise[worst] < SURPRISING:
+            break
+        outlier = best.runs.outlier.copy()
+        outlier[worst] = True
+        fewer = best.runs.without(outlier)
+        explained = explain_runs(fewer, families)
+        if total_log_evidence(explained) < total_log_evidence(best.explanations) + OUTLIER_COST:
+            break
+        best = replace(best, runs=fewer, explanations=explained)
+    return best
+
+
+def _two_groups(explanations: tuple[Explanation, ...], nobody: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    """Return the smaller of the two groups that the runs' surprises fall into, or None when nothing hints at two."""
+    likeliest = _likeliest(explanations)
+    if len(nobody) < 6 or likeliest.noise_sd < 2 * likeliest.family.scatter:
+        return None
+    surprise = surprises(likeliest)
+    order = np.argsort(surprise)
+    cut = max(range(2, len(order) - 1), key=lambda k: _between(surprise[order], k))
+    group = nobody.copy()
+    group[order[cut:] if len(order) - cut <= cut else order[:cut]] = True
+    return group
+
+
+def _between(ordered: Floats, k: int) -> float:
+    """Return the variance between the first k and the rest."""
+    return float(k * (len(ordered) - k) * (ordered[:k].mean() - ordered[k:].mean()) ** 2)
+
+
+def _likeliest(explanations: tuple[Explanation, ...]) -> Explanation:
+    return max(explanations, key=lambda each: each.log_evidence)

@@ -1,0 +1,66 @@
+"""Jobs on machines as arrays of the physics: how often data crosses disks and network follows from where it lives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from planner.calibration.arrays import Floats
+from planner.calibration.history import Job, as_number
+from planner.calibration.machines import Machine
+from planner.calibration.physics import Workload
+from planner.errors import BadInputError, nearest
+
+OBJECT_STORES: Final = frozenset({"s3", "gcs", "gs", "blob", "oss", "object", "object store"})
+PHYSICAL_OPTIONS: Final = frozenset({"io", "spill", "replicas"})
+"""Columns whose meaning the physics knows: where input and output live, where the shuffle spills, copies of the output.
+"""
+
+
+def workload(jobs: Sequence[Job], machines: Mapping[str, Machine]) -> Workload:
+    """Return the jobs as arrays. Raises BadInputError naming the types that `machines` lacks."""
+    known = _machines_of(jobs, machines)
+    nodes = np.array([float(job.nodes) for job in jobs])
+    remote_io, remote_spill = (np.array([_is_remote(job, column) for job in jobs], float) for column in ("io", "spill"))
+    extra_copies = np.array([_copies(job) - 1 for job in jobs], float)
+    local_spill, crossing = 1 - remote_io * remote_spill, (nodes - 1) / nodes
+
+    def column(name: str) -> Floats:
+        return np.array([getattr(each, name) for each in known], float)
+
+    return Workload(
+        nodes=nodes,
+        data_gb=np.array([job.data_gb for job in jobs], float),
+        cores=column("cores"),
+        clock_ghz=column("clock_ghz"),
+        memory_gb=column("memory_gb"),
+        disk_gb_per_s=column("disk_gb_per_s"),
+        network_gb_per_s=column("network_gb_per_s"),
+        disk_passes_1=1 - remote_io + local_spill,
+        disk_passes_2=(1 - remote_io) * (1 + extra_copies) + local_spill,
+        network_passes_1=remote_io + crossing,
+        network_passes_2=remote_io * 1.0 + extra_copies * crossing,
+        unknown_specs=np.array([float(len(each.filled_in)) for each in known]),
+    )
+
+
+def _machines_of(jobs: Sequence[Job], machines: Mapping[str, Machine]) -> list[Machine]:
+    unknown = sorted({job.instance_type for job in jobs} - machines.keys())
+    if unknown:
+        hints = [f"{name!r}: no specification.{nearest(name, list(machines))}" for name in unknown]
+        message = (
+            f"{len(unknown)} machine type{'s' * (len(unknown) > 1)} without specification; hand one in with instances="
+        )
+        raise BadInputError(f"{message} (columns type, vcpu, mem_gib, ghz, ...)", hints)
+    return [machines[job.instance_type] for job in jobs]
+
+
+def _is_remote(job: Job, column: str) -> bool:
+    return str(job.options.get(column, "")).casefold() in OBJECT_STORES
+
+
+def _copies(job: Job) -> float:
+    copies = as_number(job.options.get("replicas"))
+    return copies if copies is not None and copies >= 1 else 1.0

@@ -1,7 +1,7 @@
 """The compiled sort core.
 
-Buffers must be C-contiguous, writable where written and hold whole records, or ValueError is raised. Calls release the GIL;
-`threads=0` means all available.
+Buffers must be C-contiguous, writable where written and hold whole records, or ValueError is raised. Calls release
+the GIL; `threads=0` means all available.
 """
 
 from typing import final

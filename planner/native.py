@@ -32,8 +32,8 @@ __all__ = ["Progress", "core", "core_errors", "run_interruptible"]
 def core_errors() -> Iterator[None]:
     """Turn what the core raises into planner errors.
 
-    OSError becomes IoFailureError; bad arguments, bad records and too little memory become BadInputError; a cancellation
-    becomes InterruptedRunError.
+    OSError becomes IoFailureError; bad arguments, bad records and too little memory become BadInputError; a
+    cancellation becomes InterruptedRunError.
     """
     try:
         yield

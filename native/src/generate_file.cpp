@@ -23,7 +23,8 @@ void generate_file(const std::string& path, U128 first, std::uint64_t records,
   }
   const std::uint64_t bytes = records * generated_record_bytes;
   if (progress != nullptr) progress->begin_phase(0, bytes);
-  OutputFile output(path, bytes, File::Caching::direct);
+  OutputFile output(path, File::Caching::direct);
+  output.set_size(bytes);
   std::atomic<std::uint64_t> next_record{0};
   run_parallel(resolve_threads(threads), [&](unsigned) {
     Buffer block(records_per_block * generated_record_bytes);

@@ -55,6 +55,9 @@ class KeySorter {
   // input. Throws Error(bad_input) beyond the last record.
   void gather(std::uint64_t first_record, std::span<std::byte> out) const;
 
+  // Step two for all records at once, on this sorter's threads, past the cache; progress counts the bytes.
+  void gather_all(std::span<std::byte> out, Progress* progress = nullptr) const;
+
   // Input indices in sorted order: order[i] is the input position of sorted record i. Finishes all buckets on
   // this sorter's threads; valid until the next `sort`.
   std::span<const std::uint32_t> order() const;

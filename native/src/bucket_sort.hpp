@@ -1,0 +1,46 @@
+// Sorting the entries of one bucket, which fits in the cache.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "entry.hpp"
+#include "entry_blocks.hpp"
+
+namespace sortcore {
+
+// One thread's workspace; it grows to the largest bucket it has seen.
+class BucketSorter {
+ public:
+  // The entries of a bucket in ascending order, in this workspace: valid until the next call.
+  std::span<const Entry> sort(const EntryBlocks& blocks, std::size_t bucket, const EntryLayout& layout);
+
+ private:
+  Entry* sort_digits(const EntryBlocks& blocks, std::size_t bucket, unsigned lowest_bit);
+  void reserve(std::size_t entries);
+
+  std::vector<Entry> front_;
+  std::vector<Entry> back_;
+};
+
+// Workspaces lent to the threads that sort buckets, and kept.
+class BucketSorterPool {
+ public:
+  // Goes back to the pool when it is let go; the pool must live as long.
+  struct GiveBack {
+    BucketSorterPool* pool;
+    void operator()(BucketSorter* sorter) const;
+  };
+  using Borrowed = std::unique_ptr<BucketSorter, GiveBack>;
+
+  Borrowed borrow();
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<BucketSorter>> idle_;
+};
+
+}  // namespace sortcore

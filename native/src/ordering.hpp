@@ -1,0 +1,257 @@
+// Putting records in order without moving them: sample, distribute entries over buckets, sort each bucket
+// when it is asked for.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "bucket_classifier.hpp"
+#include "bucket_sort.hpp"
+#include "entry.hpp"
+#include "entry_blocks.hpp"
+#include "key_sample.hpp"
+#include "sortcore/buffer.hpp"
+#include "sortcore/progress.hpp"
+#include "sortcore/record_sort.hpp"
+#include "sortcore/threads.hpp"
+#include "tie_break.hpp"
+
+namespace sortcore {
+
+// About 4096 records a bucket, so that a bucket is sorted in the cache; at most 8192 buckets, so that the
+// blocks being filled stay in the cache too.
+unsigned bucket_bits_for(std::uint64_t records) noexcept;
+
+// Threads that are worth starting for so many records.
+unsigned useful_threads(std::uint64_t records, unsigned threads) noexcept;
+
+// `Keys` is RecordKeys or LineKeys: windows and chunks of keys by index.
+template <typename Keys>
+class Ordering {
+ public:
+  // Reads all keys once and distributes them. `runs` are the indices to sort, ascending.
+  void distribute(const Keys& keys, std::span<const RecordRun> runs, unsigned threads,
+                  const Progress* progress);
+
+  std::uint64_t records() const noexcept { return starts_.empty() ? 0 : starts_.back(); }
+  std::size_t buckets() const noexcept { return starts_.empty() ? 0 : starts_.size() - 1; }
+  // Sorted records [start(b), start(b + 1)) are those of bucket b.
+  std::uint64_t start(std::size_t bucket) const noexcept { return starts_[bucket]; }
+  std::size_t bucket_at(std::uint64_t position) const noexcept {
+    return static_cast<std::size_t>(std::ranges::upper_bound(starts_, position) - starts_.begin()) - 1;
+  }
+
+  // Sorts a bucket unless that has been done; threads may ask for the same one at once.
+  void finish(std::size_t bucket) const;
+
+  // Input indices in sorted order; those of finished buckets are valid.
+  const std::uint32_t* order() const noexcept { return order_; }
+
+ private:
+  enum State : std::uint8_t { distributed, being_sorted, sorted };
+
+  std::uint64_t distribute_on(std::uint64_t records, unsigned threads, const Progress* progress);
+  std::uint64_t distribute_part(Range part, EntryBlocks::Appender& to, const Progress* progress) const;
+  std::uint64_t distribute_run(std::uint64_t begin, std::uint64_t end, EntryBlocks::Appender& to) const;
+  void prepare_finishing();
+  void sort_bucket(std::size_t bucket) const;
+  bool write_if_equal(std::size_t bucket, std::uint32_t* out) const;
+  void break_all_ties(std::span<const Entry> entries, std::uint32_t* out) const;
+  bool entries_tell_all(std::size_t bucket) const noexcept;
+
+  Keys keys_;
+  std::vector<RecordRun> runs_;
+  EntryLayout layout_;
+  std::optional<BucketClassifier> classifier_;
+  EntryBlocks blocks_;
+  std::vector<std::uint64_t> starts_;
+  Buffer order_memory_;
+  std::uint32_t* order_ = nullptr;
+  std::unique_ptr<std::atomic<std::uint8_t>[]> states_;
+  std::size_t states_size_ = 0;
+  mutable BucketSorterPool sorters_;
+};
+
+template <typename Keys>
+void Ordering<Keys>::distribute(const Keys& keys, std::span<const RecordRun> runs, unsigned threads,
+                                const Progress* progress) {
+  keys_ = keys;
+  runs_.assign(runs.begin(), runs.end());
+  layout_ = EntryLayout::for_records(runs_.empty() ? 0 : runs_.back().first_record + runs_.back().records);
+  std::uint64_t records = 0;
+  for (const RecordRun& run : runs_) records += run.records;
+  threads = useful_threads(records, threads);
+
+  KeySample sample(keys_, runs_, records, bucket_bits_for(records));
+  std::uint64_t common = sample.common_bytes();
+  while (true) {
+    keys_.skip(common, sample.reference());
+    classifier_.emplace(sample.highs(keys_), bucket_bits_for(records));
+    const std::uint64_t found = distribute_on(records, threads, progress);
+    if (found == common) break;
+    common = found;  // the sample missed a key that differs earlier; all is done again
+  }
+  prepare_finishing();
+}
+
+// Returns the number of leading bytes that the keys have in common as far as read: less than skipped if the
+// sample misled.
+template <typename Keys>
+std::uint64_t Ordering<Keys>::distribute_on(std::uint64_t records, unsigned threads,
+                                            const Progress* progress) {
+  std::vector<Range> parts;
+  for (unsigned i = 0; i < threads; ++i) parts.push_back(part_of(records, i, threads));
+  blocks_.reset(classifier_->buckets(), parts);
+  std::vector<std::uint64_t> found(threads);
+  run_parallel(threads, [&](unsigned index) {
+    found[index] = distribute_part(parts[index], blocks_.appender(index), progress);
+  });
+  return std::ranges::min(found);
+}
+
+template <typename Keys>
+std::uint64_t Ordering<Keys>::distribute_part(Range part, EntryBlocks::Appender& to,
+                                              const Progress* progress) const {
+  constexpr std::uint64_t records_between_polls = 1 << 16;
+  std::uint64_t run_begin = 0;
+  for (const RecordRun& run : runs_) {
+    const std::uint64_t begin = std::max(part.begin, run_begin),
+                        end = std::min(part.end, run_begin + run.records);
+    for (std::uint64_t at = begin; at < end; at += records_between_polls) {
+      throw_if_cancelled(progress);
+      const std::uint64_t stop = std::min(end, at + records_between_polls);
+      const std::uint64_t to_index = run.first_record - run_begin;
+      const std::uint64_t common = distribute_run(at + to_index, stop + to_index, to);
+      if (common < keys_.skipped()) return common;
+    }
+    run_begin += run.records;
+  }
+  return keys_.skipped();
+}
+
+template <typename Keys>
+std::uint64_t Ordering<Keys>::distribute_run(std::uint64_t begin, std::uint64_t end,
+                                             EntryBlocks::Appender& to) const {
+  constexpr std::size_t batch = BucketClassifier::batch;
+  const Keys keys = keys_;  // a local copy stays in registers
+  const BucketClassifier& classifier = *classifier_;
+  const BucketKeys* const bucket_keys = classifier.keys();
+  const Entry key_mask = ~layout_.index_mask();
+  BucketClassifier::Highs highs{};
+  BucketClassifier::Buckets buckets;
+  std::array<std::uint64_t, batch> lows;
+  for (std::uint64_t first = begin; first < end; first += batch) {
+    const std::size_t count = std::min<std::uint64_t>(batch, end - first);
+    if (keys.skipped() != 0) {
+      for (std::size_t i = 0; i < count; ++i) {
+        if (const std::uint64_t common = keys.common_with_reference(first + i); common < keys.skipped())
+          return common;
+      }
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const KeyWindow window = keys.window(first + i);
+      highs[i] = window.high;
+      lows[i] = window.low;
+    }
+    classifier.classify(highs, buckets);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t spread = bucket_keys[buckets[i]].spread({highs[i], lows[i]});
+      to.append(buckets[i], (spread & key_mask) | (first + i));
+    }
+  }
+  return keys.skipped();
+}
+
+template <typename Keys>
+void Ordering<Keys>::prepare_finishing() {
+  starts_.resize(blocks_.buckets() + 1);
+  starts_[0] = 0;
+  for (std::size_t bucket = 0; bucket < blocks_.buckets(); ++bucket) {
+    starts_[bucket + 1] = starts_[bucket] + blocks_.entries_in(bucket);
+  }
+  order_memory_.reserve_discarding(records() * sizeof(std::uint32_t));
+  order_ = order_memory_.as<std::uint32_t>();
+  if (states_size_ < buckets()) {
+    states_ = std::make_unique<std::atomic<std::uint8_t>[]>(buckets());
+    states_size_ = buckets();
+  }
+  for (std::size_t bucket = 0; bucket < buckets(); ++bucket) states_[bucket].store(distributed);
+}
+
+template <typename Keys>
+void Ordering<Keys>::finish(std::size_t bucket) const {
+  std::atomic<std::uint8_t>& state = states_[bucket];
+  while (state.load(std::memory_order_acquire) != sorted) {
+    std::uint8_t expected = distributed;
+    if (!state.compare_exchange_strong(expected, being_sorted)) {
+      state.wait(being_sorted);
+      continue;
+    }
+    try {
+      sort_bucket(bucket);
+    } catch (...) {
+      state.store(distributed);
+      state.notify_all();
+      throw;
+    }
+    state.store(sorted, std::memory_order_release);
+    state.notify_all();
+  }
+}
+
+template <typename Keys>
+void Ordering<Keys>::sort_bucket(std::size_t bucket) const {
+  std::uint32_t* const out = order_ + starts_[bucket];
+  const std::uint64_t count = starts_[bucket + 1] - starts_[bucket];
+  if (count == 0) return;
+  const bool equal = write_if_equal(bucket, out);
+  if (equal && entries_tell_all(bucket)) return;
+  if (equal) return break_ties({out, count}, keys_.skipped(), keys_);
+  const auto sorter = sorters_.borrow();
+  const std::span<const Entry> entries = sorter->sort(blocks_, bucket, layout_);
+  for (std::size_t i = 0; i < count; ++i) out[i] = layout_.index_of(entries[i]);
+  if (!entries_tell_all(bucket)) break_all_ties(entries, out);
+}
+
+// Writes the indices of a bucket whose entries have equal keys, such as that of a frequent key: they are in
+// order already.
+template <typename Keys>
+bool Ordering<Keys>::write_if_equal(std::size_t bucket, std::uint32_t* out) const {
+  std::optional<std::uint64_t> key;
+  bool equal = true;
+  blocks_.for_each_stretch(bucket, [&](const Entry* entries, std::size_t count) {
+    if (!equal) return;
+    if (!key) key = layout_.key_of(entries[0]);
+    for (std::size_t i = 0; i < count && equal; ++i, ++out) {
+      equal = layout_.key_of(entries[i]) == *key;
+      *out = layout_.index_of(entries[i]);
+    }
+  });
+  return equal;
+}
+
+template <typename Keys>
+void Ordering<Keys>::break_all_ties(std::span<const Entry> entries, std::uint32_t* out) const {
+  for (std::size_t begin = 0, end = 1; begin < entries.size(); begin = end++) {
+    const std::uint64_t key = layout_.key_of(entries[begin]);
+    while (end < entries.size() && layout_.key_of(entries[end]) == key) ++end;
+    if (end - begin > 1) break_ties(std::span(out + begin, end - begin), keys_.skipped(), keys_);
+  }
+}
+
+// True when the bits of a bucket's entries are all the bits in which its keys can differ.
+template <typename Keys>
+bool Ordering<Keys>::entries_tell_all(std::size_t bucket) const noexcept {
+  const std::uint64_t told = classifier_->keys_of(bucket).shift + std::uint64_t{layout_.key_bits()};
+  return keys_.window_tells_all() && told >= keys_.window_bits();
+}
+
+}  // namespace sortcore

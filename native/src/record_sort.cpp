@@ -1,0 +1,111 @@
+#include "sortcore/record_sort.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "gather.hpp"
+#include "key_window.hpp"
+#include "ordering.hpp"
+#include "sortcore/error.hpp"
+#include "sortcore/threads.hpp"
+
+namespace sortcore {
+
+struct KeySorter::State {
+  State(const RecordFormat& record_format, unsigned thread_count)
+      : format(record_format), threads(resolve_threads(thread_count)) {}
+
+  void finish_all() const {
+    std::atomic<std::size_t> next{0};
+    run_parallel(useful_threads(ordering.records(), threads), [&](unsigned) {
+      for (std::size_t bucket = next++; bucket < ordering.buckets(); bucket = next++) ordering.finish(bucket);
+    });
+  }
+
+  RecordFormat format;
+  unsigned threads;
+  const std::byte* base = nullptr;
+  Ordering<RecordKeys> ordering;
+};
+
+KeySorter::KeySorter(const RecordFormat& format, unsigned threads) {
+  format.check();
+  state_ = std::make_unique<State>(format, threads);
+}
+KeySorter::~KeySorter() = default;
+KeySorter::KeySorter(KeySorter&&) noexcept = default;
+KeySorter& KeySorter::operator=(KeySorter&&) noexcept = default;
+
+void KeySorter::sort(std::span<const std::byte> input, Progress* progress) {
+  const RecordRun all{0, state_->format.whole_records(input.size())};
+  sort(input.data(), {&all, 1}, progress);
+}
+
+void KeySorter::sort(const std::byte* base, std::span<const RecordRun> runs, Progress* progress) {
+  const std::uint64_t extent = runs.empty() ? 0 : runs.back().first_record + runs.back().records;
+  if (extent > max_records_in_memory) {
+    throw Error(ErrorCode::bad_input, "one sort in memory takes at most " +
+                                          std::to_string(max_records_in_memory) + " records, not " +
+                                          std::to_string(extent) + ": partition them first");
+  }
+  state_->base = base;
+  state_->ordering.distribute(RecordKeys(base, extent, state_->format), runs, state_->threads, progress);
+}
+
+std::uint64_t KeySorter::records() const noexcept { return state_->ordering.records(); }
+
+void KeySorter::gather(std::uint64_t first_record, std::span<std::byte> out) const {
+  const Ordering<RecordKeys>& ordering = state_->ordering;
+  const std::uint64_t count = state_->format.whole_records(out.size());
+  if (first_record > records() || count > records() - first_record) {
+    throw Error(ErrorCode::bad_input,
+                "cannot gather beyond the last of " + std::to_string(records()) + " records");
+  }
+  if (count == 0) return;
+  const std::size_t last = ordering.bucket_at(first_record + count - 1);
+  for (std::size_t bucket = ordering.bucket_at(first_record); bucket <= last; ++bucket)
+    ordering.finish(bucket);
+  gather_records(state_->base, ordering.order() + first_record, count, state_->format.record_bytes,
+                 out.data(), false);
+}
+
+std::span<const std::uint32_t> KeySorter::order() const {
+  state_->finish_all();
+  return {state_->ordering.order(), records()};
+}
+
+void KeySorter::gather_all(std::span<std::byte> out, Progress* progress) const {
+  const State& state = *state_;
+  const Ordering<RecordKeys>& ordering = state.ordering;
+  const std::size_t record_bytes = state.format.record_bytes;
+  std::atomic<std::size_t> next{0};
+  run_parallel(useful_threads(records(), state.threads), [&](unsigned) {
+    for (std::size_t bucket = next++; bucket < ordering.buckets(); bucket = next++) {
+      throw_if_cancelled(progress);
+      ordering.finish(bucket);
+      const std::uint64_t begin = ordering.start(bucket), count = ordering.start(bucket + 1) - begin;
+      gather_records(state.base, ordering.order() + begin, count, record_bytes,
+                     out.data() + begin * record_bytes, true);
+      add_progress(progress, count * record_bytes);
+    }
+  });
+}
+
+void sort_records(std::span<const std::byte> in, std::span<std::byte> out, KeySorter& sorter,
+                  Progress* progress) {
+  if (in.size() != out.size()) {
+    throw Error(ErrorCode::bad_input, "input and output differ in size: " + std::to_string(in.size()) +
+                                          " and " + std::to_string(out.size()) + " bytes");
+  }
+  if (progress != nullptr) progress->begin_phase(0, in.size());
+  sorter.sort(in, progress);
+  sorter.gather_all(out, progress);
+}
+
+void sort_records(std::span<const std::byte> in, std::span<std::byte> out, const RecordFormat& format,
+                  unsigned threads, Progress* progress) {
+  KeySorter sorter(format, threads);
+  sort_records(in, out, sorter, progress);
+}
+
+}  // namespace sortcore

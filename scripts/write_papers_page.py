@@ -97,16 +97,6 @@ def estimates() -> Iterator[Case]:
     """Section 4.3 and Figure 9."""
     i2 = {"model": "indy", "instance": "i2.8xlarge", "nodes": 178}
     yield Case(what="i2.8xlarge in a placement group", published=325, unit="$", figure=cost, note="879 MB/s", **i2)
-    ideal = {"network": 1089e6}
-    yield Case(
-        what="i2.8xlarge, ideal network",
-        published=283,
-        unit="$",
-        figure=cost,
-        assume=ideal,
-        note="1089 MB/s; the paper draws it, and says it exceeds m1.xlarge's",
-        **i2,
-    )
     yield Case(
         what="m1.xlarge at scale",
         published=362,

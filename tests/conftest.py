@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,3 +47,73 @@ def _skips(config: pytest.Config) -> list[pytest.TestReport]:
 
 def _skips_without_leave(config: pytest.Config) -> list[pytest.TestReport]:
     return [report for report in _skips(config) if os.geteuid() == 0 or NEEDS_ROOT not in str(report.longrepr)]
+
+
+CATALOG_HEAD = """title = "made for a test"
+cloud = "aws"
+currency = "USD"
+default_region = "here"
+prices_as_of = 2026-11-01
+hours_per_month = 720
+[sources]
+made = { title = "made for a test" }
+"""
+
+PROVENANCE = {"evidence": "measured", "source": "made", "as_of": "2026-11-01"}
+
+INSTANCE = {
+    "family": "x", "vcpu": 16, "memory_bytes": 64 * 10**9, "local_disks": 4, "local_disk_bytes": 10**12,
+    "local_disk_kind": "nvme", "network_baseline_bytes_per_s": 10**9, "volume_bytes_per_s": 5 * 10**8,
+    "volumes_max": 8, "volume_link": "own", "placement_group": "yes", "current_generation": "yes",
+}  # fmt: skip
+
+
+@pytest.fixture
+def make_catalog(tmp_path: Path) -> Callable[..., str]:
+    """Write a catalog of made-up types and return its path.
+
+    Each type overrides INSTANCE; `price` (None: unpriced), `read`, `write`, `both` give prices.csv and disks.csv.
+    Further files are given as rows by name, such as `networks=[{...}]`.
+    """
+
+    def make(types: Mapping[str, Mapping[str, Any]], **files: list[dict[str, Any]]) -> str:
+        directory = tmp_path / f"catalog-{len(list(tmp_path.iterdir()))}"
+        directory.mkdir()
+        (directory / "catalog.toml").write_text(CATALOG_HEAD)
+        facts = ("price", "read", "write", "both")
+        shapes = [
+            {"instance_type": name, **INSTANCE, **{k: v for k, v in given.items() if k not in facts}}
+            for name, given in types.items()
+        ]
+        _write_rows(directory / "instances.csv", shapes)
+        prices = [
+            {
+                "instance_type": name,
+                "region": "here",
+                "pricing": "on-demand",
+                "price_usd_per_hour": given.get("price", 1),
+            }
+            for name, given in types.items()
+            if given.get("price", 1) is not None
+        ]
+        _write_rows(directory / "prices.csv", prices)
+        modes = {"read": "read_only", "write": "write_only", "both": "simultaneous"}
+        disks = [
+            {"instance_type": name, "mode": mode, "bytes_per_s": given[fact], "aggregate": "mean", "method": "made"}
+            for name, given in types.items()
+            for fact, mode in modes.items()
+            if given.get(fact) is not None
+        ]
+        for name, rows in {"disks": disks, **files}.items():
+            if rows:
+                _write_rows(directory / f"{name}.csv", rows)
+        return str(directory)
+
+    return make
+
+
+def _write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0] | PROVENANCE))
+        writer.writeheader()
+        writer.writerows({**PROVENANCE, **row} for row in rows)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from planner.cli import catalog, generate, models, plan, validate
-from planner.cli.console import PlannerCommand, exit_code_of
+from planner.cli.console import PlannerCommand, exit_code_of, show_text
 
 _HELP = "Which cluster to rent to sort or shuffle terabytes, for how long and for how much; and the sort itself."
 
@@ -41,15 +41,22 @@ def build() -> typer.Typer:
     return app
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        show_text(f"planner {version('sortplanner')}")
+        raise typer.Exit
+
+
 def _add(app: typer.Typer, name: str, command: Callable[..., Any]) -> None:
     app.command(name, cls=PlannerCommand)(command)
 
 
 def _root(
-    *, version: bool = typer.Option(False, "--version", is_eager=True, help="Print the version and exit.")
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Print the version and exit.")
+    ] = False,
 ) -> None:
-    if version:
-        from importlib.metadata import version as installed
-
-        print(f"planner {installed('sortplanner')}")
-        raise typer.Exit
+    """Take the options that come before a command."""

@@ -17,7 +17,7 @@ def validate(
     *,
     summaries: Annotated[bool, Option("--summaries", help="The files are summaries that --summary kept.")] = False,
     summary: Annotated[Path | None, Option(help="Keep what was found, to be combined with other parts later.")] = None,
-    checksum: Annotated[str | None, Option(help="The checksum expected, in hex; another ends with exit code 5.")] = None,
+    checksum: Annotated[str | None, Option(help="The checksum expected, in hex; else exit code 5.")] = None,
     record_size: Annotated[int, Option(help="Bytes of a record.")] = 100,
     key_offset: Annotated[int, Option(help="Where the key begins.")] = 0,
     key_size: Annotated[int, Option(help="Bytes of the key.")] = 10,

@@ -1,0 +1,89 @@
+"""`planner` and its smaller commands, called within the process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from planner.cli.app import build
+from planner.errors import BadInputError, ValidationFailedError
+
+RUNNER = CliRunner()
+
+
+def call(*arguments: str) -> str:
+    outcome = RUNNER.invoke(build(), arguments)
+    if outcome.exception and not isinstance(outcome.exception, SystemExit):
+        raise outcome.exception
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.stdout
+
+
+def test_models_lists_the_papers_three() -> None:
+    assert {m["name"] for m in json.loads(call("models", "--json"))} >= {"cloudsort", "daytona", "indy"}
+    assert "equations 1, 8 and 9" in " ".join(call("models").split())
+
+
+def test_catalog_show_lists_the_catalogs() -> None:
+    listed = {row["name"]: row for row in json.loads(call("catalog", "show", "--json"))}
+    assert listed["aws-2014"]["types"] == 37
+    assert "us-east-1" in call("catalog", "show")
+
+
+def test_catalog_show_prints_every_fact_on_a_type() -> None:
+    facts = json.loads(call("catalog", "show", "i2.8xlarge", "--catalog", "aws-2014", "--json"))
+    by_kind = {(fact["kind"], fact["field"]): fact for fact in facts}
+    assert ("prices", "price_usd_per_hour [us-east-1, on-demand]") in by_kind
+    assert all(fact["source"] and fact["evidence"] for fact in facts)
+
+
+def test_catalog_show_offers_the_nearest_type() -> None:
+    with pytest.raises(BadInputError, match=r"Did you mean i2\.8xlarge"):
+        call("catalog", "show", "i2.8xlarg", "--catalog", "aws-2014")
+
+
+def test_catalog_check_finds_the_shipped_ones_sound() -> None:
+    findings = json.loads(call("catalog", "check", "--json"))
+    assert "aws" in findings
+    assert not [f for found in findings.values() for f in found if f["severity"] == "error"]
+
+
+def test_catalog_check_ends_with_2_on_errors(make_catalog: Callable[..., str]) -> None:
+    broken = make_catalog({"a": {"vcpu": "many"}})
+    with pytest.raises(BadInputError, match="not usable"):
+        call("catalog", "check", broken)
+
+
+def test_generate_and_validate(tmp_path: Path) -> None:
+    data, kept = str(tmp_path / "data"), str(tmp_path / "summary")
+    report = json.loads(call("generate", data, "--records", "1000", "--start", "123456789012", "--json"))
+    assert report["bytes_written"] == 100_000
+    with pytest.raises(ValidationFailedError, match="out of order"):
+        call("validate", data, "--summary", kept)
+    with pytest.raises(ValidationFailedError):
+        call("validate", "--summaries", kept)
+
+
+def test_a_wrong_checksum_fails_validation(tmp_path: Path) -> None:
+    data = str(tmp_path / "data")
+    call("generate", data, "--records", "1")
+    assert "Unordered: 0" in call("validate", data)
+    with pytest.raises(ValidationFailedError, match="not the data that went in"):
+        call("validate", data, "--checksum", "beef")
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("--records", "1", "--size", "1GB"), ("--size", "150B"), ("--records", "-1")]
+)
+def test_generate_refuses_unclear_amounts(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    with pytest.raises(BadInputError):
+        call("generate", str(tmp_path / "data"), *arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_version() -> None:
+    assert call("--version").startswith("planner ")

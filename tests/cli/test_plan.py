@@ -1,0 +1,104 @@
+"""The command `plan` as a user calls it: in a process of its own, over stdout, stderr and exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from planner.plan import Plan
+
+CALL = "import sys; from planner.cli.app import plan_main; sys.argv[0] = 'plan'; plan_main()"
+REPLAY = ("--paper", "--data", "100TB", "--catalog", "aws-2014")
+
+
+def call(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NO_COLOR": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", CALL, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=cwd)
+
+
+def test_the_papers_daytona_question_is_answered() -> None:
+    outcome = call("--data", "100TB", "--model", "daytona")
+    assert outcome.returncode == 0, outcome.stderr
+    assert outcome.stderr == ""
+    for part in ("Rent ", "to sort 100 TB under the daytona model", "bottleneck", "Frontier", "prices as of"):
+        assert part in outcome.stdout
+
+
+def test_json_is_one_object_with_the_contracts_fields() -> None:
+    outcome = call(*REPLAY, "--model", "indy", "--instance", "i2.8xlarge", "--nodes", "178", "--json")
+    document = json.loads(outcome.stdout)
+    assert {"request", "catalog", "best", "candidates", "rejected"} <= set(document)
+    assert document["catalog"] == {"name": "aws-2014", "prices_as_of": "2014-09-06"}
+    best = document["best"]
+    assert round(best["time_s"]["equation"]) == 962
+    assert round(best["cost_usd"]["equation"], 1) == 324.5
+    assert best["disk_split"] == {"data": 4, "intermediate": 4}
+    assert set(best["time_s"]) == {"equation", "expected", "p50", "p95"}
+    assert set(best["cost_usd"]) == {"equation", "expected", "p50", "p95", "total"}
+    network = best["phases"][0]["resources"]["network"]
+    assert set(network) == {"bytes_per_node", "bytes_per_s", "time_s"}
+    assert Plan.from_json(outcome.stdout).to_json() + "\n" == outcome.stdout
+
+
+def test_explain_prints_the_sum() -> None:
+    outcome = call(*REPLAY, "--model", "indy", "--instance", "i2.8xlarge", "--nodes", "178", "--explain")
+    assert "network: 5.61798e+11 B / 8.79e+08 B/s = 639.1 s" in outcome.stdout
+    assert "T = 639.1 + 323.2 = 962.4 s" in outcome.stdout
+    assert "C = (178 x $6.82) per hour x 962.4 s / 3600 = $324.52" in outcome.stdout
+
+
+def test_rejected_groups_the_reasons() -> None:
+    outcome = call(*REPLAY, "--model", "indy", "--rejected")
+    for reason in ("no local disks", "local disk rate unknown", "network rate unknown"):
+        assert reason in outcome.stdout
+
+
+def test_out_writes_the_same_plan(tmp_path: Path) -> None:
+    outcome = call(*REPLAY, "--model", "indy", "--json", "--out", str(tmp_path / "plan.json"))
+    assert (tmp_path / "plan.json").read_text() == outcome.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
+
+
+def test_out_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    outcome = call(*REPLAY, "--model", "indy", "--out", str(tmp_path / "gone" / "plan.json"))
+    assert outcome.returncode == 2
+    assert "nothing was written" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--data", "100", "--model", "indy"), 2, "no unit; write it as 100TB"),
+        (("--data=-5TB", "--model", "indy"), 2, "must lie between"),
+        (("--data", "9e30TB", "--model", "indy"), 2, "must lie between"),
+        (("--data", "1TB", "--model", "dayton"), 2, "Did you mean daytona?"),
+        (("--data", "1TB", "--model", "indy", "--instance", "i4i.4xlrge"), 2, "Did you mean i4i.4xlarge"),
+        (("--data", "1TB", "--model", "indy", "--region", "mars-1"), 2, "Priced: us-east-1"),
+        (("--data", "1TB", "--model", "indy", "--catalog", "awss"), 2, "Did you mean aws"),
+        (("--data", "1TB", "--model", "indy", "--nodes", "0"), 2, "--nodes 0: must lie between"),
+        (("--data", "1TB", "--model", "indy", "--objective", "cots"), 2, "Did you mean cost?"),
+        (("--data", "1TB", "--model", "indy", "--assume", "network"), 2, "NAME=RATE"),
+        (("--data", "1TB", "--model", "indy", "--assume", "network=-1MB/s"), 2, "must be positive"),
+        (("--data", "1TB", "--model", "indy", "--assume", "price=0"), 2, "must be positive"),
+        (("--data", "1TB", "--model", "indy", "--budget=-1"), 2, "positive amount"),
+        (("--data", "1TB", "--model", "indy", "--deadline", "10"), 2, "no unit"),
+        (("--data", "1TB", "--model", "indy", "--deadline", "1ms"), 3, "nothing feasible"),
+        (("--data", "100TB", "--model", "indy", "--nodes", "3", "--instance", "i4i.4xlarge"), 3, "needs 85 nodes"),
+        (("--model", "indy"), 2, "--data"),
+    ],
+)
+def test_bad_requests_end_with_their_code_and_say_why(arguments: tuple[str, ...], code: int, said: str) -> None:
+    outcome = call(*arguments)
+    assert outcome.returncode == code
+    assert said in " ".join(outcome.stderr.split())
+    assert "Traceback" not in outcome.stderr
+
+
+def test_help_begins_with_an_example() -> None:
+    assert "Example: plan --data 100TB --model daytona" in call("--help").stdout

@@ -1,8 +1,8 @@
 """Network bandwidth as distributions: the eight clouds A-H of Ballani et al. (SIGCOMM 2011).
 
-Uta & Obaseki (ICPE 2018, Figure 1) ran under them. The source gives the percentiles 1, 25, 50, 75 and 99. Between them the
-quantile function is taken to be a straight line; beyond the outer two nothing is known, and it stays at their value rather
-than guess a tail.
+Uta & Obaseki (ICPE 2018, Figure 1) ran under them. The source gives the percentiles 1, 25, 50, 75 and 99. Between them
+the quantile function is taken to be a straight line; beyond the outer two nothing is known, and it stays at their value
+rather than guess a tail.
 """
 
 from __future__ import annotations

@@ -95,7 +95,8 @@ def _split(text: str, *, what: str, example: str) -> tuple[float, str]:
     match = _QUANTITY.match(text)
     if not match:
         raise BadInputError(f"{what} {text!r} is not a number with a unit; write it as {example}")
-    number, unit = float(match[1].replace("_", "")), match[2]
+    digits, unit = match[1].replace("_", ""), match[2]
+    number = int(digits) if digits.isdecimal() and len(digits) <= 20 else float(digits)  # whole bytes stay exact
     if unit is None:
         raise BadInputError(f"{what} {text!r} has no unit; write it as {example}")
     return number, unit
@@ -115,7 +116,7 @@ def _bits(stem: str) -> float | None:
 def _positive(value: float, *, text: str, what: str) -> float:
     if not (math.isfinite(value) and value > 0):
         raise BadInputError(f"{what} {text!r} must be positive and finite")
-    return value
+    return float(value)
 
 
 def _scaled(value: float) -> str:

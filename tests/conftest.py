@@ -12,6 +12,10 @@ import pytest
 
 NEEDS_ROOT = "needs root: "
 
+# Continuous integration repeats the same examples each time; elsewhere each run tries new ones. No example is timed.
+settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("house")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--strict-skips", action="store_true", help="fail when a test skips that does not need root")

@@ -47,7 +47,7 @@ struct GatherAndWrite {
 
   void write(std::span<const std::byte> block, std::uint64_t offset) {
     const LifeTimer timer(writing);
-    output.file().write_exactly(block.data(), block.size(), offset);
+    output.write_exactly(block.data(), block.size(), offset);
     writing.bytes += block.size();
   }
 };

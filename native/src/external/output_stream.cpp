@@ -10,7 +10,7 @@ namespace sortcore {
 void write_blocks(BlockPool& blocks, WriteQueue& queue, StageClock& clock, Progress* progress) {
   const LifeTimer timer(clock);
   while (const auto job = queue.pop(clock)) {
-    job->file->write_exactly(blocks.data(job->block), job->bytes, job->offset);
+    job->output->write_exactly(blocks.data(job->block), job->bytes, job->offset);
     blocks.release(job->block);
     clock.bytes += job->bytes;
     add_progress(progress, job->bytes);
@@ -38,7 +38,7 @@ void OutputStream::append(std::uint64_t bytes, unsigned threads, WriteQueue& que
       fill(from - begin, {blocks_.data(block) + (from - block_begin), static_cast<std::size_t>(to - from)});
       clock.bytes += to - from;
       if (to == block_begin + block_bytes || to == output_.size()) {
-        queue.push({&output_.file(), block, static_cast<std::size_t>(to - block_begin), block_begin});
+        queue.push({&output_, block, static_cast<std::size_t>(to - block_begin), block_begin});
       } else {
         left_open = Open{block, static_cast<std::size_t>(to - block_begin)};
       }

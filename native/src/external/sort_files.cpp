@@ -36,8 +36,12 @@ bool same_file(const std::string& path, const File& file) {
 
 void check_outputs(const SortFilesRequest& request, const OpenInputs& inputs) {
   if (request.outputs.empty()) throw Error(ErrorCode::bad_input, "no output given");
-  for (const std::string& output : request.outputs) {
-    if (std::count(request.outputs.begin(), request.outputs.end(), output) > 1) {
+  if (!request.replicas.empty() && request.replicas.size() != request.outputs.size())
+    throw Error(ErrorCode::bad_input, "name a replica for each output or for none");
+  std::vector<std::string> written = request.outputs;
+  written.insert(written.end(), request.replicas.begin(), request.replicas.end());
+  for (const std::string& output : written) {
+    if (std::count(written.begin(), written.end(), output) > 1) {
       throw Error(ErrorCode::bad_input, "output " + output + " is given twice", output);
     }
     if (std::filesystem::is_directory(output)) {
@@ -161,8 +165,10 @@ SortReport sort_files(const SortFilesRequest& request, Progress* progress) {
   bool direct = wanted.wants_direct;
   grain_of(request.format, direct);
   std::vector<OutputFile> outputs;
-  for (const std::string& path : request.outputs) {
-    outputs.emplace_back(path, direct ? File::Caching::direct : File::Caching::buffered);
+  const auto caching = direct ? File::Caching::direct : File::Caching::buffered;
+  for (std::size_t i = 0; i < request.outputs.size(); ++i) {
+    outputs.emplace_back(request.outputs[i], caching);
+    if (!request.replicas.empty()) outputs.back().add_replica(request.replicas[i], caching);
   }
   SortReport report;
   report.input_bytes = inputs.total_bytes;
@@ -174,7 +180,7 @@ SortReport sort_files(const SortFilesRequest& request, Progress* progress) {
   }
   throw_if_cancelled(progress);
   for (OutputFile& output : outputs) output.commit();
-  report.output_bytes_written = report.input_bytes;
+  report.output_bytes_written = report.input_bytes * (request.replicas.empty() ? 1 : 2);
   report.seconds = std::chrono::duration<double>(LifeTimer::Clock::now() - start).count();
   return report;
 }

@@ -50,18 +50,30 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       partial_path_(std::exchange(other.partial_path_, {})),
       bytes_(other.bytes_),
-      file_(std::move(other.file_)) {}
+      file_(std::move(other.file_)),
+      replicas_(std::move(other.replicas_)) {}
 
 OutputFile::~OutputFile() {
   if (!partial_path_.empty()) ::unlink(partial_path_.c_str());
 }
 
+void OutputFile::add_replica(std::string path, File::Caching wanted) {
+  replicas_.emplace_back(std::move(path), wanted);
+}
+
+void OutputFile::write_exactly(const std::byte* bytes, std::size_t size, std::uint64_t offset) {
+  file_.write_exactly(bytes, size, offset);
+  for (OutputFile& replica : replicas_) replica.write_exactly(bytes, size, offset);
+}
+
 void OutputFile::set_size(std::uint64_t bytes) {
   bytes_ = bytes;
   file_.preallocate(0, bytes);
+  for (OutputFile& replica : replicas_) replica.set_size(bytes);
 }
 
 void OutputFile::commit() {
+  for (OutputFile& replica : replicas_) replica.commit();
   file_.set_size(bytes_);
   file_.sync();
   file_.close();

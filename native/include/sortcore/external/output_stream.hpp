@@ -14,7 +14,7 @@
 namespace sortcore {
 
 struct WriteJob {
-  File* file;
+  OutputFile* output;
   BlockPool::Block block;
   std::size_t bytes;
   std::uint64_t offset;

@@ -17,6 +17,8 @@ struct SortFilesRequest {
   std::vector<std::string> inputs;
   // The concatenation of the outputs, in this order, is sorted; they get about equal shares.
   std::vector<std::string> outputs;
+  // None, or one for each output: a second copy, written along with it (application-level replication).
+  std::vector<std::string> replicas;
   std::vector<std::string> temporary_directories;  // none: the first output's
   RecordFormat format;
   std::uint64_t memory_bytes = 0;  // 0: four fifths of what is available

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sortcore/io/file.hpp"
 
@@ -21,6 +22,10 @@ class OutputFile {
   ~OutputFile();
 
   File& file() noexcept { return file_; }
+  // From now on everything written here is written under `path` too; both appear with `commit`. To be called
+  // before `set_size`. Throws Error(io).
+  void add_replica(std::string path, File::Caching wanted);
+  void write_exactly(const std::byte* bytes, std::size_t size, std::uint64_t offset);
   // Its final size; reserves the space. Throws Error(io) when the disk is full.
   void set_size(std::uint64_t bytes);
   std::uint64_t size() const noexcept { return bytes_; }
@@ -34,6 +39,7 @@ class OutputFile {
   std::string partial_path_;
   std::uint64_t bytes_ = 0;
   File file_;
+  std::vector<OutputFile> replicas_;
 };
 
 }  // namespace sortcore

@@ -22,11 +22,11 @@ from planner.calibration.residual import Coordinates, Kinship, coordinates
 
 NOISE_SD: Final = (0.015, 0.03, 0.06, 0.12, 0.2, 0.4)
 """Scatter of log time between repeats that is considered; a family's own scatter is the likeliest."""
-NOISE_DOUBT: Final = 0.5
-AMPLITUDES: Final = (0.03, 0.08, 0.2)
+NOISE_DOUBT: Final = 0.6
+AMPLITUDES: Final = (0.03, 0.08, 0.2, 0.4)
 """Sizes of the smooth deviation from the physics that are considered."""
 USUAL_AMPLITUDE: Final = 0.05
-AMPLITUDE_DOUBT: Final = 0.7
+AMPLITUDE_DOUBT: Final = 1.0
 OUTLIER_SD: Final = 1.0
 """Noise of a run taken for an outlier: it may be off by a factor e and teaches next to nothing."""
 NEGLIGIBLE: Final = 1e-3
@@ -112,7 +112,7 @@ def surprises(explanation: Explanation) -> Floats:
         - explanation.white_jacobian @ explanation.spread @ explanation.white_jacobian.T
     )
     precision = np.diag(explanation.whitening.T @ inner @ explanation.whitening)
-    return explanation.whitening.T @ explanation.white_gap / np.sqrt(np.maximum(precision, 1e-12))  # type: ignore[no-any-return]
+    return explanation.whitening.T @ explanation.white_gap / np.sqrt(np.maximum(precision, 1e-12))
 
 
 def weights(explanations: tuple[Explanation, ...]) -> Floats:

@@ -29,7 +29,7 @@ class Mixture:
 
     def quantiles_s(self, *levels: float) -> Floats:
         """Return seconds below which a run stays with each probability, shape (levels, rows)."""
-        return np.exp([self._log_quantile(level) for level in levels])  # type: ignore[no-any-return]
+        return np.exp([self._log_quantile(level) for level in levels])
 
     def range_s(self) -> Floats:
         """Return median, lower and upper end of the range, shape (3, rows)."""
@@ -49,7 +49,7 @@ class Mixture:
             middle = (low + high) / 2
             below = self.weight @ _normal_cdf((middle - self.mean) / self.sd) < level
             low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return (low + high) / 2
+        return (low + high) / 2  # type: ignore[no-any-return]
 
 
 def predict(explanations: tuple[Explanation, ...], runs: Runs, work: Workload, options: Floats) -> Mixture:

@@ -28,7 +28,7 @@ MACHINE_SD: Final = 0.08
 """Machines of equal specifications differ by about 8% from what those promise."""
 UNKNOWN_SPEC_VARIANCE: Final = 6.0
 """Each figure missing from a machine's specification adds this many times MACHINE_SD^2: 20% for one."""
-OPTION_SD: Final = 0.3
+OPTION_SD: Final = 0.5
 """Exponents of numeric options, and log effects of named ones, before any run."""
 
 
@@ -69,7 +69,8 @@ class Kinship:
         """Return the variance of each row of `a`, shape (len a,)."""
         trend = _length(self.a.scale, about=_middle(self.known.scale, UNRUN_MIDDLE))
         options = _length(self.a.options, about=_middle(self.known.options, 0.0))
-        return amplitude**2 + (MACHINE_SD * self.a.vague) ** 2 + TREND_SD**2 * trend + OPTION_SD**2 * options
+        machine = (MACHINE_SD * self.a.vague) ** 2
+        return amplitude**2 + machine + TREND_SD**2 * trend + OPTION_SD**2 * options  # type: ignore[no-any-return]
 
     def covariance(self, amplitude: float) -> Floats:
         """Return the covariance of the unexplained log time for smooth deviations of the given size."""
@@ -90,7 +91,7 @@ class Kinship:
         machine = MACHINE_SD**2 * self._machine * np.outer(self.a.vague, self.b.vague)
         trend = _product(self.a.scale, self.b.scale, about=_middle(self.known.scale, UNRUN_MIDDLE))
         options = _product(self.a.options, self.b.options, about=_middle(self.known.options, 0.0))
-        return machine + TREND_SD**2 * trend + OPTION_SD**2 * options
+        return machine + TREND_SD**2 * trend + OPTION_SD**2 * options  # type: ignore[no-any-return]
 
 
 def _bell(a: Floats, b: Floats, *, length: float) -> Floats:

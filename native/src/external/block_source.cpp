@@ -9,7 +9,9 @@
 namespace sortcore {
 namespace {
 
-constexpr std::size_t sample_spots = 1024;
+constexpr std::uint64_t most_sample_spots = 1024;
+constexpr std::uint64_t fewest_sample_spots = 16;
+constexpr std::uint64_t least_unsampled = 32;  // windows of input to one that is sampled
 constexpr std::size_t smallest_window = 2 * page_bytes;
 
 // A fixed mixing of the bits (splitmix64's finaliser): the same input gives the same sample.
@@ -59,11 +61,13 @@ std::uint64_t FilesSource::sample(std::size_t count, std::vector<std::byte>& key
   for (const Input& input : inputs_) total += input.bytes;
   const std::size_t window_bytes =
       std::max<std::size_t>(smallest_window, round_up_to_pages(2 * std::uint64_t{format_.record_bytes}));
+  const std::uint64_t all_spots =
+      std::clamp(total / (least_unsampled * window_bytes), fewest_sample_spots, most_sample_spots);
   Buffer window(window_bytes);
   std::uint64_t bytes_read = 0;
   for (const Input& input : inputs_) {
     const std::uint64_t spots =
-        std::max<std::uint64_t>(1, sample_spots * input.bytes / std::max<std::uint64_t>(total, 1));
+        std::max<std::uint64_t>(1, all_spots * input.bytes / std::max<std::uint64_t>(total, 1));
     const std::uint64_t stretch = input.bytes / spots;
     for (std::uint64_t spot = 0; spot < spots && input.bytes > 0; ++spot) {
       const std::uint64_t shift = stretch > window_bytes ? scramble(spot) % (stretch - window_bytes) : 0;
@@ -74,7 +78,7 @@ std::uint64_t FilesSource::sample(std::size_t count, std::vector<std::byte>& key
       bytes_read += bytes;
       const auto records = whole_records_in(window.first(bytes), offset, format_.record_bytes);
       const std::size_t most =
-          std::min<std::size_t>(records.size() / format_.record_bytes, count / sample_spots + 1);
+          std::min<std::size_t>(records.size() / format_.record_bytes, count / all_spots + 1);
       sample_keys(records, format_, most, spot, keys);
     }
   }

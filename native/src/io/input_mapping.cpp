@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "sortcore/buffer.hpp"
 #include "sortcore/error.hpp"
 
 namespace sortcore {
@@ -88,11 +89,33 @@ void release(std::size_t slot) noexcept {
   if (--registered == 0) ::sigaction(SIGBUS, &previous_action, nullptr);
 }
 
+// Where the page cache holds huge pages, a mapping can use them if it begins on one.
+void* map_aligned(const File& file, std::size_t bytes) {
+  constexpr std::size_t huge = Buffer::huge_page_bytes;
+  void* reserved =
+      ::mmap(nullptr, bytes + huge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return MAP_FAILED;
+  const auto begin = reinterpret_cast<std::uintptr_t>(reserved);
+  const std::uintptr_t aligned = (begin + huge - 1) / huge * huge;
+  const std::uintptr_t end = round_up_to_pages(aligned + bytes);
+  void* mapped = ::mmap(reinterpret_cast<void*>(aligned), bytes, PROT_READ, MAP_SHARED | MAP_FIXED,
+                        file.descriptor(), 0);
+  const int failure = errno;
+  if (mapped == MAP_FAILED) {
+    ::munmap(reserved, bytes + huge);
+    errno = failure;
+    return MAP_FAILED;
+  }
+  if (aligned > begin) ::munmap(reserved, aligned - begin);
+  if (begin + bytes + huge > end) ::munmap(reinterpret_cast<void*>(end), begin + bytes + huge - end);
+  return mapped;
+}
+
 }  // namespace
 
 InputMapping::InputMapping(const File& file, std::size_t bytes) : file_(file), bytes_(bytes), slot_(0) {
   if (bytes == 0) return;
-  void* address = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.descriptor(), 0);
+  void* address = map_aligned(file, bytes);
   if (address == MAP_FAILED) throw Error::from_errno("map", file.path(), errno);
   data_ = static_cast<const std::byte*>(address);
   try {

@@ -101,6 +101,13 @@ class Catalog:
         wanted = table["mode"] == mode
         return self._rates(table, wanted if aggregate is None else wanted & (table["aggregate"] == aggregate))
 
+    @cached_property
+    def flop_per_s(self) -> Floats:
+        """The measured double-precision rate of every type."""
+        table = self.tables["compute"]
+        rates: Floats = self._aligned(self._rows(table, slice(None)), table["flop_per_s"])
+        return rates
+
     def volume_rates(self, volume_type: str, mode: str) -> Rates:
         """Return the measured rate of all volumes of a type on every instance type, as `disk_rates` does."""
         table = self.tables["volume_rates"]
@@ -154,7 +161,9 @@ class Catalog:
         order = np.lexsort((weakness, aggregate == "slowest_of_n"))[::-1]
         chosen, aggregate = chosen[order], aggregate[order]
         rows = self._rows(table, chosen)
+        operations = table.columns.get("operations_per_s", np.full(len(table), np.nan))
         return Rates(
+            operations_per_s=self._aligned(rows, operations[chosen]),
             bytes_per_s=self._aligned(rows, table["bytes_per_s"][chosen]),
             evidence=self._aligned(rows, table["evidence"][chosen]),
             aggregate=self._aligned(rows, aggregate),

@@ -33,6 +33,8 @@ class Rates:
     """A rate for each type, row i being type i: bytes/s per instance; NaN, and '' in the texts, where unknown."""
 
     bytes_per_s: Floats
+    operations_per_s: Floats
+    """Random operations of 4 KiB, where the same row states them."""
     evidence: Texts
     aggregate: Texts
     source: Texts

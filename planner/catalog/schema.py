@@ -79,8 +79,16 @@ DISKS: Final = Schema(
         MODE,
         count("disks", "disks the rate is of"),
         rate("bytes_per_s", "whole instance; for `simultaneous`, read and at the same time written", required=True),
+        number("operations_per_s", "1/s", "random operations of 4 KiB"),
         *MEASURED,
     ),
+)
+
+COMPUTE: Final = Schema(
+    name="compute",
+    meaning="measured arithmetic rates of all processors of an instance together",
+    key=("instance_type",),
+    columns=(TYPE, number("flop_per_s", "1/s", "double precision", required=True), METHOD, NOTE, *PROVENANCE),
 )
 
 NETWORKS: Final = Schema(
@@ -250,6 +258,7 @@ REQUIRED: Final = (INSTANCES, PRICES)
 OPTIONAL: Final = (
     DISKS,
     LOCAL_DISK_OPTIONS,
+    COMPUTE,
     NETWORKS,
     TOKEN_BUCKETS,
     SURCHARGES,

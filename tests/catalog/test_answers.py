@@ -45,6 +45,11 @@ def test_the_strongest_evidence_wins_and_the_slowest_of_n_comes_last(cloud: Path
     assert np.isnan(catalog.disk_rates("read_only").bytes_per_s[:2]).all()
 
 
+def test_operations_per_s_are_unknown_where_no_row_states_them(cloud: Path) -> None:
+    assert np.isnan(load_catalog(cloud).disk_rates("read_only").operations_per_s).all()
+    assert np.isnan(load_catalog(cloud).flop_per_s).all()
+
+
 def test_an_unknown_mode_or_type_is_bad_input(cloud: Path) -> None:
     catalog = load_catalog(cloud)
     with pytest.raises(BadInputError, match="use one of simultaneous, read_only, write_only"):

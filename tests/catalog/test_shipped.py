@@ -132,6 +132,14 @@ def test_the_fio_results_of_lee_and_fox_table_iii_are_iops_times_256_kib() -> No
         assert rate == pytest.approx(iops * 2**18, rel=1e-3)
 
 
+def test_operations_and_arithmetic_of_lee_and_fox_are_kept() -> None:
+    """Table III: 2048.9 thousand random 4 KiB reads on i3.metal; Figure 3: 917.78 GFLOPS on r5.24xlarge."""
+    catalog = load_catalog("aws-2019")
+    row = catalog.instances.index
+    assert catalog.disk_rates("read_only").operations_per_s[row("i3.metal")] == 2048.9e3
+    assert catalog.flop_per_s[row("r5.24xlarge")] == 917.78e9
+
+
 def test_the_prices_of_socc_2015_table_6_are_kept() -> None:
     catalog = load_catalog("gcp-2014")
     assert catalog.prices().price_usd_per_hour.tolist() == [0.05, 0.40, 1.216, 1.60, 2.016]
@@ -161,6 +169,13 @@ def test_todays_rates_and_limits_keep_their_order(name: str) -> None:
         (types.volume_bytes_per_s, types.volume_peak_bytes_per_s),
     ):
         assert not (low > high).any()
+
+
+def test_documented_rates_are_extrapolated_to_machines_with_few_processors() -> None:
+    catalog = load_catalog("gcp")
+    evidence, row = catalog.disk_rates("read_only").evidence, catalog.instances.index
+    assert evidence[row("n2-standard-4+4x375GB")] == "extrapolated"
+    assert evidence[row("n2-standard-32+4x375GB")] == "spec"
 
 
 def test_added_local_ssds_cost_what_a_bundle_of_them_does() -> None:

@@ -4,7 +4,7 @@ Buffers must be C-contiguous, writable where written and hold whole records, or 
 the GIL; `threads=0` means all available.
 """
 
-from typing import final
+from typing import Any, final
 
 from typing_extensions import Buffer
 
@@ -85,3 +85,17 @@ def validate_file(
     threads: int = 0,
     progress: Progress | None = None,
 ) -> Summary: ...
+def sort_files(
+    inputs: list[str],
+    outputs: list[str],
+    *,
+    replicas: list[str] = [],
+    temporary_directories: list[str] = [],
+    record_bytes: int = 100,
+    key_offset: int = 0,
+    key_bytes: int = 10,
+    memory_bytes: int = 0,
+    threads: int = 0,
+    allow_direct: bool = True,
+    progress: Progress | None = None,
+) -> dict[str, Any]: ...

@@ -10,5 +10,6 @@ void register_progress(pybind11::module_& module);
 void register_generate(pybind11::module_& module);
 void register_validate(pybind11::module_& module);
 void register_record_sort(pybind11::module_& module);
+void register_sort_files(pybind11::module_& module);
 
 }  // namespace sortcore::python

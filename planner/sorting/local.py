@@ -1,0 +1,111 @@
+"""Sorting files of any size on this machine: the Python face of the sort core's two passes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from planner.native import Progress, core, run_interruptible
+
+StrPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class StageReport:
+    """One stage of a phase: seconds of work and of waiting summed over its threads, and the bytes it handled."""
+
+    name: str
+    threads: int
+    working_s: float
+    waiting_s: float
+    bytes: int
+
+
+@dataclass(frozen=True)
+class PhaseReport:
+    """One phase of a sort, in `seconds` of the clock; its busiest stage is the bottleneck."""
+
+    name: str
+    seconds: float
+    stages: tuple[StageReport, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A parameter the sort core chose, its value in words, and why."""
+
+    name: str
+    value: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class SortReport:
+    """What a sort did. In two passes each record is read and written twice, less the `kept_bytes` that memory held."""
+
+    mode: str
+    records: int
+    input_bytes: int
+    seconds: float
+    input_bytes_read: int
+    sample_bytes_read: int
+    temporary_bytes_written: int
+    temporary_bytes_read: int
+    output_bytes_written: int
+    kept_bytes: int
+    partitions: int
+    one_key_partitions: int
+    partitions_split_again: int
+    phases: tuple[PhaseReport, ...]
+    choices: tuple[Choice, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON-able values."""
+        return asdict(self)
+
+
+def sort_file(
+    source: StrPath | Sequence[StrPath],
+    output: StrPath,
+    *,
+    replica: StrPath | None = None,
+    memory_bytes: int | None = None,
+    threads: int | None = None,
+    record_size: int = 100,
+    key_offset: int = 0,
+    key_size: int = 10,
+    temp_dirs: Sequence[StrPath] = (),
+    progress: Progress | None = None,
+) -> SortReport:
+    """Sort the records of `source` (a file or several) into `output`, and into `replica` too if one is named.
+
+    Outputs appear complete or not at all, the input is only read, and no temporary file survives. Raises BadInputError
+    for half a record, an impossible format, an output that is the input or too little memory; IoFailureError, naming
+    file and offset, for a disk that fails or is full; InterruptedRunError when cancelled.
+    """
+    inputs = [source] if isinstance(source, str | os.PathLike) else source
+    found = run_interruptible(
+        lambda watched: core.sort_files(
+            [os.fspath(path) for path in inputs],
+            [os.fspath(output)],
+            replicas=[] if replica is None else [os.fspath(replica)],
+            temporary_directories=[os.fspath(path) for path in temp_dirs],
+            record_bytes=record_size,
+            key_offset=key_offset,
+            key_bytes=key_size,
+            memory_bytes=memory_bytes or 0,
+            threads=threads or 0,
+            progress=watched,
+        ),
+        progress,
+    )
+    phases = tuple(_phase(phase) for phase in found.pop("phases"))
+    choices = tuple(Choice(**choice) for choice in found.pop("choices"))
+    return SortReport(**found, phases=phases, choices=choices)
+
+
+def _phase(found: dict[str, Any]) -> PhaseReport:
+    stages = tuple(StageReport(**stage) for stage in found["stages"])
+    return PhaseReport(name=found["name"], seconds=found["seconds"], stages=stages)

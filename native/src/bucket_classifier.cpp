@@ -1,49 +1,68 @@
 #include "bucket_classifier.hpp"
 
-#include <algorithm>
+#include <bit>
 
 namespace sortcore {
 namespace {
 
-// Every so-manieth value of the sorted sample. One that comes twice would fill a bucket: it is followed by
-// its successor, so that the bucket between holds nothing else. What is left over repeats the greatest key,
-// which makes empty buckets.
-std::vector<std::uint64_t> choose(const std::vector<std::uint64_t>& sample, std::size_t count) {
-  std::vector<std::uint64_t> splitters;
-  for (std::size_t i = 1; i <= count && !sample.empty(); ++i) {
-    const std::uint64_t value = sample[i * sample.size() / (count + 1)];
-    const std::uint64_t next = value + 1;
-    if (splitters.empty() || value > splitters.back()) {
-      splitters.push_back(value);
-    } else if (value == splitters.back() && next != 0) {
-      splitters.push_back(next);
+// The greatest key of each bucket: what comes before every so-manieth value of the sorted sample. A value that comes twice would
+// fill a bucket: it is the greatest key of the next bucket, which holds nothing else.
+std::vector<std::uint64_t> choose(const std::vector<std::uint64_t>& sample, std::size_t buckets) {
+  std::vector<std::uint64_t> highest;
+  std::uint64_t below = 0;  // the value that begins the bucket being made
+  for (std::size_t i = 1; i < buckets && !sample.empty(); ++i) {
+    const std::uint64_t value = sample[i * sample.size() / buckets];
+    if (value > below) {
+      highest.push_back(value - 1);
+      below = value;
+    } else if (value == below && value != UINT64_MAX) {
+      highest.push_back(value);
+      below = value + 1;
     }
   }
-  splitters.resize(count, UINT64_MAX);
-  return splitters;
+  highest.push_back(UINT64_MAX);
+  return highest;
 }
 
 }  // namespace
 
-BucketClassifier::BucketClassifier(std::vector<std::uint64_t> sample, unsigned bucket_bits)
-    : bucket_bits_(bucket_bits), tree_(std::size_t{1} << bucket_bits), keys_(std::size_t{1} << bucket_bits) {
+BucketClassifier::BucketClassifier(std::vector<std::uint64_t> sample, unsigned bucket_bits) {
   std::ranges::sort(sample);
-  const std::vector<std::uint64_t> splitters = choose(sample, buckets() - 1);
-  std::size_t next = 0;
-  fill_tree(splitters, 1, next);
+  highest_ = choose(sample, std::size_t{1} << bucket_bits);
   for (std::size_t i = 0; i < buckets(); ++i) {
-    const std::uint64_t lowest = i == 0 ? 0 : splitters[i - 1];
-    const std::uint64_t above = i == splitters.size() ? 0 : splitters[i];
-    keys_[i] = BucketKeys::between(lowest, std::max(lowest, above - 1));
+    keys_.push_back(BucketKeys::between(i == 0 ? 0 : highest_[i - 1] + 1, highest_[i]));
   }
+  tree_levels_ = static_cast<unsigned>(std::bit_width(buckets() - 1));
+  tree_.resize(std::size_t{1} << tree_levels_);
+  std::size_t next = 0;
+  fill_tree(1, next);
+  lowest_ = sample.empty() ? 0 : sample.front();
+  fill_cells(sample.empty() ? 0 : sample.back());
 }
 
-void BucketClassifier::fill_tree(std::span<const std::uint64_t> splitters, std::size_t node,
-                                 std::size_t& next) {
+void BucketClassifier::fill_tree(std::size_t node, std::size_t& next) {
   if (node >= tree_.size()) return;
-  fill_tree(splitters, 2 * node, next);
-  tree_[node] = splitters[next++];
-  fill_tree(splitters, 2 * node + 1, next);
+  fill_tree(2 * node, next);
+  tree_[node] = next < buckets() ? highest_[next] : UINT64_MAX;
+  ++next;
+  fill_tree(2 * node + 1, next);
+}
+
+void BucketClassifier::fill_cells(std::uint64_t greatest) {
+  const auto range_bits = static_cast<unsigned>(std::bit_width(greatest - lowest_));
+  cell_shift_ = range_bits > cell_bits ? range_bits - cell_bits : 0;
+  for (std::uint64_t cell = 0; cell < last_cell; ++cell) {
+    const std::uint64_t lowest = lowest_ + (cell << cell_shift_);
+    const std::uint64_t highest = lowest + ((std::uint64_t{1} << cell_shift_) - 1);
+    const std::uint32_t first = bucket_of(lowest);
+    const bool crowded = highest < lowest || bucket_of(highest) > first + 2;
+    cells_[cell] = static_cast<Cell>(first | (crowded ? crowded_mark : 0));
+  }
+  cells_[last_cell] = crowded_mark;
+}
+
+std::uint32_t BucketClassifier::bucket_of(std::uint64_t key) const {
+  return static_cast<std::uint32_t>(std::ranges::lower_bound(highest_, key) - highest_.begin());
 }
 
 }  // namespace sortcore

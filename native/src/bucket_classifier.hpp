@@ -1,7 +1,7 @@
-// Which bucket a key belongs to, by splitters drawn from a sample: buckets are about equal whatever the
-// distribution.
+// Which bucket a key belongs to, by splitters drawn from a sample: buckets are about equal whatever the distribution.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -9,44 +9,67 @@
 #include <vector>
 
 #include "entry.hpp"
-#include "key_window.hpp"
 
 namespace sortcore {
 
+// Most keys are classified by one look into a table of equal cells and two comparisons; those in cells that hold more than two
+// splitters, where keys are crowded, descend a search tree.
 class BucketClassifier {
  public:
-  static constexpr std::size_t batch = 16;
+  static constexpr std::size_t batch = 32;
   using Highs = std::array<std::uint64_t, batch>;
   using Buckets = std::array<std::uint32_t, batch>;
 
-  // `sample`: high halves of key windows, in any order (it is sorted). A value that would fill a bucket gets
-  // one of its own.
+  // `sample`: high halves of key windows, in any order. There will be at most 2^bucket_bits buckets, fewer if there are fewer
+  // distinct keys. A value that would fill a bucket gets one of its own.
   BucketClassifier(std::vector<std::uint64_t> sample, unsigned bucket_bits);
 
-  std::size_t buckets() const noexcept { return keys_.size(); }
+  std::size_t buckets() const noexcept { return highest_.size(); }
   const BucketKeys& keys_of(std::size_t bucket) const noexcept { return keys_[bucket]; }
   const BucketKeys* keys() const noexcept { return keys_.data(); }
 
-  // Descends the implicit search tree for all keys at once, without a branch, so that the loads of different
-  // keys overlap.
+  // Free of branches that depend on the keys, so that the work on different keys overlaps.
   void classify(const Highs& highs, Buckets& buckets) const noexcept {
-    const std::uint64_t* tree = tree_.data();
-    Buckets node;
-    node.fill(1);
-    for (unsigned level = 0; level < bucket_bits_; ++level) {
-      for (std::size_t i = 0; i < batch; ++i) {
-        node[i] = 2 * node[i] + static_cast<std::uint32_t>(tree[node[i]] <= highs[i]);
-      }
+    const std::uint64_t* const highest = highest_.data();
+    std::array<std::uint32_t, batch> crowded;
+    std::size_t crowded_count = 0;
+    for (std::size_t i = 0; i < batch; ++i) {
+      const std::uint64_t key = highs[i];
+      const Cell cell = cells_[std::min((key - lowest_) >> cell_shift_, last_cell)];
+      std::uint32_t bucket = cell & bucket_mask;
+      bucket += key > highest[bucket];
+      bucket += key > highest[bucket];
+      buckets[i] = bucket;
+      crowded[crowded_count] = static_cast<std::uint32_t>(i);
+      crowded_count += (cell & crowded_mark) != 0;
     }
-    for (std::size_t i = 0; i < batch; ++i) buckets[i] = node[i] - (1U << bucket_bits_);
+    for (std::size_t i = 0; i < crowded_count; ++i) buckets[crowded[i]] = descend(highs[crowded[i]]);
   }
 
  private:
-  void fill_tree(std::span<const std::uint64_t> splitters, std::size_t node, std::size_t& next);
+  using Cell = std::uint16_t;
+  static constexpr Cell crowded_mark = 0x8000, bucket_mask = 0x7fff;
+  static constexpr unsigned cell_bits = 13;
+  static constexpr std::size_t last_cell = std::size_t{1} << cell_bits;  // of keys outside the sample's range
 
-  unsigned bucket_bits_;
-  std::vector<std::uint64_t> tree_;  // children of node i are 2 i and 2 i + 1; the root is node 1
+  std::uint32_t descend(std::uint64_t key) const noexcept {
+    std::uint32_t node = 1;
+    for (unsigned level = 0; level < tree_levels_; ++level) {
+      node = 2 * node + static_cast<std::uint32_t>(key > tree_[node]);
+    }
+    return node - (1U << tree_levels_);
+  }
+  void fill_tree(std::size_t node, std::size_t& next);
+  void fill_cells(std::uint64_t greatest);
+  std::uint32_t bucket_of(std::uint64_t key) const;
+
+  std::vector<std::uint64_t> highest_;  // the greatest key of each bucket; that of the last is the greatest of all
   std::vector<BucketKeys> keys_;
+  unsigned tree_levels_;
+  std::vector<std::uint64_t> tree_;  // children of node i are 2 i and 2 i + 1; the root is node 1
+  std::uint64_t lowest_ = 0;
+  unsigned cell_shift_ = 0;
+  std::array<Cell, last_cell + 1> cells_;
 };
 
 }  // namespace sortcore

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t line_bytes = 64;
 constexpr std::size_t stage_bytes = 8192;  // whole lines, and stays in the first-level cache
 constexpr std::size_t largest_staged = 1024;
-constexpr std::size_t prefetch_ahead = 32;  // records
+constexpr std::size_t prefetch_ahead = 64;  // records
 
 // Copies whole cache lines to an aligned address past the cache.
 inline void stream_lines(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -77,11 +77,13 @@ class StreamingWriter {
   std::size_t filled_;
 };
 
+// Into the second-level cache, which can wait for more lines at once than the first.
 inline void prefetch(const std::byte* record, std::size_t record_bytes) {
+  constexpr int second_level = 2;
   for (std::size_t at = 0; at < std::min<std::size_t>(record_bytes, 4 * line_bytes); at += line_bytes) {
-    __builtin_prefetch(record + at);
+    __builtin_prefetch(record + at, 0, second_level);
   }
-  __builtin_prefetch(record + record_bytes - 1);
+  __builtin_prefetch(record + record_bytes - 1, 0, second_level);
 }
 
 // `Bytes` is the record size, or 0 when it is known only at run time.

@@ -158,6 +158,7 @@ std::uint64_t Ordering<Keys>::distribute_run(std::uint64_t begin, std::uint64_t 
     }
     for (std::size_t i = 0; i < count; ++i) {
       const KeyWindow window = keys.window(first + i);
+      keys.prefetch_behind(first + i);
       highs[i] = window.high;
       lows[i] = window.low;
     }

@@ -39,9 +39,9 @@ struct Arguments {
 Arguments parse(int argc, char** argv) {
   Arguments arguments;
   for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
+    const std::string word(argv[i]);
     if (word == "--verbose") {
-      arguments.options[word] = "1";
+      arguments.options.emplace(word, "1");
     } else if (word.starts_with("--") && i + 1 < argc) {
       arguments.options[word] = argv[++i];
     } else {

@@ -1,4 +1,4 @@
-"""Calibrated profiles on disk: one readable JSON file each, in the user's data directory, replaced whole or not at all."""
+"""Calibrated profiles on disk: one readable JSON file each, in the user's data directory, replaced whole or never."""
 
 from __future__ import annotations
 
@@ -33,12 +33,14 @@ def calibrate(
     name: str | None = None,
     catalog: str | Path = "aws",
 ) -> Profile:
-    """Learn a profile from runs, as `planner.calibration.calibrate` does; machines come from a catalog unless handed in."""
+    """Learn a profile from runs, as `planner.calibration.calibrate` does; machines come from a catalog unless handed
+    in.
+    """
     return learn(runs, instances=specs_of(catalog) if instances is None else instances, model=model, name=name)
 
 
 def profiles_directory() -> Path:
-    """Return where profiles are kept: $PLANNER_PROFILES, else `planner/profiles` in $XDG_DATA_HOME or ~/.local/share."""
+    """Return where profiles are kept: $PLANNER_PROFILES, else planner/profiles in $XDG_DATA_HOME or ~/.local/share."""
     if chosen := os.environ.get("PLANNER_PROFILES"):
         return Path(chosen)
     home = os.environ.get("XDG_DATA_HOME")
@@ -52,7 +54,7 @@ def profile_names() -> list[str]:
 
 
 def save_profile(profile: Profile) -> Path:
-    """Store a profile under its name and return the file. Raises BadInputError for a name that is no plain file name."""
+    """Store a profile under its name and return the file. Raises BadInputError for a name that is no file name."""
     path = _path(profile.name)
     with _writing(path):
         _replace(path, profile)
@@ -60,7 +62,9 @@ def save_profile(profile: Profile) -> Path:
 
 
 def load_profile(name_or_path: str | Path) -> Profile:
-    """Return a stored profile by its name, or one from a file. Raises BadInputError when there is none or it is damaged."""
+    """Return a stored profile by its name, or one from a file. Raises BadInputError when there is none or it is
+    damaged.
+    """
     path = Path(name_or_path) if str(name_or_path).endswith(_SUFFIX) else _path(str(name_or_path))
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
@@ -102,7 +106,7 @@ def read_rows(path: Path) -> list[dict[str, str]]:
 
 
 def specs_of(catalog: str | Path) -> dict[str, dict[str, Any]]:
-    """Return the specifications that calibration reads for every type of a catalog; what it does not say stays unknown."""
+    """Return the specifications that calibration reads for every type of a catalog; what it lacks stays unknown."""
     from planner.catalog import load_catalog
 
     return _specs(load_catalog(catalog))
@@ -135,7 +139,7 @@ def instances_from(path: Path) -> list[dict[str, Any]]:
 def _path(name: str) -> Path:
     if not _NAME.fullmatch(name):
         raise BadInputError(
-            f"profile name {name!r}: use letters, digits, '.', '_' and '-', beginning with a letter or digit"
+            f"profile name {name!r}: use letters, digits and . _ -, beginning with a letter or digit"
         )
     return profiles_directory() / f"{name}{_SUFFIX}"
 

@@ -1,6 +1,8 @@
-"""Gradient-boosted regression trees on log time (Friedman 2001) re-implemented: 150 trees of depth 3, step 0.1, least squares.
+"""Gradient-boosted regression trees on log time (Friedman 2001) re-implemented: 150 trees of depth 3, step 0.1, least
+squares.
 
-Features are what the planner sees too: log nodes, log data, the logs of the machine's specifications, and every numeric option.
+Features are what the planner sees too: log nodes, log data, the logs of the machine's specifications, and every numeric
+option.
 """
 
 from __future__ import annotations

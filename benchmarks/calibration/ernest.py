@@ -1,4 +1,5 @@
-"""Ernest (Venkataraman et al., NSDI 2016) re-implemented: non-negative least squares on 1, data/nodes, log nodes, nodes.
+"""Ernest (Venkataraman et al., NSDI 2016) re-implemented: non-negative least squares on 1, data/nodes, log nodes,
+nodes.
 
 It sees node counts and sizes only, so runs of all machine types are fitted together; it gives no range.
 """

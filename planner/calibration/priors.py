@@ -77,7 +77,7 @@ the memory.
 
 ONE_STREAM: Final = Family(
     name="one output stream",
-    source="Spark jobs on EMR (Will et al., IEEE Big Data 2020): grep's output takes 8-9 s/GB more at 2 as at 12 nodes",
+    source="Spark jobs on EMR (Will et al., IEEE Big Data 2020): grep's output costs 8-9 s/GB at 2 nodes as at 12",
     serial=Prior(centre=25, spread=0.3),
     scatter=0.02,
     **_JVM,

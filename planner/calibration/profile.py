@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 FORMAT: Final = 1
 """Version of `Profile.to_dict`."""
 
+MOST_STORED_SPECS: Final = 100
+"""Of more machines than this (a whole catalog) only those that ran are written down."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Profile:
@@ -136,7 +139,7 @@ class Profile:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything needed to rebuild the profile, as JSON-able values."""
-        used = {job.instance_type for job in self.runs} if self.runs else set(self.specs)
+        used = {job.instance_type for job in self.runs} if len(self.specs) > MOST_STORED_SPECS else set(self.specs)
         specs = {name: {key: _plain(value) for key, value in self.specs[name].items()} for name in sorted(used)}
         return {
             "format": FORMAT,

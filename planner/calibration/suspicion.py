@@ -49,7 +49,8 @@ def judge(runs: Runs, families: tuple[Family, ...], *, contradictory: NDArray[np
     outliers = _without_outliers(runs, plain, families, spare=contradictory)
     choices = [(total_log_evidence(outliers.explanations) - OUTLIER_COST * outliers.runs.outlier.sum(), outliers)]
     if (split := _two_groups(plain, nobody)) is not None:
-        apart = replace(runs, options=with_population(runs.options, np.where(split, 1.0, -1.0)))
+        options = with_population(runs.options, np.where(split, 1.0, -1.0))
+        apart = replace(runs, options=options, least_noise=0.0)
         explained = explain_runs(apart, families)
         cost = POPULATIONS_COST + log(comb(len(runs), int(split.sum())))
         choices.append(

@@ -1,0 +1,78 @@
+"""The equations: known answers by hand, and derivatives against differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_up_clusters import SPECS, grid
+
+from planner.calibration.history import parse_jobs
+from planner.calibration.machines import machine
+from planner.calibration.physics import COEFFICIENTS, Workload, log_seconds, unit_seconds
+from planner.calibration.workloads import workload
+
+ONE = np.ones(1)
+
+
+def one_node(**changes: float) -> Workload:
+    fields = {
+        "nodes": 2, "data_gb": 20, "cores": 4, "clock_ghz": 2, "memory_gb": 16,
+        "disk_gb_per_s": 0.5, "network_gb_per_s": 1, "disk_passes_1": 2, "disk_passes_2": 2,
+        "network_passes_1": 0.5, "network_passes_2": 0, "unknown_specs": 0,
+    }  # fmt: skip
+    return Workload(**{name: ONE * value for name, value in {**fields, **changes}.items()})
+
+
+def seconds(work: Workload, **coefficients: float) -> float:
+    chosen = [coefficients.get(name, 1e-9) for name in COEFFICIENTS][:-1]
+    log_s, _ = log_seconds(np.append(np.log(chosen), coefficients.get("memory", 0.0)), unit_seconds(work))
+    return float(np.exp(log_s[0]))
+
+
+def test_each_term_alone() -> None:
+    assert seconds(one_node(), startup=30) == pytest.approx(30)
+    assert seconds(one_node(nodes=7), per_node=3) == pytest.approx(21)
+    assert seconds(one_node(), disk=1) == pytest.approx(2 * 10 / 0.5 * 2)
+    assert seconds(one_node(), network=1) == pytest.approx(10 / 1 * 0.5)
+    assert seconds(one_node(), cpu=100) == pytest.approx(100 * 10 / (4 * 2))
+    assert seconds(one_node(), serial=3) == pytest.approx(3 * 20 / 2)
+
+
+def test_a_phase_lasts_about_as_long_as_its_slowest_resource() -> None:
+    disk, cpu = seconds(one_node(), disk=1), seconds(one_node(), cpu=10)
+    both = seconds(one_node(), disk=1, cpu=10)
+    assert max(disk, cpu) <= both < 1.05 * max(disk, cpu)
+    assert seconds(one_node(), disk=1, cpu=64) == pytest.approx(2**0.2 * disk, rel=1e-6)
+
+
+def test_memory_per_core_shortens_the_job_by_its_exponent() -> None:
+    little, much = (seconds(one_node(memory_gb=gb), startup=10, memory=0.1) for gb in (16, 32))
+    assert much / little == pytest.approx(2**-0.1)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.floats(-3, 3), min_size=7, max_size=7))
+def test_derivatives_match_differences(point: list[float]) -> None:
+    at = np.array(point)
+    machines = {name: machine(name, spec) for name, spec in SPECS.items()}
+    units = unit_seconds(workload(parse_jobs(grid(types=SPECS), what="query", timed=False), machines))
+    _, jacobian = log_seconds(at, units)
+    for column in range(7):
+        step = np.zeros(7)
+        step[column] = 1e-5
+        difference = (log_seconds(at + step, units)[0] - log_seconds(at - step, units)[0]) / 2e-5
+        np.testing.assert_allclose(jacobian[:, column], difference, atol=1e-6)
+
+
+def test_where_data_lives_decides_what_it_crosses() -> None:
+    rows = [
+        {"type": "fast", "n": 4, "data_gb": 10, **more}
+        for more in ({}, {"io": "S3"}, {"io": "s3", "spill": "s3"}, {"replicas": 3})
+    ]
+    work = workload(parse_jobs(rows, what="query", timed=False), {"fast": machine("fast", SPECS["fast"])})
+    np.testing.assert_allclose(work.disk_passes_1, [2, 1, 0, 2])
+    np.testing.assert_allclose(work.disk_passes_2, [2, 1, 0, 4])
+    np.testing.assert_allclose(work.network_passes_1, [0.75, 1.75, 1.75, 0.75])
+    np.testing.assert_allclose(work.network_passes_2, [0, 1, 1, 1.5])

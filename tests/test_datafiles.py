@@ -33,7 +33,8 @@ def installed_copy(directory: Path, *, with_data: bool) -> Path:
 
 def asked(directory: Path) -> subprocess.CompletedProcess[str]:
     code = "from planner.datafiles import catalogs_directory; print(catalogs_directory())"
-    return subprocess.run([sys.executable, "-c", code], cwd=directory, capture_output=True, text=True, check=False)
+    bare = [sys.executable, "-S", "-c", code]  # without the editable install, which would come first
+    return subprocess.run(bare, cwd=directory, capture_output=True, text=True, check=False)
 
 
 def test_a_wheel_has_them_inside_the_package(tmp_path: Path) -> None:

@@ -10,5 +10,6 @@ PYBIND11_MODULE(_sortcore, module) {
   sortcore::python::register_progress(module);
   sortcore::python::register_generate(module);
   sortcore::python::register_validate(module);
+  sortcore::python::register_record_sort(module);
   sortcore::python::register_sort_files(module);
 }

@@ -5,8 +5,8 @@
 namespace sortcore {
 namespace {
 
-// The greatest key of each bucket: what comes before every so-manieth value of the sorted sample. A value that comes twice would
-// fill a bucket: it is the greatest key of the next bucket, which holds nothing else.
+// The greatest key of each bucket: what comes before every so-manieth value of the sorted sample. A value
+// that comes twice would fill a bucket: it is the greatest key of the next bucket, which holds nothing else.
 std::vector<std::uint64_t> choose(const std::vector<std::uint64_t>& sample, std::size_t buckets) {
   std::vector<std::uint64_t> highest;
   std::uint64_t below = 0;  // the value that begins the bucket being made

@@ -1,4 +1,5 @@
-// Which bucket a key belongs to, by splitters drawn from a sample: buckets are about equal whatever the distribution.
+// Which bucket a key belongs to, by splitters drawn from a sample: buckets are about equal whatever the
+// distribution.
 #pragma once
 
 #include <algorithm>
@@ -12,16 +13,16 @@
 
 namespace sortcore {
 
-// Most keys are classified by one look into a table of equal cells and two comparisons; those in cells that hold more than two
-// splitters, where keys are crowded, descend a search tree.
+// Most keys are classified by one look into a table of equal cells and two comparisons; those in cells that
+// hold more than two splitters, where keys are crowded, descend a search tree.
 class BucketClassifier {
  public:
   static constexpr std::size_t batch = 32;
   using Highs = std::array<std::uint64_t, batch>;
   using Buckets = std::array<std::uint32_t, batch>;
 
-  // `sample`: high halves of key windows, in any order. There will be at most 2^bucket_bits buckets, fewer if there are fewer
-  // distinct keys. A value that would fill a bucket gets one of its own.
+  // `sample`: high halves of key windows, in any order. There will be at most 2^bucket_bits buckets, fewer if
+  // there are fewer distinct keys. A value that would fill a bucket gets one of its own.
   BucketClassifier(std::vector<std::uint64_t> sample, unsigned bucket_bits);
 
   std::size_t buckets() const noexcept { return highest_.size(); }
@@ -63,7 +64,8 @@ class BucketClassifier {
   void fill_cells(std::uint64_t greatest);
   std::uint32_t bucket_of(std::uint64_t key) const;
 
-  std::vector<std::uint64_t> highest_;  // the greatest key of each bucket; that of the last is the greatest of all
+  std::vector<std::uint64_t>
+      highest_;  // the greatest key of each bucket; that of the last is the greatest of all
   std::vector<BucketKeys> keys_;
   unsigned tree_levels_;
   std::vector<std::uint64_t> tree_;  // children of node i are 2 i and 2 i + 1; the root is node 1

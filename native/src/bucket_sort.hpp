@@ -15,6 +15,8 @@ namespace sortcore {
 // One thread's workspace; it grows to the largest bucket it has seen.
 class BucketSorter {
  public:
+  static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
+
   // The entries of a bucket in ascending order, in this workspace: valid until the next call.
   std::span<const Entry> sort(const EntryBlocks& blocks, std::size_t bucket, const EntryLayout& layout);
 

@@ -6,26 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "random_sequence.hpp"
 #include "sortcore/record_sort.hpp"
 
 namespace sortcore {
-
-// Deterministic pseudo-random numbers (the splitmix64 sequence).
-class RandomSequence {
- public:
-  explicit RandomSequence(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() {
-    std::uint64_t mixed = state_ += 0x9e3779b97f4a7c15;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
-    return mixed ^ (mixed >> 31);
-  }
-  // Evenly from 0 ... bound - 1, bound below 2^32.
-  std::uint64_t below(std::uint64_t bound) { return ((next() >> 32) * bound) >> 32; }
-
- private:
-  std::uint64_t state_;
-};
 
 // Indices of sampled records; enough for 2^bucket_bits buckets of nearly equal size.
 template <typename Keys>

@@ -28,14 +28,13 @@ struct KeySorter::State {
   Ordering<RecordKeys> ordering;
 };
 
-// An entry and an index a record, the blocks that are not full, the links between blocks, the sample.
-std::uint64_t scratch_bytes(std::uint64_t records, const RecordFormat&, unsigned threads) {
-  const unsigned started = useful_threads(records, resolve_threads(threads));
+std::uint64_t scratch_bytes(std::uint64_t records, const RecordFormat& /*format*/, unsigned threads) {
+  threads = useful_threads(records, resolve_threads(threads));
   const std::size_t buckets = std::size_t{1} << bucket_bits_for(records);
-  const std::uint64_t blocks = EntryBlocks::blocks_needed(records, buckets, started);
-  constexpr std::uint64_t sample_bytes_per_bucket = 256;
-  return blocks * (block_alignment + sizeof(std::uint32_t)) + records * sizeof(std::uint32_t) +
-         buckets * sample_bytes_per_bucket + 2 * Buffer::huge_page_bytes;
+  const std::uint64_t blocks = EntryBlocks::blocks_needed(records, buckets, threads);
+  constexpr std::uint64_t bytes_per_block = block_alignment + sizeof(std::uint32_t);
+  return blocks * bytes_per_block + records * sizeof(std::uint32_t) + threads * BucketSorter::most_bytes +
+         2 * Buffer::huge_page_bytes;
 }
 
 KeySorter::KeySorter(const RecordFormat& format, unsigned threads) {

@@ -35,6 +35,9 @@ class Splitters {
   // True when every record of this partition has the same key.
   bool holds_one_key(std::size_t partition) const noexcept;
 
+  // True when a key belongs to a partition above this boundary.
+  bool is_above(const std::byte* key, std::size_t boundary) const noexcept;
+
   // The partition of a key (`key_bytes` long). Partitioner does the same for many records at once, faster.
   std::size_t partition_of(const std::byte* key) const noexcept;
 

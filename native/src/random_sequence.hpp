@@ -1,0 +1,28 @@
+// Deterministic pseudo-random numbers for sampling: the splitmix64 sequence (Steele, Lea, Flood, OOPSLA
+// 2014).
+#pragma once
+
+#include <cstdint>
+
+namespace sortcore {
+
+class RandomSequence {
+ public:
+  explicit RandomSequence(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next() {
+    std::uint64_t mixed = state_ += 0x9e3779b97f4a7c15;
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+    return mixed ^ (mixed >> 31);
+  }
+  // Nearly evenly from 0 ... bound - 1.
+  std::uint64_t below(std::uint64_t bound) {
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<std::uint64_t>(Wide{next()} * bound >> 64);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace sortcore

@@ -1,5 +1,7 @@
 #include "sortcore/partition.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <string>
@@ -11,23 +13,18 @@
 namespace sortcore {
 namespace {
 
-// The number of values below `prefix` in a sorted array of 2^levels - 1, without a branch that depends on it.
-std::size_t count_below(const std::uint64_t* values, unsigned levels, std::uint64_t prefix) {
-  std::size_t base = 0;
-  for (std::size_t half = std::size_t{1} << levels >> 1; half != 0; half >>= 1) {
-    base += values[base + half - 1] < prefix ? half : 0;
-  }
-  return base;
-}
+constexpr std::size_t searches_at_once = 16;
 
-template <std::size_t Bytes>
-void scatter_records(const std::byte* from, std::span<const PartitionId> ids, std::size_t record_bytes,
-                     std::byte** cursors) {
-  const std::size_t bytes = Bytes != 0 ? Bytes : record_bytes;
-  for (const PartitionId id : ids) {
-    std::memcpy(cursors[id], from, bytes);
-    cursors[id] += bytes;
-    from += bytes;
+// Descends the sorted, padded prefixes for several keys at once, without a branch, so that their loads
+// overlap. Returns the number of prefixes below each key's.
+using Prefixes = std::array<std::uint64_t, searches_at_once>;
+using Places = std::array<std::size_t, searches_at_once>;
+void count_below(std::span<const std::uint64_t> sorted, const Prefixes& prefixes, Places& places) {
+  places.fill(0);
+  for (std::size_t step = sorted.size() / 2; step > 0; step /= 2) {
+    for (std::size_t i = 0; i < searches_at_once; ++i) {
+      places[i] += sorted[places[i] + step - 1] < prefixes[i] ? step : 0;
+    }
   }
 }
 
@@ -37,83 +34,83 @@ Partitioner::Partitioner(const RecordFormat& format, const Splitters& splitters)
     : format_(format), splitters_(splitters) {
   format.check();
   if (splitters.key_bytes() != format.key_bytes) {
-    throw Error(ErrorCode::bad_input, "splitters of " + std::to_string(splitters.key_bytes()) +
-                                          " bytes cannot divide keys of " + std::to_string(format.key_bytes));
+    throw Error(ErrorCode::bad_input, "boundaries on keys of " + std::to_string(splitters.key_bytes()) +
+                                          " bytes for keys of " + std::to_string(format.key_bytes));
   }
-  if (partitions() > max_partitions) {
-    throw Error(ErrorCode::bad_input, std::to_string(partitions()) + " partitions are more than the " +
-                                          std::to_string(max_partitions) + " there can be");
+  if (splitters.partitions() > max_partitions) {
+    throw Error(ErrorCode::bad_input, std::to_string(splitters.partitions()) + " partitions; at most " +
+                                          std::to_string(max_partitions) + " are possible");
   }
-  levels_ = static_cast<unsigned>(std::bit_width(splitters.boundaries()));
+  // A power of two above the number of boundaries, so that the search always ends on a padding entry at the
+  // latest.
+  prefixes_.assign(std::bit_ceil(splitters.boundaries() + 1), UINT64_MAX);
   for (std::size_t i = 0; i < splitters.boundaries(); ++i) {
-    prefixes_.push_back(load_big_endian(splitters.key(i).data(), format.key_bytes));
+    prefixes_[i] = load_big_endian(splitters.key(i).data(), std::min<std::size_t>(format.key_bytes, 8));
   }
-  prefixes_.resize(std::size_t{1} << levels_, UINT64_MAX);
 }
 
 void Partitioner::classify(std::span<const std::byte> records, std::span<PartitionId> ids,
                            std::span<std::uint64_t> counts) const {
-  const KeyPrefix prefix_of(format_);
-  const std::byte* record = records.data();
-  for (PartitionId& id : ids) {
-    const std::uint64_t prefix = prefix_of.of(record);
-    std::size_t partition = count_below(prefixes_.data(), levels_, prefix);
-    if (prefixes_[partition] == prefix)
-      partition = after_ties(record + format_.key_offset, partition, prefix);
-    id = static_cast<PartitionId>(partition);
-    ++counts[partition];
-    record += format_.record_bytes;
+  const std::uint64_t count = format_.whole_records(records.size());
+  const KeyPrefix prefix(format_);
+  Prefixes prefixes{};
+  Places places;
+  for (std::uint64_t first = 0; first < count; first += searches_at_once) {
+    const std::size_t batch = std::min<std::uint64_t>(searches_at_once, count - first);
+    const std::byte* const from = records.data() + first * format_.record_bytes;
+    for (std::size_t i = 0; i < batch; ++i) prefixes[i] = prefix.of(from + i * format_.record_bytes);
+    count_below(prefixes_, prefixes, places);
+    for (std::size_t i = 0; i < batch; ++i) {
+      std::size_t place = places[i];
+      if (place < splitters_.boundaries() && prefixes_[place] == prefixes[i]) [[unlikely]] {
+        place = splitters_.partition_of(from + i * format_.record_bytes + format_.key_offset);
+      }
+      ids[first + i] = static_cast<PartitionId>(place);
+      ++counts[place];
+    }
   }
-}
-
-// The partition of a key whose prefix is that of boundary `first`, and perhaps of some that follow.
-std::size_t Partitioner::after_ties(const std::byte* key, std::size_t first,
-                                    std::uint64_t prefix) const noexcept {
-  std::size_t partition = first;
-  while (partition < splitters_.boundaries() && prefixes_[partition] == prefix &&
-         splitters_.is_above(key, partition)) {
-    ++partition;
-  }
-  return partition;
 }
 
 void Partitioner::scatter(std::span<const std::byte> records, std::span<const PartitionId> ids,
                           std::span<std::byte*> cursors) const {
-  const auto copy = format_.record_bytes == 100 ? scatter_records<100> : scatter_records<0>;
-  copy(records.data(), ids, format_.record_bytes, cursors.data());
+  const std::size_t record_bytes = format_.record_bytes;
+  const std::byte* from = records.data();
+  for (std::size_t i = 0; from != records.data() + records.size(); ++i, from += record_bytes) {
+    std::byte*& to = cursors[ids[i]];
+    std::memcpy(to, from, record_bytes);
+    to += record_bytes;
+  }
 }
 
 std::vector<std::uint64_t> Partitioner::group(std::span<const std::byte> in, std::span<std::byte> out,
                                               unsigned threads) const {
-  const std::uint64_t records = format_.whole_records(in.size());
   if (in.size() != out.size()) throw Error(ErrorCode::bad_input, "input and output differ in size");
   threads = resolve_threads(threads);
-  std::vector<PartitionId> ids(records);
+  const std::uint64_t count = format_.whole_records(in.size());
+  const std::size_t record_bytes = format_.record_bytes;
+  std::vector<PartitionId> ids(count);
   std::vector<std::vector<std::uint64_t>> counts(threads, std::vector<std::uint64_t>(partitions()));
-  const auto input_of = [&](Range part) {
-    return in.subspan(part.begin * format_.record_bytes, (part.end - part.begin) * format_.record_bytes);
+  const auto part = [&](unsigned thread) { return part_of(count, thread, threads); };
+  const auto records_of = [&](const Range& range) {
+    return in.subspan(range.begin * record_bytes, (range.end - range.begin) * record_bytes);
   };
-  const auto ids_of = [&](Range part) { return std::span(ids).subspan(part.begin, part.end - part.begin); };
-  run_parallel(threads, [&](unsigned index) {
-    const Range part = part_of(records, index, threads);
-    classify(input_of(part), ids_of(part), counts[index]);
+  run_parallel(threads, [&](unsigned thread) {
+    const Range range = part(thread);
+    classify(records_of(range), std::span(ids).subspan(range.begin, range.end - range.begin), counts[thread]);
   });
-
-  // Within a partition the threads' records follow each other in input order.
-  std::vector<std::uint64_t> offsets(partitions() + 1);
-  std::vector<std::vector<std::byte*>> cursors(threads, std::vector<std::byte*>(partitions()));
-  std::uint64_t next = 0;
-  for (std::size_t partition = 0; partition < partitions(); ++partition) {
-    offsets[partition] = next;
-    for (unsigned index = 0; index < threads; ++index) {
-      cursors[index][partition] = out.data() + next * format_.record_bytes;
-      next += counts[index][partition];
+  std::vector<std::uint64_t> offsets{0};
+  std::vector<std::vector<std::byte*>> cursors(threads);
+  for (std::size_t p = 0; p < partitions(); ++p) {
+    std::uint64_t next = offsets.back();
+    for (unsigned thread = 0; thread < threads; ++thread) {
+      cursors[thread].push_back(out.data() + next * record_bytes);
+      next += counts[thread][p];
     }
+    offsets.push_back(next);
   }
-  offsets.back() = next;
-  run_parallel(threads, [&](unsigned index) {
-    const Range part = part_of(records, index, threads);
-    scatter(input_of(part), ids_of(part), cursors[index]);
+  run_parallel(threads, [&](unsigned thread) {
+    const Range range = part(thread);
+    scatter(records_of(range), std::span(ids).subspan(range.begin, range.end - range.begin), cursors[thread]);
   });
   return offsets;
 }

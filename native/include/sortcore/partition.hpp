@@ -43,12 +43,10 @@ class Partitioner {
                                    unsigned threads = 0) const;
 
  private:
-  std::size_t after_ties(const std::byte* key, std::size_t first, std::uint64_t prefix) const noexcept;
-
   RecordFormat format_;
   Splitters splitters_;
-  unsigned levels_ = 0;
-  std::vector<std::uint64_t> prefixes_;  // of the boundary keys, padded to 2^levels_
+  std::vector<std::uint64_t>
+      prefixes_;  // of the boundary keys, padded to a power of two for a branch-free search
 };
 
 }  // namespace sortcore

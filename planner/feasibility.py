@@ -17,17 +17,17 @@ Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 
-def usable(situation: Situation, offer: Offer) -> tuple[Flags, list[Rejection]]:
+def usable(situation: Situation, offer: Offer, *, networked: bool) -> tuple[Flags, list[Rejection]]:
     """Return which types (T,) have every fact the model needs, and a rejection for each that lacks one."""
     left = np.ones(len(situation.catalog.instances), bool)
     rejections: list[Rejection] = []
-    for lacking, reason, detail in _lacks(situation, offer):
+    for lacking, reason, detail in _lacks(situation, offer, networked=networked):
         rejections += [_rejection(situation, row, reason, detail) for row in np.flatnonzero(left & lacking).tolist()]
         left &= ~lacking
     return left, rejections
 
 
-def _lacks(situation: Situation, offer: Offer) -> Iterator[tuple[Flags, str, str]]:
+def _lacks(situation: Situation, offer: Offer, *, networked: bool) -> Iterator[tuple[Flags, str, str]]:
     """Yield, in the order to report them, which types lack a fact, what it is called and what to do about it."""
     instances, rates, needs = situation.catalog.instances, situation.rates, set(situation.model.storage.values())
     yield np.isnan(instances.local_disks), "number of local disks unknown", ""
@@ -45,8 +45,7 @@ def _lacks(situation: Situation, offer: Offer) -> Iterator[tuple[Flags, str, str
         "measure it, or --assume volume_read=RATE,volume_write=RATE",
     )
     yield on_volumes & np.isnan(situation.volumes.bytes_max), "block volumes that can be attached unknown", ""
-    network = np.isnan(rates.network.flat)
-    yield network, "network rate unknown", "measure it, or --assume network=RATE"
+    yield np.isnan(rates.network.flat) & networked, "network rate unknown", "measure it, or --assume network=RATE"
     yield np.isnan(instances.vcpu) & (not situation.paper), "number of vCPUs unknown", ""
     where = f"{offer.pricing} price unknown in {offer.region}"
     yield np.isnan(offer.price_usd_per_hour), where, "or --assume price=USD"

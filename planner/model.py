@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -93,6 +93,19 @@ def parse_model(name: str, document: Mapping[str, Any], *, where: str) -> CostMo
     if reader.findings:
         raise BadInputError(f"model {where}: {len(reader.findings)} errors", reader.findings)
     return model
+
+
+def kept_in_memory(model: CostModel) -> CostModel:
+    """Return the model of a job whose intermediate data fits in memory: it is neither written, read nor stored."""
+    phases = tuple(
+        replace(phase, read=_without_intermediate(phase.read), write=_without_intermediate(phase.write))
+        for phase in model.phases
+    )
+    return replace(model, capacity=_without_intermediate(model.capacity), phases=phases)
+
+
+def _without_intermediate(groups: Mapping[str, Coefficients]) -> dict[str, Coefficients]:
+    return {group: coefficients for group, coefficients in groups.items() if group != "intermediate"}
 
 
 def _shipped() -> dict[str, Path]:

@@ -116,7 +116,7 @@ def _market(
     )
     offer = _offer(whole, region, request)
     wanted, unasked = _wanted(whole, request)
-    fit, lacking = feasibility.usable(whole, offer)
+    fit, lacking = feasibility.usable(whole, offer, networked=request.nodes != 1)
     situation = replace(whole, layouts=whole.layouts.only(np.flatnonzero((wanted & fit)[whole.layouts.type_row])))
     nodes = np.array([float(request.nodes)]) if request.nodes else np.arange(1.0, request.max_nodes + 1)
     estimates = estimate(situation, price_usd_per_hour=offer.price_usd_per_hour, nodes=nodes)
@@ -131,7 +131,9 @@ def _market(
 def _offer(situation: Situation, region: str, request: Request) -> Offer:
     """Price a node all-in: the instance, and on volumes what does not depend on capacity."""
     size = len(situation.catalog.instances)
-    if "price" in request.assume:
+    if situation.catalog.cloud == "local":  # nothing is rented, and that is known
+        hourly, evidence = np.zeros(size), ("measured",) * size
+    elif "price" in request.assume:
         hourly, evidence = np.full(size, request.assume["price"]), ("assumed",) * size
     else:
         prices = situation.catalog.prices(region, request.pricing)

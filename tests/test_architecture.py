@@ -45,6 +45,7 @@ FLOORS = {
     "planner.lifecycle": FACTS,
     "planner.model": FACTS,
     "planner.plan": FACTS,
+    "planner.run_report": FACTS,
     "planner.tables": FACTS,
     "planner.errors": GROUND,
     "planner.units": GROUND,

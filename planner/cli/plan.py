@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from planner.cli.console import show, show_text, talk
+from planner.cli.console import show, show_text
+from planner.cli.files import write_whole
 from planner.errors import BadInputError, nearest
 from planner.units import parse_duration, parse_rate, parse_size
 
@@ -73,7 +74,7 @@ def plan(
     )
     answered = answer(request).plan
     if out:
-        _write(answered, out)
+        write_whole(out, answered.to_json() + "\n", option="--out")
     _show(answered, explained=explain, rejected=rejected, json=json)
 
 
@@ -95,17 +96,6 @@ def _show(plan: Plan, *, explained: bool, rejected: bool, json: bool) -> None:
         show_text("\n" + explain(plan, load_model(plan.request.model)))
     if rejected:
         show(render_rejected(plan.rejected))
-
-
-def _write(plan: Plan, path: Path) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_text(plan.to_json() + "\n", encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise BadInputError(f"--out {path}: {error.strerror}; nothing was written") from error
-    talk(f"plan written to {path}")
 
 
 def _names(values: list[str] | None) -> list[str]:

@@ -67,7 +67,7 @@ def test_out_writes_the_same_plan(tmp_path: Path) -> None:
 
 def test_out_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     outcome = call(*REPLAY, "--model", "indy", "--out", str(tmp_path / "gone" / "plan.json"))
-    assert outcome.returncode == 2
+    assert outcome.returncode == 6
     assert "nothing was written" in outcome.stderr
 
 

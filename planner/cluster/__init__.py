@@ -1,0 +1,1 @@
+"""Runs from plan to teardown."""

@@ -1,0 +1,1 @@
+"""Instruments: what machines, disks and networks really do."""

@@ -1,0 +1,65 @@
+"""A RunReport in the terminal: was it right, how long did it take, and how well was that foreseen?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from planner.run_report import RunReport
+from planner.units import format_bytes, format_duration, format_rate
+
+
+def render_run(report: RunReport) -> RenderableType:
+    """Return the whole report."""
+    return Group(_verdict(report), _phases(report), _machine(report), *_steps(report), *_checks(report))
+
+
+def _verdict(report: RunReport) -> Text:
+    size = format_bytes(report.plan.request.data_bytes)
+    sort_s = sum(phase.measured_s for phase in report.phases)
+    if not report.passed:
+        return Text(f"FAILED: the output of the {size} sort is not what it should be.", style="bold red")
+    copies = f"{len(report.checks)} copies" if len(report.checks) > 1 else "output"
+    rate = format_rate(report.plan.request.data_bytes / sort_s) if sort_s else "-"
+    text = f"Sorted and validated {size} under the {report.plan.request.model} model in {format_duration(sort_s)} ({rate}); "
+    return Text(f"{text}{copies} in order, checksum {report.checks[0].checksum}.", style="bold green")
+
+
+def _phases(report: RunReport) -> Table:
+    table = Table(
+        title="Predicted against measured", title_justify="left", title_style="bold", box=None, pad_edge=False
+    )
+    for name in ("phase", "predicted", "measured", "error", "bottleneck"):
+        table.add_column(name, justify="left" if name in ("phase", "bottleneck") else "right")
+    for phase in report.phases:
+        seconds = format_duration(phase.predicted_s), format_duration(phase.measured_s)
+        table.add_row(phase.name, *seconds, f"{100 * phase.error:+.0f}%", phase.bottleneck.replace("_", " "))
+    return table
+
+
+def _machine(report: RunReport) -> Text:
+    seen = report.machine
+    return Text(
+        f"Measured beforehand: reads {format_rate(seen['read_bytes_per_s'])}, writes "
+        f"{format_rate(seen['write_bytes_per_s'])} (the sort's own path, median of {seen['repeats']} trials of "
+        f"{format_bytes(seen['sample_bytes'])})",
+        style="dim",
+    )
+
+
+def _steps(report: RunReport) -> Iterator[Text]:
+    yield Text("Steps: " + ", ".join(f"{name} {format_duration(s)}" for name, s in report.steps_s.items()), style="dim")
+
+
+def _checks(report: RunReport) -> Iterator[Text]:
+    for check in report.checks:
+        state = "ok" if check.passed else "WRONG"
+        order = "sorted" if check.sorted else "not sorted"
+        yield Text(
+            f"{check.path}: {state}, {check.records} records, {order}, {check.duplicates} duplicate keys, "
+            f"checksum {check.checksum}",
+            style="" if check.passed else "bold red",
+        )

@@ -1,0 +1,66 @@
+"""What a run did beside what its plan said: predicted and measured apart, phase by phase."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from planner.plan import Plan, to_jsonable
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseComparison:
+    """One phase: the plan's seconds, the clock's, and what the plan held for its bottleneck."""
+
+    name: str
+    predicted_s: float
+    measured_s: float
+    bottleneck: str
+
+    @property
+    def error(self) -> float:
+        """How far the prediction lies from the measurement, as a fraction of the latter: 0.1 is 10% too long."""
+        return self.predicted_s / self.measured_s - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """A validated file: what was found in it, and whether that is what should be there."""
+
+    path: str
+    records: int
+    checksum: str
+    sorted: bool
+    duplicates: int
+    passed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunReport:
+    """A whole run: its plan, the rates it was planned with, each step's seconds, phases compared, files checked.
+
+    `steps_s` are the steps around the sort (measure, generate, validate); `sort` is the sort core's own report.
+    """
+
+    plan: Plan
+    machine: dict[str, Any]
+    steps_s: dict[str, float]
+    phases: tuple[PhaseComparison, ...]
+    checks: tuple[Check, ...]
+    sort: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every file is sorted and holds the data that went in."""
+        return all(check.passed for check in self.checks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON-able values; phases carry their error too."""
+        phases = [asdict(phase) | {"error": phase.error} for phase in self.phases]
+        whole: dict[str, Any] = to_jsonable(self)
+        return whole | {"phases": phases, "passed": self.passed}
+
+    def to_json(self) -> str:
+        """Return the report as one JSON object."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)

@@ -41,7 +41,7 @@ class Market:
     def rows_of_types(self) -> list[NDArray[np.intp]]:
         """Return the layouts of each type, as arrays of rows."""
         rows = np.arange(len(self.situation.layouts.type_row))
-        return np.split(rows, self.situation.layouts.first_of_types()[1:])
+        return np.split(rows, self.situation.layouts.first_of_types()[1:]) if len(rows) else []
 
     def point(self, cell: Cell) -> FrontierPoint:
         """Return a cell as a point of the frontier."""

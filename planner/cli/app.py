@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from planner.cli import catalog, generate, models, plan, run, validate
+from planner.cli import calibrate, catalog, generate, models, plan, run, sort, validate
 from planner.cli.console import PlannerCommand, exit_code_of, show_text
 
 _HELP = "Which cluster to rent to sort or shuffle terabytes, for how long and for how much; and the sort itself."
@@ -33,8 +33,11 @@ def build() -> typer.Typer:
     _add(app, "plan", plan.plan)
     _add(app, "models", models.models)
     _add(app, "run", run.run)
+    _add(app, "sort", sort.sort)
     _add(app, "generate", generate.generate)
     _add(app, "validate", validate.validate)
+    _add(app, "calibrate", calibrate.calibrate)
+    _add(app, "predict", calibrate.predict)
     facts = typer.Typer(help="Show and check the catalogs: instance types, prices, measurements.", no_args_is_help=True)
     _add(facts, "show", catalog.catalog_show)
     _add(facts, "check", catalog.catalog_check)

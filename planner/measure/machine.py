@@ -72,7 +72,7 @@ def sample_size(data_bytes: int) -> int:
 
 
 def free_bytes(directory: Path) -> int:
-    """Return the bytes an ordinary user can still write in `directory`. Raises IoFailureError when it cannot be read."""
+    """Return the bytes that can still be written in `directory`. Raises IoFailureError when it cannot be read."""
     try:
         return shutil.disk_usage(directory).free
     except OSError as error:

@@ -24,7 +24,8 @@ def _verdict(report: RunReport) -> Text:
         return Text(f"FAILED: the output of the {size} sort is not what it should be.", style="bold red")
     copies = f"{len(report.checks)} copies" if len(report.checks) > 1 else "output"
     rate = format_rate(report.plan.request.data_bytes / sort_s) if sort_s else "-"
-    text = f"Sorted and validated {size} under the {report.plan.request.model} model in {format_duration(sort_s)} ({rate}); "
+    model = report.plan.request.model
+    text = f"Sorted and validated {size} under the {model} model in {format_duration(sort_s)} ({rate}); "
     return Text(f"{text}{copies} in order, checksum {report.checks[0].checksum}.", style="bold green")
 
 

@@ -1,0 +1,76 @@
+"""`planner sort`: a file of any size, sorted on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from planner.cli.console import show_json, show_text, talk
+from planner.cli.progress import watched
+from planner.units import format_bytes, format_duration, format_rate, parse_size
+
+if TYPE_CHECKING:
+    from planner.sorting.local import SortReport
+
+
+def sort(
+    source: Annotated[Path, Argument(metavar="INPUT", help="The file to sort; it is only read.")],
+    output: Annotated[Path, Argument(metavar="OUTPUT", help="Where the result goes; it appears whole or not at all.")],
+    *,
+    memory: Annotated[str | None, Option(help="Memory: 2GB. Four fifths of what is free otherwise.")] = None,
+    threads: Annotated[int | None, Option(help="Threads; all cores otherwise.")] = None,
+    temp_dir: Annotated[
+        list[Path] | None, Option(help="Disks for temporary files; beside the output otherwise.")
+    ] = None,
+    record_size: Annotated[int, Option(help="Bytes of a record.")] = 100,
+    key_offset: Annotated[int, Option(help="Where the key begins.")] = 0,
+    key_size: Annotated[int, Option(help="Bytes of the key.")] = 10,
+    explain: Annotated[bool, Option("--explain", help="Say what was chosen and why, and where the time went.")] = False,
+    json: Annotated[bool, Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Sort a file of fixed-size records by their key, in as much memory as it is given.
+
+    Example: planner sort input.dat output.dat --memory 2GB
+    """
+    from planner.sorting.local import sort_file
+
+    with watched(["read", "distribute", "write"]) as progress:
+        report = sort_file(
+            source,
+            output,
+            memory_bytes=None if memory is None else parse_size(memory),
+            threads=threads,
+            record_size=record_size,
+            key_offset=key_offset,
+            key_size=key_size,
+            temp_dirs=temp_dir or (),
+            progress=progress,
+        )
+    if json:
+        show_json(report.to_dict())
+        return
+    rate = format_rate(report.input_bytes / report.seconds) if report.seconds else "-"
+    talk(f"{report.records} records in {format_duration(report.seconds)} ({rate}), {report.mode}")
+    if explain:
+        show_text(_explained(report))
+
+
+def _explained(report: SortReport) -> str:
+    chosen = [f"{choice.name}: {choice.value} ({choice.reason})" for choice in report.choices]
+    moved = [
+        f"read {format_bytes(report.input_bytes_read)} of input and {format_bytes(report.sample_bytes_read)} of sample",
+        f"temporary {format_bytes(report.temporary_bytes_written)} written, "
+        f"{format_bytes(report.temporary_bytes_read)} read; {format_bytes(report.kept_bytes)} kept in memory",
+        f"output {format_bytes(report.output_bytes_written)} written",
+    ]
+    phases = []
+    for phase in report.phases:
+        phases.append(f"{phase.name}: {phase.seconds:.3f} s")
+        phases += [
+            f"  {stage.name}: {stage.threads} threads, {stage.working_s:.3f} s at work, "
+            f"{stage.waiting_s:.3f} s waiting, {format_bytes(stage.bytes)}"
+            for stage in phase.stages
+        ]
+    return "\n".join([*chosen, *moved, *phases])

@@ -47,9 +47,6 @@ void check_outputs(const SortFilesRequest& request, const OpenInputs& inputs) {
     if (std::filesystem::is_directory(output)) {
       throw Error(ErrorCode::bad_input, "output " + output + " is a directory; name a file", output);
     }
-    if (std::filesystem::exists(output) && !std::filesystem::is_regular_file(output)) {
-      throw Error(ErrorCode::bad_input, "output " + output + " is no regular file; name a file", output);
-    }
     for (const File& input : inputs.files) {
       if (!same_file(output, input)) continue;
       throw Error(ErrorCode::bad_input,

@@ -26,6 +26,15 @@ std::string partial_name(const std::string& path) {
          std::to_string(number++) + ".partial";
 }
 
+// Taking the name of a device or a pipe from it would destroy it.
+std::string only_a_file(std::string path) {
+  std::error_code unreadable;
+  const auto status = std::filesystem::status(path, unreadable);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    throw Error(ErrorCode::bad_input, path + " is not a regular file; name another output", path);
+  return path;
+}
+
 // Some file systems cannot sync a directory; the data itself is safe by then.
 void sync_directory(const std::string& directory) noexcept {
   const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -37,7 +46,7 @@ void sync_directory(const std::string& directory) noexcept {
 }  // namespace
 
 OutputFile::OutputFile(std::string path, File::Caching wanted)
-    : path_(std::move(path)),
+    : path_(only_a_file(std::move(path))),
       partial_path_(partial_name(path_)),
       file_(File::create(partial_path_, wanted, path_)) {}
 

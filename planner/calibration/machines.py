@@ -42,7 +42,7 @@ def read_specs(instances: Mapping[str, Mapping[str, Any]] | Records) -> dict[str
     """Return the rows of a specification table by type.
 
     `instances` is a mapping of type to columns, or a table with a column `type` (or `instance_type`). Raises
-    BadInputError without one.
+    BadInputError without one, and when a type stands there twice.
     """
     if isinstance(instances, Mapping):
         return {str(name): dict(row) for name, row in instances.items()}
@@ -50,6 +50,9 @@ def read_specs(instances: Mapping[str, Mapping[str, Any]] | Records) -> dict[str
     names = [row.get("type", row.get("instance_type")) for row in rows]
     if None in names:
         raise BadInputError(f"machine specifications: row {names.index(None) + 1} lacks the column type")
+    twice = sorted({str(name) for name in names if names.count(name) > 1})
+    if twice:
+        raise BadInputError(f"machine specifications: more than one row for {', '.join(twice)}")
     return {str(name): row for name, row in zip(names, rows, strict=True)}
 
 

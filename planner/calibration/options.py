@@ -60,15 +60,16 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class OptionSet:
-    """The options that runs taught, and the columns left aside with the reason."""
+    """The options that runs taught, their columns that the physics reads, and those left aside with the reason."""
 
     options: tuple[Option, ...] = ()
+    physical: tuple[str, ...] = ()
     ignored: dict[str, str]
 
     def encode(self, runs: Sequence[Job], query: Sequence[Job]) -> tuple[Floats, Floats]:
         """Return the coordinates of the runs and of the query, shapes (runs, k) and (query, k).
 
-        Raises BadInputError when the query lacks a column in which the runs differ.
+        Raises BadInputError when the query lacks a column in which the runs differ, or one that the physics reads.
         """
         self._check(query)
         blocks = []
@@ -80,14 +81,11 @@ class OptionSet:
         return np.concatenate(ours, axis=1), np.concatenate(theirs, axis=1)
 
     def _check(self, query: Sequence[Job]) -> None:
-        lacking = [
-            each.name for each in self.options if each.varies and any(each.name not in job.options for job in query)
-        ]
+        needed = (*self.physical, *(each.name for each in self.options if each.varies))
+        lacking = [name for name in needed if any(name not in job.options for job in query)]
         if lacking:
-            many = "s" * (len(lacking) > 1)
-            raise BadInputError(
-                f"query: missing column{many} {', '.join(lacking)}, in which the calibration runs differ"
-            )
+            columns = f"column{'s' * (len(lacking) > 1)} {', '.join(lacking)}"
+            raise BadInputError(f"query: missing {columns}, which the calibration runs depend on")
 
 
 def learn_options(runs: Sequence[Job], *, slots: Sequence[float]) -> OptionSet:
@@ -98,7 +96,8 @@ def learn_options(runs: Sequence[Job], *, slots: Sequence[float]) -> OptionSet:
     names = list(dict.fromkeys(name for job in runs for name in job.options if name not in PHYSICAL_OPTIONS))
     ignored: dict[str, str] = {}
     options = [option for name in names if (option := _learn(name, runs, slots, ignored)) is not None]
-    return OptionSet(options=tuple(options), ignored=ignored)
+    physical = sorted(PHYSICAL_OPTIONS & {name for job in runs for name in job.options})
+    return OptionSet(options=tuple(options), physical=tuple(physical), ignored=ignored)
 
 
 def _learn(name: str, runs: Sequence[Job], slots: Sequence[float], ignored: dict[str, str]) -> Option | None:

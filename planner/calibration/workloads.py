@@ -14,6 +14,7 @@ from planner.calibration.physics import Workload
 from planner.errors import BadInputError, nearest
 
 OBJECT_STORES: Final = frozenset({"s3", "gcs", "gs", "blob", "oss", "object", "object store"})
+LOCAL_STORES: Final = frozenset({"", "local", "nvme", "ssd", "hdd", "disk", "ebs", "volume", "volumes", "hdfs"})
 PHYSICAL_OPTIONS: Final = frozenset({"io", "spill", "replicas"})
 """Columns whose meaning the physics knows: where input and output live, where the shuffle spills, copies of the output.
 """
@@ -58,7 +59,10 @@ def _machines_of(jobs: Sequence[Job], machines: Mapping[str, Machine]) -> list[M
 
 
 def _is_remote(job: Job, column: str) -> bool:
-    return str(job.options.get(column, "")).casefold() in OBJECT_STORES
+    place = str(job.options.get(column, "")).casefold()
+    if place not in OBJECT_STORES | LOCAL_STORES:
+        raise BadInputError(f"column {column}: unknown storage {place!r}; use local or s3")
+    return place in OBJECT_STORES
 
 
 def _copies(job: Job) -> float:

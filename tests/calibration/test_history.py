@@ -101,3 +101,19 @@ def test_all_runs_equal_leave_everything_else_wide() -> None:
     profile = spark(runs([job()], noise=0) * 10)
     here, elsewhere = profile.predict([job()]), profile.predict([job("large", 20, 300.0)])
     assert elsewhere["hi"][0] / elsewhere["lo"][0] > 2 * here["hi"][0] / here["lo"][0]
+
+
+def test_a_query_must_say_where_its_data_lives_when_the_runs_do() -> None:
+    profile = calibrate([{**run, "io": "s3"} for run in runs(grid())], instances=SPECS, model="native")
+    with pytest.raises(BadInputError, match="missing column io"):
+        profile.predict([job()])
+
+
+def test_unknown_storage_is_refused_rather_than_taken_for_local() -> None:
+    with pytest.raises(BadInputError, match="unknown storage 'tape'"):
+        calibrate([], instances=SPECS, model="native").predict([job(io="tape")])
+
+
+def test_a_type_specified_twice_is_refused() -> None:
+    with pytest.raises(BadInputError, match="more than one row for x"):
+        calibrate([], instances=[{"type": "x", "vcpu": 4}, {"type": "x", "vcpu": 8}])

@@ -1,0 +1,65 @@
+// Tests without a framework: TEST(name) { ... CHECK(condition); CHECK_EQUAL(a, b); CHECK_THROWS(code,
+// expression); }
+//
+// The first failed check of a test ends it; main.cpp runs all tests and counts the failures.
+#pragma once
+
+#include <functional>
+#include <iostream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "sortcore/error.hpp"
+
+namespace check {
+
+struct Test {
+  std::string name;
+  std::function<void()> run;
+};
+
+inline std::vector<Test>& tests() {
+  static std::vector<Test> all;
+  return all;
+}
+
+struct Registration {
+  Registration(const char* name, void (*run)()) { tests().push_back({name, run}); }
+};
+
+[[noreturn]] inline void fail(const char* file, int line, const std::string& what) {
+  throw std::logic_error(std::string(file) + ":" + std::to_string(line) + ": " + what);
+}
+
+template <typename A, typename B>
+void equal(const A& a, const B& b, const char* text, const char* file, int line) {
+  if (a == b) return;
+  std::ostringstream message;
+  message << text << ": " << a << " is not " << b;
+  fail(file, line, message.str());
+}
+
+template <typename Work>
+void throws(sortcore::ErrorCode code, const Work& work, const char* text, const char* file, int line) {
+  try {
+    work();
+  } catch (const sortcore::Error& error) {
+    if (error.code() == code) return;
+    fail(file, line, std::string(text) + " threw another error: " + error.what());
+  }
+  fail(file, line, std::string(text) + " threw nothing");
+}
+
+}  // namespace check
+
+#define TEST(name)                                                      \
+  static void test_##name();                                            \
+  static const check::Registration register_##name(#name, test_##name); \
+  static void test_##name()
+#define CHECK(condition) \
+  if (!(condition)) check::fail(__FILE__, __LINE__, #condition)
+#define CHECK_EQUAL(a, b) check::equal(a, b, #a " == " #b, __FILE__, __LINE__)
+#define CHECK_THROWS(code, expression) \
+  check::throws(sortcore::ErrorCode::code, [&] { expression; }, #expression, __FILE__, __LINE__)

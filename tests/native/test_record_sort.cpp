@@ -1,0 +1,139 @@
+#include <array>
+
+#include "check.hpp"
+#include "shapes.hpp"
+#include "sortcore/record_sort.hpp"
+#include "sortcore/threads.hpp"
+
+namespace {
+using namespace sortcore;
+using shapes::Bytes;
+
+// Under sanitizers everything takes ten times as long.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::uint64_t effort = 1;
+#else
+constexpr std::uint64_t effort = 20;
+#endif
+
+std::uint64_t random_count(RandomSequence& random) {
+  constexpr std::uint64_t sizes[] = {0, 1, 2, 3, 15, 16, 17, 48, 49, 50, 127, 128, 129, 1000, 4097};
+  return random.below(2) == 0 ? sizes[random.below(std::size(sizes))] : random.below(300);
+}
+
+void check_sort(const Bytes& records, const RecordFormat& format, unsigned threads) {
+  const Bytes expected = shapes::expected_sorted(records, format);
+  Bytes out(records.size());
+  sort_records(records, out, format, threads);
+  CHECK(out == expected);
+}
+}  // namespace
+
+TEST(sort_random_shapes_as_the_standard_library_does) {
+  RandomSequence random(1);
+  for (std::uint64_t round = 0; round < 2000 * effort; ++round) {
+    const RecordFormat format = shapes::random_format(random);
+    const shapes::Keys kind = shapes::all_keys[random.below(std::size(shapes::all_keys))];
+    const std::uint64_t count = format.record_bytes > 100 ? random.below(200) : random_count(random);
+    check_sort(shapes::random_records(format, count, kind, random), format, 1);
+  }
+}
+
+// Enough records for buckets, blocks that fill, and threads that share them.
+TEST(sort_many_records_with_threads) {
+  RandomSequence random(2);
+  for (const shapes::Keys kind : shapes::all_keys) {
+    for (const std::array<std::uint32_t, 3> shape :
+         {std::array{100U, 0U, 10U}, {16U, 3U, 8U}, {24U, 1U, 20U}, {5U, 2U, 1U}}) {
+      const RecordFormat format{.record_bytes = shape[0], .key_offset = shape[1], .key_bytes = shape[2]};
+      check_sort(shapes::random_records(format, 70'001 + random.below(20'000), kind, random), format, 3);
+    }
+  }
+}
+
+// A key that is everywhere but not equal to itself in the end: the entries of its bucket do not tell the
+// records apart.
+TEST(sort_large_buckets) {
+  RandomSequence random(3);
+  for (const std::uint32_t key_bytes : {9U, 10U, 16U, 30U}) {
+    const RecordFormat format{.record_bytes = 32, .key_offset = 1, .key_bytes = key_bytes};
+    Bytes records = shapes::random_records(format, 200'000, shapes::Keys::random, random);
+    for (std::size_t i = 0; i < records.size(); i += 2 * 32) std::fill_n(&records[i + 1], 8, std::byte{0x55});
+    check_sort(records, format, 2);
+  }
+}
+
+// The sample sees a common beginning that one record does not have.
+TEST(sort_when_the_sample_misleads) {
+  RandomSequence random(4);
+  const RecordFormat format{.record_bytes = 40, .key_offset = 0, .key_bytes = 40};
+  Bytes records = shapes::random_records(format, 50'000, shapes::Keys::shared_beginning, random);
+  records[40 * 31'337 + 5] = std::byte{0};
+  check_sort(records, format, 2);
+  records[40 * 44'444] = std::byte{0xff};
+  check_sort(records, format, 2);
+}
+
+TEST(one_sorter_sorts_again_and_gathers_in_pieces) {
+  RandomSequence random(5);
+  const RecordFormat format;
+  KeySorter sorter(format, 2);
+  for (const std::uint64_t count : {90'000ULL, 10ULL, 0ULL, 120'001ULL}) {
+    const Bytes records = shapes::random_records(format, count, shapes::Keys::few, random);
+    const Bytes expected = shapes::expected_sorted(records, format);
+    sorter.sort(records);
+    CHECK_EQUAL(sorter.records(), count);
+    Bytes out(records.size());
+    run_parallel(3, [&](unsigned index) {
+      const Range part = part_of(count, index, 3);
+      const std::span<std::byte> to(out);
+      sorter.gather(part.begin, to.subspan(part.begin * 100, (part.end - part.begin) * 100));
+    });
+    CHECK(out == expected);
+    const std::span<const std::uint32_t> order = sorter.order();
+    CHECK(std::ranges::equal(order, shapes::expected_order(records, format)));
+    Bytes beyond(100);
+    CHECK_THROWS(bad_input, sorter.gather(count, beyond));
+  }
+}
+
+TEST(sort_runs_of_one_array) {
+  RandomSequence random(6);
+  const RecordFormat format{.record_bytes = 12, .key_offset = 2, .key_bytes = 9};
+  const Bytes records = shapes::random_records(format, 100'000, shapes::Keys::low_bits, random);
+  const RecordRun runs[] = {{10, 5'000}, {20'000, 0}, {30'000, 60'000}, {99'999, 1}};
+  Bytes chosen;
+  for (const RecordRun& run : runs) {
+    const auto from = records.begin() + static_cast<std::ptrdiff_t>(run.first_record * 12);
+    chosen.insert(chosen.end(), from, from + static_cast<std::ptrdiff_t>(run.records * 12));
+  }
+  KeySorter sorter(format, 2);
+  sorter.sort(records.data(), runs);
+  Bytes out(chosen.size());
+  sorter.gather_all(out);
+  CHECK(out == shapes::expected_sorted(chosen, format));
+}
+
+TEST(sort_in_place_with_and_without_spare_memory) {
+  RandomSequence random(7);
+  for (std::uint64_t round = 0; round < 50 * effort; ++round) {
+    const RecordFormat format = shapes::random_format(random);
+    Bytes records = shapes::random_records(format, random.below(500), shapes::all_keys[round % 9], random);
+    const Bytes expected = shapes::expected_sorted(records, format);
+    sort_records_in_place(records, format, 1, round % 2 == 0 ? 0 : UINT64_MAX);
+    CHECK(records == expected);
+  }
+}
+
+TEST(sort_refuses_what_cannot_be) {
+  Bytes bytes(250), out(250);
+  CHECK_THROWS(bad_record, sort_records(bytes, out, RecordFormat{}));
+  CHECK_THROWS(bad_input,
+               sort_records(std::span(bytes).first(200), std::span(out).first(100), RecordFormat{}));
+  CHECK_THROWS(bad_input, KeySorter({.record_bytes = 10, .key_offset = 5, .key_bytes = 6}));
+  CHECK_THROWS(bad_input, KeySorter({.record_bytes = 0, .key_offset = 0, .key_bytes = 0}));
+  Progress progress;
+  progress.cancel();
+  CHECK_THROWS(cancelled, sort_records(std::span(bytes).first(200), std::span(out).first(200), RecordFormat{},
+                                       1, &progress));
+}

@@ -47,13 +47,13 @@ class Installation:
         (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib"))
 
     def run(self, *command: str, exit_code: int = 0) -> str:
-        """Run a command, given whole or in words, and return its stdout, or the stderr of one that must fail."""
+        """Run a command, given whole or in words, and return what it printed, or else its complaint."""
         name, *arguments = command[0].split() if len(command) == 1 else command
         done = subprocess.run(
             [self.bin / name, *arguments], cwd=self.folder, capture_output=True, text=True, check=False
         )
         assert done.returncode == exit_code, done.stderr
-        return done.stdout if exit_code == 0 else done.stderr
+        return done.stdout or done.stderr
 
     def plans(self) -> None:
         plan = json.loads(self.run("plan --data 100TB --model daytona --json"))

@@ -116,7 +116,7 @@ def _market(
     )
     offer = _offer(whole, region, request)
     wanted, unasked = _wanted(whole, request)
-    fit, lacking = feasibility.usable(whole, offer, networked=request.nodes != 1)
+    fit, lacking = feasibility.usable(whole, offer, networked=request.nodes != 1 or request.paper)
     situation = replace(whole, layouts=whole.layouts.only(np.flatnonzero((wanted & fit)[whole.layouts.type_row])))
     nodes = np.array([float(request.nodes)]) if request.nodes else np.arange(1.0, request.max_nodes + 1)
     estimates = estimate(situation, price_usd_per_hour=offer.price_usd_per_hour, nodes=nodes)

@@ -87,3 +87,48 @@ def test_generate_refuses_unclear_amounts(tmp_path: Path, arguments: tuple[str, 
 
 def test_version() -> None:
     assert call("--version").startswith("planner ")
+
+
+def test_sort_reports_what_it_did(tmp_path: Path) -> None:
+    data, out = str(tmp_path / "data"), str(tmp_path / "out")
+    call("generate", data, "--records", "5000")
+    report = json.loads(call("sort", data, out, "--json"))
+    assert report["records"] == 5000
+    assert json.loads(call("validate", out, "--json"))["sorted"] is True
+    explained = call("sort", data, out, "--explain")
+    for word in ("threads:", "kept in memory", "waiting"):
+        assert word in explained
+
+
+@pytest.mark.parametrize("name", ["data", "same"])
+def test_sort_never_overwrites_its_input(tmp_path: Path, name: str) -> None:
+    data = tmp_path / "data"
+    call("generate", str(data), "--records", "10")
+    before = data.read_bytes()
+    if name == "same":
+        (tmp_path / name).hardlink_to(data)
+    with pytest.raises(BadInputError, match="is the input"):
+        call("sort", str(data), str(tmp_path / name))
+    assert data.read_bytes() == before
+
+
+def test_sort_refuses_half_a_record_and_writes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(b"x" * 150)
+    with pytest.raises(BadInputError, match="no whole number of records"):
+        call("sort", str(tmp_path / "data"), str(tmp_path / "out"))
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_an_output_that_is_a_device_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="not a regular file"):
+        call("generate", "/dev/null", "--records", "1")
+
+
+def test_run_prints_predicted_against_measured(tmp_path: Path) -> None:
+    shown = call(
+        "run", "--data", "1MB", "--model", "daytona", "--dir", str(tmp_path), "--out", str(tmp_path / "r.json")
+    )
+    for word in ("Sorted and validated 1 MB", "predicted", "measured", "replica: ok"):
+        assert word in shown
+    assert json.loads((tmp_path / "r.json").read_text())["passed"] is True
+    assert [path.name for path in tmp_path.iterdir()] == ["r.json"]

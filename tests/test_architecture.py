@@ -46,6 +46,7 @@ FLOORS = {
     "planner.model": FACTS,
     "planner.plan": FACTS,
     "planner.run_report": FACTS,
+    "planner.scaling_law": FACTS,
     "planner.tables": FACTS,
     "planner.errors": GROUND,
     "planner.units": GROUND,

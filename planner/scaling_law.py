@@ -94,7 +94,7 @@ def condition(nodes: Floats, log_rates: Floats) -> Posterior:
     """
     rng = np.random.default_rng(_SEED)
     laws, log_nodes = _prior(), np.log(nodes)
-    factor = np.linalg.cholesky(np.eye(len(nodes)) + _DISCREPANCY**2 * _alike(log_nodes, log_nodes))
+    factor = np.asarray(np.linalg.cholesky(np.eye(len(nodes)) + _DISCREPANCY**2 * _alike(log_nodes, log_nodes)), float)
     residuals = log_rates[None, :] + laws.loss(nodes)
     white = np.linalg.solve(factor, residuals.T).T
     ones = np.linalg.solve(factor, np.ones(len(nodes)))
@@ -141,7 +141,7 @@ def _resampled(log_weight: Floats, rng: np.random.Generator) -> NDArray[np.intp]
     """Return sorted indexes drawn in proportion to the weights, by systematic resampling."""
     total = np.cumsum(np.exp(log_weight - log_weight.max()))
     ticks = (np.arange(_KEPT) + rng.random()) / _KEPT * total[-1]
-    return np.minimum(np.searchsorted(total, ticks), len(total) - 1)
+    return np.asarray(np.minimum(np.searchsorted(total, ticks), len(total) - 1), np.intp)
 
 
 def _alike(first: Floats, second: Floats) -> Floats:

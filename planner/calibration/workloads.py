@@ -14,7 +14,26 @@ from planner.calibration.physics import Workload
 from planner.errors import BadInputError, nearest
 
 OBJECT_STORES: Final = frozenset({"s3", "gcs", "gs", "blob", "oss", "object", "object store"})
-LOCAL_STORES: Final = frozenset({"", "local", "nvme", "ssd", "hdd", "disk", "ebs", "volume", "volumes", "hdfs"})
+LOCAL_STORES: Final = frozenset(
+    {
+        "",
+        "local",
+        "nvme",
+        "ssd",
+        "hdd",
+        "disk",
+        "ebs",
+        "volume",
+        "volumes",
+        "gp2",
+        "gp3",
+        "st1",
+        "io2",
+        "hdfs",
+        "memory",
+        "none",
+    }
+)
 PHYSICAL_OPTIONS: Final = frozenset({"io", "spill", "replicas"})
 """Columns whose meaning the physics knows: where input and output live, where the shuffle spills, copies of the output.
 """

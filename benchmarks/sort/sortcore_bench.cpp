@@ -91,7 +91,7 @@ double sort(const Arguments& arguments) {
 }
 
 double floor_write(const Arguments& arguments) {
-  const OnePassPlan plan{resolve_threads(0), static_cast<unsigned>(arguments.number("--depth", 2)),
+  const OnePassPlan plan{resolve_threads(0), static_cast<unsigned>(arguments.number("--depth", 4)),
                          4'096'000};
   return write_floor(arguments.positional.at(1), arguments.number("--bytes", 1'000'000'000), plan).seconds;
 }
@@ -103,7 +103,7 @@ double floor_copy(const Arguments& arguments) {
   request.input_bytes = std::filesystem::file_size(input);
   request.memory_bytes = arguments.number("--memory", 1'000'000'000);
   request.threads = resolve_threads(0);
-  request.queue_depth = static_cast<unsigned>(arguments.number("--depth", 2));
+  request.queue_depth = static_cast<unsigned>(arguments.number("--depth", 4));
   const std::string parent = std::filesystem::path(output).parent_path().string();
   return copy_floor(input, output, arguments.text("--temp", parent.empty() ? "." : parent),
                     plan_two_passes(request))

@@ -11,6 +11,7 @@ ChunkStore::ChunkStore(Monitor& monitor, ScratchFiles& scratch, const ExternalPl
       scratch_(scratch),
       chunk_bytes_(plan.chunk_bytes),
       low_water_(plan.low_water_chunks),
+      planned_partitions_(plan.partitions),
       memory_(plan.chunk_bytes * plan.chunks) {
   for (std::size_t chunk = plan.chunks; chunk-- > 0;) free_.push_back(static_cast<Chunk>(chunk));
 }
@@ -86,6 +87,13 @@ void ChunkStore::spill_while_needed(StageClock& clock) {
   }
 }
 
+// Partitions that are read back one after another share a scratch file, which can go when the last of them is
+// in.
+std::size_t ChunkStore::group_of(Partition partition) const noexcept {
+  return std::min<std::size_t>(partition * ScratchFiles::groups / planned_partitions_,
+                               ScratchFiles::groups - 1);
+}
+
 // Called and left with the lock held, which is given up during the write.
 void ChunkStore::spill_one(std::unique_lock<std::mutex>& lock, StageClock& clock) {
   const Partition partition = *last_with_held();
@@ -94,7 +102,7 @@ void ChunkStore::spill_one(std::unique_lock<std::mutex>& lock, StageClock& clock
   ++contents_[partition].under_way;
   ++spilling_;
   lock.unlock();
-  const Extent extent = scratch_.write(data(victim.chunk), victim.bytes);
+  const Extent extent = scratch_.write(data(victim.chunk), victim.bytes, group_of(partition));
   clock.bytes += victim.bytes;
   lock.lock();
   --spilling_;
@@ -144,6 +152,7 @@ std::optional<ChunkStore::Load> ChunkStore::next_load(StageClock& clock) {
 
 void ChunkStore::load(const Load& load, StageClock& clock) {
   scratch_.read(data(load.into), load.from.bytes, load.from.extent);
+  scratch_.discard(load.from.extent);
   clock.bytes += load.from.bytes;
   {
     const std::lock_guard lock(monitor_.mutex());
@@ -206,6 +215,7 @@ std::optional<std::size_t> ChunkStore::drain(Partition partition, std::byte* int
   loaded_bytes_ += spilled.bytes;
   lock.unlock();
   scratch_.read(into, spilled.bytes, spilled.extent);
+  scratch_.discard(spilled.extent);
   clock.bytes += spilled.bytes;
   return spilled.bytes;
 }

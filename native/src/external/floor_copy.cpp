@@ -100,12 +100,13 @@ FloorReport copy_floor(const std::string& input, const std::string& output,
   };
   const Move write_chunks = [&](std::byte* block, std::uint64_t offset) {
     each_chunk(offset, [&](std::uint64_t at, std::size_t part, Extent& extent) {
-      extent = scratch.write(block + at, part);
+      extent = scratch.write(block + at, part, offset * ScratchFiles::groups / bytes);
     });
   };
   const Move read_chunks = [&](std::byte* block, std::uint64_t offset) {
     each_chunk(offset, [&](std::uint64_t at, std::size_t part, const Extent& extent) {
       scratch.read(block + at, part, extent);
+      scratch.discard(extent);
     });
   };
   const Move write_output = [&](std::byte* block, std::uint64_t offset) {

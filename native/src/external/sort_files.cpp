@@ -17,7 +17,7 @@ namespace {
 
 // Above this share of an input in the page cache, reading through it beats reading past it.
 constexpr double warm_share = 0.95;
-constexpr unsigned default_queue_depth = 2;
+constexpr unsigned default_queue_depth = 4;
 constexpr std::size_t one_pass_block_bytes = 4'096'000;
 
 struct OpenInputs {

@@ -11,8 +11,7 @@
 namespace sortcore {
 namespace {
 
-constexpr std::size_t least_sample_keys = 32'768;
-constexpr std::size_t sample_keys_per_partition = 64;
+constexpr std::size_t sample_keys_per_partition = 256;
 constexpr unsigned deepest_split = 32;
 
 class TwoPassSort {
@@ -52,8 +51,7 @@ class TwoPassSort {
 
   Splitters sample(BlockSource& source, std::size_t partitions) {
     std::vector<std::byte> keys;
-    const std::size_t count = std::max(least_sample_keys, sample_keys_per_partition * partitions);
-    report_.sample_bytes_read += source.sample(count, keys);
+    report_.sample_bytes_read += source.sample(sample_keys_per_partition * partitions, keys);
     return choose_splitters(keys, format_.key_bytes, partitions);
   }
 

@@ -11,7 +11,7 @@
 namespace sortcore {
 namespace {
 
-constexpr std::uint64_t stride_bytes = 512'000'000;
+constexpr std::uint64_t stride_bytes = 128'000'000;
 
 // The name lives for an instant only: unlinked at once, the space is freed when the process ends, even by
 // SIGKILL.
@@ -26,17 +26,21 @@ File create_unlinked(const std::string& directory, File::Caching wanted) {
 
 }  // namespace
 
-struct ScratchFiles::Disk {
+// While `live` extents are written, being written or not yet read, `file` stays as it is.
+struct ScratchFiles::Scratch {
   std::string directory;
   std::mutex mutex;
   std::optional<File> file;
+  std::uint64_t live = 0;
   std::uint64_t used_bytes = 0;
   std::uint64_t reserved_bytes = 0;
   bool can_reserve = true;
 
-  std::uint64_t take(std::size_t bytes) {
+  std::uint64_t take(std::size_t bytes, File::Caching wanted) {
     const std::lock_guard lock(mutex);
+    if (!file) file.emplace(create_unlinked(directory, wanted));
     if (can_reserve && used_bytes + bytes > reserved_bytes) reserve(bytes);
+    ++live;
     return std::exchange(used_bytes, used_bytes + bytes);
   }
 
@@ -50,41 +54,42 @@ struct ScratchFiles::Disk {
       can_reserve = false;
     }
   }
+
+  // Returns the file if nothing in it is needed any more; to be closed without the lock.
+  std::optional<File> drop() {
+    const std::lock_guard lock(mutex);
+    if (--live > 0) return std::nullopt;
+    used_bytes = reserved_bytes = 0;
+    return std::exchange(file, std::nullopt);
+  }
 };
 
 ScratchFiles::ScratchFiles(std::vector<std::string> directories, std::size_t extent_bytes,
                            File::Caching wanted)
     : extent_bytes_(extent_bytes), wanted_(wanted) {
-  for (std::string& directory : directories) {
-    disks_.push_back(std::make_unique<Disk>());
-    disks_.back()->directory = std::move(directory);
+  for (std::size_t group = 0; group < groups; ++group) {
+    for (const std::string& directory : directories) {
+      files_.push_back(std::make_unique<Scratch>());
+      files_.back()->directory = directory;
+    }
   }
 }
 
 ScratchFiles::~ScratchFiles() = default;
 
-Extent ScratchFiles::write(const std::byte* from, std::size_t bytes) {
-  const auto index = static_cast<std::uint32_t>(turn_.fetch_add(1) % disks_.size());
-  Disk& disk = opened(index);
-  const Extent extent{index, disk.take(extent_bytes_)};
-  disk.file->write_exactly(from, bytes, extent.offset);
+Extent ScratchFiles::write(const std::byte* from, std::size_t bytes, std::size_t group) {
+  const std::size_t directories = files_.size() / groups;
+  const auto index = static_cast<std::uint32_t>(group * directories + turn_.fetch_add(1) % directories);
+  Scratch& scratch = *files_[index];
+  const Extent extent{index, scratch.take(extent_bytes_, wanted_)};
+  scratch.file->write_exactly(from, bytes, extent.offset);
   return extent;
 }
 
 void ScratchFiles::read(std::byte* into, std::size_t bytes, const Extent& extent) {
-  disks_[extent.file]->file->read_exactly(into, bytes, extent.offset);
+  files_[extent.file]->file->read_exactly(into, bytes, extent.offset);
 }
 
-bool ScratchFiles::is_direct() const noexcept {
-  return std::all_of(disks_.begin(), disks_.end(),
-                     [](const auto& disk) { return disk->file && disk->file->is_direct(); });
-}
-
-ScratchFiles::Disk& ScratchFiles::opened(std::uint32_t index) {
-  Disk& disk = *disks_[index];
-  const std::lock_guard lock(disk.mutex);
-  if (!disk.file) disk.file.emplace(create_unlinked(disk.directory, wanted_));
-  return disk;
-}
+void ScratchFiles::discard(const Extent& extent) { files_[extent.file]->drop(); }
 
 }  // namespace sortcore

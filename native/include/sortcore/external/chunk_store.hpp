@@ -95,6 +95,7 @@ class ChunkStore {
   std::optional<Partition> last_with_held() const noexcept;
   bool is_complete(const Content& content) const noexcept;
   bool must_make_room() const noexcept;
+  std::size_t group_of(Partition partition) const noexcept;
   void spill_one(std::unique_lock<std::mutex>& lock, StageClock& clock);
   std::optional<Load> next_load(StageClock& clock);
   void load(const Load& load, StageClock& clock);
@@ -103,6 +104,7 @@ class ChunkStore {
   ScratchFiles& scratch_;
   std::size_t chunk_bytes_;
   std::size_t low_water_;
+  std::size_t planned_partitions_;
   Buffer memory_;
   std::vector<Chunk> free_;
   std::size_t spilling_ = 0;

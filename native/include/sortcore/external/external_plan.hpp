@@ -15,7 +15,7 @@ struct ExternalPlan {
   std::uint32_t record_bytes = 100;
   std::uint64_t memory_bytes = 0;
   unsigned threads = 1;         // that compute: distribute, sort, gather
-  unsigned queue_depth = 2;     // transfers of each kind under way at once
+  unsigned queue_depth = 4;     // transfers of each kind under way at once
   std::size_t grain_bytes = 0;  // whole records and, if direct, whole pages
   std::size_t block_bytes = 0;  // of input reads and output writes
   std::size_t blocks = 0;
@@ -33,7 +33,7 @@ struct PlanRequest {
   RecordFormat format;
   std::uint64_t memory_bytes = 0;
   unsigned threads = 1;
-  unsigned queue_depth = 2;
+  unsigned queue_depth = 4;
   unsigned outputs = 1;
   bool wants_direct = true;
 };

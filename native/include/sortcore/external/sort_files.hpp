@@ -23,7 +23,7 @@ struct SortFilesRequest {
   RecordFormat format;
   std::uint64_t memory_bytes = 0;  // 0: four fifths of what is available
   unsigned threads = 0;            // 0: all available
-  unsigned queue_depth = 0;        // 0: two
+  unsigned queue_depth = 0;        // 0: four
   bool allow_direct = true;
   Passes passes = Passes::automatic;
 };

@@ -19,29 +19,32 @@ struct Extent {
   std::uint64_t offset;
 };
 
-// One unlinked file per directory; extents go to the files in turn, so that several disks work at once. Space
-// is reserved in strides, ahead of the writes. Threads may use it at once.
+// Unlinked files: in every directory one per group of extents. Extents of a group go to the directories in
+// turn, so that several disks work at once. A file is given back to the system as soon as all of it has been
+// read, because that takes long for a large file and is better done while other transfers go on. Space is
+// reserved in strides, ahead of the writes. Threads may use it at once.
 class ScratchFiles {
  public:
+  static constexpr std::size_t groups = 8;
+
   // Opens nothing yet: a sort that fits in memory needs no scratch. `extent_bytes` is the size of every
   // extent.
   ScratchFiles(std::vector<std::string> directories, std::size_t extent_bytes, File::Caching wanted);
   ~ScratchFiles();
 
   // Writes `bytes`, at most `extent_bytes`, to a new extent. Throws Error(io) naming directory and offset.
-  Extent write(const std::byte* from, std::size_t bytes);
+  Extent write(const std::byte* from, std::size_t bytes, std::size_t group);
   void read(std::byte* into, std::size_t bytes, const Extent& extent);
-
-  bool is_direct() const noexcept;
+  // The extent will not be read again.
+  void discard(const Extent& extent);
 
  private:
-  struct Disk;
-  Disk& opened(std::uint32_t index);
+  struct Scratch;
 
   std::size_t extent_bytes_;
   File::Caching wanted_;
   std::atomic<std::uint32_t> turn_{0};
-  std::vector<std::unique_ptr<Disk>> disks_;
+  std::vector<std::unique_ptr<Scratch>> files_;  // directory by directory within a group
 };
 
 }  // namespace sortcore

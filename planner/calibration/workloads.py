@@ -62,7 +62,7 @@ def workload(jobs: Sequence[Job], machines: Mapping[str, Machine]) -> Workload:
         disk_passes_2=(1 - remote_io) * (1 + extra_copies) + local_spill,
         network_passes_1=remote_io + crossing,
         network_passes_2=remote_io * 1.0 + extra_copies * crossing,
-        unknown_specs=np.array([float(len(each.filled_in)) for each in known]),
+        unknown_specs=np.array([each.unknown_specs for each in known]),
     )
 
 

@@ -96,6 +96,107 @@ def sort_files(
     key_bytes: int = 10,
     memory_bytes: int = 0,
     threads: int = 0,
+    queue_depth: int = 0,
     allow_direct: bool = True,
+    passes: int = 0,
+    progress: Progress | None = None,
+) -> dict[str, Any]: ...
+def scratch_bytes(records: int, *, threads: int = 0) -> int: ...
+def sort_records(
+    source: Buffer,
+    out: Buffer,
+    *,
+    record_bytes: int = 100,
+    key_offset: int = 0,
+    key_bytes: int = 10,
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> None: ...
+def sort_records_in_place(
+    records: Buffer,
+    *,
+    record_bytes: int = 100,
+    key_offset: int = 0,
+    key_bytes: int = 10,
+    threads: int = 0,
+    spare_memory: int = ...,
+    progress: Progress | None = None,
+) -> None: ...
+
+@final
+class Splitters:
+    """Boundaries between partitions; equal keys never part."""
+
+    @property
+    def partitions(self) -> int: ...
+    @property
+    def key_bytes(self) -> int: ...
+    def holds_one_key(self, partition: int) -> bool: ...
+
+def sample_keys(
+    records: Buffer,
+    *,
+    count: int,
+    seed: int = 0,
+    record_bytes: int = 100,
+    key_offset: int = 0,
+    key_bytes: int = 10,
+) -> bytes: ...
+def choose_splitters(sample: Buffer, *, key_bytes: int = 10, partitions: int) -> Splitters: ...
+def partition_records(
+    source: Buffer, out: Buffer, splitters: Splitters, *, record_bytes: int = 100, key_offset: int = 0, threads: int = 0
+) -> list[int]: ...
+def merge_runs(
+    runs: list[Buffer],
+    out: Buffer,
+    *,
+    record_bytes: int = 100,
+    key_offset: int = 0,
+    key_bytes: int = 10,
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> None: ...
+def bench_disk(
+    read_directories: list[str],
+    write_directories: list[str],
+    *,
+    seconds: float,
+    warm_up_s: float = 0,
+    interval_s: float = 1,
+    file_bytes: int = 2_000_000_000,
+    queue_depth: int = 4,
+    partitions: int = 16,
+    read_block_bytes: int = 4_096_000,
+    write_block_bytes: int = 1_024_000,
+    allow_direct: bool = True,
+    progress: Progress | None = None,
+) -> list[dict[str, Any]]: ...
+
+@final
+class SmallIoFile:
+    """A nameless file to read and write at random places."""
+
+    def __init__(self, directory: str, *, bytes: int, progress: Progress | None = None) -> None: ...
+    def run(
+        self,
+        *,
+        io_bytes: int,
+        writes: bool,
+        flush_probability: float,
+        threads: int,
+        seconds: float,
+        interval_s: float = 1,
+        progress: Progress | None = None,
+    ) -> dict[str, Any]: ...
+
+def exchange_traffic(
+    send_sockets: list[int],
+    receive_sockets: list[int],
+    *,
+    seconds: float,
+    warm_up_s: float = 1,
+    cool_down_s: float = 1,
+    interval_s: float = 1,
+    stall_s: float = 10,
     progress: Progress | None = None,
 ) -> dict[str, Any]: ...

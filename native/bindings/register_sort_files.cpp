@@ -49,7 +49,9 @@ py::dict report_dict(const SortReport& report) {
 py::dict sort_paths(std::vector<std::string> inputs, std::vector<std::string> outputs,
                     std::vector<std::string> replicas, std::vector<std::string> temporary_directories,
                     std::uint32_t record_bytes, std::uint32_t key_offset, std::uint32_t key_bytes,
-                    std::uint64_t memory_bytes, unsigned threads, bool allow_direct, Progress* progress) {
+                    std::uint64_t memory_bytes, unsigned threads, unsigned queue_depth, bool allow_direct,
+                    unsigned passes, Progress* progress) {
+  if (passes > 2) throw py::value_error("passes must be 1, 2, or 0 to choose");
   SortFilesRequest request;
   request.inputs = std::move(inputs);
   request.outputs = std::move(outputs);
@@ -58,7 +60,9 @@ py::dict sort_paths(std::vector<std::string> inputs, std::vector<std::string> ou
   request.format = {.record_bytes = record_bytes, .key_offset = key_offset, .key_bytes = key_bytes};
   request.memory_bytes = memory_bytes;
   request.threads = threads;
+  request.queue_depth = queue_depth;
   request.allow_direct = allow_direct;
+  request.passes = static_cast<SortFilesRequest::Passes>(passes);
   const SortReport report = [&] {
     const py::gil_scoped_release unlocked;
     return sort_files(request, progress);
@@ -73,7 +77,8 @@ void register_sort_files(py::module_& module) {
              py::arg("replicas") = std::vector<std::string>{},
              py::arg("temporary_directories") = std::vector<std::string>{}, py::arg("record_bytes") = 100,
              py::arg("key_offset") = 0, py::arg("key_bytes") = 10, py::arg("memory_bytes") = 0,
-             py::arg("threads") = 0, py::arg("allow_direct") = true, py::arg("progress") = py::none());
+             py::arg("threads") = 0, py::arg("queue_depth") = 0, py::arg("allow_direct") = true,
+             py::arg("passes") = 0, py::arg("progress") = py::none());
 }
 
 }  // namespace sortcore::python

@@ -1,0 +1,60 @@
+// Records dealt to random partitions: what a map phase does to them, less the map function and the key.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "sortcore/generate.hpp"
+
+namespace sortcore {
+
+// One thread's partitions, each filling a chunk. They begin at different levels, as they stand in the midst
+// of a run; from equal levels all would fill up, and write, at the same moment.
+class Dealer {
+ public:
+  static constexpr std::size_t record_bytes = generated_record_bytes;
+
+  // `take_chunk()` returns the memory of an empty chunk.
+  template <typename TakeChunk>
+  Dealer(std::size_t partitions, std::size_t chunk_bytes, std::uint64_t seed, TakeChunk take_chunk)
+      : chunk_bytes_(chunk_bytes), state_(seed * 0x9e37'79b9'7f4a'7c15 + 1) {
+    const std::size_t records = chunk_bytes / record_bytes;
+    for (std::size_t i = 0; i < partitions; ++i) {
+      chunks_.push_back({take_chunk(), records * i / partitions * record_bytes});
+    }
+  }
+
+  // Deals the records of a block; `exchange(partition, full)` takes a full chunk and returns an empty one.
+  template <typename Exchange>
+  void deal(const std::byte* block, std::size_t bytes, Exchange exchange) {
+    for (const std::byte* record = block; record != block + bytes; record += record_bytes) {
+      const std::size_t partition = random_partition();
+      Chunk& chunk = chunks_[partition];
+      std::memcpy(chunk.data + chunk.used, record, record_bytes);
+      chunk.used += record_bytes;
+      if (chunk.used == chunk_bytes_) chunk = {exchange(partition, chunk.data), 0};
+    }
+  }
+
+ private:
+  struct Chunk {
+    std::byte* data;
+    std::size_t used;
+  };
+
+  // xorshift64, its upper half scaled to the number of partitions.
+  std::size_t random_partition() noexcept {
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 7;
+    state_ ^= state_ << 17;
+    return static_cast<std::size_t>((state_ >> 32) * chunks_.size() >> 32);
+  }
+
+  std::size_t chunk_bytes_;
+  std::uint64_t state_;
+  std::vector<Chunk> chunks_;
+};
+
+}  // namespace sortcore

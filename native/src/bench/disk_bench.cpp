@@ -1,0 +1,272 @@
+#include "sortcore/bench/disk_bench.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "bench_file.hpp"
+#include "dealer.hpp"
+#include "sortcore/bench/window.hpp"
+#include "sortcore/error.hpp"
+#include "sortcore/io/block_pool.hpp"
+#include "sortcore/io/queue.hpp"
+#include "sortcore/threads.hpp"
+#include "watch.hpp"
+
+namespace sortcore {
+namespace {
+
+constexpr unsigned fewest_dealers = 4;  // if there are as many processors: one disk may be an array of many
+
+// A directory's file, gone through block by block from the beginning, again and again.
+struct Volume {
+  Volume(const std::string& where, const DiskBenchRequest& request, bool written, const Window& window)
+      : directory(where),
+        is_written(written),
+        block_bytes(written ? request.write_block_bytes : request.read_block_bytes),
+        bytes(std::max<std::uint64_t>(request.file_bytes / block_bytes, 1) * block_bytes),
+        file(create_nameless(where, request.allow_direct ? File::Caching::direct : File::Caching::buffered)),
+        is_preallocated(file.preallocate(0, bytes)),
+        meter(window) {}
+
+  std::uint64_t next_offset() { return next.fetch_add(block_bytes) % bytes; }
+
+  std::string directory;
+  bool is_written;
+  std::size_t block_bytes;
+  std::uint64_t bytes;
+  File file;
+  bool is_preallocated;
+  std::atomic<std::uint64_t> next{0};
+  Meter meter;
+};
+
+using Volumes = std::vector<std::unique_ptr<Volume>>;
+
+using Blocks = Queue<BlockPool::Block>;
+
+class DiskBench {
+ public:
+  DiskBench(const DiskBenchRequest& request, Progress* progress)
+      : request_(request),
+        progress_(progress),
+        window_(request.warm_up_s, request.seconds, request.interval_s),
+        monitor_(progress),
+        dealers_(count_dealers(request)),
+        partitions_(count_partitions(request)) {
+    for (const std::string& directory : request.read_directories) {
+      reads_.push_back(std::make_unique<Volume>(directory, request, false, window_));
+    }
+    for (const std::string& directory : request.write_directories) {
+      writes_.push_back(std::make_unique<Volume>(directory, request, true, window_));
+    }
+  }
+
+  void prepare();
+  void measure();
+  std::vector<VolumeReport> report() const;
+
+ private:
+  static unsigned count_dealers(const DiskBenchRequest& request) {
+    const auto directories =
+        static_cast<unsigned>(std::max(request.read_directories.size(), request.write_directories.size()));
+    return std::min(available_threads(), std::max(directories, fewest_dealers));
+  }
+
+  // As many for each directory, so that all get the same.
+  static unsigned count_partitions(const DiskBenchRequest& request) {
+    const auto directories =
+        static_cast<unsigned>(std::max<std::size_t>(request.write_directories.size(), 1));
+    return (request.partitions + directories - 1) / directories * directories;
+  }
+
+  void fill(Volume& volume);
+  void start_readers(Crew& crew, BlockPool& blocks, Blocks* filled);
+  void start_dealers(Crew& crew, BlockPool& blocks, BlockPool& chunks, Blocks& filled);
+  void start_writers(Crew& crew, BlockPool& chunks);
+  void start_writing_only(Crew& crew);
+  void deal(unsigned seed, BlockPool& blocks, BlockPool& chunks, Blocks& filled);
+
+  const DiskBenchRequest& request_;
+  Progress* progress_;
+  Window window_;
+  Monitor monitor_;
+  StageClock clock_;
+  unsigned dealers_;
+  unsigned partitions_;  // of each dealer
+  Volumes reads_;
+  Volumes writes_;
+  std::vector<std::unique_ptr<Blocks>> full_;  // one per written volume
+  std::atomic<unsigned> readers_left_{0};
+  std::atomic<unsigned> dealers_left_{0};
+};
+
+void DiskBench::prepare() {
+  std::uint64_t bytes = 0;
+  for (const auto& volume : reads_) bytes += volume->bytes;
+  if (progress_ != nullptr) progress_->begin_phase(0, bytes);
+  Crew crew(monitor_);
+  for (const auto& volume : reads_) crew.start(request_.queue_depth, [&] { fill(*volume); });
+  crew.join();
+  for (const auto& volume : reads_) {
+    volume->file.sync();
+    if (!volume->file.is_direct()) forget_cached(volume->file);
+    volume->next = 0;
+  }
+}
+
+void DiskBench::fill(Volume& volume) {
+  Buffer block(volume.block_bytes);
+  for (std::uint64_t offset = volume.next.fetch_add(volume.block_bytes); offset < volume.bytes;
+       offset = volume.next.fetch_add(volume.block_bytes)) {
+    throw_if_cancelled(progress_);
+    fill_with_records(block.data(), volume.block_bytes, offset);
+    volume.file.write_exactly(block.data(), volume.block_bytes, offset);
+    add_progress(progress_, volume.block_bytes);
+  }
+}
+
+// Memory is touched before the clock starts: the first touch costs as much as a transfer.
+void touch(BlockPool& pool) {
+  for (std::size_t i = 0; i < pool.blocks(); ++i) {
+    std::memset(pool.data(static_cast<BlockPool::Block>(i)), 1, pool.block_bytes());
+  }
+}
+
+void DiskBench::measure() {
+  const bool deals = !reads_.empty() && !writes_.empty();
+  const std::size_t depth = request_.queue_depth;
+  BlockPool blocks(monitor_, request_.read_block_bytes, 2 * depth * reads_.size());
+  BlockPool chunks(monitor_, request_.write_block_bytes,
+                   deals ? std::size_t{dealers_} * partitions_ + 2 * depth * writes_.size() : 0);
+  Blocks filled(monitor_);
+  for (std::size_t i = 0; i < writes_.size(); ++i) full_.push_back(std::make_unique<Blocks>(monitor_));
+  touch(blocks);
+  touch(chunks);
+  Crew crew(monitor_);
+  window_.start();
+  start_readers(crew, blocks, deals ? &filled : nullptr);
+  if (deals) {
+    start_dealers(crew, blocks, chunks, filled);
+    start_writers(crew, chunks);
+  } else {
+    start_writing_only(crew);
+  }
+  crew.start(1, [&] { watch(window_, monitor_, progress_, 1); });
+  crew.join();
+}
+
+void DiskBench::start_readers(Crew& crew, BlockPool& blocks, Blocks* filled) {
+  readers_left_ = static_cast<unsigned>(reads_.size()) * request_.queue_depth;
+  for (const auto& volume : reads_) {
+    crew.start(request_.queue_depth, [&, filled, from = volume.get()] {
+      while (!window_.is_over()) {
+        const BlockPool::Block block = blocks.acquire(clock_);
+        from->file.read_exactly(blocks.data(block), from->block_bytes, from->next_offset());
+        from->meter.add(from->block_bytes);
+        filled != nullptr ? filled->push(block) : blocks.release(block);
+      }
+      if (readers_left_.fetch_sub(1) == 1 && filled != nullptr) filled->close();
+    });
+  }
+}
+
+void DiskBench::start_dealers(Crew& crew, BlockPool& blocks, BlockPool& chunks, Blocks& filled) {
+  dealers_left_ = dealers_;
+  for (unsigned i = 0; i < dealers_; ++i) {
+    crew.start(1, [&, i] {
+      deal(i, blocks, chunks, filled);
+      if (dealers_left_.fetch_sub(1) != 1) return;
+      for (const auto& queue : full_) queue->close();
+    });
+  }
+}
+
+void DiskBench::deal(unsigned seed, BlockPool& blocks, BlockPool& chunks, Blocks& filled) {
+  const auto take = [&] { return chunks.data(chunks.acquire(clock_)); };
+  const auto exchange = [&](std::size_t partition, std::byte* full) {
+    const auto block = static_cast<std::size_t>(full - chunks.data(0)) / chunks.block_bytes();
+    full_[partition % full_.size()]->push(static_cast<BlockPool::Block>(block));
+    return take();
+  };
+  Dealer dealer(partitions_, chunks.block_bytes(), seed + 1, take);
+  while (const auto block = filled.pop(clock_)) {
+    if (!window_.is_over()) dealer.deal(blocks.data(*block), blocks.block_bytes(), exchange);
+    blocks.release(*block);
+  }
+}
+
+void DiskBench::start_writers(Crew& crew, BlockPool& chunks) {
+  for (std::size_t i = 0; i < writes_.size(); ++i) {
+    crew.start(request_.queue_depth, [&, to = writes_[i].get(), queue = full_[i].get()] {
+      while (const auto chunk = queue->pop(clock_)) {
+        if (!window_.is_over()) {
+          to->file.write_exactly(chunks.data(*chunk), to->block_bytes, to->next_offset());
+          to->meter.add(to->block_bytes);
+        }
+        chunks.release(*chunk);
+      }
+    });
+  }
+}
+
+void DiskBench::start_writing_only(Crew& crew) {
+  for (const auto& volume : writes_) {
+    crew.start(request_.queue_depth, [&, to = volume.get()] {
+      Buffer block(to->block_bytes);
+      fill_with_records(block.data(), to->block_bytes, 0);
+      while (!window_.is_over()) {
+        monitor_.check();
+        to->file.write_exactly(block.data(), to->block_bytes, to->next_offset());
+        to->meter.add(to->block_bytes);
+      }
+    });
+  }
+}
+
+std::vector<VolumeReport> DiskBench::report() const {
+  std::vector<VolumeReport> reports;
+  for (const Volumes* volumes : {&reads_, &writes_}) {
+    for (const auto& volume : *volumes) {
+      reports.push_back({.directory = volume->directory,
+                         .is_written = volume->is_written,
+                         .is_direct = volume->file.is_direct(),
+                         .is_preallocated = volume->is_preallocated,
+                         .bytes = volume->meter.bytes(),
+                         .bytes_by_interval = volume->meter.bytes_by_interval()});
+    }
+  }
+  return reports;
+}
+
+void check(const DiskBenchRequest& request) {
+  const auto is_whole = [](std::size_t bytes) {
+    return bytes > 0 && bytes % Dealer::record_bytes == 0 && bytes % page_bytes == 0;
+  };
+  if (!is_whole(request.read_block_bytes) || !is_whole(request.write_block_bytes)) {
+    throw Error(ErrorCode::bad_input,
+                "blocks must be whole records and whole pages: multiples of 102400 bytes");
+  }
+  if (!(request.seconds > 0) || !(request.interval_s > 0) || !(request.warm_up_s >= 0)) {
+    throw Error(ErrorCode::bad_input, "the time to measure must be longer than 0 seconds");
+  }
+  if (request.queue_depth == 0 || request.partitions == 0) {
+    throw Error(ErrorCode::bad_input, "queue depth and partitions must be at least 1");
+  }
+  if (request.read_directories.empty() && request.write_directories.empty()) {
+    throw Error(ErrorCode::bad_input, "name at least one directory to read or write");
+  }
+}
+
+}  // namespace
+
+std::vector<VolumeReport> bench_disk(const DiskBenchRequest& request, Progress* progress) {
+  check(request);
+  DiskBench bench(request, progress);
+  bench.prepare();
+  bench.measure();
+  return bench.report();
+}
+
+}  // namespace sortcore

@@ -1,0 +1,140 @@
+"""Bad apples: which nodes of a cluster to drop before the work begins.
+
+Scalyr (2013), "Bad Apples": of 45 instances most wrote about 7 blocks of 4 MB a second, five 0.8 or less, so one bad
+node in nine would have set the pace of a barrier. Small reads spread over 1.5 to 1 and had none: dropping the slowest
+there gains nothing. The rule has to tell the two apart, and a reader has to be able to check it with a calculator.
+
+A node is dropped when its rate is below
+    limit = median x exp(-z x spread), but between LEAST and MOST of the median,
+    spread = 1.4826 x median(|ln(rate / median)|),
+where z = (1 + 6/N) x the normal quantile of 1 - FALSE_ALARMS/N: a healthy lognormal cluster of N nodes loses a node in
+one cluster of 1 / FALSE_ALARMS. Above MOST a node is not worth a replacement; below LEAST it would make the job twice
+as long, whatever is usual. A minority of bad nodes hardly moves a median; a majority does, and is then taken for what
+is usual. Fewer than MIN_NODES nodes have no majority.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+
+from planner.errors import BadInputError
+
+MOST: Final = 0.9
+LEAST: Final = 0.5
+FALSE_ALARMS: Final = 0.05
+MIN_NODES: Final = 3
+_NORMAL_MAD: Final = 1.4826
+"""Standard deviation of a normal distribution over its median absolute deviation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """The least rate that a node of this cluster must have, and how it came about; `spread` is relative, `z` counts
+    spreads.
+    """
+
+    metric: str
+    nodes: int
+    median_per_s: float
+    spread: float
+    z: float
+    limit_per_s: float
+
+    @property
+    def text(self) -> str:
+        """The rule with its numbers in it."""
+        if self.nodes < MIN_NODES:
+            return f"{self.metric}: {self.nodes} nodes cannot say which of them is slow"
+        usual = math.exp(-self.z * self.spread)
+        return (
+            f"{self.metric}: limit {self.limit_per_s:.4g} = median {self.median_per_s:.4g} x {usual:.3g} "
+            f"(exp(-{self.z:.3g} x {self.spread:.3g})), but between {LEAST:g} and {MOST:g} of it; {self.nodes} nodes"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drop:
+    """A node that should go, and why; `rate_per_s` is NaN for one that gave no figure."""
+
+    node: str
+    metric: str
+    rate_per_s: float
+    limit_per_s: float
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Screening:
+    """Nodes to keep, fastest first by their worst metric relative to its median, and those to drop with reasons."""
+
+    kept: tuple[str, ...]
+    dropped: tuple[Drop, ...]
+    limits: tuple[Limit, ...]
+
+
+def screen(rates: Mapping[str, Mapping[str, float]]) -> Screening:
+    """Return which nodes to keep, given each metric's rate (higher is better) by node.
+
+    A node that lacks a figure which others have is dropped, and so is one at zero. Raises BadInputError for no
+    figures, or rates that are negative or infinite.
+    """
+    nodes = list(dict.fromkeys(node for figures in rates.values() for node in figures))
+    if not nodes:
+        raise BadInputError("nothing to screen: no node has a figure")
+    limits = {metric: limit_of(metric, list(figures.values())) for metric, figures in rates.items()}
+    drops: dict[str, Drop] = {}
+    for metric, figures in rates.items():
+        for node in nodes:
+            if drop := _judged(node, figures.get(node, math.nan), limits[metric]):
+                drops.setdefault(node, drop)
+    fraction = {n: min(rates[m][n] / limits[m].median_per_s for m in rates) for n in nodes if n not in drops}
+    return Screening(
+        kept=tuple(sorted(fraction, key=lambda node: -fraction[node])),
+        dropped=tuple(drops.values()),
+        limits=tuple(limits.values()),
+    )
+
+
+def limit_of(metric: str, rates: Sequence[float]) -> Limit:
+    """Return the limit that the rates of a cluster's nodes set; unknown rates (NaN) are left out, zeros count as
+    slow.
+
+    Raises BadInputError for negative or infinite rates, or when no rate is above zero.
+    """
+    known = np.array([rate for rate in rates if not math.isnan(rate)])
+    if (known < 0).any() or np.isinf(known).any():
+        raise BadInputError(f"{metric}: a rate must be finite and not negative")
+    median = float(np.median(known)) if len(known) else 0.0
+    if median <= 0:
+        raise BadInputError(f"{metric}: half of the nodes or more have no rate above zero; nothing to compare with")
+    with np.errstate(divide="ignore"):
+        spread = _NORMAL_MAD * float(np.median(np.abs(np.log(known / median))))
+    count = len(known)
+    z = NormalDist().inv_cdf(1 - FALSE_ALARMS / count) * _few(count)
+    share = min(MOST, max(LEAST, math.exp(-z * spread))) if count >= MIN_NODES else 0.0
+    return Limit(metric=metric, nodes=count, median_per_s=median, spread=spread, z=z, limit_per_s=share * median)
+
+
+def _few(count: int) -> float:
+    """Stretch z for small clusters, whose spread is itself uncertain; 6 keeps the promise of FALSE_ALARMS within a
+    third at every size (benchmarks/measure/bench_screening.py).
+    """
+    return 1.0 + 6.0 / count
+
+
+def _judged(node: str, rate: float, limit: Limit) -> Drop | None:
+    if math.isnan(rate):
+        reason = "gave no figure"
+    elif rate == 0:
+        reason = "does nothing"
+    elif rate < limit.limit_per_s:
+        reason = f"at {rate / limit.median_per_s:.0%} of the median"
+    else:
+        return None
+    return Drop(node=node, metric=limit.metric, rate_per_s=rate, limit_per_s=limit.limit_per_s, reason=reason)

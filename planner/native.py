@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -24,6 +24,9 @@ except ImportError as missing:
     ) from missing
 
 Result = TypeVar("Result")
+
+LONGEST_CLEAN_UP_S = 60
+"""Far beyond the second that cancelling takes; bounds the wait if the interrupt hit before the thread had begun."""
 
 __all__ = ["Progress", "core", "core_errors", "run_interruptible"]
 
@@ -54,12 +57,14 @@ def run_interruptible(work: Callable[[Progress], Result], progress: Progress | N
     outcome: Future[Result] = Future()
     worker = threading.Thread(target=_settle, args=(outcome, work, progress), name="sortcore")
     with core_errors():
-        worker.start()
         try:
-            worker.join()
+            worker.start()
+            # In steps: a signal that another thread receives does not end a wait, and its handler runs only here.
+            while worker.is_alive():
+                worker.join(timeout=0.1)
         except KeyboardInterrupt:
             progress.cancel()
-            worker.join()
+            wait([outcome], timeout=LONGEST_CLEAN_UP_S)
             raise InterruptedRunError("interrupted; nothing half written was left behind") from None
         return outcome.result()
 

@@ -124,6 +124,7 @@ void gather(const std::byte* records, const std::uint32_t* order, std::size_t co
 
 void gather_records(const std::byte* records, const std::uint32_t* order, std::size_t count,
                     std::size_t record_bytes, std::byte* out, bool streaming) {
+  if (count == 0) return;
   const auto copy = record_bytes == 100 ? gather<100> : record_bytes == 16 ? gather<16> : gather<0>;
   copy(records, order, count, record_bytes, out, streaming);
 }

@@ -11,6 +11,8 @@ from planner.errors import BadInputError
 from planner.native import Progress, core, run_interruptible
 
 RECORD_BYTES = 100
+MOST_RECORDS = (2**63 - 1) // RECORD_BYTES
+"""What a file can hold."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,10 @@ def generate_file(
     Raises BadInputError for impossible numbers, IoFailureError when the file cannot be written (nothing is left
     behind), InterruptedRunError when cancelled.
     """
-    if records < 0 or not 0 <= start < 2**128:
+    if not 0 <= records <= MOST_RECORDS or not 0 <= start < 2**128:
         raise BadInputError(
-            f"cannot generate {records} records from number {start}: records >= 0 and 0 <= start < 2^128 are needed"
+            f"cannot generate {records} records from number {start}: "
+            f"0 <= records <= {MOST_RECORDS} and 0 <= start < 2^128 are needed"
         )
     began = time.monotonic()
     target = os.fspath(path)

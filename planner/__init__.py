@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from planner.api import Recommendation, recommend
+    from planner.api import Recommendation, calibrate, recommend
 
-__all__ = ["Recommendation", "recommend"]
+__all__ = ["Recommendation", "calibrate", "recommend"]
 
 
 def __getattr__(name: str) -> Any:

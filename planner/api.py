@@ -12,6 +12,8 @@ from planner.units import parse_duration, parse_rate, parse_size
 if TYPE_CHECKING:
     import pandas as pd
 
+    from planner.calibration import Profile
+
 
 @dataclass(frozen=True)
 class Recommendation:
@@ -95,6 +97,25 @@ def recommend(
             top=top,
         )
     )
+
+
+def answer_with_profile(request: Request, profile: str, options: Mapping[str, str] | None = None) -> Recommendation:
+    """Plan `request` with the times and ranges of a stored profile; `options` are further columns of its runs."""
+    from planner import profiles
+    from planner.profiled import plan_with_profile
+
+    specs = {name: spec for catalog in request.catalogs for name, spec in profiles.specs_of(catalog).items()}
+    known = profiles.load_profile(profile)
+    return Recommendation(
+        plan_with_profile(request, known, specs=specs, options=options, plan_again=lambda again: answer(again).plan)
+    )
+
+
+def calibrate(runs: Any, **given: Any) -> Profile:
+    """Learn a profile from past runs: see `planner.profiles.calibrate` for the arguments."""
+    from planner import profiles
+
+    return profiles.calibrate(runs, **given)
 
 
 def answer(request: Request) -> Recommendation:

@@ -35,6 +35,7 @@ FLOORS = {
     "planner.rates": MIND,
     "planner.recommendation": MIND,
     "planner.screening": MIND,
+    "planner.profiled": MIND,
     "planner.selection": MIND,
     "planner.spares": MIND,
     "planner.variability": MIND,

@@ -41,6 +41,8 @@ def plan(
     what_if: Annotated[
         list[str] | None, Option(help="Multiply network, local, volumes, cpu or price: network=1.5,price=0.7.")
     ] = None,
+    profile: Annotated[str | None, Option(help="Take times and ranges from this calibrated profile.")] = None,
+    option: Annotated[list[str] | None, Option(help="Further columns of the profile's runs: io=s3.")] = None,
     paper: Annotated[bool, Option("--paper", help="The papers' equations and nothing else.")] = False,
     top: Annotated[int, Option(help="How many candidates to show.")] = 10,
     explain: Annotated[bool, Option("--explain", help="Print the equations with the numbers in them.")] = False,
@@ -52,7 +54,7 @@ def plan(
 
     Example: plan --data 100TB --model daytona
     """
-    from planner.api import answer
+    from planner.api import answer, answer_with_profile
     from planner.plan import Request
 
     request = Request(
@@ -72,7 +74,7 @@ def plan(
         paper=paper,
         top=_at_least_one("--top", top),
     )
-    answered = answer(request).plan
+    answered = (answer_with_profile(request, profile, _options(option)) if profile else answer(request)).plan
     if out:
         write_whole(out, answered.to_json() + "\n", option="--out")
     _show(answered, explained=explain, rejected=rejected, json=json)
@@ -113,6 +115,13 @@ def _assumptions(values: list[str] | None) -> dict[str, float]:
             raise BadInputError(f"--assume {name} is given twice")
         assumed[name] = _usd("--assume price", amount) if name == "price" else parse_rate(amount)
     return assumed
+
+
+def _options(values: list[str] | None) -> dict[str, str]:
+    pairs = [item.partition("=") for item in _names(values)]
+    if any(not equals for _, equals, _ in pairs):
+        raise BadInputError("--option: write it as NAME=VALUE, for example io=s3")
+    return {name: value for name, _, value in pairs}
 
 
 def _factors(values: list[str] | None) -> dict[str, float]:

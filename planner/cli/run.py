@@ -28,6 +28,7 @@ def run(
         str | None, Option(help="Memory for the sort: 2GB. Four fifths of what is free otherwise.")
     ] = None,
     threads: Annotated[int | None, Option(help="Threads; all cores otherwise.")] = None,
+    profile: Annotated[str | None, Option(help="Calibrated profile to learn from this run; begun if new.")] = None,
     json: Annotated[bool, Option("--json", help="Print the report as one JSON object.")] = False,
     out: Annotated[Path | None, Option(help="Also write the report as JSON to this file.")] = None,
 ) -> None:
@@ -56,10 +57,35 @@ def run(
 
         show(render_run(report))
     _require_valid(report)
+    if profile:
+        _feed(profile, report)
 
 
 def _watch(name: str) -> Any:
     return watched([name, f"{name}, second phase"])
+
+
+def _feed(profile: str, report: RunReport) -> None:
+    """Add the run, which has passed, to a profile. Its machine is described by what was measured of it."""
+    from planner.profiles import add_run
+
+    best, seen = report.plan.best, report.machine
+    if best is None:
+        return
+    run = {
+        "instance_type": best.instance_type,
+        "nodes": best.nodes,
+        "data_gb": report.plan.request.data_bytes / 1e9,
+        "runtime_s": sum(phase.measured_s for phase in report.phases),
+    }
+    machine = {
+        "vcpu": seen["vcpu"],
+        "mem_gib": seen["memory_bytes"] / 2**30,
+        "nvme_r_MBps": seen["read_bytes_per_s"] / 1e6,
+        "nvme_w_MBps": seen["write_bytes_per_s"] / 1e6,
+    }
+    learned = add_run(profile, run, instances={best.instance_type: machine}, model="native")
+    talk(f"profile {profile} now knows {len(learned.runs)} runs")
 
 
 def _require_valid(report: RunReport) -> None:

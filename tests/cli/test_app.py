@@ -132,3 +132,11 @@ def test_run_prints_predicted_against_measured(tmp_path: Path) -> None:
         assert word in shown
     assert json.loads((tmp_path / "r.json").read_text())["passed"] is True
     assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
+
+
+def test_runs_feed_the_profile_they_are_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANNER_PROFILES", str(tmp_path / "profiles"))
+    for _ in range(2):
+        call("run", "--data", "1MB", "--model", "indy", "--dir", str(tmp_path), "--profile", "mine", "--json")
+    stored = json.loads((tmp_path / "profiles" / "mine.json").read_text())
+    assert [run["data_gb"] for run in stored["runs"]] == [0.001, 0.001]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from planner.cli import calibrate, catalog, generate, models, plan, run, screen, sort, validate
+from planner.cli import bench, calibrate, catalog, generate, models, plan, run, screen, sort, validate
 from planner.cli.console import PlannerCommand, exit_code_of, show_text
 
 _HELP = "Which cluster to rent to sort or shuffle terabytes, for how long and for how much; and the sort itself."
@@ -43,6 +43,11 @@ def build() -> typer.Typer:
     _add(facts, "show", catalog.catalog_show)
     _add(facts, "check", catalog.catalog_check)
     app.add_typer(facts, name="catalog")
+    instruments = typer.Typer(help="Measure this machine's disks and processors, and networks.", no_args_is_help=True)
+    _add(instruments, "disk", bench.bench_disk)
+    _add(instruments, "net", bench.bench_net)
+    _add(instruments, "sort", bench.bench_sort)
+    app.add_typer(instruments, name="bench")
     return app
 
 

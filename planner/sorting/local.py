@@ -68,7 +68,7 @@ class SortReport:
 
 def sort_file(
     source: StrPath | Sequence[StrPath],
-    output: StrPath,
+    output: StrPath | Sequence[StrPath],
     *,
     replica: StrPath | None = None,
     memory_bytes: int | None = None,
@@ -81,17 +81,19 @@ def sort_file(
 ) -> SortReport:
     """Sort the records of `source` (a file or several) into `output`, and into `replica` too if one is named.
 
+    Several outputs get about equal, consecutive shares of the sorted records; files on different disks work at once.
+    Equal keys keep their order in one pass only.
+
     Outputs appear complete or not at all, the input is only read, and no temporary file survives. Raises BadInputError
     for half a record, an impossible format, an output that is the input or too little memory; IoFailureError, naming
     file and offset, for a disk that fails or is full; InterruptedRunError when cancelled.
     """
-    inputs = [source] if isinstance(source, str | os.PathLike) else source
     found = run_interruptible(
         lambda watched: core.sort_files(
-            [os.fspath(path) for path in inputs],
-            [os.fspath(output)],
+            _paths(source),
+            _paths(output),
             replicas=[] if replica is None else [os.fspath(replica)],
-            temporary_directories=[os.fspath(path) for path in temp_dirs],
+            temporary_directories=_paths(temp_dirs),
             record_bytes=record_size,
             key_offset=key_offset,
             key_bytes=key_size,
@@ -104,6 +106,10 @@ def sort_file(
     phases = tuple(_phase(phase) for phase in found.pop("phases"))
     choices = tuple(Choice(**choice) for choice in found.pop("choices"))
     return SortReport(**found, phases=phases, choices=choices)
+
+
+def _paths(paths: StrPath | Sequence[StrPath]) -> list[str]:
+    return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
 
 
 def _phase(found: dict[str, Any]) -> PhaseReport:

@@ -12,9 +12,8 @@ ChunkStore::ChunkStore(Monitor& monitor, ScratchFiles& scratch, const ExternalPl
       chunk_bytes_(plan.chunk_bytes),
       low_water_(plan.low_water_chunks),
       planned_partitions_(plan.partitions),
-      memory_(plan.chunk_bytes * plan.chunks) {
-  for (std::size_t chunk = plan.chunks; chunk-- > 0;) free_.push_back(static_cast<Chunk>(chunk));
-}
+      memory_(plan.chunk_bytes * plan.chunks),
+      chunks_(static_cast<Chunk>(plan.chunks)) {}
 
 ChunkStore::Partition ChunkStore::add_partition(std::optional<Partition> before) {
   const std::lock_guard lock(monitor_.mutex());
@@ -32,11 +31,33 @@ std::uint64_t ChunkStore::bytes_of(Partition partition) {
 
 ChunkStore::Chunk ChunkStore::acquire(StageClock& clock) {
   std::unique_lock lock(monitor_.mutex());
-  monitor_.wait(lock, clock, [&] { return !free_.empty(); });
-  const Chunk chunk = free_.back();
-  free_.pop_back();
+  monitor_.wait(lock, clock, [&] { return has_room(); });
+  const Chunk chunk = take_free();
   if (needs_spilling()) monitor_.notify();
   return chunk;
+}
+
+// A chunk that has been used before if there is one.
+ChunkStore::Chunk ChunkStore::take_free() noexcept {
+  if (free_.empty()) return untouched_++;
+  const Chunk chunk = free_.back();
+  free_.pop_back();
+  return chunk;
+}
+
+void ChunkStore::touch_ahead() {
+  StageClock idle;
+  std::unique_lock lock(monitor_.mutex());
+  while (untouched_ < chunks_) {
+    monitor_.wait(lock, idle, [&] { return spill_stopped_ || free_.size() < 2 * low_water_; });
+    if (spill_stopped_ || untouched_ == chunks_) return;
+    const Chunk chunk = untouched_++;
+    lock.unlock();
+    for (std::size_t page = 0; page < chunk_bytes_; page += page_bytes) data(chunk)[page] = std::byte{0};
+    lock.lock();
+    free_.push_back(chunk);
+    monitor_.notify();
+  }
 }
 
 void ChunkStore::add(Partition partition, Held filled) {
@@ -126,7 +147,7 @@ bool ChunkStore::is_complete(const Content& content) const noexcept {
 // The partition somebody waits for cannot be completed although nothing is being processed: later ones must
 // yield.
 bool ChunkStore::must_make_room() const noexcept {
-  return free_.empty() && spilling_ == 0 && awaited_ && !loading_.empty() && *awaited_ == loading_.back() &&
+  return !has_room() && spilling_ == 0 && awaited_ && !loading_.empty() && *awaited_ == loading_.back() &&
          last_with_held() && *last_with_held() != *awaited_;
 }
 
@@ -135,16 +156,15 @@ std::optional<ChunkStore::Load> ChunkStore::next_load(StageClock& clock) {
   while (true) {
     while (!loading_.empty() && contents_[loading_.back()].spilled.empty()) loading_.pop_back();
     if (loading_.empty()) return std::nullopt;
-    monitor_.wait(lock, clock, [&] { return !free_.empty() || loading_.empty() || must_make_room(); });
+    monitor_.wait(lock, clock, [&] { return has_room() || loading_.empty() || must_make_room(); });
     if (must_make_room()) {
       spill_one(lock, clock);
       continue;
     }
-    if (loading_.empty() || contents_[loading_.back()].spilled.empty() || free_.empty()) continue;
+    if (loading_.empty() || contents_[loading_.back()].spilled.empty() || !has_room()) continue;
     Content& content = contents_[loading_.back()];
-    const Load load{loading_.back(), content.spilled.front(), free_.back()};
+    const Load load{loading_.back(), content.spilled.front(), take_free()};
     content.spilled.pop_front();
-    free_.pop_back();
     ++content.under_way;
     return load;
   }

@@ -63,6 +63,7 @@ PhaseReport distribute(const SortContext& context, BlockSource& source, const Pa
   LastOne last_distributor(plan.threads);
   Crew crew(context.monitor);
   context.store.start_spilling();
+  crew.start(1, [&] { context.store.touch_ahead(); });
   crew.start(plan.queue_depth, [&] { context.store.spill_while_needed(clocks.writing); });
   crew.start(plan.threads, [&] {
     Distributor distributor(context.store, partitioner, partitions, plan.grain_bytes);

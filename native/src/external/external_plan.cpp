@@ -12,6 +12,7 @@ namespace sortcore {
 namespace {
 
 constexpr std::size_t largest_grain = 1'048'576;
+constexpr std::uint64_t fewest_grains = 200;      // of all memory, or blocks and chunks become too few
 constexpr std::size_t largest_block = 4'096'000;  // 40,960 records of 100 bytes and 1,000 pages
 constexpr std::size_t largest_chunk = 1'024'000;
 constexpr std::size_t fewest_partitions = 16;
@@ -22,6 +23,7 @@ constexpr std::uint64_t partitions_in_memory = 8;
 constexpr std::uint64_t filling_share = 6;
 constexpr std::uint64_t free_share = 16;
 constexpr std::uint64_t largest_share = 3;
+constexpr std::uint64_t scratch_share = 3;
 
 std::size_t whole_grains(std::uint64_t bytes, std::size_t grain, std::size_t most) {
   const std::uint64_t capped = std::min<std::uint64_t>(bytes, most) / grain * grain;
@@ -60,9 +62,9 @@ void check_enough(const ExternalPlan& plan, const PlanRequest& request) {
 
 }  // namespace
 
-std::size_t grain_of(const RecordFormat& format, bool& direct) {
+std::size_t grain_of(const RecordFormat& format, std::uint64_t memory_bytes, bool& direct) {
   const std::size_t grain = std::lcm<std::size_t>(format.record_bytes, page_bytes);
-  if (direct && grain <= largest_grain) return grain;
+  if (direct && grain <= std::min<std::uint64_t>(largest_grain, memory_bytes / fewest_grains)) return grain;
   direct = false;
   return format.record_bytes;
 }
@@ -74,24 +76,30 @@ ExternalPlan plan_two_passes(const PlanRequest& request) {
   plan.threads = request.threads;
   plan.queue_depth = request.queue_depth;
   plan.direct = request.wants_direct;
-  plan.grain_bytes = grain_of(request.format, plan.direct);
+  plan.grain_bytes = grain_of(request.format, request.memory_bytes, plan.direct);
   plan.direct_reason =
       plan.direct ? "records and pages share a grain of " + std::to_string(plan.grain_bytes) + " bytes"
       : !request.wants_direct ? "not wanted, or refused by the file system"
-                              : "no block holds both whole records and whole pages";
+                              : "no block of this memory holds both whole records and whole pages";
 
   plan.blocks = plan.threads + 2 * plan.queue_depth + 1 + request.outputs;
   plan.block_bytes = whole_grains(request.memory_bytes / (6 * plan.blocks), plan.grain_bytes, largest_block);
   const std::uint64_t block_total = plan.blocks * plan.block_bytes;
   const std::uint64_t rest = request.memory_bytes > block_total ? request.memory_bytes - block_total : 0;
 
-  plan.partition_limit_bytes = rest / largest_share;
-  const std::uint64_t limit_records = plan.partition_limit_bytes / request.format.record_bytes;
-  const std::uint64_t scratch = scratch_bytes(limit_records, request.format, plan.threads);
-  const std::uint64_t pool = rest > scratch ? rest - scratch : 0;
+  plan.partition_limit_bytes = std::min(rest / largest_share, request.input_bytes + plan.grain_bytes);
+  const auto scratch = [&] {
+    return scratch_bytes(plan.partition_limit_bytes / request.format.record_bytes, request.format,
+                         plan.threads);
+  };
+  // Short records need more room for their keys than for themselves.
+  while (scratch() > rest / scratch_share && plan.partition_limit_bytes > plan.grain_bytes) {
+    plan.partition_limit_bytes /= 2;
+  }
+  const std::uint64_t pool = rest > scratch() ? rest - scratch() : 0;
 
-  const std::uint64_t wanted =
-      divide_up(request.input_bytes, std::max<std::uint64_t>(pool / partitions_in_memory, 1));
+  const std::uint64_t typical = std::min(pool / partitions_in_memory, plan.partition_limit_bytes / 2);
+  const std::uint64_t wanted = divide_up(request.input_bytes, std::max<std::uint64_t>(typical, 1));
   const std::uint64_t most =
       std::max<std::uint64_t>(pool / (filling_share * plan.threads * plan.grain_bytes), 1);
   plan.partitions =

@@ -70,7 +70,7 @@ void add_input(OpenInputs& inputs, const std::string& path, const RecordFormat& 
 OpenInputs open_inputs(const SortFilesRequest& request) {
   if (request.inputs.empty()) throw Error(ErrorCode::bad_input, "no input given");
   bool direct = request.allow_direct;
-  grain_of(request.format, direct);
+  grain_of(request.format, request.memory_bytes, direct);
   OpenInputs inputs;
   for (const std::string& path : request.inputs) add_input(inputs, path, request.format, direct);
   return inputs;
@@ -86,7 +86,7 @@ PlanRequest plan_request(const SortFilesRequest& request, const OpenInputs& inpu
   PlanRequest wanted;
   wanted.input_bytes = inputs.total_bytes;
   wanted.format = request.format;
-  wanted.memory_bytes = request.memory_bytes != 0 ? request.memory_bytes : default_memory_bytes();
+  wanted.memory_bytes = request.memory_bytes;
   wanted.threads = resolve_threads(request.threads);
   wanted.queue_depth = request.queue_depth != 0 ? request.queue_depth : default_queue_depth;
   wanted.outputs = static_cast<unsigned>(request.outputs.size());
@@ -108,7 +108,7 @@ std::string transfer_words(const File& file) {
 void run_one_pass(OpenInputs& inputs, std::vector<OutputFile>& outputs, const PlanRequest& wanted,
                   SortReport& report, Progress* progress) {
   bool direct = wanted.wants_direct;
-  const std::size_t grain = grain_of(wanted.format, direct);
+  const std::size_t grain = grain_of(wanted.format, wanted.memory_bytes, direct);
   const OnePassPlan plan{wanted.threads, wanted.queue_depth,
                          std::max(one_pass_block_bytes / grain, std::size_t{1}) * grain};
   const InputMapping mapping(inputs.files.front(), static_cast<std::size_t>(inputs.total_bytes));
@@ -156,14 +156,16 @@ void run_two_passes(const SortFilesRequest& request, OpenInputs& inputs, std::ve
 
 }  // namespace
 
-SortReport sort_files(const SortFilesRequest& request, Progress* progress) {
+SortReport sort_files(const SortFilesRequest& given, Progress* progress) {
   const auto start = LifeTimer::Clock::now();
+  SortFilesRequest request = given;
+  if (request.memory_bytes == 0) request.memory_bytes = default_memory_bytes();
   request.format.check();
   OpenInputs inputs = open_inputs(request);
   check_outputs(request, inputs);
   const PlanRequest wanted = plan_request(request, inputs);
   bool direct = wanted.wants_direct;
-  grain_of(request.format, direct);
+  grain_of(request.format, request.memory_bytes, direct);
   std::vector<OutputFile> outputs;
   const auto caching = direct ? File::Caching::direct : File::Caching::buffered;
   for (std::size_t i = 0; i < request.outputs.size(); ++i) {

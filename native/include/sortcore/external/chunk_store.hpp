@@ -48,6 +48,10 @@ class ChunkStore {
   void add(Partition partition, Held filled);
   void release(Chunk chunk);
 
+  // The work of a thread that touches fresh memory ahead of need, as the first touch takes the system longer
+  // than the distributors can wait for. Returns after `stop_spilling`.
+  void touch_ahead();
+
   // The work of a thread that writes: whenever few chunks are free, writes one. Returns after
   // `stop_spilling`.
   void spill_while_needed(StageClock& clock);
@@ -91,6 +95,8 @@ class ChunkStore {
     Spilled from;
     Chunk into;
   };
+  Chunk take_free() noexcept;
+  bool has_room() const noexcept { return !free_.empty() || untouched_ < chunks_; }
   bool needs_spilling() const noexcept;
   std::optional<Partition> last_with_held() const noexcept;
   bool is_complete(const Content& content) const noexcept;
@@ -107,6 +113,8 @@ class ChunkStore {
   std::size_t planned_partitions_;
   Buffer memory_;
   std::vector<Chunk> free_;
+  Chunk untouched_ = 0;  // this chunk and those after it have never been used
+  Chunk chunks_;
   std::size_t spilling_ = 0;
   bool spill_stopped_ = true;
   std::vector<Content> contents_;

@@ -38,9 +38,9 @@ struct PlanRequest {
   bool wants_direct = true;
 };
 
-// The least common multiple of a record and a page, if a block can hold it; else one record, read and written
-// through the page cache.
-std::size_t grain_of(const RecordFormat& format, bool& direct);
+// The least common multiple of a record and a page; if that is too large for a block, or for so little
+// memory, one record, read and written through the page cache: then `direct` becomes false.
+std::size_t grain_of(const RecordFormat& format, std::uint64_t memory_bytes, bool& direct);
 
 // For a sort in two passes. Throws Error(too_little_memory), saying how much would do.
 ExternalPlan plan_two_passes(const PlanRequest& request);

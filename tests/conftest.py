@@ -18,6 +18,10 @@ settings.register_profile("house", deadline=None, derandomize="CI" in os.environ
 settings.load_profile("house")
 
 
+# The developer's own measurements must not change what the tests see of the shipped catalogs.
+os.environ["PLANNER_MEASUREMENTS"] = os.devnull + "/none"
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--strict-skips", action="store_true", help="fail when a test skips that does not need root")
 

@@ -50,7 +50,6 @@ FLOORS = {
     "planner.plan": FACTS,
     "planner.run_report": FACTS,
     "planner.scaling_law": FACTS,
-    "planner.scaling_law": FACTS,
     "planner.tables": FACTS,
     "planner.errors": GROUND,
     "planner.units": GROUND,

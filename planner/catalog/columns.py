@@ -57,10 +57,14 @@ MODE: Final = choice("mode", MODES, "how the disks or volumes were driven")
 AGGREGATE: Final = choice("aggregate", AGGREGATES, "what the figure is over the nodes measured")
 METHOD: Final = Column(name="method", meaning="how it was measured")
 NOTE: Final = Column(name="note", required=False, meaning="what a reader must know before using the figure")
-MEASURED: Final = (
-    AGGREGATE,
+EXTENT: Final = (
     count("instances", "instances measured"),
     count("repeats", "runs on each"),
+    number("period_days", "d", "from the first run to the last"),
+)
+MEASURED: Final = (
+    AGGREGATE,
+    *EXTENT,
     METHOD,
     NOTE,
     *PROVENANCE,

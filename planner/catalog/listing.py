@@ -13,7 +13,7 @@ from planner.catalog.catalog import Catalog
 from planner.catalog.facts import Fact
 from planner.tables import Table
 
-_ABOUT_THE_FACT = ("evidence", "source", "as_of", "note", "method", "instances", "repeats")
+_ABOUT_THE_FACT = ("evidence", "source", "as_of", "note", "method", "instances", "repeats", "period_days")
 
 
 def facts_on(catalog: Catalog, instance_type: str) -> list[Fact]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 from planner.catalog import schema
 from planner.catalog.catalog import Catalog
+from planner.catalog.facts import Source
 from planner.catalog.manifest import FILE_NAME, Manifest, scan_manifest
+from planner.catalog.measurements import SOURCE, measurements_file, with_measurements
 from planner.catalog.options import with_added_disks
 from planner.datafiles import catalogs_directory, pick
 from planner.errors import BadInputError, nearest
@@ -51,7 +54,13 @@ def scan_catalog(directory: Path) -> tuple[Catalog | None, list[Problem]]:
     problems += _dangling(tables, manifest)
     if problems or manifest is None:
         return None, problems
-    return Catalog(name=directory.name, path=directory, manifest=manifest, tables=with_added_disks(tables)), []
+    tables, mine = with_added_disks(tables), measurements_file(directory.name)
+    if mine.exists():
+        tables, problems = with_measurements(tables, mine)
+        manifest = replace(manifest, sources={**manifest.sources, SOURCE: Source(title="your own measurements")})
+    if problems:
+        return None, problems
+    return Catalog(name=directory.name, path=directory, manifest=manifest, tables=tables), []
 
 
 def _shipped() -> dict[str, Path]:
@@ -59,8 +68,9 @@ def _shipped() -> dict[str, Path]:
 
 
 def _stamp(directory: Path) -> tuple[tuple[str, int, int], ...]:
-    """Return what changes when a file of the catalog does."""
-    files = [(path.name, path.stat()) for path in sorted(directory.iterdir()) if path.is_file()]
+    """Return what changes when a file of the catalog, or the user's measurements, do."""
+    paths = [*sorted(directory.iterdir()), measurements_file(directory.name)]
+    files = [(str(path), path.stat()) for path in paths if path.is_file()]
     return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in files)
 
 

@@ -11,6 +11,7 @@ from typing import Final
 from planner.catalog.columns import (
     AGGREGATE,
     EVIDENCE,
+    EXTENT,
     MEASURED,
     METHOD,
     MODE,
@@ -102,6 +103,7 @@ NETWORKS: Final = Schema(
         rate("bytes_per_s", "per node", required=True),
         AGGREGATE,
         count("connections", "TCP connections between two nodes"),
+        *EXTENT,
         METHOD,
         NOTE,
         *PROVENANCE,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from planner.cli import bench, calibrate, catalog, generate, models, plan, run, screen, sort, validate
+from planner.cli import bench, calibrate, catalog, generate, ingest, models, plan, run, screen, sort, validate
 from planner.cli.console import PlannerCommand, exit_code_of, show_text
 
 _HELP = "Which cluster to rent to sort or shuffle terabytes, for how long and for how much; and the sort itself."
@@ -36,6 +36,7 @@ def build() -> typer.Typer:
     _add(app, "sort", sort.sort)
     _add(app, "generate", generate.generate)
     _add(app, "validate", validate.validate)
+    _add(app, "ingest", ingest.ingest)
     _add(app, "screen", screen.screen)
     _add(app, "calibrate", calibrate.calibrate)
     _add(app, "predict", calibrate.predict)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from planner.errors import BadInputError
+from planner.measure.documents import parse, read_text
 
 RatesByNode = dict[str, dict[str, float]]
 """Metric -> node -> rate; higher is better."""
@@ -19,12 +19,9 @@ def read_node_results(path: Path) -> RatesByNode:
     """Return each metric's rate by node; NaN where a node gave no figure.
 
     CSV: a column `node`, every other column a metric, a blank cell is no figure. JSON: an object of nodes, each an
-    object of metrics. Raises BadInputError listing all that is wrong.
+    object of metrics, or what `planner bench net --json` wrote. Raises BadInputError listing all that is wrong.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
+    text = read_text(path)
     rows = _json_rows(path, text) if text.lstrip().startswith(("{", "[")) else _csv_rows(path, text)
     problems: list[str] = []
     results: RatesByNode = {}
@@ -59,13 +56,18 @@ def _ragged(row: Mapping[str, Any]) -> bool:
 
 
 def _json_rows(path: Path, text: str) -> dict[str, dict[str, Any]]:
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise BadInputError(f"{path}: not complete JSON ({error}); was it cut off?") from error
-    if not isinstance(document, dict) or not all(isinstance(figures, dict) for figures in document.values()):
+    document = _netbench(parse(path, text))
+    if not all(isinstance(figures, dict) for figures in document.values()):
         raise BadInputError(f'{path}: expected an object of nodes, such as {{"node-1": {{"read_bytes_per_s": 1e9}}}}')
     return document
+
+
+def _netbench(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the nodes of NetBench's largest cluster; any other document as it is."""
+    if document.get("instrument") != "netbench" or not document.get("runs"):
+        return document
+    largest = max(document["runs"], key=lambda run: run["nodes"])
+    return {node["address"]: {"network_bytes_per_s": node["bytes_per_s"]} for node in largest["per_node"]}
 
 
 def _rate(cell: Any, where: str, problems: list[str]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -27,6 +28,13 @@ def test_json_is_the_same_by_node(tmp_path: Path) -> None:
     assert read(tmp_path, '{"a": {"net": 5}, "b": {"net": 6.5}}') == {"net": {"a": 5.0, "b": 6.5}}
 
 
+def test_netbench_gives_the_nodes_of_its_largest_cluster(tmp_path: Path) -> None:
+    node = [{"address": name, "bytes_per_s": rate} for name, rate in (("a:1", 5e8), ("b:1", 2e8), ("c:1", 5e8))]
+    runs = [{"nodes": 2, "per_node": node[:2]}, {"nodes": 3, "per_node": node}]
+    found = read(tmp_path, json.dumps({"instrument": "netbench", "runs": runs}))
+    assert found == {"network_bytes_per_s": {"a:1": 5e8, "b:1": 2e8, "c:1": 5e8}}
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -38,7 +46,8 @@ def test_json_is_the_same_by_node(tmp_path: Path) -> None:
         ("node,net\na,-1\nb,fast\n", "2 problems"),
         ("node,net\na,inf\n", "'inf' is not a rate"),
         ('{"a": {"net": 5}', "was it cut off"),
-        ("[1, 2]", "expected an object of nodes"),
+        ("[1, 2]", "expected a JSON object"),
+        ('{"a": 5}', "expected an object of nodes"),
         ('{"a": {"net": true}}', "True is not a rate"),
     ],
 )

@@ -1,0 +1,111 @@
+"""`planner ingest`: everyone else's measurements become facts of a catalog."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from typer import Argument, Option
+
+from planner.cli.console import show, show_json, talk
+from planner.errors import BadInputError
+
+if TYPE_CHECKING:
+    from planner.measure.measurement import Measurement
+
+
+def ingest(
+    files: Annotated[list[Path], Argument(help="Files of fio, iperf3, planner bench (JSON) or CSV.")],
+    *,
+    catalog: Annotated[str, Option(help="Catalog that the types belong to.")] = "aws",
+    type_: Annotated[str | None, Option("--type", help="Instance type measured.")] = None,
+    where: Annotated[str | None, Option(help="Region or zone.")] = None,
+    as_of: Annotated[str | None, Option(help="Day of the measurement, YYYY-MM-DD.")] = None,
+    instances: Annotated[int | None, Option(min=1, help="Instances measured.")] = None,
+    repeats: Annotated[int | None, Option(min=1, help="Runs on each.")] = None,
+    disks: Annotated[int | None, Option(min=1, help="Disks that the rate is of.")] = None,
+    nodes: Annotated[int | None, Option(min=2, help="Size of the cluster whose network it was.")] = None,
+    placement_group: Annotated[
+        bool | None, Option("--placement-group/--no-placement-group", help="Were the nodes placed close together?")
+    ] = None,
+    quantity: Annotated[
+        Literal["simultaneous", "read_only", "write_only", "network"] | None, Option(help="What was measured.")
+    ] = None,
+    aggregate: Annotated[
+        Literal["mean", "slowest_of_n"] | None, Option(help="What the figure is over the nodes.")
+    ] = None,
+    method: Annotated[str | None, Option(help="How it was measured, so that others can repeat it.")] = None,
+    column: Annotated[list[str] | None, Option(help="For CSV: FIELD=COLUMN or bytes_per_s=COLUMN:UNIT.")] = None,
+    job: Annotated[str | None, Option(help="For fio files of several jobs: the one that is meant.")] = None,
+    files_are: Annotated[
+        Literal["instances", "repeats"] | None, Option(help="What several files of the same circumstances are.")
+    ] = None,
+    replace: Annotated[bool, Option("--replace", help="Exchange what was ingested before.")] = False,
+    json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Add measurements to your own, which override the shipped ones; what a file does not say is asked for by name.
+
+    Example: planner ingest fio.json --type i4i.4xlarge --where us-east-1a
+    """
+    from planner.measure.columns import parse_mapping
+    from planner.measure.ingest import read_measurements
+    from planner.measure.store import store
+
+    told = {
+        "instance_type": type_,
+        "zone": where,
+        "as_of": None if as_of is None else _day(as_of),
+        "instances": instances,
+        "repeats": repeats,
+        "disks": disks,
+        "nodes": nodes,
+        "placement_group": None if placement_group is None else ("yes" if placement_group else "no"),
+        "quantity": quantity,
+        "aggregate": aggregate,
+        "method": method,
+    }
+    found = read_measurements(
+        files,
+        said={name: value for name, value in told.items() if value is not None},
+        mapping=parse_mapping(column or []),
+        job=job,
+        files_are=files_are,
+    )
+    path = store(found, catalog=catalog, replace=replace)
+    _show(found, json=json)
+    talk(f"stored in {path}; they override the shipped figures of catalog {catalog}")
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise BadInputError(f"--as-of {text!r}: write a day as YYYY-MM-DD") from error
+
+
+def _show(found: list[Measurement], *, json: bool) -> None:
+    from dataclasses import asdict
+
+    from rich.table import Table
+
+    from planner.units import format_rate
+
+    if json:
+        show_json([{**asdict(each), "as_of": each.as_of.isoformat()} for each in found])
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("type", "quantity", "rate", "nodes", "instances", "repeats", "where", "as of", "note"):
+        table.add_column(name)
+    for each in found:
+        table.add_row(*map(_text, _row(each, format_rate(each.bytes_per_s))))
+    show(table)
+
+
+def _row(each: Measurement, rate: str) -> tuple[Any, ...]:
+    extent = (each.nodes, each.instances, each.repeats, each.zone, each.as_of, each.note)
+    return (each.instance_type, each.quantity, rate, *extent)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

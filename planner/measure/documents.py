@@ -1,0 +1,53 @@
+"""JSON files of instruments: read whole or refused with the place where they break."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from planner.errors import BadInputError
+
+
+def read_text(path: Path) -> str:
+    """Return a file's text. Raises BadInputError when it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
+
+
+def parse(path: Path, text: str) -> dict[str, Any]:
+    """Return the JSON object in `text`; lines of talk before it (fio prints warnings there) are passed over.
+
+    Raises BadInputError for truncated or malformed JSON.
+    """
+    start = 0 if text.startswith("{") else text.find("\n{") + 1
+    try:
+        document = json.loads(text[start:], parse_constant=_no_constant)
+    except ValueError as error:
+        raise BadInputError(f"{path}: not complete JSON ({error}); was it cut off? Run the instrument again") from error
+    if not isinstance(document, dict):
+        raise BadInputError(f"{path}: expected a JSON object, as instruments write it")
+    return document
+
+
+def number(path: Path, holder: Any, name: str) -> float:
+    """Return a number out of a parsed object. Raises BadInputError when it is missing, not a number or negative."""
+    value = holder.get(name) if isinstance(holder, dict) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadInputError(f"{path}: {name} is {'missing' if value is None else repr(value)}, expected a number")
+    if value < 0:
+        raise BadInputError(f"{path}: {name} is {value}; a negative figure cannot have been measured")
+    return float(value)
+
+
+def day_of(seconds: Any) -> date | None:
+    """Return the day (UTC) of a Unix time; None when there is none."""
+    known = isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < 4e9
+    return datetime.fromtimestamp(seconds, UTC).date() if known else None
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number")

@@ -1,0 +1,63 @@
+"""`planner ingest`, called within the process, from a file to a plan."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from planner.cli.app import build
+from planner.errors import BadInputError
+
+DATA = Path(__file__).resolve().parents[1] / "measure" / "data"
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PLANNER_MEASUREMENTS", str(tmp_path / "mine"))
+    return tmp_path / "mine"
+
+
+def call(*arguments: str) -> str:
+    outcome = CliRunner().invoke(build(), arguments)
+    if outcome.exception and not isinstance(outcome.exception, SystemExit):
+        raise outcome.exception
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.stdout
+
+
+def test_a_measurement_becomes_a_fact_of_the_catalog() -> None:
+    file = str(DATA / "fio_read.json")
+    (row,) = json.loads(call("ingest", file, "--type", "i4i.4xlarge", "--where", "us-east-1a", "--json"))
+    facts = json.loads(call("catalog", "show", "i4i.4xlarge", "--catalog", "aws", "--json"))
+    (mine,) = [fact for fact in facts if fact["source"] == "your own measurements" and fact["unit"] == "bytes/s"]
+    assert mine["value"] == row["bytes_per_s"]
+    assert "read_only" in mine["field"] and mine["evidence"] == "measured"
+
+
+def test_csv_with_a_mapping(tmp_path: Path, directory: Path) -> None:
+    table = tmp_path / "net.csv"
+    table.write_text("vm,n,speed\ni4i.4xlarge,2,5\ni4i.4xlarge,4,4.5\n")
+    columns = ("instance_type=vm", "nodes=n", "bytes_per_s=speed:Gbit/s")
+    shown = call(
+        "ingest", str(table), *(word for c in columns for word in ("--column", c)),
+        "--quantity", "network", "--where", "us-east-1a", "--as-of", "2026-11-01", "--instances", "4", "--repeats", "3",
+        "--aggregate", "slowest_of_n", "--placement-group", "--method", "netbench 10 s",
+    )  # fmt: skip
+    assert "625 MB/s" in shown and "562.5 MB/s" in shown
+    assert len((directory / "aws.csv").read_text().splitlines()) == 3
+
+
+def test_one_bad_file_stores_none(tmp_path: Path, directory: Path) -> None:
+    bad = tmp_path / "bad.json"
+    bad.write_text((DATA / "fio_read.json").read_text()[:300])
+    with pytest.raises(BadInputError, match="cut off"):
+        call("ingest", str(DATA / "fio_mixed.json"), str(bad), "--type", "i4i.4xlarge", "--where", "here")
+    assert not directory.exists()
+
+
+def test_a_day_is_a_day() -> None:
+    with pytest.raises(BadInputError, match="YYYY-MM-DD"):
+        call("ingest", str(DATA / "fio_read.json"), "--as-of", "yesterday")

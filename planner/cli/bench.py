@@ -16,7 +16,7 @@ from planner.errors import BadInputError, IoFailureError
 from planner.units import format_bytes, format_rate, parse_size
 
 if TYPE_CHECKING:
-    from planner.measure.disk import DiskBench, Mode
+    from planner.measure.disk import DiskBench
     from planner.measure.net import NetBench
     from planner.measure.small_io import SmallIo
 
@@ -69,7 +69,7 @@ def bench_disk(
         return
     from planner.measure import disk
 
-    modes: Sequence[Mode] = disk.MODES if mode is DiskMode.all else (mode.value,)
+    modes = [name for name in disk.MODES if mode.value in (name, DiskMode.all)]
     trials_s = 0 if queue_depth else disk.TRIAL_S * len(disk.TRIED_DEPTHS)
     with timed("preparing files", "measuring", total_s=len(modes) * (repeats * seconds + trials_s)) as progress:
         found = disk.bench_disk(

@@ -18,6 +18,7 @@ from planner.native import Progress, core, core_errors
 MEETING_S: Final = 30.0
 """How long an agent waits for its peers' connections."""
 _POLL_S: Final = 0.2
+_ENDING_S: Final = 5.0  # the run before may still be clearing up
 
 
 @dataclass
@@ -99,7 +100,7 @@ class Agent:
             self._take_orders(connection)
 
     def _take_orders(self, control: socket.socket) -> None:
-        if not self._busy.acquire(blocking=False):
+        if not self._busy.acquire(timeout=_ENDING_S):
             send_message(control, {"error": "busy with another run"})
             return
         try:

@@ -12,7 +12,7 @@ import socket
 import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeVar
 
@@ -23,6 +23,8 @@ from planner.measure.net_wire import call, check_token, receive_message, send_me
 
 PATIENCE_S: Final = 15.0
 """How much longer than it should take an agent may be silent before it counts as lost."""
+GRACE_S: Final = 3.0
+"""How long the other agents have to tell what they saw once one has failed."""
 Answer = TypeVar("Answer")
 
 
@@ -147,7 +149,7 @@ def run_net(agents: Sequence[str], *, token: str, seconds: float, warm_up_s: flo
         cluster.tell({"connect": True})
         cluster.each(lambda i, control: _expect(control, "connected"), within_s=MEETING_S + PATIENCE_S)
         cluster.tell({"start": True})
-        results = cluster.each(lambda i, control: receive_message(control), within_s=warm_up_s + seconds + PATIENCE_S)
+        results = cluster.results(within_s=warm_up_s + seconds + PATIENCE_S)
     _refuse_broken(agents, results)
     _refuse_silent(agents, results)
     nodes = tuple(_node(agents, i, result, seconds, interval_s) for i, result in enumerate(results))
@@ -195,6 +197,28 @@ class _Cluster:
             raise IoFailureError(f"{len(lost)} of {len(self._agents)} agents lost; restart or leave them out", lost)
         return answers
 
+    def results(self, *, within_s: float) -> list[dict[str, Any]]:
+        """Return each agent's result, `error` in it for one that is lost; after a failure the others have not long."""
+        with ThreadPoolExecutor(max_workers=len(self._controls)) as pool:
+            for control in self._controls:
+                control.settimeout(within_s)
+            futures = [pool.submit(_result_or_error, control) for control in self._controls]
+            for done in as_completed(futures):
+                if done.result().keys() & {"error", "broken"}:
+                    break
+            _, silent = wait(futures, timeout=GRACE_S)
+            for future, control in zip(futures, self._controls, strict=True):
+                if future in silent:
+                    control.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits
+            return [future.result() for future in futures]
+
+
+def _result_or_error(control: socket.socket) -> dict[str, Any]:
+    try:
+        return receive_message(control)
+    except (OSError, IoFailureError) as error:
+        return {"error": str(error) or type(error).__name__}
+
 
 def _expect(control: socket.socket, word: str) -> None:
     message = receive_message(control)
@@ -205,7 +229,7 @@ def _expect(control: socket.socket, word: str) -> None:
 def _refuse_broken(agents: Sequence[str], results: Sequence[dict[str, Any]]) -> None:
     """Raise IoFailureError when connections broke, naming first the node that most others complain about."""
     errors = [f"agent {agents[i]}: {result['error']}" for i, result in enumerate(results) if "error" in result]
-    broken = {i: result["broken"] for i, result in enumerate(results) if result.get("broken")}
+    broken = {i: result["broken"] for i, result in enumerate(results) if "broken" in result}
     if not errors and not broken:
         return
     complaints = [

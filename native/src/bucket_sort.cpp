@@ -49,15 +49,15 @@ bool is_constant(const Counts& counts, std::size_t count, unsigned some_digit) {
 }  // namespace
 
 std::span<const Entry> BucketSorter::sort(const EntryBlocks& blocks, std::size_t bucket,
-                                          const EntryLayout& layout) {
+                                          const EntryLayout& layout, UpcomingRecords& upcoming) {
   const std::size_t count = blocks.entries_in(bucket);
   if (count == 0) return {};
   reserve(count);
   if (count > few_entries) {
     const unsigned digits = digits_for(count, layout);
-    Entry* const sorted = sort_digits(blocks, bucket, 64 - digits * digit_bits);
+    Entry* const sorted = sort_digits(blocks, bucket, 64 - digits * digit_bits, upcoming);
     if (finish_by_insertion(sorted, count)) return {sorted, count};
-    return {sort_digits(blocks, bucket, layout.index_bits), count};
+    return {sort_digits(blocks, bucket, layout.index_bits, upcoming), count};
   }
   Entry* to = front_.data();
   blocks.for_each_stretch(bucket,
@@ -68,7 +68,8 @@ std::span<const Entry> BucketSorter::sort(const EntryBlocks& blocks, std::size_t
 
 // Least significant digit first, from `lowest_bit` up; entries arrive by index, so that equal keys stay in
 // order.
-Entry* BucketSorter::sort_digits(const EntryBlocks& blocks, std::size_t bucket, unsigned lowest_bit) {
+Entry* BucketSorter::sort_digits(const EntryBlocks& blocks, std::size_t bucket, unsigned lowest_bit,
+                                 UpcomingRecords& upcoming) {
   const unsigned passes = (64 - lowest_bit + digit_bits - 1) / digit_bits;
   const auto bit_of = [&](unsigned pass) { return lowest_bit + pass * digit_bits; };
   std::array<Counts, passes_at_most> counts;
@@ -85,7 +86,10 @@ Entry* BucketSorter::sort_digits(const EntryBlocks& blocks, std::size_t bucket, 
     Counts& offsets = counts[pass];
     const unsigned bit = bit_of(pass);
     const auto scatter = [&](const Entry* entries, std::size_t some) {
-      for (std::size_t i = 0; i < some; ++i) to[offsets[digit(entries[i], bit)]++] = entries[i];
+      for (std::size_t i = 0; i < some; ++i) {
+        to[offsets[digit(entries[i], bit)]++] = entries[i];
+        if (i % 2 == 0) upcoming.ask_for_one();
+      }
     };
     if (pass != 0 && is_constant(offsets, count, digit(from[0], bit))) continue;
     to_offsets(offsets);

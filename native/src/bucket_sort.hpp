@@ -9,6 +9,7 @@
 
 #include "entry.hpp"
 #include "entry_blocks.hpp"
+#include "upcoming_records.hpp"
 
 namespace sortcore {
 
@@ -18,10 +19,12 @@ class BucketSorter {
   static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
 
   // The entries of a bucket in ascending order, in this workspace: valid until the next call.
-  std::span<const Entry> sort(const EntryBlocks& blocks, std::size_t bucket, const EntryLayout& layout);
+  std::span<const Entry> sort(const EntryBlocks& blocks, std::size_t bucket, const EntryLayout& layout,
+                              UpcomingRecords& upcoming);
 
  private:
-  Entry* sort_digits(const EntryBlocks& blocks, std::size_t bucket, unsigned lowest_bit);
+  Entry* sort_digits(const EntryBlocks& blocks, std::size_t bucket, unsigned lowest_bit,
+                     UpcomingRecords& upcoming);
   void reserve(std::size_t entries);
 
   std::vector<Entry> front_;

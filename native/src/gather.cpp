@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "upcoming_records.hpp"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -11,7 +13,7 @@
 namespace sortcore {
 namespace {
 
-constexpr std::size_t line_bytes = 64;
+constexpr std::size_t line_bytes = cache_line_bytes;
 constexpr std::size_t stage_bytes = 8192;  // whole lines, and stays in the first-level cache
 constexpr std::size_t largest_staged = 1024;
 constexpr std::size_t prefetch_ahead = 64;  // records
@@ -77,15 +79,6 @@ class StreamingWriter {
   std::size_t filled_;
 };
 
-// Into the second-level cache, which can wait for more lines at once than the first.
-inline void prefetch(const std::byte* record, std::size_t record_bytes) {
-  constexpr int second_level = 2;
-  for (std::size_t at = 0; at < std::min<std::size_t>(record_bytes, 4 * line_bytes); at += line_bytes) {
-    __builtin_prefetch(record + at, 0, second_level);
-  }
-  __builtin_prefetch(record + record_bytes - 1, 0, second_level);
-}
-
 // `Bytes` is the record size, or 0 when it is known only at run time.
 template <std::size_t Bytes, typename Write>
 inline void copy_in_order(const std::byte* records, const std::uint32_t* order, std::size_t count,
@@ -93,9 +86,9 @@ inline void copy_in_order(const std::byte* records, const std::uint32_t* order, 
   const std::size_t bytes = Bytes != 0 ? Bytes : record_bytes;
   const auto record = [&](std::size_t i) { return records + std::size_t{order[i]} * bytes; };
   const std::size_t ahead = std::min(prefetch_ahead, count);
-  for (std::size_t i = 0; i < ahead; ++i) prefetch(record(i), bytes);
+  for (std::size_t i = 0; i < ahead; ++i) prefetch_record(record(i), bytes);
   for (std::size_t i = 0; i + ahead < count; ++i) {
-    prefetch(record(i + ahead), bytes);
+    prefetch_record(record(i + ahead), bytes);
     write(record(i), bytes);
   }
   for (std::size_t i = count - ahead; i < count; ++i) write(record(i), bytes);

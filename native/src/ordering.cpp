@@ -5,7 +5,7 @@
 namespace sortcore {
 
 unsigned bucket_bits_for(std::uint64_t records) noexcept {
-  constexpr std::uint64_t records_per_bucket = 4096;
+  constexpr std::uint64_t records_per_bucket = 8192;
   constexpr unsigned most_bits = 13;
   return std::min(most_bits, static_cast<unsigned>(std::bit_width(records / records_per_bucket)));
 }

@@ -26,7 +26,7 @@
 
 namespace sortcore {
 
-// About 4096 records a bucket, so that a bucket is sorted in the cache; at most 8192 buckets, so that the
+// About 5000 records a bucket, so that a bucket is sorted in the cache; at most 8192 buckets, so that the
 // blocks being filled stay in the cache too.
 unsigned bucket_bits_for(std::uint64_t records) noexcept;
 
@@ -49,8 +49,9 @@ class Ordering {
     return static_cast<std::size_t>(std::ranges::upper_bound(starts_, position) - starts_.begin()) - 1;
   }
 
-  // Sorts a bucket unless that has been done; threads may ask for the same one at once.
-  void finish(std::size_t bucket) const;
+  // Sorts a bucket unless that has been done, asking for records that are upcoming meanwhile; threads may
+  // ask for the same bucket at once.
+  void finish(std::size_t bucket, UpcomingRecords upcoming = {}) const;
 
   // Input indices in sorted order; those of finished buckets are valid.
   const std::uint32_t* order() const noexcept { return order_; }
@@ -62,7 +63,7 @@ class Ordering {
   std::uint64_t distribute_part(Range part, EntryBlocks::Appender& to, const Progress* progress) const;
   std::uint64_t distribute_run(std::uint64_t begin, std::uint64_t end, EntryBlocks::Appender& to) const;
   void prepare_finishing();
-  void sort_bucket(std::size_t bucket) const;
+  void sort_bucket(std::size_t bucket, UpcomingRecords& upcoming) const;
   bool write_if_equal(std::size_t bucket, std::uint32_t* out) const;
   void break_all_ties(std::span<const Entry> entries, std::uint32_t* out) const;
   bool entries_tell_all(std::size_t bucket) const noexcept;
@@ -188,7 +189,7 @@ void Ordering<Keys>::prepare_finishing() {
 }
 
 template <typename Keys>
-void Ordering<Keys>::finish(std::size_t bucket) const {
+void Ordering<Keys>::finish(std::size_t bucket, UpcomingRecords upcoming) const {
   std::atomic<std::uint8_t>& state = states_[bucket];
   while (state.load(std::memory_order_acquire) != sorted) {
     std::uint8_t expected = distributed;
@@ -197,7 +198,7 @@ void Ordering<Keys>::finish(std::size_t bucket) const {
       continue;
     }
     try {
-      sort_bucket(bucket);
+      sort_bucket(bucket, upcoming);
     } catch (...) {
       state.store(distributed);
       state.notify_all();
@@ -209,7 +210,7 @@ void Ordering<Keys>::finish(std::size_t bucket) const {
 }
 
 template <typename Keys>
-void Ordering<Keys>::sort_bucket(std::size_t bucket) const {
+void Ordering<Keys>::sort_bucket(std::size_t bucket, UpcomingRecords& upcoming) const {
   std::uint32_t* const out = order_ + starts_[bucket];
   const std::uint64_t count = starts_[bucket + 1] - starts_[bucket];
   if (count == 0) return;
@@ -217,7 +218,7 @@ void Ordering<Keys>::sort_bucket(std::size_t bucket) const {
   if (equal && entries_tell_all(bucket)) return;
   if (equal) return break_ties({out, count}, keys_.skipped(), keys_);
   const auto sorter = sorters_.borrow();
-  const std::span<const Entry> entries = sorter->sort(blocks_, bucket, layout_);
+  const std::span<const Entry> entries = sorter->sort(blocks_, bucket, layout_, upcoming);
   for (std::size_t i = 0; i < count; ++i) out[i] = layout_.index_of(entries[i]);
   if (!entries_tell_all(bucket)) break_all_ties(entries, out);
 }

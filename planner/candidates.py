@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from planner import variability
 from planner.capacity import capacity_per_node, fewest_nodes
+from planner.cloud_truth import truths_behind
 from planner.estimate import GENERATE, VALIDATE, overhead_node_seconds, paid_nodes, volume_usd_per_hour
 from planner.model import Phase
 from planner.plan import Candidate, Cost, DiskSplit, PhaseEstimate, Range, ResourceUse
@@ -61,7 +62,7 @@ def candidate(situation: Situation, *, row: int, nodes: int, offer: Offer) -> Ca
         needed_bytes={group: held / nodes for group, held in one.group_bytes().items()},
         overheads_s=overheads,
         evidence=_deciding(evidence, phases),
-        warnings=tuple(_warnings(evidence)),
+        warnings=(*_warnings(evidence), *_truth(one, evidence)),
     )
 
 
@@ -172,3 +173,14 @@ def _warnings(evidence: dict[str, str]) -> Iterator[str]:
     for name, word in evidence.items():
         if word in meaning and (name, word) != ("price", "spec"):
             yield f"{name.replace('_', ' ')}: {meaning[word]}"
+
+
+def _truth(one: Situation, evidence: dict[str, str]) -> Iterator[str]:
+    """Say how far the worst figure that the candidate rests on can be trusted; what the user assumed is theirs, and
+    this machine was measured itself.
+    """
+    if one.catalog.cloud == "local":
+        return
+    used = [name for name, word in evidence.items() if word not in ("assumed", "unknown")]
+    kind = str(one.catalog.instances.instance_type[one.layouts.type_row[0]])
+    yield from (truth.text for truth in truths_behind(one.catalog, kind, used)[:1])

@@ -11,8 +11,10 @@ from planner.cli.console import show, show_json
 from planner.errors import BadInputError, nearest
 
 if TYPE_CHECKING:
-    from planner.catalog import Catalog
+    from planner.catalog import Catalog, Finding
 
+_HISTORY_DAYS = 2 * 365
+_TOP = 3
 _JSON = Annotated[bool, Option("--json", help="Print as JSON.")]
 
 
@@ -40,9 +42,11 @@ def catalog_check(
         list[str] | None, Argument(help="Catalogs by name or directory; all shipped ones otherwise.")
     ] = None,
     *,
+    data: Annotated[str, Option(help="Job whose ranking is to become safer by measuring.")] = "100TB",
+    model: Annotated[str, Option(help="Cost model of that job.")] = "daytona",
     json: _JSON = False,
 ) -> None:
-    """Report every error of every file, stale prices, and what is missing. Errors end with exit code 2.
+    """Report every error of every file, stale prices, what is missing, and what to measure next. Errors end with 2.
 
     Example: planner catalog check aws
     """
@@ -50,6 +54,8 @@ def catalog_check(
 
     today = date.today()
     found = {name: check_catalog(name, today=today) for name in catalog or catalog_names()}
+    for name in [name for name, findings in found.items() if all(f.severity != "error" for f in findings)]:
+        found[name] += _measure_next(name, data=data, model=model, today=today)
     if json:
         show_json(
             {name: [{"severity": f.severity, "text": f.text} for f in findings] for name, findings in found.items()}
@@ -60,6 +66,21 @@ def catalog_check(
     bad = [name for name, findings in found.items() if any(f.severity == "error" for f in findings)]
     if bad:
         raise BadInputError(f"not usable: {', '.join(bad)}; correct the errors listed and check again")
+
+
+def _measure_next(name: str, *, data: str, model: str, today: date) -> list[Finding]:
+    """Return what would make the top of a ranking safer; nothing for catalogs of years gone by, not for rent."""
+    from planner.api import recommend
+    from planner.catalog import Finding, load_catalog
+    from planner.lifecycle import shipped
+    from planner.measure_next import what_to_measure
+
+    catalog = load_catalog(name)
+    if (today - catalog.prices_as_of).days > _HISTORY_DAYS or not catalog.regions():
+        return []
+    best = recommend(data=data, model=model, catalogs=[name], top=_TOP).candidates
+    proposals = what_to_measure(best, catalog, boot_s=shipped().boot_s)
+    return [Finding(severity="note", text=proposal.text) for proposal in proposals]
 
 
 def _list(catalogs: list[Catalog], *, json: bool) -> None:

@@ -140,3 +140,9 @@ def test_runs_feed_the_profile_they_are_told_to(tmp_path: Path, monkeypatch: pyt
         call("run", "--data", "1MB", "--model", "indy", "--dir", str(tmp_path), "--profile", "mine", "--json")
     stored = json.loads((tmp_path / "profiles" / "mine.json").read_text())
     assert [run["data_gb"] for run in stored["runs"]] == [0.001, 0.001]
+
+
+def test_catalog_check_says_what_to_measure_next() -> None:
+    texts = [f["text"] for f in json.loads(call("catalog", "check", "aws", "aws-2014", "--json"))["aws"]]
+    proposed = [text for text in texts if text.startswith("measure next")]
+    assert proposed and all("planner bench" in text and "$" in text for text in proposed)

@@ -1,0 +1,121 @@
+"""How far a measurement can be trusted: the six criteria of "Cloud Truth" (Scalyr 2013, "Thoughts on Benchmark
+Quality").
+
+A criterion counts as met only when the catalog says so; what a source does not tell is not met. A figure that nobody
+measured (stated, recalled, assumed) meets none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, Final
+
+import numpy as np
+
+from planner.catalog import EVIDENCE, MODES, Catalog
+from planner.tables import Table
+
+CRITERIA: Final = (
+    "a basic property",
+    "many instances",
+    "a substantial period",
+    "a reproducible method",
+    "what was measured",
+    "how it was aggregated",
+)
+MANY_INSTANCES: Final = 10
+"""Scalyr took 30 and more; with 10, one bad apple in nine shows itself in two studies of three."""
+SUBSTANTIAL_DAYS: Final = 1.0
+"""A day holds a cloud's busy and idle hours; Scalyr's own ten minutes "fall short", it says."""
+
+_MEASURED: Final = ("measured", "derived")
+_BASIS: Final = {"spec": "stated by the cloud", "extrapolated": "taken from a sibling type"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Truth:
+    """The score of one figure: `what` it is, what it rests on, and the criteria that it meets."""
+
+    what: str
+    evidence: str
+    met: tuple[str, ...]
+
+    @property
+    def score(self) -> int:
+        """How many of the six criteria are met."""
+        return len(self.met)
+
+    @property
+    def text(self) -> str:
+        """The score in a sentence."""
+        if self.evidence not in _MEASURED:
+            basis = _BASIS.get(self.evidence, self.evidence or "unknown")
+            return f"cloud truth 0 of {len(CRITERIA)}: {self.what} {basis}, not measured"
+        lacking = [name for name in CRITERIA if name not in self.met]
+        missing = f", lacks {', '.join(lacking)}" if lacking else ""
+        return f"cloud truth {self.score} of {len(CRITERIA)}: {self.what}{missing}"
+
+
+def truth_of(what: str, row: Mapping[str, Any]) -> Truth:
+    """Score a row of a catalog's disks, networks or volume rates."""
+    evidence = str(row.get("evidence", ""))
+    if evidence not in _MEASURED:
+        return Truth(what=what, evidence=evidence, met=())
+    holds = (
+        row.get("mode") != "whole_job",
+        _known(row, "instances") >= MANY_INSTANCES,
+        _known(row, "period_days") >= SUBSTANTIAL_DAYS,
+        evidence == "measured" and bool(row.get("method")),
+        any(_known(row, name) > 0 for name in ("disks", "nodes", "volumes_least")) and bool(row.get("method")),
+        row.get("aggregate") in ("mean", "slowest_of_n"),
+    )
+    return Truth(what=what, evidence=evidence, met=tuple(c for c, met in zip(CRITERIA, holds, strict=True) if met))
+
+
+def truths_behind(catalog: Catalog, instance_type: str, resources: Iterable[str]) -> list[Truth]:
+    """Score the figures that a plan takes for `resources` (as phases name them) of a type, worst first."""
+    kinds = dict.fromkeys("disks" if name.endswith("disks") else name for name in resources)
+    finders = {"disks": _disks, "network": _network, "volumes": _volumes}
+    found = [truth for kind in kinds if kind in finders for truth in finders[kind](catalog, instance_type)]
+    return sorted(found, key=lambda truth: truth.score)
+
+
+def _known(row: Mapping[str, Any], name: str) -> float:
+    value = row.get(name, 0)
+    return float(value) if isinstance(value, int | float) and isfinite(value) else 0.0
+
+
+def _disks(catalog: Catalog, instance_type: str) -> Iterator[Truth]:
+    """A plan takes the simultaneous rate where there is one, else the two rates of doing one thing alone."""
+    best = {mode: _strongest(catalog.tables["disks"], instance_type, mode) for mode in MODES}
+    used = ("simultaneous",) if best["simultaneous"] else ("read_only", "write_only")
+    for mode in used:
+        yield truth_of(f"local disks ({mode.replace('_', ' ')})", best[mode] or {})
+
+
+def _network(catalog: Catalog, instance_type: str) -> Iterator[Truth]:
+    table = catalog.tables["networks"]
+    rows = list(table.rows(np.flatnonzero(table["instance_type"] == instance_type).tolist()))
+    if not rows:
+        evidence = catalog.instances.evidence[catalog.instances.index(instance_type)]
+        yield truth_of("network", {"evidence": str(evidence)})
+    for row in rows:
+        size = f" at {row['nodes']:.0f} nodes" if isfinite(row["nodes"]) else ""
+        yield truth_of(f"network{size}", row)
+
+
+def _volumes(catalog: Catalog, instance_type: str) -> Iterator[Truth]:
+    table = catalog.tables["volume_rates"]
+    rows = list(table.rows(np.flatnonzero(table["instance_type"] == instance_type).tolist()))
+    yield from (truth_of(f"volumes ({row['mode'].replace('_', ' ')})", row) for row in rows)
+    if not rows:
+        yield Truth(what="volumes", evidence="spec", met=())
+
+
+def _strongest(table: Table, instance_type: str, mode: str) -> dict[str, Any] | None:
+    """Return the row that `Catalog.disk_rates` takes."""
+    chosen = np.flatnonzero((table["instance_type"] == instance_type) & (table["mode"] == mode))
+    rows = table.rows(chosen.tolist())
+    return min(rows, key=lambda r: (r["aggregate"] == "slowest_of_n", EVIDENCE.index(r["evidence"])), default=None)

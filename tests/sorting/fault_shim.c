@@ -1,0 +1,78 @@
+/* Makes file calls fail on purpose; preloaded into a process that sorts.
+ *
+ * FAULT_CALL   the call to disturb: pread, pwrite, fallocate, ftruncate, fsync, rename
+ * FAULT_NTH    the first call to disturb, counted from 1
+ * FAULT_KIND   short (half of what was asked), eintr (every second call from then on), or an errno's number
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+static atomic_long calls;
+
+enum verdict { PASS, SHORT, FAIL };
+
+static enum verdict judge(const char* call) {
+  const char* wanted = getenv("FAULT_CALL");
+  const char* kind = getenv("FAULT_KIND");
+  if (wanted == NULL || kind == NULL || strcmp(wanted, call) != 0) return PASS;
+  const long nth = atol(getenv("FAULT_NTH"));
+  const long now = atomic_fetch_add(&calls, 1) + 1;
+  if (now < nth) return PASS;
+  if (strcmp(kind, "short") == 0) return SHORT;
+  if (strcmp(kind, "eintr") == 0) {
+    if (now % 2 == 0) return PASS;
+    errno = EINTR;
+    return FAIL;
+  }
+  if (now > nth) return PASS;
+  errno = atoi(kind);
+  return FAIL;
+}
+
+#define REAL(name) __typeof__(&name) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+
+ssize_t pread(int fd, void* to, size_t bytes, off_t offset);
+ssize_t pwrite(int fd, const void* from, size_t bytes, off_t offset);
+int fallocate(int fd, int mode, off_t offset, off_t bytes);
+int ftruncate(int fd, off_t bytes);
+int fsync(int fd);
+
+static size_t shortened(size_t bytes) { return bytes > 1 ? bytes / 2 + 1 : bytes; }
+
+ssize_t pread(int fd, void* to, size_t bytes, off_t offset) {
+  REAL(pread);
+  const enum verdict verdict = judge("pread");
+  return verdict == FAIL ? -1 : real(fd, to, verdict == SHORT ? shortened(bytes) : bytes, offset);
+}
+
+ssize_t pwrite(int fd, const void* from, size_t bytes, off_t offset) {
+  REAL(pwrite);
+  const enum verdict verdict = judge("pwrite");
+  return verdict == FAIL ? -1 : real(fd, from, verdict == SHORT ? shortened(bytes) : bytes, offset);
+}
+
+int fallocate(int fd, int mode, off_t offset, off_t bytes) {
+  REAL(fallocate);
+  return judge("fallocate") == FAIL ? -1 : real(fd, mode, offset, bytes);
+}
+
+int ftruncate(int fd, off_t bytes) {
+  REAL(ftruncate);
+  return judge("ftruncate") == FAIL ? -1 : real(fd, bytes);
+}
+
+int fsync(int fd) {
+  REAL(fsync);
+  return judge("fsync") == FAIL ? -1 : real(fd);
+}
+
+int rename(const char* from, const char* to) {
+  REAL(rename);
+  return judge("rename") == FAIL ? -1 : real(from, to);
+}

@@ -1,0 +1,145 @@
+"""Disks that fail: one clear error, the input intact, nothing left behind; disks that stutter: the right result."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from planner.errors import InterruptedRunError, IoFailureError
+from planner.sorting.generate import generate_file
+from planner.sorting.validate import validate_files
+
+RECORDS = 300_000
+SORT = """
+import sys
+from planner.errors import PlannerError
+from planner.native import core
+from planner.sorting.local import sort_file
+try:
+    print(sort_file(sys.argv[1], sys.argv[2], memory_bytes=int(sys.argv[3])).mode)
+except PlannerError as error:
+    print(error, file=sys.stderr)
+    sys.exit(error.exit_code)
+"""
+TWO_PASSES_BYTES = 20_000_000
+ONE_PASS_BYTES = 200_000_000
+
+
+def names_in(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    library = tmp_path_factory.mktemp("shim") / "fault_shim.so"
+    compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
+    source = Path(__file__).with_name("fault_shim.c")
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
+    return library
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "in"
+    generate_file(path, records=RECORDS)
+    path.read_bytes()  # warm
+    return path
+
+
+def sort_under(
+    shim: Path, source: Path, *, call: str, nth: int, kind: str, memory_bytes: int
+) -> subprocess.CompletedProcess[str]:
+    faults = {"LD_PRELOAD": str(shim), "FAULT_CALL": call, "FAULT_NTH": str(nth), "FAULT_KIND": kind}
+    command = [sys.executable, "-c", SORT, str(source), str(source.with_name("out")), str(memory_bytes)]
+    return subprocess.run(command, env=os.environ | faults, capture_output=True, text=True, check=False, timeout=60)
+
+
+def assert_sorted(source: Path) -> None:
+    after = validate_files([source.with_name("out")])
+    assert (after.records, after.unordered) == (RECORDS, 0)
+    assert after.checksum == validate_files([source]).checksum
+
+
+@pytest.mark.parametrize("memory_bytes", [ONE_PASS_BYTES, TWO_PASSES_BYTES])
+@pytest.mark.parametrize("kind", ["short", "eintr"])
+@pytest.mark.parametrize("call", ["pread", "pwrite"])
+def test_short_and_interrupted_transfers_are_completed(
+    shim: Path, source: Path, call: str, kind: str, memory_bytes: int
+) -> None:
+    result = sort_under(shim, source, call=call, nth=1, kind=kind, memory_bytes=memory_bytes)
+    assert result.returncode == 0, result.stderr
+    assert_sorted(source)
+
+
+@pytest.mark.parametrize(
+    ("call", "nth", "code", "memory_bytes"),
+    [
+        ("pread", 1, errno.EIO, TWO_PASSES_BYTES),
+        ("pread", 40, errno.EIO, TWO_PASSES_BYTES),
+        ("pwrite", 1, errno.ENOSPC, TWO_PASSES_BYTES),
+        ("pwrite", 30, errno.ENOSPC, TWO_PASSES_BYTES),
+        ("pwrite", 150, errno.EIO, TWO_PASSES_BYTES),
+        ("pwrite", 3, errno.ENOSPC, ONE_PASS_BYTES),
+        ("fallocate", 1, errno.ENOSPC, ONE_PASS_BYTES),
+        ("fallocate", 1, errno.ENOSPC, TWO_PASSES_BYTES),
+        ("ftruncate", 1, errno.EIO, ONE_PASS_BYTES),
+        ("fsync", 1, errno.EIO, ONE_PASS_BYTES),
+        ("rename", 1, errno.EACCES, TWO_PASSES_BYTES),
+    ],
+)
+def test_a_failing_call_leaves_the_input_and_nothing_else(
+    shim: Path, source: Path, call: str, nth: int, code: int, memory_bytes: int
+) -> None:
+    before = source.read_bytes()
+    result = sort_under(shim, source, call=call, nth=nth, kind=str(code), memory_bytes=memory_bytes)
+    assert result.returncode == IoFailureError.exit_code, (result.stdout, result.stderr)
+    assert os.strerror(code) in result.stderr
+    assert str(source.parent) in result.stderr
+    assert source.read_bytes() == before
+    assert names_in(source.parent) == ["in"]
+
+
+def test_a_scratch_disk_too_full_to_reserve_may_still_do(shim: Path, source: Path) -> None:
+    # The second reservation is the first of a scratch file: it only helps, and what is written fits.
+    result = sort_under(shim, source, call="fallocate", nth=2, kind=str(errno.ENOSPC), memory_bytes=TWO_PASSES_BYTES)
+    assert result.returncode == 0, result.stderr
+    assert_sorted(source)
+
+
+@pytest.mark.parametrize("memory_bytes", [ONE_PASS_BYTES * 2, TWO_PASSES_BYTES])
+def test_an_input_that_shrinks_is_named(tmp_path: Path, memory_bytes: int) -> None:
+    source = tmp_path / "in"
+    generate_file(source, records=1_500_000)
+    source.read_bytes()
+    command = [sys.executable, "-c", SORT, str(source), str(tmp_path / "out"), str(memory_bytes)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while len(names_in(tmp_path)) == 1 and process.poll() is None:
+            time.sleep(0.0005)
+        os.truncate(source, 50_000_000)
+        _, talk = process.communicate(timeout=60)
+    assert process.returncode == IoFailureError.exit_code, talk
+    assert "in" in talk
+    assert "shrank" in talk or "ends here" in talk
+    assert names_in(tmp_path) == ["in"]
+
+
+@pytest.mark.parametrize("memory_bytes", [ONE_PASS_BYTES * 2, TWO_PASSES_BYTES])
+def test_ctrl_c_stops_within_a_second_and_cleans_up(tmp_path: Path, memory_bytes: int) -> None:
+    source = tmp_path / "in"
+    generate_file(source, records=1_500_000)
+    command = [sys.executable, "-c", SORT, str(source), str(tmp_path / "out"), str(memory_bytes)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while len(names_in(tmp_path)) == 1 and process.poll() is None:
+            time.sleep(0.0005)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == InterruptedRunError.exit_code
+    assert names_in(tmp_path) == ["in"]

@@ -19,8 +19,8 @@ from planner.sorting.generate import generate_file
 from planner.sorting.local import SortReport, sort_file
 from planner.sorting.validate import validate_files
 
-SMALL_MEMORY_BYTES = 24_000_000
-RECORDS = 400_000  # 40 MB: more than SMALL_MEMORY_BYTES
+SMALL_MEMORY_BYTES = 32_000_000
+RECORDS = 600_000  # 60 MB: more than SMALL_MEMORY_BYTES
 
 
 def names_in(directory: Path) -> list[str]:
@@ -105,7 +105,7 @@ def test_a_partition_too_large_is_split_again(tmp_path: Path) -> None:
     keys = keys_of("uniform", RECORDS)
     keys[RECORDS // 10 :, :7] = 9
     records = write_records(tmp_path / "in", keys)
-    sort_file(tmp_path / "in", tmp_path / "out", memory_bytes=12_000_000, threads=1)
+    sort_file(tmp_path / "in", tmp_path / "out", memory_bytes=20_000_000, threads=1)
     assert_sorted_permutation(tmp_path / "out", records)
 
 

@@ -88,15 +88,15 @@ ExternalPlan plan_two_passes(const PlanRequest& request) {
   const std::uint64_t rest = request.memory_bytes > block_total ? request.memory_bytes - block_total : 0;
 
   plan.partition_limit_bytes = std::min(rest / largest_share, request.input_bytes + plan.grain_bytes);
-  const auto scratch = [&] {
-    return scratch_bytes(plan.partition_limit_bytes / request.format.record_bytes, request.format,
-                         plan.threads);
+  const auto scratch_for = [&](std::uint64_t bytes) {
+    return scratch_bytes(bytes / request.format.record_bytes, request.format, plan.threads);
   };
   // Short records need more room for their keys than for themselves.
-  while (scratch() > rest / scratch_share && plan.partition_limit_bytes > plan.grain_bytes) {
+  while (scratch_for(plan.partition_limit_bytes) > scratch_for(plan.grain_bytes) + rest / scratch_share) {
     plan.partition_limit_bytes /= 2;
   }
-  const std::uint64_t pool = rest > scratch() ? rest - scratch() : 0;
+  const std::uint64_t scratch = scratch_for(plan.partition_limit_bytes);
+  const std::uint64_t pool = rest > scratch ? rest - scratch : 0;
 
   const std::uint64_t typical = std::min(pool / partitions_in_memory, plan.partition_limit_bytes / 2);
   const std::uint64_t wanted = divide_up(request.input_bytes, std::max<std::uint64_t>(typical, 1));
@@ -104,8 +104,10 @@ ExternalPlan plan_two_passes(const PlanRequest& request) {
       std::max<std::uint64_t>(pool / (filling_share * plan.threads * plan.grain_bytes), 1);
   plan.partitions =
       static_cast<std::size_t>(std::min(std::clamp<std::uint64_t>(wanted, fewest_partitions, 16'384), most));
+  const std::uint64_t largest =
+      std::min<std::uint64_t>({largest_chunk, plan.block_bytes, plan.partition_limit_bytes});
   plan.chunk_bytes = whole_grains(pool / (filling_share * plan.threads * plan.partitions), plan.grain_bytes,
-                                  std::min(largest_chunk, plan.block_bytes));
+                                  static_cast<std::size_t>(largest));
   plan.chunks = static_cast<std::size_t>(pool / plan.chunk_bytes);
   plan.low_water_chunks = std::max<std::size_t>(plan.chunks / free_share, plan.queue_depth + plan.threads);
   check_enough(plan, request);

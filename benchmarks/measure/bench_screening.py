@@ -65,7 +65,7 @@ def spares(launches: int, rng: np.random.Generator) -> None:
     print(f"{'rates':24} {'nodes':>5} {'chosen':>6} {'brute':>6} {'regret':>7} {'cost without':>12} {'with':>6}")
     for title, rates in kinds.items():
         for nodes in (10, 45, 178):
-            most = nodes // 2
+            most = nodes
             exact = best_spares(rates, nodes=nodes, work_s=900, screen_s=240, max_spares=most)
             hours = np.array([brute_force(rates, nodes, k, launches, rng) for k in range(most + 1)])
             regret = hours[exact.count] / hours.min() - 1

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from planner.plan import Candidate, FrontierPoint, Objective, Plan, Rejection, Request, to_jsonable
+from planner.plan import ALL_MODELS, Candidate, FrontierPoint, Objective, Plan, Rejection, Request, to_jsonable
 from planner.units import parse_duration, parse_rate, parse_size
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from planner.calibration import Profile
+    from planner.catalog import Catalog
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Recommendation:
     def what_if(self, **factors: float) -> Recommendation:
         """Plan again with resources multiplied: `what_if(network=2)` doubles every network rate, `price=0.7` discounts.
 
-        Raises BadInputError for anything but `network`, `local`, `volumes`, `cpu` and `price`.
+        Raises BadInputError for anything but `network`, `local`, `volumes`, `objects`, `cpu` and `price`.
         """
         scale = {name: factors.get(name, 1.0) * self.plan.request.scale.get(name, 1.0) for name in factors}
         return answer(replace(self.plan.request, scale=self.plan.request.scale | scale))
@@ -64,20 +66,30 @@ def recommend(
     catalogs: Sequence[str] = ("aws",),
     regions: Sequence[str] = (),
     instances: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    arch: str | None = None,
+    max_vcpus: int | None = None,
     nodes: int | None = None,
     max_nodes: int = 1000,
     deadline: str | float | None = None,
+    confidence: float | None = None,
     budget_usd: float | None = None,
     objective: Objective = "balanced",
     pricing: str = "on-demand",
     assume: Mapping[str, str | float] | None = None,
+    network_distribution: str | None = None,
+    map_ratio: float = 1.0,
+    reduce_ratio: float = 1.0,
+    compute_bytes_per_s_per_vcpu: float | None = None,
     paper: bool = False,
     top: int = 10,
+    today: date | None = None,
 ) -> Recommendation:
     """Recommend a cluster; the arguments are the options of `plan`.
 
-    Sizes, durations and rates are texts with units, or numbers of bytes, seconds and bytes/s. Raises BadInputError for
-    what cannot be understood; that nothing is feasible is an answer, not an error.
+    Sizes, durations and rates are texts with units, or numbers of bytes, seconds and bytes/s. Prices that are old on
+    the day `today` are warned of. Raises BadInputError for what cannot be understood; that nothing is feasible is an
+    answer, not an error.
     """
     return answer(
         Request(
@@ -86,16 +98,25 @@ def recommend(
             catalogs=tuple(catalogs),
             regions=tuple(regions),
             instances=tuple(instances),
+            exclude=tuple(exclude),
+            arch=arch,
+            max_vcpus=max_vcpus,
             nodes=nodes,
             max_nodes=max_nodes,
             deadline_s=parse_duration(deadline) if isinstance(deadline, str) else deadline,
+            confidence=confidence,
             budget_usd=budget_usd,
             objective=objective,
             pricing=pricing,
             assume={name: _rate(amount) for name, amount in (assume or {}).items()},
+            network_distribution=network_distribution,
+            map_ratio=map_ratio,
+            reduce_ratio=reduce_ratio,
+            compute_bytes_per_s_per_vcpu=compute_bytes_per_s_per_vcpu,
             paper=paper,
             top=top,
-        )
+        ),
+        today=today,
     )
 
 
@@ -118,20 +139,35 @@ def calibrate(runs: Any, **given: Any) -> Profile:
     return profiles.calibrate(runs, **given)
 
 
-def answer(request: Request) -> Recommendation:
-    """Load the model and the catalogs that `request` names and plan it. Raises BadInputError for unknown ones."""
+def answer(request: Request, *, today: date | None = None) -> Recommendation:
+    """Load the models and the catalogs that `request` names and plan it; with `today`, warn of old prices.
+
+    Raises BadInputError for unknown names.
+    """
     from planner import lifecycle
     from planner.catalog import load_catalog
-    from planner.model import load_model
+    from planner.model import load_model, model_names
     from planner.recommendation import recommend as plan_request
 
+    catalogs = [load_catalog(name) for name in request.catalogs]
     plan = plan_request(
         request,
-        model=load_model(request.model),
-        catalogs=[load_catalog(name) for name in request.catalogs],
+        model=[load_model(name) for name in (model_names() if request.model == ALL_MODELS else (request.model,))],
+        catalogs=catalogs,
         surroundings=lifecycle.PAPER if request.paper else lifecycle.shipped(),
     )
-    return Recommendation(plan)
+    return Recommendation(replace(plan, warnings=(*plan.warnings, *_stale(catalogs, today))))
+
+
+def _stale(catalogs: Sequence[Catalog], today: date | None) -> Iterator[str]:
+    from planner.catalog.checking import staleness_days
+
+    if today is None:
+        return
+    for catalog in catalogs:
+        age = staleness_days(catalog, today=today)
+        if age is not None:
+            yield f"prices of {catalog.name} are of {catalog.prices_as_of}, {age} days old"
 
 
 def _rate(amount: Any) -> float:

@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 from planner import variability
 from planner.capacity import capacity_per_node, fewest_nodes
 from planner.cloud_truth import truths_behind
-from planner.estimate import GENERATE, VALIDATE, overhead_node_seconds, paid_nodes, volume_usd_per_hour
+from planner.energy import energy_j
+from planner.estimate import GENERATE, VALIDATE, overhead_node_seconds
+from planner.layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.model import Phase
+from planner.money import billed_s, capacity_usd_per_hour, paid_nodes, request_usd
 from planner.plan import Candidate, Cost, DiskSplit, PhaseEstimate, Range, ResourceUse
 from planner.rates import evidence_name, weakest
-from planner.work import SIGMA_OF, Situation
+from planner.work import Situation
 
 Floats = NDArray[np.float64]
 
@@ -34,36 +37,42 @@ def candidate(situation: Situation, *, row: int, nodes: int, offer: Offer) -> Ca
     """Return the cluster of `nodes` on layout `row` of `situation`, computed exactly."""
     one = situation.only(row)
     kind = int(one.layouts.type_row[0])
+    instances = one.catalog.instances
     phases = tuple(_phase(one, phase, nodes) for phase in one.model.phases)
-    moments = _moments(one, phases, nodes)
+    time_s = _range(sum(phase.time_s for phase in phases), duration(one, phases, nodes))
     overheads = _overheads(one, nodes)
     price = float(offer.price_usd_per_hour[kind])
-    hourly = nodes * price + float(volume_usd_per_hour(one)[0])
-    paid = float(paid_nodes(np.array([float(nodes)]), spare_fraction=one.lifecycle.spare_fraction)[0])
-    time_s = _range(sum(phase.time_s for phase in phases), moments)
-    whole_s = time_s.expected + sum(overheads.values())
+    hourly = nodes * price + float(capacity_usd_per_hour(one, np.array([float(nodes)]))[0, 0])
     evidence = _evidence(one, phases, nodes=nodes, price=offer.evidence[kind])
     return Candidate(
+        model=one.model.name,
         cloud=one.catalog.cloud,
         region=offer.region,
-        instance_type=str(one.catalog.instances.instance_type[kind]),
+        instance_type=str(instances.instance_type[kind]),
+        cloud_type=str(instances.instance_type[kind]).partition("+")[0],
         nodes=nodes,
         nodes_min=int(fewest_nodes(one)[0]),
-        placement_group=bool(one.catalog.instances.placement_group[kind]) and nodes > 1,
+        placement_group=bool(instances.placement_group[kind]) and nodes > 1,
         pricing=offer.pricing,
         price_usd_per_hour=price,
-        storage=_storage(one),
+        usd_per_hour=hourly,
+        storage=_storage(one, nodes),
         disk_split=_split(one),
         shared=bool(one.layouts.shared[0]),
         time_s=time_s,
-        cost_usd=_cost(time_s, hourly=hourly, total=(hourly + (paid - nodes) * price) * whole_s / 3600),
+        cost_usd=_cost(one, time_s, nodes=nodes, price=price, hourly=hourly, around_s=sum(overheads.values())),
         phases=phases,
-        capacity_bytes={group: float(held[0]) for group, held in capacity_per_node(one).items()},
+        capacity_bytes={group: _finite(float(held[0])) for group, held in capacity_per_node(one).items()},
         needed_bytes={group: held / nodes for group, held in one.group_bytes().items()},
         overheads_s=overheads,
         evidence=_deciding(evidence, phases),
-        warnings=(*_warnings(evidence), *_truth(one, evidence)),
+        energy_j=energy_j(time_s.expected, nodes=nodes, power_w=one.power_w) if one.power_w else None,
+        warnings=(*_warnings(evidence), *_remarks(one, phases, nodes), *_truth(one, evidence)),
     )
+
+
+def _finite(amount: float) -> float | None:
+    return amount if np.isfinite(amount) else None
 
 
 def _phase(one: Situation, phase: Phase, nodes: int) -> PhaseEstimate:
@@ -90,32 +99,47 @@ def _use(bytes_per_node: float, seconds: float) -> ResourceUse:
     return ResourceUse(bytes_per_node=bytes_per_node, bytes_per_s=rate, time_s=seconds)
 
 
-def _moments(one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int) -> variability.Moments:
-    slowest = bool(one.rates.network.slowest_of_n[one.layouts.type_row[0]])
-    sigma = one.lifecycle.node_sigma
+def duration(one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int) -> variability.Duration:
+    """Return the distribution of the job's time: order statistics within a phase, phases in turn, and what a run's
+    nodes share.
+    """
+    kind = int(one.layouts.type_row[0])
+    slowest = bool(one.rates.network.slowest_of_n[kind])
 
-    def load(name: str, use: ResourceUse) -> variability.Load:
+    def load(phase: Phase, name: str, use: ResourceUse) -> variability.Load:
         already = name == "network" and slowest
-        spread = variability.lognormal(0.0 if already else sigma.get(SIGMA_OF[name], 0.0))
+        spread = variability.lognormal(0.0) if already else one.spreads.of(name, type_row=kind, phase=phase)
         return variability.Load(median_s=use.time_s, spread=spread, count=nodes)
 
-    barriers = [variability.barrier([load(*item) for item in phase.resources.items()]) for phase in phases]
-    return variability.shared_factor(barriers, sigma=one.lifecycle.shared_sigma)
+    barriers = [
+        variability.barrier([load(phase, *item) for item in seen.resources.items()])
+        for phase, seen in zip(one.model.phases, phases, strict=True)
+    ]
+    return variability.in_turn(barriers, shared_sigma=one.lifecycle.shared_sigma)
 
 
-def _range(equation_s: float, moments: variability.Moments) -> Range:
-    p50, p95 = (variability.quantile(moments, probability) for probability in (0.5, 0.95))
-    return Range(equation=equation_s, expected=moments.mean, p50=p50, p95=p95)
+def _range(equation_s: float, whole: variability.Duration) -> Range:
+    p50, p95 = (float(whole.quantile_s(probability)) for probability in (0.5, 0.95))
+    return Range(equation=equation_s, expected=whole.mean_s, p50=p50, p95=p95)
 
 
-def _cost(time_s: Range, *, hourly: float, total: float) -> Cost:
-    per_s = hourly / 3600
+def _cost(one: Situation, time_s: Range, *, nodes: int, price: float, hourly: float, around_s: float) -> Cost:
+    """Turn times into dollars; spares are paid for by the whole run, not by the job."""
+    paid = float(paid_nodes(np.array([float(nodes)]), spare_fraction=one.lifecycle.spare_fraction)[0])
+    requests = request_usd(one)
+    per_s, whole_per_s = hourly / 3600, (hourly + (paid - nodes) * price) / 3600
+
+    def total(job_s: float) -> float:
+        return whole_per_s * float(billed_s(np.array([job_s + around_s]), one)[0]) + requests
+
     return Cost(
-        equation=per_s * time_s.equation,
-        expected=per_s * time_s.expected,
-        p50=per_s * time_s.p50,
-        p95=per_s * time_s.p95,
-        total=total,
+        equation=per_s * time_s.equation + requests,
+        expected=per_s * time_s.expected + requests,
+        p50=per_s * time_s.p50 + requests,
+        p95=per_s * time_s.p95 + requests,
+        total=total(time_s.expected),
+        total_p95=total(time_s.p95),
+        requests=requests,
     )
 
 
@@ -127,17 +151,20 @@ def _overheads(one: Situation, nodes: int) -> dict[str, float]:
     return {name: seconds for name, seconds in (named | moved).items() if seconds > 0}
 
 
-def _storage(one: Situation) -> str:
-    kind = int(one.layouts.type_row[0])
-    on_volumes = one.layouts.data_disks[0] == 0 or one.layouts.intermediate_disks[0] == 0
-    on_local = one.layouts.data_disks[0] > 0 or one.layouts.intermediate_disks[0] > 0
-    volumes = f"{one.volumes.count[kind]:.0f} x {one.volumes.volume_type[kind]}"
-    local = f"{one.layouts.disks[0]:.0f} local {one.catalog.instances.local_disk_kind[kind]}"
-    return " + ".join(text for text, used in ((local, on_local), (volumes, on_volumes)) if used)
+def _storage(one: Situation, nodes: int) -> str:
+    kind, layouts, volumes = int(one.layouts.type_row[0]), one.layouts, one.volumes
+    size = max(float(one.held_on(VOLUMES)[0]) / nodes, float(volumes.bytes_min[kind])) / volumes.count[kind]
+    texts = {
+        LOCAL: f"{layouts.disks[0]:.0f} local {one.catalog.instances.local_disk_kind[kind]}",
+        VOLUMES: f"{volumes.count[kind]:.0f} x {volumes.volume_type[kind]} of {size / 2**30:.0f} GiB",
+        OBJECTS: one.objects.name,
+        MEMORY: "memory",
+    }
+    return " + ".join(text for medium, text in texts.items() if layouts.uses(medium)[0])
 
 
 def _split(one: Situation) -> DiskSplit | None:
-    if bool(one.layouts.shared[0]) or one.layouts.data_disks[0] + one.layouts.intermediate_disks[0] == 0:
+    if bool(one.layouts.shared[0]) or not one.layouts.uses(LOCAL)[0]:
         return None
     return DiskSplit(data=int(one.layouts.data_disks[0]), intermediate=int(one.layouts.intermediate_disks[0]))
 
@@ -149,18 +176,20 @@ def _evidence(one: Situation, phases: tuple[PhaseEstimate, ...], *, nodes: int, 
     words = {
         "network": one.rates.network.evidence_at(kind, nodes),
         "volumes": evidence_name(int(one.rates.volumes.evidence[kind])),
+        "object_store": evidence_name(int(one.rates.objects.evidence[kind])),
         "cpu": one.rates.cpu_evidence,
     }
     disks = evidence_name(int(one.rates.local.evidence[kind]))
-    return {name: words.get(name, disks) for name in sorted(used)} | {"price": price}
+    shape = str(one.catalog.instances.evidence[kind])
+    return {name: words.get(name, disks) for name in sorted(used)} | {"price": price, "shape": shape}
 
 
 def _deciding(evidence: dict[str, str], phases: tuple[PhaseEstimate, ...]) -> str:
-    """Return the weakest evidence among what decides time and cost; a price stated in a price list is as good as can
-    be.
+    """Return the weakest evidence among what decides time and cost; a price or a shape that the cloud states is as
+    good as can be.
     """
-    price = "measured" if evidence["price"] == "spec" else evidence["price"]
-    return weakest(price, *(evidence[phase.bottleneck] for phase in phases if phase.resources))
+    stated = ["measured" if evidence[name] in ("spec", "derived") else evidence[name] for name in ("price", "shape")]
+    return weakest(*stated, *(evidence[phase.bottleneck] for phase in phases if phase.resources))
 
 
 def _warnings(evidence: dict[str, str]) -> Iterator[str]:
@@ -171,8 +200,26 @@ def _warnings(evidence: dict[str, str]) -> Iterator[str]:
         "assumed": "assumed, not measured",
     }
     for name, word in evidence.items():
-        if word in meaning and (name, word) != ("price", "spec"):
+        if word in meaning and not (name in ("price", "shape") and word == "spec"):
             yield f"{name.replace('_', ' ')}: {meaning[word]}"
+
+
+def _remarks(one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int) -> Iterator[str]:
+    """What else decides: token buckets, tails seen on the type, charges that are not known."""
+    kind, network = int(one.layouts.type_row[0]), one.rates.network
+    tokens, count = float(network.bucket_bytes[kind]), np.array([float(nodes)])
+    if not np.isnan(tokens):
+        rate = float(network.at(np.array([kind]), count)[0, 0])
+        burst = float(network.burst_at(np.array([kind]))[0])
+        sent = sum(phase.resources["network"].bytes_per_node for phase in phases if "network" in phase.resources)
+        spent = sent * (1 - rate / burst) > tokens
+        end = "is spent before the job ends" if spent else "outlasts the job"
+        yield f"network: bursts at {burst / 1e9:.3g} GB/s, then {rate / 1e9:.3g} GB/s; a full token bucket {end}"
+    for tail in one.spreads.tails.get(kind, ()):
+        share = f"{tail.slow_fraction:.0%} were {tail.slow_factor:g} times slower"
+        yield f"{tail.resource.replace('_', ' ')}: {share} in {tail.zone}"
+    if one.layouts.uses(OBJECTS)[0] and np.isnan(one.objects.egress_usd_per_gib):
+        yield "object store: what traffic to instances of the region costs is unknown and not in the bill"
 
 
 def _truth(one: Situation, evidence: dict[str, str]) -> Iterator[str]:

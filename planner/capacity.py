@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.layout import LOCAL, MEMORY, VOLUMES
 from planner.work import Situation
 
 Floats = NDArray[np.float64]
@@ -12,13 +13,22 @@ Floats = NDArray[np.float64]
 
 def capacity_per_node(situation: Situation) -> dict[str, Floats]:
     """Return what each disk group of a node holds, per layout, after file-system overhead; shared disks count for
-    both groups.
+    both groups, an object store holds anything.
     """
-    instances, layouts = situation.catalog.instances, situation.layouts
-    usable = instances.local_disk_bytes[layouts.type_row] * (1 - situation.lifecycle.file_system_overhead)
-    on_volumes = situation.volumes.bytes_max[layouts.type_row]
-    disks = {"data": layouts.data_disks, "intermediate": layouts.intermediate_disks}
-    return {group: np.where(count > 0, count * usable, on_volumes) for group, count in disks.items()}
+    layouts = situation.layouts
+    instances, kinds = situation.catalog.instances, layouts.type_row
+    disk = instances.local_disk_bytes[kinds] * (1 - situation.lifecycle.file_system_overhead)
+    volumes = situation.volumes.bytes_max[kinds]
+    memory = instances.memory_bytes[kinds] * situation.lifecycle.memory_share
+
+    def held(medium: NDArray[np.int8], disks: Floats) -> Floats:
+        on = [medium == LOCAL, medium == VOLUMES, medium == MEMORY]
+        return np.select(on, [disks * disk, volumes, memory], default=np.inf)
+
+    return {
+        "data": held(layouts.data_on, layouts.data_disks),
+        "intermediate": held(layouts.intermediate_on, layouts.intermediate_disks),
+    }
 
 
 def fewest_nodes(situation: Situation) -> Floats:
@@ -29,13 +39,13 @@ def fewest_nodes(situation: Situation) -> Floats:
     """
     capacity, needed = capacity_per_node(situation), situation.group_bytes()
     layouts = situation.layouts
-    apart = np.maximum(*(needed[group] / capacity[group] for group in ("data", "intermediate")))
     disks = layouts.disks * situation.catalog.instances.local_disk_bytes[layouts.type_row]
     whole = disks * (1 - situation.lifecycle.file_system_overhead)
-    on_local = (layouts.data_disks > 0) & (layouts.intermediate_disks > 0)
-    on_volumes = (layouts.data_disks == 0) & (layouts.intermediate_disks == 0)
+    on_local = (layouts.data_on == LOCAL) & (layouts.intermediate_on == LOCAL)
+    on_volumes = (layouts.data_on == VOLUMES) & (layouts.intermediate_on == VOLUMES)
     room = np.where(on_volumes, capacity["data"], whole)
     with np.errstate(divide="ignore"):
+        apart = np.maximum(*(needed[group] / capacity[group] for group in ("data", "intermediate")))
         pooled = sum(needed.values()) / room
     together = on_volumes | layouts.shared | (on_local & situation.paper)
     return np.ceil(np.where(together, pooled, apart) - 1e-9).clip(min=1)

@@ -8,16 +8,18 @@ where one resource decides; what is shown to a user is computed exactly, by `pla
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.capacity import fewest_nodes
 from planner.model import Phase
-from planner.variability import lognormal, slowest_mean
-from planner.work import SIGMA_OF, Situation
+from planner.money import billed_s, capacity_usd_per_hour, paid_nodes, request_usd
+from planner.variability import Spread, slowest_mean_cached
+from planner.work import Situation, Work
 
 Floats = NDArray[np.float64]
 
@@ -30,49 +32,42 @@ VALIDATE = Phase(name="validate", read={"data": {"reduce_out": 1}}, write={}, ne
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimates:
-    """`equation_s`, `expected_s` and `total_usd`, each of shape (R, N): inf where the cluster cannot hold the data,
-    NaN where unknown.
+    """`expected_s`, `total_usd` and `total_p95_usd`, each of shape (R, N): inf where the cluster cannot hold the data,
+    NaN where unknown. The last is worked out only where a budget asks for it.
     """
 
     nodes: Floats
     fewest: Floats
-    equation_s: Floats
     expected_s: Floats
     total_usd: Floats
+    total_p95_usd: Floats | None
 
 
-def estimate(situation: Situation, *, price_usd_per_hour: Floats, nodes: Floats) -> Estimates:
+def estimate(situation: Situation, *, price_usd_per_hour: Floats, nodes: Floats, budgeted: bool) -> Estimates:
     """Return the estimates of every layout at each of `nodes` (N,); `price_usd_per_hour` (T,) is a node's all-in
-    price.
+    price, and `budgeted` asks for the 95th percentile of the bill.
     """
     rows, columns = len(situation.layouts.type_row), len(nodes)
-    equation, expected, total = (np.empty((rows, columns)) for _ in range(3))
+    expected, total, dear = (np.empty((rows, columns)) for _ in range(3))
     fewest = fewest_nodes(situation)
-    stretch = _stretches(situation, nodes)
-    hourly = price_usd_per_hour[situation.layouts.type_row]
+    bill = _Bill.of(situation, price_usd_per_hour=price_usd_per_hour, nodes=nodes)
+    phases = [_PhaseLoad.of(situation, phase, nodes) for phase in situation.model.phases]
+    late = later(0.95, shared_sigma=situation.lifecycle.shared_sigma)
     for block in _blocks(rows):
-        equation[block], expected[block] = _times(situation, block, nodes, stretch)
-        total[block] = _totals(situation, block, nodes, hourly[block], expected[block])
-        too_few = nodes[None, :] < fewest[block, None]
-        for values in (equation, expected, total):
-            values[block][too_few] = np.inf
-    return Estimates(nodes=nodes, fewest=fewest, equation_s=equation, expected_s=expected, total_usd=total)
+        times = _expected_s(situation, phases, block, nodes)
+        too_few = np.where(nodes[None, :] < fewest[block, None], np.inf, 0.0)
+        expected[block] = times + too_few
+        total[block] = bill.total_usd(situation, block, times) + too_few
+        if budgeted:
+            dear[block] = bill.total_usd(situation, block, times * late) + too_few
+    return Estimates(
+        nodes=nodes, fewest=fewest, expected_s=expected, total_usd=total, total_p95_usd=dear if budgeted else None
+    )
 
 
-def paid_nodes(nodes: Floats, *, spare_fraction: float) -> Floats:
-    """Return the nodes a run pays for: spares are launched for clusters of more than one."""
-    return np.where(nodes > 1, nodes + np.ceil(nodes * spare_fraction), nodes)
-
-
-def volume_usd_per_hour(situation: Situation) -> Floats:
-    """Return the hourly price of the capacity bought on volumes for the whole cluster, shape (R,): 0 where none is
-    needed.
-    """
-    layouts, needed = situation.layouts, situation.group_bytes()
-    bought = np.where(layouts.data_disks == 0, needed["data"], 0.0)
-    bought = bought + np.where(layouts.intermediate_disks == 0, needed["intermediate"], 0.0)
-    price = situation.volumes.usd_per_byte_hour[layouts.type_row]
-    return np.where(bought > 0, bought * price, 0.0)
+def later(probability: float, *, shared_sigma: float) -> float:
+    """Return by what factor a quantile of the time exceeds its mean, as far as what a run's nodes share makes it."""
+    return math.exp(shared_sigma * NormalDist().inv_cdf(probability) - shared_sigma**2 / 2)
 
 
 def overhead_node_seconds(situation: Situation, phase: Phase) -> Floats:
@@ -87,28 +82,93 @@ def _blocks(rows: int) -> Iterator[slice]:
         yield slice(start, min(rows, start + BLOCK_ROWS))
 
 
-def _stretches(situation: Situation, nodes: Floats) -> dict[str, Floats]:
-    sigma = situation.lifecycle.node_sigma
-    return {kind: slowest_mean(lognormal(sigma.get(kind, 0.0)), nodes) for kind in set(SIGMA_OF.values())}
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _PhaseLoad:
+    """A phase's work: node-seconds (R,) of the resources that the slowest of N nodes stretches alike, with that
+    stretch (N,). Rows whose type has a tail (`tailed`) have loads of their own.
+    """
+
+    phase: Phase
+    network_stretch: Floats
+    alike: list[tuple[Floats, Floats]]
+    tailed: list[tuple[int, Floats, list[tuple[float, Floats]]]]
+
+    @classmethod
+    def of(cls, situation: Situation, phase: Phase, nodes: Floats) -> _PhaseLoad:
+        works, spreads = situation.works(phase), situation.spreads
+        groups: dict[int, tuple[Floats, Spread]] = {}
+        for name, work in works.items():
+            spread = spreads.usual(name)
+            known = groups.get(id(spread), (work.node_seconds, spread))[0]
+            groups[id(spread)] = (np.maximum(known, work.node_seconds), spread)
+        tailed = [
+            (int(row), *_tailed(situation, phase, works, int(row), nodes))
+            for row in np.flatnonzero(np.isin(situation.layouts.type_row, list(spreads.tails)))
+        ]
+        return cls(
+            phase=phase,
+            network_stretch=_slowest(spreads.usual("network"), nodes),
+            alike=[(seconds, _slowest(spread, nodes)) for seconds, spread in groups.values()],
+            tailed=tailed,
+        )
 
 
-def _times(situation: Situation, rows: slice, nodes: Floats, stretch: dict[str, Floats]) -> tuple[Floats, Floats]:
-    equation, expected = (np.zeros((rows.stop - rows.start, len(nodes))) for _ in range(2))
-    slowest = situation.rates.network.slowest_of_n[situation.layouts.type_row[rows], None]
-    for phase in situation.model.phases:
-        plain = situation.network_seconds(phase, rows, nodes)
-        blurred = plain * np.where(slowest, 1.0, stretch["network"])
-        for name, work in situation.works(phase).items():
-            seconds = work.node_seconds[rows, None] / nodes
-            plain = np.maximum(plain, seconds)
-            blurred = np.maximum(blurred, seconds * stretch[SIGMA_OF[name]])
-        equation += plain
-        expected += blurred
-    return equation, expected * math.exp(situation.lifecycle.shared_sigma**2 / 2)
+def _tailed(
+    situation: Situation, phase: Phase, works: Mapping[str, Work], row: int, nodes: Floats
+) -> tuple[Floats, list[tuple[float, Floats]]]:
+    """The stretch of the network, and the node-seconds and stretch of each resource, of a row with a tail."""
+    kind = int(situation.layouts.type_row[row])
+
+    def stretch(name: str) -> Floats:
+        return _slowest(situation.spreads.of(name, type_row=kind, phase=phase), nodes)
+
+    return stretch("network"), [(float(work.node_seconds[row]), stretch(name)) for name, work in works.items()]
 
 
-def _totals(situation: Situation, rows: slice, nodes: Floats, hourly: Floats, expected: Floats) -> Floats:
-    around = sum(overhead_node_seconds(situation, phase)[rows] for phase in (GENERATE, VALIDATE))
-    seconds = expected + situation.lifecycle.fixed_s + np.asarray(around)[:, None] / nodes
-    paid = paid_nodes(nodes, spare_fraction=situation.lifecycle.spare_fraction)
-    return np.asarray((paid * hourly[:, None] + volume_usd_per_hour(situation)[rows, None]) * seconds / 3600)
+def _slowest(spread: Spread, nodes: Floats) -> Floats:
+    return slowest_mean_cached(spread, nodes.tobytes())
+
+
+def _expected_s(situation: Situation, phases: Sequence[_PhaseLoad], rows: slice, nodes: Floats) -> Floats:
+    kinds = situation.layouts.type_row[rows]
+    expected = np.zeros((len(kinds), len(nodes)))
+    slowest = situation.rates.network.slowest_of_n[kinds]
+    for load in phases:
+        network = situation.network_seconds(load.phase, rows, nodes)
+        longest = network * np.where(slowest[:, None], 1.0, load.network_stretch)
+        for seconds, stretch in load.alike:
+            np.maximum(longest, seconds[rows, None] * (stretch / nodes), out=longest)
+        for row, network_stretch, uses in load.tailed:
+            if rows.start <= row < rows.stop:
+                at = row - rows.start
+                times = [network[at] * (1.0 if slowest[at] else network_stretch)]
+                longest[at] = np.max([*times, *(seconds * stretch / nodes for seconds, stretch in uses)], axis=0)
+        expected += longest
+    return expected * math.exp(situation.lifecycle.shared_sigma**2 / 2)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Bill:
+    """What turns the seconds of the job into the dollars of the whole run."""
+
+    hourly: Floats
+    paid: Floats
+    capacity: Floats
+    around_s: Floats
+    requests_usd: float
+
+    @classmethod
+    def of(cls, situation: Situation, *, price_usd_per_hour: Floats, nodes: Floats) -> _Bill:
+        around = sum(overhead_node_seconds(situation, phase) for phase in (GENERATE, VALIDATE))
+        return cls(
+            hourly=price_usd_per_hour[situation.layouts.type_row],
+            paid=paid_nodes(nodes, spare_fraction=situation.lifecycle.spare_fraction),
+            capacity=capacity_usd_per_hour(situation, nodes),
+            around_s=situation.lifecycle.fixed_s + np.asarray(around)[:, None] / nodes,
+            requests_usd=request_usd(situation),
+        )
+
+    def total_usd(self, situation: Situation, rows: slice, job_s: Floats) -> Floats:
+        billed = billed_s(job_s + self.around_s[rows], situation)
+        hourly = self.paid * self.hourly[rows, None] + self.capacity[rows]
+        return np.asarray(hourly * billed / 3600 + self.requests_usd)

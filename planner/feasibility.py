@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from planner.candidates import Offer
 from planner.estimate import Estimates
+from planner.layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.plan import Rejection, Request
-from planner.units import format_duration, format_usd
 from planner.work import Situation
 
 Flags = NDArray[np.bool_]
@@ -18,37 +18,49 @@ Floats = NDArray[np.float64]
 
 
 def usable(situation: Situation, offer: Offer, *, networked: bool) -> tuple[Flags, list[Rejection]]:
-    """Return which types (T,) have every fact the model needs, and a rejection for each that lacks one."""
-    left = np.ones(len(situation.catalog.instances), bool)
-    rejections: list[Rejection] = []
+    """Return which layouts (R,) have every fact the model needs, and a rejection for each type that has none.
+
+    The reason is what the type's first layout lacks first.
+    """
+    layouts = situation.layouts
+    left = np.ones(len(layouts.type_row), bool)
+    lacks: dict[int, tuple[str, str]] = {}
+    first = np.zeros(len(left), bool)
+    first[layouts.first_of_types()] = True
     for lacking, reason, detail in _lacks(situation, offer, networked=networked):
-        rejections += [_rejection(situation, row, reason, detail) for row in np.flatnonzero(left & lacking).tolist()]
+        for row in np.flatnonzero(left & first & lacking).tolist():
+            lacks[int(layouts.type_row[row])] = (reason, detail)
         left &= ~lacking
-    return left, rejections
+    useless = set(lacks) - set(layouts.type_row[left].tolist())
+    return left, [_rejection(situation, kind, *lacks[kind]) for kind in sorted(useless)]
 
 
 def _lacks(situation: Situation, offer: Offer, *, networked: bool) -> Iterator[tuple[Flags, str, str]]:
-    """Yield, in the order to report them, which types lack a fact, what it is called and what to do about it."""
-    instances, rates, needs = situation.catalog.instances, situation.rates, set(situation.model.storage.values())
-    yield np.isnan(instances.local_disks), "number of local disks unknown", ""
-    if situation.model.storage["data"] == "local":
-        yield instances.local_disks == 0, "no local disks", "the model keeps its data on them"
-    if "local" in needs:
-        lacking = (instances.local_disks > 0) & ~rates.local.known
-        yield lacking, "local disk rate unknown", "measure it, or --assume local_read=RATE,local_write=RATE"
-        yield (instances.local_disks > 0) & np.isnan(instances.local_disk_bytes), "local disk capacity unknown", ""
-    on_volumes = _any_row(situation, (situation.layouts.data_disks == 0) | (situation.layouts.intermediate_disks == 0))
-    unknown = np.isnan(rates.volumes.read) | np.isnan(rates.volumes.write)
+    """Yield, in the order to report them, which layouts lack a fact, what it is called and what to do about it."""
+    instances, rates, layouts = situation.catalog.instances, situation.rates, situation.layouts
+    kinds, local = layouts.type_row, layouts.uses(LOCAL)
+    disks = instances.local_disks[kinds]
+    by_default = local | (layouts.intermediate_on == VOLUMES)
+    yield by_default & np.isnan(disks), "number of local disks unknown", ""
+    yield local & (disks == 0), "no local disks", "the model keeps its data on them"
+    measure = "measure it, or --assume {0}_read=RATE,{0}_write=RATE"
+    yield local & ~rates.local.known[kinds], "local disk rate unknown", measure.format("local")
+    yield local & np.isnan(instances.local_disk_bytes[kinds]), "local disk capacity unknown", ""
+    on_volumes, unknown = layouts.uses(VOLUMES), np.isnan(rates.volumes.read + rates.volumes.write)[kinds]
+    yield on_volumes & unknown, "block volume rate unknown", measure.format("volume")
+    yield on_volumes & np.isnan(situation.volumes.bytes_max[kinds]), "block volume price or size unknown", ""
+    on_objects, unknown = layouts.uses(OBJECTS), np.isnan(rates.objects.read + rates.objects.write)[kinds]
+    yield on_objects & unknown, "object store rate unknown", measure.format("object")
+    yield on_objects & (not situation.objects.priced), "object store price unknown", ""
+    yield layouts.uses(MEMORY) & np.isnan(instances.memory_bytes[kinds]), "memory unknown", ""
     yield (
-        on_volumes & unknown,
-        "block volume rate unknown",
-        "measure it, or --assume volume_read=RATE,volume_write=RATE",
+        np.isnan(rates.network.flat)[kinds] & networked,
+        "network rate unknown",
+        "measure it, or --assume network=RATE",
     )
-    yield on_volumes & np.isnan(situation.volumes.bytes_max), "block volumes that can be attached unknown", ""
-    yield np.isnan(rates.network.flat) & networked, "network rate unknown", "measure it, or --assume network=RATE"
-    yield np.isnan(instances.vcpu) & (not situation.paper), "number of vCPUs unknown", ""
+    yield np.isnan(instances.vcpu)[kinds] & (not situation.paper), "number of vCPUs unknown", ""
     where = f"{offer.pricing} price unknown in {offer.region}"
-    yield np.isnan(offer.price_usd_per_hour), where, "or --assume price=USD"
+    yield np.isnan(offer.price_usd_per_hour)[kinds], where, "or --assume price=USD"
 
 
 def too_small(situation: Situation, row: int, estimates: Estimates, request: Request) -> Rejection:
@@ -64,35 +76,6 @@ def too_small(situation: Situation, row: int, estimates: Estimates, request: Req
         detail=f"needs {fewest:.0f} nodes to hold the data",
         nearness=float(fewest / allowed),
     )
-
-
-def misses(situation: Situation, kind: int, *, best_s: float, least_usd: float, request: Request) -> Rejection:
-    """Return the rejection of a type that holds the data but meets neither deadline nor budget, or not both at once."""
-    late = request.deadline_s is not None and best_s > request.deadline_s
-    dear = request.budget_usd is not None and least_usd > request.budget_usd
-    if late and request.deadline_s:
-        reason, detail = (
-            f"misses the deadline of {format_duration(request.deadline_s)}",
-            f"takes {format_duration(best_s)}",
-        )
-        nearness = best_s / request.deadline_s
-    elif dear and request.budget_usd:
-        reason, detail = (
-            f"exceeds the budget of {format_usd(request.budget_usd)}",
-            f"costs {format_usd(least_usd)} in all",
-        )
-        nearness = least_usd / request.budget_usd
-    else:
-        reason = "meets the deadline and the budget only apart"
-        detail = f"takes at least {format_duration(best_s)}, costs at least {format_usd(least_usd)} in all"
-        nearness = 1.0
-    return Rejection(instance_type=_name(situation, kind), reason=reason, detail=detail, nearness=nearness)
-
-
-def _any_row(situation: Situation, flags: Flags) -> Flags:
-    found = np.zeros(len(situation.catalog.instances), bool)
-    found[situation.layouts.type_row[flags]] = True
-    return found
 
 
 def _rejection(situation: Situation, kind: int, reason: str, detail: str) -> Rejection:

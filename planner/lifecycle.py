@@ -19,6 +19,8 @@ class Lifecycle:
     """Seconds every node is paid for around the job, the share of spare nodes, and what else a whole run needs to
     know.
 
+    `memory_share` is how many bytes of a job's intermediate data a byte of memory holds, what the sort itself needs
+    taken off; the papers' is that of TritonSort's MinuteSort, 20.5 GB on nodes of 24 GB (section 5.5).
     `cpu_bytes_per_s_per_vcpu` is the sort core's own speed; the sigmas are standard deviations of ln(time):
     `node_sigma` between the nodes of one cluster, `shared_sigma` between the equations and a whole run.
     """
@@ -28,6 +30,7 @@ class Lifecycle:
     teardown_s: float
     spare_fraction: float
     file_system_overhead: float
+    memory_share: float
     cpu_bytes_per_s_per_vcpu: dict[str, float]
     node_sigma: dict[str, float]
     shared_sigma: float
@@ -45,6 +48,7 @@ PAPER = Lifecycle(
     teardown_s=0.0,
     spare_fraction=0.0,
     file_system_overhead=0.0,
+    memory_share=20.5 / 24,
     cpu_bytes_per_s_per_vcpu={"partition": float("inf"), "sort": float("inf")},
     node_sigma={},
     shared_sigma=0.0,

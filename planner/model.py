@@ -17,8 +17,11 @@ from planner.errors import BadInputError, nearest
 
 VOLUMES: Final = ("map_in", "map_out", "reduce_out")
 GROUPS: Final = ("data", "intermediate")
-MEDIA: Final = ("local", "volumes")
+MEDIA: Final = ("local", "volumes", "object-store", "memory")
+MEDIA_OF: Final = {"data": ("local", "volumes", "object-store"), "intermediate": ("local", "volumes", "memory")}
+"""Where a model may keep each disk group; intermediate data in memory is neither written nor read."""
 CPU_WORK: Final = ("partition", "sort")
+REQUESTS: Final = ("read_bytes", "write_bytes")
 
 Coefficients = Mapping[str, float]
 """How many times each job volume is moved: {"reduce_out": 2} is two copies of the reduce output."""
@@ -33,8 +36,12 @@ class JobVolumes:
     reduce_out: float
 
     @classmethod
-    def of_sort(cls, data_bytes: float) -> JobVolumes:
-        return cls(map_in=data_bytes, map_out=data_bytes, reduce_out=data_bytes)
+    def of(cls, data_bytes: float, *, map_ratio: float = 1.0, reduce_ratio: float = 1.0) -> JobVolumes:
+        """Return the volumes of a job whose map puts out `map_ratio` bytes for each it takes in, whose reduce
+        `reduce_ratio`; both are 1 for a sort.
+        """
+        map_out = data_bytes * map_ratio
+        return cls(map_in=data_bytes, map_out=map_out, reduce_out=map_out * reduce_ratio)
 
     def total(self, coefficients: Coefficients) -> float:
         """Return the bytes that `coefficients` amount to."""
@@ -63,6 +70,8 @@ class CostModel:
     storage: Mapping[str, str]
     capacity: Mapping[str, Coefficients]
     phases: tuple[Phase, ...]
+    requests: Mapping[str, float]
+    """Bytes per request to the object store: `read_bytes`, `write_bytes`; empty for a model that uses none."""
 
 
 def model_names() -> tuple[str, ...]:
@@ -120,7 +129,8 @@ class _Reader:
         self.findings: list[str] = []
 
     def model(self, name: str) -> CostModel:
-        self._known_keys(self.document, ("title", "source", "durability", "storage", "capacity", "phase"), "the model")
+        keys = ("title", "source", "durability", "storage", "capacity", "requests", "phase")
+        self._known_keys(self.document, keys, "the model")
         phases = self.document.get("phase")
         if not isinstance(phases, list) or not phases:
             self.findings.append("[[phase]]: a model needs at least one phase")
@@ -133,6 +143,7 @@ class _Reader:
             storage=self._storage(),
             capacity=self._groups(self.document.get("capacity", {}), GROUPS, "capacity"),
             phases=tuple(self._phase(phase, number) for number, phase in enumerate(phases, start=1)),
+            requests=self._requests(),
         )
 
     def _phase(self, table: Mapping[str, Any], number: int) -> Phase:
@@ -149,10 +160,21 @@ class _Reader:
     def _storage(self) -> dict[str, str]:
         table = self.document.get("storage", {})
         for group in GROUPS:
-            if table.get(group) not in MEDIA:
-                self.findings.append(f"storage.{group}: {table.get(group)!r} is not one of {', '.join(MEDIA)}")
+            if table.get(group) not in MEDIA_OF[group]:
+                known = ", ".join(MEDIA_OF[group])
+                self.findings.append(f"storage.{group}: {table.get(group)!r} is not one of {known}")
         self._known_keys(table, GROUPS, "storage")
         return {group: str(table.get(group, MEDIA[0])) for group in GROUPS}
+
+    def _requests(self) -> dict[str, float]:
+        table = self.document.get("requests", {})
+        self._known_keys(table, REQUESTS, "requests")
+        if "object-store" not in self.document.get("storage", {}).values():
+            return {}
+        for key in REQUESTS:
+            if not isinstance(table.get(key), int | float) or not table[key] > 0:
+                self.findings.append(f"requests.{key}: {table.get(key)!r} is not a positive number of bytes")
+        return {key: float(table[key]) for key in REQUESTS if isinstance(table.get(key), int | float)}
 
     def _groups(self, table: Any, known: tuple[str, ...], where: str) -> dict[str, Coefficients]:
         if not isinstance(table, dict):

@@ -13,6 +13,9 @@ from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hi
 
 from planner.errors import BadInputError
 
+ALL_MODELS: Final = "all"
+"""What `Request.model` says to rank the clusters of every model against each other."""
+
 Objective = Literal["balanced", "cost", "time"]
 OBJECTIVES: Final = get_args(Objective)
 
@@ -22,7 +25,11 @@ class Request:
     """What the user asks for.
 
     `assume` maps a rate's name (`network`, `local_read`, ...) to bytes/s that override the catalog; `scale` maps a
-    resource (`network`, `local`, `volumes`, `cpu`, `price`) to a factor on it, for what-ifs.
+    resource (`network`, `local`, `volumes`, `objects`, `cpu`, `price`) to a factor on it, for what-ifs.
+    With `confidence` the deadline must be met with that probability, otherwise in expectation; the budget must hold
+    the 95th percentile of the whole bill. `map_ratio` and `reduce_ratio` are output over input bytes, and
+    `compute_bytes_per_s_per_vcpu` is what the job itself does to its input, besides sorting. `max_vcpus` is a quota,
+    spares included.
     """
 
     data_bytes: int
@@ -30,14 +37,22 @@ class Request:
     catalogs: tuple[str, ...] = ("aws",)
     regions: tuple[str, ...] = ()
     instances: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    arch: str | None = None
+    max_vcpus: int | None = None
     nodes: int | None = None
     max_nodes: int = 1000
     deadline_s: float | None = None
+    confidence: float | None = None
     budget_usd: float | None = None
     objective: Objective = "balanced"
     pricing: str = "on-demand"
     assume: dict[str, float] = field(default_factory=dict)
     scale: dict[str, float] = field(default_factory=dict)
+    network_distribution: str | None = None
+    map_ratio: float = 1.0
+    reduce_ratio: float = 1.0
+    compute_bytes_per_s_per_vcpu: float | None = None
     paper: bool = False
     top: int = 10
 
@@ -54,9 +69,13 @@ class Range:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost(Range):
-    """Cost of the job; `total` adds boot, generating, screening, validating, teardown and spares to `expected`."""
+    """Cost of the job; `total` adds boot, generating, screening, validating, teardown, spares and how the cloud
+    rounds what it bills to `expected`, `total_p95` to `p95`. `requests` to an object store are in all of them.
+    """
 
     total: float
+    total_p95: float
+    requests: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,27 +110,33 @@ class Candidate:
     """One cluster: what it is, how long it takes, what it costs, and how sure that is.
 
     `disk_split` is None where the local disks are `shared` by both groups or not used. `nodes_min` is the fewest
-    nodes that hold the data; `capacity_bytes` and `needed_bytes` are per node and disk group.
+    nodes that hold the data; `capacity_bytes` (None: without limit) and `needed_bytes` are per node and disk group.
+    `cloud_type` is what to order from the cloud, to which `instance_type` may add local disks; `usd_per_hour` is the
+    whole cluster with its volumes. `energy_j` is known where the power of a node was given.
     """
 
+    model: str
     cloud: str
     region: str
     instance_type: str
+    cloud_type: str
     nodes: int
     nodes_min: int
     placement_group: bool
     pricing: str
     price_usd_per_hour: float
+    usd_per_hour: float
     storage: str
     disk_split: DiskSplit | None
     shared: bool
     time_s: Range
     cost_usd: Cost
     phases: tuple[PhaseEstimate, ...]
-    capacity_bytes: dict[str, float]
+    capacity_bytes: dict[str, float | None]
     needed_bytes: dict[str, float]
     overheads_s: dict[str, float]
     evidence: str
+    energy_j: float | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -131,6 +156,7 @@ class Rejection:
 class FrontierPoint:
     """A cluster that no other beats in both time and total cost."""
 
+    model: str
     cloud: str
     instance_type: str
     nodes: int
@@ -148,7 +174,10 @@ class CatalogStamp:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The answer to a Request: `best` is the first of `candidates`; None when nothing is feasible."""
+    """The answer to a Request: `best` is the first of `candidates`; None when nothing is feasible.
+
+    `conflicts` names the constraints that can be met each but not together; `warnings` are about the whole answer.
+    """
 
     request: Request
     catalog: CatalogStamp
@@ -156,6 +185,8 @@ class Plan:
     candidates: tuple[Candidate, ...]
     rejected: tuple[Rejection, ...]
     frontier: tuple[FrontierPoint, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Return the plan as one JSON object; numbers keep every digit."""

@@ -95,7 +95,8 @@ def _timed(candidate: Candidate, median_s: float, high_s: float) -> Candidate:
     old = candidate.time_s
     per_s = candidate.cost_usd.equation / old.equation if old.equation else 0.0
     whole_s = old.expected + sum(candidate.overheads_s.values())
-    total = candidate.cost_usd.total * (median_s + whole_s - old.expected) / whole_s if whole_s else 0.0
+    total_per_s = candidate.cost_usd.total / whole_s if whole_s else 0.0
+    around_s = whole_s - old.expected
     return replace(
         candidate,
         time_s=Range(equation=old.equation, expected=median_s, p50=median_s, p95=high_s),
@@ -104,7 +105,9 @@ def _timed(candidate: Candidate, median_s: float, high_s: float) -> Candidate:
             expected=per_s * median_s,
             p50=per_s * median_s,
             p95=per_s * high_s,
-            total=total,
+            total=total_per_s * (median_s + around_s),
+            total_p95=total_per_s * (high_s + around_s),
+            requests=candidate.cost_usd.requests,
         ),
         warnings=(*candidate.warnings, "time and range: from the profile; the phases are the equations'"),
     )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from planner.catalog import Catalog, NetworkPoint
 from planner.curves import ScalingCurve
 from planner.errors import BadInputError, nearest
+from planner.variability import Spread
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int8]
@@ -25,13 +26,16 @@ EVIDENCE: Final = ("measured", "spec", "extrapolated", "recalled", "assumed")
 _AS_PLANNED: Final = {"derived": "measured"}
 """Catalogs tell numbers computed from measurements apart; a plan counts them as measured."""
 
-ASSUMABLE: Final = ("network", "local_read", "local_write", "volume_read", "volume_write", "partition", "sort", "price")
+ASSUMABLE: Final = (
+    "network", "local_read", "local_write", "volume_read", "volume_write", "object_read", "object_write",
+    "partition", "sort", "price", "power",
+)  # fmt: skip
 """What `--assume` can set: bytes/s per node, bytes/s per vCPU for `partition` and `sort`, USD per node-hour all-in
-for `price`.
+for `price`, watts per node for `power`.
 """
 
 
-SCALABLE: Final = ("network", "local", "volumes", "cpu", "price")
+SCALABLE: Final = ("network", "local", "volumes", "objects", "cpu", "price")
 """What a what-if can multiply by a factor."""
 
 
@@ -61,11 +65,18 @@ class Device:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Network:
-    """Network rates per node: a flat rate for each type, shape (T,), and curves for the rows that were measured."""
+    """Network rates per node: a flat rate for each type, shape (T,), and curves for the rows that were measured.
+
+    Links with a token bucket run at `burst` until `bucket_bytes` more than the rate have gone; both NaN elsewhere.
+    `spread` is how the rate differs from node to node, where the request says so.
+    """
 
     flat: Floats
     evidence: Codes
     slowest_of_n: NDArray[np.bool_]
+    burst: Floats
+    bucket_bytes: Floats
+    spread: Spread | None = None
     curves: Mapping[int, ScalingCurve] = field(default_factory=dict)
     factor: float = 1.0
 
@@ -76,6 +87,10 @@ class Network:
             if row in self.curves:
                 rates[place] = self.curves[row].at(nodes)
         return rates * self.factor
+
+    def burst_at(self, rows: NDArray[np.intp]) -> Floats:
+        """Return the burst rate of the links, shape (rows,): NaN without a token bucket."""
+        return np.asarray(self.burst[rows] * self.factor)
 
     def evidence_at(self, row: int, nodes: int) -> str:
         """Return what the rate of one type at one cluster size rests on: beyond its measured points it is
@@ -92,6 +107,7 @@ class Rates:
 
     local: Device
     volumes: Device
+    objects: Device
     network: Network
     vcpu: Floats
     cpu_bytes_per_s_per_vcpu: Mapping[str, float]
@@ -104,6 +120,7 @@ class Rates:
             self,
             local=self.local.times(scale.get("local", 1.0)),
             volumes=self.volumes.times(scale.get("volumes", 1.0)),
+            objects=self.objects.times(scale.get("objects", 1.0)),
             network=replace(self.network, factor=self.network.factor * scale.get("network", 1.0)),
             cpu_bytes_per_s_per_vcpu={work: rate * cpu for work, rate in self.cpu_bytes_per_s_per_vcpu.items()},
         )
@@ -140,16 +157,18 @@ def check_assumptions(*, assume: Mapping[str, float], scale: Mapping[str, float]
             raise BadInputError(f"what-if {name}={factor}: a factor must be positive and below a million")
 
 
-def catalog_rates(catalog: Catalog, *, volumes: Device, cpu: Mapping[str, float], assume: Mapping[str, float]) -> Rates:
+def catalog_rates(
+    catalog: Catalog, *, volumes: Device, objects: Device, cpu: Mapping[str, float], assume: Mapping[str, float]
+) -> Rates:
     """Return the rates of all types of `catalog`, with `assume` laid over them.
 
-    `volumes` are the rates of the block volumes that would be bought (planner.volumes); `cpu` is bytes/s per vCPU of
-    each kind of work.
+    `volumes` are the rates of the block volumes that would be bought (planner.volumes), `objects` those of the object
+    store; `cpu` is bytes/s per vCPU of each kind of work.
     """
-    local = _assumed_device(_local(catalog), assume, prefix="local")
     return Rates(
-        local=local,
+        local=_assumed_device(_local(catalog), assume, prefix="local"),
         volumes=_assumed_device(volumes, assume, prefix="volume"),
+        objects=_assumed_device(objects, assume, prefix="object"),
         network=_network(catalog, assume.get("network")),
         vcpu=catalog.instances.vcpu,
         cpu_bytes_per_s_per_vcpu={work: assume.get(work, rate) for work, rate in cpu.items()},
@@ -188,7 +207,9 @@ def _network(catalog: Catalog, assumed: float | None) -> Network:
     size = len(catalog.instances)
     if assumed is not None:
         evidence = np.full(size, EVIDENCE.index("assumed"), np.int8)
-        return Network(flat=np.full(size, assumed), evidence=evidence, slowest_of_n=np.ones(size, bool))
+        none = np.full(size, np.nan)
+        flat = np.full(size, assumed)
+        return Network(flat=flat, evidence=evidence, slowest_of_n=np.ones(size, bool), burst=none, bucket_bytes=none)
     flat = catalog.instances.network_baseline_bytes_per_s.copy()
     evidence = np.where(np.isnan(flat), -1, evidence_codes(catalog.instances.evidence)).astype(np.int8)
     slowest, curves = np.zeros(size, bool), {}
@@ -203,7 +224,18 @@ def _network(catalog: Catalog, assumed: float | None) -> Network:
             curves[row] = ScalingCurve.through([n for n, _ in sized], [rate for _, rate in sized])
         else:  # measured on a cluster of unstated size: any other size is an extrapolation
             evidence[row] = max(evidence[row], EVIDENCE.index("extrapolated"))
-    return Network(flat=flat, evidence=evidence, slowest_of_n=slowest, curves=curves)
+    burst, tokens = _buckets(catalog)
+    return Network(flat=flat, evidence=evidence, slowest_of_n=slowest, burst=burst, bucket_bytes=tokens, curves=curves)
+
+
+def _buckets(catalog: Catalog) -> tuple[Floats, Floats]:
+    """Burst rates and bucket sizes; of several variants of network card the slowest, which one may be given."""
+    burst, tokens = (np.full(len(catalog.instances), np.nan) for _ in range(2))
+    for instance_type, variants in catalog.token_buckets.items():
+        slowest = min(variants, key=lambda bucket: bucket.burst_bytes_per_s)
+        row = catalog.instances.index(instance_type)
+        burst[row], tokens[row] = slowest.burst_bytes_per_s, slowest.bucket_bytes
+    return burst, tokens
 
 
 def _preferred(points: Sequence[NetworkPoint], *, near: bool) -> list[NetworkPoint]:

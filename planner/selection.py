@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.estimate import Estimates
-from planner.plan import Candidate, Objective, Request
+from planner.plan import Candidate, Objective
 
 Floats = NDArray[np.float64]
 
@@ -28,16 +28,6 @@ class Cell:
 
     row: int
     column: int
-
-
-def admissible(estimates: Estimates, request: Request) -> NDArray[np.bool_]:
-    """Return which clusters hold the data and meet the deadline and the budget, shape (R, N)."""
-    good = np.isfinite(estimates.total_usd)
-    if request.deadline_s is not None:
-        good &= estimates.expected_s <= request.deadline_s
-    if request.budget_usd is not None:
-        good &= estimates.total_usd <= request.budget_usd
-    return good
 
 
 def best_cell(
@@ -57,7 +47,7 @@ def best_cell(
         limit = SLACK * (least_usd if own_least <= SLACK * least_usd else own_least)
         time = np.where(total <= limit, time, np.inf)
     first, second = (total, time) if objective == "cost" else (time, total)
-    ties = np.isclose(first, first.min(), rtol=1e-9, atol=0)
+    ties = first <= first.min() * (1 + 1e-9)
     row, column = np.unravel_index(np.argmin(np.where(ties, second, np.inf)), total.shape)
     return Cell(row=int(rows[row]), column=int(column))
 

@@ -1,7 +1,7 @@
 """How much slower than its median a node is, and how slow the slowest of N is: a barrier waits for it.
 
-For independent nodes P(phase <= t) = F(t)^N exactly. A `Spread` holds F of one node's slowness (time over median
-time) on a grid.
+For independent nodes P(phase <= t) = F(t)^N exactly, whatever the distribution F. A `Spread` holds F of one node's
+slowness (time over median time) on a grid; a `Duration` holds the distribution of a time.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -24,6 +23,9 @@ _REACH: Final = 8.0
 
 _SMALLEST_SIGMA: Final = 1e-9
 """Stands for no variation at all, so that certain rates need no path of their own."""
+
+_PARTS: Final = 64
+"""Equally likely values that stand for a distribution where several are added."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,6 +41,10 @@ class Spread:
         """Return ln F at any points: -inf below the grid, 0 above it."""
         return np.asarray(np.interp(log_slowness, self.log_slowness, self.log_cdf, left=-np.inf, right=0.0))
 
+    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        """Draw independent slownesses."""
+        return np.exp(np.interp(np.log(rng.random(shape)), self.log_cdf, self.log_slowness))
+
 
 @lru_cache(maxsize=64)
 def lognormal(sigma: float) -> Spread:
@@ -47,24 +53,45 @@ def lognormal(sigma: float) -> Spread:
     return Spread(log_slowness=grid * max(sigma, _SMALLEST_SIGMA), log_cdf=log_cdf)
 
 
+def from_bandwidths(
+    *, probabilities: Sequence[float], bytes_per_s: Sequence[float], median_bytes_per_s: float
+) -> Spread:
+    """Return the slowness of a link whose bandwidth has these quantiles, straight lines between them, jumps at both
+    ends: P(slowness <= s) = P(bandwidth >= median / s).
+    """
+    rates = np.unique(np.concatenate([np.linspace(bytes_per_s[0], bytes_per_s[-1], _STEPS), bytes_per_s]))[::-1]
+    cdf = 1 - np.interp(rates, bytes_per_s, probabilities)
+    log_slowness = np.log(median_bytes_per_s / rates)
+    end = log_slowness[-1] + 1e-9
+    return Spread(log_slowness=np.append(log_slowness, end), log_cdf=np.log(np.append(cdf, 1.0)))
+
+
+@lru_cache(maxsize=64)
+def with_tail(spread: Spread, *, fraction: float, factor: float) -> Spread:
+    """Return the slowness of nodes of which `fraction` take `factor` times as long."""
+    shifted = spread.log_slowness + math.log(factor)
+    grid = np.unique(np.concatenate([spread.log_slowness, shifted]))
+    usual, slow = spread.log_cdf_at(grid), spread.log_cdf_at(grid - math.log(factor))
+    cdf = (1 - fraction) * np.exp(usual) + fraction * np.exp(slow)
+    return Spread(log_slowness=grid, log_cdf=np.log(np.minimum(cdf, 1.0)))
+
+
 def slowest_mean(spread: Spread, count: ArrayLike) -> Floats:
     """Return the expected slowness of the slowest of `count` independent nodes, elementwise over `count`."""
     powers = np.exp(np.multiply.outer(np.asarray(count, float), spread.log_cdf))
     return _mean(powers, np.exp(spread.log_slowness))
 
 
+@lru_cache(maxsize=64)
+def slowest_mean_cached(spread: Spread, counts: bytes) -> Floats:
+    """Return `slowest_mean` for counts given as the bytes of an array of float64; the same come up again and again."""
+    return slowest_mean(spread, np.frombuffer(counts))
+
+
 def slowest_quantile(spread: Spread, *, count: float, probability: float) -> float:
     """Return the slowness that the slowest of `count` nodes stays below with `probability`."""
     needed = math.log(probability) / count
     return math.exp(float(np.interp(needed, spread.log_cdf, spread.log_slowness)))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Moments:
-    """Mean and variance of a time in seconds (seconds squared)."""
-
-    mean: float
-    variance: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,39 +105,80 @@ class Load:
     count: float
 
 
-def barrier(loads: Sequence[Load]) -> Moments:
-    """Return the moments of a phase that ends when the slowest resource of the slowest node does.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Duration:
+    """Distribution of a time: `cdf[i]` = P(time <= `times_s[i]`), both of shape (G,), increasing to 1."""
+
+    times_s: Floats
+    cdf: Floats
+
+    @property
+    def mean_s(self) -> float:
+        """The expected time."""
+        return float(_mean(self.cdf, self.times_s))
+
+    @property
+    def variance_s2(self) -> float:
+        """The variance, in seconds squared."""
+        return float(_mean(self.cdf, (self.times_s - self.mean_s) ** 2))
+
+    def quantile_s(self, probability: ArrayLike) -> Floats:
+        """Return the time that is not exceeded with `probability`, elementwise."""
+        return np.asarray(np.interp(np.asarray(probability, float), self.cdf, self.times_s))
+
+
+def barrier(loads: Sequence[Load]) -> Duration:
+    """Return the duration of a phase that ends when the slowest resource of the slowest node does.
 
     All loads are independent: P(T <= t) is the product over resources of F(t / median)^count.
     """
     working = [load for load in loads if load.median_s > 0]
     if not working:
-        return Moments(mean=0.0, variance=0.0)
+        return Duration(times_s=np.zeros(1), cdf=np.ones(1))
     log_times = _common_grid(working)
     log_cdf = sum(
         (load.count * load.spread.log_cdf_at(log_times - math.log(load.median_s)) for load in working),
         start=np.zeros_like(log_times),
     )
-    cdf, times = np.exp(log_cdf), np.exp(log_times)
-    mean = float(_mean(cdf, times))
-    return Moments(mean=mean, variance=max(0.0, float(_mean(cdf, (times - mean) ** 2))))
+    return Duration(times_s=np.exp(log_times), cdf=np.exp(log_cdf))
 
 
-def shared_factor(moments: Sequence[Moments], *, sigma: float) -> Moments:
-    """Return the moments of a sum of independent phases times one lognormal factor (median 1) that they all share."""
-    mean = sum(phase.mean for phase in moments)
-    variance = sum(phase.variance for phase in moments)
-    factor_mean, factor_second = math.exp(sigma**2 / 2), math.exp(2 * sigma**2)
-    second = (variance + mean**2) * factor_second
-    return Moments(mean=mean * factor_mean, variance=max(0.0, second - (mean * factor_mean) ** 2))
+def in_turn(phases: Sequence[Duration], *, shared_sigma: float) -> Duration:
+    """Return the duration of independent phases one after the other, times one lognormal factor (median 1) that they
+    all share. The mean is that of its parts to about 1 in 1000, since a finite number of values stands for each.
+    """
+    sums = np.zeros(1)
+    for phase in phases:
+        sums = _representatives(np.add.outer(sums, phase.quantile_s(_middles())).ravel())
+    if shared_sigma <= 0 or not sums.any():
+        return Duration(times_s=np.append(sums, sums[-1]), cdf=np.append(_middles() if len(sums) > 1 else 1.0, 1.0))
+    normal, log_cdf = _standard_normal()
+    low, high = math.log(sums[0]) - 4 * shared_sigma, math.log(sums[-1]) + 4 * shared_sigma
+    log_times = np.linspace(low, high, 2 * _PARTS)
+    deviations = (log_times[:, None] - np.log(sums)[None, :]) / shared_sigma
+    cdf = np.interp(deviations, normal, np.exp(log_cdf)).mean(axis=1)
+    return Duration(times_s=np.exp(log_times), cdf=cdf / cdf[-1])
 
 
-def quantile(moments: Moments, probability: float) -> float:
-    """Return a quantile of the lognormal that has these moments."""
-    if moments.mean <= 0 or moments.variance <= 0:
-        return moments.mean
-    sigma = math.sqrt(math.log1p(moments.variance / moments.mean**2))
-    return moments.mean * math.exp(sigma * NormalDist().inv_cdf(probability) - sigma**2 / 2)
+def simulate(phases: Sequence[Sequence[Load]], *, shared_sigma: float, draws: int, rng: np.random.Generator) -> Floats:
+    """Return `draws` simulated durations: every node of every resource of every phase drawn, and the shared factor.
+
+    What `barrier` and `in_turn` compute, by brute force.
+    """
+    total = np.zeros(draws)
+    for loads in phases:
+        slowest = [load.median_s * load.spread.sample((draws, int(load.count)), rng).max(axis=1) for load in loads]
+        total += np.max(slowest, axis=0)
+    return np.asarray(total * np.exp(shared_sigma * rng.standard_normal(draws)))
+
+
+def _middles() -> Floats:
+    return (np.arange(_PARTS) + 0.5) / _PARTS
+
+
+def _representatives(values: Floats) -> Floats:
+    """Return equally likely values with the same mean: those of equal parts of the sorted values."""
+    return np.sort(values).reshape(_PARTS, -1).mean(axis=1) if len(values) > _PARTS else np.sort(values)
 
 
 @lru_cache(maxsize=1)

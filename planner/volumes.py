@@ -1,12 +1,13 @@
-"""Which block volumes to attach: type and count that reach an instance's volume rate at the least price.
+"""Which block volumes to attach: type, count and least size that reach a rate at the least price.
 
 Volumes that were measured on an instance type (SoCC 2015, section 4.4) are planned with the measured rates; otherwise
-the instance's volume link and the limits of one volume are what the cloud states.
+the instance's volume link and the limits of one volume are what the cloud states. A volume's rate comes with it, with
+its size (directly, or as operations), or is bought; burst credit is not counted, since a long job spends it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
@@ -21,13 +22,19 @@ Floats = NDArray[np.float64]
 _GIB: Final = 2**30
 _MIB: Final = 2**20
 
+_USUAL_BYTES_PER_NODE: Final = 5e11
+"""What a node is taken to hold when volumes of different price per byte and per rate are compared."""
+
+_SHARES: Final = (1.0, 0.5)
+"""Shares of an instance's volume link that are tried: beyond the NIC's rate a full link only costs."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class VolumeChoice:
     """The volumes of one node for every instance type, each array of shape (T,): NaN and '' where none can be planned.
 
     A node pays `fixed_usd_per_hour` for what does not depend on capacity (throughput, the fee for a volume link) and
-    `usd_per_byte_hour` for capacity, of which it can have `bytes_max`.
+    `usd_per_byte_hour` for capacity, of which it must have `bytes_min` for the rate and can have `bytes_max`.
     """
 
     read: Floats
@@ -37,6 +44,7 @@ class VolumeChoice:
     count: Floats
     fixed_usd_per_hour: Floats
     usd_per_byte_hour: Floats
+    bytes_min: Floats
     bytes_max: Floats
 
     @property
@@ -46,48 +54,129 @@ class VolumeChoice:
         return Device(read=self.read, write=self.write, simultaneous=unknown, evidence=self.evidence)
 
 
-def choose_volumes(catalog: Catalog, *, region: str) -> VolumeChoice:
-    """Return, for every type, measured volumes before stated ones, then the fastest, then the cheapest.
-
-    Only volume types with stated prices and limits, whose rate does not depend on their size, are options.
+def choose_volumes(catalog: Catalog, *, region: str, price_usd_per_hour: Floats) -> VolumeChoice:
+    """Return, for every type, measured volumes before stated ones, then those with the least dollars per byte moved,
+    the instance's price (T,) included; where no rate is known, volumes with a price for an assumed rate to use.
     """
-    options = [build(catalog, volume) for volume in catalog.volume_types.values() for build in (_measured, _stated)]
+    options = [option for volume in catalog.volume_types.values() for option in _options(catalog, volume)]
     if not options:
         return _nothing(len(catalog.instances))
-    best = _take(options, _first_choice(options))
+    best = _take([choice for _, choice in options], _first_choice(options, price_usd_per_hour))
     fee = catalog.surcharges_usd_per_hour("volume_optimized", region)
     return replace(best, fixed_usd_per_hour=best.fixed_usd_per_hour + fee)
+
+
+def stated_rate(volume: VolumeType, *, count: int, size_bytes: float) -> float:
+    """Return bytes/s of `count` volumes of `size_bytes` each, nothing bought on top; NaN where it is not stated."""
+    own = np.nansum([volume.free_bytes_per_s, _per_byte(volume) * size_bytes])
+    stated = _comes_with_size(volume) or volume.free_bytes_per_s > 0
+    return float(count * min(_cap(volume), own)) if stated else float("nan")
+
+
+def _options(catalog: Catalog, volume: VolumeType) -> Iterator[tuple[int, VolumeChoice]]:
+    """Yield a volume type's options, each with its order of preference: 0 measured, 1 stated, 2 without a rate."""
+    yield 0, _measured(catalog, volume)
+    for share in _SHARES:
+        for each in {_cap(volume), volume.free_bytes_per_s}:
+            if each > 0:
+                yield 1, _stated(catalog, volume, share=share, each=each)
+    if np.isnan(volume.price_usd_per_mibps_month) and np.isnan(volume.price_usd_per_iops_month):
+        yield 2, _unrated(catalog, volume)
 
 
 def _measured(catalog: Catalog, volume: VolumeType) -> VolumeChoice:
     read = catalog.volume_rates(volume.volume_type, "read_only")
     write = catalog.volume_rates(volume.volume_type, "write_only")
-    evidence = np.maximum(evidence_codes(read.evidence), evidence_codes(write.evidence))
-    count = catalog.instances.volumes_max
+    count = _measured_count(catalog, volume)
     return _option(
         catalog,
         volume,
-        {"read": read.bytes_per_s, "write": write.bytes_per_s, "count": np.where(np.isnan(count), 1.0, count)},
+        {"read": read.bytes_per_s, "write": write.bytes_per_s, "count": count},
         monthly_usd=np.zeros(len(count)),
-        evidence=evidence,
+        bytes_min=count * np.nan_to_num(volume.size_bytes_min),
+        evidence=np.maximum(evidence_codes(read.evidence), evidence_codes(write.evidence)),
     )
 
 
-def _stated(catalog: Catalog, volume: VolumeType) -> VolumeChoice:
-    """Enough volumes to fill the instance's link, more where the throughput that comes free with each is cheaper than
-    bought.
+def _measured_count(catalog: Catalog, volume: VolumeType) -> Floats:
+    """As many volumes as the measured rate needs, where that is known; else all that can be attached, or one."""
+    most = catalog.instances.volumes_max
+    count = np.where(np.isnan(most), 1.0, most)
+    rows = catalog.tables["volume_rates"]
+    for name, of_type, least in zip(rows["instance_type"], rows["volume_type"], rows["volumes_least"], strict=True):
+        if of_type == volume.volume_type and np.isfinite(least):
+            count[catalog.instances.index(str(name))] = least
+    return count
+
+
+def _stated(catalog: Catalog, volume: VolumeType, *, share: float, each: float) -> VolumeChoice:
+    """Enough volumes of `each` bytes/s to fill a share of the instance's link; what does not come free with them is
+    bought, or comes with size.
     """
-    link, most = catalog.instances.volume_bytes_per_s, catalog.instances.volumes_max
-    cap, free = np.fmin(volume.read_bytes_per_s_max, volume.write_bytes_per_s_max), volume.free_bytes_per_s
-    count = np.minimum(np.ceil(link / (free if free > 0 else np.nan)), most)
-    rate = np.minimum(link, count * cap)
-    bought = np.maximum(0.0, rate - count * free) / _MIB
-    monthly = np.where(bought > 0, bought * volume.price_usd_per_mibps_month, 0.0 * bought)
+    link, most = catalog.instances.volume_bytes_per_s * share, catalog.instances.volumes_max
+    count = np.minimum(np.ceil(link / each), np.where(np.isnan(most), 1.0, most))
+    rate = np.minimum(link, count * _cap(volume))
+    missing = np.maximum(0.0, rate - count * np.nan_to_num(volume.free_bytes_per_s))
+    smallest = count * np.nan_to_num(volume.size_bytes_min)
+    if volume.price_usd_per_mibps_month > 0:
+        monthly, bytes_min = missing / _MIB * volume.price_usd_per_mibps_month, smallest
+        if volume.free_iops > 0 and volume.bytes_per_s_per_iops > 0:
+            monthly = monthly + _provisioned(volume, rate=rate, count=count)[0]
+    elif volume.price_usd_per_iops_month > 0:
+        monthly, bytes_min = _provisioned(volume, rate=rate, count=count)
+    elif _comes_with_size(volume):
+        monthly, bytes_min = np.zeros(len(rate)), missing / _per_byte(volume)
+    else:
+        fixed = volume.size_bytes_min == volume.size_bytes_max
+        monthly, bytes_min = np.where(fixed | (missing == 0), 0.0, np.nan), smallest
     words = np.array([volume.price_evidence, volume.limit_evidence])
-    evidence = np.maximum(evidence_codes(catalog.instances.evidence), evidence_codes(words).max())
     return _option(
-        catalog, volume, {"read": rate, "write": rate, "count": count}, monthly_usd=monthly, evidence=evidence
+        catalog,
+        volume,
+        {"read": rate, "write": rate, "count": count},
+        monthly_usd=monthly,
+        bytes_min=np.maximum(bytes_min, smallest),
+        evidence=np.maximum(evidence_codes(catalog.instances.evidence), evidence_codes(words).max()),
     )
+
+
+def _provisioned(volume: VolumeType, *, rate: Floats, count: Floats) -> tuple[Floats, Floats]:
+    """Buy operations: their monthly price, and the size that may have so many."""
+    operations = rate / volume.bytes_per_s_per_iops
+    bought = np.maximum(0.0, operations - count * np.nan_to_num(volume.free_iops))
+    size = operations / volume.iops_per_gib * _GIB if volume.iops_per_gib > 0 else np.zeros(len(rate))
+    return bought * volume.price_usd_per_iops_month, size
+
+
+def _unrated(catalog: Catalog, volume: VolumeType) -> VolumeChoice:
+    """One volume of a priced type on every instance, of a rate that is not known."""
+    one = np.ones(len(catalog.instances))
+    option = _option(
+        catalog,
+        volume,
+        {"read": one, "write": one, "count": one},
+        monthly_usd=0 * one,
+        bytes_min=one * np.nan_to_num(volume.size_bytes_min),
+        evidence=np.full(len(one), -1, np.int8),
+    )
+    return replace(option, read=np.nan * one, write=np.nan * one)
+
+
+def _cap(volume: VolumeType) -> float:
+    """The most one volume does, in the slower direction."""
+    by_operations = volume.iops_max * volume.bytes_per_s_per_iops
+    return float(np.nanmin([volume.read_bytes_per_s_max, volume.write_bytes_per_s_max, by_operations, np.inf]))
+
+
+def _per_byte(volume: VolumeType) -> float:
+    """The rate that comes with each byte of size; of two limits the lower; 0 for none."""
+    ways = [volume.bytes_per_s_per_gib, volume.iops_per_gib * volume.bytes_per_s_per_iops]
+    known = [way for way in ways if way > 0]
+    return min(known) / _GIB if known else 0.0
+
+
+def _comes_with_size(volume: VolumeType) -> bool:
+    return _per_byte(volume) > 0 and not volume.price_usd_per_iops_month > 0
 
 
 def _option(
@@ -96,30 +185,37 @@ def _option(
     columns: dict[str, Floats],
     *,
     monthly_usd: Floats,
+    bytes_min: Floats,
     evidence: NDArray[np.int8],
 ) -> VolumeChoice:
-    """Blank out the types for which anything needed is unknown."""
+    """Blank out the types for which anything needed is unknown, or for which a volume cannot be so large."""
     capacity_usd = volume.price_usd_per_gib_month / _GIB / catalog.hours_per_month
-    known = ~np.isnan(columns["read"] + columns["write"] + columns["count"] + monthly_usd + capacity_usd)
+    bytes_max = columns["count"] * volume.size_bytes_max
+    sums = columns["read"] + columns["write"] + columns["count"] + monthly_usd + capacity_usd + bytes_min
+    known = np.isfinite(sums) & (bytes_min <= bytes_max * (1 + 1e-9))
     return VolumeChoice(
         **{name: np.where(known, values, np.nan) for name, values in columns.items()},
         evidence=np.where(known, evidence, -1).astype(np.int8),
         volume_type=np.where(known, volume.volume_type, ""),
         fixed_usd_per_hour=np.where(known, monthly_usd / catalog.hours_per_month, np.nan),
         usd_per_byte_hour=np.where(known, capacity_usd, np.nan),
-        bytes_max=np.where(known, columns["count"] * volume.size_bytes_max, np.nan),
+        bytes_min=np.where(known, bytes_min, np.nan),
+        bytes_max=np.where(known, bytes_max, np.nan),
     )
 
 
-def _first_choice(options: Sequence[VolumeChoice]) -> NDArray[np.intp]:
-    """Return the index of the option to take for every type: options are in pairs of measured and stated."""
-    rate = np.stack([np.minimum(option.read, option.write) for option in options])
-    price = np.stack([option.usd_per_byte_hour * 1e12 + option.fixed_usd_per_hour for option in options])
-    stated = np.broadcast_to((np.arange(len(options)) % 2)[:, None], rate.shape)
-    order = np.lexsort(
-        (np.nan_to_num(price, nan=np.inf), -np.nan_to_num(rate, nan=-1.0), stated, np.isnan(rate)), axis=0
-    )
-    first: NDArray[np.intp] = order[0]
+def _first_choice(options: Sequence[tuple[int, VolumeChoice]], price_usd_per_hour: Floats) -> NDArray[np.intp]:
+    """Return the index of the option to take for every type."""
+    choices = [choice for _, choice in options]
+    preference = np.array([order for order, _ in options])[:, None]
+    rate = np.stack([2 / (1 / choice.read + 1 / choice.write) for choice in choices])
+    held = [np.maximum(choice.bytes_min, _USUAL_BYTES_PER_NODE) for choice in choices]
+    volumes = [c.usd_per_byte_hour * size + c.fixed_usd_per_hour for c, size in zip(choices, held, strict=True)]
+    hourly = np.stack(volumes) + np.nan_to_num(price_usd_per_hour)
+    unknown = np.isnan(hourly)
+    dollars = np.where(np.isnan(rate), hourly, hourly / rate)
+    keys = (np.nan_to_num(dollars, nan=np.inf), np.broadcast_to(preference, rate.shape), unknown)
+    first: NDArray[np.intp] = np.lexsort(keys, axis=0)[0]
     return first
 
 
@@ -132,13 +228,5 @@ def _take(options: Sequence[VolumeChoice], chosen: NDArray[np.intp]) -> VolumeCh
 
 def _nothing(size: int) -> VolumeChoice:
     unknown = np.full(size, np.nan)
-    return VolumeChoice(
-        read=unknown,
-        write=unknown,
-        evidence=np.full(size, -1, np.int8),
-        volume_type=np.full(size, ""),
-        count=unknown,
-        fixed_usd_per_hour=unknown,
-        usd_per_byte_hour=unknown,
-        bytes_max=unknown,
-    )
+    numbers = {f.name: unknown for f in fields(VolumeChoice) if f.name not in ("evidence", "volume_type")}
+    return VolumeChoice(**numbers, evidence=np.full(size, -1, np.int8), volume_type=np.full(size, ""))

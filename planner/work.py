@@ -8,29 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.catalog import Catalog
-from planner.layout import Layouts
+from planner.layout import OBJECTS, VOLUMES, Layouts
 from planner.lifecycle import Lifecycle
 from planner.model import GROUPS, Coefficients, CostModel, JobVolumes, Phase
-from planner.rates import Rates
+from planner.objects import ObjectStoreChoice
+from planner.rates import Device, Rates
+from planner.spreads import Spreads
 from planner.volumes import VolumeChoice
 
 Floats = NDArray[np.float64]
-
-SIGMA_OF: Final = {
-    "local_disks": "disk",
-    "data_disks": "disk",
-    "intermediate_disks": "disk",
-    "volumes": "volumes",
-    "cpu": "cpu",
-    "network": "network",
-}
-"""Which entry of `Lifecycle.node_sigma` blurs a resource."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,9 +41,12 @@ class Situation:
     job: JobVolumes
     rates: Rates
     volumes: VolumeChoice
+    objects: ObjectStoreChoice
     layouts: Layouts
+    spreads: Spreads
     lifecycle: Lifecycle
     paper: bool
+    power_w: float | None = None
 
     def only(self, row: int) -> Situation:
         """Return the same job on one layout."""
@@ -61,6 +55,10 @@ class Situation:
     def group_bytes(self) -> dict[str, float]:
         """Return what each disk group must hold over the whole cluster."""
         return {group: self.job.total(self.model.capacity.get(group, {})) for group in GROUPS}
+
+    def held_on(self, medium: int) -> Floats:
+        """Return what a medium must hold over the whole cluster, shape (R,)."""
+        return self._on(medium, self.group_bytes())
 
     def works(self, phase: Phase) -> dict[str, Work]:
         """Return the work of each resource but the network, keyed by resource; those idle on every layout are left
@@ -71,7 +69,8 @@ class Situation:
             "local_disks": self._shared_disks(read, write),
             "data_disks": self._own_disks("data", read, write),
             "intermediate_disks": self._own_disks("intermediate", read, write),
-            "volumes": self._volumes(read, write),
+            "volumes": self._one_after_the_other(self.rates.volumes, VOLUMES, read, write),
+            "object_store": self._one_after_the_other(self.rates.objects, OBJECTS, read, write),
             "cpu": self._cpu(phase.cpu),
         }
         return {name: work for name, work in works.items() if work.total_bytes.any()}
@@ -79,22 +78,42 @@ class Situation:
     def network_bytes(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
         """Return the bytes per node through the busier direction of its NIC, shape (rows, N).
 
-        Of a shuffle (n-1)/n crosses the network; the papers charge all of it. Volumes without a link of their own add
-        their traffic: reads come in, writes go out.
+        Of a shuffle (n-1)/n crosses the network; the papers charge all of it. The object store, and volumes without a
+        link of their own, add their traffic: reads come in, writes go out.
         """
         crossing = 1.0 if self.paper else (nodes - 1) / nodes
         shuffle = self.job.total(phase.network) * crossing / nodes
         nic = (self.catalog.instances.volume_link == "nic")[self.layouts.type_row[rows]]
-        streams = (self._volume_total(self._totals(groups))[rows] for groups in (phase.read, phase.write))
-        busier = np.maximum(*streams)
-        return shuffle[None, :] + np.where(nic, busier, 0.0)[:, None] / nodes
+        totals = [self._totals(groups) for groups in (phase.read, phase.write)]
+        streams = (np.where(nic, self._on(VOLUMES, t)[rows], 0.0) + self._on(OBJECTS, t)[rows] for t in totals)
+        return shuffle[None, :] + np.maximum(*streams)[:, None] / nodes
 
     def network_seconds(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
-        """Return the seconds the NIC needs for `network_bytes`; NaN where its rate is unknown."""
+        """Return the seconds the NIC needs for `network_bytes`; NaN where its rate is unknown.
+
+        A link with a token bucket sends B bytes in max(B / burst, (B - tokens) / baseline) seconds: at burst while
+        tokens last, which are spent by what goes above the baseline. Earlier phases are taken to have sent at burst.
+        """
         moved = self.network_bytes(phase, rows, nodes)
         if not moved.any():
             return moved
-        return _seconds(moved, self.rates.network.at(self.layouts.type_row[rows], nodes))
+        network, kinds = self.rates.network, self.layouts.type_row[rows]
+        rate = network.at(kinds, nodes)
+        tokens = network.bucket_bytes[kinds]
+        if np.isnan(tokens).all():
+            return _seconds(moved, rate)
+        burst = np.fmax(network.burst_at(kinds)[:, None], rate)
+        left = np.maximum(tokens[:, None] - self._sent_before(phase, rows, nodes) * (1 - rate / burst), 0.0)
+        bursting = np.maximum(moved / burst, (moved - left) / rate)
+        return np.where(np.isnan(tokens)[:, None], _seconds(moved, rate), bursting)
+
+    def _sent_before(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
+        sent = np.zeros((rows.stop - rows.start, len(nodes)))
+        for earlier in self.model.phases:
+            if earlier is phase:
+                break
+            sent += self.network_bytes(earlier, rows, nodes)
+        return sent
 
     def _totals(self, groups: Mapping[str, Coefficients]) -> dict[str, float]:
         return {group: self.job.total(groups.get(group, {})) for group in GROUPS}
@@ -128,15 +147,18 @@ class Situation:
         )
         return Work(total_bytes=reading + writing, node_seconds=np.asarray(seconds))
 
-    def _volumes(self, read: dict[str, float], write: dict[str, float]) -> Work:
-        row, volumes = self.layouts.type_row, self.rates.volumes
-        reading, writing = self._volume_total(read), self._volume_total(write)
-        seconds = _seconds(reading, volumes.read[row]) + _seconds(writing, volumes.write[row])
+    def _one_after_the_other(
+        self, device: Device, medium: int, read: dict[str, float], write: dict[str, float]
+    ) -> Work:
+        """A device whose reads and writes add up."""
+        row, reading, writing = self.layouts.type_row, self._on(medium, read), self._on(medium, write)
+        seconds = _seconds(reading, device.read[row]) + _seconds(writing, device.write[row])
         return Work(total_bytes=reading + writing, node_seconds=seconds)
 
-    def _volume_total(self, totals: dict[str, float]) -> Floats:
-        data = np.where(self.layouts.data_disks == 0, totals["data"], 0.0)
-        return data + np.where(self.layouts.intermediate_disks == 0, totals["intermediate"], 0.0)
+    def _on(self, medium: int, totals: dict[str, float]) -> Floats:
+        """Return what is moved to or from one medium, shape (R,)."""
+        data = np.where(self.layouts.data_on == medium, totals["data"], 0.0)
+        return data + np.where(self.layouts.intermediate_on == medium, totals["intermediate"], 0.0)
 
     def _cpu(self, cpu: Mapping[str, Coefficients]) -> Work:
         """All the CPU work of a phase, one kind after the other on the same cores."""

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from planner.variability import (
     Load,
-    Moments,
     barrier,
+    from_bandwidths,
+    in_turn,
     lognormal,
-    quantile,
-    shared_factor,
+    simulate,
     slowest_mean,
     slowest_quantile,
+    with_tail,
 )
 
 DRAWS = 20_000
@@ -58,27 +59,60 @@ def test_a_barrier_over_two_resources_is_what_simulation_gives() -> None:
         600 * np.exp(0.03 * rng.standard_normal((DRAWS, 100))).max(1),
         590 * np.exp(0.05 * rng.standard_normal((DRAWS, 100))).max(1),
     )
-    moments = barrier(loads)
-    assert moments.mean == pytest.approx(draws.mean(), abs=4 * draws.std() / np.sqrt(DRAWS))
-    assert moments.variance == pytest.approx(draws.var(), rel=0.1)
+    phase = barrier(loads)
+    assert phase.mean_s == pytest.approx(draws.mean(), abs=4 * draws.std() / np.sqrt(DRAWS))
+    assert phase.variance_s2 == pytest.approx(draws.var(), rel=0.1)
 
 
 def test_a_certain_resource_floors_the_barrier() -> None:
-    moments = barrier(
+    phase = barrier(
         [Load(median_s=600, spread=lognormal(0.0), count=9), Load(median_s=1, spread=lognormal(0.1), count=9)]
     )
-    assert moments.mean == pytest.approx(600)
-    assert moments.variance == pytest.approx(0, abs=1e-6)
+    assert phase.mean_s == pytest.approx(600)
+    assert phase.variance_s2 == pytest.approx(0, abs=1e-6)
 
 
-def test_a_shared_factor_blurs_the_whole_run() -> None:
-    rng = np.random.default_rng(5)
-    total = shared_factor([Moments(mean=100, variance=4), Moments(mean=50, variance=1)], sigma=0.1)
-    draws = (100 + 2 * rng.standard_normal(DRAWS) + 50 + rng.standard_normal(DRAWS)) * np.exp(
-        0.1 * rng.standard_normal(DRAWS)
-    )
-    assert total.mean == pytest.approx(draws.mean(), rel=0.005)
-    assert quantile(total, 0.95) == pytest.approx(np.quantile(draws, 0.95), rel=0.01)
+SPREADS = {
+    "lognormal": lognormal(0.1),
+    "one in twenty three times slower": with_tail(lognormal(0.05), fraction=0.05, factor=3),
+    "measured quantiles": from_bandwidths(
+        probabilities=(0.01, 0.25, 0.5, 0.75, 0.99), bytes_per_s=(1, 3, 4, 5, 9), median_bytes_per_s=4
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPREADS)
+@pytest.mark.parametrize("count", [1, 10, 100])
+@pytest.mark.parametrize("shared_sigma", [0.0, 0.15])
+def test_order_statistics_and_simulation_agree(name: str, count: int, shared_sigma: float) -> None:
+    """Two phases over two resources, every node drawn, against F(t)^N and the sum worked out."""
+    spread = SPREADS[name]
+    phases = [
+        [Load(median_s=100, spread=spread, count=count), Load(median_s=90, spread=lognormal(0.05), count=count)],
+        [Load(median_s=50, spread=spread, count=count)],
+    ]
+    draws = simulate(phases, shared_sigma=shared_sigma, draws=DRAWS, rng=np.random.default_rng(11))
+    whole = in_turn([barrier(phase) for phase in phases], shared_sigma=shared_sigma)
+    assert whole.mean_s == pytest.approx(draws.mean(), abs=4 * draws.std() / np.sqrt(DRAWS) + 2e-3 * draws.mean())
+    for probability in (0.5, 0.95):
+        reached = (draws <= float(whole.quantile_s(probability)) * (1 + 2e-3)).mean()
+        below = (draws <= float(whole.quantile_s(probability)) * (1 - 2e-3)).mean()
+        error = 4 * np.sqrt(probability * (1 - probability) / DRAWS) + 0.02
+        assert below - error <= probability <= reached + error
+
+
+def test_a_tail_is_certain_in_a_large_cluster() -> None:
+    """Of 300 nodes with one in twenty three times slower some are: the barrier takes three times as long."""
+    spread = with_tail(lognormal(0.0), fraction=0.05, factor=3)
+    assert slowest_mean(spread, 300) == pytest.approx(3, rel=1e-5)
+    assert slowest_mean(spread, 1) == pytest.approx(0.95 + 0.05 * 3)
+
+
+def test_bandwidths_become_slowness() -> None:
+    spread = SPREADS["measured quantiles"]
+    assert slowest_quantile(spread, count=1, probability=0.5) == pytest.approx(1, rel=0.01)
+    assert slowest_quantile(spread, count=1, probability=0.75) == pytest.approx(4 / 3, rel=0.01)
+    assert slowest_quantile(spread, count=10_000, probability=0.5) == pytest.approx(4)
 
 
 @given(st.floats(0, 0.5), st.integers(1, 5000), st.integers(1, 5000))
@@ -90,8 +124,6 @@ def test_more_nodes_are_never_faster(sigma: float, one: int, other: int) -> None
 
 @given(st.floats(0.01, 1e6), st.floats(0, 0.4), st.integers(1, 1000))
 def test_quantiles_are_ordered_and_positive(median_s: float, sigma: float, count: int) -> None:
-    moments = shared_factor(
-        [barrier([Load(median_s=median_s, spread=lognormal(round(sigma, 3)), count=count)])], sigma=0.1
-    )
-    p5, p50, p95 = (quantile(moments, p) for p in (0.05, 0.5, 0.95))
+    phase = barrier([Load(median_s=median_s, spread=lognormal(round(sigma, 3)), count=count)])
+    p5, p50, p95 = in_turn([phase], shared_sigma=0.1).quantile_s([0.05, 0.5, 0.95])
     assert 0 < p5 < p50 < p95

@@ -126,6 +126,8 @@ class ObjectStore:
     write_usd_per_request: float
     read_usd_per_request: float
     egress_usd_per_gib: float
+    bytes_per_s_per_vcpu: float
+    rate_evidence: str
     evidence: str
     source: str
     note: str

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
+from planner.catalog.columns import EVIDENCE
 from planner.catalog.facts import Source
 from planner.tables import Problem
 
 FILE_NAME: Final = "catalog.toml"
 _TEXTS: Final = ("title", "cloud", "currency", "default_region")
 _FIELDS: Final = (*_TEXTS, "prices_as_of", "hours_per_month")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Billing:
+    """How a cloud rounds what an instance ran: up to whole steps, and at least to the minimum."""
+
+    step_s: float
+    minimum_s: float
+    evidence: str
+    source: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +40,7 @@ class Manifest:
     hours_per_month: float
     sources: Mapping[str, Source]
     note: str = ""
+    billing: Billing | None = None
 
 
 def scan_manifest(directory: Path) -> tuple[Manifest | None, list[Problem]]:
@@ -42,13 +54,15 @@ def scan_manifest(directory: Path) -> tuple[Manifest | None, list[Problem]]:
     if problems:
         return None, problems
     sources = {key: Source(**entry) for key, entry in raw.get("sources", {}).items()}
-    return Manifest(**{name: raw[name] for name in _FIELDS}, sources=sources, note=raw.get("note", "")), []
+    billing = Billing(**raw["billing"]) if "billing" in raw else None
+    given = {name: raw[name] for name in _FIELDS}
+    return Manifest(**given, sources=sources, note=raw.get("note", ""), billing=billing), []
 
 
 def _complaints(raw: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return (field, what is wrong) for everything wrong in the file."""
     found = [(name, "is required and missing") for name in _FIELDS if name not in raw]
-    found += [(name, "is no known field") for name in raw if name not in (*_FIELDS, "note", "sources")]
+    found += [(name, "is no known field") for name in raw if name not in (*_FIELDS, "note", "sources", "billing")]
     found += [(name, "must be text") for name in (*_TEXTS, "note") if not isinstance(raw.get(name, ""), str)]
     if not isinstance(raw.get("prices_as_of", date.min), date):
         found.append(("prices_as_of", "must be a date, written YYYY-MM-DD without quotes"))
@@ -57,7 +71,23 @@ def _complaints(raw: Mapping[str, Any]) -> list[tuple[str, str]]:
         found.append(("hours_per_month", "must be a number of hours in a month, such as 720 or 730"))
     if raw.get("currency", "USD") != "USD":
         found.append(("currency", "must be USD: prices are not converted"))
+    found += _billing_complaints(raw.get("billing"))
     return found + _source_complaints(raw.get("sources", {}))
+
+
+def _billing_complaints(billing: object) -> list[tuple[str, str]]:
+    if billing is None:
+        return []
+    if not isinstance(billing, dict) or billing.keys() != {field.name for field in fields(Billing)}:
+        return [("billing", "must be a table of step_s, minimum_s, evidence and source")]
+    found = []
+    for name, least in (("step_s", 1e-9), ("minimum_s", 0)):
+        value = billing[name]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= 86400:
+            found.append((f"billing.{name}", "must be seconds, above 0 for a step and at most a day's"))
+    if billing["evidence"] not in EVIDENCE:
+        found.append(("billing.evidence", f"must be one of {', '.join(EVIDENCE)}"))
+    return found
 
 
 def _source_complaints(sources: object) -> list[tuple[str, str]]:

@@ -236,6 +236,8 @@ OBJECT_STORES: Final = Schema(
             required=False,
             meaning="to instances of the same region; 0 is stated to be free",
         ),
+        rate("bytes_per_s_per_vcpu", "either way, for each virtual CPU, where a type has no rate of its own"),
+        choice("rate_evidence", EVIDENCE, "what that rate rests on", required=False),
         NOTE,
         *PROVENANCE,
     ),

@@ -99,6 +99,7 @@ def plan_for(machine: Machine, run: LocalRun, model: CostModel, folder: Path) ->
         screen_s=0.0,
         teardown_s=0.0,
         file_system_overhead=0.0,
+        memory_share=0.0,
         cpu_bytes_per_s_per_vcpu=lifecycle.PAPER.cpu_bytes_per_s_per_vcpu,
     )
     fitting = kept_in_memory(model) if fits_in_memory(run, machine) else model

@@ -1,0 +1,209 @@
+"""One model on one catalog in one region: filter the types, price them, and estimate every cluster there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner import feasibility, lifecycle
+from planner.candidates import Offer, candidate, duration
+from planner.catalog import Catalog
+from planner.constraints import Constraint, constraints, overrun
+from planner.estimate import Estimates, estimate
+from planner.layout import VOLUMES, layouts
+from planner.model import CostModel, JobVolumes
+from planner.objects import choose_object_store
+from planner.plan import Candidate, FrontierPoint, Rejection, Request
+from planner.rates import Rates, catalog_rates, evidence_codes, evidence_name
+from planner.selection import Cell
+from planner.spreads import spreads_of
+from planner.variability import Spread
+from planner.volumes import VolumeChoice, choose_volumes
+from planner.work import Situation
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Market:
+    """The situation, what it is offered for, the estimates of every cluster there, and what is asked of them."""
+
+    situation: Situation
+    offer: Offer
+    estimates: Estimates
+    asked: Sequence[Constraint]
+    good: NDArray[np.bool_]
+
+    def rows_of_types(self) -> list[NDArray[np.intp]]:
+        """Return the layouts of each type, as arrays of rows."""
+        rows = np.arange(len(self.situation.layouts.type_row))
+        return np.split(rows, self.situation.layouts.first_of_types()[1:])
+
+    def type_name(self, row: int) -> str:
+        """Return the instance type of a layout."""
+        return str(self.situation.catalog.instances.instance_type[self.situation.layouts.type_row[row]])
+
+    def point(self, cell: Cell) -> FrontierPoint:
+        """Return a cell as a point of the frontier."""
+        return FrontierPoint(
+            model=self.situation.model.name,
+            cloud=self.situation.catalog.cloud,
+            instance_type=self.type_name(cell.row),
+            nodes=int(self.estimates.nodes[cell.column]),
+            time_s=float(self.estimates.expected_s[cell.row, cell.column]),
+            cost_usd_total=float(self.estimates.total_usd[cell.row, cell.column]),
+        )
+
+    def exact(self, cell: Cell, request: Request) -> tuple[Candidate, float]:
+        """Return a cell as a candidate, and by what factor it exceeds what was asked: at most 1 is within."""
+        nodes = int(self.estimates.nodes[cell.column])
+        found = candidate(self.situation, row=cell.row, nodes=nodes, offer=self.offer)
+        needed_s = found.time_s.expected
+        if request.deadline_s and request.confidence:
+            one = self.situation.only(cell.row)
+            needed_s = float(duration(one, found.phases, nodes).quantile_s(request.confidence))
+        return found, overrun(found, needed_s, request)
+
+
+def open_market(
+    request: Request,
+    *,
+    model: CostModel,
+    catalog: Catalog,
+    region: str,
+    surroundings: lifecycle.Lifecycle,
+    network_spread: tuple[float, Spread] | None,
+) -> tuple[Market, list[Rejection]]:
+    """Return the market, and a rejection for every type that was not asked for or lacks a fact.
+
+    `network_spread` is the median bytes/s and the spread that replace what the catalog knows of the network.
+    """
+    offer = _offer(catalog, region, request)
+    volumes = choose_volumes(catalog, region=region, price_usd_per_hour=offer.price_usd_per_hour)
+    whole = _situation(request, model, catalog, surroundings, volumes=volumes, network_spread=network_spread)
+    offer = _with_volumes(offer, whole, request)
+    wanted, unasked = _wanted(whole, request)
+    fit, lacking = feasibility.usable(whole, offer, networked=request.nodes != 1)
+    situation = replace(whole, layouts=whole.layouts.only(np.flatnonzero(wanted[whole.layouts.type_row] & fit)))
+    nodes = np.array([float(request.nodes)]) if request.nodes else np.arange(1.0, request.max_nodes + 1)
+    estimates = estimate(
+        situation, price_usd_per_hour=offer.price_usd_per_hour, nodes=nodes, budgeted=request.budget_usd is not None
+    )
+    asked = constraints(situation, estimates, request)
+    good = np.isfinite(estimates.total_usd)
+    for one in asked:
+        good &= one.met
+    names = {r.instance_type for r in unasked}
+    return (
+        Market(situation=situation, offer=offer, estimates=estimates, asked=asked, good=good),
+        unasked + [r for r in lacking if r.instance_type not in names],
+    )
+
+
+def _situation(
+    request: Request,
+    model: CostModel,
+    catalog: Catalog,
+    surroundings: lifecycle.Lifecycle,
+    *,
+    volumes: VolumeChoice,
+    network_spread: tuple[float, Spread] | None,
+) -> Situation:
+    rates = _rates(request, catalog, surroundings, volumes=volumes, network_spread=network_spread)
+    spread = None if network_spread is None else network_spread[1]
+    return Situation(
+        catalog=catalog,
+        model=model,
+        job=JobVolumes.of(request.data_bytes, map_ratio=request.map_ratio, reduce_ratio=request.reduce_ratio),
+        rates=rates,
+        volumes=_all_in(volumes) if "price" in request.assume else volumes,
+        objects=choose_object_store(catalog),
+        layouts=layouts(catalog, model=model, rates=rates, paper=request.paper),
+        spreads=spreads_of(
+            catalog, node_sigma=surroundings.node_sigma, network=spread, tailed=bool(surroundings.node_sigma)
+        ),
+        lifecycle=surroundings,
+        paper=request.paper,
+        power_w=request.assume.get("power"),
+    )
+
+
+def _rates(
+    request: Request,
+    catalog: Catalog,
+    surroundings: lifecycle.Lifecycle,
+    *,
+    volumes: VolumeChoice,
+    network_spread: tuple[float, Spread] | None,
+) -> Rates:
+    assume = dict(request.assume) if network_spread is None else request.assume | {"network": network_spread[0]}
+    cpu = surroundings.cpu_bytes_per_s_per_vcpu | {w: assume[w] for w in ("partition", "sort") if w in assume}
+    if request.compute_bytes_per_s_per_vcpu:
+        cpu["partition"] = 1 / (1 / cpu["partition"] + 1 / request.compute_bytes_per_s_per_vcpu)
+    rest = {name: rate for name, rate in assume.items() if name not in ("partition", "sort")}
+    objects = choose_object_store(catalog).device
+    rates = catalog_rates(catalog, volumes=volumes.device, objects=objects, cpu=cpu, assume=rest)
+    if network_spread is not None:
+        each = np.zeros(len(catalog.instances), bool)
+        rates = replace(rates, network=replace(rates.network, slowest_of_n=each))
+    return rates.times(request.scale)
+
+
+def _offer(catalog: Catalog, region: str, request: Request) -> Offer:
+    """Price a node without its volumes."""
+    factor, size = request.scale.get("price", 1.0), len(catalog.instances)
+    if catalog.cloud == "local":  # nothing is rented, and that is known
+        nothing = np.zeros(size)
+        return Offer(region=region, pricing=request.pricing, price_usd_per_hour=nothing, evidence=("measured",) * size)
+    if "price" in request.assume:
+        price = np.full(size, request.assume["price"] * factor)
+        return Offer(region=region, pricing=request.pricing, price_usd_per_hour=price, evidence=("assumed",) * size)
+    listed = catalog.prices(region, request.pricing)
+    words = tuple(evidence_name(code) for code in evidence_codes(listed.evidence).tolist())
+    price = listed.price_usd_per_hour * factor
+    return Offer(region=region, pricing=request.pricing, price_usd_per_hour=price, evidence=words)
+
+
+def _with_volumes(offer: Offer, situation: Situation, request: Request) -> Offer:
+    """Price a node all-in: on volumes, with what does not depend on capacity."""
+    fixed = np.zeros(len(offer.price_usd_per_hour))
+    on_volumes = situation.layouts.uses(VOLUMES)
+    kinds = situation.layouts.type_row[on_volumes]
+    fixed[kinds] = np.nan_to_num(situation.volumes.fixed_usd_per_hour[kinds])
+    if "price" in request.assume or not on_volumes.any():
+        return offer
+    factor = request.scale.get("price", 1.0)
+    return replace(offer, price_usd_per_hour=offer.price_usd_per_hour + fixed * factor)
+
+
+def _all_in(volumes: VolumeChoice) -> VolumeChoice:
+    """An assumed price is all-in: volumes cost nothing on top of it."""
+    nothing = np.zeros(len(volumes.count))
+    return replace(volumes, fixed_usd_per_hour=nothing, usd_per_byte_hour=nothing)
+
+
+def _wanted(situation: Situation, request: Request) -> tuple[NDArray[np.bool_], list[Rejection]]:
+    """Return which types the request's filters let through, and a rejection for each other."""
+    instances = situation.catalog.instances
+    reasons = [
+        _unwanted(name, arch, request)
+        for name, arch in zip(instances.instance_type.tolist(), instances.arch.tolist(), strict=True)
+    ]
+    names = instances.instance_type.tolist()
+    unasked = [Rejection(instance_type=n, reason=reason) for n, reason in zip(names, reasons, strict=True) if reason]
+    return np.array([not reason for reason in reasons]), unasked
+
+
+def _unwanted(name: str, arch: str, request: Request) -> str:
+    """Return why a type is left out by a filter, '' when it is not."""
+    if request.instances and not any(fnmatchcase(name, pattern) for pattern in request.instances):
+        return f"not asked for (--instance {','.join(request.instances)})"
+    if any(fnmatchcase(name, pattern) for pattern in request.exclude):
+        return f"excluded (--exclude {','.join(request.exclude)})"
+    if request.arch and arch != request.arch:
+        return f"not known to be {request.arch} (--arch)"
+    return ""

@@ -1,0 +1,52 @@
+"""What a cluster costs beside its nodes' hourly price: spares, capacity, requests, and how the bill is rounded."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.layout import OBJECTS, VOLUMES
+from planner.work import Situation
+
+Floats = NDArray[np.float64]
+
+
+def paid_nodes(nodes: Floats, *, spare_fraction: float) -> Floats:
+    """Return the nodes a run pays for: spares are launched for clusters of more than one."""
+    return np.where(nodes > 1, nodes + np.ceil(nodes * spare_fraction), nodes)
+
+
+def billed_s(seconds: Floats, situation: Situation) -> Floats:
+    """Return the seconds that the cloud bills; the papers prorate, and so does a catalog that does not say."""
+    billing = situation.catalog.manifest.billing
+    if situation.paper or billing is None:
+        return seconds
+    return np.maximum(np.ceil(seconds / billing.step_s) * billing.step_s, billing.minimum_s)
+
+
+def capacity_usd_per_hour(situation: Situation, nodes: Floats) -> Floats:
+    """Return the hourly price of what the whole cluster holds on volumes and in the object store, shape (R, N):
+    (R, 1) where it is nothing.
+
+    Volumes are bought as large as the data or, where their rate comes with their size, as large as the rate asks.
+    """
+    if not (situation.layouts.uses(VOLUMES) | situation.layouts.uses(OBJECTS)).any():
+        return np.zeros((len(situation.layouts.type_row), 1))
+    volumes, kinds = situation.volumes, situation.layouts.type_row
+    held, stored = (situation.held_on(medium) for medium in (VOLUMES, OBJECTS))
+    bought = np.maximum(held[:, None], nodes * volumes.bytes_min[kinds, None])
+    on_volumes = np.where(held[:, None] > 0, bought * volumes.usd_per_byte_hour[kinds, None], 0.0)
+    in_store = np.where(stored > 0, stored * situation.objects.usd_per_byte_hour, 0.0)
+    return np.asarray(on_volumes + in_store[:, None])
+
+
+def request_usd(situation: Situation) -> float:
+    """Return what the job's requests to the object store cost: reading the input and writing the output once."""
+    sizes, store = situation.model.requests, situation.objects
+    if not sizes:
+        return 0.0
+    reads = math.ceil(situation.job.map_in / sizes["read_bytes"])
+    writes = math.ceil(situation.job.reduce_out / sizes["write_bytes"])
+    return reads * store.read_usd_per_request + writes * store.write_usd_per_request

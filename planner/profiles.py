@@ -138,9 +138,7 @@ def instances_from(path: Path) -> list[dict[str, Any]]:
 
 def _path(name: str) -> Path:
     if not _NAME.fullmatch(name):
-        raise BadInputError(
-            f"profile name {name!r}: use letters, digits and . _ -, beginning with a letter or digit"
-        )
+        raise BadInputError(f"profile name {name!r}: use letters, digits and . _ -, beginning with a letter or digit")
     return profiles_directory() / f"{name}{_SUFFIX}"
 
 

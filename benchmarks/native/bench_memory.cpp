@@ -1,8 +1,10 @@
-// Sorting records that are already in memory, against the least it can cost: copying them out in an order known beforehand.
+// Sorting records that are already in memory, against the least it can cost: copying them out in an order
+// known beforehand.
 //
 //   bench_memory RECORDS THREADS ROUNDS [uniform|skewed|...]
 //
-// Prints one JSON object per round: seconds of the bare gather and of the sort, run in turn on the same memory.
+// Prints one JSON object per round: seconds of the bare gather and of the sort, run in turn on the same
+// memory.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -52,16 +54,25 @@ int main(int argc, char** argv) {
       std::memcpy(in.data() + i * 100, tmp.data() + (kind == "sorted" ? i : n - 1 - i) * 100, 100);
     }
   }
-  if (kind == "equal") for (std::uint64_t i = 0; i < n; ++i) std::memset(in.data() + i * 100, 7, 10);
-  if (kind == "few") for (std::uint64_t i = 0; i < n; ++i) { std::memset(in.data() + i * 100 + 1, 7, 9); in.data()[i*100] &= std::byte{3}; }
-  if (kind == "half") for (std::uint64_t i = 0; i < n; i+=2) { std::memset(in.data() + i * 100, 7, 8); }
+  if (kind == "equal")
+    for (std::uint64_t i = 0; i < n; ++i) std::memset(in.data() + i * 100, 7, 10);
+  if (kind == "few")
+    for (std::uint64_t i = 0; i < n; ++i) {
+      std::memset(in.data() + i * 100 + 1, 7, 9);
+      in.data()[i * 100] &= std::byte{3};
+    }
+  if (kind == "half")
+    for (std::uint64_t i = 0; i < n; i += 2) {
+      std::memset(in.data() + i * 100, 7, 8);
+    }
   const Summary before = validate_records(in.first(n * 100), {}, threads);
   KeySorter sorter({}, threads);
   for (int round = -1; round < rounds; ++round) {
     const double gather = seconds([&] {
       run_parallel(threads, [&](unsigned i) {
         const Range part = part_of(n, i, threads);
-        gather_records(in.data(), order + part.begin, part.end - part.begin, 100, out.data() + part.begin * 100, true);
+        gather_records(in.data(), order + part.begin, part.end - part.begin, 100,
+                       out.data() + part.begin * 100, true);
       });
     });
     double one = 0;
@@ -69,12 +80,16 @@ int main(int argc, char** argv) {
       one = seconds([&] { sorter.sort(in.first(n * 100)); });
       sorter.gather_all(out.first(n * 100));
     });
-    const double order_s = seconds([&] { sorter.sort(in.first(n * 100)); sorter.order(); });
+    const double order_s = seconds([&] {
+      sorter.sort(in.first(n * 100));
+      sorter.order();
+    });
     if (round < 0) {
       const Summary after = validate_records(out.first(n * 100), {}, threads);
       if (after.unordered != 0 || after.checksum != before.checksum) return std::puts("WRONG"), 1;
       continue;
     }
-    std::printf("gather %.4f sort %.4f ratio %.3f (step one %.4f, order %.4f)\n", gather, sort, sort / gather, one, order_s);
+    std::printf("gather %.4f sort %.4f ratio %.3f (step one %.4f, order %.4f)\n", gather, sort, sort / gather,
+                one, order_s);
   }
 }

@@ -1,9 +1,7 @@
 #include "sortcore/bench/disk_bench.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
-#include <thread>
 
 #include "bench_file.hpp"
 #include "dealer.hpp"
@@ -85,7 +83,7 @@ class DiskBench {
   void start_readers(Crew& crew, BlockPool& blocks, Blocks* filled);
   void start_dealers(Crew& crew, BlockPool& blocks, BlockPool& chunks, Blocks& filled);
   void start_writers(Crew& crew, BlockPool& chunks);
-  void start_writing_only(Crew& crew);
+  void start_writing_only(Crew& crew, BlockPool& chunks);
   void deal(unsigned seed, BlockPool& blocks, BlockPool& chunks, Blocks& filled);
 
   const DiskBenchRequest& request_;
@@ -127,10 +125,12 @@ void DiskBench::fill(Volume& volume) {
   }
 }
 
-// Memory is touched before the clock starts: the first touch costs as much as a transfer.
-void touch(BlockPool& pool) {
+// Memory is touched before the clock starts: the first touch costs as much as a transfer. Records are what
+// is written even by chunks that were not dealt any yet.
+void fill_all(BlockPool& pool) {
   for (std::size_t i = 0; i < pool.blocks(); ++i) {
-    std::memset(pool.data(static_cast<BlockPool::Block>(i)), 1, pool.block_bytes());
+    fill_with_records(pool.data(static_cast<BlockPool::Block>(i)), pool.block_bytes(),
+                      i * pool.block_bytes());
   }
 }
 
@@ -139,11 +139,11 @@ void DiskBench::measure() {
   const std::size_t depth = request_.queue_depth;
   BlockPool blocks(monitor_, request_.read_block_bytes, 2 * depth * reads_.size());
   BlockPool chunks(monitor_, request_.write_block_bytes,
-                   deals ? std::size_t{dealers_} * partitions_ + 2 * depth * writes_.size() : 0);
+                   (deals ? std::size_t{dealers_} * partitions_ : 0) + 2 * depth * writes_.size());
   Blocks filled(monitor_);
   for (std::size_t i = 0; i < writes_.size(); ++i) full_.push_back(std::make_unique<Blocks>(monitor_));
-  touch(blocks);
-  touch(chunks);
+  fill_all(blocks);
+  fill_all(chunks);
   Crew crew(monitor_);
   window_.start();
   start_readers(crew, blocks, deals ? &filled : nullptr);
@@ -151,7 +151,7 @@ void DiskBench::measure() {
     start_dealers(crew, blocks, chunks, filled);
     start_writers(crew, chunks);
   } else {
-    start_writing_only(crew);
+    start_writing_only(crew, chunks);
   }
   crew.start(1, [&] { watch(window_, monitor_, progress_, 1); });
   crew.join();
@@ -211,14 +211,13 @@ void DiskBench::start_writers(Crew& crew, BlockPool& chunks) {
   }
 }
 
-void DiskBench::start_writing_only(Crew& crew) {
+void DiskBench::start_writing_only(Crew& crew, BlockPool& chunks) {
   for (const auto& volume : writes_) {
     crew.start(request_.queue_depth, [&, to = volume.get()] {
-      Buffer block(to->block_bytes);
-      fill_with_records(block.data(), to->block_bytes, 0);
+      const BlockPool::Block chunk = chunks.acquire(clock_);
       while (!window_.is_over()) {
         monitor_.check();
-        to->file.write_exactly(block.data(), to->block_bytes, to->next_offset());
+        to->file.write_exactly(chunks.data(chunk), to->block_bytes, to->next_offset());
         to->meter.add(to->block_bytes);
       }
     });

@@ -1,0 +1,89 @@
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/dealer.hpp"
+#include "check.hpp"
+#include "sortcore/bench/latency.hpp"
+#include "sortcore/bench/window.hpp"
+
+using namespace sortcore;
+
+TEST(latency_buckets_follow_each_other_and_are_3_percent_wide) {
+  for (std::size_t bucket = 1; bucket < 1500; ++bucket) {
+    const std::uint64_t upper = LatencyHistogram::upper_ns(bucket);
+    CHECK_EQUAL(LatencyHistogram::bucket_of(upper), bucket);
+    CHECK_EQUAL(LatencyHistogram::bucket_of(LatencyHistogram::upper_ns(bucket - 1) + 1), bucket);
+    CHECK(static_cast<double>(upper - LatencyHistogram::upper_ns(bucket - 1)) <=
+          1 + static_cast<double>(upper) / 32);
+  }
+  CHECK(LatencyHistogram::bucket_of(UINT64_MAX) < LatencyHistogram::buckets);
+}
+
+TEST(latency_quantiles_are_those_of_the_values_to_3_percent) {
+  std::mt19937_64 random(1);
+  std::vector<std::uint64_t> values(20'001);
+  LatencyHistogram halves[2];
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = std::uint64_t{1} << (random() % 30);
+    values[i] += random() % values[i];
+    halves[i % 2].add(values[i]);
+  }
+  halves[0].merge(halves[1]);
+  CHECK_EQUAL(halves[0].operations(), values.size());
+  std::sort(values.begin(), values.end());
+  for (const double share : {0.5, 0.9, 0.99, 0.999}) {
+    const double exact = static_cast<double>(values[static_cast<std::size_t>(share * 20'000)]);
+    const double found = static_cast<double>(halves[0].quantile_ns(share));
+    CHECK(found >= exact * 0.97 && found <= exact * 1.04);
+  }
+  CHECK_EQUAL(LatencyHistogram().quantile_ns(0.5), 0U);
+}
+
+TEST(a_meter_counts_what_is_within_the_window) {
+  Window window(0.05, 0.1, 0.05);
+  Meter meter(window);
+  CHECK_EQUAL(window.intervals(), 2U);
+  window.start();
+  meter.add(1);
+  while (window.now() < 0.01) std::this_thread::yield();
+  meter.add(10);
+  while (!window.is_over()) std::this_thread::yield();
+  meter.add(100);
+  CHECK_EQUAL(meter.bytes(), 10U);
+  CHECK_EQUAL(meter.bytes_by_interval()[0] + meter.bytes_by_interval()[1], 10U);
+}
+
+TEST(every_record_dealt_arrives_once_and_partitions_get_equal_shares) {
+  constexpr std::size_t partitions = 8, chunk_bytes = 1000, records = 80'000;
+  std::vector<std::byte> block(records * Dealer::record_bytes);
+  for (std::size_t i = 0; i < records; ++i) std::memcpy(&block[i * Dealer::record_bytes], &i, sizeof i);
+  std::vector<std::unique_ptr<std::byte[]>> chunks;
+  const auto take = [&] {
+    // Not the number of any record: what a dealer finds in its first chunks was never dealt.
+    chunks.push_back(std::make_unique<std::byte[]>(chunk_bytes));
+    std::fill_n(chunks.back().get(), chunk_bytes, std::byte{0xff});
+    return chunks.back().get();
+  };
+  std::map<std::size_t, std::size_t> arrived;
+  std::vector<std::size_t> share(partitions);
+  Dealer dealer(partitions, chunk_bytes, 1, take);
+  dealer.deal(block.data(), block.size(), [&](std::size_t partition, const std::byte* full) {
+    for (std::size_t at = 0; at < chunk_bytes; at += Dealer::record_bytes) {
+      std::size_t number;
+      std::memcpy(&number, full + at, sizeof number);
+      if (number >= records) continue;
+      ++arrived[number];
+      ++share[partition];
+    }
+    return take();
+  });
+  for (const auto& [number, times] : arrived) CHECK_EQUAL(times, 1U);
+  CHECK(arrived.size() + partitions * chunk_bytes / Dealer::record_bytes >= records);
+  for (const std::size_t got : share) CHECK(got > records / partitions * 9 / 10);
+}

@@ -1,0 +1,168 @@
+"""Sorting files beside the floor (the same bytes moved, not sorted) and beside other tools, in turn.
+
+One pass: `--bytes` of warm input; two passes: the same with `--memory`. Whole processes are timed, so that start-up and
+clean-up count for all alike. Every output of ours is validated against the input. Peers that are not installed are
+named and left out; benchmarks/requirements.txt lists them.
+
+    python benchmarks/sort/bench_files.py --bytes 10GB --memory 1GB --memory 2GB --runs 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "benchmarks"
+PEERS = Path(__file__).with_name("peers.py")
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A command that sorts (or only moves) the input to the output."""
+
+    name: str
+    command: list[str]
+    sorts: bool = True
+    ascii: bool = False
+
+
+def build_program() -> Path:
+    configure = ["cmake", "-S", ROOT / "native", "-B", BUILD, "-DSORTCORE_BENCHMARKS=ON", "-DCMAKE_BUILD_TYPE=Release"]
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    for command in (configure, ["cmake", "--build", BUILD, "--target", "sortcore_bench"]):
+        subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL, env=environment)
+    return next(BUILD.rglob("sortcore_bench"))
+
+
+def seconds_of(contestant: Contestant) -> float:
+    start = time.perf_counter()
+    subprocess.run(contestant.command, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - start
+
+
+def one_pass(program: Path, source: Path, output: Path) -> list[Contestant]:
+    size = str(source.stat().st_size)
+    python = [sys.executable, str(PEERS)]
+    found = [
+        Contestant("floor: write", [str(program), "floor-write", str(output), "--bytes", size], sorts=False),
+        Contestant("sort, native", [str(program), "sort", str(source), str(output)]),
+        Contestant("planner sort", [str(Path(sys.executable).with_name("planner")), "sort", str(source), str(output)]),
+    ]
+    for peer in ("numpy", "polars", "duckdb", "pyarrow"):
+        if importlib.util.find_spec(peer) is None:
+            print(f"{peer} is not installed and left out")
+        else:
+            found.append(Contestant(peer, [*python, peer, str(source), str(output)]))
+    return found
+
+
+def gnu_sort(source: Path, output: Path, memory: str, threads: int) -> Contestant | None:
+    program = shutil.which("sort")
+    if program is None:
+        return None
+    words = ["env", "LC_ALL=C", program, "-S", memory, f"--parallel={threads}", "-k1.1,1.10", "-o", str(output)]
+    return Contestant("GNU sort (ASCII)", [*words, str(source)], ascii=True)
+
+
+def two_passes(program: Path, source: Path, output: Path, memory_bytes: int) -> list[Contestant]:
+    words = [str(source), str(output), "--memory", str(memory_bytes)]
+    return [
+        Contestant("floor: copy twice", [str(program), "floor-copy", *words], sorts=False),
+        Contestant("sort, native", [str(program), "sort", *words, "--passes", "2"]),
+    ]
+
+
+def measure(contestants: list[Contestant], source: Path, output: Path, runs: int) -> None:
+    from planner.sorting.validate import validate_files
+
+    checksum = validate_files([source]).checksum
+    seconds: dict[str, list[float]] = {each.name: [] for each in contestants}
+    for run in range(runs + 1):  # the first round warms up
+        for each in contestants:
+            elapsed = seconds_of(each)
+            if run > 0:
+                seconds[each.name].append(elapsed)
+            elif each.sorts and not each.ascii:
+                found = validate_files([output])
+                if found.unordered or found.checksum != checksum:
+                    sys.exit(f"{each.name}: the output is wrong")
+            output.unlink()
+    show(seconds)
+
+
+def show(seconds: dict[str, list[float]]) -> None:
+    floor = next(iter(seconds.values()))
+    for name, values in seconds.items():
+        ratios = [value / least for value, least in zip(values, floor, strict=True)]
+        spread = f"({min(values):.3f} to {max(values):.3f})"
+        print(f"  {name:<20} {median(values):8.3f} s {spread:<22} {median(ratios):6.2f} x the floor")
+
+
+def generated(directory: Path, size_bytes: int, *, ascii: bool = False) -> Path:
+    from planner.sorting.generate import generate_file
+
+    path = directory / ("input.txt" if ascii else "input")
+    generate_file(path, records=size_bytes // 100, ascii=ascii)
+    return path
+
+
+def warm(path: Path) -> None:
+    with path.open("rb") as file:
+        while file.read(1 << 22):
+            pass
+
+
+def timed_against_gnu_sort(program: Path, directory: Path, size_bytes: int, runs: int) -> None:
+    source = generated(directory, size_bytes, ascii=True)
+    warm(source)
+    output = directory / "output"
+    peer = gnu_sort(source, output, "4G", len(os.sched_getaffinity(0)))
+    ours = Contestant("sort, native (ASCII)", [str(program), "sort", str(source), str(output)])
+    if peer is not None:
+        measure([ours, peer], source, output, runs)
+    source.unlink()
+
+
+def main() -> None:
+    from planner.units import parse_size
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bytes", type=parse_size, default=parse_size("1GB"))
+    parser.add_argument("--memory", type=parse_size, action="append", help="two passes in so much; may be repeated")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--directory", type=Path, default=ROOT / "build")
+    options = parser.parse_args()
+    program = build_program()
+    with tempfile.TemporaryDirectory(dir=options.directory) as name:
+        directory = Path(name)
+        source = generated(directory, options.bytes)
+        output = directory / "output"
+        rounds: list[tuple[str, Callable[[], list[Contestant]]]] = []
+        for memory_bytes in options.memory or []:
+            title = f"two passes, {options.bytes} bytes in {memory_bytes} bytes of memory"
+            rounds.append((title, lambda memory_bytes=memory_bytes: two_passes(program, source, output, memory_bytes)))
+        if not options.memory:
+            warm(source)
+            rounds.append((f"one pass, {options.bytes} bytes, warm", lambda: one_pass(program, source, output)))
+        for title, contestants in rounds:
+            print(title)
+            measure(contestants(), source, output, options.runs)
+        if not options.memory:
+            source.unlink()
+            print("beside GNU sort (the first line is ours)")
+            timed_against_gnu_sort(program, directory, options.bytes, options.runs)
+
+
+if __name__ == "__main__":
+    main()

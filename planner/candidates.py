@@ -18,6 +18,7 @@ from planner.model import Phase
 from planner.money import billed_s, capacity_usd_per_hour, paid_nodes, request_usd
 from planner.plan import Candidate, Cost, DiskSplit, PhaseEstimate, Range, ResourceUse
 from planner.rates import evidence_name, weakest
+from planner.units import format_rate
 from planner.work import Situation
 
 Floats = NDArray[np.float64]
@@ -67,7 +68,12 @@ def candidate(situation: Situation, *, row: int, nodes: int, offer: Offer) -> Ca
         overheads_s=overheads,
         evidence=_deciding(evidence, phases),
         energy_j=energy_j(time_s.expected, nodes=nodes, power_w=one.power_w) if one.power_w else None,
-        warnings=(*_warnings(evidence), *_remarks(one, phases, nodes), *_truth(one, evidence)),
+        warnings=(
+            *_warnings(evidence),
+            *_network_band(one, evidence, nodes),
+            *_remarks(one, phases, nodes),
+            *_truth(one, evidence),
+        ),
     )
 
 
@@ -220,6 +226,15 @@ def _remarks(one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int) -> I
         yield f"{tail.resource.replace('_', ' ')}: {share} in {tail.zone}"
     if one.layouts.uses(OBJECTS)[0] and np.isnan(one.objects.egress_usd_per_gib):
         yield "object store: what traffic to instances of the region costs is unknown and not in the bill"
+
+
+def _network_band(one: Situation, evidence: dict[str, str], nodes: int) -> Iterator[str]:
+    """Say what an extrapolated network rate rests on, and how wide it may be missed."""
+    curve = one.rates.network.curves.get(int(one.layouts.type_row[0]))
+    if curve is not None and evidence.get("network") == "extrapolated":
+        band = curve.band(nodes)
+        low, high = (format_rate(float(edge[0])) for edge in (band.low_bytes_per_s, band.high_bytes_per_s))
+        yield f"network: {curve.basis}; at {nodes} nodes it lies between {low} and {high} nine times in ten"
 
 
 def _truth(one: Situation, evidence: dict[str, str]) -> Iterator[str]:

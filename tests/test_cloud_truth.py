@@ -78,3 +78,17 @@ def test_what_the_user_assumed_is_not_scored(make_catalog: Callable[..., str]) -
     best = recommend(data="1TB", model="daytona", catalogs=[catalog], assume=assumed).best
     assert best is not None
     assert not [w for w in best.warnings if w.startswith("cloud truth")]
+
+
+def test_an_extrapolated_network_says_what_it_rests_on_and_how_wide_it_is(make_catalog: Callable[..., str]) -> None:
+    point = {"instance_type": "a", "placement_group": "yes", "aggregate": "mean", "method": "netbench"}
+    networks = [{**point, "nodes": n, "bytes_per_s": r} for n, r in ((2, 1e9), (4, 9e8))]
+    catalog = make_catalog({"a": {"both": 5e8}}, networks=networks)
+
+    def said(nodes: int) -> list[str]:
+        best = recommend(data="1TB", model="daytona", catalogs=[catalog], nodes=nodes).best
+        return [warning for warning in best.warnings if "nine times in ten" in warning] if best else ["infeasible"]
+
+    assert said(4) == []
+    assert len(said(100)) == 1
+    assert "family prior: only 2 cluster sizes of 4 measured; at 100 nodes" in said(100)[0]

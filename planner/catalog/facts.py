@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import field as with_default
 from datetime import date
+from typing import Any
 
 from planner.catalog.instances import Days, Floats, Texts
 
@@ -80,7 +83,9 @@ class Straggler:
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """One value a catalog holds about a type, with its provenance; `kind` is the file it is from."""
+    """One value a catalog holds about a type, with its provenance; `kind` is the file it is from, `row` all that the
+    file's row says.
+    """
 
     kind: str
     field: str
@@ -90,6 +95,7 @@ class Fact:
     source: str
     as_of: date
     note: str = ""
+    row: Mapping[str, Any] = with_default(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)

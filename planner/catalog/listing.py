@@ -44,6 +44,7 @@ def _facts(table: Table, instance_type: str) -> Iterator[Fact]:
                 source=row["source"],
                 as_of=row["as_of"],
                 note="; ".join(filter(None, (row.get("method"), row.get("note")))),
+                row=row,
             )
 
 

@@ -11,10 +11,11 @@ from planner.cli.console import show, show_json
 from planner.errors import BadInputError, nearest
 
 if TYPE_CHECKING:
-    from planner.catalog import Catalog, Finding
+    from planner.catalog import Catalog, Fact, Finding
 
 _HISTORY_DAYS = 2 * 365
 _TOP = 3
+_MEASUREMENTS = ("disks", "networks", "volume_rates")
 _JSON = Annotated[bool, Option("--json", help="Print as JSON.")]
 
 
@@ -123,6 +124,7 @@ def _facts(catalogs: list[Catalog], instance_type: str, *, json: bool) -> None:
             "value": f.value,
             "unit": f.unit,
             "evidence": f.evidence,
+            "cloud_truth": _score(f),
             "as_of": str(f.as_of),
             "source": c.sources[f.source].title if f.source in c.sources else f.source,
             "note": f.note,
@@ -133,11 +135,24 @@ def _facts(catalogs: list[Catalog], instance_type: str, *, json: bool) -> None:
     if json:
         show_json(rows)
         return
-    show(_table(["catalog", "kind", "field", "value", "unit", "evidence", "as of", "source", "note"], _cells(rows)))
+    columns = ["catalog", "kind", "field", "value", "unit", "evidence", "truth", "as of", "source", "note"]
+    show(_table(columns, _cells(rows)))
+
+
+def _score(fact: Fact) -> int | None:
+    """Return how many criteria of Cloud Truth a measured rate meets; other facts are not measured, and have none."""
+    from planner.cloud_truth import truth_of
+
+    measured = fact.kind in _MEASUREMENTS and fact.unit == "bytes/s"
+    return truth_of(fact.field, fact.row).score if measured else None
 
 
 def _cells(rows: list[dict[str, Any]]) -> list[list[str]]:
-    return [[f"{v:.6g}" if isinstance(v, float) else str(v) for v in row.values()] for row in rows]
+    return [[_cell(value) for value in row.values()] for row in rows]
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _findings_table(name: str, findings: list[tuple[str, str]]) -> Any:

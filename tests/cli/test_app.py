@@ -146,3 +146,10 @@ def test_catalog_check_says_what_to_measure_next() -> None:
     texts = [f["text"] for f in json.loads(call("catalog", "check", "aws", "aws-2014", "--json"))["aws"]]
     proposed = [text for text in texts if text.startswith("measure next")]
     assert proposed and all("planner bench" in text and "$" in text for text in proposed)
+
+
+def test_catalog_show_scores_what_was_measured_and_nothing_else() -> None:
+    facts = json.loads(call("catalog", "show", "i2.8xlarge", "--catalog", "aws-2014", "--json"))
+    scored = {fact["kind"] for fact in facts if fact["cloud_truth"] is not None}
+    assert scored == {"disks", "networks"}
+    assert all(0 <= fact["cloud_truth"] <= 6 for fact in facts if fact["cloud_truth"] is not None)

@@ -50,6 +50,27 @@ class Recommendation:
         rows = [{key: value for key, value in to_jsonable(c).items() if key != "phases"} for c in self.candidates]
         return pd.json_normalize(rows)
 
+    def reliefs(self, factor: float = 2.0) -> dict[str, Candidate]:
+        """Return what the recommended cluster becomes with each of its resources made `factor` times as fast."""
+        best = self.plan.best
+        if best is None:
+            return {}
+        fixed = replace(
+            self.plan.request,
+            catalogs=tuple(name for name in self.plan.request.catalogs if _holds(name, best)),
+            model=best.model if self.plan.request.model == ALL_MODELS else self.plan.request.model,
+            regions=(best.region,),
+            instances=(best.instance_type,),
+            nodes=best.nodes,
+            deadline_s=None,
+            budget_usd=None,
+            top=1,
+        )
+        names = [name for name in ("network", "local", "volumes", "objects", "cpu") if _works(best, name)]
+        scales = {name: fixed.scale | {name: fixed.scale.get(name, 1.0) * factor} for name in names}
+        made = {name: answer(replace(fixed, scale=scale)).best for name, scale in scales.items()}
+        return {name: found for name, found in made.items() if found is not None}
+
     def what_if(self, **factors: float) -> Recommendation:
         """Plan again with resources multiplied: `what_if(network=2)` doubles every network rate, `price=0.7` discounts.
 
@@ -157,6 +178,20 @@ def answer(request: Request, *, today: date | None = None) -> Recommendation:
         surroundings=lifecycle.PAPER if request.paper else lifecycle.shipped(),
     )
     return Recommendation(replace(plan, warnings=(*plan.warnings, *_stale(catalogs, today))))
+
+
+def _works(best: Candidate, name: str) -> bool:
+    """Whether a resource of a what-if does anything in a cluster; all local disks are one."""
+    used = {resource for phase in best.phases for resource in phase.resources}
+    own = {"local": {"local_disks", "data_disks", "intermediate_disks"}, "objects": {"object_store"}}
+    return bool(used & own.get(name, {name}))
+
+
+def _holds(name: str, best: Candidate) -> bool:
+    from planner.catalog import load_catalog
+
+    catalog = load_catalog(name)
+    return catalog.cloud == best.cloud and best.instance_type in catalog.instances.rows
 
 
 def _stale(catalogs: Sequence[Catalog], today: date | None) -> Iterator[str]:

@@ -41,26 +41,31 @@ def recommend(
     Raises BadInputError for an unpriced region, an unknown instance type, distribution or assumption.
     """
     check_assumptions(assume=request.assume, scale=request.scale)
+    _check_amounts(request)
     _check_instances(request, catalogs)
     models = [model] if isinstance(model, CostModel) else list(model)
     spread = _network_spread(request)
-    markets, rejected = [], []
+    markets, rejected, chosen = [], [], []
     for one in models:
+        mine = []
         for catalog in catalogs:
             for region in request.regions or (catalog.default_region,):
                 market, unusable = open_market(
                     request, model=one, catalog=catalog, region=region, surroundings=surroundings, network_spread=spread
                 )
                 rejected += unusable
-                markets.append(market)
-    chosen, missed = _choose(request, markets)
+                mine.append(market)
+        found, missed = _choose(request, mine)
+        chosen += found
+        rejected += missed
+        markets += mine
     ranked = selection.order(chosen, request.objective)
     return Plan(
         request=request,
         catalog=_stamp(catalogs),
         best=ranked[0] if ranked else None,
         candidates=tuple(_shown(ranked, request, models=len(models))),
-        rejected=tuple(_sorted([*rejected, *missed], chosen, models=len(models))),
+        rejected=tuple(_sorted(rejected, chosen, models=len(models))),
         frontier=tuple(_frontier(markets)),
         conflicts=() if ranked else tuple(constraints.conflicts([market.asked for market in markets])),
     )
@@ -187,11 +192,9 @@ def _shown(ranked: Sequence[Candidate], request: Request, *, models: int) -> lis
 
 
 def _sorted(rejected: Sequence[Rejection], chosen: Sequence[Candidate], *, models: int) -> list[Rejection]:
-    """Order rejections by reason; of several models keep one for each type and reason, none for types that are
-    candidates.
-    """
+    """Order rejections by reason; of several models keep the last for each type, none for types that are candidates."""
     feasible = {one.instance_type for one in chosen} if models > 1 else set()
-    kept = {(r.instance_type, r.reason): r for r in rejected if r.instance_type not in feasible}
+    kept = {r.instance_type: r for r in rejected if r.instance_type not in feasible}
     unique = kept.values() if models > 1 else rejected
     return sorted(unique, key=lambda r: (r.reason, r.nearness or 0.0, r.instance_type))
 
@@ -209,6 +212,16 @@ def _stamp(catalogs: Sequence[Catalog]) -> CatalogStamp:
     """Name the catalogs that answered, with the date of the oldest prices among them."""
     oldest = min(catalog.prices_as_of for catalog in catalogs)
     return CatalogStamp(name=",".join(catalog.name for catalog in catalogs), prices_as_of=oldest.isoformat())
+
+
+def _check_amounts(request: Request) -> None:
+    if request.confidence is not None and not 0 < request.confidence < 1:
+        raise BadInputError(f"confidence {request.confidence:g}: a probability lies between 0 and 1, such as 0.95")
+    for name, ratio in (("map", request.map_ratio), ("reduce", request.reduce_ratio)):
+        if not 0 < ratio < 1e6:
+            raise BadInputError(f"{name} ratio {ratio:g}: output over input must be positive and below a million")
+    if request.arch not in (None, "x86_64", "arm64"):
+        raise BadInputError(f"arch {request.arch}: use x86_64 or arm64")
 
 
 def _check_instances(request: Request, catalogs: Sequence[Catalog]) -> None:

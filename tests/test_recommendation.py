@@ -482,3 +482,26 @@ def test_old_prices_warn(make_catalog: Make) -> None:
     asked = {"data": "1TB", "model": "indy", "catalogs": (catalog,)}
     assert recommend(**asked, today=date(2026, 11, 30)).plan.warnings == ()
     assert "99 days old" in recommend(**asked, today=date(2027, 2, 8)).plan.warnings[0]
+
+
+def test_reliefs_say_what_a_bottleneck_costs(make_catalog: Make) -> None:
+    """150 s a phase for the disks, 90 s for the network: only faster disks help, down to what the network takes."""
+    answered = recommend(
+        data="1TB", model="indy", catalogs=(make_catalog({"a": {"read": 2e9, "write": 1e9}}),), nodes=10
+    )
+    made = {name: found.time_s.equation for name, found in answered.reliefs().items()}
+    assert made == pytest.approx({"local": 90 + 75, "network": 300, "cpu": 300})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"confidence": 1.5}, "between 0 and 1"),
+        ({"map_ratio": 0}, "must be positive"),
+        ({"arch": "sparc"}, "use x86_64 or arm64"),
+        ({"network_distribution": "Z"}, "Known: A, B"),
+    ],
+)
+def test_bad_amounts_are_refused(make_catalog: Make, wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadInputError, match=words):
+        recommend(data="1TB", model="indy", catalogs=(make_catalog({"a": {}}),), **wrong)

@@ -13,23 +13,33 @@ from planner.errors import BadInputError, nearest
 from planner.units import parse_duration, parse_rate, parse_size
 
 if TYPE_CHECKING:
-    from planner.plan import Objective, Plan
+    from planner.api import Recommendation
+    from planner.plan import Objective
 
 _OBJECTIVES = ("balanced", "cost", "time")
+_PLAIN = ("price", "power")
+"""What `--assume` takes as plain numbers; the rest are rates."""
 
 
 def plan(
     *,
     data: Annotated[str, Option(help="How much to sort: 100TB, 1TiB.")],
-    model: Annotated[str, Option(help="Cost model: a name that `planner models` lists, or a TOML file.")],
+    model: Annotated[str, Option(help="Cost model: a name that `planner models` lists, a TOML file, or all.")],
     cloud: Annotated[list[str] | None, Option(help="Clouds, comma-separated.", show_default="aws")] = None,
     catalog: Annotated[list[str] | None, Option(help="Catalogs by name or directory, instead of --cloud.")] = None,
     region: Annotated[list[str] | None, Option(help="Regions; each catalog's default otherwise.")] = None,
     instance: Annotated[list[str] | None, Option(help="Only these types; patterns such as 'i4i.*' work.")] = None,
+    exclude: Annotated[list[str] | None, Option(help="Not these types; patterns as for --instance.")] = None,
+    arch: Annotated[str | None, Option(help="Only x86_64 or arm64.")] = None,
+    max_vcpus: Annotated[int | None, Option(help="Quota: launch at most so many vCPUs, spares included.")] = None,
     nodes: Annotated[int | None, Option(help="Exactly so many nodes.")] = None,
     max_nodes: Annotated[int, Option(help="At most so many nodes.")] = 1000,
     deadline: Annotated[str | None, Option(help="The sort must be expected to end within: 20m, 1.5h.")] = None,
-    budget: Annotated[float | None, Option(help="The whole run may cost at most so many US dollars.")] = None,
+    confidence: Annotated[
+        float | None,
+        Option(help="Meet the deadline with this probability, such as 0.95.", show_default="in expectation"),
+    ] = None,
+    budget: Annotated[float | None, Option(help="The whole run may cost so many US dollars, at its 95%.")] = None,
     objective: Annotated[
         str | None, Option(help="cost or time.", show_default="the fastest within 5% of the least total cost")
     ] = None,
@@ -39,7 +49,15 @@ def plan(
         Option(help="What-if: network=800MB/s, local_read=, local_write=, volume_read=, price=1.65 ..."),
     ] = None,
     what_if: Annotated[
-        list[str] | None, Option(help="Multiply network, local, volumes, cpu or price: network=1.5,price=0.7.")
+        list[str] | None, Option(help="Multiply network, local, volumes, objects, cpu or price: network=1.5,price=0.7.")
+    ] = None,
+    network_distribution: Annotated[
+        str | None, Option(help="Nodes' bandwidth is drawn as in one of the eight clouds A to H of Ballani et al.")
+    ] = None,
+    map_ratio: Annotated[float, Option(help="Bytes the map puts out for each it takes in; a sort's are 1.")] = 1.0,
+    reduce_ratio: Annotated[float, Option(help="Bytes the reduce puts out for each it takes in.")] = 1.0,
+    compute: Annotated[
+        str | None, Option(help="What the job itself computes of its input, per vCPU: 50MB/s.", show_default="no limit")
     ] = None,
     profile: Annotated[str | None, Option(help="Take times and ranges from this calibrated profile.")] = None,
     option: Annotated[list[str] | None, Option(help="Further columns of the profile's runs: io=s3.")] = None,
@@ -54,6 +72,8 @@ def plan(
 
     Example: plan --data 100TB --model daytona
     """
+    from datetime import date
+
     from planner.api import answer, answer_with_profile
     from planner.plan import Request
 
@@ -63,29 +83,41 @@ def plan(
         catalogs=tuple(_names(catalog) or _names(cloud) or ("aws",)),
         regions=tuple(_names(region)),
         instances=tuple(_names(instance)),
+        exclude=tuple(_names(exclude)),
+        arch=arch,
+        max_vcpus=None if max_vcpus is None else _at_least_one("--max-vcpus", max_vcpus, most=10**9),
         nodes=None if nodes is None else _at_least_one("--nodes", nodes),
         max_nodes=_at_least_one("--max-nodes", max_nodes),
         deadline_s=None if deadline is None else parse_duration(deadline),
+        confidence=confidence,
         budget_usd=_budget(budget),
         objective=_objective(objective),
         pricing=pricing,
         assume=_assumptions(assume),
         scale=_factors(what_if),
+        network_distribution=network_distribution,
+        map_ratio=map_ratio,
+        reduce_ratio=reduce_ratio,
+        compute_bytes_per_s_per_vcpu=None if compute is None else parse_rate(compute),
         paper=paper,
         top=_at_least_one("--top", top),
     )
-    answered = (answer_with_profile(request, profile, _options(option)) if profile else answer(request)).plan
+    if profile:
+        answered = answer_with_profile(request, profile, _options(option))
+    else:
+        answered = answer(request, today=date.today())
     if out:
-        write_whole(out, answered.to_json() + "\n", option="--out")
+        write_whole(out, answered.plan.to_json() + "\n", option="--out")
     _show(answered, explained=explain, rejected=rejected, json=json)
 
 
-def _show(plan: Plan, *, explained: bool, rejected: bool, json: bool) -> None:
+def _show(answered: Recommendation, *, explained: bool, rejected: bool, json: bool) -> None:
     from planner.recommendation import require_best
 
+    plan = answered.plan
     if json:
         show_text(plan.to_json())
-    require_best(plan)
+    best = require_best(plan)
     if json:
         return
     from planner.report.plan_table import render_plan, render_rejected
@@ -93,9 +125,11 @@ def _show(plan: Plan, *, explained: bool, rejected: bool, json: bool) -> None:
     show(render_plan(plan))
     if explained:
         from planner.model import load_model
+        from planner.plan import ALL_MODELS
         from planner.report.explain import explain
 
-        show_text("\n" + explain(plan, load_model(plan.request.model)))
+        name = best.model if plan.request.model == ALL_MODELS else plan.request.model
+        show_text("\n" + explain(plan, load_model(name), reliefs=answered.reliefs()))
     if rejected:
         show(render_rejected(plan.rejected))
 
@@ -113,7 +147,7 @@ def _assumptions(values: list[str] | None) -> dict[str, float]:
             raise BadInputError(f"--assume {item}: write it as NAME=RATE, for example network=800MB/s")
         if name in assumed:
             raise BadInputError(f"--assume {name} is given twice")
-        assumed[name] = _usd("--assume price", amount) if name == "price" else parse_rate(amount)
+        assumed[name] = _number(f"--assume {name}", amount) if name in _PLAIN else parse_rate(amount)
     return assumed
 
 
@@ -135,11 +169,11 @@ def _factors(values: list[str] | None) -> dict[str, float]:
     return factors
 
 
-def _usd(option: str, amount: str) -> float:
+def _number(option: str, amount: str) -> float:
     try:
         value = float(amount.removeprefix("$"))
     except ValueError:
-        raise BadInputError(f"{option}={amount}: not an amount of US dollars per node-hour, such as 1.65") from None
+        raise BadInputError(f"{option}={amount}: not a number of US dollars per node-hour, or of watts") from None
     if not 0 < value < 1e6:
         raise BadInputError(f"{option}={amount}: must be positive and below a million")
     return value
@@ -161,7 +195,7 @@ def _objective(word: str | None) -> Objective:
     raise BadInputError(f"--objective {word}: use one of {', '.join(_OBJECTIVES)}.{nearest(word, _OBJECTIVES)}")
 
 
-def _at_least_one(option: str, count: int) -> int:
-    if not 1 <= count <= 100_000:
-        raise BadInputError(f"{option} {count}: must lie between 1 and 100000")
+def _at_least_one(option: str, count: int, *, most: int = 100_000) -> int:
+    if not 1 <= count <= most:
+        raise BadInputError(f"{option} {count}: must lie between 1 and {most}")
     return count

@@ -5,26 +5,35 @@ Sources: SoCC 2015, section 3.3 (equations 1 to 11) for the phases and equation 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from planner.model import Coefficients, CostModel, Phase
 from planner.plan import Candidate, PhaseEstimate, Plan
-from planner.units import format_bytes, format_rate, format_usd
+from planner.units import format_bytes, format_duration, format_rate, format_usd
 
 
-def explain(plan: Plan, model: CostModel) -> str:
-    """Return the sum behind the best candidate as plain text, one line per step."""
+def explain(plan: Plan, model: CostModel, *, reliefs: Mapping[str, Candidate]) -> str:
+    """Return the sum behind the best candidate as plain text, one line per step.
+
+    `reliefs` is the same cluster with each resource made twice as fast.
+    """
     best = plan.best
     if best is None:
         return "nothing feasible"
-    return "\n".join([*_inputs(plan, model, best), *_phases(model, best), *_cost(best), *_blur(best), *_total(best)])
+    sums = [*_inputs(plan, model, best), *_phases(model, best), *_cost(best), *_blur(best), *_total(best)]
+    return "\n".join([*sums, *_reliefs(best, reliefs), *_runner_up(plan, best)])
 
 
 def _inputs(plan: Plan, model: CostModel, best: Candidate) -> Iterator[str]:
     data = plan.request.data_bytes
     yield f"Model {model.name}: {model.title}"
     yield f"  {model.source}"
-    yield f"D = map_in = map_out = reduce_out = {data:.6g} B ({format_bytes(data)})"
+    request = plan.request
+    if request.map_ratio == request.reduce_ratio == 1:
+        yield f"D = map_in = map_out = reduce_out = {data:.6g} B ({format_bytes(data)})"
+    else:
+        out = data * request.map_ratio
+        yield f"D = map_in = {data:.6g} B, map_out = {out:.6g} B, reduce_out = {out * request.reduce_ratio:.6g} B"
     yield f"N = {best.nodes} x {best.instance_type}"
     yield f"  D/N = {data / best.nodes:.6g} B ({format_bytes(data / best.nodes)} per node)"
     for name, rate in plan.request.assume.items():
@@ -59,11 +68,12 @@ def _volumes(coefficients: Coefficients) -> str:
 
 
 def _cost(best: Candidate) -> Iterator[str]:
-    hourly = best.cost_usd.equation / best.time_s.equation * 3600 if best.time_s.equation else 0.0
     nodes = f"{best.nodes} x ${best.price_usd_per_hour:.6g}"
-    volumes = hourly - best.nodes * best.price_usd_per_hour
-    extra = f" + volumes ${volumes:.6g}" if volumes > 1e-9 else ""
-    yield f"C = ({nodes}{extra}) per hour x {best.time_s.equation:.1f} s / 3600 = {format_usd(best.cost_usd.equation)}"
+    stored = best.usd_per_hour - best.nodes * best.price_usd_per_hour
+    extra = f" + storage ${stored:.6g}" if stored > 1e-9 else ""
+    requests = f" + requests {format_usd(best.cost_usd.requests)}" if best.cost_usd.requests else ""
+    hours = f"{best.time_s.equation:.1f} s / 3600"
+    yield f"C = ({nodes}{extra}) per hour x {hours}{requests} = {format_usd(best.cost_usd.equation)}"
 
 
 def _blur(best: Candidate) -> Iterator[str]:
@@ -82,3 +92,31 @@ def _total(best: Candidate) -> Iterator[str]:
     whole = best.time_s.expected + sum(best.overheads_s.values())
     total = format_usd(best.cost_usd.total)
     yield f"Whole run: sort {best.time_s.expected:.0f} + {parts} = {whole:.0f} s; with spares {total}"
+
+
+def _reliefs(best: Candidate, reliefs: Mapping[str, Candidate]) -> Iterator[str]:
+    if not reliefs:
+        return
+    yield "Twice as fast, the rest as it is:"
+    for name, made in sorted(reliefs.items(), key=lambda item: item[1].time_s.expected):
+        time = f"{format_duration(made.time_s.expected)} ({made.time_s.expected / best.time_s.expected - 1:+.1%})"
+        yield f"  {name}: {time}, total {format_usd(made.cost_usd.total)}"
+
+
+def _runner_up(plan: Plan, best: Candidate) -> Iterator[str]:
+    """Why the next candidate lost, and why the cheapest by the hour did."""
+    others = [one for one in plan.candidates if one != best]
+    if not others:
+        return
+    cheapest = min(others, key=lambda one: one.price_usd_per_hour)
+    yield f"Next: {_beside(others[0], best)}"
+    if cheapest != others[0] and cheapest.price_usd_per_hour < best.price_usd_per_hour:
+        yield f"Cheapest by the hour of those shown: {_beside(cheapest, best)}"
+
+
+def _beside(one: Candidate, best: Candidate) -> str:
+    time = f"{format_duration(one.time_s.expected)} ({one.time_s.expected / best.time_s.expected - 1:+.1%})"
+    dearer = f" ({one.cost_usd.total / best.cost_usd.total - 1:+.1%})" if best.cost_usd.total else ""
+    slow = max(one.phases, key=lambda phase: phase.time_s)
+    waits = f"waits longest for {slow.bottleneck.replace('_', ' ')}, in {slow.name}"
+    return f"{one.nodes} x {one.instance_type}: {time}, total {format_usd(one.cost_usd.total)}{dearer}; {waits}"

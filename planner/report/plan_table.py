@@ -38,7 +38,7 @@ def answer(plan: Plan, best: Candidate) -> Text:
     whole = best.time_s.expected + sum(best.overheads_s.values())
     text = Text()
     text.append(f"Rent {cluster}", style="bold green")
-    text.append(f" ({place}) to sort {format_bytes(plan.request.data_bytes)} under the {plan.request.model} model.\n")
+    text.append(f" ({place}) to sort {format_bytes(plan.request.data_bytes)} under the {best.model} model.\n")
     text.append(f"The sort takes {format_duration(best.time_s.expected)} (95%: {format_duration(best.time_s.p95)})")
     text.append(f" and costs {format_usd(best.cost_usd.expected)}; with everything around it the cluster is up for ")
     text.append(f"{format_duration(whole)} and costs {format_usd(best.cost_usd.total)}.")
@@ -48,14 +48,24 @@ def answer(plan: Plan, best: Candidate) -> Text:
 def candidates_table(plan: Plan) -> Table:
     """The best count of each type, the chosen row marked."""
     table = Table(title="Candidates", title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for name in ("", "instance type", "nodes", "$/h each", "storage", "disks data:interm."):
+    several = len({candidate.model for candidate in plan.candidates}) > 1
+    for name in (
+        "",
+        *(["model"] if several else []),
+        "instance type",
+        "nodes",
+        "$/h each",
+        "storage",
+        "disks data:interm.",
+    ):
         table.add_column(name, justify="right" if name in ("nodes", "$/h each") else "left")
     for name in ("equation", "expected", "95%", "sort $", "total $"):
         table.add_column(name, justify="right")
     table.add_column("evidence")
     for candidate in plan.candidates:
         chosen = candidate == plan.best
-        table.add_row("*" if chosen else "", *_cells(candidate), style="bold" if chosen else "")
+        model = [candidate.model] if several else []
+        table.add_row("*" if chosen else "", *model, *_cells(candidate), style="bold" if chosen else "")
     return table
 
 
@@ -104,7 +114,11 @@ def frontier_table(plan: Plan, best: Candidate) -> Table:
 def notes(plan: Plan, best: Candidate) -> Iterator[Text]:
     """Where the numbers come from and what to distrust."""
     yield Text(f"Catalog {plan.catalog.name}, prices as of {plan.catalog.prices_as_of}.", style="dim")
-    for warning in best.warnings:
+    if best.cloud_type != best.instance_type:
+        yield Text(f"Order {best.cloud_type}, and the local disks with it.", style="dim")
+    if best.energy_j is not None:
+        yield Text(f"Energy of the sort: {best.energy_j / 3.6e6:.4g} kWh.", style="dim")
+    for warning in (*plan.warnings, *best.warnings):
         yield Text(f"Note: {warning}", style="yellow")
     if plan.rejected:
         yield Text(f"{len(plan.rejected)} types left out; --rejected lists why.", style="dim")

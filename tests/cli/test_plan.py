@@ -102,3 +102,20 @@ def test_bad_requests_end_with_their_code_and_say_why(arguments: tuple[str, ...]
 
 def test_help_begins_with_an_example() -> None:
     assert "Example: plan --data 100TB --model daytona" in call("--help").stdout
+
+
+def test_the_options_of_general_jobs_and_of_filters_reach_the_plan() -> None:
+    outcome = call(
+        "--data", "10TB", "--model", "all", "--cloud", "aws,gcp,azure,oci", "--confidence", "0.95", "--deadline", "2h",
+        "--map-ratio", "0.5", "--reduce-ratio", "0.1", "--compute", "500MB/s", "--arch", "x86_64",
+        "--exclude", "n1-*", "--max-vcpus", "5000", "--assume", "power=330", "--json",
+    )  # fmt: skip
+    assert outcome.returncode == 0, outcome.stderr
+    plan = Plan.from_json(outcome.stdout)
+    assert plan.request.max_vcpus == 5000
+    assert plan.request.compute_bytes_per_s_per_vcpu == 5e8
+    assert plan.best is not None
+    assert plan.best.time_s.p95 <= 7200
+    assert plan.best.energy_j is not None
+    assert {"indy", "daytona", "minutesort"} <= {candidate.model for candidate in plan.candidates}
+    assert all("days old" in warning for warning in plan.warnings)

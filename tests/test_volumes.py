@@ -1,0 +1,97 @@
+"""Sizing of block volumes, by hand and against SoCC 2015."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from planner import recommend
+from planner.catalog import load_catalog
+from planner.volumes import choose_volumes, stated_rate
+
+Make = Callable[..., str]
+
+GIB = 2**30
+SPEC = {"price_evidence": "spec", "limit_evidence": "spec"}
+
+
+def node(catalog: str) -> tuple[float, float, float, float]:
+    """Return count, rate, least GiB and fixed dollars a month of the only type of a catalog."""
+    loaded = load_catalog(catalog)
+    volumes = choose_volumes(loaded, region="here", price_usd_per_hour=loaded.prices().price_usd_per_hour)
+    return (
+        float(volumes.count[0]),
+        float(volumes.read[0]),
+        float(volumes.bytes_min[0]) / GIB,
+        float(volumes.fixed_usd_per_hour[0]) * loaded.hours_per_month,
+    )
+
+
+def test_the_papers_eight_volumes_fill_the_link_and_three_do_for_less() -> None:
+    """r3.4xlarge, section 5.3: 8 x 135 GiB at $0.10/GiB-month; the link gives 250 MB/s, measured as 243 and 226."""
+    catalog = load_catalog("aws-2014")
+    gp2, link = catalog.volume_types["gp2"], 250e6
+    assert stated_rate(gp2, count=8, size_bytes=135 * GIB) == pytest.approx(8 * 135 * 3 * 262144)
+    assert stated_rate(gp2, count=8, size_bytes=135 * GIB) > link
+    best = recommend(
+        data="100TB", model="cloudsort", catalogs=("aws-2014",), instances=("r3.4xlarge",), nodes=330,
+        assume={"network": 1e12, "local_read": 1e12, "local_write": 1e12}, paper=True,
+    ).best  # fmt: skip
+    assert best is not None
+    assert best.time_s.equation == pytest.approx(2587.88, abs=0.01)
+    assert best.storage == "1 local ssd + 3 x gp2 of 188 GiB"
+    assert stated_rate(gp2, count=3, size_bytes=188 * GIB) > link
+    papers = 1.40 + 0.10 + 8 * 135 * 0.10 / 720
+    assert best.usd_per_hour / 330 < papers
+
+
+def test_throughput_is_bought_where_it_does_not_come_free(make_catalog: Make) -> None:
+    """A link of 500 MB/s, volumes with 100 free and 500 at most: one with 400 MB/s bought costs 400 x 0.04 / 1.048576
+    a month, five of them nothing; bought operations above 300 cost $0.01.
+    """
+    free = {"volume_type": "v", "price_usd_per_gib_month": 0.08, "price_usd_per_mibps_month": 0.04,
+            "free_bytes_per_s": 1e8, "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8,
+            "size_bytes_max": 1e13, **SPEC}  # fmt: skip
+    count, rate, _, monthly = node(make_catalog({"a": {}}, volumes=[free]))
+    assert (count, rate, monthly) == (5, 5e8, 0)
+    count, rate, _, monthly = node(make_catalog({"a": {"volumes_max": 1}}, volumes=[free]))
+    assert (count, rate) == (1, 5e8)
+    assert monthly == pytest.approx(400e6 / 2**20 * 0.04)
+
+
+def test_a_rate_that_comes_with_size_asks_for_size(make_catalog: Make) -> None:
+    """500 MB/s at 0.5 MB/s per GiB: 1000 GiB, whatever is held."""
+    sized = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "bytes_per_s_per_gib": 5e5,
+             "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8, "size_bytes_max": 1e14, **SPEC}  # fmt: skip
+    catalog = make_catalog({"a": {"price": 100, "read": 1e10, "write": 1e10}}, volumes=[sized])
+    count, rate, least, monthly = node(catalog)
+    assert (count, rate, monthly) == (1, 5e8, 0)
+    assert least == pytest.approx(1000)
+    best = recommend(data="100GB", model="cloudsort", catalogs=(catalog,), nodes=10).best
+    assert best is not None
+    assert best.usd_per_hour == pytest.approx(10 * 100 + 10 * 1000 * 0.1 / 720)
+
+
+def test_operations_are_bought_with_the_size_that_may_have_them(make_catalog: Make) -> None:
+    """500 MB/s in operations of 250 kB: 2000 a second at $0.06, on at least 2000 / 50 = 40 GiB."""
+    provisioned = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "price_usd_per_iops_month": 0.06,
+                   "iops_per_gib": 50, "bytes_per_s_per_iops": 250_000, "iops_max": 10_000,
+                   "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8,
+                   "size_bytes_max": 1e13, **SPEC}  # fmt: skip
+    count, rate, least, monthly = node(make_catalog({"a": {"price": 100}}, volumes=[provisioned]))
+    assert (count, rate) == (1, 5e8)
+    assert least == pytest.approx(40)
+    assert monthly == pytest.approx(2000 * 0.06)
+
+
+def test_without_a_known_link_a_rate_must_be_given(make_catalog: Make) -> None:
+    volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "bytes_per_s_per_gib": 5e5,
+              "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8, "size_bytes_max": 1e14, **SPEC}  # fmt: skip
+    shape = {"read": 1e10, "write": 1e10, "volume_bytes_per_s": "", "volumes_max": ""}
+    catalog = make_catalog({"a": shape}, volumes=[volume])
+    asked = {"data": "1TB", "model": "cloudsort", "catalogs": (catalog,), "nodes": 10}
+    assert [r.reason for r in recommend(**asked).rejected] == ["block volume rate unknown"]
+    best = recommend(**asked, assume={"volume_read": 3e8, "volume_write": 3e8}).best
+    assert best is not None
+    assert best.storage == "4 local nvme + 1 x v of 186 GiB"

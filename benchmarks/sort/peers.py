@@ -47,8 +47,9 @@ def with_duckdb(source: str, output: str) -> None:
 
     records = np.memmap(source, dtype=np.uint8, mode="r").reshape(-1, RECORD_BYTES)
     high, low = halves(records)
-    keys = {"h": high, "l": low, "n": np.arange(len(high))}
-    found = duckdb.sql("SELECT n FROM keys ORDER BY h, l").fetchnumpy()["n"]
+    connection = duckdb.connect()
+    connection.register("keys", {"h": high, "l": low, "n": np.arange(len(high))})
+    found = connection.sql("SELECT n FROM keys ORDER BY h, l").fetchnumpy()["n"]
     records[found].tofile(output)
 
 

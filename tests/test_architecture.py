@@ -46,6 +46,7 @@ FLOORS = {
     "planner.spreads": MIND,
     "planner.spares": MIND,
     "planner.variability": MIND,
+    "planner.variation": MIND,
     "planner.volumes": MIND,
     "planner.work": MIND,
     "planner.catalog": FACTS,

@@ -14,6 +14,7 @@ from planner.errors import BadInputError, nearest
 if TYPE_CHECKING:
     from planner.screening import Screening
     from planner.spares import Spares
+    from planner.variation import Variation
 
 
 def screen(
@@ -30,18 +31,23 @@ def screen(
 
     Example: planner screen nodes.csv --spares-for 178 --work 15m
     """
-    from planner.measure.node_results import read_node_results
+    from planner.measure.node_results import median_rates, read_node_results
     from planner.screening import screen as judge
+    from planner.variation import variation
 
-    rates = read_node_results(results)
+    runs = read_node_results(results)
+    rates = median_rates(runs)
     verdict = judge(rates)
+    varies = {name: found for name in runs if (found := variation(runs[name]))}
     spares = None
     if spares_for is not None:
         spares = _spares(_paced_by(rates, metric), spares_for, work=work, screening=screening, objective=objective)
     if json:
-        show_json(_plain(verdict, spares))
+        show_json(_plain(verdict, spares, varies))
         return
     _show(verdict)
+    for name, found in varies.items():
+        show_text(f"{name} {found.text}")
     if spares is not None and spares_for is not None:
         show_text(_spares_text(spares, spares_for))
 
@@ -70,7 +76,7 @@ def _spares(
     return best_spares(rates, nodes=nodes, work_s=parse_duration(work), screen_s=before_s, objective=objective)
 
 
-def _plain(verdict: Screening, spares: Spares | None) -> dict[str, Any]:
+def _plain(verdict: Screening, spares: Spares | None, varies: dict[str, Variation]) -> dict[str, Any]:
     from dataclasses import asdict
 
     dropped = [{**asdict(drop), "rate_per_s": _known(drop.rate_per_s)} for drop in verdict.dropped]
@@ -78,6 +84,7 @@ def _plain(verdict: Screening, spares: Spares | None) -> dict[str, Any]:
         "kept": list(verdict.kept),
         "dropped": dropped,
         "limits": [{**asdict(limit), "text": limit.text} for limit in verdict.limits],
+        "variation": {name: {**asdict(v), "lasting_share": v.lasting_share} for name, v in varies.items()},
     }
     if spares is not None:
         plain["spares"] = {

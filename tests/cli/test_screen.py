@@ -55,3 +55,12 @@ def test_of_several_rates_one_must_set_the_pace(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="Did you mean read"):
         call(str(path), "--spares-for", "5", "--metric", "reed")
     assert "spares" in json.loads(call(str(path), "--spares-for", "5", "--metric", "net", "--json"))
+
+
+def test_repeated_runs_say_what_stays_with_a_node(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    rows = [f"n{node},{run},{100 + 10 * node + run}" for node in range(4) for run in range(3)]
+    path.write_text("\n".join(["node,run,read", *rows]))
+    assert "stays with the node" in call(str(path))
+    found = json.loads(call(str(path), "--json"))["variation"]["read"]
+    assert found["across_nodes"] > 5 * found["across_runs"] and found["lasting_share"] > 0.9

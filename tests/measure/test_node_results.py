@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from planner.errors import BadInputError
-from planner.measure.node_results import read_node_results
+from planner.measure.node_results import median_rates, read_node_results
 
 
 def read(tmp_path: Path, text: str) -> dict[str, dict[str, float]]:
     path = tmp_path / "nodes"
     path.write_text(text)
-    return read_node_results(path)
+    return median_rates(read_node_results(path))
 
 
 def test_csv_has_a_column_per_rate_and_blanks_are_unknown(tmp_path: Path) -> None:
@@ -26,6 +26,15 @@ def test_csv_has_a_column_per_rate_and_blanks_are_unknown(tmp_path: Path) -> Non
 
 def test_json_is_the_same_by_node(tmp_path: Path) -> None:
     assert read(tmp_path, '{"a": {"net": 5}, "b": {"net": 6.5}}') == {"net": {"a": 5.0, "b": 6.5}}
+
+
+def test_runs_of_a_node_count_as_their_median(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("node,run,net\na,1,5\na,2,9\na,3,6\nb,1,\nb,2,4\nc,1,\n")
+    runs = read_node_results(path)
+    assert runs["net"]["a"] == [5.0, 9.0, 6.0]
+    found = median_rates(runs)["net"]
+    assert (found["a"], found["b"]) == (6.0, 4.0) and math.isnan(found["c"])
 
 
 def test_netbench_gives_the_nodes_of_its_largest_cluster(tmp_path: Path) -> None:
@@ -42,6 +51,9 @@ def test_netbench_gives_the_nodes_of_its_largest_cluster(tmp_path: Path) -> None
         ("node,net\n", "no node with a figure"),
         ("host,net\na,1\n", "no column 'node' among host, net"),
         ("node,net\na,1\na,2\n", "'a' appears more than once"),
+        ("node,net\na,1\na,2\n", "give repeated runs a column run"),
+        ("node,run,net\na,1,1\na,1,2\n", "'a run 1' appears more than once"),
+        ('{"instrument": "netbench", "runs": [{"nodes": 2}]}', "not as netbench writes it"),
         ("node,net\na,1,2\n", "data row 1: more or fewer cells"),
         ("node,net\na,-1\nb,fast\n", "2 problems"),
         ("node,net\na,inf\n", "'inf' is not a rate"),

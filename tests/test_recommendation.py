@@ -263,6 +263,9 @@ def test_what_ifs_multiply(make_catalog: Make) -> None:
 
 rates = st.floats(1e7, 1e11)
 
+OF_SUMS = 1e-3
+"""What `variability.in_turn` promises: it adds distributions by a finite number of values."""
+
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
@@ -278,8 +281,8 @@ def test_more_bandwidth_is_never_slower_nor_dearer(
     assert base.best is not None
     assert more.best is not None
     assert more.best.time_s.equation <= base.best.time_s.equation * (1 + 1e-12)
-    assert more.best.time_s.p95 <= base.best.time_s.p95 * (1 + 1e-6)
-    assert more.best.cost_usd.total <= base.best.cost_usd.total * (1 + 1e-6)
+    assert more.best.time_s.p95 <= base.best.time_s.p95 * (1 + OF_SUMS)
+    assert more.best.cost_usd.total <= base.best.cost_usd.total * (1 + OF_SUMS)
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

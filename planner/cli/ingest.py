@@ -37,6 +37,7 @@ def ingest(
     ] = None,
     method: Annotated[str | None, Option(help="How it was measured, so that others can repeat it.")] = None,
     column: Annotated[list[str] | None, Option(help="For CSV: FIELD=COLUMN or bytes_per_s=COLUMN:UNIT.")] = None,
+    only: Annotated[list[str] | None, Option(help="For CSV: rows in which COLUMN=VALUE, such as cloud=aws.")] = None,
     job: Annotated[str | None, Option(help="For fio files of several jobs: the one that is meant.")] = None,
     files_are: Annotated[
         Literal["instances", "repeats"] | None, Option(help="What several files of the same circumstances are.")
@@ -48,7 +49,7 @@ def ingest(
 
     Example: planner ingest fio.json --type i4i.4xlarge --where us-east-1a
     """
-    from planner.measure.columns import parse_mapping
+    from planner.measure.columns import parse_choices, parse_mapping
     from planner.measure.ingest import read_measurements
     from planner.measure.store import store
 
@@ -69,6 +70,7 @@ def ingest(
         files,
         said={name: value for name, value in told.items() if value is not None},
         mapping=parse_mapping(column or []),
+        only=parse_choices(only or []),
         job=job,
         files_are=files_are,
     )

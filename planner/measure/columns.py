@@ -52,12 +52,24 @@ def parse_mapping(texts: Sequence[str]) -> dict[str, tuple[str, str]]:
     return mapping
 
 
-def read_columns(path: Path, mapping: Mapping[str, tuple[str, str]]) -> list[Reading]:
-    """Return a reading for each row (and for each rate, where a row has a read and a write rate).
+def parse_choices(texts: Sequence[str]) -> dict[str, str]:
+    """Return column -> value from texts such as `cloud=aws`. Raises BadInputError for anything else."""
+    pairs = [text.partition("=") for text in texts]
+    if any(not equals for _, equals, _ in pairs):
+        raise BadInputError("--only: write COLUMN=VALUE, such as cloud=aws")
+    return {column: value for column, _, value in pairs}
+
+
+def read_columns(
+    path: Path, mapping: Mapping[str, tuple[str, str]], only: Mapping[str, str] | None = None
+) -> list[Reading]:
+    """Return a reading for each row (and for each rate, where a row has a read and a write rate) whose cells are as
+    `only` asks.
 
     Raises BadInputError listing every bad cell with its line.
     """
     header, rows = _rows(path)
+    rows = _chosen(path, header, rows, only or {})
     plans = _plans(path, header, mapping)
     problems: list[str] = []
     readings = []
@@ -88,6 +100,15 @@ def _rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     if ragged:
         raise BadInputError(f"{path}: {len(ragged)} problem{'s' * (len(ragged) > 1)}", ragged)
     return header, [(line, dict(zip(header, cells, strict=True))) for line, cells in body]
+
+
+def _chosen(
+    path: Path, header: list[str], rows: list[tuple[int, dict[str, str]]], only: Mapping[str, str]
+) -> list[tuple[int, dict[str, str]]]:
+    for column in only:
+        if column not in header:
+            raise BadInputError(f"{path}: --only {column}: no such column.{nearest(column, header)}")
+    return [(line, row) for line, row in rows if all(row[column] == value for column, value in only.items())]
 
 
 def _plans(

@@ -20,25 +20,28 @@ def read_measurements(
     *,
     said: Mapping[str, Any],
     mapping: Mapping[str, tuple[str, str]],
+    only: Mapping[str, str] | None = None,
     job: str | None = None,
     files_are: str | None = None,
 ) -> list[Measurement]:
     """Return all measurements in the files, with what the user `said` filling what they leave open.
 
-    `mapping` is for CSV files, `job` for fio files of several jobs; `files_are` ("instances" or "repeats") says what
-    several files of the same circumstances are. Raises BadInputError for the first file that cannot be used; nothing
-    is half read.
+    `mapping` and `only` (which rows: column -> value) are for CSV files, `job` for fio files of several jobs;
+    `files_are` ("instances" or "repeats") says what several files of the same circumstances are. Raises BadInputError
+    for the first file that cannot be used; nothing is half read.
     """
-    readings = [reading for path in paths for reading in _readings(path, mapping=mapping, job=job)]
+    readings = [reading for path in paths for reading in _readings(path, mapping=mapping, only=only, job=job)]
     return [completed(reading, said) for reading in merged(readings, files_are=files_are)]
 
 
-def _readings(path: Path, *, mapping: Mapping[str, tuple[str, str]], job: str | None) -> list[Reading]:
+def _readings(
+    path: Path, *, mapping: Mapping[str, tuple[str, str]], only: Mapping[str, str] | None, job: str | None
+) -> list[Reading]:
     text = read_text(path)
     if not text.strip():
         raise BadInputError(f"{path}: empty")
     if not (text.startswith("{") or "\n{" in text):
-        return read_columns(path, mapping)
+        return read_columns(path, mapping, only)
     document = parse(path, text)
     if is_fio(document):
         return [read_fio(path, document, job=job)]

@@ -15,7 +15,7 @@ from typing import Any
 
 from planner.catalog import load_catalog
 from planner.catalog.measurements import MEASUREMENTS, measurements_file
-from planner.errors import BadInputError, IoFailureError
+from planner.errors import BadInputError, IoFailureError, nearest
 from planner.measure.measurement import Measurement
 from planner.tables import read_table
 
@@ -26,9 +26,7 @@ def store(measurements: Sequence[Measurement], *, catalog: str, replace: bool = 
     Raises BadInputError for types that the catalog lacks, and for measurements that are already there unless
     `replace` exchanges them; IoFailureError when the disk refuses. In each case the file stays as it was.
     """
-    known = load_catalog(catalog).instances
-    for measurement in measurements:
-        known.index(measurement.instance_type)
+    _check_types(measurements, catalog)
     path = measurements_file(catalog)
     with _writing(path):
         new = [_cells(measurement) for measurement in measurements]
@@ -37,6 +35,16 @@ def store(measurements: Sequence[Measurement], *, catalog: str, replace: bool = 
         keys = {_key(row) for row in new}
         _replace(path, [*(row for row in old if _key(row) not in keys), *new])
     return path
+
+
+def _check_types(measurements: Sequence[Measurement], catalog: str) -> None:
+    known = load_catalog(catalog).instances.rows
+    unknown = dict.fromkeys(each.instance_type for each in measurements if each.instance_type not in known)
+    if unknown:
+        lines = [f"{name}.{nearest(name, list(known))}" for name in unknown]
+        raise BadInputError(
+            f"{len(unknown)} unknown instance types in catalog {catalog} (another one: --catalog):", lines
+        )
 
 
 def _cells(measurement: Measurement) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import BadInputError
-from planner.measure.columns import parse_mapping, read_columns
+from planner.measure.columns import parse_choices, parse_mapping, read_columns
 from planner.measure.measurement import Reading
 
 
@@ -89,3 +89,16 @@ def test_every_bad_cell_is_listed_with_its_line(tmp_path: Path) -> None:
         read(tmp_path, "speed\n5\n-1\nx\n", "bytes_per_s=speed:MB/s")
     assert len(error.value.details) == 2
     assert "table.csv:3" in error.value.details[0] and "table.csv:4" in error.value.details[1]
+
+
+def test_rows_can_be_chosen_by_a_column(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("cloud,speed_MBps\naws,5\ngcp,bad\naws,7\n")
+    mapping = parse_mapping(["bytes_per_s=speed_MBps"])
+    assert [row["bytes_per_s"] for row in read_columns(path, mapping, parse_choices(["cloud=aws"]))] == [5e6, 7e6]
+    with pytest.raises(BadInputError, match="no row has a rate"):
+        read_columns(path, mapping, {"cloud": "oci"})
+    with pytest.raises(BadInputError, match="Did you mean cloud"):
+        read_columns(path, mapping, {"clod": "aws"})
+    with pytest.raises(BadInputError, match="COLUMN=VALUE"):
+        parse_choices(["aws"])

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from planner.cli import bench, calibrate, catalog, generate, ingest, models, plan, run, screen, sort, validate
+from planner.cli import bench, calibrate, catalog, compare, generate, ingest, models, plan, run, screen, sort, validate
 from planner.cli.console import PlannerCommand, exit_code_of, show_text
 
 _HELP = "Which cluster to rent to sort or shuffle terabytes, for how long and for how much; and the sort itself."
@@ -31,6 +31,7 @@ def build() -> typer.Typer:
     app = typer.Typer(help=_HELP, no_args_is_help=True, pretty_exceptions_enable=False)
     app.callback()(_root)
     _add(app, "plan", plan.plan)
+    _add(app, "compare", compare.compare)
     _add(app, "models", models.models)
     _add(app, "run", run.run)
     _add(app, "sort", sort.sort)

@@ -1,0 +1,59 @@
+"""The command `planner compare`, on plans that `plan` wrote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from planner import recommend
+from planner.cli.app import build
+from planner.errors import BadInputError
+
+Make = Callable[..., str]
+
+
+@pytest.fixture
+def plans(tmp_path: Path, make_catalog: Make) -> tuple[Path, Path]:
+    """A plan over ten nodes, and the same with the network and the disks twice as fast."""
+    once = recommend(data="1TB", model="indy", catalogs=(make_catalog({"a": {"read": 2e9, "write": 1e9}}),), nodes=10)
+    paths = tmp_path / "once.json", tmp_path / "twice.json"
+    for path, answer in zip(paths, (once, once.what_if(network=2, local=2)), strict=True):
+        path.write_text(answer.plan.to_json(), encoding="utf-8")
+    return paths
+
+
+def test_what_was_asked_and_what_it_changes(plans: tuple[Path, Path]) -> None:
+    outcome = CliRunner().invoke(build(), ["compare", *map(str, plans)])
+    assert outcome.exit_code == 0
+    assert "10 x a (aws, indy)" in outcome.stdout
+    assert "network=2, local=2" in outcome.stdout
+    assert "local disks, local disks" in outcome.stdout
+
+
+def test_json_has_both_figures(plans: tuple[Path, Path]) -> None:
+    outcome = CliRunner().invoke(build(), ["compare", *map(str, plans), "--json"])
+    document = json.loads(outcome.stdout)
+    assert list(document["asked"]) == ["scale"]
+    slow, fast = document["answer"]["time_s.expected"]
+    assert fast == pytest.approx(slow / 2, rel=0.01)
+
+
+def test_nothing_feasible_is_compared_too(plans: tuple[Path, Path], make_catalog: Make) -> None:
+    catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}})
+    none = recommend(data="1TB", model="indy", catalogs=(catalog,), deadline=1.0).plan
+    plans[1].write_text(replace(none).to_json(), encoding="utf-8")
+    outcome = CliRunner().invoke(build(), ["compare", *map(str, plans)])
+    assert "nothing feasible" in outcome.stdout
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"request": 1}'])
+def test_what_is_no_plan_is_named(plans: tuple[Path, Path], text: str) -> None:
+    plans[0].write_text(text)
+    outcome = CliRunner().invoke(build(), ["compare", *map(str, plans)])
+    assert isinstance(outcome.exception, BadInputError)
+    assert "once.json" in str(outcome.exception)

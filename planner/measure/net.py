@@ -11,7 +11,7 @@ import secrets
 import socket
 import statistics
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeVar
@@ -180,13 +180,12 @@ class _Cluster:
 
     def each(self, work: Callable[[int, socket.socket], Answer], *, within_s: float) -> list[Answer]:
         """Do `work` with every agent at once. Raises IoFailureError with a line for every agent that failed."""
+        for control in self._controls:
+            control.settimeout(within_s)
         failures: dict[int, str] = {}
-        with ThreadPoolExecutor(max_workers=len(self._controls)) as pool:
-            futures = []
-            for i, control in enumerate(self._controls):
-                control.settimeout(within_s)
-                futures.append(pool.submit(work, i, control))
-            answers = []
+        answers = []
+        with self._pool() as pool:
+            futures = [pool.submit(work, i, control) for i, control in enumerate(self._controls)]
             for i, future in enumerate(futures):
                 try:
                     answers.append(future.result())
@@ -199,9 +198,9 @@ class _Cluster:
 
     def results(self, *, within_s: float) -> list[dict[str, Any]]:
         """Return each agent's result, `error` in it for one that is lost; after a failure the others have not long."""
-        with ThreadPoolExecutor(max_workers=len(self._controls)) as pool:
-            for control in self._controls:
-                control.settimeout(within_s)
+        for control in self._controls:
+            control.settimeout(within_s)
+        with self._pool() as pool:
             futures = [pool.submit(_result_or_error, control) for control in self._controls]
             for done in as_completed(futures):
                 if done.result().keys() & {"error", "broken"}:
@@ -209,8 +208,25 @@ class _Cluster:
             _, silent = wait(futures, timeout=GRACE_S)
             for future, control in zip(futures, self._controls, strict=True):
                 if future in silent:
-                    control.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits
+                    _hang_up(control)
             return [future.result() for future in futures]
+
+    @contextlib.contextmanager
+    def _pool(self) -> Iterator[ThreadPoolExecutor]:
+        """A thread for every agent; an interrupt hangs up on all, so that none of them is waited for."""
+        with ThreadPoolExecutor(max_workers=len(self._controls)) as pool:
+            try:
+                yield pool
+            except BaseException:
+                for control in self._controls:
+                    _hang_up(control)
+                raise
+
+
+def _hang_up(control: socket.socket) -> None:
+    """End a connection; a thread that waits for it wakes up, and the agent gives up its part."""
+    with contextlib.suppress(OSError):
+        control.shutdown(socket.SHUT_RDWR)
 
 
 def _result_or_error(control: socket.socket) -> dict[str, Any]:

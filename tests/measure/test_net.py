@@ -5,8 +5,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import os
+import signal
 import socket
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -14,13 +19,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.errors import BadInputError, IoFailureError
+from planner.errors import BadInputError, InterruptedRunError, IoFailureError
 from planner.measure.agent import Agent
 from planner.measure.net import bench_net, doublings, run_net
 from planner.measure.net_wire import receive_message, split_address
 from planner.native import core
 
 TOKEN = "known to both"
+COMMAND = [sys.executable, "-c", "from planner.cli.app import main; main()", "bench", "net"]
 
 
 @contextmanager
@@ -146,3 +152,22 @@ def test_what_arrives_are_the_generators_records() -> None:
     length = min(len(arrived), len(expected))
     assert length > 0
     assert arrived[:length] == expected[:length]
+
+
+def test_an_interrupt_ends_the_exchange_and_frees_the_agents() -> None:
+    with agents(2) as nodes:
+        words = [word for node in nodes for word in ("--node", node)]
+        caller = subprocess.Popen(
+            [*COMMAND, *words, "--seconds", "60"],
+            env={**os.environ, "PLANNER_BENCH_TOKEN": TOKEN},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        with caller:
+            assert caller.stderr is not None
+            assert "2 nodes" in caller.stderr.readline()
+            time.sleep(1)
+            caller.send_signal(signal.SIGINT)
+            assert "interrupted" in caller.stderr.read()
+        assert caller.returncode == InterruptedRunError.exit_code
+        assert len(run_net(nodes, token=TOKEN, seconds=0.2, warm_up_s=0, connections=1).nodes) == 2

@@ -45,12 +45,14 @@ def _common(path: Path, document: dict[str, Any]) -> Reading:
 
 def _disk(path: Path, document: dict[str, Any]) -> list[Reading]:
     seconds = {run["mode"]: number(path, run, "seconds") for run in document["runs"]}
+    disks = len({system["device"] for system in document["file_systems"]})
     return [
         {
             "quantity": _QUANTITY[rate["mode"]],
             "bytes_per_s": min(
                 number(path, rate, name) for name in ("read_bytes_per_s", "write_bytes_per_s") if rate[name] is not None
             ),
+            "disks": disks,
             "instances": 1,
             "repeats": int(rate["repeats"]),
             "aggregate": "mean",

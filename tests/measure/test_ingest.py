@@ -93,6 +93,7 @@ def test_our_own_diskbench(tmp_path: Path) -> None:
     rate = {"repeats": 5, "lowest_total_bytes_per_s": 1.0, "highest_total_bytes_per_s": 9.0}
     document = {
         **ORIGIN, "instrument": "diskbench", "nodes": 1, "repeats": 5, "notes": ["ext4"],
+        "file_systems": [{"device": "/dev/a"}, {"device": "/dev/b"}, {"device": "/dev/a"}],
         "rates": [
             {**rate, "mode": "mixed", "read_bytes_per_s": 3e8, "write_bytes_per_s": 2e8},
             {**rate, "mode": "read", "read_bytes_per_s": 9e8, "write_bytes_per_s": None},
@@ -103,6 +104,7 @@ def test_our_own_diskbench(tmp_path: Path) -> None:
     found = read_measurements([path], said={"zone": "here"}, mapping={})
     assert [(m.quantity, m.bytes_per_s, m.repeats) for m in found] == [("simultaneous", 2e8, 5), ("read_only", 9e8, 5)]
     assert found[0].instance_type == "i4i.4xlarge" and found[0].as_of == date(2026, 11, 1)
+    assert found[0].disks == 2
 
 
 def test_our_own_netbench_gives_a_point_for_each_size(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ class Situation:
         shuffle = self.job.total(phase.network) * crossing / nodes
         nic = (self.catalog.instances.volume_link == "nic")[self.layouts.type_row[rows]]
         totals = [self._totals(groups) for groups in (phase.read, phase.write)]
-        streams = (np.where(nic, self._on(VOLUMES, t)[rows], 0.0) + self._on(OBJECTS, t)[rows] for t in totals)
+        streams = (np.where(nic, self._on(VOLUMES, t, rows), 0.0) + self._on(OBJECTS, t, rows) for t in totals)
         return shuffle[None, :] + np.maximum(*streams)[:, None] / nodes
 
     def network_seconds(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
@@ -155,10 +155,10 @@ class Situation:
         seconds = _seconds(reading, device.read[row]) + _seconds(writing, device.write[row])
         return Work(total_bytes=reading + writing, node_seconds=seconds)
 
-    def _on(self, medium: int, totals: dict[str, float]) -> Floats:
-        """Return what is moved to or from one medium, shape (R,)."""
-        data = np.where(self.layouts.data_on == medium, totals["data"], 0.0)
-        return data + np.where(self.layouts.intermediate_on == medium, totals["intermediate"], 0.0)
+    def _on(self, medium: int, totals: dict[str, float], rows: slice = slice(None)) -> Floats:
+        """Return what is moved to or from one medium, shape (rows,)."""
+        data = np.where(self.layouts.data_on[rows] == medium, totals["data"], 0.0)
+        return data + np.where(self.layouts.intermediate_on[rows] == medium, totals["intermediate"], 0.0)
 
     def _cpu(self, cpu: Mapping[str, Coefficients]) -> Work:
         """All the CPU work of a phase, one kind after the other on the same cores."""

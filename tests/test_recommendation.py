@@ -487,6 +487,21 @@ def test_old_prices_warn(make_catalog: Make) -> None:
     assert "99 days old" in recommend(**asked, today=date(2027, 2, 8)).plan.warnings[0]
 
 
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(read=rates, write=rates, factor=st.floats(1, 10), model=st.sampled_from(["indy", "daytona", "minutesort"]))
+def test_a_higher_price_is_never_cheaper(
+    make_catalog: Make, read: float, write: float, factor: float, model: str
+) -> None:
+    base = recommend(data="1TB", model=model, catalogs=(make_catalog({"a": {"read": read, "write": write}}),))
+    dearer = base.what_if(price=factor)
+    assert base.best is not None
+    assert dearer.best is not None
+    for field in ("equation", "total", "total_p95"):
+        more, less = getattr(dearer.best.cost_usd, field), getattr(base.best.cost_usd, field)
+        assert more >= less * (1 - 1e-9)
+    assert Plan.from_json(dearer.plan.to_json()) == dearer.plan
+
+
 def test_reliefs_say_what_a_bottleneck_costs(make_catalog: Make) -> None:
     """150 s a phase for the disks, 90 s for the network: only faster disks help, down to what the network takes."""
     answered = recommend(

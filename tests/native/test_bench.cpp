@@ -1,5 +1,9 @@
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <random>
@@ -9,7 +13,10 @@
 
 #include "bench/dealer.hpp"
 #include "check.hpp"
+#include "sortcore/bench/disk_bench.hpp"
 #include "sortcore/bench/latency.hpp"
+#include "sortcore/bench/small_io.hpp"
+#include "sortcore/bench/traffic.hpp"
 #include "sortcore/bench/window.hpp"
 
 using namespace sortcore;
@@ -86,4 +93,65 @@ TEST(every_record_dealt_arrives_once_and_partitions_get_equal_shares) {
   for (const auto& [number, times] : arrived) CHECK_EQUAL(times, 1U);
   CHECK(arrived.size() + partitions * chunk_bytes / Dealer::record_bytes >= records);
   for (const std::size_t got : share) CHECK(got > records / partitions * 9 / 10);
+}
+
+TEST(disk_bench_moves_bytes_the_ways_it_is_asked_to) {
+  const std::string here = std::filesystem::temp_directory_path();
+  for (const bool reads : {true, false}) {
+    for (const bool writes : {true, false}) {
+      if (!reads && !writes) continue;
+      DiskBenchRequest request;
+      if (reads) request.read_directories = {here};
+      if (writes) request.write_directories = {here};
+      request.seconds = 0.2;
+      request.interval_s = 0.1;
+      request.file_bytes = 8'192'000;
+      request.queue_depth = 2;
+      request.partitions = 2;
+      const auto volumes = bench_disk(request, nullptr);
+      CHECK_EQUAL(volumes.size(), std::size_t{reads} + std::size_t{writes});
+      for (const VolumeReport& volume : volumes) CHECK_EQUAL(volume.bytes_by_interval.size(), 2U);
+      CHECK(volumes.front().bytes > 0);
+    }
+  }
+}
+
+TEST(disk_bench_refuses_blocks_that_are_not_whole) {
+  DiskBenchRequest request;
+  request.read_directories = {"."};
+  request.read_block_bytes = 4096;
+  CHECK_THROWS(bad_input, bench_disk(request, nullptr));
+}
+
+TEST(traffic_that_is_sent_arrives) {
+  int ends[2];
+  CHECK_EQUAL(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  TrafficRequest request;
+  request.send_sockets = {ends[0]};
+  request.receive_sockets = {ends[1]};
+  request.seconds = 0.2;
+  request.warm_up_s = 0;
+  request.cool_down_s = 0.1;
+  request.interval_s = 0.1;
+  const TrafficReport report = exchange_traffic(request, nullptr);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  CHECK(!report.is_broken);
+  CHECK(report.received_bytes.at(0) > 0);
+  CHECK_EQUAL(report.received_by_interval.size(), 2U);
+}
+
+TEST(small_transfers_are_counted_and_timed) {
+  SmallIoFile file(std::filesystem::temp_directory_path(), 8'192'000, nullptr);
+  for (const double flush_probability : {0.25, 1.0}) {
+    const SmallIoReport report = file.run({.io_bytes = 4096,
+                                           .writes = true,
+                                           .flush_probability = flush_probability,
+                                           .threads = 3,
+                                           .seconds = 0.1,
+                                           .interval_s = 0.1},
+                                          nullptr);
+    CHECK(report.latency.operations() > 0);
+    CHECK(report.bytes <= (report.latency.operations() + 3) * 4096);
+  }
 }

@@ -1,5 +1,3 @@
-#include <array>
-
 #include "check.hpp"
 #include "shapes.hpp"
 #include "sortcore/record_sort.hpp"
@@ -41,11 +39,12 @@ TEST(sort_random_shapes_as_the_standard_library_does) {
 
 // Enough records for buckets, blocks that fill, and threads that share them.
 TEST(sort_many_records_with_threads) {
+  constexpr RecordFormat formats[] = {{100, 0, 10}, {16, 3, 8}, {24, 1, 20}, {5, 2, 1}};
   RandomSequence random(2);
+  std::uint64_t turn = 0;
   for (const shapes::Keys kind : shapes::all_keys) {
-    for (const std::array<std::uint32_t, 3> shape :
-         {std::array{100U, 0U, 10U}, {16U, 3U, 8U}, {24U, 1U, 20U}, {5U, 2U, 1U}}) {
-      const RecordFormat format{.record_bytes = shape[0], .key_offset = shape[1], .key_bytes = shape[2]};
+    for (const RecordFormat& format : formats) {
+      if (effort == 1 && turn++ % 3 != 0) continue;
       check_sort(shapes::random_records(format, 70'001 + random.below(20'000), kind, random), format, 3);
     }
   }

@@ -1,21 +1,19 @@
 // Sorting records that are already in memory, against the least it can cost: copying them out in an order
-// known beforehand.
+// known beforehand, with the same code and threads.
 //
-//   bench_memory RECORDS THREADS ROUNDS [uniform|skewed|...]
+//   bench_memory RECORDS THREADS ROUNDS uniform|skewed|sorted|reversed|equal|few|half
 //
-// Prints one JSON object per round: seconds of the bare gather and of the sort, run in turn on the same
-// memory.
-#include <algorithm>
+// Prints one JSON object per round: seconds of the bare gather, of the sort run right after it on the same
+// memory, and of the sort's first step. A first round warms up and is validated, not printed.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
-#include <random>
 #include <string>
-#include <vector>
 
-#include "../../native/src/gather.hpp"
+#include "gather.hpp"
+#include "random_sequence.hpp"
 #include "sortcore/buffer.hpp"
 #include "sortcore/generate.hpp"
 #include "sortcore/record_sort.hpp"
@@ -24,72 +22,77 @@
 
 namespace {
 using namespace sortcore;
-using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t record_bytes = generated_record_bytes;
 
 template <typename Work>
 double seconds(const Work& work) {
-  const auto began = Clock::now();
+  const auto began = std::chrono::steady_clock::now();
   work();
-  return std::chrono::duration<double>(Clock::now() - began).count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
+void shuffle(std::uint32_t* order, std::uint64_t records) {
+  RandomSequence random(1);
+  std::iota(order, order + records, 0U);
+  for (std::uint64_t i = records; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+}
+
+void sort_first(std::span<std::byte> records, bool reversed) {
+  sort_records_in_place(records, {});
+  const std::size_t count = records.size() / record_bytes;
+  for (std::size_t i = 0; reversed && i < count / 2; ++i) {
+    std::byte* const a = records.data() + i * record_bytes;
+    std::swap_ranges(a, a + record_bytes, records.data() + (count - 1 - i) * record_bytes);
+  }
+}
+
+void fill(std::span<std::byte> records, const std::string& kind, unsigned threads) {
+  generate_records(0, records, {.skewed = kind == "skewed"}, threads);
+  if (kind == "sorted" || kind == "reversed") sort_first(records, kind == "reversed");
+  std::uint64_t index = 0;
+  for (std::size_t at = 0; at < records.size(); at += record_bytes, ++index) {
+    std::byte* const key = records.data() + at;
+    if (kind == "equal") std::memset(key, 7, 10);
+    if (kind == "few") std::memset(key, static_cast<int>(index * 2'654'435'761U >> 30 & 3), 10);
+    if (kind == "half" && index % 2 == 0) std::memset(key, 7, 8);  // the last two bytes still differ
+  }
+}
+
+void gather(std::span<const std::byte> in, const std::uint32_t* order, std::span<std::byte> out,
+            unsigned threads) {
+  run_parallel(threads, [&](unsigned index) {
+    const Range part = part_of(in.size() / record_bytes, index, threads);
+    gather_records(in.data(), order + part.begin, part.end - part.begin, record_bytes,
+                   out.data() + part.begin * record_bytes, true);
+  });
 }
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::uint64_t n = std::strtoull(argv[1], nullptr, 10);
-  const unsigned threads = static_cast<unsigned>(std::atoi(argv[2]));
+  if (argc != 5) return std::fputs("usage: bench_memory RECORDS THREADS ROUNDS KIND\n", stderr), 2;
+  const std::uint64_t records = std::strtoull(argv[1], nullptr, 10);
+  const auto threads = static_cast<unsigned>(std::atoi(argv[2]));
   const int rounds = std::atoi(argv[3]);
-  const std::string kind = argc > 4 ? argv[4] : "uniform";
-  Buffer in(n * 100), out(n * 100), perm(n * 4);
-  in.prefault(threads);
-  out.prefault(threads);
-  generate_records(0, in.first(n * 100), {.skewed = kind == "skewed"}, threads);
-  auto* order = perm.as<std::uint32_t>();
-  std::iota(order, order + n, 0U);
-  std::shuffle(order, order + n, std::mt19937_64(1));
-  if (kind == "sorted" || kind == "reversed") {
-    Buffer tmp(n * 100);
-    KeySorter s({}, threads);
-    sort_records(in.first(n * 100), tmp.first(n * 100), s);
-    for (std::uint64_t i = 0; i < n; ++i) {
-      std::memcpy(in.data() + i * 100, tmp.data() + (kind == "sorted" ? i : n - 1 - i) * 100, 100);
-    }
-  }
-  if (kind == "equal")
-    for (std::uint64_t i = 0; i < n; ++i) std::memset(in.data() + i * 100, 7, 10);
-  if (kind == "few")
-    for (std::uint64_t i = 0; i < n; ++i) {
-      std::memset(in.data() + i * 100 + 1, 7, 9);
-      in.data()[i * 100] &= std::byte{3};
-    }
-  if (kind == "half")
-    for (std::uint64_t i = 0; i < n; i += 2) {
-      std::memset(in.data() + i * 100, 7, 8);
-    }
-  const Summary before = validate_records(in.first(n * 100), {}, threads);
+  Buffer input(records * record_bytes), output(records * record_bytes),
+      permutation(records * sizeof(std::uint32_t));
+  const std::span<std::byte> in = input.first(records * record_bytes),
+                             out = output.first(records * record_bytes);
+  output.prefault(threads);
+  fill(in, argv[4], threads);
+  shuffle(permutation.as<std::uint32_t>(), records);
   KeySorter sorter({}, threads);
-  for (int round = -1; round < rounds; ++round) {
-    const double gather = seconds([&] {
-      run_parallel(threads, [&](unsigned i) {
-        const Range part = part_of(n, i, threads);
-        gather_records(in.data(), order + part.begin, part.end - part.begin, 100,
-                       out.data() + part.begin * 100, true);
-      });
-    });
-    double one = 0;
-    const double sort = seconds([&] {
-      one = seconds([&] { sorter.sort(in.first(n * 100)); });
-      sorter.gather_all(out.first(n * 100));
-    });
-    const double order_s = seconds([&] {
-      sorter.sort(in.first(n * 100));
-      sorter.order();
-    });
-    if (round < 0) {
-      const Summary after = validate_records(out.first(n * 100), {}, threads);
-      if (after.unordered != 0 || after.checksum != before.checksum) return std::puts("WRONG"), 1;
+  for (int round = 0; round <= rounds; ++round) {
+    const double gather_s = seconds([&] { gather(in, permutation.as<std::uint32_t>(), out, threads); });
+    const double distribute_s = seconds([&] { sorter.sort(in); });
+    const double finish_s = seconds([&] { sorter.gather_all(out); });
+    if (round > 0) {
+      std::printf("{\"gather_s\": %.5f, \"sort_s\": %.5f, \"distribute_s\": %.5f}\n", gather_s,
+                  distribute_s + finish_s, distribute_s);
       continue;
     }
-    std::printf("gather %.4f sort %.4f ratio %.3f (step one %.4f, order %.4f)\n", gather, sort, sort / gather,
-                one, order_s);
+    const Summary sorted = validate_records(out, {}, threads), unsorted = validate_records(in, {}, threads);
+    if (sorted.unordered != 0 || sorted.checksum != unsorted.checksum)
+      return std::fputs("not sorted\n", stderr), 5;
   }
 }

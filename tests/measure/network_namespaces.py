@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 
 TOKEN = "a token for tests"
 PORT = 7070
+NETWORK = f"10.77.{os.getpid() % 256}"  # two runs of the tests at once must not route to each other
 _LETTERS = itertools.cycle("abcdefghijklmnopqrstuvwxyz")  # names are free again only some time after a deletion
 AGENT = [sys.executable, "-c", "from planner.cli.app import main; main()", "bench", "net", "--agent"]
 
@@ -20,7 +21,7 @@ def run(*words: str) -> None:
 
 
 class Cluster:
-    """Nodes with the addresses 10.77.0.1, 10.77.0.2, ..., each an agent in a namespace of its own."""
+    """Nodes with the addresses NETWORK.1, NETWORK.2, ..., each an agent in a namespace of its own."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
@@ -30,7 +31,7 @@ class Cluster:
         return f"{self.prefix}-{node}"
 
     def address(self, node: int) -> str:
-        return f"10.77.0.{node + 1}"
+        return f"{NETWORK}.{node + 1}"
 
     def addresses(self) -> list[str]:
         return [f"{self.address(node)}:{PORT}" for node in range(len(self.agents))]
@@ -80,14 +81,14 @@ class Cluster:
 def cluster(caps_megabit_per_s: Sequence[int | None]) -> Iterator[Cluster]:
     """Yield a running cluster whose nodes' links have these caps (None: none); all of it is gone afterwards.
 
-    The caller's own namespace has the address 10.77.0.254 on the bridge.
+    The caller's own namespace has the address NETWORK.254 on the bridge.
     """
     made = Cluster(f"p{os.getpid() % 100000}{next(_LETTERS)}")
     bridge = f"{made.prefix}br"
     with ExitStack() as stack:
         run("ip", "link", "add", bridge, "type", "bridge")
         stack.callback(run, "ip", "link", "delete", bridge)
-        run("ip", "addr", "add", "10.77.0.254/24", "dev", bridge)
+        run("ip", "addr", "add", f"{NETWORK}.254/24", "dev", bridge)
         run("ip", "link", "set", bridge, "up")
         for node, limit in enumerate(caps_megabit_per_s):
             made.add(node, stack)

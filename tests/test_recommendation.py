@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner import recommend
+from planner import lifecycle, recommend
 from planner.errors import BadInputError, InfeasibleError
 from planner.plan import Candidate, DiskSplit, Plan
 from planner.recommendation import require_best
@@ -451,7 +451,9 @@ def test_ratios_and_compute_change_what_is_moved(make_catalog: Make) -> None:
     assert first["network"].bytes_per_node == pytest.approx(45e9)
     assert first["local_disks"].bytes_per_node == pytest.approx(150e9)
     assert second["local_disks"].bytes_per_node == pytest.approx(62.5e9)
-    assert first["cpu"].time_s == pytest.approx(6250 + 100e9 / 16 / 1e9)
+    assert first["cpu"].time_s == pytest.approx(
+        6250 + 100e9 / 16 / lifecycle.shipped().cpu_bytes_per_s_per_vcpu["partition"]
+    )
 
 
 def test_all_models_are_ranked_against_each_other(make_catalog: Make) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import types
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -261,16 +260,3 @@ def _scalar(kind: Any, value: Any, *, where: str) -> Any:
 def _expect(good: bool, value: Any, expected: str, where: str) -> None:  # noqa: FBT001
     if not good:
         raise BadInputError(f"{where}: expected {expected}, found {value!r}")
-
-
-def describe(request: Request) -> Mapping[str, Any]:
-    """Return the request's fields that differ from their defaults, for display."""
-    return {
-        f.name: getattr(request, f.name)
-        for f in fields(request)
-        if f.name in ("data_bytes", "model") or getattr(request, f.name) != _default(f)
-    }
-
-
-def _default(f: Any) -> Any:
-    return f.default_factory() if callable(f.default_factory) else f.default

@@ -1,0 +1,251 @@
+"""What the papers' equations leave out: memory, object stores, token buckets, tails, bills, filters, other jobs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from planner import lifecycle, recommend
+from planner.errors import BadInputError
+from planner.plan import Candidate, Plan
+
+Make = Callable[..., str]
+
+
+rates = st.floats(1e7, 1e11)
+
+
+def best_of(catalog: str, **given: Any) -> Candidate:
+    best = recommend(**({"data": "1TB", "model": "indy", "catalogs": (catalog,)} | given)).best
+    assert best is not None
+    return best
+
+
+def test_intermediate_data_that_fits_in_memory_is_neither_written_nor_read(make_catalog: Make) -> None:
+    """64 GB nodes keep 0.53 x 64 = 33.9 GB: 1 TB fits from 30 nodes on. Then a phase only reads, or only writes."""
+    catalog = make_catalog({"a": {"read": 2e9, "write": 1e9, "network_baseline_bytes_per_s": 1e12}})
+    few, many = best_of(catalog, nodes=29), best_of(catalog, nodes=30)
+    assert few.shared
+    assert few.storage == "4 local nvme"
+    assert many.storage == "4 local nvme + memory"
+    share = 1e12 / 30
+    assert [phase.time_s for phase in many.phases] == pytest.approx([share / 2e9, share / 1e9])
+    assert best_of(catalog, nodes=30, paper=True).storage == "4 local nvme"
+
+
+def test_minutesort_needs_the_memory(make_catalog: Make) -> None:
+    catalog = make_catalog({"a": {"read": 2e9, "write": 1e9}})
+    plan = recommend(data="1TB", model="minutesort", catalogs=(catalog,), nodes=29).plan
+    assert plan.rejected[0].detail == "needs 30 nodes to hold the data"
+    assert best_of(catalog, model="minutesort", nodes=30).nodes_min == 30
+
+
+STORE = {
+    "object_store": "store", "price_usd_per_gib_month": 0.02, "write_usd_per_request": 5e-6,
+    "read_usd_per_request": 4e-7, "bytes_per_s_per_vcpu": 5e7, "rate_evidence": "assumed",
+}  # fmt: skip
+
+
+def test_an_object_store_is_paid_by_request_and_crosses_the_nic(make_catalog: Make) -> None:
+    """16 vCPUs at 50 MB/s: 100 GB a node take 125 s; over the NIC come 100 GB of input and 90 GB of shuffle."""
+    catalog = make_catalog({"a": {"read": 1e10, "write": 1e10}}, object_stores=[STORE])
+    best = best_of(catalog, model="object-store", nodes=10)
+    uses = best.phases[0].resources
+    assert uses["object_store"].time_s == pytest.approx(125)
+    assert uses["network"].time_s == pytest.approx(190)
+    assert best.phases[1].time_s == pytest.approx(125)
+    requests = math.ceil(1e12 / 2**24) * 4e-7 + 1e12 / 1e8 * 5e-6
+    hourly = 10 + 2e12 / 2**30 * 0.02 / 720
+    assert best.cost_usd.requests == pytest.approx(requests)
+    assert best.cost_usd.equation == pytest.approx(hourly * best.time_s.equation / 3600 + requests)
+    assert any("traffic" in warning for warning in best.warnings)
+
+
+def test_no_price_of_requests_is_not_free(make_catalog: Make) -> None:
+    unpriced = {key: value for key, value in STORE.items() if key != "read_usd_per_request"}
+    catalog = make_catalog({"a": {"read": 1e10, "write": 1e10}}, object_stores=[unpriced])
+    plan = recommend(data="1TB", model="object-store", catalogs=(catalog,)).plan
+    assert [r.reason for r in plan.rejected] == ["object store price unknown"]
+
+
+def test_a_token_bucket_bursts_until_it_is_empty(make_catalog: Make) -> None:
+    """2 GB/s until 50 GB more than 1 GB/s have gone. 45 GB a node go at burst; 90 GB take (90 - 50) / 1 s if that is
+    longer than 90 / 2 s: the crossover is at 100 GB; 180 GB take 130 s.
+    """
+    bucket = {"instance_type": "a", "variant": "x", "burst_bytes_per_s": 2e9, "baseline_bytes_per_s": 1e9,
+              "bucket_bytes": 5e10, "runs": 1}  # fmt: skip
+    catalog = make_catalog({"a": {"read": 1e12, "write": 1e12}}, token_buckets=[bucket])
+
+    def network_s(data: str) -> float:
+        return best_of(catalog, data=data, nodes=10).phases[0].resources["network"].time_s
+
+    assert [network_s(data) for data in ("500GB", "1TB", "2TB")] == pytest.approx([22.5, 45, 130])
+
+
+def straggling(make_catalog: Make, *tailed: str) -> str:
+    """Two like types, `fat` dearer and `lean` cheaper, volumes three times slower on 5% of some types' nodes."""
+    volumes = [
+        {"volume_type": "v", "price_usd_per_gib_month": 0.1, "free_bytes_per_s": 1e8, "read_bytes_per_s_max": 1e8,
+         "write_bytes_per_s_max": 1e8, "size_bytes_max": 1e13, "price_evidence": "spec", "limit_evidence": "spec"}
+    ]  # fmt: skip
+    tails = [
+        {"instance_type": name, "zone": "z", "resource": "volume_read", "slow_fraction": 0.05, "slow_factor": 3,
+         "per": "node"}
+        for name in tailed
+    ]  # fmt: skip
+    shape = {"read": 1e10, "write": 1e10, "volume_bytes_per_s": 2.5e8, "memory_bytes": 10**9}
+    types = {"fat": shape | {"price": 1.4}, "lean": shape | {"price": 0.9}}
+    return make_catalog(types, volumes=volumes, stragglers=tails) if tails else make_catalog(types, volumes=volumes)
+
+
+@pytest.mark.parametrize(("tailed", "winner"), [((), "lean"), (("lean",), "fat"), (("lean", "fat"), "lean")])
+def test_a_tail_counts_against_the_row_it_was_seen_on(make_catalog: Make, tailed: tuple[str, ...], winner: str) -> None:
+    """SoCC 2015, section 5.3: the cheaper c3.4xlarge lost to r3.4xlarge since 5% of its volumes were slow."""
+    catalog = straggling(make_catalog, *tailed)
+    best = best_of(catalog, data="100TB", model="cloudsort", nodes=330, objective="cost")
+    assert best.instance_type == winner
+    slow = winner in tailed
+    assert best.time_s.expected / best.time_s.equation > (1.8 if slow else 1.0)
+    assert any("3 times slower" in warning for warning in best.warnings) == slow
+
+
+def test_a_network_distribution_replaces_the_networks_rate(make_catalog: Make) -> None:
+    catalog = make_catalog({"a": {"read": 1e10, "write": 1e10}})
+    best = best_of(catalog, nodes=16, network_distribution="A")
+    assert best.phases[0].resources["network"].bytes_per_s == pytest.approx(32974125)
+    assert best.time_s.expected / best.time_s.equation > 2
+    assert best.evidence == "assumed"
+    with pytest.raises(BadInputError, match="give one"):
+        best_of(catalog, network_distribution="A", assume={"network": 1e9})
+
+
+def test_confidence_makes_a_deadline_stricter_and_is_kept(make_catalog: Make) -> None:
+    catalog = make_catalog({"a": {"read": 2e9, "write": 1e9, "memory_bytes": 10**9}})
+    given = {"data": "10TB", "deadline": 600.0, "objective": "cost"}
+    usual, sure = best_of(catalog, **given), best_of(catalog, **given, confidence=0.95)
+    assert sure.nodes > usual.nodes
+    assert usual.time_s.expected <= 600
+    assert sure.time_s.p95 <= 600
+    assert best_of(catalog, data="10TB", nodes=sure.nodes - 2).time_s.p95 > 600
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(deadline_s=st.floats(30, 3000), confidence=st.sampled_from([None, 0.5, 0.95]), both=st.booleans())
+def test_what_is_recommended_keeps_to_what_was_asked(
+    make_catalog: Make, deadline_s: float, confidence: float | None, both: bool
+) -> None:
+    rates = {"both": 1e9} if both else {"read": 2e9, "write": 1e9}
+    catalog = make_catalog({"a": rates | {"network_baseline_bytes_per_s": 2e9}})
+    plan = recommend(data="5TB", model="daytona", catalogs=(catalog,), deadline=deadline_s, confidence=confidence)
+    for found in plan.candidates:
+        assert {None: found.time_s.expected, 0.5: found.time_s.p50, 0.95: found.time_s.p95}[confidence] <= deadline_s
+
+
+def test_budgets_hold_the_95th_percentile_of_the_whole_bill(make_catalog: Make) -> None:
+    catalog = make_catalog({"a": {"read": 2e9, "write": 1e9}})
+    best = best_of(catalog, data="10TB", budget_usd=30.0, objective="time")
+    assert best.cost_usd.total < best.cost_usd.total_p95 <= 30
+
+
+def test_filters_say_why(make_catalog: Make) -> None:
+    rates = {"read": 1e9, "write": 1e9}
+    catalog = make_catalog({"a": {**rates, "arch": "x86_64"}, "b": {**rates, "arch": "arm64"}, "c": rates})
+    plan = recommend(data="1TB", model="indy", catalogs=(catalog,), exclude=("a",), arch="arm64").plan
+    assert {r.instance_type: r.reason for r in plan.rejected} == {
+        "a": "excluded (--exclude a)",
+        "c": "not known to be arm64 (--arch)",
+    }
+    quota = recommend(data="1TB", model="indy", catalogs=(catalog,), objective="time", max_vcpus=100).plan
+    assert quota.best is not None
+    assert quota.best.nodes == 5  # 5 nodes and a spare of 16 vCPUs
+
+
+def test_ratios_and_compute_change_what_is_moved(make_catalog: Make) -> None:
+    """1 TB in, 500 GB shuffled, 125 GB out; the job computes 1 MB/s per vCPU: 100 GB over 16 vCPUs takes 6250 s."""
+    catalog = make_catalog({"a": {"read": 1e10, "write": 1e10, "memory_bytes": 10**9}})
+    best = best_of(catalog, nodes=10, map_ratio=0.5, reduce_ratio=0.25, compute_bytes_per_s_per_vcpu=1e6)
+    first, second = (phase.resources for phase in best.phases)
+    assert first["network"].bytes_per_node == pytest.approx(45e9)
+    assert first["local_disks"].bytes_per_node == pytest.approx(150e9)
+    assert second["local_disks"].bytes_per_node == pytest.approx(62.5e9)
+    assert first["cpu"].time_s == pytest.approx(
+        6250 + 100e9 / 16 / lifecycle.shipped().cpu_bytes_per_s_per_vcpu["partition"]
+    )
+
+
+def test_all_models_are_ranked_against_each_other(make_catalog: Make) -> None:
+    catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}}, object_stores=[STORE])
+    plan = recommend(data="1TB", model="all", catalogs=(catalog,)).plan
+    assert {c.model for c in plan.candidates} == {"daytona", "indy", "minutesort", "object-store"}
+    costs = {c.model: c.cost_usd.total for c in plan.candidates}
+    assert costs["indy"] < costs["daytona"]
+
+
+def test_a_bill_is_rounded_as_the_cloud_rounds_it(make_catalog: Make) -> None:
+    catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}})
+    head = Path(catalog) / "catalog.toml"
+    terms = '[billing]\nstep_s = 3600\nminimum_s = 3600\nevidence = "spec"\nsource = "made"\n[sources]'
+    head.write_text(head.read_text().replace("[sources]", terms))
+    best = best_of(catalog, nodes=10)
+    assert best.cost_usd.total == pytest.approx(11)  # ten nodes and a spare for an hour
+    assert best.cost_usd.equation == pytest.approx(10 * best.time_s.equation / 3600)
+
+
+def test_energy_is_told_where_power_is_known(make_catalog: Make) -> None:
+    """E = T (N P_server + P_switch): TritonSort, section 5.6."""
+    catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}})
+    best = best_of(catalog, nodes=10, assume={"power": 330})
+    assert best.energy_j == pytest.approx(best.time_s.expected * (10 * 330 + 1300))
+    assert best_of(catalog, nodes=10).energy_j is None
+
+
+def test_old_prices_warn(make_catalog: Make) -> None:
+    catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}})
+    asked = {"data": "1TB", "model": "indy", "catalogs": (catalog,)}
+    assert recommend(**asked, today=date(2026, 11, 30)).plan.warnings == ()
+    assert "99 days old" in recommend(**asked, today=date(2027, 2, 8)).plan.warnings[0]
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(read=rates, write=rates, factor=st.floats(1, 10), model=st.sampled_from(["indy", "daytona", "minutesort"]))
+def test_a_higher_price_is_never_cheaper(
+    make_catalog: Make, read: float, write: float, factor: float, model: str
+) -> None:
+    base = recommend(data="1TB", model=model, catalogs=(make_catalog({"a": {"read": read, "write": write}}),))
+    dearer = base.what_if(price=factor)
+    assert base.best is not None
+    assert dearer.best is not None
+    for field in ("equation", "total", "total_p95"):
+        more, less = getattr(dearer.best.cost_usd, field), getattr(base.best.cost_usd, field)
+        assert more >= less * (1 - 1e-9)
+    assert Plan.from_json(dearer.plan.to_json()) == dearer.plan
+
+
+def test_reliefs_say_what_a_bottleneck_costs(make_catalog: Make) -> None:
+    """150 s a phase for the disks, 90 s for the network: only faster disks help, down to what the network takes."""
+    answered = recommend(
+        data="1TB", model="indy", catalogs=(make_catalog({"a": {"read": 2e9, "write": 1e9}}),), nodes=10
+    )
+    made = {name: found.time_s.equation for name, found in answered.reliefs().items()}
+    assert made == pytest.approx({"local": 90 + 75, "network": 300, "cpu": 300})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"confidence": 1.5}, "between 0 and 1"),
+        ({"map_ratio": 0}, "must be positive"),
+        ({"arch": "sparc"}, "use x86_64 or arm64"),
+        ({"network_distribution": "Z"}, "Known: A, B"),
+    ],
+)
+def test_bad_amounts_are_refused(make_catalog: Make, wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadInputError, match=words):
+        recommend(data="1TB", model="indy", catalogs=(make_catalog({"a": {}}),), **wrong)

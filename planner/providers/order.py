@@ -1,0 +1,121 @@
+"""What a run asks of a cloud: which cluster, where it may stand, until when, and who may reach it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from planner.plan import Candidate
+
+
+@dataclass(frozen=True, kw_only=True)
+class VolumeOrder:
+    """Block volumes of every node: `count` of `volume_type`, each of `size_gib`."""
+
+    volume_type: str
+    count: int
+    size_gib: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """One cluster that would do, as the plan ranked it.
+
+    `nodes` must work, `spares` are launched besides. `price_usd_per_hour` is of one node without its volumes, as
+    planned, `usd_per_hour` of the planned nodes with theirs; `expected_s` is the whole run, `total_usd` its cost.
+    """
+
+    instance_type: str
+    regions: tuple[str, ...]
+    nodes: int
+    spares: int
+    placement_group: bool
+    price_usd_per_hour: float
+    usd_per_hour: float
+    expected_s: float
+    total_usd: float
+    volumes: VolumeOrder | None = None
+
+    @property
+    def machines(self) -> int:
+        """How many are launched."""
+        return self.nodes + self.spares
+
+    @property
+    def launched_usd_per_hour(self) -> float:
+        """What all launched machines cost, spares and volumes included."""
+        return self.usd_per_hour * self.machines / self.nodes
+
+    @classmethod
+    def of(cls, candidate: Candidate, *, regions: tuple[str, ...], spares: int) -> Self:
+        """Order what a plan recommends, in its own region first."""
+        overhead_s = sum(candidate.overheads_s.values())
+        return cls(
+            instance_type=candidate.cloud_type,
+            regions=tuple(dict.fromkeys((candidate.region, *regions))),
+            nodes=candidate.nodes,
+            spares=spares,
+            placement_group=candidate.placement_group,
+            price_usd_per_hour=candidate.price_usd_per_hour,
+            usd_per_hour=candidate.usd_per_hour,
+            expected_s=candidate.time_s.expected + overhead_s,
+            total_usd=candidate.cost_usd.total,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """All that `up` needs to know. `choices` are tried in turn; `expires_at` is when every machine ends by itself.
+
+    `ssh_from` is the only network, in CIDR notation, that reaches the head; `staging` opens the nodes' way to the
+    cloud's object store; `image` replaces the stock machine image.
+    """
+
+    run: str
+    owner: str
+    cloud: str
+    expires_at: datetime
+    choices: tuple[Choice, ...]
+    ssh_from: str
+    ssh_public_key: str
+    image: str | None = None
+    staging: bool = False
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The tags of every resource, in what all clouds take: lower-case letters, digits, '-' and '_'."""
+        return {"planner-run": self.run, "planner-owner": self.owner, "planner-expires": stamp(self.expires_at)}
+
+    def minutes_left(self, now: datetime) -> int:
+        """Whole minutes until the run expires, at least one."""
+        return max(1, int((self.expires_at - now).total_seconds() // 60))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the order as JSON-able values."""
+        return {**asdict(self), "expires_at": stamp(self.expires_at)}
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Self:
+        """Read what `to_dict` gave."""
+        choices = tuple(
+            Choice(
+                **{
+                    **choice,
+                    "regions": tuple(choice["regions"]),
+                    "volumes": VolumeOrder(**choice["volumes"]) if choice["volumes"] else None,
+                }
+            )
+            for choice in document["choices"]
+        )
+        return cls(**{**document, "choices": choices, "expires_at": parse_stamp(document["expires_at"])})
+
+
+def stamp(moment: datetime) -> str:
+    """Write a moment as a tag may hold it: 20261121t164500z."""
+    return moment.astimezone(UTC).strftime("%Y%m%dt%H%M%Sz")
+
+
+def parse_stamp(text: str) -> datetime:
+    """Read what `stamp` wrote. Raises ValueError for anything else."""
+    return datetime.strptime(text, "%Y%m%dt%H%M%Sz").replace(tzinfo=UTC)

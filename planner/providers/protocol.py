@@ -1,0 +1,148 @@
+"""What every cloud must be able to do for a run, and the values it answers with.
+
+`cluster/` drives a provider: preflight, then for each place prepare and launch, then watch the nodes; and to take down,
+stage by stage, whatever the tags find. A provider keeps nothing of a run between calls: all it must know is in the
+tags, so that what one process began another can end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+
+from planner.errors import IoFailureError, ProviderRefusedError
+from planner.providers.order import Choice, Order
+
+NodeState = Literal["starting", "running", "ended"]
+
+
+class NoCapacityError(ProviderRefusedError):
+    """The cloud has no such machines here just now; elsewhere it may."""
+
+
+class QuotaExceededError(ProviderRefusedError):
+    """The account may not have so many machines in this region."""
+
+
+class PermissionDeniedError(ProviderRefusedError):
+    """The account may not do this at all; no other place would help."""
+
+
+class StillInUseError(IoFailureError):
+    """A resource cannot be deleted yet, because another one uses it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a choice is tried; `zone` is '' for a cloud or region without."""
+
+    choice: Choice
+    region: str
+    zone: str
+
+    @property
+    def text(self) -> str:
+        """For people: 81 x i4i.8xlarge in us-east-1b."""
+        return f"{self.choice.machines} x {self.choice.instance_type} in {self.zone or self.region}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resource:
+    """Something that exists in the cloud and may cost money. `ending` means that its deletion has been accepted."""
+
+    kind: str
+    id: str
+    region: str
+    run: str
+    owner: str = ""
+    expires_at: datetime | None = None
+    ending: bool = False
+
+    @property
+    def text(self) -> str:
+        """For people: instance i-0123 in us-east-1 (run x)."""
+        return f"{self.kind} {self.id} in {self.region} (run {self.run})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """A machine of a run. Addresses are '' until the cloud has given them; `reason` says why one has ended."""
+
+    id: str
+    region: str
+    zone: str
+    head: bool
+    state: NodeState
+    instance_type: str
+    private_address: str = ""
+    public_address: str = ""
+    launched_at: datetime | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that preflight looked at: well (True), a reason against (False), or unknown (None)."""
+
+    subject: str
+    ok: bool | None
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preflight:
+    """What was found before anything was created. `places` are those left to try, in order; prices are US dollars per
+    node-hour as of now, by (instance type, region), and lack what could not be asked.
+    """
+
+    findings: tuple[Finding, ...]
+    places: tuple[Place, ...]
+    price_usd_per_hour: dict[tuple[str, str], float]
+
+
+class Journal(Protocol):
+    """Where a provider notes what it is about to create, before it does, and what came of it."""
+
+    def intend(self, kind: str, *, name: str, region: str) -> None:
+        """Note, durably, that a create call follows."""
+
+    def made(self, resource: Resource) -> None:
+        """Note that the cloud has answered."""
+
+
+class Provider(Protocol):
+    """A cloud. All errors are PlannerErrors: the refusals above, or IoFailureError when it cannot be reached."""
+
+    cloud: str
+    stages: tuple[tuple[str, ...], ...]
+    """Kinds of resources in the order they can be deleted; the next stage begins when nothing of this one is left."""
+
+    def preflight(self, order: Order) -> Preflight:
+        """Look at credentials, permissions, quota, offerings and prices; create nothing."""
+
+    def prepare(self, order: Order, place: Place, journal: Journal) -> None:
+        """Create all that machines need at a place; what the run already has there is kept and used."""
+
+    def launch(self, order: Order, place: Place, journal: Journal, *, machines: int, round: int) -> None:
+        """Launch the head, if there is none, and the rest of `machines`: all or none. `round` tells further launches
+        at one place from repetitions of the first.
+        """
+
+    def nodes(self, run: str, *, region: str) -> tuple[Node, ...]:
+        """Return the machines of a run that a region knows, ended ones included as long as it does."""
+
+    def terminate(self, nodes: Sequence[Node]) -> None:
+        """End some machines of a run for good."""
+
+    def regions(self) -> tuple[str, ...]:
+        """Return every region that the account may use."""
+
+    def find(self, kinds: Sequence[str], *, region: str, run: str | None = None) -> tuple[Resource, ...]:
+        """Return what of these kinds carries this run's tag, or any run's."""
+
+    def delete(self, resources: Sequence[Resource]) -> None:
+        """Delete resources of one kind and region; one that is gone already is well. Raises StillInUseError for what
+        has to wait; the rest is deleted all the same.
+        """

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from planner import datafiles
 from planner.calibration import Profile
 from planner.calibration import calibrate as learn
 from planner.calibration.history import Records, records
@@ -39,17 +40,9 @@ def calibrate(
     return learn(runs, instances=specs_of(catalog) if instances is None else instances, model=model, name=name)
 
 
-def profiles_directory() -> Path:
-    """Return where profiles are kept: $PLANNER_PROFILES, else planner/profiles in $XDG_DATA_HOME or ~/.local/share."""
-    if chosen := os.environ.get("PLANNER_PROFILES"):
-        return Path(chosen)
-    home = os.environ.get("XDG_DATA_HOME")
-    return (Path(home) if home else Path.home() / ".local" / "share") / "planner" / "profiles"
-
-
 def profile_names() -> list[str]:
     """Return the names of the stored profiles, sorted."""
-    directory = profiles_directory()
+    directory = datafiles.user_directory("profiles")
     return sorted(path.stem for path in directory.glob(f"*{_SUFFIX}")) if directory.is_dir() else []
 
 
@@ -139,7 +132,7 @@ def instances_from(path: Path) -> list[dict[str, Any]]:
 def _path(name: str) -> Path:
     if not _NAME.fullmatch(name):
         raise BadInputError(f"profile name {name!r}: use letters, digits and . _ -, beginning with a letter or digit")
-    return profiles_directory() / f"{name}{_SUFFIX}"
+    return datafiles.user_directory("profiles") / f"{name}{_SUFFIX}"
 
 
 @contextmanager

@@ -54,3 +54,16 @@ def test_an_unknown_name_offers_the_nearest() -> None:
         datafiles.pick("aws-2015", known, kind="catalog")
     with pytest.raises(BadInputError, match="Known: aws, aws-2014"):
         datafiles.pick("zzz", known, kind="catalog")
+
+
+@pytest.mark.parametrize("kind", ["measurements", "profiles"])
+def test_a_users_own_data_lies_where_they_say_or_in_the_usual_place(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"PLANNER_{kind.upper()}", str(tmp_path / "mine"))
+    assert datafiles.user_directory(kind) == tmp_path / "mine"
+    monkeypatch.delenv(f"PLANNER_{kind.upper()}")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert datafiles.user_directory(kind) == tmp_path / "planner" / kind
+    monkeypatch.delenv("XDG_DATA_HOME")
+    assert datafiles.user_directory(kind) == Path.home() / ".local" / "share" / "planner" / kind

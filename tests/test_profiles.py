@@ -87,14 +87,6 @@ def test_a_directory_that_cannot_be_made_is_an_io_failure(tmp_path: Path, monkey
         profiles.save_profile(profile())
 
 
-def test_the_data_directory_follows_the_usual_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PLANNER_PROFILES")
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert profiles.profiles_directory() == tmp_path / "planner" / "profiles"
-    monkeypatch.delenv("XDG_DATA_HOME")
-    assert profiles.profiles_directory() == Path.home() / ".local" / "share" / "planner" / "profiles"
-
-
 def test_machines_come_from_the_catalog_when_none_are_handed_in() -> None:
     runs = [{**run, "instance_type": "m4.2xlarge"} for run in RUNS]
     found = profiles.calibrate(runs, model="spark").machines["m4.2xlarge"]

@@ -7,7 +7,6 @@ counts, each weighted by its instances and repeats.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from planner import datafiles
 from planner.catalog.columns import AGGREGATES, METHOD, MODES, NOTE, TYPE, choice, count, number, rate
 from planner.tables import Column, Problem, Schema, Table, scan_table
 
-DIRECTORY_VARIABLE: Final = "PLANNER_MEASUREMENTS"
 QUANTITIES: Final = (*MODES, "network")
 SOURCE: Final = "yours"
 """Key under which a catalog lists the user's measurements as a source."""
@@ -49,19 +48,9 @@ MEASUREMENTS: Final = Schema(
 )
 
 
-def measurements_directory() -> Path:
-    """Return where the user's measurements lie: $PLANNER_MEASUREMENTS, else planner/measurements in $XDG_DATA_HOME or
-    ~/.local/share.
-    """
-    if chosen := os.environ.get(DIRECTORY_VARIABLE):
-        return Path(chosen)
-    home = os.environ.get("XDG_DATA_HOME")
-    return (Path(home) if home else Path.home() / ".local" / "share") / "planner" / "measurements"
-
-
 def measurements_file(catalog: str) -> Path:
     """Return the file of the user's measurements on the types of a catalog; it need not exist."""
-    return measurements_directory() / f"{catalog}.csv"
+    return datafiles.user_directory("measurements") / f"{catalog}.csv"
 
 
 def with_measurements(tables: dict[str, Table], path: Path) -> tuple[dict[str, Table], list[Problem]]:

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "bytes.hpp"
+#include "common_bytes.hpp"
 #include "sortcore/record_format.hpp"
 
 namespace sortcore {
@@ -82,11 +83,26 @@ class RecordKeys {
   }
   // Leading bytes, at most `most`, that two keys have in common.
   std::uint64_t common_bytes(std::uint64_t a, std::uint64_t b, std::uint64_t most) const noexcept {
-    const std::byte* of_a = first_key_ + a * record_bytes_;
-    const std::byte* of_b = first_key_ + b * record_bytes_;
-    return static_cast<std::uint64_t>(std::mismatch(of_a, of_a + most, of_b).first - of_a);
+    return count_common_bytes(first_key_ + a * record_bytes_, first_key_ + b * record_bytes_, most);
   }
-  std::uint64_t key_bytes(std::uint64_t /*index*/) const noexcept { return key_bytes_; }
+
+  // For breaking ties: key bytes that tied records are known to share, and steps of eight bytes from there.
+  std::uint64_t tie_depth() const noexcept { return skipped_; }
+  static constexpr std::uint64_t chunk_bytes = 8;
+  bool chunk_ends_key(std::uint64_t /*chunk*/, std::uint64_t depth) const noexcept {
+    return depth + chunk_bytes >= key_bytes_;
+  }
+  std::uint64_t common_from(std::uint64_t a, std::uint64_t b, std::uint64_t depth,
+                            std::uint64_t most) const noexcept {
+    if (depth >= key_bytes_) return 0;
+    return count_common_bytes(first_key_ + a * record_bytes_ + depth, first_key_ + b * record_bytes_ + depth,
+                              std::min(most, key_bytes_ - depth));
+  }
+  int compare_from(std::uint64_t a, std::uint64_t b, std::uint64_t depth) const noexcept {
+    if (depth >= key_bytes_) return 0;
+    return std::memcmp(first_key_ + a * record_bytes_ + depth, first_key_ + b * record_bytes_ + depth,
+                       key_bytes_ - depth);
+  }
 
  private:
   const std::byte* first_key_ = nullptr;

@@ -49,6 +49,14 @@ class Ordering {
     return static_cast<std::size_t>(std::ranges::upper_bound(starts_, position) - starts_.begin()) - 1;
   }
 
+  // Calls visit(index) for the records of a bucket, in no particular order.
+  template <typename Visit>
+  void for_each_index(std::size_t bucket, Visit visit) const {
+    blocks_.for_each_stretch(bucket, [&](const Entry* entries, std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i) visit(layout_.index_of(entries[i]));
+    });
+  }
+
   // Sorts a bucket unless that has been done, asking for records that are upcoming meanwhile; threads may
   // ask for the same bucket at once.
   void finish(std::size_t bucket, UpcomingRecords upcoming = {}) const;
@@ -216,7 +224,7 @@ void Ordering<Keys>::sort_bucket(std::size_t bucket, UpcomingRecords& upcoming) 
   if (count == 0) return;
   const bool equal = write_if_equal(bucket, out);
   if (equal && entries_tell_all(bucket)) return;
-  if (equal) return break_ties({out, count}, keys_.skipped(), keys_);
+  if (equal) return TieBreaker(keys_).sort({out, count});
   const auto sorter = sorters_.borrow();
   const std::span<const Entry> entries = sorter->sort(blocks_, bucket, layout_, upcoming);
   for (std::size_t i = 0; i < count; ++i) out[i] = layout_.index_of(entries[i]);
@@ -242,10 +250,11 @@ bool Ordering<Keys>::write_if_equal(std::size_t bucket, std::uint32_t* out) cons
 
 template <typename Keys>
 void Ordering<Keys>::break_all_ties(std::span<const Entry> entries, std::uint32_t* out) const {
+  TieBreaker ties(keys_);
   for (std::size_t begin = 0, end = 1; begin < entries.size(); begin = end++) {
     const std::uint64_t key = layout_.key_of(entries[begin]);
     while (end < entries.size() && layout_.key_of(entries[end]) == key) ++end;
-    if (end - begin > 1) break_ties(std::span(out + begin, end - begin), keys_.skipped(), keys_);
+    if (end - begin > 1) ties.sort(std::span(out + begin, end - begin));
   }
 }
 

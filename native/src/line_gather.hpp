@@ -1,0 +1,25 @@
+// Copying lines out in a given order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace sortcore {
+
+// Where the lines of a text lie, as LineIndex has it.
+struct LinePlaces {
+  const std::byte* base;
+  const std::uint64_t* starts;
+  std::uint64_t extent;  // the first byte that must not be read
+
+  // With its newline, which the text may lack.
+  std::uint64_t bytes(std::uint32_t line) const noexcept { return starts[line + 1] - starts[line]; }
+};
+
+// Copies the lines of `order`, less the first `skipped` bytes of them all, to `out` until either ends.
+// Returns the bytes copied.
+std::size_t gather_lines(const LinePlaces& lines, std::span<const std::uint32_t> order, std::uint64_t skipped,
+                         std::span<std::byte> out);
+
+}  // namespace sortcore

@@ -97,6 +97,7 @@ def recommend(
     budget_usd: float | None = None,
     objective: Objective = "balanced",
     pricing: str = "on-demand",
+    interruptions_per_node_hour: float | None = None,
     assume: Mapping[str, str | float] | None = None,
     network_distribution: str | None = None,
     map_ratio: float = 1.0,
@@ -129,6 +130,7 @@ def recommend(
             budget_usd=budget_usd,
             objective=objective,
             pricing=pricing,
+            interruptions_per_node_hour=interruptions_per_node_hour,
             assume={name: _rate(amount) for name, amount in (assume or {}).items()},
             network_distribution=network_distribution,
             map_ratio=map_ratio,
@@ -148,9 +150,11 @@ def answer_with_profile(request: Request, profile: str, options: Mapping[str, st
 
     specs = {name: spec for catalog in request.catalogs for name, spec in profiles.specs_of(catalog).items()}
     known = profiles.load_profile(profile)
-    return Recommendation(
-        plan_with_profile(request, known, specs=specs, options=options, plan_again=lambda again: answer(again).plan)
-    )
+
+    def plan_again(again: Request) -> Plan:
+        return answer(again, profile=known).plan
+
+    return Recommendation(plan_with_profile(request, known, specs=specs, options=options, plan_again=plan_again))
 
 
 def calibrate(runs: Any, **given: Any) -> Profile:
@@ -160,8 +164,9 @@ def calibrate(runs: Any, **given: Any) -> Profile:
     return profiles.calibrate(runs, **given)
 
 
-def answer(request: Request, *, today: date | None = None) -> Recommendation:
-    """Load the models and the catalogs that `request` names and plan it; with `today`, warn of old prices.
+def answer(request: Request, *, today: date | None = None, profile: Profile | None = None) -> Recommendation:
+    """Load the models and the catalogs that `request` names and plan it; with `today`, warn of old prices. A `profile`
+    supplies the constants of models that describe a framework.
 
     Raises BadInputError for unknown names.
     """
@@ -171,9 +176,14 @@ def answer(request: Request, *, today: date | None = None) -> Recommendation:
     from planner.recommendation import recommend as plan_request
 
     catalogs = [load_catalog(name) for name in request.catalogs]
+    models = [load_model(name) for name in (model_names() if request.model == ALL_MODELS else (request.model,))]
+    if profile is not None:
+        from planner.calibrated_model import with_profile
+
+        models = [with_profile(model, profile) for model in models]
     plan = plan_request(
         request,
-        model=[load_model(name) for name in (model_names() if request.model == ALL_MODELS else (request.model,))],
+        model=models,
         catalogs=catalogs,
         surroundings=lifecycle.PAPER if request.paper else lifecycle.shipped(),
     )

@@ -16,10 +16,10 @@ from planner.estimate import GENERATE, VALIDATE, overhead_node_seconds
 from planner.layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.model import Phase
 from planner.money import billed_s, capacity_usd_per_hour, paid_nodes, request_usd
-from planner.plan import Candidate, Cost, DiskSplit, PhaseEstimate, Range, ResourceUse
+from planner.plan import Candidate, Cost, DiskSplit, Interruptions, PhaseEstimate, Range, ResourceUse
 from planner.rates import evidence_name, weakest
 from planner.units import format_rate
-from planner.work import Situation
+from planner.work import UNDIVIDED, Situation
 
 Floats = NDArray[np.float64]
 
@@ -40,8 +40,9 @@ def candidate(situation: Situation, *, row: int, nodes: int, offer: Offer) -> Ca
     kind = int(one.layouts.type_row[0])
     instances = one.catalog.instances
     phases = tuple(_phase(one, phase, nodes) for phase in one.model.phases)
-    time_s = _range(sum(phase.time_s for phase in phases), duration(one, phases, nodes))
     overheads = _overheads(one, nodes)
+    spared = undisturbed(one, phases, nodes)
+    time_s = _range(sum(phase.time_s for phase in phases), disturbed(one, spared, nodes))
     price = float(offer.price_usd_per_hour[kind])
     hourly = nodes * price + float(capacity_usd_per_hour(one, np.array([float(nodes)]))[0, 0])
     evidence = _evidence(one, phases, nodes=nodes, price=offer.evidence[kind])
@@ -67,14 +68,21 @@ def candidate(situation: Situation, *, row: int, nodes: int, offer: Offer) -> Ca
         needed_bytes={group: held / nodes for group, held in one.group_bytes().items()},
         overheads_s=overheads,
         evidence=_deciding(evidence, phases),
-        energy_j=energy_j(time_s.expected, nodes=nodes, power_w=one.power_w) if one.power_w else None,
+        durability=one.model.durability,
+        interruptions=_interruptions(one, time_s.expected, spared_s=spared.mean_s, nodes=nodes),
+        energy_j=_finite(_energy_j(one, time_s.expected, nodes=nodes)),
         warnings=(
             *_warnings(evidence),
             *_network_band(one, evidence, nodes),
-            *_remarks(one, phases, nodes),
+            *_remarks(one, phases, nodes=nodes, pricing=offer.pricing),
             *_truth(one, evidence),
         ),
     )
+
+
+def _energy_j(one: Situation, seconds: float, *, nodes: int) -> float:
+    power = one.power_w[one.layouts.type_row]
+    return float(energy_j(np.array([seconds]), nodes=np.array([float(nodes)]), power_w=power)[0])
 
 
 def _finite(amount: float) -> float | None:
@@ -90,6 +98,7 @@ def _phase(one: Situation, phase: Phase, nodes: int) -> PhaseEstimate:
     moved = float(one.network_bytes(phase, first, count)[0, 0])
     if moved > 0:
         uses["network"] = _use(moved, float(one.network_seconds(phase, first, count)[0, 0]))
+    uses |= {name: _use(moved, float(s[0])) for name, (moved, s) in one.undivided(phase, count).items()}
     uses = {name: use for name, use in uses.items() if use.time_s > 0}
     bottleneck = max(uses, key=lambda name: uses[name].time_s, default="nothing")
     return PhaseEstimate(
@@ -106,15 +115,25 @@ def _use(bytes_per_node: float, seconds: float) -> ResourceUse:
 
 
 def duration(one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int) -> variability.Duration:
-    """Return the distribution of the job's time: order statistics within a phase, phases in turn, and what a run's
-    nodes share.
+    """Return the distribution of the job's time, with the interruptions of spot nodes."""
+    return disturbed(one, undisturbed(one, phases, nodes), nodes)
+
+
+def disturbed(one: Situation, whole: variability.Duration, nodes: int) -> variability.Duration:
+    """Return a duration with the interruptions of spot nodes."""
+    return whole if one.risk is None else one.risk.duration(whole, nodes=nodes, load_s=_loading_s(one, nodes))
+
+
+def undisturbed(one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int) -> variability.Duration:
+    """Return the distribution of the job's time when no node is taken back: order statistics within a phase, phases in
+    turn, and what a run's nodes share.
     """
     kind = int(one.layouts.type_row[0])
     slowest = bool(one.rates.network.slowest_of_n[kind])
 
     def load(phase: Phase, name: str, use: ResourceUse) -> variability.Load:
-        already = name == "network" and slowest
-        spread = variability.lognormal(0.0) if already else one.spreads.of(name, type_row=kind, phase=phase)
+        certain = name in UNDIVIDED or (name == "network" and slowest)
+        spread = variability.lognormal(0.0) if certain else one.spreads.of(name, type_row=kind, phase=phase)
         return variability.Load(median_s=use.time_s, spread=spread, count=nodes)
 
     barriers = [
@@ -122,6 +141,22 @@ def duration(one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int) -> v
         for phase, seen in zip(one.model.phases, phases, strict=True)
     ]
     return variability.in_turn(barriers, shared_sigma=one.lifecycle.shared_sigma)
+
+
+def _loading_s(one: Situation, nodes: int) -> float:
+    return float(overhead_node_seconds(one, GENERATE)[0]) / nodes
+
+
+def _interruptions(one: Situation, expected_s: float, *, spared_s: float, nodes: int) -> Interruptions | None:
+    if one.risk is None:
+        return None
+    return Interruptions(
+        per_node_hour=one.risk.per_node_s * 3600,
+        expected=nodes * one.risk.per_node_s * expected_s,
+        recovery=one.risk.recovery,
+        delay_s=expected_s - spared_s,
+        evidence=one.risk.evidence,
+    )
 
 
 def _range(equation_s: float, whole: variability.Duration) -> Range:
@@ -183,7 +218,7 @@ def _evidence(one: Situation, phases: tuple[PhaseEstimate, ...], *, nodes: int, 
         "network": one.rates.network.evidence_at(kind, nodes),
         "volumes": evidence_name(int(one.rates.volumes.evidence[kind])),
         "object_store": evidence_name(int(one.rates.objects.evidence[kind])),
-        "cpu": one.rates.cpu_evidence,
+        **dict.fromkeys(("cpu", *UNDIVIDED), one.rates.cpu_evidence),
     }
     disks = evidence_name(int(one.rates.local.evidence[kind]))
     shape = str(one.catalog.instances.evidence[kind])
@@ -210,7 +245,7 @@ def _warnings(evidence: dict[str, str]) -> Iterator[str]:
             yield f"{name.replace('_', ' ')}: {meaning[word]}"
 
 
-def _remarks(one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int) -> Iterator[str]:
+def _remarks(one: Situation, phases: tuple[PhaseEstimate, ...], *, nodes: int, pricing: str) -> Iterator[str]:
     """What else decides: token buckets, tails seen on the type, charges that are not known."""
     kind, network = int(one.layouts.type_row[0]), one.rates.network
     tokens, count = float(network.bucket_bytes[kind]), np.array([float(nodes)])
@@ -224,6 +259,8 @@ def _remarks(one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int) -> I
     for tail in one.spreads.tails.get(kind, ()):
         share = f"{tail.slow_fraction:.0%} were {tail.slow_factor:g} times slower"
         yield f"{tail.resource.replace('_', ' ')}: {share} in {tail.zone}"
+    if pricing == "spot" and one.risk is None:
+        yield "spot: how often nodes are taken back is unknown, and what that costs is not in the plan"
     if one.layouts.uses(OBJECTS)[0] and np.isnan(one.objects.egress_usd_per_gib):
         yield "object store: what traffic to instances of the region costs is unknown and not in the bill"
 

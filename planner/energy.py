@@ -6,11 +6,18 @@ its 100 TB times (6,395 s and 8,274 s) give 330 W a server; 8.332 MJ over 6,395 
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
 SWITCH_POWER_W = 1300.0
 SWITCH_PORTS = 52
 
 
-def energy_j(time_s: float, *, nodes: int, power_w: float) -> float:
-    """Return the joules of `nodes` servers of `power_w` watts each, and of the switches that join them, for a time."""
-    switches = -(-nodes // SWITCH_PORTS) if nodes > 1 else 0
-    return time_s * (nodes * power_w + switches * SWITCH_POWER_W)
+def energy_j(time_s: Floats, *, nodes: Floats, power_w: Floats) -> Floats:
+    """Return the joules of `nodes` servers of `power_w` watts each, and of the switches that join them, for a time;
+    elementwise, NaN where the power is not known.
+    """
+    switches = np.where(nodes > 1, np.ceil(nodes / SWITCH_PORTS), 0.0)
+    return np.asarray(time_s * (nodes * power_w + switches * SWITCH_POWER_W))

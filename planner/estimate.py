@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.capacity import fewest_nodes
+from planner.energy import energy_j
 from planner.model import Phase
 from planner.money import billed_s, capacity_usd_per_hour, paid_nodes, request_usd
 from planner.variability import Spread, slowest_mean_cached
@@ -33,7 +34,8 @@ VALIDATE = Phase(name="validate", read={"data": {"reduce_out": 1}}, write={}, ne
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimates:
     """`expected_s`, `total_usd` and `total_p95_usd`, each of shape (R, N): inf where the cluster cannot hold the data,
-    NaN where unknown. The last is worked out only where a budget asks for it.
+    NaN where unknown. The last is worked out only where a budget asks for it. `power_w` (R,) is a node's, NaN where
+    unknown.
     """
 
     nodes: Floats
@@ -41,6 +43,11 @@ class Estimates:
     expected_s: Floats
     total_usd: Floats
     total_p95_usd: Floats | None
+    power_w: Floats
+
+    def energy_j(self, rows: NDArray[np.intp]) -> Floats:
+        """Return the expected energy of the job on some rows, shape (rows, N): NaN where the power is unknown."""
+        return energy_j(self.expected_s[rows], nodes=self.nodes, power_w=self.power_w[rows, None])
 
 
 def estimate(situation: Situation, *, price_usd_per_hour: Floats, nodes: Floats, budgeted: bool) -> Estimates:
@@ -52,16 +59,24 @@ def estimate(situation: Situation, *, price_usd_per_hour: Floats, nodes: Floats,
     fewest = fewest_nodes(situation)
     bill = _Bill.of(situation, price_usd_per_hour=price_usd_per_hour, nodes=nodes)
     phases = [_PhaseLoad.of(situation, phase, nodes) for phase in situation.model.phases]
+    load = overhead_node_seconds(situation, GENERATE)[:, None]
     late = later(0.95, shared_sigma=situation.lifecycle.shared_sigma)
     for block in _blocks(rows):
         times = _expected_s(situation, phases, block, nodes)
+        if situation.risk is not None:
+            times = situation.risk.expected_s(times, nodes=nodes, load_s=load[block] / nodes)
         too_few = np.where(nodes[None, :] < fewest[block, None], np.inf, 0.0)
         expected[block] = times + too_few
         total[block] = bill.total_usd(situation, block, times) + too_few
         if budgeted:
             dear[block] = bill.total_usd(situation, block, times * late) + too_few
     return Estimates(
-        nodes=nodes, fewest=fewest, expected_s=expected, total_usd=total, total_p95_usd=dear if budgeted else None
+        nodes=nodes,
+        fewest=fewest,
+        expected_s=expected,
+        total_usd=total,
+        total_p95_usd=dear if budgeted else None,
+        power_w=situation.power_w[situation.layouts.type_row],
     )
 
 
@@ -143,6 +158,8 @@ def _expected_s(situation: Situation, phases: Sequence[_PhaseLoad], rows: slice,
                 at = row - rows.start
                 times = [network[at] * (1.0 if slowest[at] else network_stretch)]
                 longest[at] = np.max([*times, *(seconds * stretch / nodes for seconds, stretch in uses)], axis=0)
+        for _, seconds in situation.undivided(load.phase, nodes).values():
+            np.maximum(longest, seconds, out=longest)
         expected += longest
     return expected * math.exp(situation.lifecycle.shared_sigma**2 / 2)
 

@@ -17,17 +17,18 @@ Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 
-def usable(situation: Situation, offer: Offer, *, networked: bool) -> tuple[Flags, list[Rejection]]:
+def usable(situation: Situation, offer: Offer, *, networked: bool, powered: bool) -> tuple[Flags, list[Rejection]]:
     """Return which layouts (R,) have every fact the model needs, and a rejection for each type that has none.
 
-    The reason is what the type's first layout lacks first.
+    The reason is what the type's first layout lacks first; only a job on a network needs one, and only the objective
+    `energy` needs the power (`powered`).
     """
     layouts = situation.layouts
     left = np.ones(len(layouts.type_row), bool)
     lacks: dict[int, tuple[str, str]] = {}
     first = np.zeros(len(left), bool)
     first[layouts.first_of_types()] = True
-    for lacking, reason, detail in _lacks(situation, offer, networked=networked):
+    for lacking, reason, detail in _lacks(situation, offer, networked=networked, powered=powered):
         for row in np.flatnonzero(left & first & lacking).tolist():
             lacks[int(layouts.type_row[row])] = (reason, detail)
         left &= ~lacking
@@ -35,7 +36,7 @@ def usable(situation: Situation, offer: Offer, *, networked: bool) -> tuple[Flag
     return left, [_rejection(situation, kind, *lacks[kind]) for kind in sorted(useless)]
 
 
-def _lacks(situation: Situation, offer: Offer, *, networked: bool) -> Iterator[tuple[Flags, str, str]]:
+def _lacks(situation: Situation, offer: Offer, *, networked: bool, powered: bool) -> Iterator[tuple[Flags, str, str]]:
     """Yield, in the order to report them, which layouts lack a fact, what it is called and what to do about it."""
     instances, rates, layouts = situation.catalog.instances, situation.rates, situation.layouts
     kinds, local = layouts.type_row, layouts.uses(LOCAL)
@@ -59,6 +60,7 @@ def _lacks(situation: Situation, offer: Offer, *, networked: bool) -> Iterator[t
         "measure it, or --assume network=RATE",
     )
     yield np.isnan(instances.vcpu)[kinds] & (not situation.paper), "number of vCPUs unknown", ""
+    yield np.isnan(situation.power_w)[kinds] & powered, "power unknown", "or --assume power=WATTS"
     where = f"{offer.pricing} price unknown in {offer.region}"
     yield np.isnan(offer.price_usd_per_hour)[kinds], where, "or --assume price=USD"
 

@@ -74,7 +74,7 @@ def layouts(catalog: Catalog, *, model: CostModel, rates: Rates, paper: bool) ->
         kinds = [_divided(disks, divides=(disks > 1) & (~np.isnan(rates.local.simultaneous) | paper))]
     else:
         kinds = [_apart(disks, data_on=data, intermediate_on=intermediate)]
-    if intermediate == LOCAL and "intermediate" in model.capacity and not paper:
+    if intermediate == LOCAL and "intermediate" in model.capacity and model.in_memory and not paper:
         kinds.append(_apart(disks, data_on=data, intermediate_on=MEMORY))
     joined = Layouts(
         **{field.name: np.concatenate([getattr(kind, field.name) for kind in kinds]) for field in fields(Layouts)}

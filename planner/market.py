@@ -14,8 +14,9 @@ from planner.candidates import Offer, candidate, duration
 from planner.catalog import Catalog
 from planner.constraints import Constraint, constraints, overrun
 from planner.estimate import Estimates, estimate
+from planner.interruption import Risk
 from planner.layout import VOLUMES, layouts
-from planner.model import CostModel, JobVolumes
+from planner.model import CostModel, JobVolumes, Software
 from planner.objects import choose_object_store
 from planner.plan import Candidate, FrontierPoint, Rejection, Request
 from planner.rates import Rates, catalog_rates, evidence_codes, evidence_name
@@ -87,7 +88,7 @@ def open_market(
     whole = _situation(request, model, catalog, surroundings, volumes=volumes, network_spread=network_spread)
     offer = _with_volumes(offer, whole, request)
     wanted, unasked = _wanted(whole, request)
-    fit, lacking = feasibility.usable(whole, offer, networked=request.nodes != 1)
+    fit, lacking = feasibility.usable(whole, offer, networked=request.nodes != 1, powered=request.objective == "energy")
     situation = replace(whole, layouts=whole.layouts.only(np.flatnonzero(wanted[whole.layouts.type_row] & fit)))
     nodes = np.array([float(request.nodes)]) if request.nodes else np.arange(1.0, request.max_nodes + 1)
     estimates = estimate(
@@ -113,7 +114,10 @@ def _situation(
     volumes: VolumeChoice,
     network_spread: tuple[float, Spread] | None,
 ) -> Situation:
-    rates = _rates(request, catalog, surroundings, volumes=volumes, network_spread=network_spread)
+    software = None if request.paper else model.software
+    if software is not None:
+        surroundings = replace(surroundings, shared_sigma=software.shared_sigma)
+    rates = _rates(request, catalog, surroundings, volumes=volumes, network_spread=network_spread, software=software)
     spread = None if network_spread is None else network_spread[1]
     return Situation(
         catalog=catalog,
@@ -128,7 +132,29 @@ def _situation(
         ),
         lifecycle=surroundings,
         paper=request.paper,
-        power_w=request.assume.get("power"),
+        power_w=_power(request, catalog),
+        risk=_risk(request, catalog, model, surroundings),
+    )
+
+
+def _power(request: Request, catalog: Catalog) -> Floats:
+    known = catalog.instances.power_w
+    return np.full(len(known), request.assume["power"]) if "power" in request.assume else known
+
+
+def _risk(request: Request, catalog: Catalog, model: CostModel, surroundings: lifecycle.Lifecycle) -> Risk | None:
+    """Return what threatens spot nodes; None where nothing does, or it is not known how often."""
+    stated, asked = catalog.manifest.spot, request.interruptions_per_node_hour
+    if request.pricing != "spot" or request.paper or (stated is None and asked is None):
+        return None
+    hourly = asked or (stated.interruptions_per_node_hour if stated else 0.0)
+    return Risk(
+        per_node_s=hourly / 3600,
+        replacement_s=surroundings.boot_s + surroundings.screen_s,
+        recovery=model.recovery,
+        evidence="assumed"
+        if asked or stated is None
+        else evidence_name(int(evidence_codes(np.array([stated.evidence]))[0])),
     )
 
 
@@ -139,14 +165,20 @@ def _rates(
     *,
     volumes: VolumeChoice,
     network_spread: tuple[float, Spread] | None,
+    software: Software | None,
 ) -> Rates:
     assume = dict(request.assume) if network_spread is None else request.assume | {"network": network_spread[0]}
-    cpu = surroundings.cpu_bytes_per_s_per_vcpu | {w: assume[w] for w in ("partition", "sort") if w in assume}
+    own = {} if software is None else dict(software.bytes_per_s)
+    one_stream = own.pop("one_stream", float("inf"))
+    cpu = surroundings.cpu_bytes_per_s_per_vcpu | own | {w: assume[w] for w in ("partition", "sort") if w in assume}
     if request.compute_bytes_per_s_per_vcpu:
         cpu["partition"] = 1 / (1 / cpu["partition"] + 1 / request.compute_bytes_per_s_per_vcpu)
     rest = {name: rate for name, rate in assume.items() if name not in ("partition", "sort")}
     objects = choose_object_store(catalog).device
     rates = catalog_rates(catalog, volumes=volumes.device, objects=objects, cpu=cpu, assume=rest)
+    rates = replace(
+        rates, one_stream_bytes_per_s=one_stream, cpu_evidence=software.evidence if software else "measured"
+    )
     if network_spread is not None:
         each = np.zeros(len(catalog.instances), bool)
         rates = replace(rates, network=replace(rates.network, slowest_of_n=each))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +22,11 @@ MEDIA_OF: Final = {"data": ("local", "volumes", "object-store"), "intermediate":
 """Where a model may keep each disk group; intermediate data in memory is neither written nor read."""
 CPU_WORK: Final = ("partition", "sort")
 REQUESTS: Final = ("read_bytes", "write_bytes")
+RECOVERY: Final = ("reload", "restart", "redo")
+"""What losing a node costs: load the input and begin again, begin again from input that outlived the node, or do again
+what the node had done."""
+
+SOFTWARE_EVIDENCE: Final = ("measured", "extrapolated", "recalled", "assumed")
 
 Coefficients = Mapping[str, float]
 """How many times each job volume is moved: {"reduce_out": 2} is two copies of the reduce output."""
@@ -57,11 +62,34 @@ class Phase:
     write: Mapping[str, Coefficients]
     network: Coefficients
     cpu: Mapping[str, Coefficients]
+    one_stream: Coefficients = field(default_factory=dict)
+    """What passes through a single stream, which more nodes do not speed up."""
+    startup_s: float = 0.0
+    per_node_s: float = 0.0
+    """Seconds before anything is moved: once, and for each node."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Software:
+    """What the software that does the job is like, where it is not the planner's own sort core.
+
+    `bytes_per_s` holds its rates per vCPU by kind of CPU work, and that of `one_stream`. `shared_sigma` is the standard
+    deviation of ln(time) between the equations and whole runs, `evidence` what the constants rest on, `source` where
+    they are from.
+    """
+
+    bytes_per_s: Mapping[str, float]
+    shared_sigma: float
+    evidence: str
+    source: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class CostModel:
-    """A cost model: where each disk group lives (`storage`), what it must hold (`capacity`) and the phases."""
+    """A cost model: where each disk group lives (`storage`), what it must hold (`capacity`) and the phases.
+
+    `in_memory` says whether intermediate data that fits in memory stays there; `recovery` is one of RECOVERY.
+    """
 
     name: str
     title: str
@@ -72,6 +100,9 @@ class CostModel:
     phases: tuple[Phase, ...]
     requests: Mapping[str, float]
     """Bytes per request to the object store: `read_bytes`, `write_bytes`; empty for a model that uses none."""
+    in_memory: bool = True
+    recovery: str = "reload"
+    software: Software | None = None
 
 
 def model_names() -> tuple[str, ...]:
@@ -129,7 +160,7 @@ class _Reader:
         self.findings: list[str] = []
 
     def model(self, name: str) -> CostModel:
-        keys = ("title", "source", "durability", "storage", "capacity", "requests", "phase")
+        keys = ("title", "source", "durability", "recovery", "storage", "capacity", "requests", "software", "phase")
         self._known_keys(self.document, keys, "the model")
         phases = self.document.get("phase")
         if not isinstance(phases, list) or not phases:
@@ -144,17 +175,23 @@ class _Reader:
             capacity=self._groups(self.document.get("capacity", {}), GROUPS, "capacity"),
             phases=tuple(self._phase(phase, number) for number, phase in enumerate(phases, start=1)),
             requests=self._requests(),
+            in_memory=self._flag(self.document.get("storage", {}), "in_memory", "storage"),
+            recovery=self._word(self.document, "recovery", RECOVERY, "the model"),
+            software=self._software(),
         )
 
     def _phase(self, table: Mapping[str, Any], number: int) -> Phase:
         where = f"phase {number}"
-        self._known_keys(table, ("name", "read", "write", "network", "cpu"), where)
+        seconds = ("startup_s", "per_node_s")
+        self._known_keys(table, ("name", "read", "write", "network", "cpu", "one_stream", *seconds), where)
         return Phase(
             name=self._text(table, "name", where),
             read=self._groups(table.get("read", {}), GROUPS, f"{where} read"),
             write=self._groups(table.get("write", {}), GROUPS, f"{where} write"),
             network=self._coefficients(table.get("network", {}), f"{where} network"),
             cpu=self._groups(table.get("cpu", {}), CPU_WORK, f"{where} cpu"),
+            one_stream=self._coefficients(table.get("one_stream", {}), f"{where} one_stream"),
+            **{key: self._number(table, key, where, most=1e6) for key in seconds if key in table},
         )
 
     def _storage(self) -> dict[str, str]:
@@ -163,7 +200,7 @@ class _Reader:
             if table.get(group) not in MEDIA_OF[group]:
                 known = ", ".join(MEDIA_OF[group])
                 self.findings.append(f"storage.{group}: {table.get(group)!r} is not one of {known}")
-        self._known_keys(table, GROUPS, "storage")
+        self._known_keys(table, (*GROUPS, "in_memory"), "storage")
         return {group: str(table.get(group, MEDIA[0])) for group in GROUPS}
 
     def _requests(self) -> dict[str, float]:
@@ -175,6 +212,21 @@ class _Reader:
             if not isinstance(table.get(key), int | float) or not table[key] > 0:
                 self.findings.append(f"requests.{key}: {table.get(key)!r} is not a positive number of bytes")
         return {key: float(table[key]) for key in REQUESTS if isinstance(table.get(key), int | float)}
+
+    def _software(self) -> Software | None:
+        """Read [software]: `one_stream_bytes_per_s` and, for each kind of CPU work, `KIND_bytes_per_s_per_vcpu`."""
+        table = self.document.get("software")
+        if table is None:
+            return None
+        kinds = {f"{work}_bytes_per_s_per_vcpu": work for work in CPU_WORK}
+        rates = kinds | {"one_stream_bytes_per_s": "one_stream"}
+        self._known_keys(table, (*rates, "shared_sigma", "evidence", "source"), "software")
+        return Software(
+            bytes_per_s={rates[key]: self._number(table, key, "software") for key in rates if key in table},
+            shared_sigma=self._number(table, "shared_sigma", "software", most=2),
+            evidence=self._word(table, "evidence", SOFTWARE_EVIDENCE, "software"),
+            source=self._text(table, "source", "software"),
+        )
 
     def _groups(self, table: Any, known: tuple[str, ...], where: str) -> dict[str, Coefficients]:
         if not isinstance(table, dict):
@@ -195,6 +247,25 @@ class _Reader:
             else:
                 good[volume] = float(times)
         return good
+
+    def _number(self, table: Mapping[str, Any], key: str, where: str, *, most: float = 1e15) -> float:
+        value = table.get(key)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+            self.findings.append(f"{where}.{key}: {value!r} is not a number from 0 to {most:g}")
+            return 0.0
+        return float(value)
+
+    def _word(self, table: Mapping[str, Any], key: str, words: tuple[str, ...], where: str) -> str:
+        value = table.get(key, words[0])
+        if value not in words:
+            self.findings.append(f"{where}: {key} {value!r} is not one of {', '.join(words)}")
+        return str(value)
+
+    def _flag(self, table: Mapping[str, Any], key: str, where: str) -> bool:
+        value = table.get(key, True)
+        if not isinstance(value, bool):
+            self.findings.append(f"{where}.{key}: {value!r} is neither true nor false")
+        return value is True
 
     def _text(self, table: Mapping[str, Any], key: str, where: str) -> str:
         value = table.get(key)

@@ -15,7 +15,7 @@ from planner.errors import BadInputError
 ALL_MODELS: Final = "all"
 """What `Request.model` says to rank the clusters of every model against each other."""
 
-Objective = Literal["balanced", "cost", "time"]
+Objective = Literal["balanced", "cost", "time", "energy"]
 OBJECTIVES: Final = get_args(Objective)
 
 
@@ -28,7 +28,7 @@ class Request:
     With `confidence` the deadline must be met with that probability, otherwise in expectation; the budget must hold
     the 95th percentile of the whole bill. `map_ratio` and `reduce_ratio` are output over input bytes, and
     `compute_bytes_per_s_per_vcpu` is what the job itself does to its input, besides sorting. `max_vcpus` is a quota,
-    spares included.
+    spares included. `interruptions_per_node_hour` is how often a spot node is taken back.
     """
 
     data_bytes: int
@@ -46,6 +46,7 @@ class Request:
     budget_usd: float | None = None
     objective: Objective = "balanced"
     pricing: str = "on-demand"
+    interruptions_per_node_hour: float | None = None
     assume: dict[str, float] = field(default_factory=dict)
     scale: dict[str, float] = field(default_factory=dict)
     network_distribution: str | None = None
@@ -105,13 +106,28 @@ class DiskSplit:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Interruptions:
+    """What is planned for spot nodes that are taken back: how often each is, how many there are of all nodes during the
+    job, what one costs (`reload`, `restart` or `redo`, see planner.model), and how much longer the job is expected to
+    take for it.
+    """
+
+    per_node_hour: float
+    expected: float
+    recovery: str
+    delay_s: float
+    evidence: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Candidate:
     """One cluster: what it is, how long it takes, what it costs, and how sure that is.
 
     `disk_split` is None where the local disks are `shared` by both groups or not used. `nodes_min` is the fewest
     nodes that hold the data; `capacity_bytes` (None: without limit) and `needed_bytes` are per node and disk group.
     `cloud_type` is what to order from the cloud, to which `instance_type` may add local disks; `usd_per_hour` is the
-    whole cluster with its volumes. `energy_j` is known where the power of a node was given.
+    whole cluster with its volumes. `energy_j` is known where the power of a node is. `durability` is what the model
+    buys; `interruptions` are None for nodes that are not taken back, or where it is not known how often they are.
     """
 
     model: str
@@ -135,7 +151,9 @@ class Candidate:
     needed_bytes: dict[str, float]
     overheads_s: dict[str, float]
     evidence: str
+    durability: str = ""
     energy_j: float | None = None
+    interruptions: Interruptions | None = None
     warnings: tuple[str, ...] = ()
 
 

@@ -97,8 +97,10 @@ def _timed(candidate: Candidate, median_s: float, high_s: float) -> Candidate:
     whole_s = old.expected + sum(candidate.overheads_s.values())
     total_per_s = candidate.cost_usd.total / whole_s if whole_s else 0.0
     around_s = whole_s - old.expected
+    energy = candidate.energy_j
     return replace(
         candidate,
+        energy_j=None if energy is None or not old.expected else energy * median_s / old.expected,
         time_s=Range(equation=old.equation, expected=median_s, p50=median_s, p95=high_s),
         cost_usd=Cost(
             equation=candidate.cost_usd.equation,

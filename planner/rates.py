@@ -112,6 +112,8 @@ class Rates:
     vcpu: Floats
     cpu_bytes_per_s_per_vcpu: Mapping[str, float]
     cpu_evidence: str = "measured"
+    """Also of `one_stream` and start-up: what is known of the software."""
+    one_stream_bytes_per_s: float = float("inf")
 
     def times(self, scale: Mapping[str, float]) -> Rates:
         """Return the rates with each resource in `scale` multiplied by its factor."""
@@ -123,6 +125,7 @@ class Rates:
             objects=self.objects.times(scale.get("objects", 1.0)),
             network=replace(self.network, factor=self.network.factor * scale.get("network", 1.0)),
             cpu_bytes_per_s_per_vcpu={work: rate * cpu for work, rate in self.cpu_bytes_per_s_per_vcpu.items()},
+            one_stream_bytes_per_s=self.one_stream_bytes_per_s * cpu,
         )
 
 

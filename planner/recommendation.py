@@ -16,9 +16,10 @@ from planner import constraints, feasibility, lifecycle, selection
 from planner.catalog import Catalog
 from planner.distributions import distribution
 from planner.errors import BadInputError, InfeasibleError, nearest
+from planner.estimate import Estimates
 from planner.market import Market, open_market
 from planner.model import CostModel
-from planner.plan import Candidate, CatalogStamp, FrontierPoint, Plan, Rejection, Request
+from planner.plan import Candidate, CatalogStamp, FrontierPoint, Objective, Plan, Rejection, Request
 from planner.rates import check_assumptions
 from planner.selection import Cell
 from planner.variability import Spread, from_bandwidths
@@ -129,7 +130,7 @@ def _hopeful(
     found: list[tuple[float, Market, NDArray[np.intp]]] = []
     rejected: list[Rejection] = []
     for market in markets:
-        ranked_by = market.estimates.expected_s if request.objective == "time" else market.estimates.total_usd
+        ranked_by = _ranked_by(market.estimates, request.objective)
         least = np.where(market.good, ranked_by, np.inf).min(axis=1)
         for rows in market.rows_of_types() if len(least) else ():
             best = float(least[rows].min())
@@ -140,6 +141,12 @@ def _hopeful(
     found.sort(key=lambda item: item[0])
     limit = selection.SLACK * found[min(len(found), 6 * request.top) - 1][0] if found else 0.0
     return [(market, rows) for best, market, rows in found if best <= limit], rejected
+
+
+def _ranked_by(estimates: Estimates, objective: Objective) -> NDArray[np.float64]:
+    if objective == "energy":
+        return estimates.energy_j(np.arange(len(estimates.power_w)))
+    return estimates.expected_s if objective == "time" else estimates.total_usd
 
 
 def _settled(
@@ -168,6 +175,8 @@ def _settled(
 def _promise(market: Market, cell: Cell, *, request: Request, least_usd: float) -> tuple[float, ...]:
     """Order cells as `selection.order` will order the candidates made of them."""
     time, total = market.estimates.expected_s[cell.row, cell.column], market.estimates.total_usd[cell.row, cell.column]
+    if request.objective == "energy":
+        return (float(market.estimates.energy_j(np.array([cell.row]))[0, cell.column]), time)
     if request.objective == "balanced":
         return (0.0, time, total) if total <= selection.SLACK * least_usd else (1.0, total, time)
     return (total, time) if request.objective == "cost" else (time, total)
@@ -220,6 +229,13 @@ def _check_amounts(request: Request) -> None:
     for name, ratio in (("map", request.map_ratio), ("reduce", request.reduce_ratio)):
         if not 0 < ratio < 1e6:
             raise BadInputError(f"{name} ratio {ratio:g}: output over input must be positive and below a million")
+    interruptions = request.interruptions_per_node_hour
+    if interruptions is not None and not 0 < interruptions <= 60:
+        raise BadInputError(
+            f"interruptions {interruptions:g}: an hourly rate per node above 0 and at most 60, such as 0.05"
+        )
+    if interruptions is not None and request.pricing != "spot":
+        raise BadInputError(f"interruptions are of spot nodes: say pricing spot, not {request.pricing}")
     if request.arch not in (None, "x86_64", "arm64"):
         raise BadInputError(f"arch {request.arch}: use x86_64 or arm64")
 

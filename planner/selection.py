@@ -6,6 +6,7 @@ depend on the number of nodes, so cost alone leaves the choice open.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -46,7 +47,10 @@ def best_cell(
     if objective == "balanced":
         limit = SLACK * (least_usd if own_least <= SLACK * least_usd else own_least)
         time = np.where(total <= limit, time, np.inf)
-    first, second = (total, time) if objective == "cost" else (time, total)
+    energy = estimates.energy_j(rows) if objective == "energy" else time
+    first, second = {"cost": (total, time), "energy": (np.where(good[rows], energy, np.inf), time)}.get(
+        objective, (time, total)
+    )
     ties = first <= first.min() * (1 + 1e-9)
     row, column = np.unravel_index(np.argmin(np.where(ties, second, np.inf)), total.shape)
     return Cell(row=int(rows[row]), column=int(column))
@@ -59,6 +63,7 @@ def order(candidates: Sequence[Candidate], objective: Objective) -> list[Candida
     limit = SLACK * min(c.cost_usd.total for c in candidates)
     keys: dict[str, Callable[[Candidate], tuple[float, ...]]] = {
         "cost": lambda c: (c.cost_usd.total, c.time_s.expected),
+        "energy": lambda c: (math.inf if c.energy_j is None else c.energy_j, c.time_s.expected),
         "time": lambda c: (c.time_s.expected, c.cost_usd.total),
         "balanced": lambda c: (
             (0, c.time_s.expected, c.cost_usd.total)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.catalog import Catalog
+from planner.interruption import Risk
 from planner.layout import OBJECTS, VOLUMES, Layouts
 from planner.lifecycle import Lifecycle
 from planner.model import GROUPS, Coefficients, CostModel, JobVolumes, Phase
@@ -22,6 +24,9 @@ from planner.spreads import Spreads
 from planner.volumes import VolumeChoice
 
 Floats = NDArray[np.float64]
+
+UNDIVIDED: Final = ("start_up", "one_stream")
+"""Resources that serve the job as a whole and not each node its share."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,7 +51,8 @@ class Situation:
     spreads: Spreads
     lifecycle: Lifecycle
     paper: bool
-    power_w: float | None = None
+    power_w: Floats
+    risk: Risk | None = None
 
     def only(self, row: int) -> Situation:
         """Return the same job on one layout."""
@@ -74,6 +80,17 @@ class Situation:
             "cpu": self._cpu(phase.cpu),
         }
         return {name: work for name, work in works.items() if work.total_bytes.any()}
+
+    def undivided(self, phase: Phase, nodes: Floats) -> dict[str, tuple[float, Floats]]:
+        """Return what more nodes do not speed up, the software's start-up and single streams: its bytes over the whole
+        cluster, and its seconds by cluster size, shape (N,). The papers know neither.
+        """
+        streamed = self.job.total(phase.one_stream)
+        works: dict[str, tuple[float, Floats]] = {
+            "start_up": (0.0, phase.startup_s + phase.per_node_s * nodes),
+            "one_stream": (streamed, np.full(len(nodes), streamed / self.rates.one_stream_bytes_per_s)),
+        }
+        return {} if self.paper else {name: work for name, work in works.items() if work[1].any()}
 
     def network_bytes(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
         """Return the bytes per node through the busier direction of its NIC, shape (rows, N).

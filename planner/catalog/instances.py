@@ -38,6 +38,7 @@ class Instances:
     volume_iops: Floats
     volumes_max: Floats
     volume_link: Texts
+    power_w: Floats
     placement_group: Flags
     current_generation: Flags
     evidence: Texts

@@ -15,6 +15,7 @@ from planner.tables import Problem
 
 FILE_NAME: Final = "catalog.toml"
 _TEXTS: Final = ("title", "cloud", "currency", "default_region")
+_OPTIONAL: Final = ("note", "sources", "billing", "spot")
 _FIELDS: Final = (*_TEXTS, "prices_as_of", "hours_per_month")
 
 
@@ -24,6 +25,15 @@ class Billing:
 
     step_s: float
     minimum_s: float
+    evidence: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spot:
+    """How often a spot node is taken back: interruptions per hour of one node."""
+
+    interruptions_per_node_hour: float
     evidence: str
     source: str
 
@@ -41,6 +51,7 @@ class Manifest:
     sources: Mapping[str, Source]
     note: str = ""
     billing: Billing | None = None
+    spot: Spot | None = None
 
 
 def scan_manifest(directory: Path) -> tuple[Manifest | None, list[Problem]]:
@@ -55,14 +66,15 @@ def scan_manifest(directory: Path) -> tuple[Manifest | None, list[Problem]]:
         return None, problems
     sources = {key: Source(**entry) for key, entry in raw.get("sources", {}).items()}
     billing = Billing(**raw["billing"]) if "billing" in raw else None
+    spot = Spot(**raw["spot"]) if "spot" in raw else None
     given = {name: raw[name] for name in _FIELDS}
-    return Manifest(**given, sources=sources, note=raw.get("note", ""), billing=billing), []
+    return Manifest(**given, sources=sources, note=raw.get("note", ""), billing=billing, spot=spot), []
 
 
 def _complaints(raw: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return (field, what is wrong) for everything wrong in the file."""
     found = [(name, "is required and missing") for name in _FIELDS if name not in raw]
-    found += [(name, "is no known field") for name in raw if name not in (*_FIELDS, "note", "sources", "billing")]
+    found += [(name, "is no known field") for name in raw if name not in (*_FIELDS, *_OPTIONAL)]
     found += [(name, "must be text") for name in (*_TEXTS, "note") if not isinstance(raw.get(name, ""), str)]
     if not isinstance(raw.get("prices_as_of", date.min), date):
         found.append(("prices_as_of", "must be a date, written YYYY-MM-DD without quotes"))
@@ -72,6 +84,7 @@ def _complaints(raw: Mapping[str, Any]) -> list[tuple[str, str]]:
     if raw.get("currency", "USD") != "USD":
         found.append(("currency", "must be USD: prices are not converted"))
     found += _billing_complaints(raw.get("billing"))
+    found += _spot_complaints(raw.get("spot"))
     return found + _source_complaints(raw.get("sources", {}))
 
 
@@ -87,6 +100,19 @@ def _billing_complaints(billing: object) -> list[tuple[str, str]]:
             found.append((f"billing.{name}", "must be seconds, above 0 for a step and at most a day's"))
     if billing["evidence"] not in EVIDENCE:
         found.append(("billing.evidence", f"must be one of {', '.join(EVIDENCE)}"))
+    return found
+
+
+def _spot_complaints(spot: object) -> list[tuple[str, str]]:
+    if spot is None:
+        return []
+    if not isinstance(spot, dict) or spot.keys() != {field.name for field in fields(Spot)}:
+        return [("spot", "must be a table of interruptions_per_node_hour, evidence and source")]
+    found, rate = [], spot["interruptions_per_node_hour"]
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate <= 60:
+        found.append(("spot.interruptions_per_node_hour", "must be a number above 0 and at most 60"))
+    if spot["evidence"] not in EVIDENCE:
+        found.append(("spot.evidence", f"must be one of {', '.join(EVIDENCE)}"))
     return found
 
 

@@ -52,6 +52,7 @@ INSTANCES: Final = Schema(
         choice(
             "volume_link", ("own", "nic"), "whether volumes have a link of their own or share the NIC", required=False
         ),
+        number("power_w", "W", "electrical power of a node at work, where it is known; clouds do not state it"),
         flag("placement_group", "can be placed close together (cluster placement group or the like)"),
         flag("current_generation", "still offered to new users"),
         *PROVENANCE,

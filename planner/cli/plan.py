@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from planner.api import Recommendation
     from planner.plan import Objective
 
-_OBJECTIVES = ("balanced", "cost", "time")
+_OBJECTIVES = ("balanced", "cost", "time", "energy")
 _PLAIN = ("price", "power")
 """What `--assume` takes as plain numbers; the rest are rates."""
 
@@ -41,9 +41,13 @@ def plan(
     ] = None,
     budget: Annotated[float | None, Option(help="The whole run may cost so many US dollars, at its 95%.")] = None,
     objective: Annotated[
-        str | None, Option(help="cost or time.", show_default="the fastest within 5% of the least total cost")
+        str | None, Option(help="cost, time or energy.", show_default="the fastest within 5% of the least total cost")
     ] = None,
     pricing: Annotated[str, Option(help="on-demand or spot.")] = "on-demand",
+    interruptions: Annotated[
+        float | None,
+        Option(help="How often a spot node is taken back, per hour: 0.05.", show_default="the catalog's, if it says"),
+    ] = None,
     assume: Annotated[
         list[str] | None,
         Option(help="What-if: network=800MB/s, local_read=, local_write=, volume_read=, price=1.65 ..."),
@@ -93,6 +97,7 @@ def plan(
         budget_usd=_budget(budget),
         objective=_objective(objective),
         pricing=pricing,
+        interruptions_per_node_hour=interruptions,
         assume=_assumptions(assume),
         scale=_factors(what_if),
         network_distribution=network_distribution,
@@ -192,6 +197,8 @@ def _objective(word: str | None) -> Objective:
         return "cost"
     if word == "time":
         return "time"
+    if word == "energy":
+        return "energy"
     raise BadInputError(f"--objective {word}: use one of {', '.join(_OBJECTIVES)}.{nearest(word, _OBJECTIVES)}")
 
 

@@ -187,7 +187,7 @@ def answer(request: Request, *, today: date | None = None, profile: Profile | No
         catalogs=catalogs,
         surroundings=lifecycle.PAPER if request.paper else lifecycle.shipped(),
     )
-    return Recommendation(replace(plan, warnings=(*plan.warnings, *_stale(catalogs, today))))
+    return Recommendation(replace(plan, warnings=(*plan.warnings, *_stale(catalogs, request.regions, today))))
 
 
 def _works(best: Candidate, name: str) -> bool:
@@ -204,15 +204,17 @@ def _holds(name: str, best: Candidate) -> bool:
     return catalog.cloud == best.cloud and best.instance_type in catalog.instances.rows
 
 
-def _stale(catalogs: Sequence[Catalog], today: date | None) -> Iterator[str]:
+def _stale(catalogs: Sequence[Catalog], regions: Sequence[str], today: date | None) -> Iterator[str]:
     from planner.catalog.checking import staleness_days
 
     if today is None:
         return
     for catalog in catalogs:
-        age = staleness_days(catalog, today=today)
-        if age is not None:
-            yield f"prices of {catalog.name} are of {catalog.prices_as_of}, {age} days old"
+        for region in regions or (catalog.default_region,):
+            age = staleness_days(catalog, today=today, region=region)
+            if age is not None:
+                place = f" in {region}" if regions else ""
+                yield f"prices of {catalog.name}{place} are of {catalog.priced_on(region)}, {age} days old"
 
 
 def _rate(amount: Any) -> float:

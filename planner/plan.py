@@ -20,6 +20,24 @@ OBJECTIVES: Final = get_args(Objective)
 
 
 @dataclass(frozen=True, kw_only=True)
+class OwnPrice:
+    """A price of the user's own: a `discount` (a share of the list price), or `price_usd_per_hour` for a negotiated
+    price or a reservation, which holds for `nodes` instances (None: for any number; others cost the list price).
+
+    `instance` and `region` are patterns; `note` says where it is from.
+    """
+
+    cloud: str = "*"
+    instance: str = "*"
+    region: str = "*"
+    pricing: str = "on-demand"
+    discount: float | None = None
+    price_usd_per_hour: float | None = None
+    nodes: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Request:
     """What the user asks for.
 

@@ -18,8 +18,10 @@ settings.register_profile("house", deadline=None, derandomize="CI" in os.environ
 settings.load_profile("house")
 
 
-# The developer's own measurements must not change what the tests see of the shipped catalogs.
+# The developer's own measurements, refreshed catalogs and settings must not change what the tests see.
 os.environ["PLANNER_MEASUREMENTS"] = os.devnull + "/none"
+os.environ["PLANNER_CATALOGS"] = os.devnull + "/none"
+os.environ["PLANNER_SETTINGS"] = os.devnull + "/none"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

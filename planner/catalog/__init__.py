@@ -1,6 +1,7 @@
 """Clouds as data: what instances there are, what they cost, and how fast their parts were measured to be."""
 
 from planner.catalog.catalog import Catalog
+from planner.catalog.changes import Changes, PriceChange, ShapeChange, changes_between
 from planner.catalog.checking import Finding, check_catalog
 from planner.catalog.columns import EVIDENCE, MODES
 from planner.catalog.facts import (
@@ -22,19 +23,23 @@ __all__ = [
     "EVIDENCE",
     "MODES",
     "Catalog",
+    "Changes",
     "Fact",
     "Finding",
     "Instances",
     "NetworkPoint",
     "ObjectStore",
+    "PriceChange",
     "Prices",
     "Rates",
+    "ShapeChange",
     "Source",
     "Straggler",
     "TokenBucket",
     "VolumeType",
     "catalog_directory",
     "catalog_names",
+    "changes_between",
     "check_catalog",
     "facts_on",
     "load_catalog",

@@ -29,6 +29,8 @@ class Catalog:
     path: Path
     manifest: Manifest
     tables: Mapping[str, Table]
+    refreshed_on: date | None = None
+    """The day the user had shapes and prices read anew from the cloud; None for those that were shipped."""
 
     @property
     def title(self) -> str:
@@ -44,6 +46,12 @@ class Catalog:
     def prices_as_of(self) -> date:
         """The day of the price list."""
         return self.manifest.prices_as_of
+
+    def priced_on(self, region: str) -> date:
+        """Return the day of the newest on-demand price of a region, that of the price list when it has none."""
+        prices = self.tables["prices"]
+        days = prices["as_of"][(prices["region"] == region) & (prices["pricing"] == "on-demand")]
+        return days.max().item() if len(days) else self.prices_as_of
 
     @property
     def default_region(self) -> str:

@@ -35,9 +35,9 @@ def check_catalog(name_or_path: str | Path, *, today: date) -> list[Finding]:
     return [*_staleness(catalog, today), *_gaps(catalog)]
 
 
-def staleness_days(catalog: Catalog, *, today: date) -> int | None:
-    """Return the age of the prices in days when it is over STALE_AFTER_DAYS, else None."""
-    age = (today - catalog.prices_as_of).days
+def staleness_days(catalog: Catalog, *, today: date, region: str | None = None) -> int | None:
+    """Return the age of a region's prices in days when it is over STALE_AFTER_DAYS, else None."""
+    age = (today - catalog.priced_on(region or catalog.default_region)).days
     return age if age > STALE_AFTER_DAYS else None
 
 

@@ -13,6 +13,7 @@ from planner.catalog.facts import Source
 from planner.catalog.manifest import FILE_NAME, Manifest, scan_manifest
 from planner.catalog.measurements import SOURCE, measurements_file, with_measurements
 from planner.catalog.options import with_added_disks
+from planner.catalog.refreshed import current_version, laid_over
 from planner.datafiles import catalogs_directory, pick
 from planner.errors import BadInputError, nearest
 from planner.tables import Problem, Schema, Table, empty_table, scan_table
@@ -43,14 +44,22 @@ def catalog_directory(name_or_path: str | Path) -> Path:
     return directory
 
 
-def scan_catalog(directory: Path) -> tuple[Catalog | None, list[Problem]]:
-    """Read all files of a catalog; returns the catalog when it is sound, else None and all problems of all files."""
+def scan_catalog(directory: Path, *, version: Path | None = None) -> tuple[Catalog | None, list[Problem]]:
+    """Read all files of a catalog; returns the catalog when it is sound, else None and all problems of all files.
+
+    A shipped one is read with the user's refreshed shapes and prices, those in `version` if it is given.
+    """
     manifest, problems = scan_manifest(directory)
     tables: dict[str, Table] = {}
     for kind in schema.ALL:
         tables[kind.name], found = _scan_file(directory, kind)
         problems += found
     problems += _stray_files(directory)
+    newer = version or current_version(directory)
+    as_of = None
+    if newer is not None and manifest is not None and not problems:
+        tables, manifest, problems = _refreshed(tables, manifest, newer)
+        as_of = manifest.prices_as_of
     problems += _dangling(tables, manifest)
     if problems or manifest is None:
         return None, problems
@@ -60,7 +69,21 @@ def scan_catalog(directory: Path) -> tuple[Catalog | None, list[Problem]]:
         manifest = replace(manifest, sources={**manifest.sources, SOURCE: Source(title="your own measurements")})
     if problems:
         return None, problems
-    return Catalog(name=directory.name, path=directory, manifest=manifest, tables=tables), []
+    return Catalog(name=directory.name, path=directory, manifest=manifest, tables=tables, refreshed_on=as_of), []
+
+
+def _refreshed(
+    tables: dict[str, Table], manifest: Manifest, version: Path
+) -> tuple[dict[str, Table], Manifest, list[Problem]]:
+    newer, problems = scan_manifest(version)
+    read: dict[str, Table] = {}
+    for kind in schema.REQUIRED:
+        read[kind.name], found = _scan_file(version, kind)
+        problems += found
+    if problems or newer is None:
+        return tables, manifest, problems
+    laid, head = laid_over(tables, read, manifest=manifest, newer=newer)
+    return laid, head, []
 
 
 def _shipped() -> dict[str, Path]:
@@ -68,8 +91,10 @@ def _shipped() -> dict[str, Path]:
 
 
 def _stamp(directory: Path) -> tuple[tuple[str, int, int], ...]:
-    """Return what changes when a file of the catalog, or the user's measurements, do."""
-    paths = [*sorted(directory.iterdir()), measurements_file(directory.name)]
+    """Return what changes when a file of the catalog, its refreshed version or the user's measurements do."""
+    version = current_version(directory)
+    newer = sorted(version.iterdir()) if version else []
+    paths = [*sorted(directory.iterdir()), *newer, measurements_file(directory.name)]
     files = [(str(path), path.stat()) for path in paths if path.is_file()]
     return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in files)
 

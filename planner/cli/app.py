@@ -8,7 +8,21 @@ from typing import Annotated, Any
 
 import typer
 
-from planner.cli import bench, calibrate, catalog, compare, generate, ingest, models, plan, run, screen, sort, validate
+from planner.cli import (
+    bench,
+    calibrate,
+    catalog,
+    catalog_refresh,
+    compare,
+    generate,
+    ingest,
+    models,
+    plan,
+    run,
+    screen,
+    sort,
+    validate,
+)
 from planner.cli.console import PlannerCommand, exit_code_of, show_text
 
 _HELP = "Which cluster to rent to sort or shuffle terabytes, for how long and for how much; and the sort itself."
@@ -41,9 +55,12 @@ def build() -> typer.Typer:
     _add(app, "screen", screen.screen)
     _add(app, "calibrate", calibrate.calibrate)
     _add(app, "predict", calibrate.predict)
-    facts = typer.Typer(help="Show and check the catalogs: instance types, prices, measurements.", no_args_is_help=True)
+    facts = typer.Typer(
+        help="Show, check and renew the catalogs: instance types, prices, measurements.", no_args_is_help=True
+    )
     _add(facts, "show", catalog.catalog_show)
     _add(facts, "check", catalog.catalog_check)
+    _add(facts, "refresh", catalog_refresh.catalog_refresh)
     app.add_typer(facts, name="catalog")
     instruments = typer.Typer(help="Measure this machine's disks and processors, and networks.", no_args_is_help=True)
     _add(instruments, "disk", bench.bench_disk)

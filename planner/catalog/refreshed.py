@@ -1,0 +1,77 @@
+"""Catalogs that the user had made anew from what a cloud says: shapes and prices in place of the shipped ones.
+
+They lie in the user's data directory, each beside its predecessor; `current` names the one that counts and is
+replaced at once. Only what a cloud's API states is in them: a blank cell is filled from the shipped row of the same
+type, regions that were not read keep their shipped prices, and measurements, volumes and the rest are the shipped ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from planner.catalog.columns import EVIDENCE
+from planner.catalog.manifest import FILE_NAME, Manifest
+from planner.datafiles import catalogs_directory, user_directory
+from planner.tables import Table
+
+CURRENT: Final = "current"
+
+
+def refreshed_directory(name: str) -> Path:
+    """Return where the versions of a refreshed catalog lie; it need not exist."""
+    return user_directory("catalogs") / name
+
+
+def current_version(directory: Path) -> Path | None:
+    """Return the directory that takes the place of a shipped catalog's shapes and prices, None when there is none."""
+    if directory.parent != catalogs_directory():
+        return None
+    current = refreshed_directory(directory.name) / CURRENT
+    return current.resolve() if (current / FILE_NAME).is_file() else None
+
+
+def laid_over(
+    tables: Mapping[str, Table], refreshed: Mapping[str, Table], *, manifest: Manifest, newer: Manifest
+) -> tuple[dict[str, Table], Manifest]:
+    """Return a shipped catalog's tables and head with the refreshed shapes and prices in place of its own."""
+    shapes = _joined(_filled(refreshed["instances"], tables["instances"]), tables["instances"], ("instance_type",))
+    prices = _joined(refreshed["prices"], tables["prices"], ("region",))
+    head = replace(manifest, prices_as_of=newer.prices_as_of, sources={**manifest.sources, **newer.sources})
+    return {**tables, "instances": shapes, "prices": prices}, head
+
+
+def _filled(newer: Table, older: Table) -> Table:
+    """Fill blank cells from the older row of the same type; a row that rests on both has the weaker evidence."""
+    rows = {name: row for row, name in enumerate(older["instance_type"].tolist())}
+    at = np.array([rows.get(name, -1) for name in newer["instance_type"].tolist()], dtype=int)
+    columns, helped = dict(newer.columns), np.zeros(len(at), bool)
+    for name, values in newer.columns.items():
+        blank = (np.isnan(values) if values.dtype.kind == "f" else values == "") & (at >= 0)
+        if values.dtype.kind not in "fU" or not blank.any() or not len(older):
+            continue
+        theirs = older[name][at]
+        blank &= ~(np.isnan(theirs) if theirs.dtype.kind == "f" else theirs == "")
+        columns[name] = np.where(blank, theirs, values)
+        helped |= blank
+    pairs = zip(newer["evidence"].tolist(), older["evidence"][at].tolist() if len(older) else [], strict=False)
+    weaker = np.array([max(pair, key=EVIDENCE.index) for pair in pairs], dtype=np.str_)
+    if helped.any():
+        columns["evidence"] = np.where(helped, weaker, newer["evidence"])
+    return replace(newer, columns=columns)
+
+
+def _joined(newer: Table, older: Table, key: Sequence[str]) -> Table:
+    """Return the newer rows and those older ones whose key is not among them."""
+    listed = {_key(newer, row, key) for row in range(len(newer))}
+    kept = [row for row in range(len(older)) if _key(older, row, key) not in listed]
+    columns = {name: np.concatenate([values, older[name][kept]]) for name, values in newer.columns.items()}
+    return replace(newer, columns=columns, lines=[*newer.lines, *(older.lines[row] for row in kept)])
+
+
+def _key(table: Table, row: int, names: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(table[name][row].item() for name in names)

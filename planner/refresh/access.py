@@ -1,0 +1,35 @@
+"""How a cloud is reached: whose account, which credentials, and other addresses than the public ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from planner.errors import BadInputError
+from planner.refresh.patience import Patience
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """Blank fields mean what the cloud's own tools would use: its environment variables, files and public addresses.
+
+    `account` is the project of Compute Engine, the subscription of Azure or the profile of AWS. `specs_url` and
+    `prices_url` serve clouds with addresses of their own (sovereign regions, private endpoints).
+    """
+
+    account: str = ""
+    credentials: Any = field(default=None, repr=False)
+    specs_url: str = ""
+    prices_url: str = ""
+    patience: Patience = field(default_factory=Patience)
+
+
+def sdk(module: str, *, extra: str) -> Any:
+    """Import a module of a cloud's SDK. Raises BadInputError saying how to install it when it is not there."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise BadInputError(
+            f"{module} is not installed; reading {extra} needs it: pip install 'sortplanner[{extra}]'"
+        ) from error

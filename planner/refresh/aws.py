@@ -1,0 +1,239 @@
+"""EC2: types from DescribeInstanceTypes, prices from the Price List Query API, spot prices from their history."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from statistics import median
+from typing import Any, Final
+
+from planner.catalog import Source
+from planner.errors import ProviderRefusedError
+from planner.refresh.access import Access, sdk
+from planner.refresh.aws_prices import FILTERS, hourly_usd
+from planner.refresh.patience import CutOffError, Trouble, pages, patiently
+from planner.refresh.reading import Reading, Row, Watch, price_row
+
+_BYTES_PER_GBIT: Final = 1e9 / 8
+_PRICING_REGION: Final = "us-east-1"
+_THROTTLED: Final = {"RequestLimitExceeded", "TooManyRequestsException", "SlowDown", "EC2ThrottledException"}
+_REFUSED: Final = {
+    "AuthFailure", "UnauthorizedOperation", "InvalidClientTokenId", "UnrecognizedClientException", "OptInRequired",
+    "ExpiredToken", "ExpiredTokenException", "RequestExpired", "SignatureDoesNotMatch", "InvalidSignatureException",
+    "PendingVerification", "Blocked",
+}  # fmt: skip
+SPECS: Final = Source(title="EC2 DescribeInstanceTypes", url="https://aws.amazon.com/ec2/")
+PRICES: Final = Source(
+    title="AWS price list: Linux, shared tenancy, on demand; spot: median over the zones of the region",
+    url="https://aws.amazon.com/ec2/pricing/",
+)
+
+
+def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping[str, Row]) -> Reading:
+    """Return the types and prices of `regions`; EC2 states all there is to know of a type, so `known` is not needed.
+
+    Raises as `patiently` does, and BadInputError without boto3.
+    """
+    shapes: dict[str, Row] = {}
+    everywhere: dict[str, set[str]] = {}
+    prices: list[Row] = []
+    left_out: Counter[str] = Counter()
+    notes: list[str] = []
+    for region in regions:
+        offered = {t["InstanceType"]: shape(t) for t in _types(region, access=access, watch=watch)}
+        shapes |= offered
+        everywhere[region] = set(offered)
+        listed = _on_demand(region, access=access, watch=watch, left_out=left_out)
+        left_out[f"prices of types not offered in {region}"] += len(listed.keys() - offered.keys())
+        priced = {"on-demand": listed, "spot": _spot(region, access=access, watch=watch, notes=notes)}
+        prices += (
+            price_row(name, region=region, pricing=pricing, usd_per_hour=usd)
+            for pricing, of_type in priced.items()
+            for name, usd in of_type.items()
+            if name in offered
+        )
+    return Reading(
+        shapes=list(shapes.values()),
+        prices=prices,
+        offered=everywhere,
+        specs_source=SPECS,
+        prices_source=PRICES,
+        left_out=+left_out,
+        notes=tuple(notes),
+    )
+
+
+def shape(described: Mapping[str, Any]) -> Row:
+    """Return a row of instances.csv for one item of DescribeInstanceTypes.
+
+    A network card's rate counts where there is one card; of several, which sometimes repeat the total, the label.
+    """
+    volumes = described.get("EbsInfo", {})
+    limits = volumes.get("EbsOptimizedInfo", {})
+    baseline, peak = _network(described.get("NetworkInfo", {}))
+    return {
+        "instance_type": described["InstanceType"],
+        "family": described["InstanceType"].partition(".")[0],
+        "arch": _arch(described.get("ProcessorInfo", {}).get("SupportedArchitectures", [])),
+        "vcpu": described["VCpuInfo"]["DefaultVCpus"],
+        "cores": described["VCpuInfo"].get("DefaultCores"),
+        "memory_bytes": described["MemoryInfo"]["SizeInMiB"] * 2**20,
+        **_disks(described.get("InstanceStorageInfo", {})),
+        "network_baseline_bytes_per_s": _times(baseline, _BYTES_PER_GBIT),
+        "network_peak_bytes_per_s": _times(peak, _BYTES_PER_GBIT),
+        "volume_bytes_per_s": _times(limits.get("BaselineThroughputInMBps"), 1e6),
+        "volume_peak_bytes_per_s": _times(limits.get("MaximumThroughputInMBps"), 1e6),
+        "volume_iops": limits.get("BaselineIops"),
+        "volumes_max": volumes.get("MaximumEbsAttachments"),
+        "volume_link": "own" if limits.get("BaselineThroughputInMBps") else None,
+        "placement_group": "cluster" in described.get("PlacementGroupInfo", {}).get("SupportedStrategies", []),
+        "current_generation": bool(described.get("CurrentGeneration")),
+    }
+
+
+def _network(network: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Return baseline and peak in Gbit/s."""
+    cards = network.get("NetworkCards", [])
+    if len(cards) == 1:
+        return cards[0].get("BaselineBandwidthInGbps"), cards[0].get("PeakBandwidthInGbps")
+    stated = re.fullmatch(r"(?:(\d+)x )?(\d+(?:\.\d+)?) Gigabit", network.get("NetworkPerformance", ""))
+    total = int(stated[1] or 1) * float(stated[2]) if stated else None
+    return total, total
+
+
+def _disks(storage: Mapping[str, Any]) -> Row:
+    """Disks of several sizes have no one capacity: their count stands alone."""
+    disks = storage.get("Disks", [])
+    sizes, kinds = {disk["SizeInGB"] for disk in disks}, {disk["Type"] for disk in disks}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    if kind == "ssd" and storage.get("NvmeSupport") in ("required", "supported"):
+        kind = "nvme"
+    return {
+        "local_disks": sum(disk["Count"] for disk in disks),
+        "local_disk_bytes": sizes.pop() * 10**9 if len(sizes) == 1 else None,
+        "local_disk_kind": kind,
+    }
+
+
+def _arch(architectures: Sequence[str]) -> str | None:
+    known = [name.removesuffix("_mac") for name in architectures if name.removesuffix("_mac") in ("x86_64", "arm64")]
+    return known[0] if known else None
+
+
+def _times(amount: float | None, factor: float) -> float | None:
+    return None if amount is None else round(amount * factor)
+
+
+def _types(region: str, *, access: Access, watch: Watch) -> Iterator[Mapping[str, Any]]:
+    ec2 = _client("ec2", region, access=access, url=access.specs_url)
+    found = 0
+
+    def fetch(token: str) -> tuple[list[Any], str]:
+        more = {"NextToken": token} if token else {}
+        answer = ec2.describe_instance_types(MaxResults=100, **more)
+        return _list(answer, "InstanceTypes")
+
+    for page in _paged(fetch, what=f"EC2 types of {region} (ec2:DescribeInstanceTypes)", access=access):
+        found += len(page)
+        watch(f"types of {region}", found)
+        yield from page
+
+
+def _on_demand(region: str, *, access: Access, watch: Watch, left_out: Counter[str]) -> dict[str, float]:
+    """Return the hourly price of each type; one with several different prices is left out and counted."""
+    pricing = _client("pricing", _PRICING_REGION, access=access, url=access.prices_url)
+    filters = [{"Type": "TERM_MATCH", "Field": f, "Value": v} for f, v in {**FILTERS, "regionCode": region}.items()]
+    found: dict[str, set[float]] = defaultdict(set)
+    what = f"AWS price list of {region} (pricing:GetProducts)"
+
+    def fetch(token: str) -> tuple[list[Any], str]:
+        more = {"NextToken": token} if token else {}
+        answer = pricing.get_products(ServiceCode="AmazonEC2", Filters=filters, MaxResults=100, **more)
+        return _list(answer, "PriceList")
+
+    for page in _paged(fetch, what=what, access=access):
+        for name, usd in hourly_usd(page, region=region, what=what, left_out=left_out):
+            found[name].add(usd)
+        watch(f"prices of {region}", len(found))
+    left_out["types with several on-demand prices"] += sum(len(prices) > 1 for prices in found.values())
+    return {name: prices.pop() for name, prices in found.items() if len(prices) == 1}
+
+
+def _spot(region: str, *, access: Access, watch: Watch, notes: list[str]) -> dict[str, float]:
+    """Return the median of the zones' latest prices of each type; that they may not be read is a note, no failure."""
+    ec2 = _client("ec2", region, access=access, url=access.specs_url)
+    now, latest = datetime.now(UTC), dict[tuple[str, str], tuple[datetime, float]]()
+
+    def fetch(token: str) -> tuple[list[Any], str]:
+        more = {"NextToken": token} if token else {}
+        answer = ec2.describe_spot_price_history(
+            ProductDescriptions=["Linux/UNIX"], StartTime=now, MaxResults=1000, **more
+        )
+        return _list(answer, "SpotPriceHistory")
+
+    try:
+        what = f"spot prices of {region} (ec2:DescribeSpotPriceHistory)"
+        for page in _paged(fetch, what=what, access=access):
+            for row in page:
+                key, seen = (row["InstanceType"], row["AvailabilityZone"]), (row["Timestamp"], float(row["SpotPrice"]))
+                latest[key] = max(latest.get(key, seen), seen)
+            watch(f"spot prices of {region}", len(latest))
+    except ProviderRefusedError as refused:
+        notes.append(f"spot prices of {region} stay as they were: {refused.message}")
+        return {}
+    of_type: dict[str, list[float]] = defaultdict(list)
+    for (name, _), (_, usd) in latest.items():
+        of_type[name].append(usd)
+    return {name: median(zones) for name, zones in of_type.items()}
+
+
+def _list(answer: Mapping[str, Any], name: str) -> tuple[list[Any], str]:
+    """Return a page's list and the token of the next page; boto3 takes a JSON text that is cut off for an empty one."""
+    if name not in answer:
+        raise CutOffError(f"the answer has no {name}, it may be cut off")
+    return answer[name], answer.get("NextToken") or ""
+
+
+def _paged(fetch: Callable[[str], tuple[list[Any], str]], *, what: str, access: Access) -> Iterator[list[Any]]:
+    def patient(token: str) -> tuple[list[Any], str]:
+        return patiently(lambda: fetch(token), what=what, trouble_of=_trouble_of, patience=access.patience)
+
+    return pages(patient, what=what)
+
+
+def _client(service: str, region: str, *, access: Access, url: str) -> Any:
+    """Return a client that tries once: trying again is `patiently`'s."""
+    boto3, config = sdk("boto3", extra="aws"), sdk("botocore.config", extra="aws")
+
+    def make() -> Any:
+        session = boto3.Session(profile_name=access.account or None, **(access.credentials or {}))
+        once = config.Config(retries={"total_max_attempts": 1}, connect_timeout=10, read_timeout=60)
+        return session.client(service, region_name=region, endpoint_url=url or None, config=once)
+
+    return patiently(make, what=f"AWS {service}", trouble_of=_trouble_of, patience=access.patience)
+
+
+def _trouble_of(error: Exception) -> Trouble | None:
+    faults, parsers = sdk("botocore.exceptions", extra="aws"), sdk("botocore.parsers", extra="aws")
+    if isinstance(error, faults.ClientError):
+        return _trouble_of_code(error.response)
+    if isinstance(error, faults.NoCredentialsError | faults.PartialCredentialsError | faults.ProfileNotFound):
+        return Trouble(kind="refused", text=f"{error}. Set the credentials that the aws command uses, or AWS_PROFILE")
+    if isinstance(error, faults.HTTPClientError | faults.ConnectionError | parsers.ResponseParserError):
+        return Trouble(kind="lost", text=str(error))
+    if isinstance(error, faults.BotoCoreError):
+        return Trouble(kind="broken", text=str(error))
+    return None
+
+
+def _trouble_of_code(response: Mapping[str, Any]) -> Trouble:
+    code = str(response["Error"].get("Code", ""))
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    text = f"{code}: {response['Error'].get('Message', '')}"
+    if "Throttl" in code or code in _THROTTLED:
+        return Trouble(kind="throttled", text=text)
+    if code in _REFUSED or "AccessDenied" in code:
+        return Trouble(kind="refused", text=f"{text}. The account needs the permission named above")
+    return Trouble(kind="lost" if status >= 500 else "broken", text=text)

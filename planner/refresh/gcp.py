@@ -1,0 +1,193 @@
+"""Compute Engine: machine types from machineTypes.aggregatedList, prices from the Cloud Billing catalog.
+
+The API states neither network nor volume limits; those cells stay blank, and the shipped figures fill them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from planner.catalog import Source
+from planner.errors import ProviderRefusedError
+from planner.refresh.access import Access, sdk
+from planner.refresh.gcp_prices import UnitPrices, unit_prices
+from planner.refresh.http import trouble_of_status
+from planner.refresh.patience import Trouble, pages, patiently
+from planner.refresh.reading import Reading, Row, Watch, price_row
+
+_COMPUTE_ENGINE: Final = "services/6F81-5844-456A"
+_PARTITION_BYTES: Final = 375 * 10**9
+_LARGER_PARTITIONS: Final = ("z3",)
+"""Families whose bundled disks are larger than one partition; how large, the API does not say."""
+_TIMEOUT_S: Final = 60
+_THROTTLED: Final = ("rateLimitExceeded", "userRateLimitExceeded", "RATE_LIMIT_EXCEEDED", "quotaExceeded")
+SPECS: Final = Source(
+    title="Compute Engine machineTypes.aggregatedList; what it does not state (network, sizes of z3 disks) as shipped",
+    url="https://cloud.google.com/compute/docs/reference/rest/v1/machineTypes",
+)
+PRICES: Final = Source(
+    title="Cloud Billing catalog: cores, memory and local SSD of each machine type, on demand and spot",
+    url="https://cloud.google.com/billing/docs/reference/rest/v1/services.skus",
+)
+
+
+def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping[str, Row]) -> Reading:
+    """Return the machine types and prices of `regions`; `known` are rows of the catalog so far, by type.
+
+    Raises as `patiently` does, and BadInputError without Google's libraries.
+    """
+    offered: dict[str, set[str]] = {region: set() for region in regions}
+    shapes: dict[str, Row] = {}
+    parts: dict[str, Row] = {}
+    for zone, kind in _types(access=access, watch=watch):
+        region = zone.removeprefix("zones/").rpartition("-")[0]
+        if region in offered:
+            offered[region].add(kind.name)
+            shapes[kind.name] = shape(kind, known=known)
+            parts[kind.name] = _parts(shapes[kind.name], kind, known=known)
+    units = unit_prices(_skus(access=access, watch=watch), regions=regions)
+    left_out = Counter(units.left_out)
+    prices = list(_prices(offered, parts, units, left_out=left_out))
+    return Reading(
+        shapes=list(shapes.values()),
+        prices=prices,
+        offered=offered,
+        specs_source=SPECS,
+        prices_source=PRICES,
+        left_out=+left_out,
+    )
+
+
+def shape(kind: Any, *, known: Mapping[str, Row]) -> Row:
+    """Return a row of instances.csv for a machine type; of a shared processor the billed fraction is not stated."""
+    family = kind.name.partition("-")[0]
+    before = known.get(kind.name, {})
+    disks = kind.bundled_local_ssds.partition_count if kind.bundled_local_ssds else 0
+    sized = disks and family not in _LARGER_PARTITIONS
+    return {
+        "instance_type": kind.name,
+        "family": family,
+        "arch": {"X86_64": "x86_64", "ARM64": "arm64"}.get(kind.architecture),
+        "vcpu": None if kind.is_shared_cpu else kind.guest_cpus,
+        "memory_bytes": kind.memory_mb * 2**20,
+        "local_disks": disks,
+        "local_disk_bytes": _PARTITION_BYTES if sized else None,
+        "local_disk_kind": "nvme" if disks else None,
+        "volume_link": "nic",
+        "placement_group": bool(before.get("placement_group", False)),
+        "current_generation": not (kind.deprecated and kind.deprecated.state),
+    }
+
+
+def _parts(row: Row, kind: Any, *, known: Mapping[str, Row]) -> Row:
+    """Return what a machine type is billed for; None where that is not known."""
+    before = known.get(kind.name, {})
+    disk_bytes = row["local_disk_bytes"] or before.get("local_disk_bytes")
+    disk_gb = row["local_disks"] * disk_bytes / 1e9 if row["local_disks"] and disk_bytes else 0.0
+    return {
+        "family": row["family"],
+        "cores": row["vcpu"] or before.get("vcpu"),
+        "memory_gib": row["memory_bytes"] / 2**30,
+        "disk_gb": None if row["local_disks"] and not disk_bytes else disk_gb,
+        "accelerated": bool(kind.accelerators),
+    }
+
+
+def _prices(
+    offered: Mapping[str, set[str]], parts: Mapping[str, Row], units: UnitPrices, *, left_out: Counter[str]
+) -> Iterator[Row]:
+    for region, names in offered.items():
+        for name in sorted(names):
+            if parts[name]["accelerated"]:
+                left_out["types with accelerators, whose price is not summed up"] += 1
+                continue
+            for pricing in ("on-demand", "spot"):
+                usd = units.hourly_usd(parts[name], region=region, pricing=pricing)
+                if usd is None:
+                    left_out[f"types without all parts of their {pricing} price"] += 1
+                else:
+                    yield price_row(name, region=region, pricing=pricing, usd_per_hour=usd)
+
+
+def _types(*, access: Access, watch: Watch) -> Iterator[tuple[str, Any]]:
+    """Yield (scope, machine type) of every zone."""
+    client, project = _client("compute_v1", "MachineTypesClient", access.specs_url, access=access)
+    found = 0
+
+    def fetch(token: str) -> tuple[list[tuple[str, Any]], str]:
+        asked = {"project": project, "max_results": 500, "page_token": token}
+        page = next(iter(client.aggregated_list(asked, retry=None, timeout=_TIMEOUT_S).pages))
+        return [(zone, kind) for zone, listed in page.items.items() for kind in listed.machine_types], (
+            page.next_page_token
+        )
+
+    what = "Compute Engine machine types (compute.machineTypes.list)"
+    for page in _paged(fetch, what=what, access=access):
+        found += len(page)
+        watch("machine types of all zones", found)
+        yield from page
+
+
+def _skus(*, access: Access, watch: Watch) -> Iterator[Any]:
+    client, _ = _client("billing_v1", "CloudCatalogClient", access.prices_url, access=access)
+    found = 0
+
+    def fetch(token: str) -> tuple[list[Any], str]:
+        asked = {"parent": _COMPUTE_ENGINE, "page_size": 5000, "page_token": token, "currency_code": "USD"}
+        page = next(iter(client.list_skus(asked, retry=None, timeout=_TIMEOUT_S).pages))
+        return list(page.skus), page.next_page_token
+
+    for page in _paged(fetch, what="Cloud Billing catalog (cloudbilling.skus.list)", access=access):
+        found += len(page)
+        watch("items of the price list", found)
+        yield from page
+
+
+def _paged(fetch: Callable[[str], tuple[list[Any], str]], *, what: str, access: Access) -> Iterator[list[Any]]:
+    def patient(token: str) -> tuple[list[Any], str]:
+        return patiently(lambda: fetch(token), what=what, trouble_of=_trouble_of, patience=access.patience)
+
+    return pages(patient, what=what)
+
+
+def _client(package: str, name: str, url: str, *, access: Access) -> tuple[Any, str]:
+    """Return a client over REST, and the project it asks for."""
+    library = sdk(f"google.cloud.{package}", extra="gcp")
+
+    def make() -> tuple[Any, str]:
+        credentials, project = access.credentials, access.account
+        if credentials is None:
+            credentials, usual = sdk("google.auth", extra="gcp").default()
+            project = project or usual or ""
+        options = {"api_endpoint": url} if url else None
+        return getattr(library, name)(credentials=credentials, transport="rest", client_options=options), project
+
+    client, project = patiently(make, what="Google Cloud", trouble_of=_trouble_of, patience=access.patience)
+    if not project:
+        raise ProviderRefusedError(
+            "Google Cloud: no project; set GOOGLE_CLOUD_PROJECT, or account under [gcp] in the settings"
+        )
+    return client, project
+
+
+def _trouble_of(error: Exception) -> Trouble | None:
+    faults = sdk("google.api_core.exceptions", extra="gcp")
+    auth = sdk("google.auth.exceptions", extra="gcp")
+    transport = sdk("requests.exceptions", extra="gcp")
+    if isinstance(error, auth.DefaultCredentialsError | auth.RefreshError):
+        return Trouble(kind="refused", text=f"{error}. Run: gcloud auth application-default login")
+    if isinstance(error, faults.GoogleAPICallError):
+        reasons = {str(detail.get("reason")) for detail in error.errors or () if isinstance(detail, Mapping)}
+        throttled = reasons.intersection(_THROTTLED) or any(word in error.message for word in _THROTTLED)
+        return Trouble(kind="throttled", text=error.message) if throttled else _of_status(error)
+    if isinstance(error, auth.TransportError | transport.RequestException | OSError):
+        return Trouble(kind="lost", text=str(error))
+    if isinstance(error, ValueError):  # what the REST transport raises for an answer that is not JSON
+        return Trouble(kind="lost", text=f"the answer is cut off or cannot be read ({error})")
+    return None
+
+
+def _of_status(error: Any) -> Trouble:
+    return trouble_of_status(int(error.code or 500), str(error.message))

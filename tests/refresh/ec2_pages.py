@@ -1,0 +1,58 @@
+"""What a moto server says of EC2, handed out in pages, which moto does not do."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Collection
+from functools import cache
+from urllib.parse import parse_qs
+from urllib.request import Request, urlopen
+
+from moto.server import ThreadedMotoServer
+from servers import Answer, Asked
+
+LISTS = {"DescribeInstanceTypes": "instanceTypeSet", "DescribeSpotPriceHistory": "spotPriceHistorySet"}
+_AUTHORIZATION = "AWS4-HMAC-SHA256 Credential=test/20261121/us-east-1/ec2/aws4_request, SignedHeaders=host, Signature=x"
+
+
+@cache
+def said_by_moto(action: str) -> bytes:
+    """Return moto's whole answer to an action."""
+    server = ThreadedMotoServer(port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        body = f"Action={action}&Version=2016-11-15".encode()
+        request = Request(f"http://{host}:{port}", body, {"Authorization": _AUTHORIZATION})
+        with urlopen(request) as answer:
+            return bytes(answer.read())
+    finally:
+        server.stop()
+
+
+@cache
+def items(action: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return the XML name space of an answer and its items as (instance type, XML)."""
+    root = ET.fromstring(said_by_moto(action))
+    space = root.tag.partition("}")[0].strip("{")
+    ET.register_namespace("", space)
+    listed = root.find(f"{{{space}}}{LISTS[action]}")
+    assert listed is not None
+    return space, [(item.findtext(f"{{{space}}}instanceType", ""), ET.tostring(item, "unicode")) for item in listed]
+
+
+def ec2(names: Collection[str] = (), *, size: int = 100) -> Callable[[Asked], Answer]:
+    """Answer as EC2 with the types `names` (all of them, if none), `size` at a time."""
+
+    def answer(asked: Asked) -> Answer:
+        form = parse_qs(asked.body)
+        action, at = form["Action"][0], int(form.get("NextToken", ["0"])[0])
+        space, whole = items(action)
+        chosen = [text for name, text in whole if not names or name in names]
+        page, more = "".join(chosen[at : at + size]), at + size < len(chosen)
+        token = f"<nextToken>{at + size}</nextToken>" if more else ""
+        listed = f"<{LISTS[action]}>{page}</{LISTS[action]}>{token}"
+        text = f'<{action}Response xmlns="{space}">{listed}</{action}Response>'
+        return Answer(text.encode(), headers={"Content-Type": "text/xml"})
+
+    return answer

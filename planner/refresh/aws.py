@@ -41,16 +41,18 @@ def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping
     prices: list[Row] = []
     left_out: Counter[str] = Counter()
     notes: list[str] = []
+    pricing = _client("pricing", _PRICING_REGION, access=access, url=access.prices_url)
     for region in regions:
-        offered = {t["InstanceType"]: shape(t) for t in _types(region, access=access, watch=watch)}
+        ec2 = _client("ec2", region, access=access, url=access.specs_url)
+        offered = {t["InstanceType"]: shape(t) for t in _types(ec2, region, access=access, watch=watch)}
         shapes |= offered
         everywhere[region] = set(offered)
-        listed = _on_demand(region, access=access, watch=watch, left_out=left_out)
+        listed = _on_demand(pricing, region, access=access, watch=watch, left_out=left_out)
         left_out[f"prices of types not offered in {region}"] += len(listed.keys() - offered.keys())
-        priced = {"on-demand": listed, "spot": _spot(region, access=access, watch=watch, notes=notes)}
+        priced = {"on-demand": listed, "spot": _spot(ec2, region, access=access, watch=watch, notes=notes)}
         prices += (
-            price_row(name, region=region, pricing=pricing, usd_per_hour=usd)
-            for pricing, of_type in priced.items()
+            price_row(name, region=region, pricing=kind, usd_per_hour=usd)
+            for kind, of_type in priced.items()
             for name, usd in of_type.items()
             if name in offered
         )
@@ -126,8 +128,7 @@ def _times(amount: float | None, factor: float) -> float | None:
     return None if amount is None else round(amount * factor)
 
 
-def _types(region: str, *, access: Access, watch: Watch) -> Iterator[Mapping[str, Any]]:
-    ec2 = _client("ec2", region, access=access, url=access.specs_url)
+def _types(ec2: Any, region: str, *, access: Access, watch: Watch) -> Iterator[Mapping[str, Any]]:
     found = 0
 
     def fetch(token: str) -> tuple[list[Any], str]:
@@ -141,9 +142,8 @@ def _types(region: str, *, access: Access, watch: Watch) -> Iterator[Mapping[str
         yield from page
 
 
-def _on_demand(region: str, *, access: Access, watch: Watch, left_out: Counter[str]) -> dict[str, float]:
+def _on_demand(pricing: Any, region: str, *, access: Access, watch: Watch, left_out: Counter[str]) -> dict[str, float]:
     """Return the hourly price of each type; one with several different prices is left out and counted."""
-    pricing = _client("pricing", _PRICING_REGION, access=access, url=access.prices_url)
     filters = [{"Type": "TERM_MATCH", "Field": f, "Value": v} for f, v in {**FILTERS, "regionCode": region}.items()]
     found: dict[str, set[float]] = defaultdict(set)
     what = f"AWS price list of {region} (pricing:GetProducts)"
@@ -161,9 +161,8 @@ def _on_demand(region: str, *, access: Access, watch: Watch, left_out: Counter[s
     return {name: prices.pop() for name, prices in found.items() if len(prices) == 1}
 
 
-def _spot(region: str, *, access: Access, watch: Watch, notes: list[str]) -> dict[str, float]:
+def _spot(ec2: Any, region: str, *, access: Access, watch: Watch, notes: list[str]) -> dict[str, float]:
     """Return the median of the zones' latest prices of each type; that they may not be read is a note, no failure."""
-    ec2 = _client("ec2", region, access=access, url=access.specs_url)
     now, latest = datetime.now(UTC), dict[tuple[str, str], tuple[datetime, float]]()
 
     def fetch(token: str) -> tuple[list[Any], str]:

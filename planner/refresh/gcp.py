@@ -21,6 +21,8 @@ _COMPUTE_ENGINE: Final = "services/6F81-5844-456A"
 _PARTITION_BYTES: Final = 375 * 10**9
 _LARGER_PARTITIONS: Final = ("z3",)
 """Families whose bundled disks are larger than one partition; how large, the API does not say."""
+_BILLED_VCPU: Final = {"e2-micro": 0.25, "e2-small": 0.5, "e2-medium": 1.0}
+"""Types that share processors are billed for a part of them, which the API does not say."""
 _TIMEOUT_S: Final = 60
 _THROTTLED: Final = ("rateLimitExceeded", "userRateLimitExceeded", "RATE_LIMIT_EXCEEDED", "quotaExceeded")
 SPECS: Final = Source(
@@ -61,7 +63,7 @@ def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping
 
 
 def shape(kind: Any, *, known: Mapping[str, Row]) -> Row:
-    """Return a row of instances.csv for a machine type; of a shared processor the billed fraction is not stated."""
+    """Return a row of instances.csv for a machine type; how much of shared processors it has is not stated."""
     family = kind.name.partition("-")[0]
     before = known.get(kind.name, {})
     disks = kind.bundled_local_ssds.partition_count if kind.bundled_local_ssds else 0
@@ -88,7 +90,7 @@ def _parts(row: Row, kind: Any, *, known: Mapping[str, Row]) -> Row:
     disk_gb = row["local_disks"] * disk_bytes / 1e9 if row["local_disks"] and disk_bytes else 0.0
     return {
         "family": row["family"],
-        "cores": row["vcpu"] or before.get("vcpu"),
+        "cores": row["vcpu"] or _BILLED_VCPU.get(kind.name),
         "memory_gib": row["memory_bytes"] / 2**30,
         "disk_gb": None if row["local_disks"] and not disk_bytes else disk_gb,
         "accelerated": bool(kind.accelerators),
@@ -184,7 +186,8 @@ def _trouble_of(error: Exception) -> Trouble | None:
         return Trouble(kind="throttled", text=error.message) if throttled else _of_status(error)
     if isinstance(error, auth.TransportError | transport.RequestException | OSError):
         return Trouble(kind="lost", text=str(error))
-    if isinstance(error, ValueError):  # what the REST transport raises for an answer that is not JSON
+    parsing = sdk("google.protobuf.json_format", extra="gcp")
+    if isinstance(error, parsing.ParseError | ValueError):  # what the REST transport raises for what is not JSON
         return Trouble(kind="lost", text=f"the answer is cut off or cannot be read ({error})")
     return None
 

@@ -11,11 +11,15 @@ from planner.plan import Candidate
 
 @dataclass(frozen=True, kw_only=True)
 class VolumeOrder:
-    """Block volumes of every node: `count` of `volume_type`, each of `size_gib`."""
+    """Block volumes of every node: `count` of `volume_type`, each of `size_gib`, with as many MiB/s and operations a
+    second as are bought for each; 0 for what comes with it.
+    """
 
     volume_type: str
     count: int
     size_gib: int
+    mibps_each: int = 0
+    iops_each: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,6 +118,8 @@ class Provider(Protocol):
     cloud: str
     stages: tuple[tuple[str, ...], ...]
     """Kinds of resources in the order they can be deleted; the next stage begins when nothing of this one is left."""
+    tied_to_zone: frozenset[str]
+    """Kinds that must go before another zone of the region is tried; the others serve there too."""
 
     def preflight(self, order: Order) -> Preflight:
         """Look at credentials, permissions, quota, offerings and prices; create nothing."""
@@ -125,9 +127,9 @@ class Provider(Protocol):
     def prepare(self, order: Order, place: Place, journal: Journal) -> None:
         """Create all that machines need at a place; what the run already has there is kept and used."""
 
-    def launch(self, order: Order, place: Place, journal: Journal, *, machines: int, round: int) -> None:
-        """Launch the head, if there is none, and the rest of `machines`: all or none. `round` tells further launches
-        at one place from repetitions of the first.
+    def launch(self, order: Order, place: Place, journal: Journal, *, machines: int, head: bool, round: int) -> None:
+        """Launch so many machines, one of them as the head if `head`: all or none. `round` tells a further launch at
+        one place from a repetition of the first.
         """
 
     def nodes(self, run: str, *, region: str) -> tuple[Node, ...]:

@@ -1,0 +1,83 @@
+"""Which actions a run needs on AWS, and asking AWS, without doing anything, whether the account may.
+
+EC2 checks the permission before it checks whether what a call names exists, and stops there when the call is a dry
+run. So a made-up id serves: "unauthorized" is a no, any other answer a yes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from planner.errors import ProviderRefusedError
+from planner.providers.aws.calls import Service
+from planner.providers.aws.faults import RefusedCallError
+from planner.providers.protocol import Finding, PermissionDeniedError, StillInUseError
+
+_VPC: Final = {"VpcId": "vpc-00000000000000000"}
+_GROUP: Final = {"GroupId": "sg-00000000000000000"}
+_ANY: Final = {"IpPermissions": [{"IpProtocol": "-1"}]}
+_GATEWAY: Final = {"InternetGatewayId": "igw-00000000000000000"}
+_TABLE: Final = {"RouteTableId": "rtb-00000000000000000"}
+_SUBNET: Final = {"SubnetId": "subnet-00000000000000000"}
+
+WRITES: Final[dict[str, dict[str, Any]]] = {
+    "create_vpc": {"CidrBlock": "10.77.0.0/16"},
+    "create_subnet": _VPC | {"CidrBlock": "10.77.0.0/17"},
+    "create_internet_gateway": {},
+    "attach_internet_gateway": _GATEWAY | _VPC,
+    "create_route_table": _VPC,
+    "create_route": _TABLE | {"DestinationCidrBlock": "0.0.0.0/0"} | {"GatewayId": _GATEWAY["InternetGatewayId"]},
+    "associate_route_table": _TABLE | _SUBNET,
+    "create_security_group": {"GroupName": "planner-dry-run", "Description": "never made"},
+    "authorize_security_group_ingress": _GROUP | _ANY,
+    "authorize_security_group_egress": _GROUP | _ANY,
+    "revoke_security_group_egress": _GROUP | _ANY,
+    "import_key_pair": {"KeyName": "planner-dry-run", "PublicKeyMaterial": b""},
+    "create_placement_group": {"GroupName": "planner-dry-run", "Strategy": "cluster"},
+    "run_instances": {"ImageId": "ami-00000000000000000", "MinCount": 1, "MaxCount": 1},
+    "terminate_instances": {"InstanceIds": ["i-00000000000000000"]},
+    "delete_volume": {"VolumeId": "vol-00000000000000000"},
+    "delete_network_interface": {"NetworkInterfaceId": "eni-00000000000000000"},
+    "delete_placement_group": {"GroupName": "planner-dry-run"},
+    "delete_key_pair": {"KeyName": "planner-dry-run"},
+    "delete_subnet": _SUBNET,
+    "delete_route_table": _TABLE,
+    "delete_security_group": _GROUP,
+    "detach_internet_gateway": _GATEWAY | _VPC,
+    "delete_internet_gateway": _GATEWAY,
+    "delete_vpc": _VPC,
+}
+"""Calls that change something, each with the least request that passes the SDK's own checks."""
+
+STAGING_WRITES: Final[dict[str, dict[str, Any]]] = {
+    "create_vpc_endpoint": _VPC | {"ServiceName": "com.amazonaws.us-east-1.s3"},
+    "delete_vpc_endpoints": {"VpcEndpointIds": ["vpce-00000000000000000"]},
+}
+
+
+def denied(ec2: Service, *, staging: bool) -> list[str]:
+    """Return the operations that this account may not do in a region."""
+    calls = WRITES | (STAGING_WRITES if staging else {})
+    return [operation for operation, request in calls.items() if not _allowed(ec2, operation, request)]
+
+
+def permission_finding(ec2: Service, *, staging: bool) -> Finding:
+    """Say whether the account may do all that a run does."""
+    missing = denied(ec2, staging=staging)
+    text = f"lacks {', '.join(map(action_of, missing))}" if missing else "all actions allowed"
+    return Finding(subject=f"permissions in {ec2.region}", ok=not missing, text=text)
+
+
+def action_of(operation: str) -> str:
+    """Return the name that policies use: ec2:RunInstances."""
+    return "ec2:" + "".join(word.capitalize() for word in operation.split("_"))
+
+
+def _allowed(ec2: Service, operation: str, request: dict[str, Any]) -> bool:
+    try:
+        ec2.call(operation, DryRun=True, **request)
+    except PermissionDeniedError:
+        return False
+    except (RefusedCallError, ProviderRefusedError, StillInUseError):
+        return True
+    return True

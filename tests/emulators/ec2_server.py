@@ -1,0 +1,323 @@
+"""EC2 over HTTP for the tests: moto, with what it lacks and what it does wrong put right.
+
+    python ec2_server.py        prints its port, and serves until it is killed
+
+Added: placement groups, client tokens, all-or-none launches, capacity per zone, vCPU quotas, dry runs of every call,
+machines that take time to start and to end or that end at boot, dependencies between resources, the price list and the
+quota service. Besides AWS's services it answers /control: PUT sets the world anew (JSON, see World), GET tells what
+really exists, whatever its tags.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+import os
+import traceback
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+os.environ["MOTO_AMIS_PATH"] = str(Path(__file__).with_name("ec2_images.json"))
+os.environ["MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION"] = "true"
+os.environ["MOTO_ENABLE_AMI_VALIDATION"] = "true"
+os.environ["MOTO_ENABLE_KEYPAIR_VALIDATION"] = "true"
+
+from moto.core.exceptions import ServiceException
+from moto.core.responses import ActionResult
+from moto.ec2 import ec2_backends
+from moto.ec2.exceptions import DryRunClientError, EC2ClientError
+from moto.ec2.models.instances import InstanceState
+from moto.ec2.responses import EC2Response
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import WSGIRequestHandler, make_server
+from werkzeug.wrappers import Request, Response
+
+NO_CAPACITY = """<?xml version="1.0" encoding="UTF-8"?>
+<Response><Errors><Error><Code>InsufficientInstanceCapacity</Code>
+<Message>We currently do not have sufficient {kind} capacity in the Availability Zone you requested ({zone}).</Message>
+</Error></Errors><RequestID>0</RequestID></Response>"""
+
+
+@dataclass
+class World:
+    """How the cloud is today. Counts of polls are calls of DescribeInstances."""
+
+    capacity: dict[str, int] = field(default_factory=dict)  # machines that a zone still has; others have enough
+    quota_vcpus: dict[str, float] = field(default_factory=dict)  # per region; 5000 elsewhere
+    price_usd_per_hour: dict[str, float] = field(default_factory=dict)  # per type; others are not listed
+    offered_in: list[str] | None = None  # zones; all if None
+    starting_polls: int = 0
+    ending_polls: int = 0
+    end_at_boot: int = 0  # so many of the next machines end instead of running
+    end_reason: str = "Client.InternalError: Client error on launch"
+
+
+class State:
+    world: ClassVar = World()
+    groups: ClassVar[dict[tuple[str, str], dict[str, Any]]] = {}
+    launches: ClassVar[dict[tuple[str, str], tuple[dict[str, Any], Any]]] = {}
+    countdown: ClassVar[dict[str, tuple[int, str]]] = {}
+
+
+def quota_of(region: str) -> float:
+    return State.world.quota_vcpus.get(region, 5000.0)
+
+
+def live(backend: Any) -> list[Any]:
+    return [i for i in backend.all_instances() if i.state != "terminated"]
+
+
+def vcpus(backend: Any, instance_type: str) -> int:
+    shape = next(t for t in backend.instance_types if t["InstanceType"] == instance_type)
+    return int(shape["VCpuInfo"]["DefaultVCpus"])
+
+
+class Additions:
+    """Methods that replace or complete those of moto; `self` is moto's EC2Response."""
+
+    def run_instances(self: Any, original: Any) -> Any:
+        asked = {k: v for k, v in copy.deepcopy(dict(self.params)).items() if k != "ClientToken"}
+        key = (self.region, self._get_param("ClientToken"))
+        if key[1] and key in State.launches:
+            before, answer = State.launches[key]
+            if before != asked:
+                raise EC2ClientError("IdempotentParameterMismatch", "The token was used with other parameters.")
+            return answer
+        least, most = int(self._get_param("MinCount")), int(self._get_param("MaxCount"))
+        if not 1 <= least <= most:
+            raise EC2ClientError("InvalidParameterValue", "MinCount must lie between 1 and MaxCount")
+        placement, kind = self._get_param("Placement", {}), self._get_param("InstanceType")
+        zone, group = placement.get("AvailabilityZone"), placement.get("GroupName")
+        if group and (self.region, group) not in State.groups:
+            raise EC2ClientError("InvalidPlacementGroup.Unknown", f"The Placement Group '{group}' is unknown.")
+        used = sum(vcpus(self.ec2_backend, i.instance_type) for i in live(self.ec2_backend))
+        if used + least * vcpus(self.ec2_backend, kind) > quota_of(self.region):
+            raise EC2ClientError("VcpuLimitExceeded", "You have requested more vCPU capacity than your limit allows.")
+        free = State.world.capacity.get(zone, most)
+        if free < least or (State.world.offered_in is not None and zone not in State.world.offered_in):
+            return 500, {"status": 500}, NO_CAPACITY.format(kind=kind, zone=zone)
+        count = min(free, most)
+        self.params["MinCount"] = count
+        answer = original(self)
+        if zone in State.world.capacity:
+            State.world.capacity[zone] -= count
+        for instance in answer.result.instances:
+            instance.planner_group = group
+            if State.world.end_at_boot > 0:
+                State.world.end_at_boot -= 1
+                begin(instance, "pending", 0, State.world.starting_polls, "fails")
+            else:
+                begin(instance, "pending", 0, State.world.starting_polls, "running")
+        State.launches[key] = (asked, answer)
+        return answer
+
+    def terminate_instances(self: Any, original: Any) -> Any:
+        ending = [i for i in live(self.ec2_backend) if i.id in self._get_param("InstanceIds", [])]
+        answer = original(self)
+        for instance in ending:
+            begin(instance, "shutting-down", 32, State.world.ending_polls, "terminated")
+        return answer
+
+    def describe_instances(self: Any, original: Any) -> Any:
+        for instance in self.ec2_backend.all_instances():
+            advance(instance)
+        return original(self)
+
+    def describe_instance_type_offerings(self: Any, original: Any) -> Any:
+        answer = original(self)
+        zones = State.world.offered_in
+        if zones is not None:
+            offerings = answer.result["InstanceTypeOfferings"]
+            answer.result["InstanceTypeOfferings"] = [o for o in offerings if o["Location"] in zones]
+        return answer
+
+    def create_placement_group(self: Any, original: Any) -> Any:
+        name = self._get_param("GroupName")
+        if (self.region, name) in State.groups:
+            raise EC2ClientError("InvalidPlacementGroup.Duplicate", f"The Placement Group '{name}' already exists.")
+        tags = self._parse_tag_specification("placement-group").get("placement-group", {})
+        State.groups[self.region, name] = {
+            "GroupName": name,
+            "State": "available",
+            "Strategy": self._get_param("Strategy"),
+            "GroupId": f"pg-{len(State.groups):017x}",
+            "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
+        }
+        return ActionResult({"PlacementGroup": State.groups[self.region, name]})
+
+    def describe_placement_groups(self: Any, original: Any) -> Any:
+        filters = self._filters_from_querystring()
+        here = [group for (region, _), group in State.groups.items() if region == self.region]
+        return ActionResult({"PlacementGroups": [group for group in here if matches(group, filters)]})
+
+    def delete_placement_group(self: Any, original: Any) -> Any:
+        name = self._get_param("GroupName")
+        if (self.region, name) not in State.groups:
+            raise EC2ClientError("InvalidPlacementGroup.Unknown", f"The Placement Group '{name}' is unknown.")
+        if any(getattr(i, "planner_group", None) == name for i in live(self.ec2_backend)):
+            raise EC2ClientError("InvalidPlacementGroup.InUse", f"The Placement Group '{name}' is in use.")
+        del State.groups[self.region, name]
+        return ActionResult({})
+
+    def delete_subnet(self: Any, original: Any) -> Any:
+        subnet = self._get_param("SubnetId")
+        if any(i.subnet_id == subnet for i in live(self.ec2_backend)):
+            raise EC2ClientError("DependencyViolation", f"The subnet '{subnet}' has dependencies.")
+        for table in self.ec2_backend.route_tables.values():
+            for association in [a for a, of in table._associations.items() if of == subnet]:
+                del table._associations[association]
+        return original(self)
+
+    def delete_security_group(self: Any, original: Any) -> Any:
+        group = self._get_param("GroupId")
+        if any(group in [g.id for g in i.dynamic_group_list] for i in live(self.ec2_backend)):
+            raise EC2ClientError("DependencyViolation", f"resource {group} has a dependent object")
+        return original(self)
+
+    def delete_vpc(self: Any, original: Any) -> Any:
+        vpc, backend = self._get_param("VpcId"), self.ec2_backend
+        groups = [g for g in backend.groups.get(vpc, {}).values() if g.name != "default"]
+        gateways = [g for g in backend.internet_gateways.values() if g.vpc and g.vpc.id == vpc]
+        if groups or gateways:
+            raise EC2ClientError("DependencyViolation", f"The vpc '{vpc}' has dependencies and cannot be deleted.")
+        return original(self)
+
+
+def begin(instance: Any, name: str, code: int, polls: int, then: str) -> None:
+    instance._state = InstanceState(name, code)
+    State.countdown[instance.id] = (polls, then)
+
+
+def advance(instance: Any) -> None:
+    """Bring a machine nearer to its next state, by one look at it."""
+    if instance.id not in State.countdown:
+        return
+    polls, then = State.countdown.pop(instance.id)
+    if polls > 0:
+        State.countdown[instance.id] = (polls - 1, then)
+    elif then == "running":
+        instance._state = InstanceState("running", 16)
+    else:
+        if then == "fails":
+            instance.terminate()
+            code, _, message = State.world.end_reason.partition(": ")
+            instance.state_reason.code, instance.state_reason.message = code, f"{code}: {message}"
+        instance._state = InstanceState("terminated", 48)
+
+
+def matches(description: dict[str, Any], filters: dict[str, Any]) -> bool:
+    tags = {tag["Key"]: tag["Value"] for tag in description["Tags"]}
+    for name, values in filters.items():
+        have = [*tags] if name == "tag-key" else [tags.get(name.removeprefix("tag:"), "")]
+        if not set(have) & set(values):
+            return False
+    return True
+
+
+def complete(name: str, original: Any) -> Any:
+    """Return an EC2 action that knows dry runs and is completed by Additions."""
+    addition = getattr(Additions, name, None)
+
+    @functools.wraps(original)
+    def action(self: Any) -> Any:
+        if self._get_param("DryRun", False):
+            raise DryRunClientError
+        try:
+            return addition(self, original) if addition else original(self)
+        except ServiceException:
+            raise
+        except Exception:
+            traceback.print_exc()
+            raise
+
+    return action
+
+
+def install() -> None:
+    for name in dir(EC2Response):
+        verb = name.partition("_")[0]
+        if verb in {"create", "delete", "run", "terminate", "attach", "detach", "associate", "authorize", "revoke",
+                    "import", "describe"}:  # fmt: skip
+            setattr(EC2Response, name, complete(name, getattr(EC2Response, name)))
+    for name in ("create_placement_group", "describe_placement_groups", "delete_placement_group"):
+        setattr(EC2Response, name, complete(name, lambda self: None))
+        getattr(EC2Response, name).__name__ = name
+
+
+def everything() -> dict[str, int]:
+    """Count what exists in all regions and accounts, by kind; what every new account has is left out."""
+    counts: dict[str, int] = {"placement-group": len(State.groups)}
+    for account in ec2_backends.values():
+        for backend in account.values():
+            own = {id_ for id_, vpc in backend.vpcs.items() if vpc.is_default not in (True, "true")}
+            kinds = {
+                "instance": live(backend),
+                "volume": list(backend.volumes),
+                "key-pair": backend.describe_key_pairs([]),
+                "vpc": own,
+                "subnet": [s for zone in backend.subnets.values() for s in zone.values() if s.vpc_id in own],
+                "route-table": [t for t in backend.route_tables.values() if t.vpc_id in own],
+                "security-group": [g for vpc in own for g in backend.groups.get(vpc, {})],
+                "internet-gateway": list(backend.internet_gateways),
+                "network-interface": list(backend.enis),
+                "vpc-endpoint": [e for e in backend.vpc_end_points.values() if e.state != "deleted"],
+            }
+            for kind, some in kinds.items():
+                counts[kind] = counts.get(kind, 0) + len(some)
+    return {kind: count for kind, count in counts.items() if count}
+
+
+def control(request: Request) -> Response:
+    if request.method == "PUT":
+        State.world = World(**json.loads(request.get_data() or b"{}"))
+        for store in (State.groups, State.launches, State.countdown):
+            store.clear()
+        ec2_backends.reset()
+    return Response(json.dumps({"left": everything(), "world": asdict(State.world)}), mimetype="application/json")
+
+
+def json_service(request: Request) -> Response | None:
+    """Answer for the price list and the quotas, which moto does not have."""
+    operation, body = request.headers.get("X-Amz-Target", "").rpartition(".")[2], request.get_data()
+    if operation == "GetServiceQuota":
+        region = request.headers["Authorization"].split("/")[2]
+        return Response(json.dumps({"Quota": {"Value": quota_of(region)}}), mimetype="application/x-amz-json-1.1")
+    if operation == "GetProducts":
+        asked = {f["Field"]: f["Value"] for f in json.loads(body)["Filters"]}
+        price = State.world.price_usd_per_hour.get(asked["instanceType"])
+        dimension = {"unit": "Hrs", "pricePerUnit": {"USD": f"{price}"}}
+        offer = {"terms": {"OnDemand": {"a": {"priceDimensions": {"b": dimension}}}}}
+        found = [] if price is None else [json.dumps(offer)]
+        return Response(json.dumps({"PriceList": found}), mimetype="application/x-amz-json-1.1")
+    return None
+
+
+def application() -> Any:
+    moto = DomainDispatcherApplication(create_backend_app)
+
+    def serve(environ: Any, start_response: Any) -> Any:
+        request = Request(environ)
+        if request.path == "/control":
+            return control(request)(environ, start_response)
+        answer = json_service(request) if "X-Amz-Target" in request.headers else None
+        if answer is not None:
+            return answer(environ, start_response)
+        return moto(environ, start_response)
+
+    return serve
+
+
+class Quiet(WSGIRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_request(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+if __name__ == "__main__":
+    install()
+    server = make_server("127.0.0.1", 0, application(), threaded=True, request_handler=Quiet)
+    print(server.port, flush=True)
+    server.serve_forever()

@@ -1,0 +1,156 @@
+"""A proxy before a cloud's emulator that notes every request and can refuse it, lose its answer, or kill who asked."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """A request: its place in the sequence from 1 on, when it came, what it asks for."""
+
+    number: int
+    at_s: float
+    method: str
+    path: str
+    action: str
+    params: dict[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What the proxy says in place of the cloud."""
+
+    status: int
+    body: str
+
+
+@dataclass(frozen=True)
+class Lose:
+    """Break the connection: before the cloud hears of the request, or after it has carried it out."""
+
+    carried_out: bool
+
+
+@dataclass(frozen=True)
+class Kill:
+    """Let the cloud carry the request out, then kill the process that made it before it hears so."""
+
+    pid: Callable[[], int]
+
+
+Fault = Answer | Lose | Kill | None
+
+
+class FaultProxy:
+    """Forwards to `port`; `judge` decides what becomes of a request."""
+
+    def __init__(self, port: int) -> None:
+        self.upstream = port
+        self.seen: list[Seen] = []
+        self.judge: Callable[[Seen], Fault] = lambda _: None
+        self._lock = threading.Lock()
+        proxy = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def handle_any(self) -> None:
+                proxy.handle(self)
+
+            do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = handle_any
+
+            def log_message(self, *_: Any) -> None:
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def reset(self) -> None:
+        """Forget what was seen, and let everything pass."""
+        self.seen.clear()
+        self.judge = lambda _: None
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def actions(self) -> list[str]:
+        """Return the names of all requests."""
+        return [seen.action for seen in self.seen]
+
+    def handle(self, handler: BaseHTTPRequestHandler) -> None:
+        body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+        fault = self.judge(self._note(handler, body))
+        if isinstance(fault, Answer):
+            _reply(handler, fault.status, {"Content-Type": "text/xml"}, fault.body.encode())
+        elif isinstance(fault, Lose) and not fault.carried_out:
+            _hang_up(handler)
+        else:
+            status, headers, answer = self._forward(handler, body)
+            if isinstance(fault, Kill):
+                os.kill(fault.pid(), signal.SIGKILL)
+            if fault is None:
+                _reply(handler, status, headers, answer)
+            else:
+                _hang_up(handler)
+
+    def _note(self, handler: BaseHTTPRequestHandler, body: bytes) -> Seen:
+        target = handler.headers.get("X-Amz-Target", "").rpartition(".")[2]
+        form = {} if target else {name: values[0] for name, values in parse_qs(body.decode("latin-1")).items()}
+        with self._lock:
+            seen = Seen(
+                number=len(self.seen) + 1,
+                at_s=time.monotonic(),
+                method=handler.command,
+                path=handler.path,
+                action=target or form.get("Action") or f"{handler.command} {handler.path.partition('?')[0]}",
+                params=form,
+                body=body,
+            )
+            self.seen.append(seen)
+        return seen
+
+    def _forward(self, handler: BaseHTTPRequestHandler, body: bytes) -> tuple[int, dict[str, str], bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.upstream, timeout=60)
+        connection.request(handler.command, handler.path, body, dict(handler.headers.items()))
+        answer = connection.getresponse()
+        content = answer.read()
+        connection.close()
+        return answer.status, dict(answer.getheaders()), content
+
+
+def _reply(handler: BaseHTTPRequestHandler, status: int, headers: dict[str, str], body: bytes) -> None:
+    handler.send_response_only(status)
+    for name, value in headers.items():
+        if name.lower() not in {"content-length", "transfer-encoding", "connection"}:
+            handler.send_header(name, value)
+    handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def _hang_up(handler: BaseHTTPRequestHandler) -> None:
+    """Reset the connection without a word."""
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    handler.close_connection = True
+    handler.connection.close()
+
+
+def ec2_error(code: str, message: str = "", *, status: int = 400) -> Answer:
+    """Return an answer of EC2 that refuses."""
+    error = f"<Error><Code>{code}</Code><Message>{message or code}</Message></Error>"
+    return Answer(status=status, body=f"<Response><Errors>{error}</Errors><RequestID>0</RequestID></Response>")

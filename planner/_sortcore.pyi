@@ -102,6 +102,7 @@ def sort_files(
     progress: Progress | None = None,
 ) -> dict[str, Any]: ...
 def scratch_bytes(records: int, *, threads: int = 0) -> int: ...
+def warm_memory(bytes: int, *, threads: int = 0) -> None: ...
 def sort_records(
     source: Buffer,
     out: Buffer,
@@ -168,6 +169,7 @@ def bench_disk(
     partitions: int = 16,
     read_block_bytes: int = 4_096_000,
     write_block_bytes: int = 1_024_000,
+    stripe_bytes: int = 0,
     allow_direct: bool = True,
     progress: Progress | None = None,
 ) -> list[dict[str, Any]]: ...

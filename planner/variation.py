@@ -1,8 +1,9 @@
-"""Variation across instances and across time, kept apart.
+"""Variation across instances, across time and within a run, kept apart.
 
 A rate that differs from node to node but stays with its node is worth screening for; one that comes and goes is not,
 and spares chosen by yesterday's rate do not help. Repeated runs tell the two apart: ln rate = mean + node + run, both
-random, their variances by the method of moments for groups of unequal size (one-way analysis of variance).
+random, their variances by the method of moments for groups of unequal size (one-way analysis of variance). Within a
+run, what counts is how the rate moves from interval to interval: it averages out over a phase of many.
 """
 
 from __future__ import annotations
@@ -42,6 +43,23 @@ class Variation:
             f"varies {self.across_nodes:.1%} from node to node and {self.across_runs:.1%} from run to run of one node: "
             f"{self.lasting_share:.0%} of it stays with the node"
         )
+
+
+def log_sigma(rates: Sequence[float]) -> float | None:
+    """Return the standard deviation of ln rate; None unless there are two rates above zero."""
+    logs = np.log([rate for rate in rates if rate > 0])
+    return float(logs.std(ddof=1)) if len(logs) > 1 else None
+
+
+def within_runs(series: Sequence[Sequence[float]]) -> float | None:
+    """Return the standard deviation of ln rate from interval to interval of a run, over several runs, each about its
+    own mean. An interval in which nothing moved counts as a hundredth of the run's mean: its logarithm has no end.
+    None without a run of two intervals.
+    """
+    logs = [np.log(np.maximum(run, np.mean(run) / 100)) for run in series if len(run) > 1 and np.mean(run) > 0]
+    freedom = sum(len(run) - 1 for run in logs)
+    squares = sum(float(((run - run.mean()) ** 2).sum()) for run in logs)
+    return math.sqrt(squares / freedom) if freedom else None
 
 
 def variation(runs: Mapping[str, Sequence[float]]) -> Variation | None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import BadInputError
-from planner.variation import variation
+from planner.variation import log_sigma, variation, within_runs
 
 RUNS = st.dictionaries(st.text("abcdef", min_size=1), st.lists(st.floats(1, 1e6), min_size=1, max_size=4), max_size=8)
 
@@ -67,3 +67,17 @@ def test_the_unit_does_not_matter(runs: dict[str, list[float]], factor: float) -
 def test_impossible_rates_are_refused() -> None:
     with pytest.raises(BadInputError):
         variation({"a": [1.0, -1.0], "b": [1.0]})
+
+
+def test_what_moves_within_runs_is_told_from_what_moves_between_them() -> None:
+    rng = np.random.default_rng(4)
+    runs = [level * np.exp(0.05 * rng.standard_normal(500)) for level in (1e9, 2e9, 3e9)]
+    assert within_runs(runs) == pytest.approx(0.05, rel=0.1)
+    assert log_sigma([1e9, 2e9, 4e9]) == pytest.approx(math.log(2))
+
+
+def test_a_stall_counts_and_one_interval_says_nothing() -> None:
+    stalled = within_runs([[1e9, 0.0, 1e9, 1e9]])
+    assert stalled is not None and 1 < stalled < 10
+    assert within_runs([[1e9], [0.0, 0.0], []]) is None
+    assert log_sigma([1e9]) is None and log_sigma([1e9, 0.0]) is None

@@ -1,4 +1,5 @@
-"""DiskBench and fio in turn on one directory: the same blocks, transfers under way, file size, time and kind of memory.
+"""DiskBench and fio in turn on one directory: one stream each way, the same blocks in the same order, transfers under
+way, file size, time and kind of memory.
 
     python benchmarks/measure/bench_disk_against_fio.py [DIRECTORY [MODE ...]]
 
@@ -6,8 +7,8 @@ Needs fio 3. DiskBench's buffers lie in huge pages, as the sort's do: a direct t
 pages make many. fio takes huge pages only from the reserved ones (`echo 64 > /proc/sys/vm/nr_hugepages`, as root);
 without them it is measured in ordinary pages, and this says so. In mixed mode DiskBench reads blocks of 4,096,000
 bytes, deals their records and writes chunks of 1,024,000; fio runs the two streams side by side, which unlike
-DiskBench's need not keep pace, so the sums are compared. Prints the medians and the median and range of the paired
-ratios.
+DiskBench's need not keep pace, so the sums are compared. A pair is two runs of each, A B B A. Prints the medians and
+the median and range of the paired ratios.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from planner.measure.disk import MODES, Mode, run_disk
 
 PAIRS = 5
-SECONDS = 3
+SECONDS = 2
 QUEUE_DEPTH = 4
 FILE_BYTES = 1_024_000_000
 BLOCK_BYTES = {"read": 4_096_000, "write": 1_024_000}
@@ -40,18 +42,26 @@ def has_reserved_huge_pages() -> bool:
 def fio(directory: Path, mode: Mode) -> float:
     """Return fio's bytes/s, both ways together; its files are removed again."""
     ways = ["read", "write"] if mode == "mixed" else [mode]
-    share = FILE_BYTES // QUEUE_DEPTH
     memory = "mmaphuge" if has_reserved_huge_pages() else "malloc"
     common = ["--ioengine=psync", "--thread", "--direct=1", "--time_based", f"--runtime={SECONDS}", f"--iomem={memory}"]
-    jobs = []
-    for way in ways:
-        jobs += [f"--name={way}", f"--rw={way}", f"--bs={BLOCK_BYTES[way]}", f"--filename={way}.0"]
-        jobs += [f"--numjobs={QUEUE_DEPTH}", f"--size={share}", f"--offset_increment={share}"]
+    jobs = [option for way in ways for option in stream(way)]
     with tempfile.TemporaryDirectory(dir=directory) as files:
         command = ["fio", "--output-format=json", f"--directory={files}", "--fallocate=native", *common, *jobs]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
     return float(sum(job[way]["bw_bytes"] for job in found for way in ("read", "write")))
+
+
+def stream(way: str) -> list[str]:
+    """One stream through one file, as DiskBench goes: of as many threads as transfers under way, each takes every
+    so-manieth block.
+    """
+    block = BLOCK_BYTES[way]
+    return [
+        *(f"--name={way}", f"--rw={way}", f"--bs={block}", f"--filename={way}.0", f"--filesize={FILE_BYTES}"),
+        *("--zonemode=strided", f"--zonesize={block}", f"--zonerange={block}"),
+        *(f"--zoneskip={(QUEUE_DEPTH - 1) * block}", f"--numjobs={QUEUE_DEPTH}", f"--offset_increment={block}"),
+    ]
 
 
 def compare(directory: Path, mode: Mode) -> None:
@@ -60,8 +70,10 @@ def compare(directory: Path, mode: Mode) -> None:
     pairs = []
     for i in range(PAIRS):
         first, second = (ours, fio) if i % 2 == 0 else (fio, ours)
-        rates = {first: first(directory, mode), second: second(directory, mode)}
-        pairs.append((rates[ours], rates[fio]))
+        rates: dict[Callable[..., float], list[float]] = {ours: [], fio: []}
+        for measure in (first, second, second, first):  # a drift of the disk falls on both alike
+            rates[measure].append(measure(directory, mode))
+        pairs.append((statistics.mean(rates[ours]), statistics.mean(rates[fio])))
     medians = [statistics.median(rates) / 1e6 for rates in zip(*pairs, strict=True)]
     ratios = sorted(mine / theirs for mine, theirs in pairs)
     print(

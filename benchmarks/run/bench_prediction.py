@@ -43,7 +43,9 @@ def main() -> None:
     print(f"{options.model}, {options.data}, {options.runs} runs, medians and ranges")
     for name, seconds in measured.items():
         ratio = statistics.median(predicted[name]) / statistics.median(seconds)
+        single = ", ".join(f"{p / m:.2f}" for p, m in zip(predicted[name], seconds, strict=True))
         print(f"{name}: predicted {summary(predicted[name])}, measured {summary(seconds)}, ratio {ratio:.2f}")
+        print(f"  single runs {single}")
 
 
 if __name__ == "__main__":

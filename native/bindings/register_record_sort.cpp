@@ -5,9 +5,11 @@
 
 #include "convert.hpp"
 #include "register.hpp"
+#include "sortcore/buffer.hpp"
 #include "sortcore/merge.hpp"
 #include "sortcore/partition.hpp"
 #include "sortcore/record_sort.hpp"
+#include "sortcore/threads.hpp"
 
 namespace py = pybind11;
 
@@ -99,6 +101,13 @@ void register_record_sort(py::module_& module) {
       "scratch_bytes",
       [](std::uint64_t records, unsigned threads) { return scratch_bytes(records, RecordFormat{}, threads); },
       py::arg("records"), py::kw_only(), py::arg("threads") = 0);
+  module.def(
+      "warm_memory",
+      [](std::uint64_t bytes, unsigned threads) {
+        const py::gil_scoped_release unlocked;
+        Buffer(bytes).prefault(resolve_threads(threads));
+      },
+      py::arg("bytes"), py::kw_only(), py::arg("threads") = 0);
   module.def("sort_records", &sort_into, py::arg("source"), py::arg("out"), py::kw_only(),
              py::arg("record_bytes") = 100, py::arg("key_offset") = 0, py::arg("key_bytes") = 10,
              py::arg("threads") = 0, py::arg("progress") = py::none());

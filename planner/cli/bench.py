@@ -32,6 +32,14 @@ class DiskMode(StrEnum):
     all = "all"
 
 
+class DiskLayout(StrEnum):
+    """How several directories are used; `both` is in turn."""
+
+    jbod = "jbod"
+    raid0 = "raid0"
+    both = "both"
+
+
 class DiskSuite(StrEnum):
     """Large transfers as a sort makes them, or small ones at random places."""
 
@@ -49,6 +57,9 @@ def bench_disk(
     mode: Annotated[DiskMode, Option(help="Read half and write half of them, only read, or only write.")] = (
         DiskMode.mixed
     ),
+    layout: Annotated[
+        DiskLayout, Option(help="Each directory on its own, striped into one as RAID-0 does, or both in turn.")
+    ] = DiskLayout.jbod,
     suite: Annotated[DiskSuite, Option(help="small-io: Scalyr's five operations, 42 runs.")] = DiskSuite.diskbench,
     seconds: Annotated[float, Option(help="Length of each run.")] = 10,
     repeats: Annotated[int, Option(help="Runs of each mode; the median counts.")] = 3,
@@ -70,11 +81,14 @@ def bench_disk(
     from planner.measure import disk
 
     modes = [name for name in disk.MODES if mode.value in (name, DiskMode.all)]
+    layouts = [name for name in disk.LAYOUTS if layout.value in (name, DiskLayout.both)]
     trials_s = 0 if queue_depth else disk.TRIAL_S * len(disk.TRIED_DEPTHS)
-    with timed("preparing files", "measuring", total_s=len(modes) * (repeats * seconds + trials_s)) as progress:
+    total_s = len(modes) * len(layouts) * (repeats * seconds + trials_s)
+    with timed("preparing files", "measuring", total_s=total_s) as progress:
         found = disk.bench_disk(
             dir,
             modes=modes,
+            layouts=layouts,
             seconds=seconds,
             repeats=repeats,
             queue_depth=queue_depth,
@@ -222,17 +236,21 @@ def _rate(bytes_per_s: float | None) -> str:
 
 
 def _show_disk(found: DiskBench) -> None:
-    table = _table("mode", "read", "write", "lowest in all", "highest in all", "runs", "depth")
+    table = _table(
+        "mode", "layout", "read", "write", "lowest in all", "highest in all", "runs", "depth", "within a run"
+    )
     for rate in found.rates:
-        depth = next(run.queue_depth for run in found.runs if run.mode == rate.mode)
-        spread = _rate(rate.lowest_total_bytes_per_s), _rate(rate.highest_total_bytes_per_s)
+        depth = next(run.queue_depth for run in found.runs if (run.mode, run.layout) == (rate.mode, rate.layout))
         table.add_row(
             rate.mode,
+            {"jbod": "JBOD", "raid0": "RAID-0"}[rate.layout],
             _rate(rate.read_bytes_per_s),
             _rate(rate.write_bytes_per_s),
-            *spread,
+            _rate(rate.lowest_total_bytes_per_s),
+            _rate(rate.highest_total_bytes_per_s),
             str(rate.repeats),
             str(depth),
+            "-" if rate.within_run_sigma is None else f"±{rate.within_run_sigma:.1%}",
         )
     show(table)
     for system in found.file_systems:

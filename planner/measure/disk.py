@@ -1,7 +1,8 @@
 """DiskBench: the storage path of a sort without the sort (Conley, Vahdat, Porter, SoCC 2015, section 4.2.1).
 
 Records are read in large blocks from half the directories, dealt to random partitions and written to the other half;
-or only read, or only written, as the paper did for block volumes (section 4.4). A single directory is shared.
+or only read, or only written, as the paper did for block volumes (section 4.4). A single directory is shared. Striped
+as RAID-0 would, all directories together are one volume, which is read and written.
 """
 
 from __future__ import annotations
@@ -16,9 +17,15 @@ from planner.errors import BadInputError
 from planner.measure.disk_file_system import FileSystem, file_system_of, same_device_notes
 from planner.measure.instrument import Origin, series_per_s, smallest_good_enough
 from planner.native import Progress, core, run_interruptible
+from planner.variation import log_sigma, within_runs
 
 Mode = Literal["mixed", "read", "write"]
 MODES: Final[tuple[Mode, ...]] = ("mixed", "read", "write")
+Layout = Literal["jbod", "raid0"]
+"""Directories each on their own, or striped into one volume."""
+LAYOUTS: Final[tuple[Layout, ...]] = ("jbod", "raid0")
+STRIPE_BYTES: Final = 512 << 10
+"""The chunk that mdadm gives an array unless told otherwise, and that of Scalyr's study."""
 USUAL_FILE_BYTES: Final = 2_000_000_000
 TRIED_DEPTHS: Final = (1, 2, 4, 8, 16)
 TRIAL_S: Final = 0.5
@@ -43,6 +50,7 @@ class DiskRun:
     """One run of one mode; `read_bytes_per_s` and `write_bytes_per_s` sum the volumes, None for what was not done."""
 
     mode: Mode
+    layout: Layout
     seconds: float
     interval_s: float
     queue_depth: int
@@ -53,14 +61,21 @@ class DiskRun:
 
 @dataclass(frozen=True, kw_only=True)
 class DiskRate:
-    """The median of a mode's runs, with the lowest and highest of what they moved in total, in bytes/s."""
+    """The median of the runs of a mode and layout, with the lowest and highest of what they moved in total, in bytes/s.
+
+    `within_run_sigma` and `across_runs_sigma` are standard deviations of ln rate from interval to interval of one run,
+    and from run to run; None where there is but one.
+    """
 
     mode: Mode
+    layout: Layout
     repeats: int
     read_bytes_per_s: float | None
     write_bytes_per_s: float | None
     lowest_total_bytes_per_s: float
     highest_total_bytes_per_s: float
+    within_run_sigma: float | None
+    across_runs_sigma: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,9 +90,9 @@ class DiskBench:
 
     @property
     def rates(self) -> tuple[DiskRate, ...]:
-        """One for each mode, in the order measured."""
-        modes = dict.fromkeys(run.mode for run in self.runs)
-        return tuple(_rate(mode, [run for run in self.runs if run.mode == mode]) for mode in modes)
+        """One for each mode and layout, in the order measured."""
+        kinds = dict.fromkeys((run.mode, run.layout) for run in self.runs)
+        return tuple(_rate([run for run in self.runs if (run.mode, run.layout) == kind]) for kind in kinds)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-able values."""
@@ -95,6 +110,7 @@ def bench_disk(
     directories: Sequence[Path],
     *,
     modes: Sequence[Mode] = ("mixed",),
+    layouts: Sequence[Layout] = ("jbod",),
     seconds: float = 10,
     repeats: int = 3,
     queue_depth: int | None = None,
@@ -102,23 +118,39 @@ def bench_disk(
     machine_type: str | None = None,
     progress: Progress | None = None,
 ) -> DiskBench:
-    """Measure each mode `repeats` times for `seconds`, with `file_bytes` in each directory, and leave nothing behind.
+    """Measure each mode and layout `repeats` times for `seconds`, with `file_bytes` in each directory, and leave
+    nothing behind. Several layouts are measured in turn, so that a drift of the disks falls on all alike.
 
-    Without a `queue_depth` a few are tried for each mode and the smallest within 5% of the best is taken. Raises
-    BadInputError for impossible arguments, IoFailureError naming the directory when it cannot be written or is full,
-    InterruptedRunError when interrupted.
+    Without a `queue_depth` a few are tried for each mode and layout and the smallest within 5% of the best is taken.
+    Raises BadInputError for impossible arguments (RAID-0 of one directory among them), IoFailureError naming the
+    directory when it cannot be written or is full, InterruptedRunError when interrupted.
     """
     if not directories or repeats < 1 or not seconds > 0:
         raise BadInputError("name at least one --dir, and measure at least once for more than 0 seconds")
+    if "raid0" in layouts and len(directories) < 2:
+        raise BadInputError("RAID-0 stripes over several disks: name a --dir on each of at least two")
     systems = tuple(file_system_of(directory) for directory in directories)
     size = _fitting_file_bytes(systems) if file_bytes is None else file_bytes
     watched = Progress() if progress is None else progress
     runs: list[DiskRun] = []
     for mode in modes:
-        depth = queue_depth or _wanted_depth(directories, mode=mode, file_bytes=size, progress=watched)
+        depths = {
+            layout: queue_depth
+            or _wanted_depth(directories, mode=mode, layout=layout, file_bytes=size, progress=watched)
+            for layout in layouts
+        }
         runs += [
-            run_disk(directories, mode=mode, seconds=seconds, queue_depth=depth, file_bytes=size, progress=watched)
+            run_disk(
+                directories,
+                mode=mode,
+                layout=layout,
+                seconds=seconds,
+                queue_depth=depth,
+                file_bytes=size,
+                progress=watched,
+            )
             for _ in range(repeats)
+            for layout, depth in depths.items()
         ]
     origin = Origin(
         instrument="diskbench",
@@ -138,10 +170,11 @@ def run_disk(
     seconds: float,
     queue_depth: int,
     file_bytes: int,
+    layout: Layout = "jbod",
     progress: Progress | None = None,
 ) -> DiskRun:
     """Measure one mode once. Raises as `bench_disk` does."""
-    readable, writable = _roles([str(directory) for directory in directories], mode)
+    readable, writable = _roles([str(directory) for directory in directories], mode=mode, layout=layout)
     interval_s = min(1.0, seconds / 5)
     found = run_interruptible(
         lambda watched: core.bench_disk(
@@ -151,6 +184,7 @@ def run_disk(
             interval_s=interval_s,
             file_bytes=file_bytes,
             queue_depth=queue_depth,
+            stripe_bytes=STRIPE_BYTES if layout == "raid0" else 0,
             progress=watched,
         ),
         progress,
@@ -158,6 +192,7 @@ def run_disk(
     volumes = tuple(_volume(volume, seconds=seconds, interval_s=interval_s) for volume in found)
     return DiskRun(
         mode=mode,
+        layout=layout,
         seconds=seconds,
         interval_s=interval_s,
         queue_depth=queue_depth,
@@ -167,14 +202,17 @@ def run_disk(
     )
 
 
-def _roles(directories: list[str], mode: Mode) -> tuple[list[str], list[str]]:
-    """Return the directories to read and those to write; of an odd number one more is written."""
+def _roles(directories: list[str], *, mode: Mode, layout: Layout) -> tuple[list[str], list[str]]:
+    """Return the directories to read and those to write: all of an array, which cannot be parted; of an odd number of
+    single ones one more is written.
+    """
     if mode == "read":
         return directories, []
     if mode == "write":
         return [], directories
     half = len(directories) // 2
-    return (directories[:half], directories[half:]) if half else (directories, directories)
+    parted = half > 0 and layout == "jbod"
+    return (directories[:half], directories[half:]) if parted else (directories, directories)
 
 
 def _fitting_file_bytes(systems: Sequence[FileSystem]) -> int:
@@ -186,10 +224,20 @@ def _fitting_file_bytes(systems: Sequence[FileSystem]) -> int:
     return max(min(USUAL_FILE_BYTES, room), _LEAST_FILE_BYTES)
 
 
-def _wanted_depth(directories: Sequence[Path], *, mode: Mode, file_bytes: int, progress: Progress) -> int:
+def _wanted_depth(
+    directories: Sequence[Path], *, mode: Mode, layout: Layout, file_bytes: int, progress: Progress
+) -> int:
     size = min(file_bytes, _TRIAL_FILE_BYTES)
     trials = [
-        run_disk(directories, mode=mode, seconds=TRIAL_S, queue_depth=depth, file_bytes=size, progress=progress)
+        run_disk(
+            directories,
+            mode=mode,
+            layout=layout,
+            seconds=TRIAL_S,
+            queue_depth=depth,
+            file_bytes=size,
+            progress=progress,
+        )
         for depth in TRIED_DEPTHS
     ]
     return smallest_good_enough([(run.queue_depth, _total(run)) for run in trials])
@@ -215,16 +263,24 @@ def _total(run: DiskRun) -> float:
     return (run.read_bytes_per_s or 0) + (run.write_bytes_per_s or 0)
 
 
-def _rate(mode: Mode, runs: Sequence[DiskRun]) -> DiskRate:
+def _rate(runs: Sequence[DiskRun]) -> DiskRate:
     totals = [_total(run) for run in runs]
     return DiskRate(
-        mode=mode,
+        mode=runs[0].mode,
+        layout=runs[0].layout,
         repeats=len(runs),
         read_bytes_per_s=_median([run.read_bytes_per_s for run in runs]),
         write_bytes_per_s=_median([run.write_bytes_per_s for run in runs]),
         lowest_total_bytes_per_s=min(totals),
         highest_total_bytes_per_s=max(totals),
+        within_run_sigma=within_runs([_total_series(run) for run in runs]),
+        across_runs_sigma=log_sigma(totals),
     )
+
+
+def _total_series(run: DiskRun) -> list[float]:
+    """Return what all volumes moved in each interval."""
+    return [sum(rates) for rates in zip(*(volume.series_bytes_per_s for volume in run.volumes), strict=True)]
 
 
 def _median(values: Sequence[float | None]) -> float | None:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from planner.errors import IoFailureError
 
-REPEATS: Final = 3
+REPEATS: Final = 5
 _LEAST_SAMPLE_BYTES: Final = 64_000_000
 _MOST_SAMPLE_BYTES: Final = 512_000_000
 
@@ -45,21 +45,23 @@ def measure_machine(
     directory: Path,
     *,
     sample_bytes: int,
+    copies: int = 1,
     repeats: int = REPEATS,
     threads: int | None = None,
 ) -> Machine:
-    """Sort a sample in `directory` a few times and return what was seen; the files are removed again.
+    """Sort a sample in `directory` a few times and return what was seen; the files are removed again. As many `copies`
+    (1 or 2) of the output are written as the job will write: records are gathered once for both.
 
     Raises IoFailureError when the directory cannot be written or is full.
     """
     began = time.monotonic()
-    trials = _trials(directory, sample_bytes=sample_bytes, repeats=repeats, threads=threads)
+    trials = _trials(directory, sample_bytes=sample_bytes, copies=copies, repeats=repeats, threads=threads)
     return Machine(
         vcpu=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         disk_free_bytes=free_bytes(directory),
         read_bytes_per_s=sample_bytes / statistics.median(read_s for read_s, _ in trials),
-        write_bytes_per_s=sample_bytes / statistics.median(write_s for _, write_s in trials),
+        write_bytes_per_s=copies * sample_bytes / statistics.median(write_s for _, write_s in trials),
         sample_bytes=sample_bytes,
         repeats=repeats,
         measured_s=time.monotonic() - began,
@@ -87,24 +89,28 @@ def phase_seconds(report: Any) -> tuple[float, float]:
     return float(report.seconds) - second, second
 
 
-def _trials(directory: Path, *, sample_bytes: int, repeats: int, threads: int | None) -> list[tuple[float, float]]:
+def _trials(
+    directory: Path, *, sample_bytes: int, copies: int, repeats: int, threads: int | None
+) -> list[tuple[float, float]]:
     """Sort the sample once more than is counted: the first time finds cold memory and a cold disk."""
     from planner.sorting.generate import generate_file
     from planner.sorting.validate import validate_files
 
-    sample, sorted_sample = directory / "sample.in", directory / "sample.out"
+    sample = directory / "sample.in"
     try:
         generate_file(sample, records=sample_bytes // 100, threads=threads)
         validate_files([sample], threads=threads)  # as in a run: reading the input once leaves it in the page cache
-        return [_trial(sample, sorted_sample, threads=threads) for _ in range(repeats + 1)][1:]
+        return [_trial(sample, copies=copies, threads=threads) for _ in range(repeats + 1)][1:]
     finally:
         sample.unlink(missing_ok=True)
 
 
-def _trial(sample: Path, sorted_sample: Path, *, threads: int | None) -> tuple[float, float]:
+def _trial(sample: Path, *, copies: int, threads: int | None) -> tuple[float, float]:
     from planner.sorting.local import sort_file
 
+    output, replica = sample.with_suffix(".out"), sample.with_suffix(".replica")
     try:
-        return phase_seconds(sort_file(sample, sorted_sample, threads=threads))
+        return phase_seconds(sort_file(sample, output, replica=replica if copies > 1 else None, threads=threads))
     finally:
-        sorted_sample.unlink(missing_ok=True)
+        output.unlink(missing_ok=True)
+        replica.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError
-from planner.measure.disk import MODES, bench_disk, run_disk
+from planner.measure.disk import LAYOUTS, MODES, Mode, bench_disk, run_disk
 from planner.measure.instrument import smallest_good_enough
 from planner.native import Progress
 
@@ -41,6 +41,40 @@ def test_directories_take_the_roles_of_the_mode(tmp_path: Path, mode: str, roles
     assert (run.write_bytes_per_s is None) == ("write" not in roles)
     assert not [path for directory in directories for path in directory.iterdir()]
     assert open_files() == before
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_striped_directories_all_do_the_same(tmp_path: Path, mode: Mode) -> None:
+    directories = [tmp_path / str(i) for i in range(3)]
+    for directory in directories:
+        directory.mkdir()
+    run = run_disk(directories, mode=mode, layout="raid0", seconds=0.5, queue_depth=2, file_bytes=SMALL)
+    for role in {volume.role for volume in run.volumes}:
+        rates = [volume.bytes_per_s for volume in run.volumes if volume.role == role]
+        assert len(rates) == 3
+        assert (max(rates) - min(rates)) * run.seconds <= 6 * 4_096_000  # transfers under way
+
+
+def test_both_layouts_are_measured_in_turn_and_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    found = bench_disk(
+        [tmp_path / "a", tmp_path / "b"],
+        modes=["read"],
+        layouts=LAYOUTS,
+        seconds=0.2,
+        repeats=2,
+        queue_depth=1,
+        file_bytes=SMALL,
+    )
+    assert [run.layout for run in found.runs] == ["jbod", "raid0", "jbod", "raid0"]
+    assert [(rate.layout, rate.repeats) for rate in found.rates] == [("jbod", 2), ("raid0", 2)]
+    assert all(rate.within_run_sigma is not None and rate.across_runs_sigma is not None for rate in found.rates)
+
+
+def test_an_array_of_one_disk_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="at least two"):
+        bench_disk([tmp_path], layouts=["raid0"], seconds=0.2)
 
 
 def test_as_much_is_written_as_is_read(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from planner.errors import IoFailureError
 from planner.measure.machine import free_bytes, measure_machine, sample_size
 
 
-def test_a_trial_measures_and_leaves_nothing(tmp_path: Path) -> None:
-    machine = measure_machine(tmp_path, sample_bytes=2_000_000, repeats=1)
+@pytest.mark.parametrize("copies", [1, 2])
+def test_a_trial_measures_and_leaves_nothing(tmp_path: Path, copies: int) -> None:
+    machine = measure_machine(tmp_path, sample_bytes=2_000_000, copies=copies, repeats=1)
     assert machine.read_bytes_per_s > 0
     assert machine.write_bytes_per_s > 0
     assert machine.vcpu >= 1

@@ -11,7 +11,9 @@
 #include <thread>
 #include <vector>
 
+#include "bench/bench_file.hpp"
 #include "bench/dealer.hpp"
+#include "bench/volume.hpp"
 #include "check.hpp"
 #include "sortcore/bench/disk_bench.hpp"
 #include "sortcore/bench/latency.hpp"
@@ -114,6 +116,43 @@ TEST(disk_bench_moves_bytes_the_ways_it_is_asked_to) {
       CHECK(volumes.front().bytes > 0);
     }
   }
+}
+
+TEST(a_striped_volume_gives_back_block_by_block_what_it_was_filled_with) {
+  const std::string here = std::filesystem::temp_directory_path();
+  DiskBenchRequest request;
+  request.file_bytes = 2'048'000;
+  request.read_block_bytes = 1'024'000;
+  request.stripe_bytes = 64 << 10;
+  const Window window(0, 60, 60);
+  Volume volume({here, here, here}, false, request, window);
+  std::vector<std::byte> block(volume.block_bytes()), expected(volume.block_bytes());
+  std::size_t filled = 0;
+  while (volume.fill_next(block.data())) ++filled;
+  CHECK_EQUAL(filled * volume.block_bytes(), volume.bytes());
+  CHECK_EQUAL(filled, 6U);
+  volume.finish_filling();
+  for (std::size_t i = 0; i < filled; ++i) {
+    volume.read_next(block.data());
+    fill_with_records(expected.data(), expected.size(), i * expected.size());
+    CHECK(block == expected);
+  }
+  std::vector<VolumeReport> members;
+  volume.add_reports(members);
+  CHECK_EQUAL(members.size(), 3U);
+  std::uint64_t moved = 0;
+  for (const VolumeReport& member : members) {
+    moved += member.bytes;
+    CHECK(member.bytes > volume.bytes() / 3 - request.stripe_bytes);
+  }
+  CHECK_EQUAL(moved, volume.bytes());
+}
+
+TEST(disk_bench_refuses_stripes_of_half_pages) {
+  DiskBenchRequest request;
+  request.read_directories = {".", "."};
+  request.stripe_bytes = 1000;
+  CHECK_THROWS(bad_input, bench_disk(request, nullptr));
 }
 
 TEST(disk_bench_refuses_blocks_that_are_not_whole) {

@@ -10,35 +10,13 @@
 #include "sortcore/io/block_pool.hpp"
 #include "sortcore/io/queue.hpp"
 #include "sortcore/threads.hpp"
+#include "volume.hpp"
 #include "watch.hpp"
 
 namespace sortcore {
 namespace {
 
 constexpr unsigned fewest_dealers = 4;  // if there are as many processors: one disk may be an array of many
-
-// A directory's file, gone through block by block from the beginning, again and again.
-struct Volume {
-  Volume(const std::string& where, const DiskBenchRequest& request, bool written, const Window& window)
-      : directory(where),
-        is_written(written),
-        block_bytes(written ? request.write_block_bytes : request.read_block_bytes),
-        bytes(std::max<std::uint64_t>(request.file_bytes / block_bytes, 1) * block_bytes),
-        file(create_nameless(where, request.allow_direct ? File::Caching::direct : File::Caching::buffered)),
-        is_preallocated(file.preallocate(0, bytes)),
-        meter(window) {}
-
-  std::uint64_t next_offset() { return next.fetch_add(block_bytes) % bytes; }
-
-  std::string directory;
-  bool is_written;
-  std::size_t block_bytes;
-  std::uint64_t bytes;
-  File file;
-  bool is_preallocated;
-  std::atomic<std::uint64_t> next{0};
-  Meter meter;
-};
 
 using Volumes = std::vector<std::unique_ptr<Volume>>;
 
@@ -53,12 +31,8 @@ class DiskBench {
         monitor_(progress),
         dealers_(count_dealers(request)),
         partitions_(count_partitions(request)) {
-    for (const std::string& directory : request.read_directories) {
-      reads_.push_back(std::make_unique<Volume>(directory, request, false, window_));
-    }
-    for (const std::string& directory : request.write_directories) {
-      writes_.push_back(std::make_unique<Volume>(directory, request, true, window_));
-    }
+    add_volumes(reads_, request.read_directories, false);
+    add_volumes(writes_, request.write_directories, true);
   }
 
   void prepare();
@@ -79,6 +53,7 @@ class DiskBench {
     return (request.partitions + directories - 1) / directories * directories;
   }
 
+  void add_volumes(Volumes& volumes, const std::vector<std::string>& directories, bool are_written);
   void fill(Volume& volume);
   void start_readers(Crew& crew, BlockPool& blocks, Blocks* filled);
   void start_dealers(Crew& crew, BlockPool& blocks, BlockPool& chunks, Blocks& filled);
@@ -100,28 +75,39 @@ class DiskBench {
   std::atomic<unsigned> dealers_left_{0};
 };
 
-void DiskBench::prepare() {
-  std::uint64_t bytes = 0;
-  for (const auto& volume : reads_) bytes += volume->bytes;
-  if (progress_ != nullptr) progress_->begin_phase(0, bytes);
-  Crew crew(monitor_);
-  for (const auto& volume : reads_) crew.start(request_.queue_depth, [&] { fill(*volume); });
-  crew.join();
-  for (const auto& volume : reads_) {
-    volume->file.sync();
-    if (!volume->file.is_direct()) forget_cached(volume->file);
-    volume->next = 0;
+void DiskBench::add_volumes(Volumes& volumes, const std::vector<std::string>& directories, bool are_written) {
+  if (directories.empty()) return;
+  if (request_.stripe_bytes != 0) {
+    volumes.push_back(std::make_unique<Volume>(directories, are_written, request_, window_));
+    return;
+  }
+  for (const std::string& directory : directories) {
+    volumes.push_back(
+        std::make_unique<Volume>(std::vector<std::string>{directory}, are_written, request_, window_));
   }
 }
 
+unsigned count_threads(const Volumes& volumes) {
+  unsigned threads = 0;
+  for (const auto& volume : volumes) threads += volume->threads();
+  return threads;
+}
+
+void DiskBench::prepare() {
+  std::uint64_t bytes = 0;
+  for (const auto& volume : reads_) bytes += volume->bytes();
+  if (progress_ != nullptr) progress_->begin_phase(0, bytes);
+  Crew crew(monitor_);
+  for (const auto& volume : reads_) crew.start(volume->threads(), [&] { fill(*volume); });
+  crew.join();
+  for (const auto& volume : reads_) volume->finish_filling();
+}
+
 void DiskBench::fill(Volume& volume) {
-  Buffer block(volume.block_bytes);
-  for (std::uint64_t offset = volume.next.fetch_add(volume.block_bytes); offset < volume.bytes;
-       offset = volume.next.fetch_add(volume.block_bytes)) {
+  Buffer block(volume.block_bytes());
+  while (volume.fill_next(block.data())) {
     throw_if_cancelled(progress_);
-    fill_with_records(block.data(), volume.block_bytes, offset);
-    volume.file.write_exactly(block.data(), volume.block_bytes, offset);
-    add_progress(progress_, volume.block_bytes);
+    add_progress(progress_, volume.block_bytes());
   }
 }
 
@@ -136,10 +122,10 @@ void fill_all(BlockPool& pool) {
 
 void DiskBench::measure() {
   const bool deals = !reads_.empty() && !writes_.empty();
-  const std::size_t depth = request_.queue_depth;
-  BlockPool blocks(monitor_, request_.read_block_bytes, 2 * depth * reads_.size());
-  BlockPool chunks(monitor_, request_.write_block_bytes,
-                   (deals ? std::size_t{dealers_} * partitions_ : 0) + 2 * depth * writes_.size());
+  BlockPool blocks(monitor_, request_.read_block_bytes, 2 * std::size_t{count_threads(reads_)});
+  BlockPool chunks(
+      monitor_, request_.write_block_bytes,
+      (deals ? std::size_t{dealers_} * partitions_ : 0) + 2 * std::size_t{count_threads(writes_)});
   Blocks filled(monitor_);
   for (std::size_t i = 0; i < writes_.size(); ++i) full_.push_back(std::make_unique<Blocks>(monitor_));
   fill_all(blocks);
@@ -158,13 +144,12 @@ void DiskBench::measure() {
 }
 
 void DiskBench::start_readers(Crew& crew, BlockPool& blocks, Blocks* filled) {
-  readers_left_ = static_cast<unsigned>(reads_.size()) * request_.queue_depth;
+  readers_left_ = count_threads(reads_);
   for (const auto& volume : reads_) {
-    crew.start(request_.queue_depth, [&, filled, from = volume.get()] {
+    crew.start(volume->threads(), [&, filled, from = volume.get()] {
       while (!window_.is_over()) {
         const BlockPool::Block block = blocks.acquire(clock_);
-        from->file.read_exactly(blocks.data(block), from->block_bytes, from->next_offset());
-        from->meter.add(from->block_bytes);
+        from->read_next(blocks.data(block));
         filled != nullptr ? filled->push(block) : blocks.release(block);
       }
       if (readers_left_.fetch_sub(1) == 1 && filled != nullptr) filled->close();
@@ -199,12 +184,9 @@ void DiskBench::deal(unsigned seed, BlockPool& blocks, BlockPool& chunks, Blocks
 
 void DiskBench::start_writers(Crew& crew, BlockPool& chunks) {
   for (std::size_t i = 0; i < writes_.size(); ++i) {
-    crew.start(request_.queue_depth, [&, to = writes_[i].get(), queue = full_[i].get()] {
+    crew.start(writes_[i]->threads(), [&, to = writes_[i].get(), queue = full_[i].get()] {
       while (const auto chunk = queue->pop(clock_)) {
-        if (!window_.is_over()) {
-          to->file.write_exactly(chunks.data(*chunk), to->block_bytes, to->next_offset());
-          to->meter.add(to->block_bytes);
-        }
+        if (!window_.is_over()) to->write_next(chunks.data(*chunk));
         chunks.release(*chunk);
       }
     });
@@ -213,12 +195,11 @@ void DiskBench::start_writers(Crew& crew, BlockPool& chunks) {
 
 void DiskBench::start_writing_only(Crew& crew, BlockPool& chunks) {
   for (const auto& volume : writes_) {
-    crew.start(request_.queue_depth, [&, to = volume.get()] {
+    crew.start(volume->threads(), [&, to = volume.get()] {
       const BlockPool::Block chunk = chunks.acquire(clock_);
       while (!window_.is_over()) {
         monitor_.check();
-        to->file.write_exactly(chunks.data(chunk), to->block_bytes, to->next_offset());
-        to->meter.add(to->block_bytes);
+        to->write_next(chunks.data(chunk));
       }
     });
   }
@@ -227,14 +208,7 @@ void DiskBench::start_writing_only(Crew& crew, BlockPool& chunks) {
 std::vector<VolumeReport> DiskBench::report() const {
   std::vector<VolumeReport> reports;
   for (const Volumes* volumes : {&reads_, &writes_}) {
-    for (const auto& volume : *volumes) {
-      reports.push_back({.directory = volume->directory,
-                         .is_written = volume->is_written,
-                         .is_direct = volume->file.is_direct(),
-                         .is_preallocated = volume->is_preallocated,
-                         .bytes = volume->meter.bytes(),
-                         .bytes_by_interval = volume->meter.bytes_by_interval()});
-    }
+    for (const auto& volume : *volumes) volume->add_reports(reports);
   }
   return reports;
 }
@@ -252,6 +226,9 @@ void check(const DiskBenchRequest& request) {
   }
   if (request.queue_depth == 0 || request.partitions == 0) {
     throw Error(ErrorCode::bad_input, "queue depth and partitions must be at least 1");
+  }
+  if (request.stripe_bytes % page_bytes != 0) {
+    throw Error(ErrorCode::bad_input, "stripes must be whole pages: multiples of 4096 bytes");
   }
   if (request.read_directories.empty() && request.write_directories.empty()) {
     throw Error(ErrorCode::bad_input, "name at least one directory to read or write");

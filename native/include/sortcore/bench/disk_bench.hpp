@@ -2,6 +2,7 @@
 //
 // Records are read in large blocks from some directories, dealt to random partitions, and written in chunks
 // to others, for a given time. With no directories to write it only reads, and the other way round.
+// Directories are used each on its own (JBOD), or those of a side striped into one volume as RAID-0 would.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +25,11 @@ struct DiskBenchRequest {
   unsigned partitions = 16;                  // records are dealt to, per thread that deals
   std::size_t read_block_bytes = 4'096'000;  // whole records of 100 bytes and whole pages
   std::size_t write_block_bytes = 1'024'000;
+  std::size_t stripe_bytes = 0;  // of RAID-0, whole pages; 0 is JBOD
   bool allow_direct = true;
 };
 
+// Of each directory on each side.
 struct VolumeReport {
   std::string directory;
   bool is_written = false;

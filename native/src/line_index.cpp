@@ -32,14 +32,25 @@ void in_parallel(std::size_t count, unsigned threads, const Progress* progress,
 }  // namespace
 
 void LineIndex::build(const std::byte* base, std::span<const TextRun> runs, unsigned threads,
-                      const Progress* progress) {
+                      std::uint64_t most_lines, const Progress* progress) {
   cut(runs);
   const auto text_of = [&](const Piece& piece) {
     return std::span<const std::byte>(base + piece.begin, piece.end - piece.begin);
   };
   in_parallel(pieces_.size(), threads, progress,
               [&](std::size_t i) { pieces_[i].newlines = count_newlines(text_of(pieces_[i])); });
-  number_lines(base, runs);
+  const std::uint64_t lines = number_lines(base, runs);
+  if (lines > most_lines) {
+    throw Error(ErrorCode::too_little_memory, "no memory for " + std::to_string(lines) + " lines at once");
+  }
+  if (lines > max_records_in_memory) {
+    throw Error(ErrorCode::bad_input, "one sort in memory takes at most " +
+                                          std::to_string(max_records_in_memory) + " lines, not " +
+                                          std::to_string(lines));
+  }
+  memory_.reserve_discarding(lines * sizeof(std::uint64_t));
+  starts_ = memory_.as<std::uint64_t>();
+  mark_ends(base, runs);
   in_parallel(pieces_.size(), threads, progress, [&](std::size_t i) {
     list_line_starts(text_of(pieces_[i]), pieces_[i].begin, starts_ + pieces_[i].newlines);
   });
@@ -55,7 +66,8 @@ void LineIndex::cut(std::span<const TextRun> runs) {
 }
 
 // From the newlines of each piece to the place of their positions: a run has one more, that of its beginning.
-void LineIndex::number_lines(const std::byte* base, std::span<const TextRun> runs) {
+// Returns how many positions there are.
+std::uint64_t LineIndex::number_lines(const std::byte* base, std::span<const TextRun> runs) {
   lines_.clear();
   bytes_ = extent_ = 0;
   std::uint64_t next = 0;
@@ -73,13 +85,10 @@ void LineIndex::number_lines(const std::byte* base, std::span<const TextRun> run
     bytes_ += runs[run].bytes + adds_newline;
     extent_ = std::max(extent_, runs[run].first_byte + runs[run].bytes);
   }
-  if (next > max_records_in_memory) {
-    throw Error(ErrorCode::bad_input, "one sort in memory takes at most " +
-                                          std::to_string(max_records_in_memory) + " lines, not " +
-                                          std::to_string(next));
-  }
-  memory_.reserve_discarding(next * sizeof(std::uint64_t));
-  starts_ = memory_.as<std::uint64_t>();
+  return next;
+}
+
+void LineIndex::mark_ends(const std::byte* base, std::span<const TextRun> runs) {
   for (std::size_t run = 0; run < runs.size(); ++run) {
     starts_[lines_[run].first_record] = runs[run].first_byte;
     const std::uint64_t end = runs[run].first_byte + runs[run].bytes;

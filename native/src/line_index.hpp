@@ -17,8 +17,8 @@ namespace sortcore {
 // included; behind the last line of a run stands its end, a number that is no line.
 class LineIndex {
  public:
-  // Throws Error(bad_input) above `max_records_in_memory` lines.
-  void build(const std::byte* base, std::span<const TextRun> runs, unsigned threads,
+  // Throws Error(bad_input) above `max_records_in_memory` lines, Error(too_little_memory) above `most_lines`.
+  void build(const std::byte* base, std::span<const TextRun> runs, unsigned threads, std::uint64_t most_lines,
              const Progress* progress);
 
   const std::uint64_t* starts() const noexcept { return starts_; }
@@ -37,7 +37,8 @@ class LineIndex {
     std::uint64_t newlines = 0;  // then: where in `starts` those of this piece go
   };
   void cut(std::span<const TextRun> runs);
-  void number_lines(const std::byte* base, std::span<const TextRun> runs);
+  std::uint64_t number_lines(const std::byte* base, std::span<const TextRun> runs);
+  void mark_ends(const std::byte* base, std::span<const TextRun> runs);
 
   std::vector<Piece> pieces_;
   std::vector<RecordRun> lines_;

@@ -81,10 +81,11 @@ void LineSorter::sort(std::span<const std::byte> text, Progress* progress) {
   sort(text.data(), {&all, 1}, progress);
 }
 
-void LineSorter::sort(const std::byte* base, std::span<const TextRun> runs, Progress* progress) {
+void LineSorter::sort(const std::byte* base, std::span<const TextRun> runs, Progress* progress,
+                      std::uint64_t most_lines) {
   State& state = *state_;
   state.base = base;
-  state.index.build(base, runs, state.threads, progress);
+  state.index.build(base, runs, state.threads, most_lines, progress);
   const LineKeys keys(base, state.index.starts(), state.index.extent(), state.format);
   state.ordering.distribute(keys, state.index.lines(), state.threads, progress);
   state.add_up_buckets(progress);

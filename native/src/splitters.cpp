@@ -6,6 +6,7 @@
 
 #include "random_sequence.hpp"
 #include "sortcore/error.hpp"
+#include "splitter_choice.hpp"
 
 namespace sortcore {
 namespace {
@@ -50,8 +51,6 @@ std::size_t Splitters::partition_of(const std::byte* key) const noexcept {
   return below;
 }
 
-// Walks the sorted sample key by key. A partition is closed before a key when it has its share; a key with a
-// share of its own gets a partition between two boundaries.
 Splitters choose_splitters(std::span<const std::byte> sample, std::uint32_t key_bytes,
                            std::size_t partitions) {
   if (partitions == 0) throw Error(ErrorCode::bad_input, "0 partitions asked for");
@@ -65,19 +64,14 @@ Splitters choose_splitters(std::span<const std::byte> sample, std::uint32_t key_
   std::ranges::sort(keys, [&](auto a, auto b) { return std::memcmp(a, b, key_bytes) < 0; });
 
   Splitters splitters(key_bytes);
-  const double share = static_cast<double>(count) / static_cast<double>(partitions);
-  double next_close = share;
-  bool has_set_apart = false;  // the last boundary is on the side `after` of the key just passed
-  for (std::size_t begin = 0, end = 1; begin < count; begin = end++) {
-    while (end < count && std::memcmp(keys[begin], keys[end], key_bytes) == 0) ++end;
-    const std::span<const std::byte> key(keys[begin], key_bytes);
-    const bool is_heavy = static_cast<double>(end - begin) >= share && end - begin > 1;
-    const bool closes = begin > 0 && static_cast<double>(begin) >= next_close && !has_set_apart;
-    if (is_heavy || closes) splitters.add(key, Splitters::Side::before);
-    if (is_heavy) splitters.add(key, Splitters::Side::after);
-    has_set_apart = is_heavy;
-    while (next_close <= static_cast<double>(is_heavy ? end : begin)) next_close += share;
-  }
+  choose_boundaries(
+      count, partitions,
+      [&](std::size_t a, std::size_t b) { return std::memcmp(keys[a], keys[b], key_bytes) == 0; },
+      [&](std::size_t index, bool is_heavy) {
+        const std::span<const std::byte> key(keys[index], key_bytes);
+        splitters.add(key, Splitters::Side::before);
+        if (is_heavy) splitters.add(key, Splitters::Side::after);
+      });
   return splitters;
 }
 

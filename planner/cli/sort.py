@@ -26,13 +26,21 @@ def sort(
     ] = None,
     record_size: Annotated[int, Option(help="Bytes of a record.")] = 100,
     key_offset: Annotated[int, Option(help="Where the key begins.")] = 0,
-    key_size: Annotated[int, Option(help="Bytes of the key.")] = 10,
+    key_size: Annotated[
+        int | None, Option(help="Bytes of the key: 10 of a record, to the end of a line unless given.")
+    ] = None,
+    lines: Annotated[bool, Option("--lines", help="Sort newline-terminated text by its lines.")] = False,
+    stable: Annotated[bool, Option("--stable", help="Keep the order of equal keys.")] = False,
     explain: Annotated[bool, Option("--explain", help="Say what was chosen and why, and where the time went.")] = False,
     json: Annotated[bool, Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Sort a file of fixed-size records by their key, in as much memory as it is given.
+    """Sort a file of fixed-size records by their key, or text by its lines, in as much memory as it is given.
+
+    Keys compare as bytes, which for text is the order of LC_ALL=C.
 
     Example: planner sort input.dat output.dat --memory 2GB
+
+    Example: planner sort --lines --key-offset 5 --key-size 12 --stable app.log sorted.log
     """
     from planner.sorting.local import sort_file
 
@@ -45,6 +53,8 @@ def sort(
             record_size=record_size,
             key_offset=key_offset,
             key_size=key_size,
+            lines=lines,
+            stable=stable,
             temp_dirs=temp_dir or (),
             progress=progress,
         )
@@ -52,7 +62,9 @@ def sort(
         show_json(report.to_dict())
         return
     rate = format_rate(report.input_bytes / report.seconds) if report.seconds else "-"
-    talk(f"{report.records} records in {format_duration(report.seconds)} ({rate}), {report.mode}")
+    talk(
+        f"{report.records} {'lines' if lines else 'records'} in {format_duration(report.seconds)} ({rate}), {report.mode}"
+    )
     if explain:
         show_text(_explained(report))
 

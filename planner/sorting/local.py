@@ -10,6 +10,8 @@ from typing import Any
 from planner.native import Progress, core, run_interruptible
 
 StrPath = str | os.PathLike[str]
+DEFAULT_KEY_BYTES = 10
+"""Of the sort benchmark's records."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class SortReport:
-    """What a sort did. In two passes each record is read and written twice, less the `kept_bytes` that memory held."""
+    """What a sort did. In two passes each record is read and written twice, less the `kept_bytes` that memory held.
+
+    `records` are lines if lines were sorted.
+    """
 
     mode: str
     records: int
@@ -75,17 +80,23 @@ def sort_file(
     threads: int | None = None,
     record_size: int = 100,
     key_offset: int = 0,
-    key_size: int = 10,
+    key_size: int | None = None,
+    lines: bool = False,
+    stable: bool = False,
     temp_dirs: Sequence[StrPath] = (),
     progress: Progress | None = None,
 ) -> SortReport:
     """Sort the records of `source` (a file or several) into `output`, and into `replica` too if one is named.
 
+    The key is `key_size` bytes (10) from `key_offset` on. With `lines` the files are newline-terminated text instead:
+    the key of a line is its bytes from `key_offset` on, `key_size` of them at most, to its end if that is None; a last
+    line without a newline gets one. Keys compare as unsigned bytes. With `stable` equal keys keep the order of the
+    input, several files counting as one after another; otherwise they do so in one pass only.
+
     Several outputs get about equal, consecutive shares of the sorted records; files on different disks work at once.
-    Equal keys keep their order in one pass only.
 
     Outputs appear complete or not at all, the input is only read, and no temporary file survives. Raises BadInputError
-    for half a record, an impossible format, an output that is the input or too little memory; IoFailureError, naming
+    for half a record, a line that is too long for two passes in this memory, an impossible format, an output that is the input or too little memory; IoFailureError, naming
     file and offset, for a disk that fails or is full; InterruptedRunError when cancelled.
     """
     found = run_interruptible(
@@ -96,7 +107,10 @@ def sort_file(
             temporary_directories=_paths(temp_dirs),
             record_bytes=record_size,
             key_offset=key_offset,
-            key_bytes=key_size,
+            key_bytes=DEFAULT_KEY_BYTES if key_size is None else key_size,
+            lines=lines,
+            line_key_bytes=key_size,
+            stable=stable,
             memory_bytes=memory_bytes or 0,
             threads=threads or 0,
             progress=watched,

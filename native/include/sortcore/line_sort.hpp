@@ -40,7 +40,9 @@ class LineSorter {
   // Error(bad_input) above `max_records_in_memory` lines.
   void sort(std::span<const std::byte> text, Progress* progress = nullptr);
   // The same for lines in several runs of one text at `base`. Equal keys come in the order of the runs.
-  void sort(const std::byte* base, std::span<const TextRun> runs, Progress* progress = nullptr);
+  // Throws Error(too_little_memory) for more than `most_lines`, before any memory is taken for them.
+  void sort(const std::byte* base, std::span<const TextRun> runs, Progress* progress = nullptr,
+            std::uint64_t most_lines = UINT64_MAX);
 
   std::uint64_t lines() const noexcept;
   // Of the sorted text: a newline more than the input for a run that lacks its last.

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "sortcore/error.hpp"
-#include "sortcore/splitters.hpp"
 
 namespace sortcore {
 namespace {
@@ -21,51 +20,46 @@ std::uint64_t scramble(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
-// The whole records within a window of a file that begins at `offset`.
-std::span<const std::byte> whole_records_in(std::span<const std::byte> window, std::uint64_t offset,
-                                            std::size_t record_bytes) {
-  const std::size_t skipped = (record_bytes - offset % record_bytes) % record_bytes;
-  if (skipped >= window.size()) return {};
-  const std::size_t usable = (window.size() - skipped) / record_bytes * record_bytes;
-  return window.subspan(skipped, usable);
-}
-
 }  // namespace
 
-FilesSource::FilesSource(std::vector<Input> inputs, const RecordFormat& format, std::size_t block_bytes)
-    : inputs_(std::move(inputs)), format_(format) {
+FilesSource::FilesSource(std::vector<InputFile> inputs, std::size_t stride_bytes, bool in_order)
+    : inputs_(std::move(inputs)) {
+  const auto add = [&](std::size_t input, std::uint64_t offset) {
+    const std::uint64_t left = inputs_[input].bytes - offset;
+    pieces_.push_back({pieces_.size(), static_cast<std::uint32_t>(input), offset,
+                       static_cast<std::size_t>(std::min<std::uint64_t>(left, stride_bytes))});
+  };
   std::uint64_t longest = 0;
-  for (const Input& input : inputs_) longest = std::max(longest, input.bytes);
-  for (std::uint64_t offset = 0; offset < longest; offset += block_bytes) {
-    for (std::uint32_t input = 0; input < inputs_.size(); ++input) {
-      if (offset >= inputs_[input].bytes) continue;
-      const std::uint64_t left = inputs_[input].bytes - offset;
-      pieces_.push_back(
-          {input, offset, static_cast<std::size_t>(std::min<std::uint64_t>(left, block_bytes))});
-    }
+  for (const InputFile& input : inputs_) longest = std::max(longest, input.bytes);
+  if (in_order) {
+    for (std::size_t input = 0; input < inputs_.size(); ++input)
+      for (std::uint64_t offset = 0; offset < inputs_[input].bytes; offset += stride_bytes)
+        add(input, offset);
+    return;
+  }
+  for (std::uint64_t offset = 0; offset < longest; offset += stride_bytes) {
+    for (std::size_t input = 0; input < inputs_.size(); ++input)
+      if (offset < inputs_[input].bytes) add(input, offset);
   }
 }
 
-std::optional<std::size_t> FilesSource::next(std::byte* into, StageClock& clock) {
+std::optional<FilesSource::Piece> FilesSource::next_piece() {
   const std::size_t index = next_.fetch_add(1);
   if (index >= pieces_.size()) return std::nullopt;
-  const Piece& piece = pieces_[index];
-  inputs_[piece.input].file->read_exactly(into, piece.bytes, piece.offset);
-  clock.bytes += piece.bytes;
-  return piece.bytes;
+  return pieces_[index];
 }
 
 // Evenly spaced windows, each shifted at random within its stretch so that no period of the input can hide.
-std::uint64_t FilesSource::sample(std::size_t count, std::vector<std::byte>& keys) {
+std::uint64_t FilesSource::sample(std::size_t count, const Visit& visit) {
   std::uint64_t total = 0;
-  for (const Input& input : inputs_) total += input.bytes;
+  for (const InputFile& input : inputs_) total += input.bytes;
   const std::size_t window_bytes =
-      std::max<std::size_t>(smallest_window, round_up_to_pages(2 * std::uint64_t{format_.record_bytes}));
+      std::max<std::size_t>(smallest_window, round_up_to_pages(least_window_bytes()));
   const std::uint64_t all_spots =
       std::clamp(total / (least_unsampled * window_bytes), fewest_sample_spots, most_sample_spots);
   Buffer window(window_bytes);
   std::uint64_t bytes_read = 0;
-  for (const Input& input : inputs_) {
+  for (const InputFile& input : inputs_) {
     const std::uint64_t spots =
         std::max<std::uint64_t>(1, all_spots * input.bytes / std::max<std::uint64_t>(total, 1));
     const std::uint64_t stretch = input.bytes / spots;
@@ -76,17 +70,14 @@ std::uint64_t FilesSource::sample(std::size_t count, std::vector<std::byte>& key
           static_cast<std::size_t>(std::min<std::uint64_t>(window_bytes, input.bytes - offset));
       input.file->read_exactly(window.data(), bytes, offset);
       bytes_read += bytes;
-      const auto records = whole_records_in(window.first(bytes), offset, format_.record_bytes);
-      const std::size_t most =
-          std::min<std::size_t>(records.size() / format_.record_bytes, count / all_spots + 1);
-      sample_keys(records, format_, most, spot, keys);
+      visit(usable(window.first(bytes), offset), count / all_spots + 1);
     }
   }
   return bytes_read;
 }
 
 void FilesSource::check_sizes() const {
-  for (const Input& input : inputs_) {
+  for (const InputFile& input : inputs_) {
     const std::uint64_t size = input.file->size();
     if (size >= input.bytes) continue;
     throw Error(ErrorCode::io,
@@ -96,18 +87,39 @@ void FilesSource::check_sizes() const {
   }
 }
 
-std::optional<std::size_t> PartitionSource::next(std::byte* into, StageClock& clock) {
-  return store_.drain(partition_, into, clock);
+RecordFilesSource::RecordFilesSource(std::vector<InputFile> inputs, const RecordFormat& format,
+                                     std::size_t block_bytes, bool in_order)
+    : FilesSource(std::move(inputs), block_bytes, in_order), format_(format) {}
+
+std::optional<SourceBlock> RecordFilesSource::next(std::byte* into, StageClock& clock) {
+  const auto piece = next_piece();
+  if (!piece) return std::nullopt;
+  File& file = *input(*piece).file;
+  file.read_exactly(into, piece->bytes, piece->offset);
+  clock.bytes += piece->bytes;
+  return SourceBlock{{into, piece->bytes}, piece->sequence, &file.path(), piece->offset};
 }
 
-// The chunks of a partition are filled in the order of the input: a few records of each tell enough.
-std::uint64_t PartitionSource::sample(std::size_t count, std::vector<std::byte>& keys) {
+// The whole records within a window of a file that begins at `offset`.
+std::span<const std::byte> RecordFilesSource::usable(std::span<const std::byte> window,
+                                                     std::uint64_t offset) const {
+  const std::size_t record_bytes = format_.record_bytes;
+  const std::size_t skipped = (record_bytes - offset % record_bytes) % record_bytes;
+  if (skipped >= window.size()) return {};
+  return window.subspan(skipped, (window.size() - skipped) / record_bytes * record_bytes);
+}
+
+std::optional<SourceBlock> PartitionSource::next(std::byte* into, StageClock& clock) {
+  const auto drained = store_.drain(partition_, into, clock, in_order_);
+  if (!drained) return std::nullopt;
+  return SourceBlock{{into, drained->bytes}, drained->sequence};
+}
+
+// The chunks of a partition are filled in the order of the input: a few keys of each tell enough.
+std::uint64_t PartitionSource::sample(std::size_t count, const Visit& visit) {
   const std::size_t per_chunk = count / std::max<std::size_t>(store_.chunks_of(partition_), 1) + 1;
-  return store_.sample_chunks(
-      partition_, per_chunk * format_.record_bytes, [&](std::span<const std::byte> records) {
-        const std::size_t most = records.size() / format_.record_bytes;
-        sample_keys(records.first(most * format_.record_bytes), format_, most, most, keys);
-      });
+  return store_.sample_chunks(partition_, per_chunk * sample_bytes_,
+                              [&](std::span<const std::byte> part) { visit(part, per_chunk); });
 }
 
 }  // namespace sortcore

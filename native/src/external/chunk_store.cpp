@@ -128,7 +128,7 @@ void ChunkStore::spill_one(std::unique_lock<std::mutex>& lock, StageClock& clock
   lock.lock();
   --spilling_;
   --contents_[partition].under_way;
-  contents_[partition].spilled.push_back({extent, victim.bytes});
+  contents_[partition].spilled.push_back({extent, victim.bytes, victim.sequence});
   spilled_bytes_ += victim.bytes;
   free_.push_back(victim.chunk);
   monitor_.notify();
@@ -177,7 +177,7 @@ void ChunkStore::load(const Load& load, StageClock& clock) {
   {
     const std::lock_guard lock(monitor_.mutex());
     --contents_[load.partition].under_way;
-    contents_[load.partition].held.push_back({load.into, load.from.bytes});
+    contents_[load.partition].held.push_back({load.into, load.from.bytes, load.from.sequence});
     loaded_bytes_ += load.from.bytes;
   }
   monitor_.notify();
@@ -210,23 +210,40 @@ std::optional<ChunkStore::Held> ChunkStore::take_any(Partition partition, StageC
   return held;
 }
 
-std::optional<std::size_t> ChunkStore::drain(Partition partition, std::byte* into, StageClock& clock) {
+// Brings the chunk with the least number to where `drain` takes one from, and tells whether that is in
+// memory.
+bool ChunkStore::next_is_held(Content& content) noexcept {
+  const auto held = std::ranges::min_element(content.held, {}, &Held::sequence);
+  const auto spilled = std::ranges::min_element(content.spilled, {}, &Spilled::sequence);
+  if (held == content.held.end() && spilled == content.spilled.end()) return false;
+  if (spilled == content.spilled.end() ||
+      (held != content.held.end() && held->sequence < spilled->sequence)) {
+    std::iter_swap(held, content.held.end() - 1);
+    return true;
+  }
+  std::iter_swap(spilled, content.spilled.begin());
+  return false;
+}
+
+std::optional<ChunkStore::Drained> ChunkStore::drain(Partition partition, std::byte* into, StageClock& clock,
+                                                     bool in_order) {
   std::unique_lock lock(monitor_.mutex());
   // By number, not by reference: the list of partitions does not grow during a pass, but that is not for us
-  // to know.
+  // to know. A chunk that is being written might be the next.
   monitor_.wait(lock, clock, [&] {
-    return !contents_[partition].held.empty() || !contents_[partition].spilled.empty() ||
-           contents_[partition].under_way == 0;
+    const Content& content = contents_[partition];
+    return content.under_way == 0 || (!in_order && !(content.held.empty() && content.spilled.empty()));
   });
   Content& content = contents_[partition];
-  if (!content.held.empty()) {
+  const bool from_memory = in_order ? next_is_held(content) : !content.held.empty();
+  if (from_memory) {
     const Held held = content.held.back();
     content.held.pop_back();
     content.bytes -= held.bytes;
     lock.unlock();
     std::memcpy(into, data(held.chunk), held.bytes);
     release(held.chunk);
-    return held.bytes;
+    return Drained{held.bytes, held.sequence};
   }
   if (content.spilled.empty()) return std::nullopt;
   const Spilled spilled = content.spilled.front();
@@ -237,7 +254,7 @@ std::optional<std::size_t> ChunkStore::drain(Partition partition, std::byte* int
   scratch_.read(into, spilled.bytes, spilled.extent);
   scratch_.discard(spilled.extent);
   clock.bytes += spilled.bytes;
-  return spilled.bytes;
+  return Drained{spilled.bytes, spilled.sequence};
 }
 
 std::uint64_t ChunkStore::sample_chunks(Partition partition, std::size_t most_bytes, const Visit& visit) {

@@ -1,8 +1,9 @@
 #include "sortcore/external/distribute_pass.hpp"
 
 #include <atomic>
+#include <map>
+#include <optional>
 
-#include "sortcore/external/distributor.hpp"
 #include "sortcore/io/queue.hpp"
 
 namespace sortcore {
@@ -10,7 +11,7 @@ namespace {
 
 struct FilledBlock {
   BlockPool::Block block;
-  std::size_t bytes;
+  SourceBlock from;
 };
 
 struct Clocks {
@@ -34,40 +35,65 @@ void read_blocks(const SortContext& context, BlockSource& source, Queue<FilledBl
   const LifeTimer timer(clock);
   while (true) {
     const BlockPool::Block block = context.blocks.acquire(clock);
-    const auto bytes = source.next(context.blocks.data(block), clock);
-    if (!bytes) return context.blocks.release(block);
-    queue.push({block, *bytes});
+    const auto filled = source.next(context.blocks.data(block), clock);
+    if (!filled) return context.blocks.release(block);
+    queue.push({block, *filled});
   }
 }
+
+// Blocks as they come or, for one thread alone, in the order of the input. It cannot wait forever: a reader
+// has a block of memory before it has a number, so the next number is always on its way.
+class Blocks {
+ public:
+  Blocks(Queue<FilledBlock>& queue, bool in_order) : queue_(queue), in_order_(in_order) {}
+
+  std::optional<FilledBlock> next(StageClock& clock) {
+    if (!in_order_) return queue_.pop(clock);
+    while (!early_.contains(expected_)) {
+      const auto filled = queue_.pop(clock);
+      if (!filled) return std::nullopt;
+      early_.emplace(filled->from.sequence, *filled);
+    }
+    return early_.extract(expected_++).mapped();
+  }
+
+ private:
+  Queue<FilledBlock>& queue_;
+  bool in_order_;
+  std::map<std::uint64_t, FilledBlock> early_;
+  std::uint64_t expected_ = 0;
+};
 
 void distribute_blocks(const SortContext& context, Distributor& distributor, Queue<FilledBlock>& queue,
                        StageClock& clock) {
   const LifeTimer timer(clock);
-  while (const auto filled = queue.pop(clock)) {
-    distributor.add({context.blocks.data(filled->block), filled->bytes}, clock);
+  Blocks blocks(queue, context.plan.stable);
+  while (const auto filled = blocks.next(clock)) {
+    distributor.add(filled->from, clock);
     context.blocks.release(filled->block);
-    add_progress(context.progress, filled->bytes);
+    add_progress(context.progress, filled->from.content.size());
   }
   distributor.finish();
 }
 
 }  // namespace
 
-PhaseReport distribute(const SortContext& context, BlockSource& source, const Partitioner& partitioner,
+PhaseReport distribute(const SortContext& context, BlockSource& source, Division& division,
                        std::span<const ChunkStore::Partition> partitions) {
   const auto start = LifeTimer::Clock::now();
   const ExternalPlan& plan = context.plan;
   Clocks clocks;
   Queue<FilledBlock> queue(context.monitor);
   LastOne last_reader(plan.queue_depth);
-  LastOne last_distributor(plan.threads);
+  const unsigned distributors = plan.stable ? 1 : plan.threads;
+  LastOne last_distributor(distributors);
   Crew crew(context.monitor);
   context.store.start_spilling();
   crew.start(1, [&] { context.store.touch_ahead(); });
   crew.start(plan.queue_depth, [&] { context.store.spill_while_needed(clocks.writing); });
-  crew.start(plan.threads, [&] {
-    Distributor distributor(context.store, partitioner, partitions, plan.grain_bytes);
-    distribute_blocks(context, distributor, queue, clocks.distributing);
+  crew.start(distributors, [&] {
+    const auto distributor = division.distributor(context.store, partitions, plan.grain_bytes);
+    distribute_blocks(context, *distributor, queue, clocks.distributing);
     if (last_distributor.is_me()) context.store.stop_spilling();
   });
   crew.start(plan.queue_depth, [&] {
@@ -79,7 +105,7 @@ PhaseReport distribute(const SortContext& context, BlockSource& source, const Pa
   return {"distribute",
           seconds.count(),
           {report_stage("read", plan.queue_depth, clocks.reading),
-           report_stage("distribute", plan.threads, clocks.distributing),
+           report_stage("distribute", distributors, clocks.distributing),
            report_stage("write temporary", plan.queue_depth, clocks.writing)}};
 }
 

@@ -12,18 +12,54 @@ constexpr std::size_t default_record_bytes = 100;
 
 }  // namespace
 
-Distributor::Distributor(ChunkStore& store, const Partitioner& partitioner,
-                         std::span<const ChunkStore::Partition> partitions, std::size_t grain_bytes)
+Distributor::Distributor(ChunkStore& store, std::span<const ChunkStore::Partition> partitions,
+                         std::size_t grain_bytes)
     : store_(store),
-      partitioner_(partitioner),
       partitions_(partitions.begin(), partitions.end()),
       grain_bytes_(grain_bytes),
       open_(partitions.size()),
-      begun_(partitions.size()),
+      begun_(partitions.size()) {}
+
+void Distributor::finish() {
+  for (std::size_t index = 0; index < open_.size(); ++index) hand_over(index);
+}
+
+void Distributor::hand_over(std::size_t index) {
+  Open& open = open_[index];
+  if (!open.has_chunk) return;
+  const auto bytes = static_cast<std::uint32_t>(open.next - store_.data(open.chunk));
+  store_.add(partitions_[index], {open.chunk, bytes, begun_[index] - 1});
+  open = {};
+}
+
+void Distributor::renew(std::size_t index, std::size_t least_bytes, StageClock& clock) {
+  hand_over(index);
+  Open& open = open_[index];
+  open.chunk = store_.acquire(clock);
+  open.has_chunk = true;
+  open.next = store_.data(open.chunk);
+  const std::size_t capacity = begun_[index] == 0 ? first_capacity(index) : store_.chunk_bytes();
+  open.end = open.next + (capacity < least_bytes ? store_.chunk_bytes() : capacity);
+  ++begun_[index];
+}
+
+// Evenly spread keys would fill all chunks at the same moment, and the disk would get them in bursts: the
+// first chunks are given over at different fillings, and the later ones keep the distance.
+std::size_t Distributor::first_capacity(std::size_t index) const noexcept {
+  const std::size_t grains = store_.chunk_bytes() / grain_bytes_;
+  return (index * grains / open_.size() + 1) * grain_bytes_;
+}
+
+RecordDistributor::RecordDistributor(ChunkStore& store, const Partitioner& partitioner,
+                                     std::span<const ChunkStore::Partition> partitions,
+                                     std::size_t grain_bytes)
+    : Distributor(store, partitions, grain_bytes),
+      partitioner_(partitioner),
       ids_(batch_records),
       counts_(partitions.size()) {}
 
-void Distributor::add(std::span<const std::byte> records, StageClock& clock) {
+void RecordDistributor::add(const SourceBlock& block, StageClock& clock) {
+  const std::span<const std::byte> records = block.content;
   const std::size_t batch_bytes = batch_records * partitioner_.format().record_bytes;
   for (std::size_t begin = 0; begin < records.size(); begin += batch_bytes) {
     const auto batch = records.subspan(begin, std::min(batch_bytes, records.size() - begin));
@@ -34,49 +70,20 @@ void Distributor::add(std::span<const std::byte> records, StageClock& clock) {
   }
 }
 
-void Distributor::copy_records(std::span<const std::byte> records, StageClock& clock) {
+void RecordDistributor::copy_records(std::span<const std::byte> records, StageClock& clock) {
   const std::size_t record_bytes = partitioner_.format().record_bytes;
   const std::byte* from = records.data();
   for (std::size_t i = 0; from != records.data() + records.size(); ++i, from += record_bytes) {
-    Open& open = open_[ids_[i]];
-    if (open.next == open.end) renew(ids_[i], clock);
+    Open& to = open(ids_[i]);
+    if (to.next == to.end) renew(ids_[i], record_bytes, clock);
     // The compiler turns a copy of known size into a few wide moves.
     if (record_bytes == default_record_bytes) {
-      std::memcpy(open.next, from, default_record_bytes);
+      std::memcpy(to.next, from, default_record_bytes);
     } else {
-      std::memcpy(open.next, from, record_bytes);
+      std::memcpy(to.next, from, record_bytes);
     }
-    open.next += record_bytes;
+    to.next += record_bytes;
   }
-}
-
-void Distributor::finish() {
-  for (std::size_t index = 0; index < open_.size(); ++index) hand_over(index);
-}
-
-void Distributor::hand_over(std::size_t index) {
-  Open& open = open_[index];
-  if (!open.has_chunk) return;
-  const auto bytes = static_cast<std::uint32_t>(open.next - store_.data(open.chunk));
-  store_.add(partitions_[index], {open.chunk, bytes});
-  open = {};
-}
-
-void Distributor::renew(std::size_t index, StageClock& clock) {
-  hand_over(index);
-  Open& open = open_[index];
-  open.chunk = store_.acquire(clock);
-  open.has_chunk = true;
-  open.next = store_.data(open.chunk);
-  open.end = open.next + (begun_[index] ? store_.chunk_bytes() : first_capacity(index));
-  begun_[index] = true;
-}
-
-// Evenly spread keys would fill all chunks at the same moment, and the disk would get them in bursts: the
-// first chunks are given over at different fillings, and the later ones keep the distance.
-std::size_t Distributor::first_capacity(std::size_t index) const noexcept {
-  const std::size_t grains = store_.chunk_bytes() / grain_bytes_;
-  return (index * grains / open_.size() + 1) * grain_bytes_;
 }
 
 }  // namespace sortcore

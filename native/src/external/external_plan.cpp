@@ -6,6 +6,7 @@
 
 #include "sortcore/error.hpp"
 #include "sortcore/io/file.hpp"
+#include "sortcore/line_sort.hpp"
 #include "sortcore/record_sort.hpp"
 
 namespace sortcore {
@@ -49,10 +50,24 @@ std::uint64_t available_memory_bytes() {
   return std::uint64_t{1} << 30;
 }
 
+std::uint64_t scratch_for(const PlanRequest& request, std::uint64_t bytes) {
+  if (request.mean_line_bytes != 0)
+    return line_scratch_bytes(bytes / request.mean_line_bytes, request.threads);
+  return scratch_bytes(bytes / request.format.record_bytes, request.format, request.threads);
+}
+
+// A block of input holds a stride and, whatever its length, the rest of the line that the stride cuts.
+void plan_lines(ExternalPlan& plan) {
+  plan.longest_line_bytes = plan.chunk_bytes;
+  plan.line_stride_bytes = plan.block_bytes - plan.chunk_bytes - page_bytes;
+}
+
 void check_enough(const ExternalPlan& plan, const PlanRequest& request) {
   const std::size_t needed =
       plan.partitions * plan.threads + plan.low_water_chunks + plan.queue_depth + plan.threads;
-  if (plan.chunks >= 2 * needed && plan.partition_limit_bytes >= plan.chunk_bytes) return;
+  const bool holds_lines =
+      request.mean_line_bytes == 0 || plan.block_bytes > plan.chunk_bytes + 2 * page_bytes;
+  if (plan.chunks >= 2 * needed && plan.partition_limit_bytes >= plan.chunk_bytes && holds_lines) return;
   const std::uint64_t would_do = 64 * plan.grain_bytes * (request.threads + request.queue_depth);
   throw Error(ErrorCode::too_little_memory,
               std::to_string(request.memory_bytes) + " bytes of memory are too few to sort " +
@@ -71,11 +86,11 @@ std::size_t grain_of(const RecordFormat& format, std::uint64_t memory_bytes, boo
 
 ExternalPlan plan_two_passes(const PlanRequest& request) {
   ExternalPlan plan;
-  plan.record_bytes = request.format.record_bytes;
   plan.memory_bytes = request.memory_bytes;
   plan.threads = request.threads;
   plan.queue_depth = request.queue_depth;
   plan.direct = request.wants_direct;
+  plan.stable = request.stable;
   plan.grain_bytes = grain_of(request.format, request.memory_bytes, plan.direct);
   plan.direct_reason =
       plan.direct ? "records and pages share a grain of " + std::to_string(plan.grain_bytes) + " bytes"
@@ -88,15 +103,13 @@ ExternalPlan plan_two_passes(const PlanRequest& request) {
   const std::uint64_t rest = request.memory_bytes > block_total ? request.memory_bytes - block_total : 0;
 
   plan.partition_limit_bytes = std::min(rest / largest_share, request.input_bytes + plan.grain_bytes);
-  const auto scratch_for = [&](std::uint64_t bytes) {
-    return scratch_bytes(bytes / request.format.record_bytes, request.format, plan.threads);
-  };
   // Short records need more room for their keys than for themselves.
-  while (scratch_for(plan.partition_limit_bytes) > scratch_for(plan.grain_bytes) + rest / scratch_share) {
+  while (scratch_for(request, plan.partition_limit_bytes) >
+         scratch_for(request, plan.grain_bytes) + rest / scratch_share) {
     plan.partition_limit_bytes /= 2;
   }
-  const std::uint64_t scratch = scratch_for(plan.partition_limit_bytes);
-  const std::uint64_t pool = rest > scratch ? rest - scratch : 0;
+  plan.scratch_bytes = scratch_for(request, plan.partition_limit_bytes);
+  const std::uint64_t pool = rest > plan.scratch_bytes ? rest - plan.scratch_bytes : 0;
 
   const std::uint64_t typical = std::min(pool / partitions_in_memory, plan.partition_limit_bytes / 2);
   const std::uint64_t wanted = divide_up(request.input_bytes, std::max<std::uint64_t>(typical, 1));
@@ -104,21 +117,21 @@ ExternalPlan plan_two_passes(const PlanRequest& request) {
       std::max<std::uint64_t>(pool / (filling_share * plan.threads * plan.grain_bytes), 1);
   plan.partitions =
       static_cast<std::size_t>(std::min(std::clamp<std::uint64_t>(wanted, fewest_partitions, 16'384), most));
-  const std::uint64_t largest =
-      std::min<std::uint64_t>({largest_chunk, plan.block_bytes, plan.partition_limit_bytes});
+  const bool lines = request.mean_line_bytes != 0;
+  const std::uint64_t largest = std::min<std::uint64_t>(
+      {largest_chunk, lines ? plan.block_bytes / 4 : plan.block_bytes, plan.partition_limit_bytes});
   plan.chunk_bytes = whole_grains(pool / (filling_share * plan.threads * plan.partitions), plan.grain_bytes,
                                   static_cast<std::size_t>(largest));
   plan.chunks = static_cast<std::size_t>(pool / plan.chunk_bytes);
   plan.low_water_chunks = std::max<std::size_t>(plan.chunks / free_share, plan.queue_depth + plan.threads);
   check_enough(plan, request);
+  if (lines) plan_lines(plan);
   return plan;
 }
 
 std::uint64_t one_pass_memory_bytes(const PlanRequest& request) {
-  const std::uint64_t records = request.input_bytes / request.format.record_bytes;
   const std::uint64_t blocks = request.threads + request.queue_depth;
-  return request.input_bytes + scratch_bytes(records, request.format, request.threads) +
-         blocks * largest_block;
+  return request.input_bytes + scratch_for(request, request.input_bytes) + blocks * largest_block;
 }
 
 std::uint64_t default_memory_bytes() {
@@ -130,7 +143,7 @@ std::uint64_t default_memory_bytes() {
 
 std::vector<Choice> explain(const ExternalPlan& plan) {
   const auto bytes = [](std::uint64_t value) { return std::to_string(value) + " bytes"; };
-  return {
+  std::vector<Choice> choices = {
       {"memory", bytes(plan.memory_bytes), "given, or four fifths of what is available"},
       {"threads", std::to_string(plan.threads), "given, or all that this process may use"},
       {"queue depth", std::to_string(plan.queue_depth), "transfers of each kind under way at once"},
@@ -141,7 +154,14 @@ std::vector<Choice> explain(const ExternalPlan& plan) {
       {"chunk", bytes(plan.chunk_bytes), std::to_string(plan.chunks) + " of them, for temporary transfers"},
       {"low water", std::to_string(plan.low_water_chunks) + " chunks", "fewer free ones send data to disk"},
       {"largest partition", bytes(plan.partition_limit_bytes), "a larger one is split again"},
+      {"equal keys", plan.stable ? "in the order of the input" : "in any order",
+       plan.stable ? "asked for: one thread distributes" : "not asked to be stable"},
   };
+  if (plan.longest_line_bytes != 0) {
+    choices.push_back({"longest line", bytes(plan.longest_line_bytes),
+                       "with its newline: a chunk; more memory allows longer ones"});
+  }
+  return choices;
 }
 
 }  // namespace sortcore

@@ -13,59 +13,58 @@ struct Clocks {
   StageClock writing;
 };
 
-std::vector<RecordRun> runs_of(const SortContext& context, std::span<const ChunkStore::Held> chunks,
-                               std::size_t record_bytes) {
-  std::vector<RecordRun> runs;
-  for (const ChunkStore::Held& held : chunks) {
-    const std::uint64_t begin = std::uint64_t{held.chunk} * context.store.chunk_bytes();
-    runs.push_back({begin / record_bytes, held.bytes / record_bytes});
-  }
-  std::ranges::sort(runs, {}, &RecordRun::first_record);
-  return runs;
-}
-
 class PartitionWriter {
  public:
-  PartitionWriter(const SortContext& context, std::span<OutputStream> outputs, KeySorter& sorter,
+  PartitionWriter(const SortContext& context, std::span<OutputStream> outputs, PartitionSorter& sorter,
                   WriteQueue& queue, Clocks& clocks)
       : context_(context), outputs_(outputs), sorter_(sorter), queue_(queue), clocks_(clocks) {}
 
   void write(const OutputPartition& partition) {
-    if (partition.holds_one_key) {
-      copy_through(partition);
-    } else {
-      sort_and_gather(partition);
-    }
+    if (!partition.holds_one_key) return sort_and_gather(partition);
+    if (context_.plan.stable) return copy_in_order(partition);
+    copy_through(partition);
   }
 
  private:
   void sort_and_gather(const OutputPartition& partition) {
-    const std::vector<ChunkStore::Held> chunks = sort(partition);
-    const std::uint64_t record_bytes = context_.plan.record_bytes;
-    const std::uint64_t bytes = sorter_.records() * record_bytes;
+    std::vector<ChunkStore::Held> chunks;
+    const std::uint64_t bytes = sort(partition, chunks);
     outputs_[partition.output].append(
         bytes, context_.plan.threads, queue_, clocks_.gathering,
-        [&](std::uint64_t from, std::span<std::byte> out) { sorter_.gather(from / record_bytes, out); });
+        [&](std::uint64_t from, std::span<std::byte> out) { sorter_.gather(from, out); });
     for (const ChunkStore::Held& held : chunks) context_.store.release(held.chunk);
   }
 
-  std::vector<ChunkStore::Held> sort(const OutputPartition& partition) {
+  std::uint64_t sort(const OutputPartition& partition, std::vector<ChunkStore::Held>& chunks) {
     const LifeTimer timer(clocks_.sorting);
-    std::vector<ChunkStore::Held> chunks = context_.store.take(partition.partition, clocks_.sorting);
-    sorter_.sort(context_.store.memory(), runs_of(context_, chunks, context_.plan.record_bytes));
-    clocks_.sorting.bytes += sorter_.records() * context_.plan.record_bytes;
-    return chunks;
+    chunks = context_.store.take(partition.partition, clocks_.sorting);
+    std::ranges::sort(chunks, {}, &ChunkStore::Held::sequence);
+    const std::uint64_t bytes = sorter_.sort(context_.store, chunks);
+    clocks_.sorting.bytes += bytes;
+    return bytes;
   }
 
   void copy_through(const OutputPartition& partition) {
     while (const auto held = take_any(partition)) {
-      const std::byte* from = context_.store.data(held->chunk);
-      outputs_[partition.output].append(held->bytes, 1, queue_, clocks_.gathering,
-                                        [&](std::uint64_t offset, std::span<std::byte> out) {
-                                          std::memcpy(out.data(), from + offset, out.size());
-                                        });
+      copy(partition, {context_.store.data(held->chunk), held->bytes});
       context_.store.release(held->chunk);
     }
+  }
+
+  // The next chunk may be on disk while memory is full of later ones, so each is read only when its turn
+  // comes.
+  void copy_in_order(const OutputPartition& partition) {
+    Buffer chunk(context_.store.chunk_bytes());
+    while (const auto drained =
+               context_.store.drain(partition.partition, chunk.data(), clocks_.sorting, true))
+      copy(partition, chunk.first(drained->bytes));
+  }
+
+  void copy(const OutputPartition& partition, std::span<const std::byte> from) {
+    outputs_[partition.output].append(from.size(), 1, queue_, clocks_.gathering,
+                                      [&](std::uint64_t offset, std::span<std::byte> out) {
+                                        std::memcpy(out.data(), from.data() + offset, out.size());
+                                      });
   }
 
   std::optional<ChunkStore::Held> take_any(const OutputPartition& partition) {
@@ -75,27 +74,28 @@ class PartitionWriter {
 
   const SortContext& context_;
   std::span<OutputStream> outputs_;
-  KeySorter& sorter_;
+  PartitionSorter& sorter_;
   WriteQueue& queue_;
   Clocks& clocks_;
 };
 
-std::vector<ChunkStore::Partition> loading_order(std::span<const OutputPartition> partitions) {
+std::vector<ChunkStore::Partition> loading_order(std::span<const OutputPartition> partitions, bool stable) {
   std::vector<ChunkStore::Partition> order;
-  for (const OutputPartition& each : partitions) order.push_back(each.partition);
+  for (const OutputPartition& each : partitions)
+    if (!(each.holds_one_key && stable)) order.push_back(each.partition);
   return order;
 }
 
 }  // namespace
 
 PhaseReport write_partitions(const SortContext& context, std::span<const OutputPartition> partitions,
-                             std::span<OutputStream> outputs, KeySorter& sorter) {
+                             std::span<OutputStream> outputs, PartitionSorter& sorter) {
   const auto start = LifeTimer::Clock::now();
   const unsigned depth = context.plan.queue_depth;
   Clocks clocks;
   WriteQueue queue(context.monitor);
   Crew crew(context.monitor);
-  context.store.begin_loading(loading_order(partitions));
+  context.store.begin_loading(loading_order(partitions, context.plan.stable));
   crew.start(depth, [&] { context.store.load_all(clocks.loading); });
   crew.start(depth, [&] { write_blocks(context.blocks, queue, clocks.writing, context.progress); });
   crew.start(1, [&] {

@@ -7,9 +7,13 @@
 #include <optional>
 
 #include "sortcore/error.hpp"
+#include "sortcore/external/kind.hpp"
+#include "sortcore/external/line_source.hpp"
 #include "sortcore/external/one_pass.hpp"
+#include "sortcore/external/one_pass_lines.hpp"
 #include "sortcore/external/two_passes.hpp"
 #include "sortcore/io/input_mapping.hpp"
+#include "sortcore/line_sort.hpp"
 #include "sortcore/threads.hpp"
 
 namespace sortcore {
@@ -82,10 +86,17 @@ std::vector<std::string> temporary_directories(const SortFilesRequest& request) 
   return {parent.empty() ? "." : parent};
 }
 
-PlanRequest plan_request(const SortFilesRequest& request, const OpenInputs& inputs) {
+PlanRequest plan_request(const SortFilesRequest& request, OpenInputs& inputs) {
   PlanRequest wanted;
   wanted.input_bytes = inputs.total_bytes;
   wanted.format = request.format;
+  wanted.stable = request.stable;
+  if (request.lines) {
+    wanted.mean_line_bytes = UINT64_MAX;
+    for (std::size_t i = 0; i < inputs.files.size(); ++i)
+      wanted.mean_line_bytes =
+          std::min(wanted.mean_line_bytes, mean_line_bytes(inputs.files[i], inputs.sizes[i]));
+  }
   wanted.memory_bytes = request.memory_bytes;
   wanted.threads = resolve_threads(request.threads);
   wanted.queue_depth = request.queue_depth != 0 ? request.queue_depth : default_queue_depth;
@@ -105,16 +116,36 @@ std::string transfer_words(const File& file) {
   return file.is_direct() ? "direct" : "through the page cache";
 }
 
-void run_one_pass(OpenInputs& inputs, std::vector<OutputFile>& outputs, const PlanRequest& wanted,
-                  SortReport& report, Progress* progress) {
+// What the memory given leaves room for beside the input and the blocks.
+std::uint64_t most_lines(const PlanRequest& wanted) {
+  PlanRequest without_lines = wanted;
+  without_lines.mean_line_bytes = UINT64_MAX;
+  const std::uint64_t least = one_pass_memory_bytes(without_lines);
+  if (least >= wanted.memory_bytes) return 0;
+  constexpr std::uint64_t many = 1'000'000;
+  const std::uint64_t of_many = line_scratch_bytes(many, wanted.threads);
+  return std::max(many, (wanted.memory_bytes - least) / of_many * many);
+}
+
+void run_one_pass(OpenInputs& inputs, std::vector<OutputFile>& outputs,
+                  const std::optional<LineFormat>& lines, const PlanRequest& wanted, SortReport& report,
+                  Progress* progress) {
   bool direct = wanted.wants_direct;
   const std::size_t grain = grain_of(wanted.format, wanted.memory_bytes, direct);
   const OnePassPlan plan{wanted.threads, wanted.queue_depth,
                          std::max(one_pass_block_bytes / grain, std::size_t{1}) * grain};
   const InputMapping mapping(inputs.files.front(), static_cast<std::size_t>(inputs.total_bytes));
-  outputs.front().set_size(inputs.total_bytes);
   report.mode = "one pass";
-  report.phases = sort_in_one_pass(mapping, wanted.format, outputs.front(), plan, progress);
+  if (lines) {
+    auto sorted =
+        sort_lines_in_one_pass(mapping, *lines, outputs.front(), plan, most_lines(wanted), progress);
+    report.records = sorted.lines;
+    report.phases = std::move(sorted.phases);
+  } else {
+    outputs.front().set_size(inputs.total_bytes);
+    report.records = inputs.total_bytes / wanted.format.record_bytes;
+    report.phases = sort_in_one_pass(mapping, wanted.format, outputs.front(), plan, progress);
+  }
   report.input_bytes_read = inputs.total_bytes;
   report.kept_bytes = inputs.total_bytes;
   report.choices = {
@@ -140,18 +171,39 @@ void run_two_passes(const SortFilesRequest& request, OpenInputs& inputs, std::ve
   const ExternalPlan plan = plan_two_passes(without_excess(wanted));
   const auto caching = plan.direct ? File::Caching::direct : File::Caching::buffered;
   ScratchFiles scratch(temporary_directories(request), plan.chunk_bytes, caching);
-  std::vector<FilesSource::Input> sources;
+  std::vector<InputFile> sources;
   for (std::size_t i = 0; i < inputs.files.size(); ++i)
     sources.push_back({&inputs.files[i], inputs.sizes[i]});
-  FilesSource source(std::move(sources), wanted.format, plan.block_bytes);
+  std::unique_ptr<FilesSource> source;
+  if (request.lines) {
+    source = std::make_unique<LineFilesSource>(std::move(sources), plan);
+  } else {
+    source =
+        std::make_unique<RecordFilesSource>(std::move(sources), wanted.format, plan.block_bytes, plan.stable);
+  }
+  const auto kind = request.lines ? line_kind(*request.lines) : record_kind(wanted.format);
   if (outputs.size() == 1) outputs.front().set_size(inputs.total_bytes);  // a full disk is found out now
   report.mode = "two passes";
-  sort_in_two_passes(source, wanted.format, outputs, scratch, plan, progress, report);
+  sort_in_two_passes(*source, *kind, outputs, scratch, plan, progress, report);
   report.choices = explain(plan);
   report.choices.push_back(
       {"input", transfer_words(inputs.files.front()), "past the page cache unless it is there already"});
   report.choices.push_back(
       {"output", transfer_words(outputs.front().file()), "as the file system and the record size allow"});
+}
+
+// How many lines there are is known only when they have been counted: if too many, the sort begins again.
+void sort_open_files(const SortFilesRequest& request, OpenInputs& inputs, std::vector<OutputFile>& outputs,
+                     const PlanRequest& wanted, SortReport& report, Progress* progress) {
+  if (!goes_in_one_pass(request, inputs, wanted))
+    return run_two_passes(request, inputs, outputs, wanted, report, progress);
+  try {
+    run_one_pass(inputs, outputs, request.lines, wanted, report, progress);
+  } catch (const Error& error) {
+    const bool may_choose = request.passes == SortFilesRequest::Passes::automatic;
+    if (!request.lines || !may_choose || error.code() != ErrorCode::too_little_memory) throw;
+    run_two_passes(request, inputs, outputs, wanted, report, progress);
+  }
 }
 
 }  // namespace
@@ -160,6 +212,10 @@ SortReport sort_files(const SortFilesRequest& given, Progress* progress) {
   const auto start = LifeTimer::Clock::now();
   SortFilesRequest request = given;
   if (request.memory_bytes == 0) request.memory_bytes = default_memory_bytes();
+  if (request.lines) {
+    request.lines->check();
+    request.format = {.record_bytes = 1, .key_offset = 0, .key_bytes = 1};  // files of any size, whole pages
+  }
   request.format.check();
   OpenInputs inputs = open_inputs(request);
   check_outputs(request, inputs);
@@ -174,15 +230,12 @@ SortReport sort_files(const SortFilesRequest& given, Progress* progress) {
   }
   SortReport report;
   report.input_bytes = inputs.total_bytes;
-  report.records = inputs.total_bytes / request.format.record_bytes;
-  if (goes_in_one_pass(request, inputs, wanted)) {
-    run_one_pass(inputs, outputs, wanted, report, progress);
-  } else {
-    run_two_passes(request, inputs, outputs, wanted, report, progress);
-  }
+  sort_open_files(request, inputs, outputs, wanted, report, progress);
   throw_if_cancelled(progress);
-  for (OutputFile& output : outputs) output.commit();
-  report.output_bytes_written = report.input_bytes * (request.replicas.empty() ? 1 : 2);
+  for (OutputFile& output : outputs) {
+    output.commit();
+    report.output_bytes_written += output.size() * (request.replicas.empty() ? 1 : 2);
+  }
   report.seconds = std::chrono::duration<double>(LifeTimer::Clock::now() - start).count();
   return report;
 }

@@ -6,19 +6,17 @@
 #include "sortcore/error.hpp"
 #include "sortcore/external/distribute_pass.hpp"
 #include "sortcore/external/output_pass.hpp"
-#include "sortcore/splitters.hpp"
 
 namespace sortcore {
 namespace {
 
-constexpr std::size_t sample_keys_per_partition = 256;
 constexpr unsigned deepest_split = 32;
 
 class TwoPassSort {
  public:
-  TwoPassSort(const RecordFormat& format, ScratchFiles& scratch, const ExternalPlan& plan, Progress* progress,
+  TwoPassSort(const Kind& kind, ScratchFiles& scratch, const ExternalPlan& plan, Progress* progress,
               SortReport& report)
-      : format_(format),
+      : kind_(kind),
         plan_(plan),
         progress_(progress),
         report_(report),
@@ -31,8 +29,9 @@ class TwoPassSort {
     begin_phase(0);
     distribute_input(source, outputs.size());
     source.check_sizes();
+    report_.input_bytes_read = report_.phases.back().stages.front().bytes;
     set_sizes(outputs);
-    report_.kept_bytes = report_.input_bytes - store_.spilled_bytes();
+    report_.kept_bytes = report_.input_bytes - std::min(report_.input_bytes, store_.spilled_bytes());
     begin_phase(1);
     write(outputs);
     report_.temporary_bytes_written = store_.spilled_bytes();
@@ -42,39 +41,44 @@ class TwoPassSort {
  private:
   struct Pending {
     OutputPartition to;
-    unsigned depth;  // how often its records have been distributed
+    unsigned depth;               // how often it has been distributed
+    std::uint64_t scratch_bytes;  // to sort it
   };
 
   void begin_phase(std::uint32_t phase) {
     if (progress_ != nullptr) progress_->begin_phase(phase, report_.input_bytes);
   }
 
-  Splitters sample(BlockSource& source, std::size_t partitions) {
-    std::vector<std::byte> keys;
-    report_.sample_bytes_read += source.sample(sample_keys_per_partition * partitions, keys);
-    return choose_splitters(keys, format_.key_bytes, partitions);
-  }
-
   // The partitions of each output are a stretch of the key range; the outputs take turns, so that their disks
   // work at once.
   void distribute_input(FilesSource& source, std::size_t outputs) {
     const auto start = LifeTimer::Clock::now();
-    const Partitioner partitioner(format_, sample(source, plan_.partitions));
+    const auto division = kind_.divide(source, plan_.partitions, report_.sample_bytes_read);
     report_.phases.push_back(
         {"sample", std::chrono::duration<double>(LifeTimer::Clock::now() - start).count(), {}});
-    const std::size_t count = partitioner.partitions();
+    const std::size_t count = division->partitions();
     std::vector<ChunkStore::Partition> numbers(count);
+    std::vector<std::size_t> indices;  // in the division, of those pending
     for (std::size_t turn = 0; turn < (count + outputs - 1) / outputs + 1; ++turn) {
       for (std::size_t output = 0; output < outputs; ++output) {
         const std::size_t index = output * count / outputs + turn;
         if (index >= (output + 1) * count / outputs) continue;
         numbers[index] = store_.add_partition();
-        pending_.push_back({{numbers[index], output, partitioner.splitters().holds_one_key(index)}, 1});
+        indices.push_back(index);
+        pending_.push_back({{numbers[index], output, division->holds_one_key(index)}, 1, 0});
       }
     }
     report_.partitions = count;
-    report_.phases.push_back(distribute(context_, source, partitioner, numbers));
-    report_.input_bytes_read = report_.input_bytes;
+    report_.phases.push_back(distribute(context_, source, *division, numbers));
+    for (std::size_t i = 0; i < count; ++i)
+      report_.records += learn_scratch(pending_[i], *division, indices[i]);
+  }
+
+  // Returns the records or lines of the partition.
+  std::uint64_t learn_scratch(Pending& pending, const Division& division, std::size_t index) {
+    const std::uint64_t items = division.items(index, store_.bytes_of(pending.to.partition));
+    pending.scratch_bytes = division.scratch_bytes(items, plan_.threads);
+    return items;
   }
 
   void set_sizes(std::span<OutputFile> outputs) {
@@ -87,19 +91,21 @@ class TwoPassSort {
   void write(std::span<OutputFile> outputs) {
     std::vector<OutputStream> streams;
     for (OutputFile& output : outputs) streams.emplace_back(output, blocks_);
-    KeySorter sorter(format_, plan_.threads);
+    const auto sorter = kind_.sorter(plan_.threads, plan_.stable);
     std::size_t next = 0;
     while (next < pending_.size()) {
       std::vector<OutputPartition> stretch;
       for (; next < pending_.size() && fits(pending_[next]); ++next) stretch.push_back(pending_[next].to);
-      if (!stretch.empty()) report_.phases.push_back(write_partitions(context_, stretch, streams, sorter));
+      if (!stretch.empty()) report_.phases.push_back(write_partitions(context_, stretch, streams, *sorter));
       if (next < pending_.size()) split(next);
     }
     for (const Pending& each : pending_) report_.one_key_partitions += each.to.holds_one_key ? 1 : 0;
   }
 
   bool fits(const Pending& pending) {
-    return pending.to.holds_one_key || store_.bytes_of(pending.to.partition) <= plan_.partition_limit_bytes;
+    return pending.to.holds_one_key ||
+           (store_.bytes_of(pending.to.partition) <= plan_.partition_limit_bytes &&
+            pending.scratch_bytes <= plan_.scratch_bytes);
   }
 
   void split(std::size_t index) {
@@ -110,27 +116,31 @@ class TwoPassSort {
                   "a partition of " + std::to_string(bytes) +
                       " bytes does not get smaller by splitting; give more memory");
     }
-    PartitionSource source(store_, parent.to.partition, format_);
-    const std::uint64_t wanted = 2 * bytes / std::max<std::uint64_t>(plan_.partition_limit_bytes, 1) + 2;
+    PartitionSource source(store_, parent.to.partition, kind_.sample_bytes_per_key(parent.depth),
+                           plan_.stable);
+    const std::uint64_t wanted = 2 * bytes / std::max<std::uint64_t>(plan_.partition_limit_bytes, 1) +
+                                 2 * parent.scratch_bytes / std::max<std::uint64_t>(plan_.scratch_bytes, 1) +
+                                 2;
     const auto parts =
         static_cast<std::size_t>(std::min<std::uint64_t>(wanted, std::max<std::size_t>(plan_.partitions, 2)));
-    const Partitioner partitioner(format_, sample(source, parts));
+    const auto division = kind_.divide(source, parts, report_.sample_bytes_read);
     std::vector<ChunkStore::Partition> numbers;
     std::vector<Pending> children;
-    for (std::size_t part = 0; part < partitioner.partitions(); ++part) {
+    for (std::size_t part = 0; part < division->partitions(); ++part) {
       numbers.push_back(store_.add_partition(parent.to.partition));
-      children.push_back({{numbers.back(), parent.to.output, partitioner.splitters().holds_one_key(part)},
-                          parent.depth + 1});
+      children.push_back(
+          {{numbers.back(), parent.to.output, division->holds_one_key(part)}, parent.depth + 1, 0});
     }
-    report_.phases.push_back(distribute(context_, source, partitioner, numbers));
+    report_.phases.push_back(distribute(context_, source, *division, numbers));
     report_.phases.back().name = "split again";
+    for (std::size_t part = 0; part < children.size(); ++part) learn_scratch(children[part], *division, part);
     ++report_.partitions_split_again;
     report_.partitions += children.size() - 1;
     pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(index));
     pending_.insert(pending_.begin() + static_cast<std::ptrdiff_t>(index), children.begin(), children.end());
   }
 
-  RecordFormat format_;
+  const Kind& kind_;
   const ExternalPlan& plan_;
   Progress* progress_;
   SortReport& report_;
@@ -143,10 +153,10 @@ class TwoPassSort {
 
 }  // namespace
 
-void sort_in_two_passes(FilesSource& source, const RecordFormat& format, std::span<OutputFile> outputs,
+void sort_in_two_passes(FilesSource& source, const Kind& kind, std::span<OutputFile> outputs,
                         ScratchFiles& scratch, const ExternalPlan& plan, Progress* progress,
                         SortReport& report) {
-  TwoPassSort(format, scratch, plan, progress, report).run(source, outputs);
+  TwoPassSort(kind, scratch, plan, progress, report).run(source, outputs);
 }
 
 }  // namespace sortcore

@@ -1,10 +1,13 @@
-// Where a distribution pass reads its records from, block by block.
+// Where a distribution pass reads its records or lines from, block by block.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "sortcore/external/chunk_store.hpp"
@@ -13,55 +16,88 @@
 
 namespace sortcore {
 
+struct SourceBlock {
+  std::span<const std::byte> content;  // whole records or lines
+  std::uint64_t sequence = 0;          // counts the blocks of a source in the order of the input, from 0
+  const std::string* path = nullptr;   // of the input, if it comes from one,
+  std::uint64_t offset = 0;            // and where in it the content begins
+};
+
 class BlockSource {
  public:
   virtual ~BlockSource() = default;
-  // Reads the next block (whole records) into `into`, which has room for a block; returns its bytes, or
-  // nothing at the end. Threads may call at once.
-  virtual std::optional<std::size_t> next(std::byte* into, StageClock& clock) = 0;
-  // Appends about `count` keys, drawn evenly. Returns the bytes read for it.
-  virtual std::uint64_t sample(std::size_t count, std::vector<std::byte>& keys) = 0;
+  // Reads the next block into `into`, which has room for a block of the plan; nothing at the end. Threads may
+  // call at once.
+  virtual std::optional<SourceBlock> next(std::byte* into, StageClock& clock) = 0;
+  // Shows `visit` parts of the source, evenly spread, which begin with a whole record or line, and how many
+  // keys are wanted from each; `count` of them in all. Returns the bytes read for it.
+  using Visit = std::function<void(std::span<const std::byte> part, std::size_t keys)>;
+  virtual std::uint64_t sample(std::size_t count, const Visit& visit) = 0;
 };
 
-// Input files, read in turn so that several disks work at once.
+struct InputFile {
+  File* file;
+  std::uint64_t bytes;
+};
+
+// Input files, read in turn so that several disks work at once, or one after another where order counts.
 class FilesSource : public BlockSource {
  public:
-  struct Input {
-    File* file;
-    std::uint64_t bytes;
-  };
-  FilesSource(std::vector<Input> inputs, const RecordFormat& format, std::size_t block_bytes);
+  FilesSource(std::vector<InputFile> inputs, std::size_t stride_bytes, bool in_order);
 
-  std::optional<std::size_t> next(std::byte* into, StageClock& clock) override;
-  std::uint64_t sample(std::size_t count, std::vector<std::byte>& keys) override;
+  std::uint64_t sample(std::size_t count, const Visit& visit) override;
   // Throws Error(io) if an input is no longer as long as it was.
   void check_sizes() const;
 
- private:
+ protected:
   struct Piece {
+    std::uint64_t sequence;
     std::uint32_t input;
     std::uint64_t offset;
     std::size_t bytes;
   };
-  std::vector<Input> inputs_;
-  RecordFormat format_;
+  std::optional<Piece> next_piece();
+  const InputFile& input(const Piece& piece) const noexcept { return inputs_[piece.input]; }
+  // The part of a window that begins with a whole record or line.
+  virtual std::span<const std::byte> usable(std::span<const std::byte> window,
+                                            std::uint64_t offset) const = 0;
+  virtual std::size_t least_window_bytes() const = 0;
+
+ private:
+  std::vector<InputFile> inputs_;
   std::vector<Piece> pieces_;
   std::atomic<std::size_t> next_{0};
+};
+
+class RecordFilesSource : public FilesSource {
+ public:
+  RecordFilesSource(std::vector<InputFile> inputs, const RecordFormat& format, std::size_t block_bytes,
+                    bool in_order);
+  std::optional<SourceBlock> next(std::byte* into, StageClock& clock) override;
+
+ protected:
+  std::span<const std::byte> usable(std::span<const std::byte> window, std::uint64_t offset) const override;
+  std::size_t least_window_bytes() const override { return 2 * std::size_t{format_.record_bytes}; }
+
+ private:
+  RecordFormat format_;
 };
 
 // A partition that has to be split again.
 class PartitionSource : public BlockSource {
  public:
-  PartitionSource(ChunkStore& store, ChunkStore::Partition partition, const RecordFormat& format)
-      : store_(store), partition_(partition), format_(format) {}
+  // `sample_bytes` of a chunk are looked at for each key wanted from it.
+  PartitionSource(ChunkStore& store, ChunkStore::Partition partition, std::size_t sample_bytes, bool in_order)
+      : store_(store), partition_(partition), sample_bytes_(sample_bytes), in_order_(in_order) {}
 
-  std::optional<std::size_t> next(std::byte* into, StageClock& clock) override;
-  std::uint64_t sample(std::size_t count, std::vector<std::byte>& keys) override;
+  std::optional<SourceBlock> next(std::byte* into, StageClock& clock) override;
+  std::uint64_t sample(std::size_t count, const Visit& visit) override;
 
  private:
   ChunkStore& store_;
   ChunkStore::Partition partition_;
-  RecordFormat format_;
+  std::size_t sample_bytes_;
+  bool in_order_;
 };
 
 }  // namespace sortcore

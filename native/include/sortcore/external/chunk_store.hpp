@@ -26,10 +26,12 @@ class ChunkStore {
   using Chunk = BlockPool::Block;
   using Partition = std::uint32_t;
 
-  // A chunk in memory, and the bytes of it that are used.
+  // A chunk in memory, the bytes of it that are used, and which of its partition it is in the order of the
+  // input (where that was asked for).
   struct Held {
     Chunk chunk;
     std::uint32_t bytes;
+    std::uint32_t sequence = 0;
   };
 
   ChunkStore(Monitor& monitor, ScratchFiles& scratch, const ExternalPlan& plan);
@@ -67,11 +69,15 @@ class ChunkStore {
   // Waits for any chunk of the partition; nothing when all have been taken.
   std::optional<Held> take_any(Partition partition, StageClock& clock);
 
-  // Splitting a partition again. `drain` copies any of its chunks, wherever it is, into a buffer and frees
-  // it; returns its bytes, or nothing when the partition is empty. `sample_chunks` shows `visit` the first
-  // `most_bytes` of each of its chunks (no other thread may use the store meanwhile) and returns the bytes
-  // read from disk for that.
-  std::optional<std::size_t> drain(Partition partition, std::byte* into, StageClock& clock);
+  // Splitting a partition again. `drain` copies any of its chunks, or the next of them in order, wherever it
+  // is, into a buffer and frees it; nothing when the partition is empty. `sample_chunks` shows `visit` the
+  // first `most_bytes` of each of its chunks (no other thread may use the store meanwhile) and returns the
+  // bytes read from disk for that.
+  struct Drained {
+    std::size_t bytes;
+    std::uint32_t sequence;
+  };
+  std::optional<Drained> drain(Partition partition, std::byte* into, StageClock& clock, bool in_order);
   using Visit = std::function<void(std::span<const std::byte>)>;
   std::uint64_t sample_chunks(Partition partition, std::size_t most_bytes, const Visit& visit);
   std::size_t chunks_of(Partition partition);
@@ -83,6 +89,7 @@ class ChunkStore {
   struct Spilled {
     Extent extent;
     std::uint32_t bytes;
+    std::uint32_t sequence;
   };
   struct Content {
     std::vector<Held> held;
@@ -99,6 +106,7 @@ class ChunkStore {
   bool has_room() const noexcept { return !free_.empty() || untouched_ < chunks_; }
   bool needs_spilling() const noexcept;
   std::optional<Partition> last_with_held() const noexcept;
+  static bool next_is_held(Content& content) noexcept;
   bool is_complete(const Content& content) const noexcept;
   bool must_make_room() const noexcept;
   std::size_t group_of(Partition partition) const noexcept;

@@ -6,8 +6,8 @@
 #include "sortcore/external/block_source.hpp"
 #include "sortcore/external/chunk_store.hpp"
 #include "sortcore/external/external_plan.hpp"
+#include "sortcore/external/kind.hpp"
 #include "sortcore/external/sort_report.hpp"
-#include "sortcore/partition.hpp"
 
 namespace sortcore {
 
@@ -20,9 +20,9 @@ struct SortContext {
   Progress* progress;
 };
 
-// Reads all of `source` and leaves every record in `partitions[partitioner's partition]` of the store.
-// Rethrows the first failure of any stage.
-PhaseReport distribute(const SortContext& context, BlockSource& source, const Partitioner& partitioner,
+// Reads all of `source` and leaves everything in `partitions[division's partition]` of the store. Rethrows
+// the first failure of any stage.
+PhaseReport distribute(const SortContext& context, BlockSource& source, Division& division,
                        std::span<const ChunkStore::Partition> partitions);
 
 }  // namespace sortcore

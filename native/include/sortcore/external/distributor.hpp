@@ -1,4 +1,4 @@
-// One thread's share of the first pass: records to the chunks of their partitions.
+// One thread's share of the first pass: records or lines to the chunks of their partitions.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "sortcore/external/block_source.hpp"
 #include "sortcore/external/chunk_store.hpp"
 #include "sortcore/partition.hpp"
 
@@ -14,32 +15,50 @@ namespace sortcore {
 // Fills one chunk per partition of its own, so that threads meet only when a chunk is full.
 class Distributor {
  public:
-  // `partitions[i]` is the store's number of the partitioner's partition i.
-  Distributor(ChunkStore& store, const Partitioner& partitioner,
-              std::span<const ChunkStore::Partition> partitions, std::size_t grain_bytes);
+  virtual ~Distributor() = default;
+  Distributor(const Distributor&) = delete;
+  Distributor& operator=(const Distributor&) = delete;
 
-  void add(std::span<const std::byte> records, StageClock& clock);
+  virtual void add(const SourceBlock& block, StageClock& clock) = 0;
   // Hands over the chunks that are not full.
   void finish();
 
- private:
+ protected:
   struct Open {
     std::byte* next = nullptr;  // where the next record goes; equal to `end` when there is no room
     std::byte* end = nullptr;
     ChunkStore::Chunk chunk = 0;
     bool has_chunk = false;
   };
-  void copy_records(std::span<const std::byte> records, StageClock& clock);
+  // `partitions[i]` is the store's number of partition i of the division.
+  Distributor(ChunkStore& store, std::span<const ChunkStore::Partition> partitions, std::size_t grain_bytes);
+
+  Open& open(std::size_t index) noexcept { return open_[index]; }
+  // Makes room for at least `least_bytes`, which a chunk must hold.
+  void renew(std::size_t index, std::size_t least_bytes, StageClock& clock);
+  std::size_t chunk_bytes() const noexcept { return store_.chunk_bytes(); }
+
+ private:
   void hand_over(std::size_t index);
-  void renew(std::size_t index, StageClock& clock);
   std::size_t first_capacity(std::size_t index) const noexcept;
 
   ChunkStore& store_;
-  const Partitioner& partitioner_;
   std::vector<ChunkStore::Partition> partitions_;
   std::size_t grain_bytes_;
   std::vector<Open> open_;
-  std::vector<bool> begun_;
+  std::vector<std::uint32_t> begun_;  // chunks of each partition so far
+};
+
+class RecordDistributor : public Distributor {
+ public:
+  RecordDistributor(ChunkStore& store, const Partitioner& partitioner,
+                    std::span<const ChunkStore::Partition> partitions, std::size_t grain_bytes);
+  void add(const SourceBlock& block, StageClock& clock) override;
+
+ private:
+  void copy_records(std::span<const std::byte> records, StageClock& clock);
+
+  const Partitioner& partitioner_;
   std::vector<PartitionId> ids_;
   std::vector<std::uint64_t> counts_;
 };

@@ -12,7 +12,6 @@
 namespace sortcore {
 
 struct ExternalPlan {
-  std::uint32_t record_bytes = 100;
   std::uint64_t memory_bytes = 0;
   unsigned threads = 1;         // that compute: distribute, sort, gather
   unsigned queue_depth = 4;     // transfers of each kind under way at once
@@ -23,7 +22,11 @@ struct ExternalPlan {
   std::size_t chunks = 0;
   std::size_t low_water_chunks = 0;  // below this many free chunks, distributed data goes to disk
   std::size_t partitions = 1;
-  std::uint64_t partition_limit_bytes = 0;  // a larger one is split again
+  std::uint64_t partition_limit_bytes = 0;  // a larger one is split again,
+  std::uint64_t scratch_bytes = 0;          // and so is one that needs more to be sorted
+  bool stable = false;
+  std::size_t longest_line_bytes = 0;  // 0: records
+  std::size_t line_stride_bytes = 0;   // of input reads; the rest of a block is for the end of its last line
   bool direct = true;
   std::string direct_reason;
 };
@@ -36,6 +39,8 @@ struct PlanRequest {
   unsigned queue_depth = 4;
   unsigned outputs = 1;
   bool wants_direct = true;
+  bool stable = false;                // equal keys keep the order of the input
+  std::uint64_t mean_line_bytes = 0;  // of lines, not records: `format` counts for nothing then
 };
 
 // The least common multiple of a record and a page; if that is too large for a block, or for so little

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "sortcore/external/distribute_pass.hpp"
+#include "sortcore/external/kind.hpp"
 #include "sortcore/external/output_stream.hpp"
-#include "sortcore/record_sort.hpp"
 
 namespace sortcore {
 
@@ -20,6 +20,6 @@ struct OutputPartition {
 // Loads, sorts and writes `partitions`, which come in the order of processing; those of one output in its
 // order. May be called for one stretch of partitions after another. Rethrows the first failure of any stage.
 PhaseReport write_partitions(const SortContext& context, std::span<const OutputPartition> partitions,
-                             std::span<OutputStream> outputs, KeySorter& sorter);
+                             std::span<OutputStream> outputs, PartitionSorter& sorter);
 
 }  // namespace sortcore

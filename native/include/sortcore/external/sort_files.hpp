@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sortcore/external/sort_report.hpp"
+#include "sortcore/line_format.hpp"
 #include "sortcore/progress.hpp"
 #include "sortcore/record_format.hpp"
 
@@ -21,19 +23,20 @@ struct SortFilesRequest {
   std::vector<std::string> replicas;
   std::vector<std::string> temporary_directories;  // none: the first output's
   RecordFormat format;
-  std::uint64_t memory_bytes = 0;  // 0: four fifths of what is available
-  unsigned threads = 0;            // 0: all available
-  unsigned queue_depth = 0;        // 0: four
+  std::optional<LineFormat> lines;  // text instead of records; `format` counts for nothing then
+  bool stable = false;              // equal keys keep the order of the input; one pass always does so
+  std::uint64_t memory_bytes = 0;   // 0: four fifths of what is available
+  unsigned threads = 0;             // 0: all available
+  unsigned queue_depth = 0;         // 0: four
   bool allow_direct = true;
   Passes passes = Passes::automatic;
 };
 
 // Outputs appear complete or not at all; inputs are only read; no temporary survives. Progress: phase 0 reads
-// (keys, or records to distribute), phase 1 writes. Not stable in two passes: equal keys may come in any
-// order.
+// (keys, or records to distribute), phase 1 writes. Lines: a missing last newline is added to each input.
 //
-// Throws Error: bad_input (an output that is an input, no such directory), bad_record (half a record), io
-// (with path and offset), too_little_memory, cancelled.
+// Throws Error: bad_input (an output that is an input, no such directory), bad_record (half a record, a line
+// too long), io (with path and offset), too_little_memory, cancelled.
 SortReport sort_files(const SortFilesRequest& request, Progress* progress = nullptr);
 
 }  // namespace sortcore

@@ -1,0 +1,23 @@
+// MinuteSort's mode for text: the input lies in memory already, mapped from the page cache, and goes to the
+// output once.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sortcore/external/one_pass.hpp"
+#include "sortcore/line_format.hpp"
+
+namespace sortcore {
+
+struct LinesInOnePass {
+  std::uint64_t lines;
+  std::vector<PhaseReport> phases;
+};
+
+// Sorts the mapped lines into `output`, whose size it sets. Stable. Throws Error(too_little_memory), before
+// it has taken much, if there are more than `most_lines`.
+LinesInOnePass sort_lines_in_one_pass(const InputMapping& input, const LineFormat& format, OutputFile& output,
+                                      const OnePassPlan& plan, std::uint64_t most_lines, Progress* progress);
+
+}  // namespace sortcore

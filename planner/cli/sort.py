@@ -62,9 +62,8 @@ def sort(
         show_json(report.to_dict())
         return
     rate = format_rate(report.input_bytes / report.seconds) if report.seconds else "-"
-    talk(
-        f"{report.records} {'lines' if lines else 'records'} in {format_duration(report.seconds)} ({rate}), {report.mode}"
-    )
+    what = "lines" if lines else "records"
+    talk(f"{report.records} {what} in {format_duration(report.seconds)} ({rate}), {report.mode}")
     if explain:
         show_text(_explained(report))
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from planner.errors import BadInputError
 from planner.native import Progress, core, run_interruptible
 
 StrPath = str | os.PathLike[str]
@@ -96,9 +97,11 @@ def sort_file(
     Several outputs get about equal, consecutive shares of the sorted records; files on different disks work at once.
 
     Outputs appear complete or not at all, the input is only read, and no temporary file survives. Raises BadInputError
-    for half a record, a line that is too long for two passes in this memory, an impossible format, an output that is the input or too little memory; IoFailureError, naming
-    file and offset, for a disk that fails or is full; InterruptedRunError when cancelled.
+    for half a record, a line that is too long for two passes in this memory, an impossible format, an output that is
+    the input or too little memory; IoFailureError, naming file and offset, for a disk that fails or is full;
+    InterruptedRunError when cancelled.
     """
+    _check_sizes(record_size=record_size, key_offset=key_offset, key_size=key_size or 0, threads=threads or 0)
     found = run_interruptible(
         lambda watched: core.sort_files(
             _paths(source),
@@ -120,6 +123,12 @@ def sort_file(
     phases = tuple(_phase(phase) for phase in found.pop("phases"))
     choices = tuple(Choice(**choice) for choice in found.pop("choices"))
     return SortReport(**found, phases=phases, choices=choices)
+
+
+def _check_sizes(**sizes: int) -> None:
+    for name, value in sizes.items():
+        if not 0 <= value < 2**32:
+            raise BadInputError(f"{name} must lie between 0 and 2^32 - 1, not {value}")
 
 
 def _paths(paths: StrPath | Sequence[StrPath]) -> list[str]:

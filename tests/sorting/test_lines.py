@@ -1,0 +1,188 @@
+"""Sorting text by lines: whatever bytes, in one pass and in two, as sorted() and GNU sort have it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from planner.errors import BadInputError
+from planner.native import core
+from planner.sorting.local import sort_file
+
+SMALL_MEMORY_BYTES = 24_000_000
+
+
+def expected(texts: Sequence[bytes], *, key_offset: int = 0, key_size: int | None = None) -> bytes:
+    """Return the lines of all texts sorted by key, equal keys in order; a missing last newline is added."""
+    lines = [line for text in texts for line in text.removesuffix(b"\n").split(b"\n") if text]
+    end = None if key_size is None else key_offset + key_size
+    return b"".join(line + b"\n" for line in sorted(lines, key=lambda line: line[key_offset:end]))
+
+
+def names_in(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+def log_lines(count: int, *, seed: int = 1) -> list[bytes]:
+    """Return lines that begin alike, of mixed length, with any bytes but newlines, in no order."""
+    random = np.random.default_rng(seed)
+    seconds = random.integers(0, 86_400, count)
+    rests = random.bytes(count * 60).replace(b"\n", b"\r")
+    lengths = random.integers(0, 60, count)
+    return [
+        b"2026-11-21T%05d host%d: %s" % (second, second % 7, rests[60 * i : 60 * i + length])
+        for i, (second, length) in enumerate(zip(seconds.tolist(), lengths.tolist(), strict=True))
+    ]
+
+
+def many_lines(shape: str, *, count: int = 350_000) -> bytes:
+    lines = log_lines(count)
+    if shape == "all equal":
+        lines = [b"the same line again and again, and again and again"] * count
+    elif shape == "empty":
+        lines = [b""] * (10 * count)
+    elif shape == "nine in ten equal":
+        lines[: count * 9 // 10] = [b"mostly this"] * (count * 9 // 10)
+    elif shape == "long common beginning":
+        lines = [b"/a/path/that/all/share/" * 20 + line[-5:] for line in lines[: count // 6]]
+    elif shape == "ascending":
+        lines.sort()
+    elif shape == "long lines":
+        lines = [line * (1 + 100 * (i % 50 == 0)) for i, line in enumerate(lines[: count // 2])]
+    return b"\n".join(lines)
+
+
+texts = st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"\0")), max_size=40).flatmap(
+    lambda lines: st.sampled_from([b"\n".join(lines), b"".join(line + b"\n" for line in lines)])
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    parts=st.lists(texts, min_size=1, max_size=3),
+    key_offset=st.integers(0, 5),
+    key_size=st.one_of(st.none(), st.integers(1, 10)),
+    two_passes=st.booleans(),
+)
+def test_any_bytes(tmp_path: Path, parts: list[bytes], key_offset: int, key_size: int | None, two_passes: bool) -> None:
+    paths = [tmp_path / f"in{number}" for number in range(len(parts))]
+    for path, part in zip(paths, parts, strict=True):
+        path.write_bytes(part)
+    passes = 1 if not two_passes and len(parts) == 1 else 2
+    core.sort_files(
+        [str(path) for path in paths],
+        [str(tmp_path / "out")],
+        lines=True,
+        key_offset=key_offset,
+        line_key_bytes=key_size,
+        stable=True,
+        memory_bytes=64_000_000,
+        passes=passes,
+    )
+    assert (tmp_path / "out").read_bytes() == expected(parts, key_offset=key_offset, key_size=key_size)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    ["log", "all equal", "empty", "nine in ten equal", "long common beginning", "ascending", "long lines"],
+)
+def test_two_passes_sort_any_distribution(tmp_path: Path, shape: str) -> None:
+    text = many_lines(shape)
+    (tmp_path / "in").write_bytes(text)
+    report = core.sort_files(
+        [str(tmp_path / "in")], [str(tmp_path / "out")], lines=True, passes=2, memory_bytes=SMALL_MEMORY_BYTES
+    )
+    found = (tmp_path / "out").read_bytes()
+    assert found == expected([text])
+    assert report["records"] == found.count(b"\n")
+    assert names_in(tmp_path) == ["in", "out"]
+
+
+@pytest.mark.parametrize("memory_bytes", [None, SMALL_MEMORY_BYTES])
+def test_a_key_range_is_stable_on_request(tmp_path: Path, memory_bytes: int | None) -> None:
+    text = many_lines("log", count=500_000)
+    (tmp_path / "in").write_bytes(text)
+    sort_file(
+        tmp_path / "in",
+        tmp_path / "out",
+        lines=True,
+        key_offset=19,
+        key_size=4,
+        stable=True,
+        memory_bytes=memory_bytes,
+    )
+    assert (tmp_path / "out").read_bytes() == expected([text], key_offset=19, key_size=4)
+
+
+def test_like_gnu_sort(tmp_path: Path) -> None:
+    program = shutil.which("sort")
+    if program is None:
+        pytest.skip("there is no sort program to compare with")
+    (tmp_path / "in").write_bytes(many_lines("log", count=100_000) + b"\x00\n\xff\r\n\n\n")
+    sort_file(tmp_path / "in", tmp_path / "out", lines=True)
+    command = [program, "-o", str(tmp_path / "theirs"), str(tmp_path / "in")]
+    subprocess.run(command, check=True, env=os.environ | {"LC_ALL": "C"})
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "theirs").read_bytes()
+
+
+def test_several_inputs_and_outputs(tmp_path: Path) -> None:
+    parts = [many_lines("log", count=150_000), b"", b"\n\nno newline at the end", many_lines("log", count=90_000)]
+    inputs = [tmp_path / f"in{number}" for number in range(len(parts))]
+    for path, part in zip(inputs, parts, strict=True):
+        path.write_bytes(part)
+    outputs = [tmp_path / "out0", tmp_path / "out1"]
+    report = sort_file(inputs, outputs, lines=True, memory_bytes=SMALL_MEMORY_BYTES)
+    found = [path.read_bytes() for path in outputs]
+    assert b"".join(found) == expected(parts)
+    assert max(map(len, found)) < 1.5 * min(map(len, found))
+    assert report.output_bytes_written == sum(map(len, found))
+    assert report.input_bytes == sum(map(len, parts))
+
+
+def test_the_longest_line_is_named_and_sorted_and_a_longer_one_refused(tmp_path: Path) -> None:
+    source, output = tmp_path / "in", tmp_path / "out"
+    text = many_lines("log")
+    source.write_bytes(text)
+    paths = [str(source)], [str(output)]
+    found = core.sort_files(*paths, lines=True, passes=2, memory_bytes=SMALL_MEMORY_BYTES)
+    longest = next(int(c["value"].split()[0]) for c in found["choices"] if c["name"] == "longest line")
+    assert longest >= 16_384
+    long_line = b"2026" + bytes(longest - 5) + b"\n"
+    fitting = text[:9_000_000] + b"\n" + long_line + text[9_000_000:]
+    source.write_bytes(fitting)
+    core.sort_files(*paths, lines=True, passes=2, memory_bytes=SMALL_MEMORY_BYTES)
+    assert output.read_bytes() == expected([fitting])
+    output.unlink()
+    source.write_bytes(text[:9_000_000] + b"\n2026" + bytes(2_000_000) + b"\n" + text[9_000_000:])
+    with pytest.raises(ValueError, match=r"in: the line that begins at byte 9000001 is longer than \d+ bytes"):
+        core.sort_files(*paths, lines=True, passes=2, memory_bytes=SMALL_MEMORY_BYTES)
+    assert names_in(tmp_path) == ["in"]
+
+
+def test_many_short_lines_leave_one_pass_for_two(tmp_path: Path) -> None:
+    # The windows looked at hold long lines; what lies between them holds none but empty ones, too many for one pass.
+    text = bytearray(b"x" * 99 + b"\n") * 300_000
+    for at in range(0, len(text), len(text) // 64):
+        text[at + 50_000 : at + 400_000] = b"\n" * 350_000
+    (tmp_path / "in").write_bytes(text)
+    report = sort_file(tmp_path / "in", tmp_path / "out", lines=True, memory_bytes=100_000_000)
+    assert report.mode == "two passes"
+    assert (tmp_path / "out").read_bytes() == expected([bytes(text)])
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"), [({"key_size": 0}, "at least one byte"), ({"key_offset": -1}, "between")]
+)
+def test_impossible_keys_are_refused(tmp_path: Path, shape: dict[str, int], message: str) -> None:
+    (tmp_path / "in").write_bytes(b"b\na\n")
+    with pytest.raises(BadInputError, match=message):
+        sort_file(tmp_path / "in", tmp_path / "out", lines=True, **shape)
+    assert names_in(tmp_path) == ["in"]

@@ -7,7 +7,17 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from planner.plan import ALL_MODELS, Candidate, FrontierPoint, Objective, Plan, Rejection, Request, to_jsonable
+from planner.plan import (
+    ALL_MODELS,
+    Candidate,
+    FrontierPoint,
+    Objective,
+    OwnPrice,
+    Plan,
+    Rejection,
+    Request,
+    to_jsonable,
+)
 from planner.units import parse_duration, parse_rate, parse_size
 
 if TYPE_CHECKING:
@@ -100,6 +110,10 @@ def recommend(
     interruptions_per_node_hour: float | None = None,
     assume: Mapping[str, str | float] | None = None,
     network_distribution: str | None = None,
+    own_prices: Sequence[OwnPrice] = (),
+    input: str | None = None,
+    output: str | None = None,
+    zones: int = 1,
     map_ratio: float = 1.0,
     reduce_ratio: float = 1.0,
     compute_bytes_per_s_per_vcpu: float | None = None,
@@ -133,6 +147,10 @@ def recommend(
             interruptions_per_node_hour=interruptions_per_node_hour,
             assume={name: _rate(amount) for name, amount in (assume or {}).items()},
             network_distribution=network_distribution,
+            own_prices=tuple(own_prices),
+            input=input,
+            output=output,
+            zones=zones,
             map_ratio=map_ratio,
             reduce_ratio=reduce_ratio,
             compute_bytes_per_s_per_vcpu=compute_bytes_per_s_per_vcpu,

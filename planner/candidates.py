@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner import variability
+from planner.around import around_node_seconds, loading_node_seconds
+from planner.bill import Hourly, bill, cost, unpriced
 from planner.capacity import capacity_per_node, fewest_nodes
 from planner.cloud_truth import truths_behind
 from planner.energy import energy_j
-from planner.estimate import GENERATE, VALIDATE, overhead_node_seconds
 from planner.layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.model import Phase
-from planner.money import billed_s, capacity_usd_per_hour, paid_nodes, request_usd
-from planner.plan import Candidate, Cost, DiskSplit, Interruptions, PhaseEstimate, Range, ResourceUse
+from planner.money import Reservations
+from planner.plan import Candidate, DiskSplit, Interruptions, PhaseEstimate, Range, ResourceUse
 from planner.rates import evidence_name, weakest
 from planner.units import format_rate
 from planner.work import UNDIVIDED, Situation
@@ -26,12 +27,17 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Offer:
-    """What a region asks for every type of a catalog, shape (T,): all-in USD per node-hour, and what that rests on."""
+    """What a region asks for every type of a catalog, shape (T,): all-in USD per node-hour, and what that rests on.
+
+    `notes` say which types' prices are the user's own, by row.
+    """
 
     region: str
     pricing: str
     price_usd_per_hour: Floats
     evidence: tuple[str, ...]
+    reservations: Reservations | None = None
+    notes: Mapping[int, str] = field(default_factory=dict)
 
 
 def candidate(situation: Situation, *, row: int, nodes: int, offer: Offer) -> Candidate:
@@ -44,7 +50,8 @@ def candidate(situation: Situation, *, row: int, nodes: int, offer: Offer) -> Ca
     spared = undisturbed(one, phases, nodes)
     time_s = _range(sum(phase.time_s for phase in phases), disturbed(one, spared, nodes))
     price = float(offer.price_usd_per_hour[kind])
-    hourly = nodes * price + float(capacity_usd_per_hour(one, np.array([float(nodes)]))[0, 0])
+    hourly = Hourly.of(one, nodes=nodes, price_usd_per_hour=price, reservations=offer.reservations)
+    lines = bill(one, hourly, job_s=time_s.expected, around_s=overheads)
     evidence = _evidence(one, phases, nodes=nodes, price=offer.evidence[kind])
     return Candidate(
         model=one.model.name,
@@ -54,19 +61,20 @@ def candidate(situation: Situation, *, row: int, nodes: int, offer: Offer) -> Ca
         cloud_type=str(instances.instance_type[kind]).partition("+")[0],
         nodes=nodes,
         nodes_min=int(fewest_nodes(one)[0]),
-        placement_group=bool(instances.placement_group[kind]) and nodes > 1,
+        placement_group=bool(instances.placement_group[kind]) and nodes > 1 and one.staging.zones == 1,
         pricing=offer.pricing,
         price_usd_per_hour=price,
-        usd_per_hour=hourly,
+        usd_per_hour=hourly.job,
         storage=_storage(one, nodes),
         disk_split=_split(one),
         shared=bool(one.layouts.shared[0]),
         time_s=time_s,
-        cost_usd=_cost(one, time_s, nodes=nodes, price=price, hourly=hourly, around_s=sum(overheads.values())),
+        cost_usd=cost(one, hourly, time_s, around_s=sum(overheads.values())),
         phases=phases,
         capacity_bytes={group: _finite(float(held[0])) for group, held in capacity_per_node(one).items()},
         needed_bytes={group: held / nodes for group, held in one.group_bytes().items()},
         overheads_s=overheads,
+        bill=lines,
         evidence=_deciding(evidence, phases),
         durability=one.model.durability,
         interruptions=_interruptions(one, time_s.expected, spared_s=spared.mean_s, nodes=nodes),
@@ -75,6 +83,8 @@ def candidate(situation: Situation, *, row: int, nodes: int, offer: Offer) -> Ca
             *_warnings(evidence),
             *_network_band(one, evidence, nodes),
             *_remarks(one, phases, nodes=nodes, pricing=offer.pricing),
+            *unpriced(one),
+            *([offer.notes[kind]] if kind in offer.notes else []),
             *_truth(one, evidence),
         ),
     )
@@ -144,7 +154,7 @@ def undisturbed(one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int) -
 
 
 def _loading_s(one: Situation, nodes: int) -> float:
-    return float(overhead_node_seconds(one, GENERATE)[0]) / nodes
+    return sum(float(seconds[0]) for seconds in loading_node_seconds(one).values()) / nodes
 
 
 def _interruptions(one: Situation, expected_s: float, *, spared_s: float, nodes: int) -> Interruptions | None:
@@ -164,31 +174,11 @@ def _range(equation_s: float, whole: variability.Duration) -> Range:
     return Range(equation=equation_s, expected=whole.mean_s, p50=p50, p95=p95)
 
 
-def _cost(one: Situation, time_s: Range, *, nodes: int, price: float, hourly: float, around_s: float) -> Cost:
-    """Turn times into dollars; spares are paid for by the whole run, not by the job."""
-    paid = float(paid_nodes(np.array([float(nodes)]), spare_fraction=one.lifecycle.spare_fraction)[0])
-    requests = request_usd(one)
-    per_s, whole_per_s = hourly / 3600, (hourly + (paid - nodes) * price) / 3600
-
-    def total(job_s: float) -> float:
-        return whole_per_s * float(billed_s(np.array([job_s + around_s]), one)[0]) + requests
-
-    return Cost(
-        equation=per_s * time_s.equation + requests,
-        expected=per_s * time_s.expected + requests,
-        p50=per_s * time_s.p50 + requests,
-        p95=per_s * time_s.p95 + requests,
-        total=total(time_s.expected),
-        total_p95=total(time_s.p95),
-        requests=requests,
-    )
-
-
 def _overheads(one: Situation, nodes: int) -> dict[str, float]:
     """Seconds that every node is paid for around the job."""
     life = one.lifecycle
     named = {"boot": life.boot_s, "screen": life.screen_s, "teardown": life.teardown_s}
-    moved = {p.name: float(overhead_node_seconds(one, p)[0]) / nodes for p in (GENERATE, VALIDATE)}
+    moved = {name: float(seconds[0]) / nodes for name, seconds in around_node_seconds(one).items()}
     return {name: seconds for name, seconds in (named | moved).items() if seconds > 0}
 
 

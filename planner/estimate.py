@@ -15,10 +15,12 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.around import around_node_seconds, loading_node_seconds
 from planner.capacity import fewest_nodes
+from planner.charges import known_usd
 from planner.energy import energy_j
 from planner.model import Phase
-from planner.money import billed_s, capacity_usd_per_hour, paid_nodes, request_usd
+from planner.money import Reservations, billed_s, capacity_usd_per_hour, paid_nodes, request_usd
 from planner.variability import Spread, slowest_mean_cached
 from planner.work import Situation, Work
 
@@ -26,9 +28,6 @@ Floats = NDArray[np.float64]
 
 BLOCK_ROWS = 64
 """Rows evaluated together: 64 rows of 1,000 cluster sizes stay in the cache."""
-
-GENERATE = Phase(name="generate", read={}, write={"data": {"map_in": 1}}, network={}, cpu={})
-VALIDATE = Phase(name="validate", read={"data": {"reduce_out": 1}}, write={}, network={}, cpu={})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,16 +49,23 @@ class Estimates:
         return energy_j(self.expected_s[rows], nodes=self.nodes, power_w=self.power_w[rows, None])
 
 
-def estimate(situation: Situation, *, price_usd_per_hour: Floats, nodes: Floats, budgeted: bool) -> Estimates:
+def estimate(
+    situation: Situation,
+    *,
+    price_usd_per_hour: Floats,
+    nodes: Floats,
+    budgeted: bool,
+    reservations: Reservations | None = None,
+) -> Estimates:
     """Return the estimates of every layout at each of `nodes` (N,); `price_usd_per_hour` (T,) is a node's all-in
-    price, and `budgeted` asks for the 95th percentile of the bill.
+    price, `reservations` limit it, and `budgeted` asks for the 95th percentile of the bill.
     """
     rows, columns = len(situation.layouts.type_row), len(nodes)
     expected, total, dear = (np.empty((rows, columns)) for _ in range(3))
     fewest = fewest_nodes(situation)
-    bill = _Bill.of(situation, price_usd_per_hour=price_usd_per_hour, nodes=nodes)
+    bill = _Bill.of(situation, price_usd_per_hour=price_usd_per_hour, nodes=nodes, reservations=reservations)
     phases = [_PhaseLoad.of(situation, phase, nodes) for phase in situation.model.phases]
-    load = overhead_node_seconds(situation, GENERATE)[:, None]
+    load = sum(loading_node_seconds(situation).values(), start=np.zeros(rows))[:, None]
     late = later(0.95, shared_sigma=situation.lifecycle.shared_sigma)
     for block in _blocks(rows):
         times = _expected_s(situation, phases, block, nodes)
@@ -83,13 +89,6 @@ def estimate(situation: Situation, *, price_usd_per_hour: Floats, nodes: Floats,
 def later(probability: float, *, shared_sigma: float) -> float:
     """Return by what factor a quantile of the time exceeds its mean, as far as what a run's nodes share makes it."""
     return math.exp(shared_sigma * NormalDist().inv_cdf(probability) - shared_sigma**2 / 2)
-
-
-def overhead_node_seconds(situation: Situation, phase: Phase) -> Floats:
-    """Return the node-seconds of `GENERATE` or `VALIDATE`, shape (R,): none for the papers."""
-    works = situation.works(phase).values()
-    zeros = np.zeros(len(situation.layouts.type_row))
-    return zeros if situation.paper else sum((work.node_seconds for work in works), start=zeros)
 
 
 def _blocks(rows: int) -> Iterator[slice]:
@@ -172,20 +171,26 @@ class _Bill:
     paid: Floats
     capacity: Floats
     around_s: Floats
-    requests_usd: float
+    charges_usd: Floats
+    reservations: Reservations | None
 
     @classmethod
-    def of(cls, situation: Situation, *, price_usd_per_hour: Floats, nodes: Floats) -> _Bill:
-        around = sum(overhead_node_seconds(situation, phase) for phase in (GENERATE, VALIDATE))
+    def of(
+        cls, situation: Situation, *, price_usd_per_hour: Floats, nodes: Floats, reservations: Reservations | None
+    ) -> _Bill:
+        around = sum(around_node_seconds(situation).values())
         return cls(
             hourly=price_usd_per_hour[situation.layouts.type_row],
             paid=paid_nodes(nodes, spare_fraction=situation.lifecycle.spare_fraction),
             capacity=capacity_usd_per_hour(situation, nodes),
             around_s=situation.lifecycle.fixed_s + np.asarray(around)[:, None] / nodes,
-            requests_usd=request_usd(situation),
+            charges_usd=request_usd(situation) + known_usd(situation),
+            reservations=reservations,
         )
 
     def total_usd(self, situation: Situation, rows: slice, job_s: Floats) -> Floats:
         billed = billed_s(job_s + self.around_s[rows], situation)
         hourly = self.paid * self.hourly[rows, None] + self.capacity[rows]
-        return np.asarray(hourly * billed / 3600 + self.requests_usd)
+        if self.reservations is not None:
+            hourly = hourly + self.reservations.excess_usd_per_hour(situation.layouts.type_row[rows], self.paid)
+        return np.asarray(hourly * billed / 3600 + self.charges_usd[rows, None])

@@ -53,6 +53,8 @@ def _lacks(situation: Situation, offer: Offer, *, networked: bool, powered: bool
     on_objects, unknown = layouts.uses(OBJECTS), np.isnan(rates.objects.read + rates.objects.write)[kinds]
     yield on_objects & unknown, "object store rate unknown", measure.format("object")
     yield on_objects & (not situation.objects.priced), "object store price unknown", ""
+    staged = ~on_objects & (situation.catalog.cloud in (situation.staging.source, situation.staging.sink))
+    yield staged & unknown, "object store rate unknown", measure.format("object") + " to stage the data"
     yield layouts.uses(MEMORY) & np.isnan(instances.memory_bytes[kinds]), "memory unknown", ""
     yield (
         np.isnan(rates.network.flat)[kinds] & networked,

@@ -23,6 +23,7 @@ class Lifecycle:
     taken off; the papers' is that of TritonSort's MinuteSort, 20.5 GB on nodes of 24 GB (section 5.5).
     `cpu_bytes_per_s_per_vcpu` is the sort core's own speed; the sigmas are standard deviations of ln(time):
     `node_sigma` between the nodes of one cluster, `shared_sigma` between the equations and a whole run.
+    `staging_request_bytes` is how much one request to an object store moves.
     """
 
     boot_s: float
@@ -34,6 +35,7 @@ class Lifecycle:
     cpu_bytes_per_s_per_vcpu: dict[str, float]
     node_sigma: dict[str, float]
     shared_sigma: float
+    staging_request_bytes: dict[str, float]
     notes: dict[str, str]
 
     @property
@@ -52,6 +54,7 @@ PAPER = Lifecycle(
     cpu_bytes_per_s_per_vcpu={"partition": float("inf"), "sort": float("inf")},
     node_sigma={},
     shared_sigma=0.0,
+    staging_request_bytes={"read": float("inf"), "write": float("inf")},
     notes={"all": "the papers' equations: nothing but the job, no CPU, no variation"},
 )
 """What `--paper` plans with."""

@@ -18,10 +18,12 @@ from planner.interruption import Risk
 from planner.layout import VOLUMES, layouts
 from planner.model import CostModel, JobVolumes, Software
 from planner.objects import choose_object_store
+from planner.own_prices import with_own_prices
 from planner.plan import Candidate, FrontierPoint, Rejection, Request
 from planner.rates import Rates, catalog_rates, evidence_codes, evidence_name
 from planner.selection import Cell
 from planner.spreads import spreads_of
+from planner.staging import Staging, staging_of
 from planner.variability import Spread
 from planner.volumes import VolumeChoice, choose_volumes
 from planner.work import Situation
@@ -92,7 +94,11 @@ def open_market(
     situation = replace(whole, layouts=whole.layouts.only(np.flatnonzero(wanted[whole.layouts.type_row] & fit)))
     nodes = np.array([float(request.nodes)]) if request.nodes else np.arange(1.0, request.max_nodes + 1)
     estimates = estimate(
-        situation, price_usd_per_hour=offer.price_usd_per_hour, nodes=nodes, budgeted=request.budget_usd is not None
+        situation,
+        price_usd_per_hour=offer.price_usd_per_hour,
+        nodes=nodes,
+        budgeted=request.budget_usd is not None,
+        reservations=offer.reservations,
     )
     asked = constraints(situation, estimates, request)
     good = np.isfinite(estimates.total_usd)
@@ -132,6 +138,7 @@ def _situation(
         ),
         lifecycle=surroundings,
         paper=request.paper,
+        staging=Staging() if request.paper else staging_of(request),
         power_w=_power(request, catalog),
         risk=_risk(request, catalog, model, surroundings),
     )
@@ -196,8 +203,17 @@ def _offer(catalog: Catalog, region: str, request: Request) -> Offer:
         return Offer(region=region, pricing=request.pricing, price_usd_per_hour=price, evidence=("assumed",) * size)
     listed = catalog.prices(region, request.pricing)
     words = tuple(evidence_name(code) for code in evidence_codes(listed.evidence).tolist())
-    price = listed.price_usd_per_hour * factor
-    return Offer(region=region, pricing=request.pricing, price_usd_per_hour=price, evidence=words)
+    offer = Offer(region=region, pricing=request.pricing, price_usd_per_hour=listed.price_usd_per_hour, evidence=words)
+    if request.own_prices and not request.paper:
+        offer = with_own_prices(offer, catalog, request.own_prices)
+    return offer if factor == 1 else _times(offer, factor)
+
+
+def _times(offer: Offer, factor: float) -> Offer:
+    limits = offer.reservations
+    if limits is not None:
+        limits = replace(limits, above_usd_per_hour=limits.above_usd_per_hour * factor)
+    return replace(offer, price_usd_per_hour=offer.price_usd_per_hour * factor, reservations=limits)
 
 
 def _with_volumes(offer: Offer, situation: Situation, request: Request) -> Offer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,21 @@ Floats = NDArray[np.float64]
 def paid_nodes(nodes: Floats, *, spare_fraction: float) -> Floats:
     """Return the nodes a run pays for: spares are launched for clusters of more than one."""
     return np.where(nodes > 1, nodes + np.ceil(nodes * spare_fraction), nodes)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reservations:
+    """Prices that hold for so many nodes of a type only, both of shape (T,): beyond `nodes` (inf: no limit) the price
+    is `above_usd_per_hour` more.
+    """
+
+    nodes: Floats
+    above_usd_per_hour: Floats
+
+    def excess_usd_per_hour(self, kinds: NDArray[np.intp], paid: Floats) -> Floats:
+        """Return what nodes beyond the reservations cost above the price, shape (kinds, N), of `paid` nodes (N,)."""
+        beyond = np.maximum(paid[None, :] - self.nodes[kinds, None], 0.0)
+        return beyond * self.above_usd_per_hour[kinds, None]
 
 
 def billed_s(seconds: Floats, situation: Situation) -> Floats:

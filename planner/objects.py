@@ -30,6 +30,7 @@ class ObjectStoreChoice:
     read_usd_per_request: float
     write_usd_per_request: float
     egress_usd_per_gib: float
+    evidence: str = ""
 
     @property
     def priced(self) -> bool:
@@ -58,6 +59,7 @@ def choose_object_store(catalog: Catalog) -> ObjectStoreChoice:
         read_usd_per_request=store.read_usd_per_request,
         write_usd_per_request=store.write_usd_per_request,
         egress_usd_per_gib=store.egress_usd_per_gib,
+        evidence=store.evidence,
     )
 
 

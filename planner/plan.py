@@ -47,6 +47,8 @@ class Request:
     the 95th percentile of the whole bill. `map_ratio` and `reduce_ratio` are output over input bytes, and
     `compute_bytes_per_s_per_vcpu` is what the job itself does to its input, besides sorting. `max_vcpus` is a quota,
     spares included. `interruptions_per_node_hour` is how often a spot node is taken back.
+    Of `own_prices` the first that fits a type counts. `input` and `output` are addresses in object stores (None: data
+    is generated on the nodes, and stays there); the nodes stand in `zones` zones.
     """
 
     data_bytes: int
@@ -68,6 +70,10 @@ class Request:
     assume: dict[str, float] = field(default_factory=dict)
     scale: dict[str, float] = field(default_factory=dict)
     network_distribution: str | None = None
+    own_prices: tuple[OwnPrice, ...] = ()
+    input: str | None = None
+    output: str | None = None
+    zones: int = 1
     map_ratio: float = 1.0
     reduce_ratio: float = 1.0
     compute_bytes_per_s_per_vcpu: float | None = None
@@ -86,14 +92,29 @@ class Range:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BillLine:
+    """One part of the whole bill: what every node is paid for during `time_s`, or a charge that has no time.
+
+    `usd` is None for a charge whose price is not known: it is not in the total.
+    """
+
+    name: str
+    time_s: float | None
+    usd: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Cost(Range):
-    """Cost of the job; `total` adds boot, generating, screening, validating, teardown, spares and how the cloud
-    rounds what it bills to `expected`, `total_p95` to `p95`. `requests` to an object store are in all of them.
+    """Cost of the job; `total` adds boot, generating or staging, screening, validating, teardown, spares, traffic and
+    how the cloud rounds what it bills to `expected`, `total_p95` to `p95`. `requests` of the job to an object store are
+    in all of them. `unknown` names the lines of the bill that have no price and are in none of them.
     """
 
     total: float
     total_p95: float
     requests: float = 0.0
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +190,7 @@ class Candidate:
     needed_bytes: dict[str, float]
     overheads_s: dict[str, float]
     evidence: str
+    bill: tuple[BillLine, ...] = ()
     durability: str = ""
     energy_j: float | None = None
     interruptions: Interruptions | None = None

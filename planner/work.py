@@ -7,7 +7,7 @@ depends on the number of nodes too. Arrays are over R layouts and N cluster size
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -21,6 +21,7 @@ from planner.model import GROUPS, Coefficients, CostModel, JobVolumes, Phase
 from planner.objects import ObjectStoreChoice
 from planner.rates import Device, Rates
 from planner.spreads import Spreads
+from planner.staging import Staging
 from planner.volumes import VolumeChoice
 
 Floats = NDArray[np.float64]
@@ -51,6 +52,7 @@ class Situation:
     spreads: Spreads
     lifecycle: Lifecycle
     paper: bool
+    staging: Staging = field(default_factory=Staging)
     power_w: Floats
     risk: Risk | None = None
 

@@ -160,6 +160,16 @@ class Catalog:
         fees[self._rows(table, chosen)] = table["price_usd_per_hour"][chosen]
         return fees
 
+    def transfer_usd_per_gib(self, transfer: str) -> tuple[float, str]:
+        """Return what a GiB of traffic costs (`zone`: between two zones, `internet`: out of the cloud) and what that
+        rests on: NaN and '' where it is unknown.
+        """
+        table = self.tables["transfers"]
+        chosen = np.flatnonzero(table["transfer"] == transfer)
+        if not len(chosen):
+            return float("nan"), ""
+        return float(table["price_usd_per_gib"][chosen[0]]), str(table["evidence"][chosen[0]])
+
     def _rates(self, table: Table, wanted: Any) -> Rates:
         chosen = np.flatnonzero(wanted)
         evidence = table["evidence"][chosen].tolist()

@@ -259,6 +259,18 @@ OBJECT_STORE_RATES: Final = Schema(
     ),
 )
 
+TRANSFERS: Final = Schema(
+    name="transfers",
+    meaning="what traffic costs that leaves the zone or the cloud",
+    key=("transfer",),
+    columns=(
+        choice("transfer", ("zone", "internet"), "between two zones, both directions together; out of the cloud"),
+        Column(name="price_usd_per_gib", kind="number", unit="USD/GiB", least=0, meaning="0 is stated to be free"),
+        NOTE,
+        *PROVENANCE,
+    ),
+)
+
 REQUIRED: Final = (INSTANCES, PRICES)
 OPTIONAL: Final = (
     DISKS,
@@ -272,5 +284,6 @@ OPTIONAL: Final = (
     STRAGGLERS,
     OBJECT_STORES,
     OBJECT_STORE_RATES,
+    TRANSFERS,
 )
 ALL: Final = (*REQUIRED, *OPTIONAL)

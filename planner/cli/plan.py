@@ -9,6 +9,7 @@ from typer import Option
 
 from planner.cli.console import show, show_text
 from planner.cli.files import write_whole
+from planner.cli.price_options import discounts, own_prices
 from planner.errors import BadInputError, nearest
 from planner.units import parse_duration, parse_rate, parse_size
 
@@ -25,7 +26,9 @@ def plan(
     *,
     data: Annotated[str, Option(help="How much to sort: 100TB, 1TiB.")],
     model: Annotated[str, Option(help="Cost model: a name that `planner models` lists, a TOML file, or all.")],
-    cloud: Annotated[list[str] | None, Option(help="Clouds, comma-separated.", show_default="aws")] = None,
+    cloud: Annotated[
+        list[str] | None, Option(help="Clouds, comma-separated.", show_default="those in the settings, or aws")
+    ] = None,
     catalog: Annotated[list[str] | None, Option(help="Catalogs by name or directory, instead of --cloud.")] = None,
     region: Annotated[list[str] | None, Option(help="Regions; each catalog's default otherwise.")] = None,
     instance: Annotated[list[str] | None, Option(help="Only these types; patterns such as 'i4i.*' work.")] = None,
@@ -58,6 +61,19 @@ def plan(
     network_distribution: Annotated[
         str | None, Option(help="Nodes' bandwidth is drawn as in one of the eight clouds A to H of Ballani et al.")
     ] = None,
+    input: Annotated[
+        str | None, Option(help="Where the data is: s3://bucket/path.", show_default="generated on the nodes")
+    ] = None,
+    output: Annotated[
+        str | None, Option(help="Where the result goes: s3://bucket/path.", show_default="stays on the nodes")
+    ] = None,
+    zones: Annotated[int, Option(help="Spread the nodes over so many zones; traffic between them costs.")] = 1,
+    discount: Annotated[
+        list[str] | None, Option(help="Off the list prices: 15%, aws=15% or 'i4i.*=15%'; beside those in the settings.")
+    ] = None,
+    own_price: Annotated[
+        list[str] | None, Option(help="What a type costs you per hour: i4i.4xlarge=0.95; before any discount.")
+    ] = None,
     map_ratio: Annotated[float, Option(help="Bytes the map puts out for each it takes in; a sort's are 1.")] = 1.0,
     reduce_ratio: Annotated[float, Option(help="Bytes the reduce puts out for each it takes in.")] = 1.0,
     compute: Annotated[
@@ -80,11 +96,13 @@ def plan(
 
     from planner.api import answer, answer_with_profile
     from planner.plan import Request
+    from planner.settings import load_settings
 
+    settings = load_settings(today=date.today())
     request = Request(
         data_bytes=parse_size(data),
         model=model,
-        catalogs=tuple(_names(catalog) or _names(cloud) or ("aws",)),
+        catalogs=tuple(_names(catalog) or _names(cloud) or settings.plan_clouds or ("aws",)),
         regions=tuple(_names(region)),
         instances=tuple(_names(instance)),
         exclude=tuple(_names(exclude)),
@@ -101,6 +119,10 @@ def plan(
         assume=_assumptions(assume),
         scale=_factors(what_if),
         network_distribution=network_distribution,
+        own_prices=(*own_prices(own_price), *discounts(discount), *settings.own_prices),
+        input=input,
+        output=output,
+        zones=zones,
         map_ratio=map_ratio,
         reduce_ratio=reduce_ratio,
         compute_bytes_per_s_per_vcpu=None if compute is None else parse_rate(compute),

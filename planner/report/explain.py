@@ -91,7 +91,11 @@ def _total(best: Candidate) -> Iterator[str]:
     parts = " + ".join(f"{name} {seconds:.0f}" for name, seconds in best.overheads_s.items())
     whole = best.time_s.expected + sum(best.overheads_s.values())
     total = format_usd(best.cost_usd.total)
-    yield f"Whole run: sort {best.time_s.expected:.0f} + {parts} = {whole:.0f} s; with spares {total}"
+    unknown = f", and what is unknown: {', '.join(best.cost_usd.unknown)}" if best.cost_usd.unknown else ""
+    yield f"Whole run: sort {best.time_s.expected:.0f} + {parts} = {whole:.0f} s; the whole bill is {total}{unknown}"
+    for line in best.bill:
+        amount = "unknown" if line.usd is None else format_usd(line.usd)
+        yield f"  {line.name}: {amount}" + (f" ({line.note})" if line.note else "")
 
 
 def _reliefs(best: Candidate, reliefs: Mapping[str, Candidate]) -> Iterator[str]:

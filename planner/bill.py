@@ -1,0 +1,86 @@
+"""The whole bill of one cluster, line by line, and its total: what budgets look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.charges import Charge, charges
+from planner.money import Reservations, billed_s, capacity_usd_per_hour, paid_nodes, request_usd
+from planner.plan import BillLine, Cost, Range
+from planner.work import Situation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hourly:
+    """USD per hour of the nodes at work with what they hold (`job`), and of all that are paid for (`whole`)."""
+
+    job: float
+    whole: float
+
+    @classmethod
+    def of(cls, one: Situation, *, nodes: int, price_usd_per_hour: float, reservations: Reservations | None) -> Hourly:
+        """Return the rates of a cluster; a reservation is used by the nodes at work before the spares."""
+        count = np.array([float(nodes)])
+        paid = paid_nodes(count, spare_fraction=one.lifecycle.spare_fraction)
+        capacity = float(capacity_usd_per_hour(one, count)[0, 0])
+        job, whole = (float(number[0]) * price_usd_per_hour + capacity for number in (count, paid))
+        if reservations is None:
+            return cls(job=job, whole=whole)
+        beyond = (reservations.excess_usd_per_hour(one.layouts.type_row, number)[0, 0] for number in (count, paid))
+        more_job, more_whole = beyond
+        return cls(job=job + float(more_job), whole=whole + float(more_whole))
+
+
+def cost(one: Situation, hourly: Hourly, time_s: Range, *, around_s: float) -> Cost:
+    """Turn times into dollars; spares, charges and what surrounds the job are paid for by the whole run, not by it."""
+    requests, known = request_usd(one), [float(charge.usd[0]) for charge in charges(one)]
+    further = requests + float(np.nansum(known))
+    per_s = hourly.job / 3600
+
+    def total(job_s: float) -> float:
+        return hourly.whole / 3600 * float(billed_s(np.array([job_s + around_s]), one)[0]) + further
+
+    return Cost(
+        equation=per_s * time_s.equation + requests,
+        expected=per_s * time_s.expected + requests,
+        p50=per_s * time_s.p50 + requests,
+        p95=per_s * time_s.p95 + requests,
+        total=total(time_s.expected),
+        total_p95=total(time_s.p95),
+        requests=requests,
+        unknown=tuple(charge.name for charge in charges(one) if np.isnan(charge.usd[0])),
+    )
+
+
+def bill(one: Situation, hourly: Hourly, *, job_s: float, around_s: Mapping[str, float]) -> tuple[BillLine, ...]:
+    """Return the lines whose known amounts add up to `cost_usd.total`."""
+    steps = {"job": job_s, **around_s}
+    seconds = sum(steps.values())
+    rounding_s = float(billed_s(np.array([seconds]), one)[0]) - seconds
+    lines = [BillLine(name=name, time_s=each, usd=hourly.job * each / 3600) for name, each in steps.items()]
+    spares = (hourly.whole - hourly.job) * seconds / 3600
+    rest = {"spares": spares, "rounding": hourly.whole * rounding_s / 3600, "requests": request_usd(one)}
+    lines += [BillLine(name=name, time_s=None, usd=usd) for name, usd in rest.items() if usd > 0]
+    return (*lines, *(_line(charge) for charge in charges(one)))
+
+
+def unpriced(one: Situation) -> Iterator[str]:
+    """Say which charges are not in the bill, and which rest on prices that nobody checked."""
+    for charge in charges(one):
+        if np.isnan(charge.usd[0]):
+            yield f"{charge.name}: the price is unknown and not in the bill ({charge.basis})"
+        elif charge.evidence == "recalled" and charge.usd[0] > 0:
+            yield f"{charge.name}: the price is recalled, not verified against a source"
+    for step, place in (("stage in", one.staging.source), ("stage out", one.staging.sink)):
+        if place and place != one.catalog.cloud:
+            yield f"{step}: the rate between {place} and {one.catalog.cloud} is unknown; the NIC's is taken"
+        elif place:
+            yield f"{step}: the object store is taken to be in the cluster's region"
+
+
+def _line(charge: Charge) -> BillLine:
+    usd = float(charge.usd[0])
+    return BillLine(name=charge.name, time_s=None, usd=None if np.isnan(usd) else usd, note=charge.basis)

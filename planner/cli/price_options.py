@@ -1,0 +1,45 @@
+"""`--discount` and `--own-price`: the user's own prices on the command line."""
+
+from __future__ import annotations
+
+from planner.errors import BadInputError
+from planner.plan import OwnPrice
+from planner.settings import CLOUDS
+
+
+def discounts(values: list[str] | None) -> list[OwnPrice]:
+    """Read `15%` (of everything), `aws=15%` (of a cloud) and `i4i.*=15%` (of types), the narrower before the wider.
+
+    Raises BadInputError for what is no share of a price.
+    """
+    found = [_discount(item.strip()) for value in values or [] for item in value.split(",") if item.strip()]
+    return sorted(found, key=lambda own: (own.instance == "*", own.cloud == "*"))
+
+
+def own_prices(values: list[str] | None) -> list[OwnPrice]:
+    """Read `i4i.4xlarge=0.95`: US dollars per hour of a type. Raises BadInputError for what is none."""
+    return [_own_price(item.strip()) for value in values or [] for item in value.split(",") if item.strip()]
+
+
+def _discount(item: str) -> OwnPrice:
+    name, _, amount = item.rpartition("=")
+    try:
+        share = float(amount.removesuffix("%")) / (100 if amount.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share < 1:
+        raise BadInputError(f"--discount {item}: write it as 15%, aws=15% or 'i4i.*=15%'; at least 0% and below 100%")
+    if name in CLOUDS:
+        return OwnPrice(cloud=name, discount=share, note="--discount")
+    return OwnPrice(instance=name or "*", discount=share, note="--discount")
+
+
+def _own_price(item: str) -> OwnPrice:
+    name, _, amount = item.rpartition("=")
+    try:
+        price = float(amount.removeprefix("$"))
+    except ValueError:
+        price = -1.0
+    if not name or not 0 <= price < 1e6:
+        raise BadInputError(f"--own-price {item}: write it as TYPE=USD, such as i4i.4xlarge=0.95")
+    return OwnPrice(instance=name, price_usd_per_hour=price, note="--own-price")

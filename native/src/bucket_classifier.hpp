@@ -32,7 +32,7 @@ class BucketClassifier {
   // Free of branches that depend on the keys, so that the work on different keys overlaps.
   void classify(const Highs& highs, Buckets& buckets) const noexcept {
     const std::uint64_t* const highest = highest_.data();
-    std::array<std::uint32_t, batch> crowded;
+    std::array<std::uint32_t, batch + descents_at_once> crowded;
     std::size_t crowded_count = 0;
     for (std::size_t i = 0; i < batch; ++i) {
       const std::uint64_t key = highs[i];
@@ -44,7 +44,10 @@ class BucketClassifier {
       crowded[crowded_count] = static_cast<std::uint32_t>(i);
       crowded_count += (cell & crowded_mark) != 0;
     }
-    for (std::size_t i = 0; i < crowded_count; ++i) buckets[crowded[i]] = descend(highs[crowded[i]]);
+    for (std::size_t first = 0; first < crowded_count; first += descents_at_once) {
+      for (std::size_t i = crowded_count; i < first + descents_at_once; ++i) crowded[i] = crowded[first];
+      descend(highs, crowded.data() + first, buckets);
+    }
   }
 
  private:
@@ -53,12 +56,18 @@ class BucketClassifier {
   static constexpr unsigned cell_bits = 13;
   static constexpr std::size_t last_cell = std::size_t{1} << cell_bits;  // of keys outside the sample's range
 
-  std::uint32_t descend(std::uint64_t key) const noexcept {
-    std::uint32_t node = 1;
+  // Several keys go down the tree side by side, so that their loads overlap.
+  static constexpr std::size_t descents_at_once = 8;
+  void descend(const Highs& highs, const std::uint32_t* which, Buckets& buckets) const noexcept {
+    std::array<std::uint64_t, descents_at_once> keys;
+    std::array<std::uint32_t, descents_at_once> nodes;
+    for (std::size_t i = 0; i < descents_at_once; ++i) keys[i] = highs[which[i]];
+    nodes.fill(1);
     for (unsigned level = 0; level < tree_levels_; ++level) {
-      node = 2 * node + static_cast<std::uint32_t>(key > tree_[node]);
+      for (std::size_t i = 0; i < descents_at_once; ++i)
+        nodes[i] = 2 * nodes[i] + static_cast<std::uint32_t>(keys[i] > tree_[nodes[i]]);
     }
-    return node - (1U << tree_levels_);
+    for (std::size_t i = 0; i < descents_at_once; ++i) buckets[which[i]] = nodes[i] - (1U << tree_levels_);
   }
   void fill_tree(std::size_t node, std::size_t& next);
   void fill_cells(std::uint64_t greatest);

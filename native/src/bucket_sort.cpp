@@ -10,7 +10,6 @@ namespace {
 constexpr unsigned digit_bits = 8;
 constexpr std::size_t digit_values = 256;
 constexpr std::size_t few_entries = 48;  // insertion alone is fastest
-constexpr std::size_t passes_at_most = 64 / digit_bits;
 using Counts = std::array<std::uint32_t, digit_values>;
 
 unsigned digit(Entry entry, unsigned lowest_bit) { return (entry >> lowest_bit) & (digit_values - 1); }
@@ -21,15 +20,26 @@ unsigned digits_for(std::size_t count, const EntryLayout& layout) {
   return (std::min(bits, layout.key_bits()) + digit_bits - 1) / digit_bits;
 }
 
-// Sorts entries that are nearly in order. Gives up, with the entries permuted, when it has moved more than a
-// few for each: then the keys were not evenly spread.
-bool finish_by_insertion(Entry* entries, std::size_t count) {
+// Sorts entries that are nearly in order, and their indices with them. Gives up, with the entries permuted,
+// when it has moved more than a few for each: then the keys were not evenly spread.
+bool finish_by_insertion(Entry* entries, std::size_t count, const EntryLayout& layout,
+                         std::uint32_t* indices) {
   std::size_t moves_left = 8 * count;
-  for (std::size_t i = 1; i < count; ++i) {
+  Entry greatest = 0;
+  for (std::size_t i = 0; i < count; ++i) {
     const Entry entry = entries[i];
+    if (entry >= greatest) [[likely]] {
+      greatest = entry;
+      indices[i] = layout.index_of(entry);
+      continue;
+    }
     std::size_t to = i;
-    for (; to > 0 && entries[to - 1] > entry; --to) entries[to] = entries[to - 1];
+    for (; to > 0 && entries[to - 1] > entry; --to) {
+      entries[to] = entries[to - 1];
+      indices[to] = indices[to - 1];
+    }
     entries[to] = entry;
+    indices[to] = layout.index_of(entry);
     if (i - to > moves_left) return false;
     moves_left -= i - to;
   }
@@ -49,47 +59,64 @@ bool is_constant(const Counts& counts, std::size_t count, unsigned some_digit) {
 }  // namespace
 
 std::span<const Entry> BucketSorter::sort(const EntryBlocks& blocks, std::size_t bucket,
-                                          const EntryLayout& layout, UpcomingRecords& upcoming) {
+                                          const EntryLayout& layout, std::uint32_t* indices) {
   const std::size_t count = blocks.entries_in(bucket);
   if (count == 0) return {};
   reserve(count);
+  Entry* sorted = front_.data();
   if (count > few_entries) {
-    const unsigned digits = digits_for(count, layout);
-    Entry* const sorted = sort_digits(blocks, bucket, 64 - digits * digit_bits, upcoming);
-    if (finish_by_insertion(sorted, count)) return {sorted, count};
-    return {sort_digits(blocks, bucket, layout.index_bits, upcoming), count};
+    sorted = sort_digits(blocks, bucket, digits_for(count, layout));
+  } else {
+    Entry* to = sorted;
+    blocks.for_each_stretch(bucket,
+                            [&](const Entry* from, std::size_t some) { to = std::copy_n(from, some, to); });
   }
-  Entry* to = front_.data();
-  blocks.for_each_stretch(bucket,
-                          [&](const Entry* from, std::size_t some) { to = std::copy_n(from, some, to); });
-  finish_by_insertion(front_.data(), count) || (std::sort(front_.data(), front_.data() + count), true);
-  return {front_.data(), count};
+  if (!finish_by_insertion(sorted, count, layout, indices)) {
+    sorted = sort_digits(blocks, bucket, (layout.key_bits() + digit_bits - 1) / digit_bits);
+    finish_by_insertion(sorted, count, layout, indices);
+  }
+  return {sorted, count};
 }
 
-// Least significant digit first, from `lowest_bit` up; entries arrive by index, so that equal keys stay in
-// order.
-Entry* BucketSorter::sort_digits(const EntryBlocks& blocks, std::size_t bucket, unsigned lowest_bit,
-                                 UpcomingRecords& upcoming) {
-  const unsigned passes = (64 - lowest_bit + digit_bits - 1) / digit_bits;
-  const auto bit_of = [&](unsigned pass) { return lowest_bit + pass * digit_bits; };
-  std::array<Counts, passes_at_most> counts;
-  for (unsigned pass = 0; pass < passes; ++pass) counts[pass].fill(0);
+// By the highest `digits` digits, the least significant of them first; entries arrive by index, so that equal
+// keys stay in order.
+Entry* BucketSorter::sort_digits(const EntryBlocks& blocks, std::size_t bucket, unsigned digits) {
+  const unsigned lowest_bit = 64 - digits * digit_bits;
+  switch (digits) {
+    case 1:
+      return sort_digits<1>(blocks, bucket, lowest_bit);
+    case 2:
+      return sort_digits<2>(blocks, bucket, lowest_bit);
+    case 3:
+      return sort_digits<3>(blocks, bucket, lowest_bit);
+    case 4:
+      return sort_digits<4>(blocks, bucket, lowest_bit);
+    case 5:
+      return sort_digits<5>(blocks, bucket, lowest_bit);
+    case 6:
+      return sort_digits<6>(blocks, bucket, lowest_bit);
+    default:
+      return sort_digits<8>(blocks, bucket, 0);
+  }
+}
+
+template <unsigned Passes>
+Entry* BucketSorter::sort_digits(const EntryBlocks& blocks, std::size_t bucket, unsigned lowest_bit) {
+  std::array<Counts, Passes> counts{};
   blocks.for_each_stretch(bucket, [&](const Entry* from, std::size_t some) {
     for (std::size_t i = 0; i < some; ++i) {
-      for (unsigned pass = 0; pass < passes; ++pass) ++counts[pass][digit(from[i], bit_of(pass))];
+      for (unsigned pass = 0; pass < Passes; ++pass)
+        ++counts[pass][digit(from[i], lowest_bit + pass * digit_bits)];
     }
   });
   const std::size_t count = blocks.entries_in(bucket);
   Entry* from = front_.data();
   Entry* to = back_.data();
-  for (unsigned pass = 0; pass < passes; ++pass) {
+  for (unsigned pass = 0; pass < Passes; ++pass) {
     Counts& offsets = counts[pass];
-    const unsigned bit = bit_of(pass);
-    const auto scatter = [&](const Entry* entries, std::size_t some) {
-      for (std::size_t i = 0; i < some; ++i) {
-        to[offsets[digit(entries[i], bit)]++] = entries[i];
-        if (i % 2 == 0) upcoming.ask_for_one();
-      }
+    const unsigned bit = lowest_bit + pass * digit_bits;
+    const auto scatter = [&offsets, bit, to](const Entry* entries, std::size_t some) {
+      for (std::size_t i = 0; i < some; ++i) to[offsets[digit(entries[i], bit)]++] = entries[i];
     };
     if (pass != 0 && is_constant(offsets, count, digit(from[0], bit))) continue;
     to_offsets(offsets);
@@ -101,6 +128,11 @@ Entry* BucketSorter::sort_digits(const EntryBlocks& blocks, std::size_t bucket, 
     std::swap(from, to);
   }
   return from;
+}
+
+std::uint32_t* BucketSorter::room_for_indices(std::size_t entries) {
+  if (indices_.size() < entries) indices_.resize(entries);
+  return indices_.data();
 }
 
 BucketSorterPool::Borrowed BucketSorterPool::borrow() {

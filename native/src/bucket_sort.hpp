@@ -9,7 +9,6 @@
 
 #include "entry.hpp"
 #include "entry_blocks.hpp"
-#include "upcoming_records.hpp"
 
 namespace sortcore {
 
@@ -18,17 +17,23 @@ class BucketSorter {
  public:
   static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
 
-  // The entries of a bucket in ascending order, in this workspace: valid until the next call.
+  // The entries of a bucket in ascending order, in this workspace: valid until the next call. Their indices
+  // go to `indices`, which has room for all.
   std::span<const Entry> sort(const EntryBlocks& blocks, std::size_t bucket, const EntryLayout& layout,
-                              UpcomingRecords& upcoming);
+                              std::uint32_t* indices);
+
+  // Room for the indices of one bucket, kept here so that it stays in the cache.
+  std::uint32_t* room_for_indices(std::size_t entries);
 
  private:
-  Entry* sort_digits(const EntryBlocks& blocks, std::size_t bucket, unsigned lowest_bit,
-                     UpcomingRecords& upcoming);
+  template <unsigned Passes>
+  Entry* sort_digits(const EntryBlocks& blocks, std::size_t bucket, unsigned lowest_bit);
+  Entry* sort_digits(const EntryBlocks& blocks, std::size_t bucket, unsigned digits);
   void reserve(std::size_t entries);
 
   std::vector<Entry> front_;
   std::vector<Entry> back_;
+  std::vector<std::uint32_t> indices_;
 };
 
 // Workspaces lent to the threads that sort buckets, and kept.

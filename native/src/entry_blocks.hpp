@@ -74,6 +74,16 @@ class EntryBlocks {
     }
   }
 
+  // Asks for the memory of a bucket that will be visited soon.
+  void prefetch(std::size_t bucket) const noexcept {
+    constexpr std::size_t entries_per_line = 64 / sizeof(Entry);
+    constexpr int second_level = 2;
+    for_each_stretch(bucket, [](const Entry* entries, std::size_t count) {
+      for (std::size_t i = 0; i < count; i += entries_per_line)
+        __builtin_prefetch(entries + i, 0, second_level);
+    });
+  }
+
  private:
   std::size_t buckets_ = 0;
   Buffer memory_;

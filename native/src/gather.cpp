@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "upcoming_records.hpp"
+#include "prefetch.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

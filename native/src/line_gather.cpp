@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "prefetch.hpp"
 #include "sortcore/line_format.hpp"
-#include "upcoming_records.hpp"
 
 namespace sortcore {
 namespace {

@@ -57,9 +57,18 @@ class Ordering {
     });
   }
 
-  // Sorts a bucket unless that has been done, asking for records that are upcoming meanwhile; threads may
-  // ask for the same bucket at once.
-  void finish(std::size_t bucket, UpcomingRecords upcoming = {}) const;
+  // Sorts a bucket unless that has been done; threads may ask for the same bucket at once.
+  void finish(std::size_t bucket) const;
+
+  // The indices of a bucket in sorted order, for a caller who needs them once: unless the bucket is finished
+  // they are sorted into the workspace, valid until its next use, and not kept.
+  const std::uint32_t* order_of(std::size_t bucket, BucketSorter& workspace) const;
+  BucketSorterPool::Borrowed workspace() const { return sorters_.borrow(); }
+
+  // Asks for the memory of a bucket that will be sorted soon.
+  void prefetch(std::size_t bucket) const noexcept {
+    if (bucket < buckets()) blocks_.prefetch(bucket);
+  }
 
   // Input indices in sorted order; those of finished buckets are valid.
   const std::uint32_t* order() const noexcept { return order_; }
@@ -71,7 +80,7 @@ class Ordering {
   std::uint64_t distribute_part(Range part, EntryBlocks::Appender& to, const Progress* progress) const;
   std::uint64_t distribute_run(std::uint64_t begin, std::uint64_t end, EntryBlocks::Appender& to) const;
   void prepare_finishing();
-  void sort_bucket(std::size_t bucket, UpcomingRecords& upcoming) const;
+  void sort_bucket(std::size_t bucket, BucketSorter& workspace, std::uint32_t* out) const;
   bool write_if_equal(std::size_t bucket, std::uint32_t* out) const;
   void break_all_ties(std::span<const Entry> entries, std::uint32_t* out) const;
   bool entries_tell_all(std::size_t bucket) const noexcept;
@@ -197,7 +206,7 @@ void Ordering<Keys>::prepare_finishing() {
 }
 
 template <typename Keys>
-void Ordering<Keys>::finish(std::size_t bucket, UpcomingRecords upcoming) const {
+void Ordering<Keys>::finish(std::size_t bucket) const {
   std::atomic<std::uint8_t>& state = states_[bucket];
   while (state.load(std::memory_order_acquire) != sorted) {
     std::uint8_t expected = distributed;
@@ -206,7 +215,7 @@ void Ordering<Keys>::finish(std::size_t bucket, UpcomingRecords upcoming) const 
       continue;
     }
     try {
-      sort_bucket(bucket, upcoming);
+      sort_bucket(bucket, *workspace(), order_ + starts_[bucket]);
     } catch (...) {
       state.store(distributed);
       state.notify_all();
@@ -218,16 +227,21 @@ void Ordering<Keys>::finish(std::size_t bucket, UpcomingRecords upcoming) const 
 }
 
 template <typename Keys>
-void Ordering<Keys>::sort_bucket(std::size_t bucket, UpcomingRecords& upcoming) const {
-  std::uint32_t* const out = order_ + starts_[bucket];
+const std::uint32_t* Ordering<Keys>::order_of(std::size_t bucket, BucketSorter& workspace) const {
+  if (states_[bucket].load(std::memory_order_acquire) == sorted) return order_ + starts_[bucket];
+  std::uint32_t* const out = workspace.room_for_indices(starts_[bucket + 1] - starts_[bucket]);
+  sort_bucket(bucket, workspace, out);
+  return out;
+}
+
+template <typename Keys>
+void Ordering<Keys>::sort_bucket(std::size_t bucket, BucketSorter& workspace, std::uint32_t* out) const {
   const std::uint64_t count = starts_[bucket + 1] - starts_[bucket];
   if (count == 0) return;
   const bool equal = write_if_equal(bucket, out);
   if (equal && entries_tell_all(bucket)) return;
   if (equal) return TieBreaker(keys_).sort({out, count});
-  const auto sorter = sorters_.borrow();
-  const std::span<const Entry> entries = sorter->sort(blocks_, bucket, layout_, upcoming);
-  for (std::size_t i = 0; i < count; ++i) out[i] = layout_.index_of(entries[i]);
+  const std::span<const Entry> entries = workspace.sort(blocks_, bucket, layout_, out);
   if (!entries_tell_all(bucket)) break_all_ties(entries, out);
 }
 

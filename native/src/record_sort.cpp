@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "gather.hpp"
 #include "key_window.hpp"
@@ -87,26 +88,20 @@ void KeySorter::gather_all(std::span<std::byte> out, Progress* progress) const {
   const State& state = *state_;
   const Ordering<RecordKeys>& ordering = state.ordering;
   const std::size_t record_bytes = state.format.record_bytes;
-  const auto records_of = [&](std::size_t bucket) {
-    return Range{ordering.start(bucket), ordering.start(bucket + 1)};
-  };
-  const auto copy_out = [&](Range records) {
-    throw_if_cancelled(progress);
-    const std::uint64_t count = records.end - records.begin;
-    gather_records(state.base, ordering.order() + records.begin, count, record_bytes,
-                   out.data() + records.begin * record_bytes, true);
-    add_progress(progress, count * record_bytes);
-  };
   std::atomic<std::size_t> next{0};
   run_parallel(useful_threads(records(), state.threads), [&](unsigned) {
-    Range sorted{0, 0};  // one bucket behind, so that its records are on their way while the next is sorted
-    for (std::size_t bucket = next++; bucket < ordering.buckets(); bucket = next++) {
-      ordering.finish(bucket,
-                      {state.base, ordering.order() + sorted.begin, sorted.end - sorted.begin, record_bytes});
-      copy_out(sorted);
-      sorted = records_of(bucket);
+    const auto workspace = ordering.workspace();
+    std::size_t following = next++;
+    while (following < ordering.buckets()) {
+      const std::size_t bucket = std::exchange(following, next++);
+      throw_if_cancelled(progress);
+      const std::uint64_t count = ordering.start(bucket + 1) - ordering.start(bucket);
+      const std::uint32_t* const order = ordering.order_of(bucket, *workspace);
+      ordering.prefetch(following);
+      gather_records(state.base, order, count, record_bytes,
+                     out.data() + ordering.start(bucket) * record_bytes, true);
+      add_progress(progress, count * record_bytes);
     }
-    copy_out(sorted);
   });
 }
 

@@ -1,0 +1,22 @@
+// Asking for memory ahead of its use.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+namespace sortcore {
+
+inline constexpr std::size_t cache_line_bytes = 64;
+
+// Asks for a record, or the beginning of a long one. Into the second-level cache, which can wait for more
+// lines at once than the first.
+inline void prefetch_record(const std::byte* record, std::size_t record_bytes) noexcept {
+  constexpr int second_level = 2;
+  for (std::size_t at = 0; at < std::min<std::size_t>(record_bytes, 4 * cache_line_bytes);
+       at += cache_line_bytes) {
+    __builtin_prefetch(record + at, 0, second_level);
+  }
+  __builtin_prefetch(record + record_bytes - 1, 0, second_level);
+}
+
+}  // namespace sortcore

@@ -60,26 +60,82 @@ class Recommendation:
         rows = [{key: value for key, value in to_jsonable(c).items() if key != "phases"} for c in self.candidates]
         return pd.json_normalize(rows)
 
+    def by_nodes(self, *, points: int = 16) -> pd.DataFrame:
+        """Return times and costs of the recommended type at about `points` node counts, from the fewest that fit it
+        to `max_nodes`; sizes that are not feasible are left out.
+        """
+        from planner.report.frames import by_nodes_frame
+
+        return by_nodes_frame(self, points=points)
+
+    def sensitivities(self, *, factors: Sequence[float] = (0.5, 2.0)) -> pd.DataFrame:
+        """Return time and total cost of the recommended cluster with each resource `factor` times as fast."""
+        from planner.report.frames import sensitivities_frame
+
+        return sensitivities_frame(self, factors=factors)
+
+    def plot_frontier(self) -> Any:
+        """Chart total cost against time: the frontier and the candidates. Charts need the extra `plots`."""
+        from planner.report import frames, plots
+
+        return plots.frontier(frames.frontier_frame(self.plan), frames.candidates_frame(self.plan))
+
+    def plot_phases(self) -> Any:
+        """Chart what each resource does in each phase, the bottlenecks marked; a menu chooses the candidate."""
+        from planner.report import frames, plots
+
+        return plots.phases(frames.phases_frame(self.candidates))
+
+    def plot_ranges(self) -> Any:
+        """Chart the time of each candidate from its median to its 95%."""
+        from planner.report import frames, plots
+
+        return plots.ranges(frames.candidates_frame(self.plan))
+
+    def plot_sensitivities(self, *, factors: Sequence[float] = (0.5, 2.0)) -> Any:
+        """Chart how time and cost move when one resource is slower or faster."""
+        from planner.report import plots
+
+        return plots.sensitivities(self.sensitivities(factors=factors))
+
+    def plot_by_nodes(self, *, points: int = 16) -> Any:
+        """Chart time against node count for the recommended type, with the range from median to 95%."""
+        from planner.report import plots
+
+        return plots.by_nodes(self.by_nodes(points=points))
+
+    def to_html(self) -> str:
+        """Return the answer as a page that opens without a network: see `plan --html`."""
+        from planner.report.page import plan_page
+
+        return plan_page(self)
+
     def reliefs(self, factor: float = 2.0) -> dict[str, Candidate]:
         """Return what the recommended cluster becomes with each of its resources made `factor` times as fast."""
         best = self.plan.best
         if best is None:
             return {}
-        fixed = replace(
-            self.plan.request,
-            catalogs=tuple(name for name in self.plan.request.catalogs if _holds(name, best)),
-            model=best.model if self.plan.request.model == ALL_MODELS else self.plan.request.model,
-            regions=(best.region,),
-            instances=(best.instance_type,),
-            nodes=best.nodes,
-            deadline_s=None,
-            budget_usd=None,
-            top=1,
-        )
+        fixed = self.about(best, nodes=best.nodes)
         names = [name for name in ("network", "local", "volumes", "objects", "cpu") if _works(best, name)]
         scales = {name: fixed.scale | {name: fixed.scale.get(name, 1.0) * factor} for name in names}
         made = {name: answer(replace(fixed, scale=scale)).best for name, scale in scales.items()}
         return {name: found for name, found in made.items() if found is not None}
+
+    def about(self, one: Candidate, *, nodes: int) -> Request:
+        """Return the request narrowed to one candidate's type, region and model at `nodes`, without limits on time
+        and cost.
+        """
+        return replace(
+            self.plan.request,
+            catalogs=tuple(name for name in self.plan.request.catalogs if _holds(name, one)),
+            model=one.model if self.plan.request.model == ALL_MODELS else self.plan.request.model,
+            regions=(one.region,),
+            instances=(one.instance_type,),
+            nodes=nodes,
+            deadline_s=None,
+            budget_usd=None,
+            top=1,
+        )
 
     def what_if(self, **factors: float) -> Recommendation:
         """Plan again with resources multiplied: `what_if(network=2)` doubles every network rate, `price=0.7` discounts.

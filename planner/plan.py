@@ -271,6 +271,8 @@ def from_jsonable(kind: Any, value: Any, *, where: str) -> Any:
     """Build `kind` (a dataclass, container or scalar annotation) from parsed JSON, checking every type and name on
     the way.
     """
+    if kind is Any:
+        return value
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
         return _optional(kind, value, where=where)

@@ -6,7 +6,8 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from planner.plan import Plan, to_jsonable
+from planner.errors import BadInputError
+from planner.plan import Plan, from_jsonable, to_jsonable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,3 +65,24 @@ class RunReport:
     def to_json(self) -> str:
         """Return the report as one JSON object."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> RunReport:
+        """Read what `to_json` wrote; what it derives (`error`, `passed`) is derived again.
+
+        Raises BadInputError, naming the field, for anything else.
+        """
+        try:
+            document = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise BadInputError(f"run report is not JSON: {error}") from error
+        if not isinstance(document, dict):
+            raise BadInputError("run report: expected an object")
+        phases = [_without(phase, "error") for phase in document.get("phases", [])]
+        stored = _without(document, "passed") | {"phases": phases}
+        report: RunReport = from_jsonable(cls, stored, where="run report")
+        return report
+
+
+def _without(value: Any, derived: str) -> Any:
+    return {name: item for name, item in value.items() if name != derived} if isinstance(value, dict) else value

@@ -1,9 +1,13 @@
-"""The suite's promise: only want of root skips a test, by name and counted; `--strict-skips` fails on any other."""
+"""The suite's promise: only want of root or of a browser skips a test, by name and counted.
+
+`--strict-skips` leaves want of root as the only excuse.
+"""
 
 from __future__ import annotations
 
 import csv
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +16,8 @@ import pytest
 from hypothesis import settings
 
 NEEDS_ROOT = "needs root: "
+NEEDS_BROWSER = "needs a browser: "
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 # Continuous integration repeats the same examples each time; elsewhere each run tries new ones. No example is timed.
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
@@ -29,11 +35,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if os.geteuid() == 0:
-        return
+    absent = {"needs_root": NEEDS_ROOT} if os.geteuid() else {}
+    absent |= {} if any(map(shutil.which, BROWSERS)) else {"needs_browser": NEEDS_BROWSER}
     for item in items:
-        for marker in item.iter_markers("needs_root"):
-            item.add_marker(pytest.mark.skip(reason=NEEDS_ROOT + marker.kwargs["why"]))
+        for name, reason in absent.items():
+            for marker in item.iter_markers(name):
+                item.add_marker(pytest.mark.skip(reason=reason + marker.kwargs["why"]))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -44,8 +51,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     unwanted = _skips_without_leave(config)
-    if excused := len(_skips(config)) - len(unwanted):
-        terminalreporter.write_line(f"{excused} skipped for want of root")
+    excused = [str(report.longrepr) for report in _skips(config) if report not in unwanted]
+    for want, reason in (("root", NEEDS_ROOT), ("a browser", NEEDS_BROWSER)):
+        if count := sum(reason in text for text in excused):
+            terminalreporter.write_line(f"{count} skipped for want of {want}")
     if config.option.strict_skips:
         for report in unwanted:
             terminalreporter.write_line(f"FAILED: skipped without leave: {report.nodeid}", red=True)
@@ -57,7 +66,9 @@ def _skips(config: pytest.Config) -> list[pytest.TestReport]:
 
 
 def _skips_without_leave(config: pytest.Config) -> list[pytest.TestReport]:
-    return [report for report in _skips(config) if os.geteuid() == 0 or NEEDS_ROOT not in str(report.longrepr)]
+    excuses = [NEEDS_ROOT] if os.geteuid() else []
+    excuses += [] if config.option.strict_skips else [NEEDS_BROWSER]
+    return [report for report in _skips(config) if not any(excuse in str(report.longrepr) for excuse in excuses)]
 
 
 CATALOG_HEAD = """title = "made for a test"

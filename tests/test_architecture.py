@@ -61,6 +61,7 @@ FLOORS = {
     "planner.curves": FACTS,
     "planner.datafiles": FACTS,
     "planner.distributions": FACTS,
+    "planner.extras": FACTS,
     "planner.lifecycle": FACTS,
     "planner.model": FACTS,
     "planner.plan": FACTS,

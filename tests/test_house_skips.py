@@ -15,7 +15,8 @@ CONFTEST = Path(__file__).with_name("conftest.py")
 def run_suite(folder: Path, body: str, *flags: str, user_id: int = 0) -> subprocess.CompletedProcess[str]:
     """Run a one-file suite under the project's conftest, which is told that `user_id` runs it."""
     shutil.copy(CONFTEST, folder)
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    needs_root(why): root only\n")
+    markers = "needs_root(why): root only\n    needs_browser(why): with a browser only"
+    (folder / "pytest.ini").write_text(f"[pytest]\nmarkers =\n    {markers}\n")
     (folder / "test_it.py").write_text(f"import pytest\n\n{body}")
     as_user = f"import os, pytest; os.geteuid = lambda: {user_id}; raise SystemExit(pytest.main())"
     command = [sys.executable, "-c", as_user, "-p", "no:cacheprovider", *flags, "test_it.py"]
@@ -53,3 +54,16 @@ def test_what_needs_root_runs_as_root_and_is_skipped_by_name_for_others(
     done = run_suite(tmp_path, body, "--strict-skips", "-rs", user_id=user_id)
     assert done.returncode == pytest.ExitCode.OK
     assert all(word in done.stdout for word in words), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"), [((), pytest.ExitCode.OK), (("--strict-skips",), pytest.ExitCode.TESTS_FAILED)]
+)
+def test_what_needs_a_browser_is_skipped_and_counted_where_there_is_none_but_not_under_strict_skips(
+    tmp_path: Path, flags: tuple[str, ...], code: pytest.ExitCode
+) -> None:
+    body = "@pytest.mark.needs_browser(why='draws charts')\ndef test_a(): pass\ndef test_b(): pass\n"
+    done = run_suite(tmp_path, body, "-rs", *flags)  # its empty environment has no PATH, and so no browser
+    assert done.returncode == code
+    assert "needs a browser: draws charts" in done.stdout
+    assert ("1 skipped for want of a browser" in done.stdout) == (not flags)

@@ -18,6 +18,7 @@ from planner.cli import (
     ingest,
     models,
     plan,
+    report,
     run,
     screen,
     sort,
@@ -48,6 +49,7 @@ def build() -> typer.Typer:
     _add(app, "compare", compare.compare)
     _add(app, "models", models.models)
     _add(app, "run", run.run)
+    _add(app, "report", report.report)
     _add(app, "sort", sort.sort)
     _add(app, "generate", generate.generate)
     _add(app, "validate", validate.validate)

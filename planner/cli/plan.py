@@ -87,6 +87,9 @@ def plan(
     rejected: Annotated[bool, Option("--rejected", help="List every type left out, and why.")] = False,
     json: Annotated[bool, Option("--json", help="Print the plan as one JSON object.")] = False,
     out: Annotated[Path | None, Option(help="Also write the plan as JSON to this file.")] = None,
+    html: Annotated[
+        Path | None, Option(help="Also write a page for people to this file; it opens without a network.")
+    ] = None,
 ) -> None:
     """Recommend the cluster to rent: which machine, how many, how long, how much, and why.
 
@@ -135,6 +138,10 @@ def plan(
         answered = answer(request, today=date.today())
     if out:
         write_whole(out, answered.plan.to_json() + "\n", option="--out")
+    if html and answered.best:
+        from planner.report.page import plan_page
+
+        write_whole(html, plan_page(answered, made_on=date.today()), option="--html")
     _show(answered, explained=explain, rejected=rejected, json=json)
 
 

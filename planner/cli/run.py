@@ -30,7 +30,9 @@ def run(
     threads: Annotated[int | None, Option(help="Threads; all cores otherwise.")] = None,
     profile: Annotated[str | None, Option(help="Calibrated profile to learn from this run; begun if new.")] = None,
     json: Annotated[bool, Option("--json", help="Print the report as one JSON object.")] = False,
-    out: Annotated[Path | None, Option(help="Also write the report as JSON to this file.")] = None,
+    out: Annotated[
+        Path | None, Option(help="Also write the report as JSON to this file; `planner report` reads it.")
+    ] = None,
 ) -> None:
     """Measure this machine's disk, plan for it, generate data, sort, validate, and set the plan beside what happened.
 

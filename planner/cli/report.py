@@ -1,0 +1,74 @@
+"""`planner report`: a run or a plan that was kept as JSON, for people to read."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from planner.cli.console import show, show_text
+from planner.cli.files import write_whole
+from planner.errors import BadInputError
+
+if TYPE_CHECKING:
+    from planner.plan import Plan
+    from planner.run_report import RunReport
+
+
+def report(
+    file: Annotated[Path, Argument(help="What `planner run --out` or `plan --out` wrote.")],
+    *,
+    html: Annotated[Path | None, Option(help="Write a page to this file; it opens without a network.")] = None,
+    json: Annotated[bool, Option("--json", help="Print it as one JSON object, checked.")] = False,
+) -> None:
+    """Show a kept run or plan again: in the terminal, or as one self-contained HTML page.
+
+    Example: planner report run.json --html run.html
+    """
+    kept = _read(file)
+    if html:
+        write_whole(html, _page(kept), option="--html")
+    if json:
+        show_text(kept.to_json())
+    elif not html:
+        show(_table(kept))
+
+
+def _read(path: Path) -> RunReport | Plan:
+    from planner.plan import Plan
+    from planner.run_report import RunReport
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        return RunReport.from_json(text) if '"steps_s"' in text else Plan.from_json(text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(f"{path} cannot be read as a report: {error}") from error
+    except BadInputError as error:
+        raise BadInputError(
+            f"{path}: {error}; write reports with `planner run --out FILE` or `plan --out FILE`"
+        ) from error
+
+
+def _page(kept: RunReport | Plan) -> str:
+    from planner.api import Recommendation
+    from planner.report.page import plan_page, run_page
+    from planner.run_report import RunReport
+
+    today = date.today()
+    if isinstance(kept, RunReport):
+        return run_page(kept, made_on=today)
+    return plan_page(Recommendation(kept), made_on=today)
+
+
+def _table(kept: RunReport | Plan) -> Any:
+    from planner.recommendation import require_best
+    from planner.report.plan_table import render_plan
+    from planner.report.run_table import render_run
+    from planner.run_report import RunReport
+
+    if isinstance(kept, RunReport):
+        return render_run(kept)
+    require_best(kept)
+    return render_plan(kept)

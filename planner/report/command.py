@@ -1,0 +1,83 @@
+"""The command line that asks what a Request asks."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any, Final
+
+from planner.plan import Request
+
+_OPTIONS: Final = {
+    "data_bytes": "--data",
+    "catalogs": "--catalog",
+    "regions": "--region",
+    "instances": "--instance",
+    "deadline_s": "--deadline",
+    "budget_usd": "--budget",
+    "scale": "--what-if",
+    "compute_bytes_per_s_per_vcpu": "--compute",
+}
+"""Options whose names are not their fields' names."""
+
+_UNITS: Final = {"data_bytes": "B", "deadline_s": "s", "compute_bytes_per_s_per_vcpu": "B/s"}
+_PLAIN: Final = ("price", "power")
+"""Assumptions that are plain numbers; the rest are rates."""
+
+
+def plan_command(request: Request) -> str:
+    """Return the `plan` command that gives this request, quoted for a shell; what is as by default is left out."""
+    return shlex.join(
+        ["plan", *(word for name, word in _words(request) if name in ("data_bytes", "model")), *_rest(request)]
+    )
+
+
+def run_command(request: Request) -> str:
+    """Return the `planner run` command that sorts as much under the same model on the machine in front of you."""
+    return shlex.join(["planner", "run", "--data", _size(request.data_bytes), "--model", request.model])
+
+
+def _rest(request: Request) -> list[str]:
+    return [word for name, word in _words(request) if name not in ("data_bytes", "model")]
+
+
+def _words(request: Request) -> Iterator[tuple[str, str]]:
+    for field in fields(Request):
+        value = getattr(request, field.name)
+        if field.name not in ("data_bytes", "model") and value == _default(field):
+            continue
+        yield field.name, _OPTIONS.get(field.name, "--" + field.name.replace("_", "-"))
+        if value is not True:
+            yield field.name, _text(field.name, value)
+
+
+def _default(field: Any) -> Any:
+    return field.default_factory() if callable(field.default_factory) else field.default
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, dict):
+        return ",".join(f"{key}={_amount(name, key, amount)}" for key, amount in value.items())
+    if isinstance(value, tuple):
+        return ",".join(value)
+    if name == "data_bytes":
+        return _size(value)
+    return f"{_number(value)}{_UNITS.get(name, '')}"
+
+
+def _amount(name: str, key: str, amount: float) -> str:
+    return _number(amount) + ("B/s" if name == "assume" and key not in _PLAIN else "")
+
+
+def _size(size: int) -> str:
+    """Return bytes exactly, in the largest decimal unit of which they are a whole number."""
+    for factor, unit in ((10**15, "PB"), (10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size % factor == 0:
+            return f"{size // factor}{unit}"
+    return f"{size}B"
+
+
+def _number(value: Any) -> str:
+    """Return a number with every digit that counts, whole ones without a point."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

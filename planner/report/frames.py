@@ -1,0 +1,185 @@
+"""A Plan as pandas frames, one row per thing shown. Seconds, bytes, bytes/s and US dollars throughout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from planner.plan import Candidate, FrontierPoint, Plan
+from planner.run_report import RunReport
+
+if TYPE_CHECKING:
+    from planner.api import Recommendation
+
+_TIMES = ("time_s", "time_s_equation", "time_s_p50", "time_s_p95")
+
+
+def cluster_name(of: Candidate | FrontierPoint, *, several_models: bool = False) -> str:
+    """Name a cluster as people do: `79 x i8g.8xlarge`, with the model where several are compared."""
+    name = f"{of.nodes} x {of.instance_type}"
+    return f"{name}, {of.model}" if several_models else name
+
+
+def candidates_frame(plan: Plan) -> pd.DataFrame:
+    """Return one row per candidate, best first: what it is, its times, costs, bottlenecks and evidence."""
+    several = len({one.model for one in plan.candidates}) > 1
+    return pd.DataFrame([_candidate(one, chosen=one == plan.best, several=several) for one in plan.candidates])
+
+
+def frontier_frame(plan: Plan) -> pd.DataFrame:
+    """Return the clusters that nothing beats in both time and total cost, fastest first."""
+    rows = [
+        {
+            "cluster": cluster_name(point, several_models=len({p.model for p in plan.frontier}) > 1),
+            "model": point.model,
+            "cloud": point.cloud,
+            "instance_type": point.instance_type,
+            "nodes": point.nodes,
+            "time_s": point.time_s,
+            "cost_usd_total": point.cost_usd_total,
+        }
+        for point in plan.frontier
+    ]
+    return pd.DataFrame(rows)
+
+
+def phases_frame(candidates: Sequence[Candidate]) -> pd.DataFrame:
+    """Return one row per candidate, phase and resource: when it starts, how long it is busy, and what it moves.
+
+    A phase starts when the one before it has ended; `bottleneck` marks the resource that the phase waits for.
+    """
+    several = len({one.model for one in candidates}) > 1
+    return pd.DataFrame([row for one in candidates for row in _phases(one, several=several)])
+
+
+def rejected_frame(plan: Plan) -> pd.DataFrame:
+    """Return one row per type left out: the type, the reason, the detail, and how near it was (1: on the mark)."""
+    columns = ["instance_type", "reason", "detail", "nearness"]
+    return pd.DataFrame([[getattr(one, name) for name in columns] for one in plan.rejected], columns=columns)
+
+
+def sensitivities_frame(recommendation: Recommendation, *, factors: Sequence[float] = (0.5, 2.0)) -> pd.DataFrame:
+    """Return time and total cost of the recommended cluster with each of its resources `factor` times as fast.
+
+    One row per resource and factor; the changes are fractions of the cluster as recommended: -0.1 is 10% less.
+    """
+    best = recommendation.best
+    if best is None:
+        return pd.DataFrame(columns=["resource", "factor", "time_s", "time_change", "cost_usd_total", "cost_change"])
+    rows = [
+        {
+            "resource": "local disks" if name == "local" else name,
+            "factor": factor,
+            "time_s": made.time_s.expected,
+            "time_change": made.time_s.expected / best.time_s.expected - 1,
+            "cost_usd_total": made.cost_usd.total,
+            "cost_change": made.cost_usd.total / best.cost_usd.total - 1,
+        }
+        for factor in factors
+        for name, made in recommendation.reliefs(factor).items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def by_nodes_frame(recommendation: Recommendation, *, points: int) -> pd.DataFrame:
+    """Return one row per node count of the recommended type, spaced evenly in their logarithm: `nodes`, the four times
+    (`time_s` is the mean) and `cost_usd_total`.
+    """
+    from planner.api import answer
+
+    best = recommendation.best
+    if best is None:
+        return pd.DataFrame(columns=["nodes", *_TIMES, "cost_usd_total"])
+    most = max(best.nodes, recommendation.plan.request.max_nodes)
+    sizes = np.unique(np.geomspace(best.nodes_min, most, points).round().astype(int)).tolist()
+    found = (answer(recommendation.about(best, nodes=nodes)).best for nodes in sizes)
+    return pd.DataFrame(
+        [{"nodes": one.nodes, **_times(one), "cost_usd_total": one.cost_usd.total} for one in found if one is not None]
+    )
+
+
+def run_phases_frame(report: RunReport) -> pd.DataFrame:
+    """Return one row per phase of a run: predicted and measured seconds, apart, and the prediction's error."""
+    rows = [
+        {
+            "phase": phase.name,
+            "predicted_s": phase.predicted_s,
+            "measured_s": phase.measured_s,
+            "error": phase.error,
+            "bottleneck": phase.bottleneck,
+        }
+        for phase in report.phases
+    ]
+    return pd.DataFrame(rows)
+
+
+def timeline_frame(report: RunReport) -> pd.DataFrame:
+    """Return when each step of a run began and ended on each node, in seconds since the start.
+
+    The sort is shown as its phases where their measured seconds fit into it; what is left over is its start and end.
+    """
+    return pd.DataFrame(_timeline(report), columns=["node", "step", "start_s", "end_s"])
+
+
+def _candidate(one: Candidate, *, chosen: bool, several: bool) -> dict[str, Any]:
+    return {
+        "cluster": cluster_name(one, several_models=several),
+        "chosen": chosen,
+        "model": one.model,
+        "cloud": one.cloud,
+        "region": one.region,
+        "instance_type": one.instance_type,
+        "nodes": one.nodes,
+        **_times(one),
+        "cost_usd": one.cost_usd.expected,
+        "cost_usd_total": one.cost_usd.total,
+        "cost_usd_total_p95": one.cost_usd.total_p95,
+        "bottlenecks": ", ".join(words(phase.bottleneck) for phase in one.phases),
+        "evidence": one.evidence,
+    }
+
+
+def _times(one: Candidate) -> dict[str, float]:
+    times = one.time_s
+    return dict(zip(_TIMES, (times.expected, times.equation, times.p50, times.p95), strict=True))
+
+
+def _phases(one: Candidate, *, several: bool) -> Iterator[dict[str, Any]]:
+    start_s = 0.0
+    for phase in one.phases:
+        for name, use in phase.resources.items():
+            yield {
+                "cluster": cluster_name(one, several_models=several),
+                "phase": phase.name,
+                "resource": words(name),
+                "start_s": start_s,
+                "end_s": start_s + use.time_s,
+                "phase_end_s": start_s + phase.time_s,
+                "time_s": use.time_s,
+                "bytes_per_node": use.bytes_per_node,
+                "bytes_per_s": use.bytes_per_s,
+                "bottleneck": name == phase.bottleneck,
+            }
+        start_s += phase.time_s
+
+
+def _timeline(report: RunReport) -> Iterator[tuple[str, str, float, float]]:
+    node = report.plan.best.instance_type if report.plan.best else "this machine"
+    now = 0.0
+    for step, seconds in report.steps_s.items():
+        parts = [(phase.name, phase.measured_s) for phase in report.phases] if step == "sort" else []
+        if not parts or sum(s for _, s in parts) > seconds:
+            parts = [(step, seconds)]
+        begun = now
+        for name, length in parts:
+            yield node, name, begun, begun + length
+            begun += length
+        now += seconds
+
+
+def words(name: str) -> str:
+    """Return a field's name as people write it."""
+    return name.replace("_", " ")

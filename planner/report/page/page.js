@@ -1,0 +1,27 @@
+"use strict";
+// Draws every chart in the colours the reader has chosen, again when the choice changes; a click on a cluster in the
+// frontier shows its phases.
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+const given = JSON.parse(document.getElementById("given").textContent);
+const views = {};
+
+async function draw() {
+  for (const [name, specification] of Object.entries(given.figures)) {
+    const place = document.getElementById("chart-" + name);
+    if (views[name]) views[name].finalize();
+    const options = { actions: false, renderer: "svg", config: given.config[dark.matches ? "dark" : "light"] };
+    views[name] = (await vegaEmbed(place, specification, options)).view;
+    for (const select of place.querySelectorAll("select")) select.setAttribute("aria-label", "cluster shown");
+  }
+  if (views.frontier && views.phases) views.frontier.addSignalListener("picked", (_, picked) => show(picked.cluster));
+  document.documentElement.dataset.drawn = "yes";
+}
+
+function show(clusters) {
+  if (!clusters || !clusters.length) return;
+  views.phases.signal("cluster", clusters[0]).runAsync();
+  document.getElementById("picked").textContent = "Phases of " + clusters[0] + " are shown below.";
+}
+
+dark.addEventListener("change", draw);
+draw();

@@ -1,0 +1,202 @@
+"""The page of a plan: the answer and why first, then alternatives, phases, ranges and what the numbers rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from planner.errors import PlannerError
+from planner.plan import ALL_MODELS, Candidate, Plan
+from planner.recommendation import require_best
+from planner.report import frames, plots
+from planner.report.command import plan_command
+from planner.report.evidence import bases
+from planner.report.page.rendering import Figure, render
+from planner.report.reasons import reasons
+from planner.units import format_bytes, format_duration, format_rate, format_usd
+
+if TYPE_CHECKING:
+    from planner.api import Recommendation
+
+
+def plan_page(recommendation: Recommendation, *, made_on: date | None = None) -> str:
+    """Return the page as HTML. Raises InfeasibleError when there is nothing to recommend, PlannerError without the
+    extra `plots`.
+    """
+    plan = recommendation.plan
+    best = require_best(plan)
+    figures, reliefs = plan_figures(recommendation), _reliefs(recommendation)
+    return render(
+        "plan.html",
+        figures=figures,
+        title=f"{frames.cluster_name(best)} for {format_bytes(plan.request.data_bytes)}",
+        version=version("sortplanner"),
+        made_on=made_on,
+        asked=f"Which cluster to rent to sort {format_bytes(plan.request.data_bytes)} under the {best.model} model?",
+        headline=f"Rent {frames.cluster_name(best)} ({_place(best)})",
+        key_figures=list(_key_figures(best)),
+        reasons=reasons(plan, reliefs=reliefs),
+        warnings=[*plan.warnings, *best.warnings],
+        command=plan_command(plan.request),
+        plan=plan_parts(plan, figures=figures, total=_sum(plan, best, reliefs)),
+    )
+
+
+def plan_figures(recommendation: Recommendation) -> list[Figure]:
+    """Return the charts of a plan; that of the sensitivities is missing where its catalog is no longer there."""
+    plan = recommendation.plan
+    candidates, points = frames.candidates_frame(plan), frames.frontier_frame(plan)
+    best = require_best(plan)
+    found = [
+        Figure(
+            name="frontier",
+            title="Time and total cost",
+            text=f"Total cost against expected time. The line joins {len(points)} clusters that nothing beats in both; "
+            "the marks are the candidates of the table below, the diamond is the one recommended.",
+            chart=plots.frontier(points, candidates),
+        ),
+        Figure(
+            name="phases",
+            title="Phases",
+            text=f"What each resource of {candidates.cluster.iloc[0]} does in each phase: "
+            + "; ".join(f"{p.name} waits for {frames.words(p.bottleneck)}" for p in best.phases)
+            + ". The menu shows another candidate.",
+            chart=plots.phases(frames.phases_frame(plan.candidates)),
+        ),
+        Figure(
+            name="ranges",
+            title="Ranges",
+            text="Bars reach from the median to the 95th percentile of the time; the dot is the mean, the tick the "
+            f"equation without variation. Recommended: {format_duration(best.time_s.p50)} to "
+            f"{format_duration(best.time_s.p95)}.",
+            chart=plots.ranges(candidates),
+        ),
+    ]
+    return [*found, *_sensitivities(recommendation)]
+
+
+def plan_parts(plan: Plan, *, figures: list[Figure], total: str) -> dict[str, Any]:
+    """Return what the details of a plan show: tables, and the charts by name."""
+    best = require_best(plan)
+    evidence = [[b.what, b.value, b.evidence, b.source, b.as_of] for b in bases(plan)]
+    return {
+        "figures": {figure.name: figure for figure in figures},
+        "catalog": plan.catalog.name,
+        "prices_as_of": plan.catalog.prices_as_of,
+        "candidates": _candidates(plan),
+        "phases": _phases(best),
+        "evidence": {"columns": ["number", "value", "evidence", "source", "as of"], "rows": evidence},
+        "rejected": _rejected(plan),
+        "sum": total,
+    }
+
+
+def _sensitivities(recommendation: Recommendation) -> Iterator[Figure]:
+    try:
+        frame = recommendation.sensitivities()
+    except PlannerError:
+        return
+    yield Figure(
+        name="sensitivities",
+        title="Sensitivities",
+        text="How time and total cost move when one resource is half or twice as fast and the rest stays as it is.",
+        chart=plots.sensitivities(frame),
+    )
+
+
+def _reliefs(recommendation: Recommendation) -> Mapping[str, Candidate]:
+    try:
+        return recommendation.reliefs()
+    except PlannerError:
+        return {}
+
+
+def _sum(plan: Plan, best: Candidate, reliefs: Mapping[str, Candidate]) -> str:
+    from planner.model import load_model
+    from planner.report.explain import explain
+
+    name = best.model if plan.request.model == ALL_MODELS else plan.request.model
+    return explain(plan, load_model(name), reliefs=reliefs)
+
+
+def _key_figures(best: Candidate) -> Iterator[dict[str, Any]]:
+    time, cost = best.time_s, best.cost_usd
+    around = sum(best.overheads_s.values())
+    yield {
+        "name": "The sort takes",
+        "value": format_duration(time.expected),
+        "note": f"95%: {format_duration(time.p95)}; by the equation alone {format_duration(time.equation)}",
+    }
+    yield {"name": "and costs", "value": format_usd(cost.expected), "note": f"95%: {format_usd(cost.p95)}"}
+    yield {
+        "name": "The whole bill",
+        "value": format_usd(cost.total),
+        "note": f"95%: {format_usd(cost.total_p95)}; with {format_duration(around)} around the sort, and spares",
+    }
+
+
+def _place(best: Candidate) -> str:
+    group = ", one placement group" if best.placement_group else ""
+    return f"{best.cloud} {best.region}, {best.pricing}{group}"
+
+
+def _candidates(plan: Plan) -> dict[str, Any]:
+    rows = [
+        [
+            frames.cluster_name(one),
+            one.model,
+            f"{one.cloud} {one.region}",
+            f"{one.price_usd_per_hour:.4g}",
+            one.storage,
+            format_duration(one.time_s.expected),
+            format_duration(one.time_s.p95),
+            format_usd(one.cost_usd.total),
+            format_usd(one.cost_usd.total_p95),
+            one.evidence,
+        ]
+        for one in plan.candidates
+    ]
+    columns = [
+        "cluster",
+        "model",
+        "where",
+        "$/h each",
+        "storage",
+        "time",
+        "time, 95%",
+        "total",
+        "total, 95%",
+        "evidence",
+    ]
+    return {"columns": columns, "rows": rows, "numbers": (3, 5, 6, 7, 8), "chosen": 0}
+
+
+def _phases(best: Candidate) -> dict[str, Any]:
+    rows = [
+        [
+            phase.name,
+            frames.words(name),
+            format_bytes(use.bytes_per_node),
+            format_rate(use.bytes_per_s),
+            format_duration(use.time_s),
+            "bottleneck" if name == phase.bottleneck else "",
+        ]
+        for phase in best.phases
+        for name, use in sorted(phase.resources.items(), key=lambda item: -item[1].time_s)
+    ]
+    return {
+        "columns": ["phase", "resource", "bytes per node", "rate", "time", "role"],
+        "rows": rows,
+        "numbers": (2, 3, 4),
+    }
+
+
+def _rejected(plan: Plan) -> dict[str, Any]:
+    """Group the types left out by reason, keeping the order in which the plan has them."""
+    groups: dict[str, list[str]] = {}
+    for one in plan.rejected:
+        groups.setdefault(one.reason, []).append(one.instance_type + (f" ({one.detail})" if one.detail else ""))
+    rows = [[reason, str(len(names)), ", ".join(names)] for reason, names in groups.items()]
+    return {"columns": ["reason", "types", "which"], "rows": rows, "numbers": (1,), "count": len(plan.rejected)}

@@ -1,0 +1,76 @@
+"""From parts to one self-contained page: a template, its style and script, and the charting library, all inline."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from planner.extras import optional
+from planner.report.plots import look
+
+_FOLDER = "planner.report.page"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A chart with the words that say the same to whoever cannot see it."""
+
+    name: str
+    title: str
+    text: str
+    chart: Any
+
+    @property
+    def specification(self) -> dict[str, Any]:
+        """The chart's Vega-Lite, as wide as the page lets it be; colours and title are the page's."""
+        specification: dict[str, Any] = self.chart.to_dict()
+        specification.pop("config", None)
+        specification.pop("title", None)
+        return specification | {"width": "container", "description": f"{self.title}. {self.text}"}
+
+
+def render(template: str, *, figures: list[Figure], **values: Any) -> str:
+    """Return the page that `template` gives. Raises PlannerError when the charting packages are not installed."""
+    jinja2 = optional("jinja2", extra="plots", purpose="the HTML report")
+    loader = jinja2.PackageLoader(_FOLDER, "")
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    embedded = {
+        "figures": {figure.name: figure.specification for figure in figures},
+        "config": {"light": look.config() | {"background": "transparent"}, "dark": look.config(dark=True)},
+    }
+    text: str = environment.get_template(template).render(
+        figures={figure.name: figure for figure in figures},
+        style=_inline("page.css"),
+        script=_inline("page.js"),
+        library=_library(),
+        embedded=json.dumps(embedded, allow_nan=False).replace("<", "\\u003c"),
+        **values,
+    )
+    return text
+
+
+@lru_cache(maxsize=1)
+def _library() -> str:
+    """Return Vega, Vega-Lite and their embedding as one script (0.9 MB), from the package that carries them."""
+    bundler = optional("vl_convert", extra="plots", purpose="the HTML report")
+    return _script_safe(bundler.javascript_bundle(vl_version=_vega_lite_version()))
+
+
+def _vega_lite_version() -> str:
+    version: str = look.altair().SCHEMA_VERSION
+    return ".".join(version.removeprefix("v").split(".")[:2])
+
+
+def _inline(name: str) -> str:
+    return resources.files(_FOLDER).joinpath(name).read_text(encoding="utf-8")
+
+
+def _script_safe(script: str) -> str:
+    """Return a script in which nothing ends the element it stands in, or hides the end of it."""
+    return re.sub(r"<(?=/script|script|!--)", r"\\x3C", script, flags=re.IGNORECASE)

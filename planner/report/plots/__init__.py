@@ -1,0 +1,18 @@
+"""Charts over Altair: pandas frames in, charts out, the same look everywhere. Needs the extra `plots`."""
+
+from planner.report.plots.network_charts import distributions, scaling
+from planner.report.plots.plan_charts import by_nodes, frontier, phases, ranges, sensitivities
+from planner.report.plots.run_charts import agreement, predicted_and_measured, timeline
+
+__all__ = [
+    "agreement",
+    "by_nodes",
+    "distributions",
+    "frontier",
+    "phases",
+    "predicted_and_measured",
+    "ranges",
+    "scaling",
+    "sensitivities",
+    "timeline",
+]

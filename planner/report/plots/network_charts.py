@@ -1,0 +1,60 @@
+"""Charts of what networks do: how a node's share falls with the cluster, and how it differs from node to node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from planner.report.plots.look import BLUE, GREY, VERMILLION, altair, dressed
+
+
+def scaling(curve: pd.DataFrame, points: pd.DataFrame, *, title: str) -> Any:
+    """Chart a node's bandwidth against the cluster's size, with the band it lies in and the measured points.
+
+    `curve` has `nodes`, `bytes_per_s`, `low_bytes_per_s`, `high_bytes_per_s`, `extrapolated`; `points` has `nodes`,
+    `bytes_per_s`. Beyond the points the band is dashed: an extrapolation.
+    """
+    alt = altair()
+    curve = curve.assign(
+        basis=["extrapolated" if beyond else "within what was measured" for beyond in curve.extrapolated]
+    )
+    x = alt.X("nodes:Q", title="nodes", scale=alt.Scale(type="log", nice=False))
+    scale = alt.Scale(zero=True)
+    y = alt.Y("low_bytes_per_s:Q", title="bandwidth per node (bytes/s)", scale=scale, axis=alt.Axis(format="~s"))
+    band = alt.Chart(curve).mark_area(color=BLUE, opacity=0.2).encode(x, y, y2="high_bytes_per_s:Q")
+    dash = alt.Scale(domain=["within what was measured", "extrapolated"], range=[[1, 0], [5, 4]])
+    tips = ["nodes:Q", *(alt.Tooltip(f"{name}bytes_per_s:Q", format=".4s") for name in ("low_", "", "high_"))]
+    line = (
+        alt.Chart(curve)
+        .mark_line(color=BLUE, strokeWidth=2.5)
+        .encode(x, alt.Y("bytes_per_s:Q"), strokeDash=alt.StrokeDash("basis:N", title=None, scale=dash), tooltip=tips)
+    )
+    dots = (
+        alt.Chart(points)
+        .mark_point(filled=True, color=VERMILLION, size=60, opacity=1)
+        .encode(x, alt.Y("bytes_per_s:Q"), tooltip=["nodes:Q", alt.Tooltip("bytes_per_s:Q", format=".4s")])
+    )
+    return dressed(alt.layer(band, line, dots), title=title, height=280)
+
+
+def distributions(frame: pd.DataFrame) -> Any:
+    """Chart bandwidths as boxes: percentiles 1, 25, 50, 75 and 99 of each distribution, in bytes/s.
+
+    `frame` has `distribution`, `p01_bytes_per_s`, `p25_...`, `p50_...`, `p75_...`, `p99_bytes_per_s`.
+    """
+    alt = altair()
+    x = alt.X("distribution:N", title="cloud", axis=alt.Axis(labelAngle=0))
+    axis = alt.Axis(format="~s")
+    tips = ["distribution:N", *(alt.Tooltip(f"p{p:02}_bytes_per_s:Q", format=".3s") for p in (1, 25, 50, 75, 99))]
+    base = alt.Chart(frame)
+    rule = base.mark_rule(color=GREY, strokeWidth=2).encode(
+        x, alt.Y("p01_bytes_per_s:Q", title="bandwidth between two nodes (bytes/s)", axis=axis), y2="p99_bytes_per_s:Q"
+    )
+    box = base.mark_bar(color=BLUE, width=26).encode(
+        x, alt.Y("p25_bytes_per_s:Q"), y2="p75_bytes_per_s:Q", tooltip=tips
+    )
+    middle = base.mark_tick(color="white", width=26, thickness=2).encode(x, alt.Y("p50_bytes_per_s:Q"))
+    return dressed(
+        alt.layer(rule, box, middle), title="Bandwidth of eight clouds: percentiles 1, 25, 50, 75, 99", height=260
+    )

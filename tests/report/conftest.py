@@ -1,0 +1,79 @@
+"""A real plan, and a real browser to look at pages with."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import planner
+from planner.api import Recommendation
+from planner.plan import Plan
+from planner.run_report import Check, PhaseComparison, RunReport
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="session")
+def answer() -> Recommendation:
+    return planner.recommend(data="100TB", model="daytona", catalogs=["aws-2014"], deadline="1h")
+
+
+@pytest.fixture
+def plan(answer: Recommendation) -> Plan:
+    return answer.plan
+
+
+@pytest.fixture
+def run_report(plan: Plan) -> RunReport:
+    """A run of 60 s after 10 s of measuring, phases of 20 and 39 s; its output is as it should be."""
+    phases = (
+        PhaseComparison(name="map and shuffle", predicted_s=22.0, measured_s=20.0, bottleneck="local_disks"),
+        PhaseComparison(name="sort and reduce", predicted_s=30.0, measured_s=39.0, bottleneck="network"),
+    )
+    check = Check(path="output", records=10, checksum="beef", sorted=True, duplicates=0, passed=True)
+    steps_s = {"measure": 10.0, "sort": 60.0, "validate": 5.0}
+    return RunReport(
+        plan=plan, machine={"vcpu": 2, "read_bytes_per_s": 1e9}, steps_s=steps_s, phases=phases, checks=(check,)
+    )
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    found = next(path for path in map(shutil.which, BROWSERS) if path)
+    sandbox = [] if os.geteuid() else ["--no-sandbox"]
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=found, args=sandbox)
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """A page opened in a browser that is offline, with all that its console said and all that it tried to load."""
+
+    def __init__(self, browser: Any, path: Path, *, dark: bool, width: int) -> None:
+        context = browser.new_context(
+            color_scheme="dark" if dark else "light", viewport={"width": width, "height": 800}, offline=True
+        )
+        self.page = context.new_page()
+        self.complaints: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", self._note)
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("html[data-drawn=yes]", state="attached")
+
+    def _note(self, request: Any) -> None:
+        if not request.url.startswith(("file:", "data:")):
+            self.complaints.append(f"loads {request.url}")
+
+
+@pytest.fixture
+def visit(browser: Any) -> Callable[..., Visit]:
+    return lambda path, *, dark=False, width=1100: Visit(browser, path, dark=dark, width=width)

@@ -1,0 +1,43 @@
+"""The command line of a request, given to the command line again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+from planner.cli.app import build
+from planner.plan import Request, to_jsonable
+from planner.report.command import plan_command, run_command
+
+PLAIN = Request(data_bytes=10**14, model="indy")
+REQUESTS = [
+    PLAIN,
+    replace(
+        PLAIN, data_bytes=1, catalogs=("aws-2014", "aws-2012"), instances=("i2.*",), exclude=("i2.xlarge", "hs1.*")
+    ),
+    replace(PLAIN, catalogs=("aws-2014",), deadline_s=0.1 + 0.2 + 3600, confidence=0.9, budget_usd=1e5 / 3, nodes=170),
+    replace(
+        PLAIN, catalogs=("aws-2014",), assume={"network": 8.79e8, "price": 1.65}, scale={"network": 1.5, "price": 0.7}
+    ),
+    replace(PLAIN, model="all", objective="time", arch="x86_64", max_vcpus=10**5, max_nodes=200, top=3),
+    replace(PLAIN, map_ratio=0.5, reduce_ratio=2.0, compute_bytes_per_s_per_vcpu=5e7, regions=("us-east-1",)),
+    replace(PLAIN, catalogs=("aws-2014",), paper=True),
+    replace(PLAIN, catalogs=("aws-2014",), network_distribution="C"),
+]
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=plan_command)
+def test_command_asks_what_the_request_asks(request_: Request) -> None:
+    words = shlex.split(plan_command(request_))
+    assert words[0] == "plan"
+    done = CliRunner().invoke(build(), ["plan", *words[1:], "--json"])
+    assert json.loads(done.stdout)["request"] == json.loads(json.dumps(to_jsonable(request_))), done.output
+
+
+def test_the_usual_command_is_as_people_write_it() -> None:
+    assert plan_command(PLAIN) == "plan --data 100TB --model indy"
+    assert run_command(replace(PLAIN, data_bytes=1500)) == "planner run --data 1500B --model indy"

@@ -1,0 +1,120 @@
+"""The HTML reports, in a real browser: drawn, quiet, responsive, narrow, accessible, offline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.api import Recommendation
+from planner.plan import Plan
+from planner.report.page import plan_page, run_page
+from planner.run_report import Check, RunReport
+
+LARGEST_BYTES = 5_000_000
+
+
+@pytest.fixture(scope="module")
+def plan_file(answer: Recommendation, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pages") / "plan.html"
+    path.write_text(plan_page(answer), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def run_file(run_report: RunReport, tmp_path: Path) -> Path:
+    path = tmp_path / "run.html"
+    path.write_text(run_page(run_report), encoding="utf-8")
+    return path
+
+
+def test_page_holds_what_a_reader_needs_to_trust_and_repeat_it(plan_file: Path, plan: Plan) -> None:
+    page = plan_file.read_text(encoding="utf-8")
+    assert plan.best is not None
+    assert len(page.encode()) < LARGEST_BYTES
+    words = [
+        f"Rent {plan.best.nodes} x {plan.best.instance_type}",
+        "plan --data 100TB --model daytona --catalog aws-2014 --deadline 3600s",
+        f"Prices are of {plan.catalog.prices_as_of}",
+        "SoCC 2015",
+        "ends within 1 h",
+        *{one.reason for one in plan.rejected},
+        *(one.instance_type for one in plan.rejected),
+    ]
+    for word in words:
+        assert word in page
+    assert "http-equiv" not in page and "<link" not in page and "src=" not in page.partition("<footer")[0]
+
+
+@pytest.mark.needs_browser(why="draws the page")
+@pytest.mark.parametrize(("dark", "width"), [(False, 1100), (True, 390)], ids=["light, wide", "dark, phone"])
+@pytest.mark.parametrize("which", ["plan_file", "run_file"])
+def test_page_is_drawn_without_complaint_and_fits(
+    visit: Callable[..., Any], request: pytest.FixtureRequest, which: str, *, dark: bool, width: int
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    seen = visit(request.getfixturevalue(which), dark=dark, width=width)
+    charts = seen.page.locator(".chart")
+    drawn = seen.page.locator(".chart svg")
+    assert drawn.count() == charts.count() >= 2
+    assert seen.complaints == []
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+    for box in (drawn.nth(index).bounding_box() for index in range(drawn.count())):
+        assert box["width"] <= width and box["height"] > 50
+    broken = Axe().run(seen.page).response["violations"]
+    assert not broken, [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in broken]
+
+
+@pytest.mark.needs_browser(why="moves the mouse")
+def test_the_answer_is_on_the_first_screen(visit: Callable[..., Any], plan_file: Path) -> None:
+    page = visit(plan_file).page
+    for selector in ("h1", ".figures", "h2:text('Why')"):
+        box = page.locator(selector).first.bounding_box()
+        assert box["y"] + box["height"] < 800
+
+
+@pytest.mark.needs_browser(why="moves the mouse")
+def test_pointing_at_a_cluster_tells_of_it_and_a_click_shows_its_phases(
+    visit: Callable[..., Any], plan_file: Path, plan: Plan
+) -> None:
+    page = visit(plan_file).page
+    other = plan.candidates[1]
+    name = f"{other.nodes} x {other.instance_type}"
+    mark = page.locator(f"#chart-frontier svg path[aria-label*='{name}'][aria-roledescription='point']").last
+    mark.hover(force=True)
+    tooltip = page.locator("#vg-tooltip-element")
+    tooltip.wait_for(state="visible")
+    assert "total cost" in tooltip.inner_text()
+    mark.click(force=True)
+    page.wait_for_function("document.getElementById('picked').textContent.startsWith('Phases of')")
+    shown = page.locator("#picked").inner_text().removeprefix("Phases of ").removesuffix(" are shown below.")
+    assert page.locator("#chart-phases select").input_value() == shown
+    assert shown in {f"{one.nodes} x {one.instance_type}" for one in plan.candidates}
+
+
+@pytest.mark.needs_browser(why="uses the menu")
+def test_menu_shows_the_phases_of_another_candidate(visit: Callable[..., Any], plan_file: Path, plan: Plan) -> None:
+    page = visit(plan_file).page
+    bars = page.locator("#chart-phases svg .mark-rect path")
+    before = [bars.nth(index).get_attribute("d") for index in range(bars.count())]
+    last = plan.candidates[-1]
+    page.locator("#chart-phases select").select_option(f"{last.nodes} x {last.instance_type}")
+    page.wait_for_function(
+        "before => [...document.querySelectorAll('#chart-phases svg .mark-rect path')]"
+        ".map(bar => bar.getAttribute('d')).join() !== before.join()",
+        arg=before,
+    )
+
+
+def test_names_in_a_file_cannot_become_markup(run_report: RunReport) -> None:
+    from dataclasses import replace
+
+    nasty = "<script>alert(1)</script>"
+    check = Check(path=nasty, records=1, checksum="0", sorted=False, duplicates=0, passed=False)
+    phase = replace(run_report.phases[0], name=nasty)
+    page = run_page(replace(run_report, checks=(check,), phases=(phase,)))
+    assert nasty not in page
+    assert "FAILED" in page and "WRONG" in page and "&lt;script&gt;" in page

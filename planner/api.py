@@ -60,19 +60,28 @@ class Recommendation:
         rows = [{key: value for key, value in to_jsonable(c).items() if key != "phases"} for c in self.candidates]
         return pd.json_normalize(rows)
 
-    def by_nodes(self, *, points: int = 16) -> pd.DataFrame:
-        """Return times and costs of the recommended type at about `points` node counts, from the fewest that fit it
-        to `max_nodes`; sizes that are not feasible are left out.
+    def at_sizes(self, *, points: int = 16) -> list[Candidate]:
+        """Return the recommended type at about `points` node counts, evenly spaced in their logarithm, from the fewest
+        that hold the data to `max_nodes`; what is not feasible is left out.
         """
-        from planner.report.frames import by_nodes_frame
+        import numpy as np
 
-        return by_nodes_frame(self, points=points)
+        if self.best is None:
+            return []
+        most = max(self.best.nodes, self.plan.request.max_nodes)
+        sizes = np.unique(np.geomspace(self.best.nodes_min, most, points).round().astype(int)).tolist()
+        found = (answer(self.about(self.best, nodes=nodes)).best for nodes in sizes)
+        return [one for one in found if one is not None]
 
     def sensitivities(self, *, factors: Sequence[float] = (0.5, 2.0)) -> pd.DataFrame:
-        """Return time and total cost of the recommended cluster with each resource `factor` times as fast."""
+        """Return time and total cost of the recommended cluster with each resource `factor` times as fast.
+
+        Raises InfeasibleError when nothing was recommended.
+        """
+        from planner.recommendation import require_best
         from planner.report.frames import sensitivities_frame
 
-        return sensitivities_frame(self, factors=factors)
+        return sensitivities_frame(require_best(self.plan), {factor: self.reliefs(factor) for factor in factors})
 
     def plot_frontier(self) -> Any:
         """Chart total cost against time: the frontier and the candidates. Charts need the extra `plots`."""
@@ -100,9 +109,9 @@ class Recommendation:
 
     def plot_by_nodes(self, *, points: int = 16) -> Any:
         """Chart time against node count for the recommended type, with the range from median to 95%."""
-        from planner.report import plots
+        from planner.report import frames, plots
 
-        return plots.by_nodes(self.by_nodes(points=points))
+        return plots.by_nodes(frames.sizes_frame(self.at_sizes(points=points)))
 
     def to_html(self) -> str:
         """Return the answer as a page that opens without a network: see `plan --html`."""

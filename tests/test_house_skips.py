@@ -20,7 +20,7 @@ def run_suite(folder: Path, body: str, *flags: str, user_id: int = 0) -> subproc
     (folder / "test_it.py").write_text(f"import pytest\n\n{body}")
     as_user = f"import os, pytest; os.geteuid = lambda: {user_id}; raise SystemExit(pytest.main())"
     command = [sys.executable, "-c", as_user, "-p", "no:cacheprovider", *flags, "test_it.py"]
-    return subprocess.run(command, cwd=folder, env={}, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, env={"PATH": ""}, capture_output=True, text=True, check=False)
 
 
 EXCUSE = "pytest.skip('no reason that counts')"
@@ -63,7 +63,7 @@ def test_what_needs_a_browser_is_skipped_and_counted_where_there_is_none_but_not
     tmp_path: Path, flags: tuple[str, ...], code: pytest.ExitCode
 ) -> None:
     body = "@pytest.mark.needs_browser(why='draws charts')\ndef test_a(): pass\ndef test_b(): pass\n"
-    done = run_suite(tmp_path, body, "-rs", *flags)  # its empty environment has no PATH, and so no browser
+    done = run_suite(tmp_path, body, "-rs", *flags)  # with nothing on its PATH, and so no browser
     assert done.returncode == code
     assert "needs a browser: draws charts" in done.stdout
     assert ("1 skipped for want of a browser" in done.stdout) == (not flags)

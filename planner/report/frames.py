@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from planner.plan import Candidate, FrontierPoint, Plan
 from planner.run_report import RunReport
-
-if TYPE_CHECKING:
-    from planner.api import Recommendation
 
 _TIMES = ("time_s", "time_s_equation", "time_s_p50", "time_s_p95")
 
@@ -61,14 +57,12 @@ def rejected_frame(plan: Plan) -> pd.DataFrame:
     return pd.DataFrame([[getattr(one, name) for name in columns] for one in plan.rejected], columns=columns)
 
 
-def sensitivities_frame(recommendation: Recommendation, *, factors: Sequence[float] = (0.5, 2.0)) -> pd.DataFrame:
-    """Return time and total cost of the recommended cluster with each of its resources `factor` times as fast.
+def sensitivities_frame(best: Candidate, reliefs: Mapping[float, Mapping[str, Candidate]]) -> pd.DataFrame:
+    """Return time and total cost of the best cluster with each of its resources `factor` times as fast.
 
-    One row per resource and factor; the changes are fractions of the cluster as recommended: -0.1 is 10% less.
+    `reliefs` has, by factor and resource, what the cluster becomes. One row each; the changes are fractions of the
+    cluster as recommended: -0.1 is 10% less.
     """
-    best = recommendation.best
-    if best is None:
-        return pd.DataFrame(columns=["resource", "factor", "time_s", "time_change", "cost_usd_total", "cost_change"])
     rows = [
         {
             "resource": "local disks" if name == "local" else name,
@@ -78,27 +72,17 @@ def sensitivities_frame(recommendation: Recommendation, *, factors: Sequence[flo
             "cost_usd_total": made.cost_usd.total,
             "cost_change": made.cost_usd.total / best.cost_usd.total - 1,
         }
-        for factor in factors
-        for name, made in recommendation.reliefs(factor).items()
+        for factor, found in reliefs.items()
+        for name, made in found.items()
     ]
-    return pd.DataFrame(rows)
+    columns = ["resource", "factor", "time_s", "time_change", "cost_usd_total", "cost_change"]
+    return pd.DataFrame(rows, columns=columns)
 
 
-def by_nodes_frame(recommendation: Recommendation, *, points: int) -> pd.DataFrame:
-    """Return one row per node count of the recommended type, spaced evenly in their logarithm: `nodes`, the four times
-    (`time_s` is the mean) and `cost_usd_total`.
-    """
-    from planner.api import answer
-
-    best = recommendation.best
-    if best is None:
-        return pd.DataFrame(columns=["nodes", *_TIMES, "cost_usd_total"])
-    most = max(best.nodes, recommendation.plan.request.max_nodes)
-    sizes = np.unique(np.geomspace(best.nodes_min, most, points).round().astype(int)).tolist()
-    found = (answer(recommendation.about(best, nodes=nodes)).best for nodes in sizes)
-    return pd.DataFrame(
-        [{"nodes": one.nodes, **_times(one), "cost_usd_total": one.cost_usd.total} for one in found if one is not None]
-    )
+def sizes_frame(sizes: Sequence[Candidate]) -> pd.DataFrame:
+    """Return one row per candidate: `nodes`, the four times (`time_s` is the mean) and `cost_usd_total`."""
+    rows = [{"nodes": one.nodes, **_times(one), "cost_usd_total": one.cost_usd.total} for one in sizes]
+    return pd.DataFrame(rows, columns=["nodes", *_TIMES, "cost_usd_total"])
 
 
 def run_phases_frame(report: RunReport) -> pd.DataFrame:

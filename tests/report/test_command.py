@@ -17,7 +17,7 @@ PLAIN = Request(data_bytes=10**14, model="indy")
 REQUESTS = [
     PLAIN,
     replace(
-        PLAIN, data_bytes=1, catalogs=("aws-2014", "aws-2012"), instances=("i2.*",), exclude=("i2.xlarge", "hs1.*")
+        PLAIN, data_bytes=1, catalogs=("aws-2014", "aws-2019"), instances=("i2.*",), exclude=("i2.xlarge", "hs1.*")
     ),
     replace(PLAIN, catalogs=("aws-2014",), deadline_s=0.1 + 0.2 + 3600, confidence=0.9, budget_usd=1e5 / 3, nodes=170),
     replace(

@@ -143,7 +143,7 @@ def sensitivities(frame: pd.DataFrame) -> Any:
 def by_nodes(frame: pd.DataFrame) -> Any:
     """Chart time against node count: mean, a band from the median to the 95%, and the equation without variation.
 
-    `frame` has `nodes`, `time_s`, `time_s_p50`, `time_s_p95`, `time_s_equation` and `cost_usd_total`.
+    `frame` is a `sizes_frame`.
     """
     alt = altair()
     shown, unit = in_time_units(frame, "time_s_p95", "time_s_p50", "time_s", "time_s_equation")

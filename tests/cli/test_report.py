@@ -1,0 +1,60 @@
+"""`planner report` and `plan --html`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from planner.cli.app import build
+from planner.errors import BadInputError, IoFailureError
+
+PLAN = ("plan", "--data", "100TB", "--model", "indy", "--catalog", "aws-2014")
+
+
+def call(*arguments: str) -> str:
+    outcome = CliRunner().invoke(build(), arguments)
+    if outcome.exception and not isinstance(outcome.exception, SystemExit):
+        raise outcome.exception
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.stdout
+
+
+@pytest.fixture
+def run_file(tmp_path: Path) -> Path:
+    path = tmp_path / "run.json"
+    call("run", "--data", "1MB", "--model", "indy", "--dir", str(tmp_path), "--out", str(path))
+    return path
+
+
+def test_a_kept_run_is_shown_as_it_was_and_read_back_exactly(run_file: Path, tmp_path: Path) -> None:
+    assert "Predicted against measured" in call("report", str(run_file))
+    assert json.loads(call("report", str(run_file), "--json")) == json.loads(run_file.read_text())
+    page = tmp_path / "run.html"
+    call("report", str(run_file), "--html", str(page))
+    assert "Sorted and validated 1 MB" in page.read_text() and "planner run --data 1MB --model indy" in page.read_text()
+
+
+def test_a_kept_plan_gives_the_page_that_plan_html_gives(tmp_path: Path) -> None:
+    kept, page, again = tmp_path / "plan.json", tmp_path / "plan.html", tmp_path / "again.html"
+    call(*PLAN, "--out", str(kept), "--html", str(page))
+    call("report", str(kept), "--html", str(again))
+    warning = "prices of aws-2014 are of"  # old prices are warned of where a plan is made
+    lines = [[line for line in text.read_text().splitlines() if warning not in line] for text in (page, again)]
+    assert lines[0] == lines[1]
+    assert "Candidates" in call("report", str(kept))
+
+
+def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    with pytest.raises(IoFailureError, match=r"--html .*nothing was written"):
+        call(*PLAN, "--html", str(tmp_path / "absent" / "plan.html"))
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"steps_s": 3}', '{"request": {}}', "\xff"])
+def test_what_is_no_report_is_refused_with_what_writes_one(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(BadInputError, match=r"bad\.json"):
+        call("report", str(path))

@@ -104,6 +104,49 @@ def sort_files(
     passes: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Any]: ...
+
+@final
+class LineSummary:
+    """What validation found out about consecutive lines."""
+
+    @property
+    def lines(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def unordered(self) -> int: ...
+    @property
+    def first_unordered(self) -> int | None: ...
+    @property
+    def duplicates(self) -> int: ...
+    @property
+    def checksum(self) -> int: ...
+    def append(self, next: LineSummary) -> None: ...
+
+def sort_lines(
+    source: Buffer,
+    out: Buffer,
+    *,
+    key_offset: int = 0,
+    key_bytes: int | None = None,
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> int: ...
+def count_lines(text: Buffer, *, threads: int = 0) -> int: ...
+def validate_lines(
+    text: Buffer, *, key_offset: int = 0, key_bytes: int | None = None, threads: int = 0
+) -> LineSummary: ...
+def validate_lines_file(
+    path: str,
+    *,
+    key_offset: int = 0,
+    key_bytes: int | None = None,
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> LineSummary: ...
+def generate_lines_file(
+    path: str, *, bytes: int, seed: int = 0, threads: int = 0, progress: Progress | None = None
+) -> int: ...
 def scratch_bytes(records: int, *, threads: int = 0) -> int: ...
 def warm_memory(bytes: int, *, threads: int = 0) -> None: ...
 def sort_records(

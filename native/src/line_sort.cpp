@@ -107,8 +107,8 @@ void LineSorter::gather(std::uint64_t first_byte, std::span<std::byte> out) cons
     out = out.subspan(gather_lines(state.places(), state.finished(bucket), skipped, out));
 }
 
-void sort_lines(std::span<const std::byte> text, std::span<std::byte> out, const LineFormat& format,
-                unsigned threads, Progress* progress) {
+std::uint64_t sort_lines(std::span<const std::byte> text, std::span<std::byte> out, const LineFormat& format,
+                         unsigned threads, Progress* progress) {
   if (progress != nullptr) progress->begin_phase(0, text.size());
   LineSorter sorter(format, threads);
   sorter.sort(text, progress);
@@ -126,6 +126,7 @@ void sort_lines(std::span<const std::byte> text, std::span<std::byte> out, const
       add_progress(progress, part.size());
     }
   });
+  return sorter.lines();
 }
 
 }  // namespace sortcore

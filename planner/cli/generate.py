@@ -18,16 +18,24 @@ def generate(
     *,
     records: Annotated[int | None, Option(help="How many records of 100 bytes.")] = None,
     size: Annotated[str | None, Option(help="How much instead: 1GB.")] = None,
-    start: Annotated[str, Option(help="Number of the first record, up to 2^128.")] = "0",
+    start: Annotated[str, Option(help="Number of the first record, up to 2^128; of lines, the seed.")] = "0",
     ascii: Annotated[bool, Option("--ascii", help="Printable records.")] = False,
     skew: Annotated[bool, Option("--skew", help="Skewed keys.")] = False,
+    lines: Annotated[bool, Option("--lines", help="Log lines of mixed length instead; needs --size.")] = False,
     threads: Annotated[int | None, Option(help="Threads; all cores otherwise.")] = None,
     json: Annotated[bool, Option("--json", help="Print a report as JSON.")] = False,
 ) -> None:
     """Write test records, byte for byte as sortbenchmark.org's gensort does.
 
     Example: planner generate --records 10000000 input.dat
+
+    Example: planner generate --lines --size 1GB app.log
     """
+    if lines:
+        if ascii or skew or records is not None or size is None:
+            raise BadInputError("--lines goes with --size, and not with --records, --ascii or --skew")
+        _generate_lines(file, size_bytes=parse_size(size), seed=_number(start), threads=threads, json=json)
+        return
     from planner.sorting.generate import generate_file
 
     count = record_count(records, size)
@@ -40,6 +48,18 @@ def generate(
     else:
         rate = format_rate(report.bytes_written / report.time_s) if report.time_s else "-"
         talk(f"{report.records} records, {format_bytes(report.bytes_written)}, at {rate} to {report.path}")
+
+
+def _generate_lines(file: Path, *, size_bytes: int, seed: int, threads: int | None, json: bool) -> None:
+    from planner.sorting.generate import generate_lines_file
+
+    with watched(["generate"]) as progress:
+        report = generate_lines_file(file, size_bytes=size_bytes, seed=seed, threads=threads, progress=progress)
+    if json:
+        show_json(report.to_dict())
+        return
+    rate = format_rate(report.bytes_written / report.time_s) if report.time_s else "-"
+    talk(f"{report.lines} lines, {format_bytes(report.bytes_written)}, at {rate} to {report.path}")
 
 
 def record_count(records: int | None, size: str | None) -> int:

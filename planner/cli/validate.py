@@ -20,7 +20,10 @@ def validate(
     checksum: Annotated[str | None, Option(help="The checksum expected, in hex; else exit code 5.")] = None,
     record_size: Annotated[int, Option(help="Bytes of a record.")] = 100,
     key_offset: Annotated[int, Option(help="Where the key begins.")] = 0,
-    key_size: Annotated[int, Option(help="Bytes of the key.")] = 10,
+    key_size: Annotated[
+        int | None, Option(help="Bytes of the key: 10 of a record, to the end of a line unless given.")
+    ] = None,
+    lines: Annotated[bool, Option("--lines", help="The files are newline-terminated text.")] = False,
     threads: Annotated[int | None, Option(help="Threads; all cores otherwise.")] = None,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
@@ -29,10 +32,19 @@ def validate(
     Ends with exit code 5 when a record is out of order.
 
     Example: planner validate output.dat
-    """
-    from planner.sorting.validate import validate_files, validate_summaries
 
-    if summaries:
+    Example: planner validate --lines sorted.log
+    """
+    from planner.sorting.validate import validate_files, validate_line_files, validate_summaries
+
+    if lines and (summaries or summary):
+        raise BadInputError("summaries are kept of records; with --lines name the files themselves")
+    if lines:
+        with watched(["validate"]) as progress:
+            report = validate_line_files(
+                files, key_offset=key_offset, key_size=key_size, threads=threads, progress=progress
+            )
+    elif summaries:
         if summary:
             raise BadInputError("--summary keeps what was found in records; it does not go with --summaries")
         report = validate_summaries(files)
@@ -42,7 +54,7 @@ def validate(
                 files,
                 record_size=record_size,
                 key_offset=key_offset,
-                key_size=key_size,
+                key_size=10 if key_size is None else key_size,
                 threads=threads,
                 summary=summary,
                 progress=progress,
@@ -51,7 +63,7 @@ def validate(
         show_json(report.to_dict())
     else:
         first = "" if report.first_unordered is None else f" (the first is record {report.first_unordered})"
-        show_text(f"Records: {report.records}\nUnordered: {report.unordered}{first}")
+        show_text(f"{'Lines' if lines else 'Records'}: {report.records}\nUnordered: {report.unordered}{first}")
         show_text(f"Duplicate keys: {report.duplicates}\nChecksum: {report.checksum}")
     report.require_sorted()
     if checksum is not None and int(checksum, 16) != int(report.checksum, 16):

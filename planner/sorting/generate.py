@@ -69,3 +69,46 @@ def generate_file(
         bytes_written=records * RECORD_BYTES,
         time_s=time.monotonic() - began,
     )
+
+
+@dataclass(frozen=True)
+class GenerateLinesReport:
+    """What `generate_lines_file` wrote, in `time_s` seconds."""
+
+    path: str
+    lines: int
+    seed: int
+    bytes_written: int
+    time_s: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON-able values."""
+        return asdict(self)
+
+
+def generate_lines_file(
+    path: str | os.PathLike[str],
+    *,
+    size_bytes: int,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> GenerateLinesReport:
+    """Write `size_bytes` of lines such as servers log them, the same for the same seed; replaces only a whole file.
+
+    Raises BadInputError for impossible numbers, IoFailureError when the file cannot be written (nothing is left
+    behind), InterruptedRunError when cancelled.
+    """
+    if not 0 <= size_bytes < 2**63 or not 0 <= seed < 2**32:
+        raise BadInputError(f"cannot generate {size_bytes} bytes of lines with seed {seed}")
+    began = time.monotonic()
+    target = os.fspath(path)
+    lines = run_interruptible(
+        lambda watched: core.generate_lines_file(
+            target, bytes=size_bytes, seed=seed, threads=threads or 0, progress=watched
+        ),
+        progress,
+    )
+    return GenerateLinesReport(
+        path=target, lines=lines, seed=seed, bytes_written=size_bytes, time_s=time.monotonic() - began
+    )

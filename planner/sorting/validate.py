@@ -19,7 +19,7 @@ LARGEST_SUMMARY_BYTES = 1 << 26
 
 @dataclass(frozen=True)
 class ValidationReport:
-    """Of one or more parts read in order, seams included.
+    """Of one or more parts read in order, seams included; `records` are lines if lines were validated.
 
     `first_unordered` counts from 0; `duplicates` are records with their predecessor's key; `checksum` is in lower-case
     hex, as valsort prints it, and does not depend on the order.
@@ -85,6 +85,46 @@ def validate_files(
     if summary is not None:
         _write_summary(Path(summary), found.serialize())
     return _report(found)
+
+
+def validate_line_files(
+    paths: Sequence[StrPath],
+    *,
+    key_offset: int = 0,
+    key_size: int | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> ValidationReport:
+    """Validate text files as consecutive parts of one output, by lines or a byte range of them, as `sort_file` does.
+
+    A last line without a newline counts as if it had one. Raises BadInputError for an impossible key, IoFailureError
+    for a file that cannot be read, InterruptedRunError when cancelled.
+    """
+    names = [os.fspath(path) for path in _nonempty(paths)]
+    if key_offset < 0 or (key_size is not None and key_size < 1):
+        raise BadInputError(f"no key of a line begins at {key_offset} and has {key_size} bytes")
+
+    def work(watched: Progress) -> core.LineSummary:
+        watched.begin_phase(0, bytes_total=sum(Path(name).stat().st_size for name in names))
+        first, *rest = (
+            core.validate_lines_file(
+                name, key_offset=key_offset, key_bytes=key_size, threads=threads or 0, progress=watched
+            )
+            for name in names
+        )
+        for part in rest:
+            first.append(part)
+        return first
+
+    found = run_interruptible(work, progress)
+    return ValidationReport(
+        records=found.lines,
+        bytes=found.bytes,
+        unordered=found.unordered,
+        first_unordered=found.first_unordered,
+        duplicates=found.duplicates,
+        checksum=f"{found.checksum:x}",
+    )
 
 
 def validate_summaries(paths: Sequence[StrPath]) -> ValidationReport:

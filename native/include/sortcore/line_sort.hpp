@@ -59,8 +59,8 @@ class LineSorter {
 };
 
 // Sorts `text` into `out`, which has its size, and one byte more if the last newline is missing; throws
-// Error(bad_input) otherwise. Progress counts gathered bytes.
-void sort_lines(std::span<const std::byte> text, std::span<std::byte> out, const LineFormat& format,
-                unsigned threads = 0, Progress* progress = nullptr);
+// Error(bad_input) otherwise. Progress counts gathered bytes. Returns the number of lines.
+std::uint64_t sort_lines(std::span<const std::byte> text, std::span<std::byte> out, const LineFormat& format,
+                         unsigned threads = 0, Progress* progress = nullptr);
 
 }  // namespace sortcore

@@ -1,0 +1,82 @@
+#include <pybind11/stl.h>
+
+#include <optional>
+#include <string>
+
+#include "convert.hpp"
+#include "register.hpp"
+#include "sortcore/generate_lines.hpp"
+#include "sortcore/line_sort.hpp"
+#include "sortcore/validate_lines.hpp"
+
+namespace py = pybind11;
+
+namespace sortcore::python {
+namespace {
+
+LineFormat make_format(std::uint64_t key_offset, std::optional<std::uint64_t> key_bytes) {
+  return {key_offset, key_bytes.value_or(LineFormat::to_the_end)};
+}
+
+std::uint64_t sort_into(const py::buffer& source, const py::buffer& out, std::uint64_t key_offset,
+                        std::optional<std::uint64_t> key_bytes, unsigned threads, Progress* progress) {
+  const BytesView from(source, BytesView::Access::read, "source");
+  const BytesView to(out, BytesView::Access::write, "out");
+  refuse_overlap(from.bytes(), to.bytes());
+  const py::gil_scoped_release unlocked;
+  return sort_lines(from.bytes(), to.writable_bytes(), make_format(key_offset, key_bytes), threads, progress);
+}
+
+std::uint64_t count_in(const py::buffer& text, unsigned threads) {
+  const BytesView view(text, BytesView::Access::read, "text");
+  const py::gil_scoped_release unlocked;
+  return count_lines(view.bytes(), threads);
+}
+
+LineSummary validate_buffer(const py::buffer& text, std::uint64_t key_offset,
+                            std::optional<std::uint64_t> key_bytes, unsigned threads) {
+  const BytesView view(text, BytesView::Access::read, "text");
+  const py::gil_scoped_release unlocked;
+  return validate_lines(view.bytes(), make_format(key_offset, key_bytes), threads);
+}
+
+LineSummary validate_path(const std::string& path, std::uint64_t key_offset,
+                          std::optional<std::uint64_t> key_bytes, unsigned threads, Progress* progress) {
+  const py::gil_scoped_release unlocked;
+  return validate_lines_file(path, make_format(key_offset, key_bytes), threads, progress);
+}
+
+std::optional<std::uint64_t> first_unordered(const LineSummary& summary) {
+  if (summary.first_unordered == Summary::none) return std::nullopt;
+  return summary.first_unordered;
+}
+
+void register_summary(py::module_& module) {
+  py::class_<LineSummary>(module, "LineSummary", "What validation found out about consecutive lines.")
+      .def_readonly("lines", &LineSummary::lines)
+      .def_readonly("bytes", &LineSummary::bytes)
+      .def_readonly("unordered", &LineSummary::unordered)
+      .def_property_readonly("first_unordered", &first_unordered)
+      .def_readonly("duplicates", &LineSummary::duplicates)
+      .def_property_readonly("checksum", [](const LineSummary& self) { return from_u128(self.checksum); })
+      .def("append", &LineSummary::append, py::arg("next"));
+}
+
+}  // namespace
+
+void register_lines(py::module_& module) {
+  register_summary(module);
+  module.def("sort_lines", &sort_into, py::arg("source"), py::arg("out"), py::kw_only(),
+             py::arg("key_offset") = 0, py::arg("key_bytes") = py::none(), py::arg("threads") = 0,
+             py::arg("progress") = py::none());
+  module.def("count_lines", &count_in, py::arg("text"), py::kw_only(), py::arg("threads") = 0);
+  module.def("validate_lines", &validate_buffer, py::arg("text"), py::kw_only(), py::arg("key_offset") = 0,
+             py::arg("key_bytes") = py::none(), py::arg("threads") = 0);
+  module.def("validate_lines_file", &validate_path, py::arg("path"), py::kw_only(), py::arg("key_offset") = 0,
+             py::arg("key_bytes") = py::none(), py::arg("threads") = 0, py::arg("progress") = py::none());
+  module.def("generate_lines_file", &generate_lines_file, py::arg("path"), py::kw_only(), py::arg("bytes"),
+             py::arg("seed") = 0, py::arg("threads") = 0, py::arg("progress") = py::none(),
+             py::call_guard<py::gil_scoped_release>());
+}
+
+}  // namespace sortcore::python

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ from planner.units import format_rate
 from planner.work import UNDIVIDED, Situation
 
 Floats = NDArray[np.float64]
+
+_BAND_VALUES: Final = 8
+"""Equally likely rates that stand for the band of an extrapolated network."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -136,15 +140,32 @@ def disturbed(one: Situation, whole: variability.Duration, nodes: int) -> variab
 
 def undisturbed(one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int) -> variability.Duration:
     """Return the distribution of the job's time when no node is taken back: order statistics within a phase, phases in
-    turn, and what a run's nodes share.
+    turn, and what a run's nodes share: that, and the rate of the network where it is extrapolated.
     """
+    slowdowns = _network_slowdowns(one, nodes)
+    return variability.either([_with_network(one, phases, nodes, slowdown=each) for each in slowdowns])
+
+
+def _network_slowdowns(one: Situation, nodes: int) -> list[float]:
+    """Return equally likely factors of the network's time: only 1 where it is measured, stated or assumed."""
+    network, kind = one.rates.network, int(one.layouts.type_row[0])
+    if not one.spreads.node_sigma or network.evidence_at(kind, nodes) != "extrapolated" or kind not in network.curves:
+        return [1.0]
+    slowdowns: list[float] = network.curves[kind].slowdowns(nodes, count=_BAND_VALUES).tolist()
+    return slowdowns
+
+
+def _with_network(
+    one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int, *, slowdown: float
+) -> variability.Duration:
     kind = int(one.layouts.type_row[0])
     slowest = bool(one.rates.network.slowest_of_n[kind])
 
     def load(phase: Phase, name: str, use: ResourceUse) -> variability.Load:
         certain = name in UNDIVIDED or (name == "network" and slowest)
         spread = variability.lognormal(0.0) if certain else one.spreads.of(name, type_row=kind, phase=phase)
-        return variability.Load(median_s=use.time_s, spread=spread, count=nodes)
+        median_s = use.time_s * slowdown if name == "network" else use.time_s
+        return variability.Load(median_s=median_s, spread=spread, count=nodes)
 
     barriers = [
         variability.barrier([load(phase, *item) for item in seen.resources.items()])

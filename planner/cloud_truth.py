@@ -69,7 +69,7 @@ def truth_of(what: str, row: Mapping[str, Any]) -> Truth:
         _known(row, "period_days") >= SUBSTANTIAL_DAYS,
         evidence == "measured" and bool(row.get("method")),
         any(_known(row, name) > 0 for name in ("disks", "nodes", "volumes_least")) and bool(row.get("method")),
-        row.get("aggregate") in ("mean", "slowest_of_n"),
+        row.get("aggregate") in ("mean", "median", "slowest_of_n"),
     )
     return Truth(what=what, evidence=evidence, met=tuple(c for c, met in zip(CRITERIA, holds, strict=True) if met))
 

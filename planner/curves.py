@@ -104,6 +104,14 @@ class ScalingCurve:
             extrapolated=wanted > self.measured_to_nodes,
         )
 
+    def slowdowns(self, nodes: float, *, count: int) -> Floats:
+        """Return `count` equally likely values of at(nodes) over the true rate there, shape (count,), rising: how many
+        times longer than by the curve the network may take.
+        """
+        likely = (np.arange(count) + 0.5) / count
+        rates = np.quantile(self._posterior.log_rates(np.array([nodes]))[:, 0], likely[::-1])
+        return np.asarray(self.at(nodes) / np.exp(rates))
+
     @cached_property
     def _posterior(self) -> Posterior:
         return condition(self.measurements[:, 0], np.log(self.measurements[:, 1]))

@@ -117,7 +117,7 @@ class _PhaseLoad:
             groups[id(spread)] = (np.maximum(known, work.node_seconds), spread)
         tailed = [
             (int(row), *_tailed(situation, phase, works, int(row), nodes))
-            for row in np.flatnonzero(np.isin(situation.layouts.type_row, list(spreads.tails)))
+            for row in np.flatnonzero(np.isin(situation.layouts.type_row, spreads.own_rows))
         ]
         return cls(
             phase=phase,

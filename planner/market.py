@@ -183,6 +183,8 @@ def _rates(
     rest = {name: rate for name, rate in assume.items() if name not in ("partition", "sort")}
     objects = choose_object_store(catalog).device
     rates = catalog_rates(catalog, volumes=volumes.device, objects=objects, cpu=cpu, assume=rest)
+    if software is not None or "sort" in assume:  # what was measured is this sort's rate
+        rates = replace(rates, measured_sort_per_vcpu=np.full(len(catalog.instances), np.nan))
     rates = replace(
         rates, one_stream_bytes_per_s=one_stream, cpu_evidence=software.evidence if software else "measured"
     )

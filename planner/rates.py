@@ -103,7 +103,9 @@ class Network:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rates:
-    """Everything a phase can wait for, row i being type i of the catalog; CPU rates are bytes/s per vCPU."""
+    """Everything a phase can wait for, row i being type i of the catalog; CPU rates are bytes/s per vCPU: the sort's
+    own, and for types on which sorting was measured `measured_sort_per_vcpu`, NaN elsewhere.
+    """
 
     local: Device
     volumes: Device
@@ -111,6 +113,7 @@ class Rates:
     network: Network
     vcpu: Floats
     cpu_bytes_per_s_per_vcpu: Mapping[str, float]
+    measured_sort_per_vcpu: Floats
     cpu_evidence: str = "measured"
     """Also of `one_stream` and start-up: what is known of the software."""
     one_stream_bytes_per_s: float = float("inf")
@@ -124,6 +127,7 @@ class Rates:
             volumes=self.volumes.times(scale.get("volumes", 1.0)),
             objects=self.objects.times(scale.get("objects", 1.0)),
             network=replace(self.network, factor=self.network.factor * scale.get("network", 1.0)),
+            measured_sort_per_vcpu=self.measured_sort_per_vcpu * cpu,
             cpu_bytes_per_s_per_vcpu={work: rate * cpu for work, rate in self.cpu_bytes_per_s_per_vcpu.items()},
             one_stream_bytes_per_s=self.one_stream_bytes_per_s * cpu,
         )
@@ -175,6 +179,7 @@ def catalog_rates(
         network=_network(catalog, assume.get("network")),
         vcpu=catalog.instances.vcpu,
         cpu_bytes_per_s_per_vcpu={work: assume.get(work, rate) for work, rate in cpu.items()},
+        measured_sort_per_vcpu=catalog.sort_bytes_per_s_per_vcpu,
     )
 
 

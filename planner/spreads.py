@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+
 from planner.catalog import Catalog, Straggler
 from planner.model import Phase
 from planner.variability import Spread, lognormal, with_tail
@@ -23,6 +25,9 @@ SIGMA_OF: Final = {
 }
 """Which entry of `Lifecycle.node_sigma` blurs a resource."""
 
+_SIGMA_IN: Final = {"disks": "disk", "networks": "network", "volume_rates": "volumes"}
+"""Which entry of `Lifecycle.node_sigma` the measured variation in a file of a catalog replaces."""
+
 _TAILED: Final = {
     "local": ("local_disks", "data_disks", "intermediate_disks"),
     "volume": ("volumes",),
@@ -33,21 +38,31 @@ _TAILED: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class Spreads:
-    """Spreads of a catalog's types: `tails` holds, by row of the catalog, what was seen there."""
+    """Spreads of a catalog's types: `tails` and `measured_sigma` (by entry of `Lifecycle.node_sigma`) hold, by row of
+    the catalog, what was seen there.
+    """
 
     node_sigma: Mapping[str, float]
     network: Spread | None = None
     tails: Mapping[int, tuple[Straggler, ...]] = field(default_factory=dict)
+    measured_sigma: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def own_rows(self) -> list[int]:
+        """The rows of the catalog whose spread is not the usual one."""
+        return sorted({*self.tails, *self.measured_sigma})
 
     def usual(self, resource: str) -> Spread:
-        """Return the spread of a resource on a type without a tail."""
+        """Return the spread of a resource on a type of which nothing was seen."""
         if resource == "network" and self.network is not None:
             return self.network
         return lognormal(self.node_sigma.get(SIGMA_OF[resource], 0.0))
 
     def of(self, resource: str, *, type_row: int, phase: Phase) -> Spread:
-        """Return the spread of a resource of one type in a phase, with the tails that were seen there."""
-        spread = self.usual(resource)
+        """Return the spread of a resource of one type in a phase, as wide and with the tails that were seen there."""
+        sigma = self.measured_sigma.get(type_row, {}).get(SIGMA_OF[resource])
+        named = resource == "network" and self.network is not None
+        spread = self.usual(resource) if sigma is None or named else lognormal(sigma)
         for tail in self.tails.get(type_row, ()):
             if _slows(tail, resource, phase):
                 spread = with_tail(spread, fraction=tail.slow_fraction, factor=tail.slow_factor)
@@ -55,10 +70,32 @@ class Spreads:
 
 
 def spreads_of(catalog: Catalog, *, node_sigma: Mapping[str, float], network: Spread | None, tailed: bool) -> Spreads:
-    """Return the spreads of a catalog's types; without tails unless `tailed`."""
-    rows = catalog.stragglers.items() if tailed else ()
-    tails = {catalog.instances.index(name): tuple(seen) for name, seen in rows}
-    return Spreads(node_sigma=node_sigma, network=network, tails=tails)
+    """Return the spreads of a catalog's types; nothing of what was seen on single types unless `tailed`."""
+    if not tailed:
+        return Spreads(node_sigma=node_sigma, network=network)
+    tails = {catalog.instances.index(name): tuple(seen) for name, seen in catalog.stragglers.items()}
+    return Spreads(
+        node_sigma=node_sigma, network=network, tails=tails, measured_sigma=_measured_sigma(catalog, node_sigma)
+    )
+
+
+def _measured_sigma(catalog: Catalog, usual: Mapping[str, float]) -> dict[int, dict[str, float]]:
+    """Return how nodes were measured to differ; of several figures on one resource the widest counts.
+
+    On the day of a job a node is off by what stays with it and by what comes and goes: the two add as variances. Where
+    instances were not compared, variation over time can only widen what is usual. Variation within a run averages out
+    over a phase, and is left out.
+    """
+    found: dict[int, dict[str, float]] = {}
+    for table_name, kind in _SIGMA_IN.items():
+        table = catalog.tables[table_name]
+        instances, times = table["across_instances_sigma"], table["across_time_sigma"]
+        for row in np.flatnonzero(~(np.isnan(instances) & np.isnan(times))).tolist():
+            compared, over_time = float(instances[row]), float(np.nan_to_num(times[row]))
+            sigma = max(usual.get(kind, 0.0), over_time) if np.isnan(compared) else float(np.hypot(compared, over_time))
+            of_type = found.setdefault(catalog.instances.index(str(table["instance_type"][row])), {})
+            of_type[kind] = max(sigma, of_type.get(kind, 0.0))
+    return found
 
 
 def _slows(tail: Straggler, resource: str, phase: Phase) -> bool:

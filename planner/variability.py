@@ -160,6 +160,15 @@ def in_turn(phases: Sequence[Duration], *, shared_sigma: float) -> Duration:
     return Duration(times_s=np.exp(log_times), cdf=cdf / cdf[-1])
 
 
+def either(durations: Sequence[Duration]) -> Duration:
+    """Return the duration that is one of several, each equally likely."""
+    if len(durations) == 1:
+        return durations[0]
+    times_s = np.unique(np.concatenate([each.times_s for each in durations]))
+    cdfs = [np.interp(times_s, each.times_s, each.cdf, left=0.0, right=1.0) for each in durations]
+    return Duration(times_s=times_s, cdf=np.mean(cdfs, axis=0))
+
+
 def simulate(phases: Sequence[Sequence[Load]], *, shared_sigma: float, draws: int, rng: np.random.Generator) -> Floats:
     """Return `draws` simulated durations: every node of every resource of every phase drawn, and the shared factor.
 

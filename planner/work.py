@@ -183,9 +183,18 @@ class Situation:
         """All the CPU work of a phase, one kind after the other on the same cores."""
         vcpu = self.rates.vcpu[self.layouts.type_row]
         amounts = {work: self.job.total(coefficients) for work, coefficients in cpu.items()}
-        per_byte = sum(amount / self.rates.cpu_bytes_per_s_per_vcpu[work] for work, amount in amounts.items())
+        per_byte = np.zeros(len(vcpu))
+        for work, amount in amounts.items():
+            per_byte += amount / self._cpu_rate(work)
         moved = np.full(len(vcpu), float(sum(amounts.values())))
-        return Work(total_bytes=moved, node_seconds=_seconds(np.full(len(vcpu), float(per_byte)), vcpu))
+        return Work(total_bytes=moved, node_seconds=_seconds(per_byte, vcpu))
+
+    def _cpu_rate(self, work: str) -> Floats | float:
+        """Return bytes/s per vCPU of one kind of work: a number for all layouts, or shape (R,) where types differ."""
+        usual, measured = self.rates.cpu_bytes_per_s_per_vcpu[work], self.rates.measured_sort_per_vcpu
+        if work != "sort" or np.isinf(usual) or np.isnan(measured).all():
+            return usual
+        return np.where(np.isnan(measured), usual, measured)[self.layouts.type_row]
 
 
 def _seconds(amount: Floats, rate: Floats) -> Floats:

@@ -132,3 +132,13 @@ def test_points_that_cannot_be_are_refused(nodes: list[float], rates: list[float
 def test_a_coverage_is_a_probability(coverage: float) -> None:
     with pytest.raises(BadInputError, match="between 0 and 1"):
         I2_8XLARGE.band(2, coverage=coverage)
+
+
+def test_slowdowns_are_the_band_seen_from_the_curve() -> None:
+    curve = ScalingCurve.through([2, 4, 8], [1e9, 0.98e9, 0.95e9])
+    slowdowns = curve.slowdowns(100, count=100)
+    band = curve.band(100)
+    assert np.all(np.diff(slowdowns) >= 0)
+    rates = curve.at([100])[0] / slowdowns
+    inside = (rates >= band.low_bytes_per_s[0]) & (rates <= band.high_bytes_per_s[0])
+    assert 0.88 <= inside.mean() <= 0.92

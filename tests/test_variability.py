@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from planner.variability import (
     Load,
     barrier,
+    either,
     from_bandwidths,
     in_turn,
     lognormal,
@@ -127,3 +128,12 @@ def test_quantiles_are_ordered_and_positive(median_s: float, sigma: float, count
     phase = barrier([Load(median_s=median_s, spread=lognormal(round(sigma, 3)), count=count)])
     p5, p50, p95 = in_turn([phase], shared_sigma=0.1).quantile_s([0.05, 0.5, 0.95])
     assert 0 < p5 < p50 < p95
+
+
+def test_one_of_several_durations_has_their_mean_and_holds_their_ends() -> None:
+    loads = [Load(median_s=m, spread=lognormal(0.1), count=10) for m in (10.0, 20.0, 40.0)]
+    each = [barrier([load]) for load in loads]
+    whole = either(each)
+    assert whole.mean_s == pytest.approx(sum(one.mean_s for one in each) / 3, rel=1e-3)
+    assert float(whole.quantile_s(0.95)) > float(each[1].quantile_s(0.99))
+    assert either(each[:1]) is each[0]

@@ -110,6 +110,13 @@ class Catalog:
         return self._rates(table, wanted if aggregate is None else wanted & (table["aggregate"] == aggregate))
 
     @cached_property
+    def sort_bytes_per_s_per_vcpu(self) -> Floats:
+        """The measured rate of sorting in memory of every type, for each virtual CPU."""
+        table = self.tables["sort_rates"]
+        rates: Floats = self._aligned(self._rows(table, slice(None)), table["bytes_per_s_per_vcpu"])
+        return rates
+
+    @cached_property
     def flop_per_s(self) -> Floats:
         """The measured double-precision rate of every type."""
         table = self.tables["compute"]

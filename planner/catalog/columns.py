@@ -9,11 +9,16 @@ from planner.tables import Column
 EVIDENCE: Final = ("measured", "derived", "spec", "extrapolated", "recalled", "assumed")
 """What a fact rests on, strongest first: `derived` is computed from stated or measured ones, `recalled` unchecked."""
 
+SMALL_IO: Final = ("read4K", "read4M", "write4K", "write4M", "write4K/64")
+"""Scalyr's operations: bytes moved at once; writes flushed each, or one in 64."""
+
 MODES: Final = ("simultaneous", "read_only", "write_only")
 """How disks were driven: reading and writing at once with half the disks each (DiskBench), or one of the two alone."""
 
-AGGREGATES: Final = ("mean", "slowest_of_n", "documented")
-"""Whether a rate is an average per node, the slowest of the n nodes measured together, or a documented limit."""
+AGGREGATES: Final = ("mean", "median", "slowest_of_n", "documented")
+"""Whether a rate is an average or a median per node, the slowest of the n nodes measured together, or a documented
+limit.
+"""
 
 
 def rate(name: str, meaning: str, *, required: bool = False) -> Column:
@@ -34,6 +39,11 @@ def number(name: str, unit: str, meaning: str, *, required: bool = False) -> Col
 def count(name: str, meaning: str, *, least: float = 1) -> Column:
     """Return the column of a whole number, blank allowed."""
     return Column(name=name, kind="whole", least=least, required=False, meaning=meaning)
+
+
+def sigma(name: str, meaning: str) -> Column:
+    """Return the column of a standard deviation of ln rate, blank allowed."""
+    return Column(name=name, kind="number", least=0, required=False, meaning=meaning)
 
 
 def choice(name: str, choices: tuple[str, ...], meaning: str, *, required: bool = True) -> Column:
@@ -62,9 +72,15 @@ EXTENT: Final = (
     count("repeats", "runs on each"),
     number("period_days", "d", "from the first run to the last"),
 )
+VARIATION: Final = (
+    sigma("within_run_sigma", "standard deviation of ln rate from second to second of a run"),
+    sigma("across_time_sigma", "standard deviation of ln rate from run to run of one instance"),
+    sigma("across_instances_sigma", "standard deviation of ln rate from instance to instance"),
+)
 MEASURED: Final = (
     AGGREGATE,
     *EXTENT,
+    *VARIATION,
     METHOD,
     NOTE,
     *PROVENANCE,

@@ -15,12 +15,32 @@ from typing import Any, Final
 import numpy as np
 
 from planner import datafiles
-from planner.catalog.columns import AGGREGATES, METHOD, MODES, NOTE, TYPE, choice, count, number, rate
+from planner.catalog.columns import (
+    AGGREGATES,
+    METHOD,
+    MODES,
+    NOTE,
+    SMALL_IO,
+    TYPE,
+    VARIATION,
+    choice,
+    count,
+    number,
+    rate,
+)
 from planner.tables import Column, Problem, Schema, Table, scan_table
 
-QUANTITIES: Final = (*MODES, "network")
+QUANTITIES: Final = (*MODES, "network", *SMALL_IO, "sort")
 SOURCE: Final = "yours"
 """Key under which a catalog lists the user's measurements as a source."""
+
+_FILES: Final = {
+    "disks": (MODES, ("instance_type", "mode")),
+    "networks": (("network",), ("instance_type", "nodes", "placement_group")),
+    "small_io": (SMALL_IO, ("instance_type", "operation")),
+    "sort_rates": (("sort",), ("instance_type",)),
+}
+"""By file of a catalog: the quantities that belong there, and what its rows must agree in to be replaced."""
 
 MEASUREMENTS: Final = Schema(
     name="measurements",
@@ -28,19 +48,21 @@ MEASUREMENTS: Final = Schema(
     key=("instance_type", "quantity", "disks", "nodes", "placement_group", "aggregate", "zone", "as_of", "source"),
     columns=(
         TYPE,
-        choice("quantity", QUANTITIES, "how the local disks were driven, or the network"),
-        rate("bytes_per_s", "per node, all disks together; simultaneous: of each direction", required=True),
+        choice("quantity", QUANTITIES, "how the local disks were driven, the network, or sorting in memory"),
+        rate("bytes_per_s", "per node; simultaneous: of each direction; sort: per virtual CPU", required=True),
         count("disks", "disks the rate is of"),
         count("nodes", "size of the cluster whose network it was", least=2),
         choice("placement_group", ("yes", "no"), "whether nodes were placed close together", required=False),
         count("connections", "TCP connections between two nodes"),
-        choice("aggregate", AGGREGATES[:2], "what the figure is over the nodes measured"),
+        count("threads", "threads of small operations"),
+        choice("aggregate", AGGREGATES[:3], "what the figure is over the nodes measured"),
         Column(name="zone", meaning="where: the cloud's name of the region or zone"),
         Column(name="as_of", kind="day", meaning="day of the (last) run"),
         Column(name="instances", kind="whole", least=1, meaning="instances measured"),
         Column(name="repeats", kind="whole", least=1, meaning="runs on each"),
         number("seconds", "s", "length of one run"),
         number("period_days", "d", "from the first run to the last"),
+        *VARIATION,
         METHOD,
         NOTE,
         Column(name="source", meaning="file it was read from"),
@@ -59,12 +81,9 @@ def with_measurements(tables: dict[str, Table], path: Path) -> tuple[dict[str, T
     problems += _unknown_types(mine, set(tables["instances"]["instance_type"].tolist()))
     if problems:
         return tables, problems
-    network = mine["quantity"] == "network"
     laid = {
-        "disks": _laid_over(tables["disks"], _pooled(mine, ~network), ("instance_type", "mode")),
-        "networks": _laid_over(
-            tables["networks"], _pooled(mine, network), ("instance_type", "nodes", "placement_group")
-        ),
+        name: _laid_over(tables[name], _pooled(mine, np.isin(mine["quantity"], quantities)), circumstances)
+        for name, (quantities, circumstances) in _FILES.items()
     }
     return {**tables, **laid}, []
 
@@ -81,7 +100,8 @@ def _pooled(mine: Table, wanted: Any) -> list[dict[str, Any]]:
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in mine.rows(np.flatnonzero(wanted).tolist()):
         nodes = None if np.isnan(row["nodes"]) else row["nodes"]
-        key = (row["instance_type"], row["quantity"], nodes, row["placement_group"], row["aggregate"])
+        slowest = row["aggregate"] == "slowest_of_n"
+        key = (row["instance_type"], row["quantity"], nodes, row["placement_group"], slowest)
         groups.setdefault(key, []).append(row)
     return [_mean(rows) for rows in groups.values()]
 
@@ -94,8 +114,12 @@ def _mean(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         **latest,
         "mode": latest["quantity"],
+        "operation": latest["quantity"],
         "placement_group": latest["placement_group"] == "yes",
         "bytes_per_s": total / sum(weight),
+        "bytes_per_s_per_vcpu": total / sum(weight),
+        "aggregate": latest["aggregate"] if len({row["aggregate"] for row in rows}) == 1 else "mean",
+        **{column.name: _pooled_sigma([row[column.name] for row in rows], weight) for column in VARIATION},
         "instances": instances,
         "repeats": max(1, sum(weight) // instances),
         "note": "; ".join(dict.fromkeys(row["note"] for row in rows if row["note"])),
@@ -104,6 +128,14 @@ def _mean(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "method": "; ".join(dict.fromkeys(row["method"] for row in rows)),
         "source": SOURCE,
     }
+
+
+def _pooled_sigma(sigmas: list[float], weight: list[float]) -> float:
+    """Return the root mean square of the known ones by weight; NaN when none is."""
+    known = [(sigma, w) for sigma, w in zip(sigmas, weight, strict=True) if not np.isnan(sigma)]
+    if not known:
+        return float("nan")
+    return float(np.sqrt(np.average([sigma**2 for sigma, _ in known], weights=[w for _, w in known])))
 
 
 def _laid_over(table: Table, rows: list[dict[str, Any]], circumstances: tuple[str, ...]) -> Table:

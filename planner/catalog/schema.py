@@ -19,7 +19,9 @@ from planner.catalog.columns import (
     NOTE,
     PROVENANCE,
     REGION,
+    SMALL_IO,
     TYPE,
+    VARIATION,
     choice,
     count,
     flag,
@@ -86,6 +88,26 @@ DISKS: Final = Schema(
     ),
 )
 
+SMALL_IO_RATES: Final = Schema(
+    name="small_io",
+    meaning="measured rates of small operations at random places of an instance's local disks",
+    key=("instance_type", "operation", "aggregate"),
+    columns=(
+        TYPE,
+        choice("operation", SMALL_IO, "what is done at once"),
+        count("threads", "threads that did it: the fewest within 5% of the best"),
+        rate("bytes_per_s", "all threads together", required=True),
+        *MEASURED,
+    ),
+)
+
+SORT_RATES: Final = Schema(
+    name="sort_rates",
+    meaning="measured rates of sorting in memory",
+    key=("instance_type", "aggregate"),
+    columns=(TYPE, rate("bytes_per_s_per_vcpu", "for each virtual CPU", required=True), *MEASURED),
+)
+
 COMPUTE: Final = Schema(
     name="compute",
     meaning="measured arithmetic rates of all processors of an instance together",
@@ -105,6 +127,7 @@ NETWORKS: Final = Schema(
         AGGREGATE,
         count("connections", "TCP connections between two nodes"),
         *EXTENT,
+        *VARIATION,
         METHOD,
         NOTE,
         *PROVENANCE,
@@ -274,6 +297,8 @@ TRANSFERS: Final = Schema(
 REQUIRED: Final = (INSTANCES, PRICES)
 OPTIONAL: Final = (
     DISKS,
+    SMALL_IO_RATES,
+    SORT_RATES,
     LOCAL_DISK_OPTIONS,
     COMPUTE,
     NETWORKS,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _HISTORY_DAYS = 2 * 365
 _TOP = 3
-_MEASUREMENTS = ("disks", "networks", "volume_rates")
+_MEASUREMENTS = ("disks", "networks", "volume_rates", "small_io", "sort_rates")
 _JSON = Annotated[bool, Option("--json", help="Print as JSON.")]
 
 

@@ -30,10 +30,10 @@ def ingest(
         bool | None, Option("--placement-group/--no-placement-group", help="Were the nodes placed close together?")
     ] = None,
     quantity: Annotated[
-        Literal["simultaneous", "read_only", "write_only", "network"] | None, Option(help="What was measured.")
+        Literal["simultaneous", "read_only", "write_only", "network", "sort"] | None, Option(help="What was measured.")
     ] = None,
     aggregate: Annotated[
-        Literal["mean", "slowest_of_n"] | None, Option(help="What the figure is over the nodes.")
+        Literal["mean", "median", "slowest_of_n"] | None, Option(help="What the figure is over the nodes.")
     ] = None,
     method: Annotated[str | None, Option(help="How it was measured, so that others can repeat it.")] = None,
     column: Annotated[list[str] | None, Option(help="For CSV: FIELD=COLUMN or bytes_per_s=COLUMN:UNIT.")] = None,

@@ -6,6 +6,7 @@ in units that changed from version to version, and is not used.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,6 +52,7 @@ def read_fio(path: Path, document: dict[str, Any], *, job: str | None = None) ->
         "instances": 1,
         "repeats": 1,
         "aggregate": "mean",
+        "within_run_sigma": _within_run(path, jobs, _SIDES[quantity][rates.index(min(rates))]),
         "method": _method(document, jobs, options[0], pattern=pattern, block=block),
         "note": _note(options, rates),
         "source": path.name,
@@ -116,6 +118,16 @@ def _rate(path: Path, jobs: list[dict[str, Any]], side: str) -> float:
             raise BadInputError(f"{path}: {side} bw_bytes {rate:g} is not io_bytes/runtime; two units in one file?")
         total += rate
     return total
+
+
+def _within_run(path: Path, jobs: list[dict[str, Any]], side: str) -> float | None:
+    """Return the spread over time of a single job, of which fio keeps mean and deviation; several jobs' cannot be
+    told from theirs.
+    """
+    if len(jobs) > 1 or "bw_samples" not in jobs[0][side]:
+        return None
+    samples, mean, deviation = (number(path, jobs[0][side], name) for name in ("bw_samples", "bw_mean", "bw_dev"))
+    return math.sqrt(math.log1p((deviation / mean) ** 2)) if samples > 1 and mean > 0 else None
 
 
 def _method(

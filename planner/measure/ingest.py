@@ -49,6 +49,4 @@ def _readings(
         return [read_iperf3(path, document)]
     if is_own(document):
         return read_own(path, document)
-    raise BadInputError(
-        f"{path}: JSON of no known instrument; known: fio, iperf3, planner bench disk, planner bench net"
-    )
+    raise BadInputError(f"{path}: JSON of no known instrument; known: fio, iperf3, planner bench")

@@ -8,6 +8,7 @@ from typing import Any
 from planner.errors import BadInputError
 from planner.measure.documents import day_of, number
 from planner.measure.measurement import Reading
+from planner.variation import within_runs
 
 
 def is_iperf3(document: dict[str, Any]) -> bool:
@@ -44,6 +45,7 @@ def read_iperf3(path: Path, document: dict[str, Any]) -> Reading:
         "instances": 2,
         "repeats": 1,
         "aggregate": "mean",
+        "within_run_sigma": _within_run(document),
         "method": _method(start, test, streams=streams, both=len(sums) > 1),
         "source": path.name,
     }
@@ -57,6 +59,13 @@ def _rate(path: Path, received: Any) -> float:
     if abs(rate * seconds / moved - 1) > 0.05:
         raise BadInputError(f"{path}: bits_per_second {rate * 8:g} is not 8 x bytes/seconds; two units in one file?")
     return rate
+
+
+def _within_run(document: dict[str, Any]) -> float | None:
+    """Return how the rate moved from interval to interval, of the direction that iperf3 sums."""
+    sums = [each.get("sum", {}) for each in document.get("intervals") or ()]
+    rates = [each.get("bits_per_second") for each in sums if not each.get("omitted")]
+    return within_runs([[float(rate) for rate in rates if isinstance(rate, int | float)]])
 
 
 def _method(start: dict[str, Any], test: dict[str, Any], *, streams: int, both: bool) -> str:

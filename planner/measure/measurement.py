@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import date
 from typing import Any, Final
 
 from planner.errors import BadInputError
+from planner.variation import log_sigma
 
 Reading = dict[str, Any]
 """What a file says of one measurement: fields of Measurement, those it does not say left out."""
@@ -31,8 +33,12 @@ class Measurement:
     disks: int | None = None
     nodes: int | None = None
     connections: int | None = None
+    threads: int | None = None
     seconds: float | None = None
     period_days: float | None = None
+    within_run_sigma: float | None = None
+    across_time_sigma: float | None = None
+    across_instances_sigma: float | None = None
     note: str = ""
 
 
@@ -98,9 +104,17 @@ def _mean(group: list[Reading], files_are: str | None) -> Reading:
         )
     days = [reading["as_of"] for reading in group if reading.get("as_of")]
     whole = {**group[0], "bytes_per_s": sum(reading["bytes_per_s"] for reading in group) / len(group)}
+    over = {"instances": "across_instances_sigma", "repeats": "across_time_sigma"}[files_are]
+    whole[over] = log_sigma([reading["bytes_per_s"] for reading in group])
+    whole["within_run_sigma"] = _root_mean_square([reading.get("within_run_sigma") for reading in group])
     whole[files_are] = sum(reading.get(files_are) or 1 for reading in group)
     whole["source"] = ", ".join(sources)
     if days:
         whole["as_of"] = max(days)
         whole["period_days"] = float((max(days) - min(days)).days) or None
     return whole
+
+
+def _root_mean_square(sigmas: list[float | None]) -> float | None:
+    known = [sigma**2 for sigma in sigmas if sigma is not None]
+    return math.sqrt(sum(known) / len(known)) if known else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -14,6 +15,8 @@ import pytest
 from planner.errors import BadInputError
 from planner.measure.ingest import read_measurements
 from planner.measure.measurement import Measurement
+from planner.measure.small_io import KIB4, Operation, bench_small_io
+from planner.measure.sort_rate import bench_sort
 
 DATA = Path(__file__).parent / "data"
 SAID = {"instance_type": "i4i.4xlarge", "zone": "us-east-1a"}
@@ -105,6 +108,53 @@ def test_our_own_diskbench(tmp_path: Path) -> None:
     assert [(m.quantity, m.bytes_per_s, m.repeats) for m in found] == [("simultaneous", 2e8, 5), ("read_only", 9e8, 5)]
     assert found[0].instance_type == "i4i.4xlarge" and found[0].as_of == date(2026, 11, 1)
     assert found[0].disks == 2
+    assert {m.aggregate for m in found} == {"median"}
+
+
+def test_an_array_is_not_taken_for_single_disks(tmp_path: Path) -> None:
+    rate = {"mode": "read", "repeats": 3, "write_bytes_per_s": None, "within_run_sigma": 0.1, "across_runs_sigma": 0.2}
+    jbod = {**rate, "layout": "jbod", "read_bytes_per_s": 2e8}
+    striped = {**rate, "layout": "raid0", "read_bytes_per_s": 3e8}
+    document = {
+        **ORIGIN, "instrument": "diskbench", "nodes": 1, "repeats": 3, "notes": [],
+        "file_systems": [{"device": "/dev/a"}], "rates": [jbod, striped], "runs": [{"mode": "read", "seconds": 10}],
+    }  # fmt: skip
+    (found,) = read_measurements([changed(tmp_path, document, lambda d: None)], said={"zone": "here"}, mapping={})
+    assert (found.bytes_per_s, found.within_run_sigma, found.across_time_sigma) == (2e8, 0.1, 0.2)
+    document["rates"] = [striped]
+    (found,) = read_measurements([changed(tmp_path, document, lambda d: None)], said={"zone": "here"}, mapping={})
+    assert found.bytes_per_s == 3e8 and "RAID-0" in found.note
+
+
+def test_small_operations_and_sorting_measured_here_can_be_ingested(tmp_path: Path) -> None:
+    operation = Operation(name="read4K", io_bytes=KIB4, writes=False, flush_probability=0, threads=(1, 2))
+    suite = bench_small_io(tmp_path, seconds=0.2, file_bytes=8_192_000, operations=[operation], machine_type="m.large")
+    sorting = bench_sort(data_bytes=1_000_000, threads=1, repeats=3, machine_type="m.large")
+    for result in (suite, sorting):
+        (tmp_path / f"{result.origin.instrument}.json").write_text(json.dumps(result.to_dict()))
+    paths = [tmp_path / "smallio.json", tmp_path / "sortbench.json"]
+    read4k, sort = read_measurements(paths, said={"zone": "here"}, mapping={})
+    chosen = next(run for run in suite.runs if run.threads == suite.recommended_threads["read4K"])
+    assert (read4k.quantity, read4k.threads, read4k.bytes_per_s) == ("read4K", chosen.threads, chosen.bytes_per_s)
+    assert read4k.within_run_sigma is not None
+    assert (sort.quantity, sort.aggregate, sort.bytes_per_s) == ("sort", "median", sorting.bytes_per_s_per_vcpu)
+    assert sort.across_time_sigma is not None
+
+
+@pytest.mark.parametrize(("files_are", "sigma"), [("repeats", "across_time"), ("instances", "across_instances")])
+def test_several_files_tell_how_a_rate_varies(tmp_path: Path, files_are: str, sigma: str) -> None:
+    paths = []
+    for factor in (1, 2):
+        document = json.loads((DATA / "fio_read.json").read_text())
+        side = document["jobs"][0]["read"]
+        side["bw_bytes"], side["io_bytes"] = side["bw_bytes"] * factor, side["io_bytes"] * factor
+        side["bw_samples"], side["bw_dev"] = 6, side["bw_mean"] * 0.1
+        paths.append(tmp_path / f"{factor}.json")
+        paths[-1].write_text(json.dumps(document))
+    (found,) = read_measurements(paths, said=SAID, mapping={}, files_are=files_are)
+    told = {name: getattr(found, f"{name}_sigma") for name in ("across_time", "across_instances", "within_run")}
+    assert told.pop(sigma) == pytest.approx(math.log(2) / math.sqrt(2), rel=1e-3)
+    assert told.pop("within_run") == pytest.approx(0.1, rel=0.01) and list(told.values()) == [None]
 
 
 def test_our_own_netbench_gives_a_point_for_each_size(tmp_path: Path) -> None:
@@ -218,7 +268,7 @@ def test_bad_iperf3_files_say_why(tmp_path: Path, says: str) -> None:
 @pytest.mark.parametrize(
     ("document", "says"),
     [
-        ({"instrument": "smallio"}, "no rates of a catalog"),
+        ({"instrument": "clock"}, "no instrument known here"),
         ({"instrument": "diskbench", **ORIGIN}, "not as diskbench writes it"),
         ({"instrument": "netbench", **ORIGIN, "runs": [{"nodes": "two"}]}, "not as netbench writes it"),
     ],

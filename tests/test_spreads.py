@@ -1,0 +1,96 @@
+"""What was measured of a type's variation, and of its network at fewer nodes, shows in the plan's range of times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import planner
+from planner.catalog import load_catalog
+from planner.plan import Candidate
+from planner.spreads import spreads_of
+
+HEAD = "instance_type,quantity,bytes_per_s,disks,nodes,placement_group,aggregate,zone,as_of,instances,repeats,method"
+SIGMAS = ",source,within_run_sigma,across_time_sigma,across_instances_sigma"
+USUAL = {"disk": 0.055, "network": 0.055, "volumes": 0.055, "cpu": 0.02}
+TYPE = "i4i.4xlarge"
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PLANNER_MEASUREMENTS", str(tmp_path))
+    return tmp_path / "aws.csv"
+
+
+def measured(mine: Path, *rows: str) -> None:
+    mine.write_text("\n".join([HEAD + SIGMAS, *rows]) + "\n")
+
+
+def disk_row(mode: str, sigmas: str) -> str:
+    return f"{TYPE},{mode},2e9,1,,,mean,here,2026-11-01,1,1,fio,a.json,{sigmas}"
+
+
+def planned(*, nodes: int = 64) -> Candidate:
+    best = planner.recommend(data="10TB", model="indy", instances=[TYPE], catalogs=["aws"], nodes=nodes).best
+    assert best is not None
+    return best
+
+
+@pytest.mark.parametrize(
+    ("sigmas", "expected"),
+    [
+        ("0.5,,", None),  # within a run it averages out
+        (",0.03,", 0.055),  # instances were not compared: never narrower than usual
+        (",0.2,", 0.2),
+        (",,0.01", 0.01),
+        (",0.03,0.04", 0.05),
+    ],
+)
+def test_variation_across_instances_and_time_adds_up_and_within_runs_does_not_count(
+    mine: Path, sigmas: str, expected: float | None
+) -> None:
+    measured(mine, disk_row("read_only", sigmas))
+    catalog = load_catalog("aws")
+    spreads = spreads_of(catalog, node_sigma=USUAL, network=None, tailed=True)
+    found = spreads.measured_sigma.get(catalog.instances.index(TYPE), {})
+    assert found == ({} if expected is None else {"disk": pytest.approx(expected)})
+    assert not spreads_of(catalog, node_sigma=USUAL, network=None, tailed=False).measured_sigma
+
+
+def test_a_type_whose_instances_differ_more_takes_longer_but_by_the_equation(mine: Path) -> None:
+    times = []
+    for sigma in ("0.01", "0.2"):
+        measured(mine, *(disk_row(mode, f",,{sigma}") for mode in ("read_only", "write_only")))
+        times.append(planned().time_s)
+    steady, varied = times
+    assert varied.equation == steady.equation
+    assert varied.p50 > 1.2 * steady.p50 and varied.expected > 1.2 * steady.expected
+
+
+def network_rows(*nodes: int) -> list[str]:
+    rate = "2e8"  # slow enough to decide
+    return [f"{TYPE},network,{rate},,{n},yes,slowest_of_n,here,2026-11-01,{n},1,x,a.json,,," for n in nodes]
+
+
+def test_an_extrapolated_network_widens_the_range_and_leaves_the_equation(mine: Path) -> None:
+    measured(mine, *network_rows(2, 4, 8, 16, 64))
+    known = planned(nodes=64)
+    measured(mine, *network_rows(2, 4, 8))
+    beyond = planned(nodes=64)
+    assert any("extrapolated" in warning for warning in beyond.warnings)
+    assert not any("network: extrapolated" in warning for warning in known.warnings)
+    # flat up to eight nodes, the law foresees a small loss at 64
+    assert 1 <= beyond.time_s.equation / known.time_s.equation < 1.2
+    widths = [one.time_s.p95 / one.time_s.p50 - 1 for one in (known, beyond)]
+    assert widths[1] > 1.3 * widths[0]
+
+
+def test_a_measured_rate_of_sorting_counts_for_its_type(mine: Path) -> None:
+    measured(mine, f"{TYPE},sort,1e6,,,,median,here,2026-11-01,1,5,bench,a.json,,,")
+    slow = planned()
+    assert slow.phases[-1].bottleneck == "cpu"
+    nodes, vcpus = 64, float(load_catalog("aws").instances.vcpu[load_catalog("aws").instances.index(TYPE)])
+    assert slow.phases[-1].time_s == pytest.approx(10e12 / nodes / vcpus / 1e6, rel=0.01)
+    assert np.isnan(load_catalog("aws").sort_bytes_per_s_per_vcpu).sum() == len(load_catalog("aws").instances) - 1

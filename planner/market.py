@@ -19,7 +19,7 @@ from planner.layout import VOLUMES, layouts
 from planner.model import CostModel, JobVolumes, Software
 from planner.objects import choose_object_store
 from planner.own_prices import with_own_prices
-from planner.plan import Candidate, FrontierPoint, Rejection, Request
+from planner.plan import Candidate, FrontierPoint, OwnPrice, Rejection, Request
 from planner.rates import Rates, catalog_rates, evidence_codes, evidence_name
 from planner.selection import Cell
 from planner.spreads import spreads_of
@@ -203,12 +203,17 @@ def _offer(catalog: Catalog, region: str, request: Request) -> Offer:
     if "price" in request.assume:
         price = np.full(size, request.assume["price"] * factor)
         return Offer(region=region, pricing=request.pricing, price_usd_per_hour=price, evidence=("assumed",) * size)
-    listed = catalog.prices(region, request.pricing)
-    words = tuple(evidence_name(code) for code in evidence_codes(listed.evidence).tolist())
-    offer = Offer(region=region, pricing=request.pricing, price_usd_per_hour=listed.price_usd_per_hour, evidence=words)
-    if request.own_prices and not request.paper:
-        offer = with_own_prices(offer, catalog, request.own_prices)
+    own = () if request.paper else request.own_prices
+    offer = offer_of(catalog, region, pricing=request.pricing, own_prices=own)
     return offer if factor == 1 else _times(offer, factor)
+
+
+def offer_of(catalog: Catalog, region: str, *, pricing: str, own_prices: Sequence[OwnPrice] = ()) -> Offer:
+    """Return the list prices of a region, with the user's own in their place. Raises BadInputError as `prices` does."""
+    listed = catalog.prices(region, pricing)
+    words = tuple(evidence_name(code) for code in evidence_codes(listed.evidence).tolist())
+    offer = Offer(region=region, pricing=pricing, price_usd_per_hour=listed.price_usd_per_hour, evidence=words)
+    return with_own_prices(offer, catalog, own_prices) if own_prices else offer
 
 
 def _times(offer: Offer, factor: float) -> Offer:

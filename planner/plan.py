@@ -223,10 +223,13 @@ class FrontierPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogStamp:
-    """Which catalog answered, and how old its prices are (ISO date)."""
+    """Which catalog answered, how old its prices are (ISO date), and the clouds whose shapes and prices are those that
+    the user had read anew instead of the shipped ones.
+    """
 
     name: str
     prices_as_of: str
+    refreshed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

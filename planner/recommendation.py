@@ -220,7 +220,11 @@ def _frontier(markets: Sequence[Market]) -> list[FrontierPoint]:
 def _stamp(catalogs: Sequence[Catalog]) -> CatalogStamp:
     """Name the catalogs that answered, with the date of the oldest prices among them."""
     oldest = min(catalog.prices_as_of for catalog in catalogs)
-    return CatalogStamp(name=",".join(catalog.name for catalog in catalogs), prices_as_of=oldest.isoformat())
+    return CatalogStamp(
+        name=",".join(catalog.name for catalog in catalogs),
+        prices_as_of=oldest.isoformat(),
+        refreshed=tuple(catalog.name for catalog in catalogs if catalog.refreshed_on),
+    )
 
 
 def _check_amounts(request: Request) -> None:

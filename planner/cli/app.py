@@ -12,6 +12,7 @@ from planner.cli import (
     bench,
     calibrate,
     catalog,
+    catalog_rank,
     catalog_refresh,
     compare,
     generate,
@@ -20,6 +21,7 @@ from planner.cli import (
     plan,
     report,
     run,
+    scale,
     screen,
     sort,
     validate,
@@ -47,6 +49,7 @@ def build() -> typer.Typer:
     app.callback()(_root)
     _add(app, "plan", plan.plan)
     _add(app, "compare", compare.compare)
+    _add(app, "scale", scale.scale)
     _add(app, "models", models.models)
     _add(app, "run", run.run)
     _add(app, "report", report.report)
@@ -63,6 +66,8 @@ def build() -> typer.Typer:
     _add(facts, "show", catalog.catalog_show)
     _add(facts, "check", catalog.catalog_check)
     _add(facts, "refresh", catalog_refresh.catalog_refresh)
+    _add(facts, "rank", catalog_rank.catalog_rank)
+    _add(facts, "usable", catalog_rank.catalog_usable)
     app.add_typer(facts, name="catalog")
     instruments = typer.Typer(help="Measure this machine's disks and processors, and networks.", no_args_is_help=True)
     _add(instruments, "disk", bench.bench_disk)

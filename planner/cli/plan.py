@@ -105,10 +105,10 @@ def plan(
     request = Request(
         data_bytes=parse_size(data),
         model=model,
-        catalogs=tuple(_names(catalog) or _names(cloud) or settings.plan_clouds or ("aws",)),
-        regions=tuple(_names(region)),
-        instances=tuple(_names(instance)),
-        exclude=tuple(_names(exclude)),
+        catalogs=tuple(names(catalog) or names(cloud) or settings.plan_clouds or ("aws",)),
+        regions=tuple(names(region)),
+        instances=tuple(names(instance)),
+        exclude=tuple(names(exclude)),
         arch=arch,
         max_vcpus=None if max_vcpus is None else _at_least_one("--max-vcpus", max_vcpus, most=10**9),
         nodes=None if nodes is None else _at_least_one("--nodes", nodes),
@@ -168,14 +168,14 @@ def _show(answered: Recommendation, *, explained: bool, rejected: bool, json: bo
         show(render_rejected(plan.rejected))
 
 
-def _names(values: list[str] | None) -> list[str]:
+def names(values: list[str] | None) -> list[str]:
     """Options may be repeated, comma-separated, or both."""
     return [name.strip() for value in values or [] for name in value.split(",") if name.strip()]
 
 
 def _assumptions(values: list[str] | None) -> dict[str, float]:
     assumed: dict[str, float] = {}
-    for item in _names(values):
+    for item in names(values):
         name, equals, amount = item.partition("=")
         if not equals:
             raise BadInputError(f"--assume {item}: write it as NAME=RATE, for example network=800MB/s")
@@ -186,7 +186,7 @@ def _assumptions(values: list[str] | None) -> dict[str, float]:
 
 
 def _options(values: list[str] | None) -> dict[str, str]:
-    pairs = [item.partition("=") for item in _names(values)]
+    pairs = [item.partition("=") for item in names(values)]
     if any(not equals for _, equals, _ in pairs):
         raise BadInputError("--option: write it as NAME=VALUE, for example io=s3")
     return {name: value for name, _, value in pairs}
@@ -194,7 +194,7 @@ def _options(values: list[str] | None) -> dict[str, str]:
 
 def _factors(values: list[str] | None) -> dict[str, float]:
     factors: dict[str, float] = {}
-    for item in _names(values):
+    for item in names(values):
         name, _, amount = item.partition("=")
         try:
             factors[name] = float(amount)

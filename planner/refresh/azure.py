@@ -58,7 +58,7 @@ def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping
         offered=everywhere,
         specs_source=SPECS,
         prices_source=PRICES,
-        left_out=+left_out,
+        left_out=dict(+left_out),
     )
 
 

@@ -80,7 +80,7 @@ def unit_prices(skus: Iterable[Any], *, regions: Sequence[str]) -> UnitPrices:
             found[region, pricing, family, part].append((len(sku.service_regions), usd or 0.0))
     prices = {key: _of_fewest_regions(items) for key, items in found.items()}
     left_out["parts with several prices"] += sum(usd is None for usd in prices.values())
-    return UnitPrices(usd_per_hour={k: usd for k, usd in prices.items() if usd is not None}, left_out=+left_out)
+    return UnitPrices(usd_per_hour={k: usd for k, usd in prices.items() if usd is not None}, left_out=dict(+left_out))
 
 
 def _named(sku: Any) -> tuple[str, str, str] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,7 +27,7 @@ class Reading:
     """The types that can be had in each region."""
     specs_source: Source
     prices_source: Source
-    left_out: Mapping[str, int] = field(default_factory=Counter)
+    left_out: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 

@@ -113,7 +113,10 @@ def frontier_table(plan: Plan, best: Candidate) -> Table:
 
 def notes(plan: Plan, best: Candidate) -> Iterator[Text]:
     """Where the numbers come from and what to distrust."""
-    yield Text(f"Catalog {plan.catalog.name}, prices as of {plan.catalog.prices_as_of}.", style="dim")
+    anew = f"; types and prices of {', '.join(plan.catalog.refreshed)} as you refreshed them" * bool(
+        plan.catalog.refreshed
+    )
+    yield Text(f"Catalog {plan.catalog.name}, prices as of {plan.catalog.prices_as_of}{anew}.", style="dim")
     if best.cloud_type != best.instance_type:
         yield Text(f"Order {best.cloud_type}, and the local disks with it.", style="dim")
     if best.energy_j is not None:

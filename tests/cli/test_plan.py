@@ -34,7 +34,7 @@ def test_json_is_one_object_with_the_contracts_fields() -> None:
     outcome = call(*REPLAY, "--model", "indy", "--instance", "i2.8xlarge", "--nodes", "178", "--json")
     document = json.loads(outcome.stdout)
     assert {"request", "catalog", "best", "candidates", "rejected"} <= set(document)
-    assert document["catalog"] == {"name": "aws-2014", "prices_as_of": "2014-09-06"}
+    assert document["catalog"] == {"name": "aws-2014", "prices_as_of": "2014-09-06", "refreshed": []}
     best = document["best"]
     assert round(best["time_s"]["equation"]) == 962
     assert round(best["cost_usd"]["equation"], 1) == 324.5

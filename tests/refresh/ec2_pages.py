@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import cache
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 from urllib.request import Request, urlopen
 
 from moto.server import ThreadedMotoServer
 from servers import Answer, Asked
 
 LISTS = {"DescribeInstanceTypes": "instanceTypeSet", "DescribeSpotPriceHistory": "spotPriceHistorySet"}
+SOME = ("i3.large", "i4i.4xlarge")
+"""The types whose spot prices are listed where those of all types are: enough, and quick."""
 _AUTHORIZATION = "AWS4-HMAC-SHA256 Credential=test/20261121/us-east-1/ec2/aws4_request, SignedHeaders=host, Signature=x"
 
 
 @cache
-def said_by_moto(action: str) -> bytes:
-    """Return moto's whole answer to an action."""
+def said_by_moto(action: str, names: tuple[str, ...]) -> bytes:
+    """Return moto's whole answer to an action, on the types `names` (all of them, if none)."""
     server = ThreadedMotoServer(port=0, verbose=False)
     server.start()
     try:
         host, port = server.get_host_and_port()
-        body = f"Action={action}&Version=2016-11-15".encode()
-        request = Request(f"http://{host}:{port}", body, {"Authorization": _AUTHORIZATION})
+        chosen = {f"InstanceType.{number}": name for number, name in enumerate(names, start=1)}
+        body = urlencode({"Action": action, "Version": "2016-11-15", **chosen})
+        request = Request(f"http://{host}:{port}", body.encode(), {"Authorization": _AUTHORIZATION})
         with urlopen(request) as answer:
             return bytes(answer.read())
     finally:
@@ -31,24 +34,23 @@ def said_by_moto(action: str) -> bytes:
 
 
 @cache
-def items(action: str) -> tuple[str, list[tuple[str, str]]]:
-    """Return the XML name space of an answer and its items as (instance type, XML)."""
-    root = ET.fromstring(said_by_moto(action))
+def items(action: str, names: tuple[str, ...]) -> tuple[str, list[str]]:
+    """Return the XML name space of an answer and its items."""
+    root = ET.fromstring(said_by_moto(action, names))
     space = root.tag.partition("}")[0].strip("{")
     ET.register_namespace("", space)
     listed = root.find(f"{{{space}}}{LISTS[action]}")
     assert listed is not None
-    return space, [(item.findtext(f"{{{space}}}instanceType", ""), ET.tostring(item, "unicode")) for item in listed]
+    return space, [ET.tostring(item, "unicode") for item in listed]
 
 
-def ec2(names: Collection[str] = (), *, size: int = 100) -> Callable[[Asked], Answer]:
+def ec2(names: tuple[str, ...] = (), *, size: int = 100) -> Callable[[Asked], Answer]:
     """Answer as EC2 with the types `names` (all of them, if none), `size` at a time."""
 
     def answer(asked: Asked) -> Answer:
         form = parse_qs(asked.body)
         action, at = form["Action"][0], int(form.get("NextToken", ["0"])[0])
-        space, whole = items(action)
-        chosen = [text for name, text in whole if not names or name in names]
+        space, chosen = items(action, names or SOME if action == "DescribeSpotPriceHistory" else names)
         page, more = "".join(chosen[at : at + size]), at + size < len(chosen)
         token = f"<nextToken>{at + size}</nextToken>" if more else ""
         listed = f"<{LISTS[action]}>{page}</{LISTS[action]}>{token}"

@@ -1,0 +1,112 @@
+"""`planner catalog rank` and `planner catalog usable`: what a dollar buys, and what can be planned with."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from planner.cli.console import show, show_json, show_text
+from planner.cli.plan import names
+
+if TYPE_CHECKING:
+    from planner.candidates import Offer
+    from planner.catalog import Catalog
+    from planner.cost_effectiveness import Worth
+
+_JSON = Annotated[bool, Option("--json", help="Print as JSON.")]
+
+
+def catalog_rank(
+    *,
+    by: Annotated[str, Option(help="usd_per_op, usd_per_MBps or usd_per_GFLOPS.")],
+    catalog: Annotated[list[str] | None, Option(help="Catalogs by name or directory.", show_default="aws")] = None,
+    region: Annotated[str | None, Option(help="Region; each catalog's default otherwise.")] = None,
+    instance: Annotated[list[str] | None, Option(help="Only these types; patterns such as 'i4i.*' work.")] = None,
+    mode: Annotated[str, Option(help="How disks are driven: read_only, write_only or simultaneous.")] = "read_only",
+    pricing: Annotated[str, Option(help="on-demand or spot.")] = "on-demand",
+    top: Annotated[int, Option(help="How many to show.", min=1)] = 20,
+    json: _JSON = False,
+) -> None:
+    """Rank instance types by what a dollar buys: operations, bandwidth (local disks or volumes) or arithmetic.
+
+    Example: planner catalog rank --by usd_per_MBps --catalog aws,azure
+    """
+    from fnmatch import fnmatchcase
+
+    from planner.catalog import load_catalog
+    from planner.cost_effectiveness import rank
+
+    catalogs = [load_catalog(name) for name in names(catalog) or ["aws"]]
+    offers = [(one, _offer(one, region, pricing)) for one in catalogs]
+    ranking, patterns = rank(offers, by=by, mode=mode), names(instance)
+    rows = [r for r in ranking.rows if not patterns or any(fnmatchcase(r.instance_type, p) for p in patterns)]
+    if json:
+        show_json({**asdict(ranking), "mode": mode, "rows": [asdict(row) for row in rows[:top]]})
+        return
+    show(_rank_table(rows[:top], by=by))
+    show_text(f"{ranking.unit}; {len(rows)} configurations")
+    for reason, count in ranking.left_out.items():
+        show_text(f"left out: {count:,} of {reason}")
+
+
+def _offer(catalog: Catalog, region: str | None, pricing: str) -> Offer:
+    """Return the prices of a catalog, with the user's own in place of the list's."""
+    from planner.market import offer_of
+    from planner.settings import load_settings
+
+    own = load_settings(today=date.today()).own_prices
+    return offer_of(catalog, region or catalog.default_region, pricing=pricing, own_prices=own)
+
+
+def _rank_table(rows: list[Worth], *, by: str) -> Any:
+    from rich.table import Table
+
+    inverse, rate, each = {
+        "usd_per_op": ("operations per $", "operations/s", 1.0),
+        "usd_per_MBps": ("MB per $", "MB/s", 3600.0),
+        "usd_per_GFLOPS": ("GFLOP per $", "GFLOP/s", 3600.0),
+    }[by]
+    columns = ["catalog", "instance type", "storage", "$/h", rate, by, inverse, "evidence"]
+    table = Table(*columns, box=None, pad_edge=False)
+    for row in rows:
+        quotients = [f"{row.value:.4g}", f"{each / row.value:.4g}" if row.value else "no limit"]
+        figures = [f"{row.price_usd_per_hour:.4g}", f"{row.rate:.6g}", *quotients]
+        table.add_row(row.catalog, row.instance_type, row.storage, *figures, row.evidence)
+    return table
+
+
+def catalog_usable(
+    catalog: Annotated[
+        list[str] | None, Argument(help="Catalogs by name or directory; all shipped ones otherwise.")
+    ] = None,
+    *,
+    json: _JSON = False,
+) -> None:
+    """Count the types that can be planned with under each model, and say what the others lack.
+
+    Example: planner catalog usable aws gcp
+    """
+    from planner.catalog import catalog_names, load_catalog
+    from planner.lifecycle import shipped
+    from planner.model import load_model, model_names
+    from planner.usability import usability
+
+    models = [load_model(name) for name in model_names()]
+    found = [
+        row
+        for name in catalog or catalog_names()
+        for row in usability(load_catalog(name), models, surroundings=shipped())
+    ]
+    if json:
+        show_json([asdict(row) for row in found])
+        return
+    from rich.table import Table
+
+    table = Table("catalog", "model", "types", "usable", "the others", box=None, pad_edge=False)
+    for row in found:
+        others = ", ".join(f"{count:,} {reason}" for reason, count in row.reasons.items())
+        table.add_row(row.catalog, row.model, f"{row.types:,}", f"{row.usable:,}", others)
+    show(table)

@@ -1,0 +1,110 @@
+"""`planner scale`: few large nodes or many small ones?"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from planner.cli.console import show, show_json, show_text
+from planner.errors import BadInputError, nearest
+from planner.units import format_duration, format_usd, parse_size
+
+if TYPE_CHECKING:
+    from planner.catalog import Catalog
+    from planner.plan import Candidate
+    from planner.scale import Scaling, Size
+
+
+def scale(
+    family: Annotated[str, Argument(help="Family of instance types, such as i4i.")],
+    *,
+    data: Annotated[str, Option(help="How much to sort: 100TB, 1TiB.")],
+    model: Annotated[str, Option(help="Cost model: a name that `planner models` lists, or a TOML file.")],
+    catalog: Annotated[str, Option(help="Catalog by name or directory.")] = "aws",
+    region: Annotated[str | None, Option(help="Region; the catalog's default otherwise.")] = None,
+    max_nodes: Annotated[int, Option(help="At most so many nodes.", min=1)] = 1000,
+    json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Compare few large and many small nodes of one family, with as many processors in all, and a single node.
+
+    Example: planner scale i4i --data 20TB --model indy
+    """
+    from planner.api import answer
+    from planner.catalog import load_catalog
+    from planner.plan import Request
+    from planner.scale import scale as compare
+    from planner.settings import load_settings
+
+    request = Request(
+        data_bytes=parse_size(data),
+        model=model,
+        catalogs=(catalog,),
+        regions=(region,) if region else (),
+        max_nodes=max_nodes,
+        own_prices=load_settings(today=date.today()).own_prices,
+    )
+    vcpus = _sizes(load_catalog(catalog), family)
+    scaling = compare(request, vcpus=vcpus, plan_of=lambda asked: answer(asked).plan)
+    if json:
+        show_json(_as_json(scaling))
+        return
+    show(_table(scaling))
+    show_text(scaling.verdict)
+
+
+def _sizes(catalog: Catalog, family: str) -> dict[str, float]:
+    """Return the virtual CPUs of the types of a family; types with disks added are configurations, not sizes."""
+    types = catalog.instances
+    rows = zip(types.instance_type.tolist(), types.family.tolist(), types.vcpu.tolist(), strict=True)
+    found = {name: vcpu for name, of, vcpu in rows if of == family and vcpu == vcpu and "+" not in name}  # noqa: PLR0124
+    if not found:
+        known = sorted(set(types.family.tolist()))
+        raise BadInputError(f"unknown family {family!r} in catalog {catalog.name}.{nearest(family, known)}")
+    return found
+
+
+def _table(scaling: Scaling) -> Any:
+    from rich.table import Table
+
+    title = f"Clusters of {scaling.vcpus:,.0f} vCPUs, each type's own best, and a single node"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for column in ("instance type", "vCPUs", "nodes", "time", "total", "bottlenecks", "own best", "one node"):
+        table.add_column(column, overflow="fold")
+    for size in scaling.sizes:
+        table.add_row(
+            size.instance_type, f"{size.vcpu:g}", *_equal(size), *(_short(size, k) for k in ("best", "single"))
+        )
+    return table
+
+
+def _equal(size: Size) -> list[str]:
+    if size.equal is None:
+        return ["-", "-", "-", size.reasons["equal"]]
+    slow = " then ".join(phase.bottleneck.replace("_", " ") for phase in size.equal.phases)
+    return [
+        str(size.equal.nodes),
+        format_duration(size.equal.time_s.expected),
+        format_usd(size.equal.cost_usd.total),
+        slow,
+    ]
+
+
+def _short(size: Size, kind: str) -> str:
+    found: Candidate | None = getattr(size, kind)
+    if found is None:
+        return size.reasons[kind]
+    time, total = format_duration(found.time_s.expected), format_usd(found.cost_usd.total)
+    return f"{time}, {total}" if kind == "single" else f"{found.nodes} nodes: {time}, {total}"
+
+
+def _as_json(scaling: Scaling) -> dict[str, Any]:
+    from planner.plan import to_jsonable
+
+    def of(size: Size) -> dict[str, Any]:
+        kinds = ("equal", "best", "single")
+        clusters = {kind: None if (c := getattr(size, kind)) is None else to_jsonable(c) for kind in kinds}
+        return {"instance_type": size.instance_type, "vcpu": size.vcpu, **clusters, "reasons": dict(size.reasons)}
+
+    return {"vcpus": scaling.vcpus, "verdict": scaling.verdict, "sizes": [of(size) for size in scaling.sizes]}

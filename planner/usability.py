@@ -1,0 +1,56 @@
+"""How many types of a catalog can be planned with under each model, and why the others cannot."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from planner.catalog import Catalog
+from planner.lifecycle import Lifecycle
+from planner.market import open_market
+from planner.model import CostModel
+from planner.plan import Request
+
+_DATA_BYTES: Final = 10**12
+"""Any size will do: whether the facts of a type are known does not depend on it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usable:
+    """`usable` of `types` have every fact that the model needs; `reasons` count what the others lack first."""
+
+    catalog: str
+    model: str
+    types: int
+    usable: int
+    reasons: Mapping[str, int]
+
+
+def usability(catalog: Catalog, models: Sequence[CostModel], *, surroundings: Lifecycle) -> list[Usable]:
+    """Return a row for each model, at the on-demand prices of the catalog's default region."""
+    return [_of_model(catalog, model, surroundings) for model in models] if catalog.regions() else []
+
+
+def _of_model(catalog: Catalog, model: CostModel, surroundings: Lifecycle) -> Usable:
+    request = Request(data_bytes=_DATA_BYTES, model=model.name, max_nodes=2)
+    market, lacking = open_market(
+        request,
+        model=model,
+        catalog=catalog,
+        region=catalog.default_region,
+        surroundings=surroundings,
+        network_spread=None,
+    )
+    usable = len(np.unique(market.situation.layouts.type_row))
+    reasons = Counter(rejection.reason for rejection in lacking)
+    return Usable(
+        catalog=catalog.name,
+        model=model.name,
+        types=len(catalog.instances),
+        usable=usable,
+        reasons=dict(reasons.most_common()),
+    )

@@ -8,30 +8,50 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.charges import Charge, charges
-from planner.money import Reservations, billed_s, capacity_usd_per_hour, paid_nodes, request_usd
+from planner.durations import PlannedSpares
+from planner.money import Reservations, billed_s, capacity_usd_per_hour, request_usd
 from planner.plan import BillLine, Cost, Range
 from planner.work import Situation
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hourly:
-    """USD per hour of the nodes at work with what they hold (`job`), and of all that are paid for (`whole`)."""
+    """USD per hour of the nodes at work with what they hold (`job`), and of all that are paid for (`whole`); spares are
+    paid for `spare_s` seconds, or as long as the rest.
+    """
 
     job: float
     whole: float
+    spare_s: float
 
     @classmethod
-    def of(cls, one: Situation, *, nodes: int, price_usd_per_hour: float, reservations: Reservations | None) -> Hourly:
+    def of(
+        cls,
+        one: Situation,
+        *,
+        nodes: int,
+        spares: PlannedSpares,
+        price_usd_per_hour: float,
+        reservations: Reservations | None,
+    ) -> Hourly:
         """Return the rates of a cluster; a reservation is used by the nodes at work before the spares."""
         count = np.array([float(nodes)])
-        paid = paid_nodes(count, spare_fraction=one.lifecycle.spare_fraction)
+        paid = count + spares.count
         capacity = float(capacity_usd_per_hour(one, count)[0, 0])
         job, whole = (float(number[0]) * price_usd_per_hour + capacity for number in (count, paid))
         if reservations is None:
-            return cls(job=job, whole=whole)
+            return cls(job=job, whole=whole, spare_s=spares.paid_s)
         beyond = (reservations.excess_usd_per_hour(one.layouts.type_row, number)[0, 0] for number in (count, paid))
         more_job, more_whole = beyond
-        return cls(job=job + float(more_job), whole=whole + float(more_whole))
+        return cls(job=job + float(more_job), whole=whole + float(more_whole), spare_s=spares.paid_s)
+
+    def usd(self, seconds: float) -> float:
+        """Return what a run of so many seconds costs."""
+        return self.job * seconds / 3600 + self.spares_usd(seconds)
+
+    def spares_usd(self, seconds: float) -> float:
+        """Return what its spares cost."""
+        return (self.whole - self.job) * min(seconds, self.spare_s) / 3600
 
 
 def cost(one: Situation, hourly: Hourly, time_s: Range, *, around_s: float) -> Cost:
@@ -41,7 +61,7 @@ def cost(one: Situation, hourly: Hourly, time_s: Range, *, around_s: float) -> C
     per_s = hourly.job / 3600
 
     def total(job_s: float) -> float:
-        return hourly.whole / 3600 * float(billed_s(np.array([job_s + around_s]), one)[0]) + further
+        return hourly.usd(float(billed_s(np.array([job_s + around_s]), one)[0])) + further
 
     return Cost(
         equation=per_s * time_s.equation + requests,
@@ -59,10 +79,10 @@ def bill(one: Situation, hourly: Hourly, *, job_s: float, around_s: Mapping[str,
     """Return the lines whose known amounts add up to `cost_usd.total`."""
     steps = {"job": job_s, **around_s}
     seconds = sum(steps.values())
-    rounding_s = float(billed_s(np.array([seconds]), one)[0]) - seconds
+    billed = float(billed_s(np.array([seconds]), one)[0])
     lines = [BillLine(name=name, time_s=each, usd=hourly.job * each / 3600) for name, each in steps.items()]
-    spares = (hourly.whole - hourly.job) * seconds / 3600
-    rest = {"spares": spares, "rounding": hourly.whole * rounding_s / 3600, "requests": request_usd(one)}
+    rounding = hourly.usd(billed) - hourly.usd(seconds)
+    rest = {"spares": hourly.spares_usd(seconds), "rounding": rounding, "requests": request_usd(one)}
     lines += [BillLine(name=name, time_s=None, usd=usd) for name, usd in rest.items() if usd > 0]
     return (*lines, *(_line(charge) for charge in charges(one)))
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner import variability
-from planner.around import around_node_seconds, loading_node_seconds
+from planner.around import around_node_seconds
 from planner.bill import Hourly, bill, cost, unpriced
 from planner.capacity import capacity_per_node, fewest_nodes
 from planner.cloud_truth import truths_behind
+from planner.durations import disturbed, planned_spares, undisturbed
 from planner.energy import energy_j
 from planner.layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.model import Phase
@@ -21,12 +20,10 @@ from planner.money import Reservations
 from planner.plan import Candidate, DiskSplit, Interruptions, PhaseEstimate, Range, ResourceUse
 from planner.rates import evidence_name, weakest
 from planner.units import format_rate
+from planner.variability import Duration
 from planner.work import UNDIVIDED, Situation
 
 Floats = NDArray[np.float64]
-
-_BAND_VALUES: Final = 8
-"""Equally likely rates that stand for the band of an extrapolated network."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,10 +48,11 @@ def candidate(situation: Situation, *, row: int, nodes: int, offer: Offer) -> Ca
     instances = one.catalog.instances
     phases = tuple(_phase(one, phase, nodes) for phase in one.model.phases)
     overheads = _overheads(one, nodes)
-    spared = undisturbed(one, phases, nodes)
+    spares = planned_spares(one, phases, nodes)
+    spared = undisturbed(one, phases, nodes, spares=spares)
     time_s = _range(sum(phase.time_s for phase in phases), disturbed(one, spared, nodes))
     price = float(offer.price_usd_per_hour[kind])
-    hourly = Hourly.of(one, nodes=nodes, price_usd_per_hour=price, reservations=offer.reservations)
+    hourly = Hourly.of(one, nodes=nodes, spares=spares, price_usd_per_hour=price, reservations=offer.reservations)
     lines = bill(one, hourly, job_s=time_s.expected, around_s=overheads)
     evidence = _evidence(one, phases, nodes=nodes, price=offer.evidence[kind])
     return Candidate(
@@ -65,6 +63,7 @@ def candidate(situation: Situation, *, row: int, nodes: int, offer: Offer) -> Ca
         cloud_type=str(instances.instance_type[kind]).partition("+")[0],
         nodes=nodes,
         nodes_min=int(fewest_nodes(one)[0]),
+        spares=spares.count,
         placement_group=bool(instances.placement_group[kind]) and nodes > 1 and one.staging.zones == 1,
         pricing=offer.pricing,
         price_usd_per_hour=price,
@@ -128,56 +127,6 @@ def _use(bytes_per_node: float, seconds: float) -> ResourceUse:
     return ResourceUse(bytes_per_node=bytes_per_node, bytes_per_s=rate, time_s=seconds)
 
 
-def duration(one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int) -> variability.Duration:
-    """Return the distribution of the job's time, with the interruptions of spot nodes."""
-    return disturbed(one, undisturbed(one, phases, nodes), nodes)
-
-
-def disturbed(one: Situation, whole: variability.Duration, nodes: int) -> variability.Duration:
-    """Return a duration with the interruptions of spot nodes."""
-    return whole if one.risk is None else one.risk.duration(whole, nodes=nodes, load_s=_loading_s(one, nodes))
-
-
-def undisturbed(one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int) -> variability.Duration:
-    """Return the distribution of the job's time when no node is taken back: order statistics within a phase, phases in
-    turn, and what a run's nodes share: that, and the rate of the network where it is extrapolated.
-    """
-    slowdowns = _network_slowdowns(one, nodes)
-    return variability.either([_with_network(one, phases, nodes, slowdown=each) for each in slowdowns])
-
-
-def _network_slowdowns(one: Situation, nodes: int) -> list[float]:
-    """Return equally likely factors of the network's time: only 1 where it is measured, stated or assumed."""
-    network, kind = one.rates.network, int(one.layouts.type_row[0])
-    if not one.spreads.node_sigma or network.evidence_at(kind, nodes) != "extrapolated" or kind not in network.curves:
-        return [1.0]
-    slowdowns: list[float] = network.curves[kind].slowdowns(nodes, count=_BAND_VALUES).tolist()
-    return slowdowns
-
-
-def _with_network(
-    one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int, *, slowdown: float
-) -> variability.Duration:
-    kind = int(one.layouts.type_row[0])
-    slowest = bool(one.rates.network.slowest_of_n[kind])
-
-    def load(phase: Phase, name: str, use: ResourceUse) -> variability.Load:
-        certain = name in UNDIVIDED or (name == "network" and slowest)
-        spread = variability.lognormal(0.0) if certain else one.spreads.of(name, type_row=kind, phase=phase)
-        median_s = use.time_s * slowdown if name == "network" else use.time_s
-        return variability.Load(median_s=median_s, spread=spread, count=nodes)
-
-    barriers = [
-        variability.barrier([load(phase, *item) for item in seen.resources.items()])
-        for phase, seen in zip(one.model.phases, phases, strict=True)
-    ]
-    return variability.in_turn(barriers, shared_sigma=one.lifecycle.shared_sigma)
-
-
-def _loading_s(one: Situation, nodes: int) -> float:
-    return sum(float(seconds[0]) for seconds in loading_node_seconds(one).values()) / nodes
-
-
 def _interruptions(one: Situation, expected_s: float, *, spared_s: float, nodes: int) -> Interruptions | None:
     if one.risk is None:
         return None
@@ -190,7 +139,7 @@ def _interruptions(one: Situation, expected_s: float, *, spared_s: float, nodes:
     )
 
 
-def _range(equation_s: float, whole: variability.Duration) -> Range:
+def _range(equation_s: float, whole: Duration) -> Range:
     p50, p95 = (float(whole.quantile_s(probability)) for probability in (0.5, 0.95))
     return Range(equation=equation_s, expected=whole.mean_s, p50=p50, p95=p95)
 

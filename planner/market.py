@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner import feasibility, lifecycle
-from planner.candidates import Offer, candidate, duration
+from planner.candidates import Offer, candidate
 from planner.catalog import Catalog
 from planner.constraints import Constraint, constraints, overrun
+from planner.durations import duration
 from planner.estimate import Estimates, estimate
 from planner.interruption import Risk
 from planner.layout import VOLUMES, layouts

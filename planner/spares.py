@@ -17,8 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from planner.errors import BadInputError
+from planner.variability import Spread
 
 Floats = NDArray[np.float64]
+
+_LIKELY: Final = 400
+"""Equally likely rates that stand for a distribution."""
 
 TIME_SLACK: Final = 0.01
 """Every further spare makes the slowest kept node faster; for the least time, the fewest within this of the least."""
@@ -59,6 +63,13 @@ def best_spares(
     node_hours = ((nodes + np.arange(most + 1)) * screen_s + nodes * (time_s - screen_s)) / 3600
     enough = node_hours <= node_hours.min() if objective == "cost" else time_s <= (1 + TIME_SLACK) * time_s.min()
     return Spares(count=int(np.argmax(enough)), expected_s=time_s, expected_node_hours=node_hours)
+
+
+def spares_for(spread: Spread, *, nodes: int, work_s: float, screen_s: float) -> int:
+    """Return how many spares minimise the expected cost where nodes differ by `spread`; the rest as `best_spares`."""
+    likely = (np.arange(_LIKELY) + 0.5) / _LIKELY
+    rates = np.exp(-np.interp(np.log(likely), spread.log_cdf, spread.log_slowness))
+    return best_spares(rates, nodes=nodes, work_s=work_s, screen_s=screen_s).count
 
 
 def expected_slowness(rates: Floats, *, nodes: int, max_spares: int) -> Floats:

@@ -39,18 +39,25 @@ _TAILED: Final = {
 @dataclass(frozen=True, kw_only=True)
 class Spreads:
     """Spreads of a catalog's types: `tails` and `measured_sigma` (by entry of `Lifecycle.node_sigma`) hold, by row of
-    the catalog, what was seen there.
+    the catalog, what was seen there; `lasting` has the entries of which most stays with a node.
     """
 
     node_sigma: Mapping[str, float]
     network: Spread | None = None
     tails: Mapping[int, tuple[Straggler, ...]] = field(default_factory=dict)
     measured_sigma: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    lasting: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
     @property
     def own_rows(self) -> list[int]:
         """The rows of the catalog whose spread is not the usual one."""
         return sorted({*self.tails, *self.measured_sigma})
+
+    def stays(self, resource: str, *, type_row: int) -> bool:
+        """Whether it was measured that instances of a type differ in a resource, by more than each does over time: only
+        then is a node that is slow today worth sending away. What a tail does is not known.
+        """
+        return SIGMA_OF.get(resource) in self.lasting.get(type_row, ())
 
     def usual(self, resource: str) -> Spread:
         """Return the spread of a resource on a type of which nothing was seen."""
@@ -74,28 +81,34 @@ def spreads_of(catalog: Catalog, *, node_sigma: Mapping[str, float], network: Sp
     if not tailed:
         return Spreads(node_sigma=node_sigma, network=network)
     tails = {catalog.instances.index(name): tuple(seen) for name, seen in catalog.stragglers.items()}
-    return Spreads(
-        node_sigma=node_sigma, network=network, tails=tails, measured_sigma=_measured_sigma(catalog, node_sigma)
-    )
+    sigma, lasting = _measured_sigma(catalog, node_sigma)
+    return Spreads(node_sigma=node_sigma, network=network, tails=tails, measured_sigma=sigma, lasting=lasting)
 
 
-def _measured_sigma(catalog: Catalog, usual: Mapping[str, float]) -> dict[int, dict[str, float]]:
-    """Return how nodes were measured to differ; of several figures on one resource the widest counts.
+def _measured_sigma(
+    catalog: Catalog, usual: Mapping[str, float]
+) -> tuple[dict[int, dict[str, float]], dict[int, frozenset[str]]]:
+    """Return how nodes were measured to differ, and where most of that stays with a node; of several figures on one
+    resource the widest counts.
 
     On the day of a job a node is off by what stays with it and by what comes and goes: the two add as variances. Where
     instances were not compared, variation over time can only widen what is usual. Variation within a run averages out
     over a phase, and is left out.
     """
     found: dict[int, dict[str, float]] = {}
+    lasting: dict[int, frozenset[str]] = {}
     for table_name, kind in _SIGMA_IN.items():
         table = catalog.tables[table_name]
         instances, times = table["across_instances_sigma"], table["across_time_sigma"]
         for row in np.flatnonzero(~(np.isnan(instances) & np.isnan(times))).tolist():
             compared, over_time = float(instances[row]), float(np.nan_to_num(times[row]))
             sigma = max(usual.get(kind, 0.0), over_time) if np.isnan(compared) else float(np.hypot(compared, over_time))
-            of_type = found.setdefault(catalog.instances.index(str(table["instance_type"][row])), {})
+            type_row = catalog.instances.index(str(table["instance_type"][row]))
+            of_type = found.setdefault(type_row, {})
             of_type[kind] = max(sigma, of_type.get(kind, 0.0))
-    return found
+            if compared > over_time:
+                lasting[type_row] = lasting.get(type_row, frozenset()) | {kind}
+    return found, lasting
 
 
 def _slows(tail: Straggler, resource: str, phase: Phase) -> bool:

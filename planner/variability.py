@@ -97,12 +97,26 @@ def slowest_quantile(spread: Spread, *, count: float, probability: float) -> flo
 @dataclass(frozen=True, kw_only=True)
 class Load:
     """One resource in a phase: a node's median seconds, the spread around it, and of how many nodes the slowest
-    counts.
+    counts, once as many `spares` as were launched besides, the slowest of all, are sent away.
     """
 
     median_s: float
     spread: Spread
     count: float
+    spares: int = 0
+
+    def log_cdf_at(self, log_times: Floats) -> Floats:
+        """Return ln P(done by each time): N of N + k nodes are, that is N successes come before k + 1 failures."""
+        one = self.spread.log_cdf_at(log_times - math.log(self.median_s))
+        if self.spares == 0:
+            return np.asarray(self.count * one)
+        failed = np.arange(self.spares + 1.0)
+        ways = [math.lgamma(self.count + j) - math.lgamma(j + 1) - math.lgamma(self.count) for j in failed.tolist()]
+        log_late = np.log(np.maximum(-np.expm1(one), 1e-300))
+        terms = np.array(ways)[:, None] + failed[:, None] * log_late[None, :]
+        most = terms.max(axis=0)
+        total = most + np.log(np.exp(terms - most).sum(axis=0))
+        return np.asarray(np.minimum(total + self.count * one, 0.0))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -130,14 +144,14 @@ class Duration:
 def barrier(loads: Sequence[Load]) -> Duration:
     """Return the duration of a phase that ends when the slowest resource of the slowest node does.
 
-    All loads are independent: P(T <= t) is the product over resources of F(t / median)^count.
+    All loads are independent: P(T <= t) is the product over resources of F(t / median)^count, without spares.
     """
     working = [load for load in loads if load.median_s > 0]
     if not working:
         return Duration(times_s=np.zeros(1), cdf=np.ones(1))
     log_times = _common_grid(working)
     log_cdf = sum(
-        (load.count * load.spread.log_cdf_at(log_times - math.log(load.median_s)) for load in working),
+        (load.log_cdf_at(log_times) for load in working),
         start=np.zeros_like(log_times),
     )
     return Duration(times_s=np.exp(log_times), cdf=np.exp(log_cdf))

@@ -57,6 +57,7 @@ FLOORS = {
     "planner.staging": MIND,
     "planner.usability": MIND,
     "planner.variability": MIND,
+    "planner.durations": MIND,
     "planner.variation": MIND,
     "planner.volumes": MIND,
     "planner.work": MIND,

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.errors import BadInputError
-from planner.spares import best_spares, expected_slowness
+from planner.spares import best_spares, expected_slowness, spares_for
+from planner.variability import lognormal, with_tail
 
 RATES = st.lists(st.floats(0.1, 10), min_size=1, max_size=12)
 SCALYR = np.array([7.0] * 40 + [7 / 9] * 5)
@@ -85,3 +86,12 @@ def test_rates_that_cannot_be_are_refused(rates: list[float]) -> None:
 def test_counts_and_times_that_cannot_be_are_refused(nodes: int, work_s: float, screen_s: float) -> None:
     with pytest.raises(BadInputError):
         best_spares([1.0], nodes=nodes, work_s=work_s, screen_s=screen_s)
+
+
+def test_a_spread_asks_for_as_many_spares_as_rates_drawn_from_it() -> None:
+    spread = with_tail(lognormal(0.02), fraction=0.1, factor=5)
+    rates = 1 / spread.sample((20_000,), np.random.default_rng(1))
+    exact = best_spares(rates, nodes=50, work_s=900, screen_s=240, max_spares=30)
+    found = spares_for(spread, nodes=50, work_s=900, screen_s=240)
+    assert abs(found - exact.count) <= 1
+    assert spares_for(lognormal(0.0), nodes=50, work_s=900, screen_s=240) == 0

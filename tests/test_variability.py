@@ -137,3 +137,13 @@ def test_one_of_several_durations_has_their_mean_and_holds_their_ends() -> None:
     assert whole.mean_s == pytest.approx(sum(one.mean_s for one in each) / 3, rel=1e-3)
     assert float(whole.quantile_s(0.95)) > float(each[1].quantile_s(0.99))
     assert either(each[:1]) is each[0]
+
+
+@pytest.mark.parametrize("spares", [1, 5, 20])
+def test_spares_stand_in_for_the_slowest_as_in_simulation(spares: int) -> None:
+    nodes, spread = 50, with_tail(lognormal(0.1), fraction=0.1, factor=3)
+    found = barrier([Load(median_s=100, spread=spread, count=nodes, spares=spares)])
+    drawn = np.sort(spread.sample((DRAWS, nodes + spares), np.random.default_rng(3)), axis=1)[:, nodes - 1] * 100
+    assert found.mean_s == pytest.approx(drawn.mean(), rel=0.02)
+    for probability in (0.05, 0.5, 0.95):
+        assert float(np.mean(drawn <= found.quantile_s(probability))) == pytest.approx(probability, abs=0.015)

@@ -17,7 +17,7 @@ from planner.energy import energy_j
 from planner.layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.model import Phase
 from planner.money import Reservations
-from planner.plan import Candidate, DiskSplit, Interruptions, PhaseEstimate, Range, ResourceUse
+from planner.plan import Candidate, DiskSplit, Interruptions, PhaseEstimate, Range, ResourceUse, VolumeSet
 from planner.rates import evidence_name, weakest
 from planner.units import format_rate
 from planner.variability import Duration
@@ -69,6 +69,7 @@ def candidate(situation: Situation, *, row: int, nodes: int, offer: Offer) -> Ca
         price_usd_per_hour=price,
         usd_per_hour=hourly.job,
         storage=_storage(one, nodes),
+        volumes=_volumes(one, nodes),
         disk_split=_split(one),
         shared=bool(one.layouts.shared[0]),
         time_s=time_s,
@@ -153,15 +154,28 @@ def _overheads(one: Situation, nodes: int) -> dict[str, float]:
 
 
 def _storage(one: Situation, nodes: int) -> str:
-    kind, layouts, volumes = int(one.layouts.type_row[0]), one.layouts, one.volumes
-    size = max(float(one.held_on(VOLUMES)[0]) / nodes, float(volumes.bytes_min[kind])) / volumes.count[kind]
+    kind, layouts, volumes = int(one.layouts.type_row[0]), one.layouts, _volumes(one, nodes)
     texts = {
         LOCAL: f"{layouts.disks[0]:.0f} local {one.catalog.instances.local_disk_kind[kind]}",
-        VOLUMES: f"{volumes.count[kind]:.0f} x {volumes.volume_type[kind]} of {size / 2**30:.0f} GiB",
+        VOLUMES: f"{volumes.count} x {volumes.volume_type} of {volumes.bytes_each / 2**30:.0f} GiB" if volumes else "",
         OBJECTS: one.objects.name,
         MEMORY: "memory",
     }
     return " + ".join(text for medium, text in texts.items() if layouts.uses(medium)[0])
+
+
+def _volumes(one: Situation, nodes: int) -> VolumeSet | None:
+    if not one.layouts.uses(VOLUMES)[0]:
+        return None
+    kind, volumes = int(one.layouts.type_row[0]), one.volumes
+    count = int(volumes.count[kind])
+    held = max(float(one.held_on(VOLUMES)[0]) / nodes, float(volumes.bytes_min[kind]))
+    return VolumeSet(
+        volume_type=str(volumes.volume_type[kind]),
+        count=count,
+        bytes_each=held / count,
+        bytes_per_s_each=max(float(volumes.read[kind]), float(volumes.write[kind])) / count,
+    )
 
 
 def _split(one: Situation) -> DiskSplit | None:

@@ -159,6 +159,16 @@ class Interruptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class VolumeSet:
+    """The block volumes of one node: `count` of `volume_type`, each with what the plan needs of it."""
+
+    volume_type: str
+    count: int
+    bytes_each: float
+    bytes_per_s_each: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Candidate:
     """One cluster: what it is, how long it takes, what it costs, and how sure that is.
 
@@ -197,6 +207,7 @@ class Candidate:
     energy_j: float | None = None
     interruptions: Interruptions | None = None
     warnings: tuple[str, ...] = ()
+    volumes: VolumeSet | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

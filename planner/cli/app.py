@@ -14,6 +14,7 @@ from planner.cli import (
     catalog,
     catalog_rank,
     catalog_refresh,
+    cluster,
     compare,
     generate,
     ingest,
@@ -69,6 +70,12 @@ def build() -> typer.Typer:
     _add(facts, "rank", catalog_rank.catalog_rank)
     _add(facts, "usable", catalog_rank.catalog_usable)
     app.add_typer(facts, name="catalog")
+    rented = typer.Typer(help="Rent machines for a plan, see what runs, take it down.", no_args_is_help=True)
+    _add(rented, "up", cluster.cluster_up)
+    _add(rented, "status", cluster.cluster_status)
+    _add(rented, "down", cluster.cluster_down)
+    _add(rented, "sweep", cluster.cluster_sweep)
+    app.add_typer(rented, name="cluster")
     instruments = typer.Typer(help="Measure this machine's disks and processors, and networks.", no_args_is_help=True)
     _add(instruments, "disk", bench.bench_disk)
     _add(instruments, "net", bench.bench_net)

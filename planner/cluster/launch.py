@@ -68,7 +68,13 @@ class Launch:
 
     def _at(self, place: Place) -> Cluster:
         self.say(f"trying {place.text}")
-        self.directory.note("place", region=place.region, zone=place.zone, instance_type=place.choice.instance_type)
+        self.directory.note(
+            "place",
+            region=place.region,
+            zone=place.zone,
+            instance_type=place.choice.instance_type,
+            node_usd_per_hour=place.choice.usd_per_hour / place.choice.nodes,
+        )
         self.provider.prepare(self.order, place, self.directory)
         self.provider.launch(self.order, place, self.directory, machines=place.choice.machines, head=True, round=0)
         return _Joining(launch=self, place=place).cluster()
@@ -80,6 +86,7 @@ class Launch:
             teardown.zone(place.region)
         else:
             teardown.regions([place.region], unsure=False)
+        self.directory.note("ended", nodes=[])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +140,7 @@ class _Joining:
         if late:
             self.launch.say(f"giving up {len(late)} machines that do not run after {self.launch.pace.join_s:g} s")
             self.launch.provider.terminate(late)
+            self.launch.directory.note("ended", nodes=[node.id for node in late])
         if len(running) < choice.nodes or not any(node.head for node in running):
             reasons = [f"{node.id}: {node.reason}" for node in nodes if node.state == "ended" and node.reason]
             raise NeverJoinedError(f"{len(running)} of {choice.machines} machines run; {choice.nodes} needed", reasons)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -111,14 +112,19 @@ class RunDirectory:
 
     def order(self) -> Order:
         """Return the order. Raises BadInputError when the run ended before it was written."""
-        first = next((event for event in self.events() if event.what == "order"), None)
-        if first is None:
+        orders = [event for event in self.events() if event.what == "order"]
+        if not orders:
             raise BadInputError(f"{self.path}: the journal has no order; nothing was created. Remove the directory")
-        return Order.from_dict(first.details)
+        return Order.from_dict(orders[-1].details)
 
     def regions(self) -> tuple[str, ...]:
         """Return the regions in which anything may have been created."""
         return tuple(dict.fromkeys(event.details["region"] for event in self.events() if event.what == "intent"))
+
+    def unsure(self) -> bool:
+        """Say whether a create call may have been made of which nothing more is known."""
+        whats = [event.what for event in self.events() if event.what in ("intent", "made")]
+        return any(one == "intent" and next_ == "intent" for one, next_ in pairwise([*whats, "intent"]))
 
     @contextmanager
     def held(self) -> Iterator[None]:

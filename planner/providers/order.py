@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from planner.plan import Candidate
+from planner.plan import Candidate, VolumeSet
 
 
 @dataclass(frozen=True, kw_only=True)
 class VolumeOrder:
-    """Block volumes of every node: `count` of `volume_type`, each of `size_gib`, with as many MiB/s and operations a
-    second as are bought for each; 0 for what comes with it.
-    """
+    """Block volumes of every node: `count` of `volume_type`, each of `size_gib` and good for `mibps_each`."""
 
     volume_type: str
     count: int
     size_gib: int
-    mibps_each: int = 0
-    iops_each: int = 0
+    mibps_each: int
+
+    @classmethod
+    def of(cls, volumes: VolumeSet) -> Self:
+        """Order what a plan counts on."""
+        return cls(
+            volume_type=volumes.volume_type,
+            count=volumes.count,
+            size_gib=math.ceil(volumes.bytes_each / 2**30),
+            mibps_each=math.ceil(volumes.bytes_per_s_each / 2**20),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +73,7 @@ class Choice:
             usd_per_hour=candidate.usd_per_hour,
             expected_s=candidate.time_s.expected + overhead_s,
             total_usd=candidate.cost_usd.total,
+            volumes=VolumeOrder.of(candidate.volumes) if candidate.volumes else None,
         )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from planner.errors import IoFailureError, ProviderRefusedError
 from planner.providers.order import Choice, Order
@@ -102,6 +102,16 @@ class Preflight:
     price_usd_per_hour: dict[tuple[str, str], float]
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlannedRequest:
+    """A request that would be made: to which service and region, and all of its parameters."""
+
+    service: str
+    region: str
+    operation: str
+    parameters: dict[str, Any]
+
+
 class Journal(Protocol):
     """Where a provider notes what it is about to create, before it does, and what came of it."""
 
@@ -120,6 +130,16 @@ class Provider(Protocol):
     """Kinds of resources in the order they can be deleted; the next stage begins when nothing of this one is left."""
     tied_to_zone: frozenset[str]
     """Kinds that must go before another zone of the region is tried; the others serve there too."""
+
+    def rehearsing(self) -> tuple[Provider, list[PlannedRequest]]:
+        """Return a provider that only pretends to create and delete, and the list in which its requests appear.
+
+        It asks the cloud where there are credentials; otherwise words in <angle brackets> stand for what only the
+        account knows.
+        """
+
+    def rehearsal_place(self, order: Order) -> Place:
+        """Return a place to rehearse at, when preflight cannot be had."""
 
     def preflight(self, order: Order) -> Preflight:
         """Look at credentials, permissions, quota, offerings and prices; create nothing."""

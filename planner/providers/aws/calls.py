@@ -15,6 +15,7 @@ from planner.providers.aws import faults
 from planner.providers.pace import Pace
 from planner.providers.protocol import PermissionDeniedError
 
+_NO_SDK: Final = "AWS needs its SDK: pip install 'sortplanner[aws]'"
 _TIMEOUT_S: Final = 60
 _SMALL_PAGES: Final = {"describe_route_tables": 100, "get_products": 100, "describe_instance_types": 100}
 _UNPAGED: Final = {"describe_key_pairs", "describe_placement_groups", "describe_regions", "describe_images"}
@@ -53,7 +54,7 @@ class LiveService:
             from botocore.config import Config
             from botocore.exceptions import BotoCoreError
         except ImportError as error:
-            raise BadInputError("AWS needs its SDK: pip install 'sortplanner[aws]'") from error
+            raise BadInputError(_NO_SDK) from error
         once = Config(retries={"total_max_attempts": 1}, connect_timeout=10, read_timeout=_TIMEOUT_S)
         try:
             return boto3.client(self._name, region_name=self.region, config=once)
@@ -111,6 +112,15 @@ class LiveService:
             text = f"{operation} in {self.region}: {message} ({code})"
             return _PassingError(text, untouched=code in faults.THROTTLED)
         return faults.meaning_of(code, message, operation=operation, region=self.region)
+
+
+def has_credentials() -> bool:
+    """Say whether the SDK finds credentials, without asking AWS. Raises BadInputError when the SDK is missing."""
+    try:
+        import boto3
+    except ImportError as error:
+        raise BadInputError(_NO_SDK) from error
+    return boto3.Session().get_credentials() is not None
 
 
 class _PassingError(IoFailureError):

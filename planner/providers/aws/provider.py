@@ -9,10 +9,11 @@ from planner.providers.aws import machines as fleet
 from planner.providers.aws import preflight as looking
 from planner.providers.aws import resources as kept
 from planner.providers.aws import site as sites
-from planner.providers.aws.calls import Connect, LiveService, Service
+from planner.providers.aws.calls import Connect, LiveService, Service, has_credentials
+from planner.providers.aws.rehearsal import Rehearsal
 from planner.providers.order import Order
 from planner.providers.pace import Pace
-from planner.providers.protocol import Journal, Node, Place, Preflight, Resource
+from planner.providers.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
 
 _HOME_REGION = "us-east-1"
 
@@ -21,7 +22,7 @@ class AwsProvider:
     """EC2, reached with the credentials and the endpoint that the SDK finds in its environment."""
 
     cloud = "aws"
-    stages = kept.STAGES
+    stages: tuple[tuple[str, ...], ...] = kept.STAGES
     tied_to_zone = frozenset({"instance", "volume", "network-interface", "subnet"})
 
     def __init__(self, *, pace: Pace, connect: Connect | None = None) -> None:
@@ -33,6 +34,16 @@ class AwsProvider:
 
     def _site(self, order: Order, place: Place, journal: Journal) -> sites.Site:
         return sites.Site.of(order, self._connect("ec2", place.region), journal, self._pace)
+
+    def rehearsing(self) -> tuple[AwsProvider, list[PlannedRequest]]:
+        """See Provider."""
+        rehearsal = Rehearsal(live=self._connect if has_credentials() else None)
+        return AwsProvider(pace=self._pace, connect=rehearsal.connect), rehearsal.requests
+
+    def rehearsal_place(self, order: Order) -> Place:
+        """See Provider."""
+        choice = order.choices[0]
+        return Place(choice=choice, region=choice.regions[0], zone=f"<zone of {choice.regions[0]}>")
 
     def preflight(self, order: Order) -> Preflight:
         """See Provider."""

@@ -1,0 +1,21 @@
+"""The clouds that machines can be rented from, by name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from planner.errors import BadInputError, nearest
+from planner.providers.pace import Pace
+from planner.providers.protocol import Provider
+
+CLOUDS: Final = ("aws",)
+
+
+def provider_of(cloud: str, *, pace: Pace | None = None) -> Provider:
+    """Return the provider of a cloud. Raises BadInputError for a cloud that only plans are made for."""
+    if cloud == "aws":
+        from planner.providers.aws.provider import AwsProvider
+
+        return AwsProvider(pace=pace or Pace())
+    known = ", ".join(CLOUDS)
+    raise BadInputError(f"cannot rent machines from {cloud!r}; these work: {known}.{nearest(cloud, CLOUDS)}")

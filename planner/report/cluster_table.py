@@ -1,0 +1,58 @@
+"""Clusters on a screen: what is about to be rented, what runs, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from planner.cluster.launch import Cluster
+from planner.providers.order import Order
+from planner.providers.protocol import Place, PlannedRequest, Preflight
+from planner.units import format_duration, format_usd
+
+_MARKS = {True: "ok", False: "NO", None: "?"}
+
+
+def findings_text(seen: Preflight) -> str:
+    """Return what preflight found, a line each."""
+    return "\n".join(f"  {_MARKS[found.ok]:<3} {found.subject}: {found.text}" for found in seen.findings)
+
+
+def offer_text(order: Order, places: Sequence[Place], *, now: datetime) -> str:
+    """Return what will be rented, in full, at today's prices; further places are tried when the first has no room."""
+    first, hours = places[0].choice, (order.expires_at - now).total_seconds() / 3600
+    lines = [
+        f"{places[0].text}: {first.nodes} nodes, {first.spares} spares"
+        + (", in one placement group" if first.placement_group else ""),
+        *([_volumes_text(places[0])] if first.volumes else []),
+        f"{format_usd(first.launched_usd_per_hour)} per hour; {format_usd(first.total_usd)} expected for "
+        f"{format_duration(first.expected_s)}",
+        f"every machine ends by itself in {hours:.2f} h, at {order.expires_at:%Y-%m-%d %H:%M} UTC: at most "
+        f"{format_usd(first.launched_usd_per_hour * hours)}",
+        f"the head takes SSH from {order.ssh_from} alone; no other machine can be reached",
+    ]
+    others = [place.text for place in places[1:]]
+    return "\n".join([*lines, *([f"if there is no room: {', then '.join(others)}"] if others else [])])
+
+
+def _volumes_text(place: Place) -> str:
+    volumes = place.choice.volumes
+    return f"each with {volumes.count} x {volumes.volume_type} of {volumes.size_gib} GiB" if volumes else ""
+
+
+def cluster_text(cluster: Cluster, *, run: str, key: str) -> str:
+    """Return how to reach a cluster and how to stop paying for it."""
+    return "\n".join(
+        [
+            f"run {run}: {len(cluster.nodes)} machines in {cluster.place.zone or cluster.place.region}",
+            f"ssh -i {key} ubuntu@{cluster.head.public_address}",
+            f"{format_usd(cluster.place.choice.launched_usd_per_hour)} per hour until: planner cluster down {run}",
+        ]
+    )
+
+
+def request_lines(requests: Sequence[PlannedRequest]) -> Iterator[str]:
+    """Yield each request that would be made: its number, service, region, operation and parameters."""
+    for number, request in enumerate(requests, 1):
+        yield f"{number:>3} {request.service} {request.region} {request.operation}"
+        yield from (f"      {name} = {value!r}" for name, value in request.parameters.items())

@@ -1,0 +1,83 @@
+"""Killed after any single call, a run leaves nothing that `down`, and separately `sweep`, do not find and remove."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from ec2_bed import UP, Ec2Bed
+
+KILLED = -9
+SWEEP = ("cluster", "sweep", "--region", "us-east-1", "--all", "--yes")
+
+
+def calls_of(ec2: Ec2Bed, *arguments: str) -> int:
+    before = len(ec2.proxy.seen)
+    ended = ec2.planner(*arguments)
+    assert ended.code == 0, ended.text
+    return len(ec2.proxy.seen) - before
+
+
+def begin_anew(ec2: Ec2Bed) -> None:
+    ec2.world(starting_polls=1, ending_polls=1)
+    shutil.rmtree(ec2.home, ignore_errors=True)
+
+
+def clean_up(ec2: Ec2Bed, way: str) -> None:
+    """Remove what a killed command left, by `down` with the state file or by `sweep` without it."""
+    runs = ec2.runs()
+    if way == "sweep":
+        shutil.rmtree(ec2.home, ignore_errors=True)
+        ended = ec2.planner(*SWEEP)
+        assert ended.code == 0, ended.text
+        return
+    for run in runs:
+        ended = ec2.planner("cluster", "down", run)
+        assert ended.code == 0, ended.text
+
+
+def killed_going_up(ec2: Ec2Bed, point: int, way: str) -> None:
+    begin_anew(ec2)
+    assert ec2.planner(*UP, kill_at=point).code == KILLED
+    clean_up(ec2, way)
+    assert ec2.left() == {}, f"up killed after its call {point}, then {way}"
+
+
+def killed_going_down(ec2: Ec2Bed, point: int, way: str) -> None:
+    begin_anew(ec2)
+    calls_of(ec2, *UP)
+    assert ec2.left()["instance"] == 4
+    assert ec2.planner("cluster", "down", ec2.runs()[0], kill_at=point).code == KILLED
+    clean_up(ec2, way)
+    assert ec2.left() == {}, f"down killed after its call {point}, then {way}"
+
+
+def points(ec2: Ec2Bed) -> tuple[int, int]:
+    """Return how many calls up and down make when nothing goes wrong."""
+    begin_anew(ec2)
+    going_up = calls_of(ec2, *UP)
+    going_down = calls_of(ec2, "cluster", "down", ec2.runs()[0])
+    assert ec2.left() == {}
+    return going_up, going_down
+
+
+def test_killed_at_some_points(ec2: Ec2Bed) -> None:
+    going_up, going_down = points(ec2)
+    launched = [n for n, action in enumerate(ec2.proxy.actions(), 1) if action == "RunInstances"][-2:]
+    for point, way in zip(launched, ("down", "sweep"), strict=True):
+        killed_going_up(ec2, point, way)
+    killed_going_up(ec2, launched[0] - 14, "sweep")
+    killed_going_down(ec2, going_down // 3, "sweep")
+    killed_going_down(ec2, 2 * going_down // 3, "down")
+    assert going_up > 60
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("way", ["down", "sweep"])
+def test_killed_at_every_point(ec2: Ec2Bed, way: str, record_property: pytest.FixtureRequest) -> None:
+    going_up, going_down = points(ec2)
+    for point in range(1, going_up + 1):
+        killed_going_up(ec2, point, way)
+    for point in range(1, going_down + 1):
+        killed_going_down(ec2, point, way)
+    print(f"EC2, then {way}: {going_up} points going up, {going_down} going down, nothing left after any")

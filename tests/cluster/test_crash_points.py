@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from ec2_bed import UP, Ec2Bed
+from ec2_bed import Ec2Bed
 
 KILLED = -9
+PARTS = 8
 SWEEP = ("cluster", "sweep", "--region", "us-east-1", "--all", "--yes")
 
 
@@ -38,14 +39,14 @@ def clean_up(ec2: Ec2Bed, way: str) -> None:
 
 def killed_going_up(ec2: Ec2Bed, point: int, way: str) -> None:
     begin_anew(ec2)
-    assert ec2.planner(*UP, kill_at=point).code == KILLED
+    assert ec2.planner(*ec2.up, kill_at=point).code == KILLED
     clean_up(ec2, way)
     assert ec2.left() == {}, f"up killed after its call {point}, then {way}"
 
 
 def killed_going_down(ec2: Ec2Bed, point: int, way: str) -> None:
     begin_anew(ec2)
-    calls_of(ec2, *UP)
+    calls_of(ec2, *ec2.up)
     assert ec2.left()["instance"] == 4
     assert ec2.planner("cluster", "down", ec2.runs()[0], kill_at=point).code == KILLED
     clean_up(ec2, way)
@@ -55,7 +56,7 @@ def killed_going_down(ec2: Ec2Bed, point: int, way: str) -> None:
 def points(ec2: Ec2Bed) -> tuple[int, int]:
     """Return how many calls up and down make when nothing goes wrong."""
     begin_anew(ec2)
-    going_up = calls_of(ec2, *UP)
+    going_up = calls_of(ec2, *ec2.up)
     going_down = calls_of(ec2, "cluster", "down", ec2.runs()[0])
     assert ec2.left() == {}
     return going_up, going_down
@@ -74,10 +75,12 @@ def test_killed_at_some_points(ec2: Ec2Bed) -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("way", ["down", "sweep"])
-def test_killed_at_every_point(ec2: Ec2Bed, way: str, record_property: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_killed_at_every_point(ec2: Ec2Bed, way: str, part: int) -> None:
     going_up, going_down = points(ec2)
-    for point in range(1, going_up + 1):
+    upward, downward = range(1 + part, going_up + 1, PARTS), range(1 + part, going_down + 1, PARTS)
+    for point in upward:
         killed_going_up(ec2, point, way)
-    for point in range(1, going_down + 1):
+    for point in downward:
         killed_going_down(ec2, point, way)
-    print(f"EC2, then {way}: {going_up} points going up, {going_down} going down, nothing left after any")
+    print(f"EC2, then {way}: {len(upward)} of {going_up} points up, {len(downward)} of {going_down} down, none left")

@@ -1,21 +1,25 @@
-"""The test bed of EC2: the emulator in a process of its own, a fault proxy before it, and `planner` run against both."""
+"""The test bed of EC2: the emulator in a process of its own, a fault proxy before it, and `planner` run on both."""
 
 from __future__ import annotations
 
 import json
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fault_proxy import FaultProxy, Kill, Seen
 
+from planner.api import recommend
 from planner.providers.aws.provider import AwsProvider
 from planner.providers.order import Choice, Order, VolumeOrder
 from planner.providers.pace import Pace
@@ -24,12 +28,8 @@ HERE = Path(__file__).parent
 QUICK = Pace(
     first_pause_s=0.01, longest_pause_s=0.05, patience_s=3.0, poll_s=0.01, join_s=2.0, gone_s=3.0, settle_s=0.01
 )
-UP = (
-    "cluster up --data 100GB --model indy --instance i4i.large --nodes 3 --ssh-from 203.0.113.7/32 --staging --yes"
-).split()
-"""A launch of three nodes and a spare."""
 ZYGOTES = multiprocessing.get_context("forkserver")
-ZYGOTES.set_forkserver_preload(["boto3", "planner.cli.app", "planner.cli.cluster", "planner.providers.aws.provider"])
+ZYGOTES.set_forkserver_preload(["warm"])
 
 
 @dataclass
@@ -39,12 +39,17 @@ class Ec2Bed:
     port: int
     proxy: FaultProxy
     home: Path
-    started: list[Any] = field(default_factory=list)
+    plan: Path
 
     def world(self, **world: Any) -> None:
         """Begin anew, with an empty account in a world as described by ec2_server.World."""
         self.proxy.reset()
         self._control(world)
+
+    @property
+    def up(self) -> tuple[str, ...]:
+        """The command that launches three nodes and a spare."""
+        return ("cluster", "up", str(self.plan), "--ssh-from", "203.0.113.7/32", "--staging", "--yes")
 
     def left(self) -> dict[str, int]:
         """Count what really exists, by kind, however it is tagged."""
@@ -70,18 +75,24 @@ class Ec2Bed:
             "PLANNER_SETTINGS": os.devnull,
         }
 
-    def planner(self, *arguments: str, kill_at: int | None = None, pace: Pace = QUICK) -> Ended:
+    def planner(
+        self, *arguments: str, kill_at: int | None = None, signal_at: str | None = None, pace: Pace = QUICK
+    ) -> Ended:
         """Run a command in a process of its own; with `kill_at`, kill it once the cloud has carried out its request of
-        that number from now on.
+        that number from now on, with `signal_at`, send it SIGTERM at its first request of that action for a run.
         """
         log = self.home.with_name(f"{self.home.name}.log")
         process = ZYGOTES.Process(target=_run_command, args=(arguments, self.environment(), str(log), pace))
         before = len(self.proxy.seen)
 
         def judge(seen: Seen) -> Kill | None:
+            nonlocal signal_at
+            if seen.action == signal_at and "tag:planner-run" in seen.params.values():
+                signal_at = None
+                os.kill(process.pid or 0, signal.SIGTERM)
             return Kill(lambda: process.pid or 0) if seen.number - before == kill_at else None
 
-        if kill_at is not None:
+        if kill_at or signal_at:
             self.proxy.judge = judge
         process.start()
         process.join(120)
@@ -130,11 +141,16 @@ def _run_command(arguments: Sequence[str], environment: dict[str, str], log: str
 @contextmanager
 def ec2_bed(home: Path) -> Iterator[Ec2Bed]:
     """Start the emulator and its proxy, and end both."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYTHONPATH", str(HERE))
+        forkserver.ensure_running()
+    plan = home.with_name(f"{home.name}-plan.json")
+    plan.write_text(recommend(data="100GB", model="indy", instances=["i4i.large"], nodes=3).plan.to_json(), "utf-8")
     server = subprocess.Popen([sys.executable, str(HERE / "ec2_server.py")], stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     proxy = FaultProxy(int(server.stdout.readline()))
     try:
-        yield Ec2Bed(port=proxy.upstream, proxy=proxy, home=home)
+        yield Ec2Bed(port=proxy.upstream, proxy=proxy, home=home, plan=plan)
     finally:
         proxy.close()
         server.kill()

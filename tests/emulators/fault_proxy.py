@@ -65,6 +65,7 @@ class FaultProxy:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = 1 << 20  # headers and body in one packet, or each answer waits for a delayed acknowledgement
 
             def handle_any(self) -> None:
                 proxy.handle(self)

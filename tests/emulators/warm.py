@@ -1,0 +1,12 @@
+"""Loaded once by the process from which the tests' commands are forked: what each would spend its first second on."""
+
+import boto3
+
+import planner.cli.cluster
+import planner.cluster.rehearsal
+import planner.cluster.up
+import planner.providers.aws.provider
+import planner.report.cluster_table  # noqa: F401
+
+for service in ("ec2", "sts", "service-quotas", "pricing"):
+    boto3.client(service, region_name="us-east-1", aws_access_key_id="-", aws_secret_access_key="-")

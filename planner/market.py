@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from planner.catalog import Catalog
 from planner.constraints import Constraint, constraints, overrun
 from planner.durations import duration
 from planner.estimate import Estimates, estimate
+from planner.filters import wanted
 from planner.interruption import Risk
 from planner.layout import VOLUMES, layouts
 from planner.model import CostModel, JobVolumes, Software
@@ -90,9 +90,9 @@ def open_market(
     volumes = choose_volumes(catalog, region=region, price_usd_per_hour=offer.price_usd_per_hour)
     whole = _situation(request, model, catalog, surroundings, volumes=volumes, network_spread=network_spread)
     offer = _with_volumes(offer, whole, request)
-    wanted, unasked = _wanted(whole, request)
+    passed, unasked = wanted(request, catalog)
     fit, lacking = feasibility.usable(whole, offer, networked=request.nodes != 1, powered=request.objective == "energy")
-    situation = replace(whole, layouts=whole.layouts.only(np.flatnonzero(wanted[whole.layouts.type_row] & fit)))
+    situation = replace(whole, layouts=whole.layouts.only(np.flatnonzero(passed[whole.layouts.type_row] & fit)))
     nodes = np.array([float(request.nodes)]) if request.nodes else np.arange(1.0, request.max_nodes + 1)
     estimates = estimate(
         situation,
@@ -240,26 +240,3 @@ def _all_in(volumes: VolumeChoice) -> VolumeChoice:
     """An assumed price is all-in: volumes cost nothing on top of it."""
     nothing = np.zeros(len(volumes.count))
     return replace(volumes, fixed_usd_per_hour=nothing, usd_per_byte_hour=nothing)
-
-
-def _wanted(situation: Situation, request: Request) -> tuple[NDArray[np.bool_], list[Rejection]]:
-    """Return which types the request's filters let through, and a rejection for each other."""
-    instances = situation.catalog.instances
-    reasons = [
-        _unwanted(name, arch, request)
-        for name, arch in zip(instances.instance_type.tolist(), instances.arch.tolist(), strict=True)
-    ]
-    names = instances.instance_type.tolist()
-    unasked = [Rejection(instance_type=n, reason=reason) for n, reason in zip(names, reasons, strict=True) if reason]
-    return np.array([not reason for reason in reasons]), unasked
-
-
-def _unwanted(name: str, arch: str, request: Request) -> str:
-    """Return why a type is left out by a filter, '' when it is not."""
-    if request.instances and not any(fnmatchcase(name, pattern) for pattern in request.instances):
-        return f"not asked for (--instance {','.join(request.instances)})"
-    if any(fnmatchcase(name, pattern) for pattern in request.exclude):
-        return f"excluded (--exclude {','.join(request.exclude)})"
-    if request.arch and arch != request.arch:
-        return f"not known to be {request.arch} (--arch)"
-    return ""

@@ -6,7 +6,7 @@ docs/equations.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -17,6 +17,7 @@ from planner.catalog import Catalog
 from planner.distributions import distribution
 from planner.errors import BadInputError, InfeasibleError, nearest
 from planner.estimate import Estimates
+from planner.filters import UNASKED, filter_conflicts
 from planner.market import Market, open_market
 from planner.model import CostModel
 from planner.plan import Candidate, CatalogStamp, FrontierPoint, Objective, Plan, Rejection, Request
@@ -68,7 +69,8 @@ def recommend(
         candidates=tuple(_shown(ranked, request, models=len(models))),
         rejected=tuple(_sorted(rejected, chosen, models=len(models))),
         frontier=tuple(_frontier(markets)),
-        conflicts=() if ranked else tuple(constraints.conflicts([market.asked for market in markets])),
+        conflicts=() if ranked else tuple(_conflicts(request, catalogs, markets)),
+        warnings=tuple(_left_aside(request)),
     )
 
 
@@ -79,10 +81,30 @@ def require_best(plan: Plan) -> Candidate:
     if plan.best is not None:
         return plan.best
     near = sorted((r for r in plan.rejected if r.nearness is not None), key=lambda r: r.nearness or 0.0)
-    shown = near[:5] or plan.rejected[:5]
+    shown = near[:5] or sorted(plan.rejected, key=lambda r: r.reason.startswith(UNASKED))[:5]
     lines = [f"{r.instance_type}: {r.reason}" + (f" ({r.detail})" if r.detail else "") for r in shown]
     clash = "".join(f"; {conflict}" for conflict in plan.conflicts)
     raise InfeasibleError(f"nothing feasible among {len(plan.rejected)} types{clash}; the nearest:", lines)
+
+
+def _conflicts(request: Request, catalogs: Sequence[Catalog], markets: Sequence[Market]) -> Iterator[str]:
+    """Name the filters that let no type through together, else the constraints that no cluster meets together."""
+    clash = list(filter_conflicts(request, catalogs))
+    yield from clash or constraints.conflicts([market.asked for market in markets])
+
+
+def _left_aside(request: Request) -> Iterator[str]:
+    """Say what was asked for and has no meaning in the papers' equations."""
+    named = {
+        "--input": request.input,
+        "--output": request.output,
+        "--zones": request.zones > 1,
+        "own prices": request.own_prices,
+        "--confidence": request.confidence,
+    }
+    aside = [name for name, given in named.items() if given]
+    if request.paper and aside:
+        yield f"--paper leaves aside {', '.join(aside)}: the papers' equations know nothing of it"
 
 
 def _network_spread(request: Request) -> tuple[float, Spread] | None:
@@ -240,6 +262,11 @@ def _check_amounts(request: Request) -> None:
         )
     if interruptions is not None and request.pricing != "spot":
         raise BadInputError(f"interruptions are of spot nodes: say pricing spot, not {request.pricing}")
+    usual = Request.max_nodes
+    if request.nodes and request.max_nodes != usual and request.nodes > request.max_nodes:
+        raise BadInputError(
+            f"--nodes {request.nodes} and --max-nodes {request.max_nodes} contradict each other: give one"
+        )
     if request.arch not in (None, "x86_64", "arm64"):
         raise BadInputError(f"arch {request.arch}: use x86_64 or arm64")
 

@@ -40,6 +40,7 @@ FLOORS = {
     "planner.estimate": MIND,
     "planner.feasibility": MIND,
     "planner.interruption": MIND,
+    "planner.filters": MIND,
     "planner.layout": MIND,
     "planner.market": MIND,
     "planner.measure_next": MIND,

@@ -207,10 +207,13 @@ class Catalog:
 
     def _unpriced(self, region: str, pricing: str) -> str:
         priced = self.regions(pricing)
+        refresh = f"planner catalog refresh --cloud {self.cloud}" if self.name in ("aws", "gcp", "azure") else ""
         if not priced:
-            return f"catalog {self.name} has no {pricing} prices"
+            return f"catalog {self.name} has no {pricing} prices" + (f"; {refresh} reads them" if refresh else "")
         hint = nearest(region, priced)
-        return f"region {region!r} has no {pricing} prices in catalog {self.name}.{hint} Priced: {', '.join(priced)}"
+        more = f". {refresh} --region {region} reads others" if refresh else ""
+        text = f"region {region!r} has no {pricing} prices in catalog {self.name}.{hint}"
+        return f"{text} Priced: {', '.join(priced)}{more}"
 
 
 def _grouped(table: Table, build: Callable[[dict[str, Any]], T]) -> Mapping[str, tuple[T, ...]]:

@@ -104,8 +104,10 @@ def _load(directory: Path, stamp: tuple[tuple[str, int, int], ...]) -> Catalog:
     catalog, problems = scan_catalog(directory)
     if catalog is None:
         count = f"{len(problems)} problem{'s' * (len(problems) > 1)}"
+        again = f", or go back to the shipped one: planner catalog refresh --cloud {directory.name} --forget"
+        advice = again if current_version(directory) else ""
         raise BadInputError(
-            f"catalog {directory}: {count}; correct them and run again", [str(problem) for problem in problems]
+            f"catalog {directory}: {count}; correct them and run again{advice}", [str(problem) for problem in problems]
         )
     return catalog
 

@@ -102,6 +102,8 @@ def plan(
     from planner.settings import load_settings
 
     settings = load_settings(today=date.today())
+    if catalog and cloud:
+        raise BadInputError("--cloud and --catalog contradict each other: both say where to look, give one")
     request = Request(
         data_bytes=parse_size(data),
         model=model,

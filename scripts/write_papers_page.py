@@ -186,14 +186,15 @@ def _section(title: str, column: str, cases: Iterator[Case]) -> str:
         "|---|--:|--:|--:|---|---|",
     ]
     for case in cases:
-        value = case.figure(_replay(case))
+        value = case.figure(replay(case))
         off = 100 * (value / case.published - 1)
         shown = f"{case.published:,.6g} {case.unit}", f"{value:,.6g} {case.unit}"
         lines.append(f"| {case.what} | {shown[0]} | {shown[1]} | {off:+.2f}% | {case.kind} | {case.note} |")
     return "\n".join(lines) + "\n"
 
 
-def _replay(case: Case) -> Candidate:
+def replay(case: Case) -> Candidate:
+    """Plan a case as the papers would."""
     best = recommend(
         data="100TB",
         model=case.model,

@@ -1,0 +1,65 @@
+"""Every notebook runs from a clean kernel without a complaint, draws its charts, and is kept without its output."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
+CHARTS = {
+    "01_what_if": 3,
+    "02_scaling_curves": 2,
+    "03_variability": 2,
+    "04_predicted_vs_measured": 1,
+    "05_run_report": 2,
+}
+
+
+def read(name: str) -> Any:
+    return nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+
+
+def outputs_of(notebook: Any) -> list[Any]:
+    return [output for cell in notebook.cells for output in cell.get("outputs", [])]
+
+
+def test_every_notebook_is_listed() -> None:
+    assert {path.stem for path in FOLDER.glob("*.ipynb")} == CHARTS.keys()
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_notebook_is_kept_without_output(name: str) -> None:
+    cells = [cell for cell in read(name).cells if cell.cell_type == "code"]
+    assert not outputs_of(read(name)) and all(cell.execution_count is None for cell in cells)
+
+
+EXECUTE = """
+import sys, nbformat
+from nbclient import NotebookClient
+notebook = nbformat.read(sys.argv[1], as_version=4)
+still = nbformat.v4.new_code_cell("import altair; altair.renderers.enable('svg');")
+notebook.cells.insert(0, still)
+place = {"metadata": {"path": sys.argv[2]}}
+NotebookClient(notebook, timeout=120, resources=place, extra_arguments=["--log-level=40"]).execute()
+nbformat.write(notebook, sys.argv[3])
+"""
+"""In a process of its own, since the client's event loop and its kernel end with it; charts are drawn in the kernel."""
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_notebook_runs_and_draws(name: str, tmp_path: Path) -> None:
+    executed = tmp_path / "executed.ipynb"
+    command = [sys.executable, "-c", EXECUTE, str(FOLDER / f"{name}.ipynb"), str(FOLDER), str(executed)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = outputs_of(nbformat.read(executed, as_version=4))
+    charts = [output.data["image/svg+xml"] for output in found if "image/svg+xml" in output.get("data", {})]
+    assert len(charts) == CHARTS[name]
+    assert all("aria-roledescription" in chart and "NaN" not in chart for chart in charts)
+    complaints = [output.text for output in found if output.output_type == "stream" and output.name == "stderr"]
+    assert not complaints

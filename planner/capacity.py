@@ -22,8 +22,8 @@ def capacity_per_node(situation: Situation) -> dict[str, Floats]:
     memory = instances.memory_bytes[kinds] * situation.lifecycle.memory_share
 
     def held(medium: NDArray[np.int8], disks: Floats) -> Floats:
-        on = [medium == LOCAL, medium == VOLUMES, medium == MEMORY]
-        return np.select(on, [disks * disk, volumes, memory], default=np.inf)
+        elsewhere = np.where(medium == VOLUMES, volumes, np.where(medium == MEMORY, memory, np.inf))
+        return np.where(medium == LOCAL, disks * disk, elsewhere)
 
     return {
         "data": held(layouts.data_on, layouts.data_disks),

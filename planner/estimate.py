@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -57,31 +57,30 @@ def estimate(
     budgeted: bool,
     reservations: Reservations | None = None,
 ) -> Estimates:
-    """Return the estimates of every layout at each of `nodes` (N,); `price_usd_per_hour` (T,) is a node's all-in
-    price, `reservations` limit it, and `budgeted` asks for the 95th percentile of the bill.
+    """Return the estimates of every layout at each of `nodes` (N,), increasing; `price_usd_per_hour` (T,) is a node's
+    all-in price, `reservations` limit it, and `budgeted` asks for the 95th percentile of the bill.
     """
-    rows, columns = len(situation.layouts.type_row), len(nodes)
-    expected, total, dear = (np.empty((rows, columns)) for _ in range(3))
     fewest = fewest_nodes(situation)
-    bill = _Bill.of(situation, price_usd_per_hour=price_usd_per_hour, nodes=nodes, reservations=reservations)
-    phases = [_PhaseLoad.of(situation, phase, nodes) for phase in situation.model.phases]
-    load = sum(loading_node_seconds(situation).values(), start=np.zeros(rows))[:, None]
+    roomiest_first = np.argsort(fewest, kind="stable")
+    ordered = replace(situation, layouts=situation.layouts.only(roomiest_first))
+    job = _Job.of(ordered, nodes)
+    bill = _Bill.of(ordered, price_usd_per_hour=price_usd_per_hour, nodes=nodes, reservations=reservations)
     late = later(0.95, shared_sigma=situation.lifecycle.shared_sigma)
-    for block in _blocks(rows):
-        times = _expected_s(situation, phases, block, nodes)
-        if situation.risk is not None:
-            times = situation.risk.expected_s(times, nodes=nodes, load_s=load[block] / nodes)
-        too_few = np.where(nodes[None, :] < fewest[block, None], np.inf, 0.0)
-        expected[block] = times + too_few
-        total[block] = bill.total_usd(situation, block, times) + too_few
-        if budgeted:
-            dear[block] = bill.total_usd(situation, block, times * late) + too_few
+    expected, total = (np.full((len(fewest), len(nodes)), np.inf) for _ in range(2))
+    dear = np.full_like(total, np.inf) if budgeted else None
+    for block in _blocks(fewest[roomiest_first], nodes):
+        rows = roomiest_first[block.rows]
+        times = job.expected_s(block)
+        expected[rows, block.columns] = times + block.too_few
+        total[rows, block.columns] = bill.total_usd(block, times) + block.too_few
+        if dear is not None:
+            dear[rows, block.columns] = bill.total_usd(block, times * late) + block.too_few
     return Estimates(
         nodes=nodes,
         fewest=fewest,
         expected_s=expected,
         total_usd=total,
-        total_p95_usd=dear if budgeted else None,
+        total_p95_usd=dear,
         power_w=situation.power_w[situation.layouts.type_row],
     )
 
@@ -91,9 +90,57 @@ def later(probability: float, *, shared_sigma: float) -> float:
     return math.exp(shared_sigma * NormalDist().inv_cdf(probability) - shared_sigma**2 / 2)
 
 
-def _blocks(rows: int) -> Iterator[slice]:
-    for start in range(0, rows, BLOCK_ROWS):
-        yield slice(start, min(rows, start + BLOCK_ROWS))
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Block:
+    """Rows evaluated together, and the columns of cluster sizes that hold the data on any of them.
+
+    `too_few` (rows, columns) is inf where a row's nodes do not hold the data, else 0.
+    """
+
+    rows: slice
+    columns: slice
+    too_few: Floats
+
+
+def _blocks(fewest: Floats, nodes: Floats) -> Iterator[_Block]:
+    """Divide rows in the order of `fewest`; those that no cluster size suffices for are in none."""
+    for start in range(0, int((fewest <= nodes[-1]).sum()), BLOCK_ROWS):
+        rows = slice(start, min(len(fewest), start + BLOCK_ROWS))
+        columns = slice(int(np.searchsorted(nodes, fewest[start])), len(nodes))
+        too_few = np.where(nodes[columns] < fewest[rows, None], np.inf, 0.0)
+        yield _Block(rows=rows, columns=columns, too_few=too_few)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Job:
+    """What the job does in each phase, at cluster sizes `nodes` (N,), and what loading its input takes (R,)."""
+
+    situation: Situation
+    nodes: Floats
+    phases: Sequence[_PhaseLoad]
+    load_node_s: Floats
+
+    @classmethod
+    def of(cls, situation: Situation, nodes: Floats) -> _Job:
+        return cls(
+            situation=situation,
+            nodes=nodes,
+            phases=[_PhaseLoad.of(situation, phase, nodes) for phase in situation.model.phases],
+            load_node_s=sum(loading_node_seconds(situation).values(), start=np.zeros(len(situation.layouts.type_row))),
+        )
+
+    def expected_s(self, block: _Block) -> Floats:
+        """Return the expected time of the clusters of a block, as if all held the data."""
+        times = np.zeros(block.too_few.shape)
+        for load in self.phases:
+            times += load.longest_s(self.situation, block, self.nodes[block.columns])
+        times *= math.exp(self.situation.lifecycle.shared_sigma**2 / 2)
+        if self.situation.risk is not None:
+            nodes = self.nodes[block.columns]
+            times = self.situation.risk.expected_s(
+                times, nodes=nodes, load_s=self.load_node_s[block.rows, None] / nodes
+            )
+        return times
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -126,6 +173,23 @@ class _PhaseLoad:
             tailed=tailed,
         )
 
+    def longest_s(self, situation: Situation, block: _Block, nodes: Floats) -> Floats:
+        """Return the expected time of the phase on a block: of its slowest resource on its slowest node."""
+        slowest = situation.rates.network.slowest_of_n[situation.layouts.type_row[block.rows]]
+        network = situation.network_seconds(self.phase, block.rows, nodes)
+        longest = network * np.where(slowest[:, None], 1.0, self.network_stretch[block.columns])
+        for seconds, stretch in self.alike:
+            np.maximum(longest, seconds[block.rows, None] * (stretch[block.columns] / nodes), out=longest)
+        for row, network_stretch, uses in self.tailed:
+            if block.rows.start <= row < block.rows.stop:
+                at = row - block.rows.start
+                times = [network[at] * (1.0 if slowest[at] else network_stretch[block.columns])]
+                shares = (seconds * stretch[block.columns] / nodes for seconds, stretch in uses)
+                longest[at] = np.max([*times, *shares], axis=0)
+        for _, seconds in situation.undivided(self.phase, nodes).values():
+            np.maximum(longest, seconds, out=longest)
+        return longest
+
 
 def _tailed(
     situation: Situation, phase: Phase, works: Mapping[str, Work], row: int, nodes: Floats
@@ -143,34 +207,15 @@ def _slowest(spread: Spread, nodes: Floats) -> Floats:
     return slowest_mean_cached(spread, nodes.tobytes())
 
 
-def _expected_s(situation: Situation, phases: Sequence[_PhaseLoad], rows: slice, nodes: Floats) -> Floats:
-    kinds = situation.layouts.type_row[rows]
-    expected = np.zeros((len(kinds), len(nodes)))
-    slowest = situation.rates.network.slowest_of_n[kinds]
-    for load in phases:
-        network = situation.network_seconds(load.phase, rows, nodes)
-        longest = network * np.where(slowest[:, None], 1.0, load.network_stretch)
-        for seconds, stretch in load.alike:
-            np.maximum(longest, seconds[rows, None] * (stretch / nodes), out=longest)
-        for row, network_stretch, uses in load.tailed:
-            if rows.start <= row < rows.stop:
-                at = row - rows.start
-                times = [network[at] * (1.0 if slowest[at] else network_stretch)]
-                longest[at] = np.max([*times, *(seconds * stretch / nodes for seconds, stretch in uses)], axis=0)
-        for _, seconds in situation.undivided(load.phase, nodes).values():
-            np.maximum(longest, seconds, out=longest)
-        expected += longest
-    return expected * math.exp(situation.lifecycle.shared_sigma**2 / 2)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Bill:
-    """What turns the seconds of the job into the dollars of the whole run."""
+    """What turns the seconds of the job into the dollars of the whole run; prices and node-seconds by row, (R,)."""
 
-    hourly: Floats
+    situation: Situation
+    nodes: Floats
     paid: Floats
-    capacity: Floats
-    around_s: Floats
+    hourly: Floats
+    around_node_s: Floats
     charges_usd: Floats
     reservations: Reservations | None
 
@@ -178,19 +223,24 @@ class _Bill:
     def of(
         cls, situation: Situation, *, price_usd_per_hour: Floats, nodes: Floats, reservations: Reservations | None
     ) -> _Bill:
-        around = sum(around_node_seconds(situation).values())
         return cls(
-            hourly=price_usd_per_hour[situation.layouts.type_row],
+            situation=situation,
+            nodes=nodes,
             paid=paid_nodes(nodes, spare_fraction=situation.lifecycle.spare_fraction),
-            capacity=capacity_usd_per_hour(situation, nodes),
-            around_s=situation.lifecycle.fixed_s + np.asarray(around)[:, None] / nodes,
+            hourly=price_usd_per_hour[situation.layouts.type_row],
+            around_node_s=np.sum(list(around_node_seconds(situation).values()), axis=0),
             charges_usd=request_usd(situation) + known_usd(situation),
             reservations=reservations,
         )
 
-    def total_usd(self, situation: Situation, rows: slice, job_s: Floats) -> Floats:
-        billed = billed_s(job_s + self.around_s[rows], situation)
-        hourly = self.paid * self.hourly[rows, None] + self.capacity[rows]
+    def total_usd(self, block: _Block, job_s: Floats) -> Floats:
+        """Return the cost of the whole run for jobs of `job_s` on the clusters of a block."""
+        nodes = self.nodes[block.columns]
+        around_s = self.situation.lifecycle.fixed_s + self.around_node_s[block.rows, None] / nodes
+        billed = billed_s(job_s + around_s, self.situation)
+        hourly = self.paid[block.columns] * self.hourly[block.rows, None]
+        hourly += capacity_usd_per_hour(self.situation, nodes, rows=block.rows)
         if self.reservations is not None:
-            hourly = hourly + self.reservations.excess_usd_per_hour(situation.layouts.type_row[rows], self.paid)
-        return np.asarray(hourly * billed / 3600 + self.charges_usd[rows, None])
+            kinds = self.situation.layouts.type_row[block.rows]
+            hourly += self.reservations.excess_usd_per_hour(kinds, self.paid[block.columns])
+        return np.asarray(hourly * (billed / 3600) + self.charges_usd[block.rows, None])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates import Offer
-from planner.estimate import Estimates
+from planner.capacity import fewest_nodes
 from planner.layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.plan import Rejection, Request
 from planner.work import Situation
@@ -67,19 +67,26 @@ def _lacks(situation: Situation, offer: Offer, *, networked: bool, powered: bool
     yield np.isnan(offer.price_usd_per_hour)[kinds], where, "or --assume price=USD"
 
 
-def too_small(situation: Situation, row: int, estimates: Estimates, request: Request) -> Rejection:
-    """Return the rejection of a type that needs more nodes than it may have to hold the data; `row` is its roomiest
-    layout.
+def roomy(situation: Situation, request: Request) -> tuple[Flags, list[Rejection]]:
+    """Return which layouts (R,) hold the data within the nodes a request allows, and a rejection for each type of which
+    none does.
     """
-    fewest = estimates.fewest[row]
-    allowed = request.nodes or request.max_nodes
+    fewest, allowed = fewest_nodes(situation), request.nodes or request.max_nodes
+    large = ~(fewest > allowed)
+    kinds = situation.layouts.type_row
+    least = np.full(len(situation.catalog.instances), np.inf)
+    np.minimum.at(least, kinds, fewest)
+    small = sorted(set(kinds.tolist()) - set(kinds[large].tolist()))
     limit = f"--nodes {allowed}" if request.nodes else f"--max-nodes {allowed}"
-    return Rejection(
-        instance_type=_name(situation, int(situation.layouts.type_row[row])),
-        reason=f"does not hold the data within {limit}",
-        detail=f"needs {fewest:.0f} nodes to hold the data",
-        nearness=float(fewest / allowed),
-    )
+    return large, [
+        Rejection(
+            instance_type=_name(situation, kind),
+            reason=f"does not hold the data within {limit}",
+            detail=f"needs {least[kind]:.0f} nodes to hold the data",
+            nearness=float(least[kind] / allowed),
+        )
+        for kind in small
+    ]
 
 
 def _rejection(situation: Situation, kind: int, reason: str, detail: str) -> Rejection:
@@ -87,4 +94,4 @@ def _rejection(situation: Situation, kind: int, reason: str, detail: str) -> Rej
 
 
 def _name(situation: Situation, kind: int) -> str:
-    return str(situation.catalog.instances.instance_type[kind])
+    return situation.catalog.instances.names[kind]

@@ -57,7 +57,7 @@ class Risk:
     def duration(self, job: Duration, *, nodes: int, load_s: float) -> Duration:
         """Return the distribution of the time with interruptions.
 
-        The chance of none and the mean are exact; the delay of some, beyond one replacement, is taken to be exponential,
+        The chance of none and the mean are exact; the delay of some, beyond a replacement, is taken to be exponential,
         which it is in the limit of many restarts. With `redo` each time is stretched to its mean.
         """
         if self.recovery == "redo":

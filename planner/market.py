@@ -73,12 +73,32 @@ class Market:
         return found, overrun(found, needed_s, request)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Region:
+    """What a region has to offer whatever the model: nodes without volumes, the volumes to take with them, and which
+    types, (T,), the request's filters let through; a rejection for each other.
+    """
+
+    catalog: Catalog
+    offer: Offer
+    volumes: VolumeChoice
+    passed: NDArray[np.bool_]
+    unasked: list[Rejection]
+
+    @classmethod
+    def of(cls, request: Request, catalog: Catalog, name: str) -> Region:
+        """Return the region called `name`. Raises BadInputError where the catalog has no prices."""
+        offer = _offer(catalog, name, request)
+        volumes = choose_volumes(catalog, region=name, price_usd_per_hour=offer.price_usd_per_hour)
+        passed, unasked = wanted(request, catalog)
+        return cls(catalog=catalog, offer=offer, volumes=volumes, passed=passed, unasked=unasked)
+
+
 def open_market(
     request: Request,
     *,
     model: CostModel,
-    catalog: Catalog,
-    region: str,
+    region: Region,
     surroundings: lifecycle.Lifecycle,
     network_spread: tuple[float, Spread] | None,
 ) -> tuple[Market, list[Rejection]]:
@@ -86,13 +106,13 @@ def open_market(
 
     `network_spread` is the median bytes/s and the spread that replace what the catalog knows of the network.
     """
-    offer = _offer(catalog, region, request)
-    volumes = choose_volumes(catalog, region=region, price_usd_per_hour=offer.price_usd_per_hour)
-    whole = _situation(request, model, catalog, surroundings, volumes=volumes, network_spread=network_spread)
-    offer = _with_volumes(offer, whole, request)
-    passed, unasked = wanted(request, catalog)
+    catalog, passed, unasked = region.catalog, region.passed, region.unasked
+    whole = _situation(request, model, catalog, surroundings, volumes=region.volumes, network_spread=network_spread)
+    offer = _with_volumes(region.offer, whole, request)
     fit, lacking = feasibility.usable(whole, offer, networked=request.nodes != 1, powered=request.objective == "energy")
-    situation = replace(whole, layouts=whole.layouts.only(np.flatnonzero(passed[whole.layouts.type_row] & fit)))
+    fitting = replace(whole, layouts=whole.layouts.only(np.flatnonzero(passed[whole.layouts.type_row] & fit)))
+    roomy, small = feasibility.roomy(fitting, request)
+    situation = replace(fitting, layouts=fitting.layouts.only(np.flatnonzero(roomy)))
     nodes = np.array([float(request.nodes)]) if request.nodes else np.arange(1.0, request.max_nodes + 1)
     estimates = estimate(
         situation,
@@ -108,7 +128,7 @@ def open_market(
     names = {r.instance_type for r in unasked}
     return (
         Market(situation=situation, offer=offer, estimates=estimates, asked=asked, good=good),
-        unasked + [r for r in lacking if r.instance_type not in names],
+        unasked + [r for r in lacking if r.instance_type not in names] + small,
     )
 
 

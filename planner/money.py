@@ -42,20 +42,20 @@ def billed_s(seconds: Floats, situation: Situation) -> Floats:
     return np.maximum(np.ceil(seconds / billing.step_s) * billing.step_s, billing.minimum_s)
 
 
-def capacity_usd_per_hour(situation: Situation, nodes: Floats) -> Floats:
-    """Return the hourly price of what the whole cluster holds on volumes and in the object store, shape (R, N):
-    (R, 1) where it is nothing.
+def capacity_usd_per_hour(situation: Situation, nodes: Floats, rows: slice = slice(None)) -> Floats:
+    """Return the hourly price of what the whole cluster holds on volumes and in the object store, shape (rows, N):
+    (rows, 1) where it does not depend on the nodes.
 
     Volumes are bought as large as the data or, where their rate comes with their size, as large as the rate asks.
     """
-    if not (situation.layouts.uses(VOLUMES) | situation.layouts.uses(OBJECTS)).any():
-        return np.zeros((len(situation.layouts.type_row), 1))
-    volumes, kinds = situation.volumes, situation.layouts.type_row
-    held, stored = (situation.held_on(medium) for medium in (VOLUMES, OBJECTS))
-    bought = np.maximum(held[:, None], nodes * volumes.bytes_min[kinds, None])
-    on_volumes = np.where(held[:, None] > 0, bought * volumes.usd_per_byte_hour[kinds, None], 0.0)
+    volumes, kinds = situation.volumes, situation.layouts.type_row[rows]
+    held, stored = (situation.held_on(medium, rows)[:, None] for medium in (VOLUMES, OBJECTS))
     in_store = np.where(stored > 0, stored * situation.objects.usd_per_byte_hour, 0.0)
-    return np.asarray(on_volumes + in_store[:, None])
+    if not held.any():
+        return in_store
+    least, usd = volumes.bytes_min[kinds, None], volumes.usd_per_byte_hour[kinds, None]
+    bought = np.maximum(held, nodes * least) if least.any() else held
+    return np.asarray(np.where(held > 0, bought * usd, 0.0) + in_store)
 
 
 def request_usd(situation: Situation) -> float:

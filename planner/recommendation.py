@@ -7,18 +7,19 @@ docs/equations.md.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner import constraints, feasibility, lifecycle, selection
+from planner import constraints, lifecycle, selection
 from planner.catalog import Catalog
 from planner.distributions import distribution
 from planner.errors import BadInputError, InfeasibleError, nearest
-from planner.estimate import Estimates
 from planner.filters import UNASKED, filter_conflicts
-from planner.market import Market, open_market
+from planner.market import Market, Region, open_market
 from planner.model import CostModel
 from planner.plan import Candidate, CatalogStamp, FrontierPoint, Objective, Plan, Rejection, Request
 from planner.rates import check_assumptions
@@ -47,20 +48,18 @@ def recommend(
     _check_instances(request, catalogs)
     models = [model] if isinstance(model, CostModel) else list(model)
     spread = _network_spread(request)
-    markets, rejected, chosen = [], [], []
+    regions = [Region.of(request, one, name) for one in catalogs for name in request.regions or (one.default_region,)]
+    markets, rejected = [], []
     for one in models:
-        mine = []
-        for catalog in catalogs:
-            for region in request.regions or (catalog.default_region,):
-                market, unusable = open_market(
-                    request, model=one, catalog=catalog, region=region, surroundings=surroundings, network_spread=spread
-                )
-                rejected += unusable
-                mine.append(market)
-        found, missed = _choose(request, mine)
-        chosen += found
-        rejected += missed
-        markets += mine
+        found = [
+            open_market(request, model=one, region=region, surroundings=surroundings, network_spread=spread)
+            for region in regions
+        ]
+        markets.append([market for market, _ in found])
+        rejected += [rejection for _, unusable in found for rejection in unusable]
+    chosen, missed = _choose(request, markets)
+    rejected += missed
+    opened = list(chain(*markets))
     ranked = selection.order(chosen, request.objective)
     return Plan(
         request=request,
@@ -68,8 +67,8 @@ def recommend(
         best=ranked[0] if ranked else None,
         candidates=tuple(_shown(ranked, request, models=len(models))),
         rejected=tuple(_sorted(rejected, chosen, models=len(models))),
-        frontier=tuple(_frontier(markets)),
-        conflicts=() if ranked else tuple(_conflicts(request, catalogs, markets)),
+        frontier=tuple(_frontier(opened)),
+        conflicts=() if ranked else tuple(_conflicts(request, catalogs, opened)),
         warnings=tuple(_left_aside(request)),
     )
 
@@ -121,26 +120,54 @@ def _network_spread(request: Request) -> tuple[float, Spread] | None:
     return seen.median_bytes_per_s, spread
 
 
-def _choose(request: Request, markets: Sequence[Market]) -> tuple[list[Candidate], list[Rejection]]:
-    """Pick the best cluster of each type in each market; the first `3 * top` are worked out in full."""
-    least = min((float(m.estimates.total_usd[m.good].min()) for m in markets if m.good.any()), default=np.inf)
-    hopeful, rejected = _hopeful(request, markets)
-    picked: list[tuple[Market, NDArray[np.intp], Cell]] = []
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Pick:
+    """The best cluster of a type in a market, as estimated, among the layouts `rows` of the type; `least_usd` is the
+    least total of any under the same model.
+    """
+
+    market: Market
+    rows: NDArray[np.intp]
+    cell: Cell
+    least_usd: float
+
+
+def _choose(request: Request, markets_by_model: Sequence[Sequence[Market]]) -> tuple[list[Candidate], list[Rejection]]:
+    """Pick the best cluster of each type in each market; the first `3 * top` are worked out in full, and of each model
+    the first.
+    """
+    rejected: list[Rejection] = []
+    picks = [_picks(request, markets, rejected) for markets in markets_by_model]
+    least = min((_least_usd(markets) for markets in markets_by_model), default=np.inf)
+    ranked = sorted(chain(*picks), key=lambda pick: _promise(pick, request=request, least_usd=least))
+    settled: dict[int, Candidate | Rejection] = {}
+    for mine, wanted in [(ranked, 3 * request.top), *((mine, 1) for mine in picks)]:
+        good = 0
+        for pick in mine:
+            if good >= wanted:
+                break
+            if id(pick) not in settled:
+                settled[id(pick)] = _settled(request, pick)
+            good += isinstance(settled[id(pick)], Candidate)
+    found = [one for one in settled.values() if isinstance(one, Candidate)]
+    return found, rejected + [one for one in settled.values() if isinstance(one, Rejection)]
+
+
+def _least_usd(markets: Sequence[Market]) -> float:
+    return min((float(m.estimates.total_usd[m.good].min()) for m in markets if m.good.any()), default=np.inf)
+
+
+def _picks(request: Request, markets: Sequence[Market], rejected: list[Rejection]) -> list[_Pick]:
+    """Return the picks of one model, the most promising first; adds the types that have none to `rejected`."""
+    least = _least_usd(markets)
+    hopeful, hopeless = _hopeful(request, markets)
+    rejected += hopeless
+    picks = []
     for market, rows in hopeful:
         cell = selection.best_cell(rows, market.estimates, market.good, objective=request.objective, least_usd=least)
         if cell:
-            picked.append((market, rows, cell))
-    picked.sort(key=lambda item: _promise(item[0], item[2], request=request, least_usd=least))
-    wanted, found = 3 * request.top, []
-    for market, rows, cell in picked:
-        settled = _settled(request, market, rows, cell, least_usd=least)
-        if isinstance(settled, Rejection):
-            rejected.append(settled)
-        else:
-            found.append(settled)
-        if len(found) >= wanted:
-            break
-    return found, rejected
+            picks.append(_Pick(market=market, rows=rows, cell=cell, least_usd=least))
+    return sorted(picks, key=lambda pick: _promise(pick, request=request, least_usd=least))
 
 
 def _hopeful(
@@ -152,39 +179,41 @@ def _hopeful(
     found: list[tuple[float, Market, NDArray[np.intp]]] = []
     rejected: list[Rejection] = []
     for market in markets:
-        ranked_by = _ranked_by(market.estimates, request.objective)
-        least = np.where(market.good, ranked_by, np.inf).min(axis=1)
+        least = _least_of_rows(market, request.objective)
         for rows in market.rows_of_types() if len(least) else ():
             best = float(least[rows].min())
             if np.isfinite(best):
                 found.append((best, market, rows))
             else:
-                rejected.append(_missed(request, market, rows))
+                rejected.append(_missed(market, rows))
     found.sort(key=lambda item: item[0])
     limit = selection.SLACK * found[min(len(found), 6 * request.top) - 1][0] if found else 0.0
     return [(market, rows) for best, market, rows in found if best <= limit], rejected
 
 
-def _ranked_by(estimates: Estimates, objective: Objective) -> NDArray[np.float64]:
+def _least_of_rows(market: Market, objective: Objective) -> NDArray[np.float64]:
+    """Return what the objective ranks by first, at the best admissible size of each layout: inf where none is."""
+    estimates = market.estimates
+    measure = {"time": estimates.expected_s}.get(objective, estimates.total_usd)
     if objective == "energy":
-        return estimates.energy_j(np.arange(len(estimates.power_w)))
-    return estimates.expected_s if objective == "time" else estimates.total_usd
+        measure = estimates.energy_j(np.arange(len(estimates.power_w)))
+    return np.asarray(np.min(measure, axis=1, where=market.good, initial=np.inf))
 
 
-def _settled(
-    request: Request, market: Market, rows: NDArray[np.intp], cell: Cell, *, least_usd: float
-) -> Candidate | Rejection:
+def _settled(request: Request, pick: _Pick) -> Candidate | Rejection:
     """Work a cell out exactly; where that misses what was asked, which the estimates only bound, take a safer one."""
-    asked, estimates, good = market.asked, market.estimates, market.good.copy()
+    market, rows, cell = pick.market, pick.rows, pick.cell
+    asked, estimates, good = market.asked, market.estimates, market.good
     for _ in range(_TRIES):
         found, over = market.exact(cell, request)
         if over <= 1:
             return found
+        good = good.copy()
         for one in asked:
             at = one.measure[cell.row, cell.column]
             good[rows] &= one.measure[rows] <= max(at, one.limit / over) * (1 - 1e-9) if at * over > one.limit else True
         good[cell.row, cell.column] = False
-        again = selection.best_cell(rows, estimates, good, objective=request.objective, least_usd=least_usd)
+        again = selection.best_cell(rows, estimates, good, objective=request.objective, least_usd=pick.least_usd)
         if again is None:
             break
         cell = again
@@ -194,8 +223,9 @@ def _settled(
     return Rejection(instance_type=market.type_name(cell.row), reason=reason, detail=detail, nearness=nearness)
 
 
-def _promise(market: Market, cell: Cell, *, request: Request, least_usd: float) -> tuple[float, ...]:
-    """Order cells as `selection.order` will order the candidates made of them."""
+def _promise(pick: _Pick, *, request: Request, least_usd: float) -> tuple[float, ...]:
+    """Order picks as `selection.order` will order the candidates made of them."""
+    market, cell = pick.market, pick.cell
     time, total = market.estimates.expected_s[cell.row, cell.column], market.estimates.total_usd[cell.row, cell.column]
     if request.objective == "energy":
         return (float(market.estimates.energy_j(np.array([cell.row]))[0, cell.column]), time)
@@ -204,10 +234,7 @@ def _promise(market: Market, cell: Cell, *, request: Request, least_usd: float) 
     return (total, time) if request.objective == "cost" else (time, total)
 
 
-def _missed(request: Request, market: Market, rows: NDArray[np.intp]) -> Rejection:
-    if not np.isfinite(market.estimates.total_usd[rows]).any():
-        roomiest = int(rows[np.argmin(market.estimates.fewest[rows])])
-        return feasibility.too_small(market.situation, roomiest, market.estimates, request)
+def _missed(market: Market, rows: NDArray[np.intp]) -> Rejection:
     return constraints.missed(market.type_name(int(rows[0])), rows, market.asked)
 
 

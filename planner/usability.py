@@ -11,12 +11,12 @@ import numpy as np
 
 from planner.catalog import Catalog
 from planner.lifecycle import Lifecycle
-from planner.market import open_market
+from planner.market import Region, open_market
 from planner.model import CostModel
 from planner.plan import Request
 
-_DATA_BYTES: Final = 10**12
-"""Any size will do: whether the facts of a type are known does not depend on it."""
+_DATA_BYTES: Final = 1
+"""So little that every type holds it: whether its facts are known does not depend on the size."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +40,7 @@ def _of_model(catalog: Catalog, model: CostModel, surroundings: Lifecycle) -> Us
     market, lacking = open_market(
         request,
         model=model,
-        catalog=catalog,
-        region=catalog.default_region,
+        region=Region.of(request, catalog, catalog.default_region),
         surroundings=surroundings,
         network_spread=None,
     )

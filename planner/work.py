@@ -64,9 +64,9 @@ class Situation:
         """Return what each disk group must hold over the whole cluster."""
         return {group: self.job.total(self.model.capacity.get(group, {})) for group in GROUPS}
 
-    def held_on(self, medium: int) -> Floats:
-        """Return what a medium must hold over the whole cluster, shape (R,)."""
-        return self._on(medium, self.group_bytes())
+    def held_on(self, medium: int, rows: slice = slice(None)) -> Floats:
+        """Return what a medium must hold over the whole cluster, shape (rows,)."""
+        return self._on(medium, self.group_bytes(), rows)
 
     def works(self, phase: Phase) -> dict[str, Work]:
         """Return the work of each resource but the network, keyed by resource; those idle on every layout are left

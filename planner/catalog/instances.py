@@ -65,9 +65,14 @@ class Instances:
         return row
 
     @cached_property
+    def names(self) -> list[str]:
+        """The types' names as Python's own texts."""
+        return list(self.instance_type.tolist())
+
+    @cached_property
     def rows(self) -> Mapping[str, int]:
         """The row of each type."""
-        return {name: row for row, name in enumerate(self.instance_type.tolist())}
+        return {name: row for row, name in enumerate(self.names)}
 
     @cached_property
     def cloud_type(self) -> Texts:

@@ -159,7 +159,8 @@ def barrier(loads: Sequence[Load]) -> Duration:
 
 def in_turn(phases: Sequence[Duration], *, shared_sigma: float) -> Duration:
     """Return the duration of independent phases one after the other, times one lognormal factor (median 1) that they
-    all share. The mean is that of its parts to about 1 in 1000, quantiles to 2, since a finite number of values stands for each.
+    all share. The mean is that of its parts to about 1 in 1000, quantiles to 2 in 1000, since a finite number of values
+    stands for each.
     """
     sums = np.zeros(1)
     for phase in phases:

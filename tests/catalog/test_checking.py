@@ -98,9 +98,16 @@ def rate_of_no_volume(cloud: Path) -> None:
     (cloud / "volume_rates.csv").write_text(f"{header}\nlarge,gp2,read_only,1e8,mean,fio,measured,lab,2026-01-01\n")
 
 
+def bad_traffic(cloud: Path) -> None:
+    header = "transfer,price_usd_per_gib,evidence,source,as_of"
+    (cloud / "transfers.csv").write_text(f"{header}\nzones,-1,spec,lab,2026-01-01\n")
+
+
 @pytest.mark.parametrize(
     ("mistake", "complaint"),
     [
+        (bad_traffic, r"transfers\.csv:2, column transfer: 'zones': expected one of zone, internet\. Did you"),
+        (bad_traffic, r"transfers\.csv:2, column price_usd_per_gib: '-1': expected a number, at least 0"),
         (undeclared_source, r"disks\.csv:2, column source: 'labb': is not in \[sources\] of catalog\.toml\. Did you"),
         (repeated_type, r"instances\.csv:3, column instance_type: 'small\.1': repeats instance_type of line 2"),
         (repeated_rate, r"disks\.csv:3, .*repeats instance_type, mode, aggregate, evidence of line 2"),

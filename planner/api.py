@@ -297,7 +297,14 @@ def _stale(catalogs: Sequence[Catalog], regions: Sequence[str], today: date | No
             age = staleness_days(catalog, today=today, region=region)
             if age is not None:
                 place = f" in {region}" if regions else ""
-                yield f"prices of {catalog.name}{place} are of {catalog.priced_on(region)}, {age} days old"
+                advice = _renewal(catalog.name)
+                yield f"prices of {catalog.name}{place} are of {catalog.priced_on(region)}, {age} days old{advice}"
+
+
+def _renewal(catalog: str) -> str:
+    from planner.catalog.refreshed import REFRESHABLE
+
+    return f"; planner catalog refresh --cloud {catalog} renews them" if catalog in REFRESHABLE else ""
 
 
 def _rate(amount: Any) -> float:

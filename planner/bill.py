@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from planner.charges import Charge, charges
 from planner.durations import PlannedSpares
 from planner.money import Reservations, billed_s, capacity_usd_per_hour, request_usd
-from planner.plan import BillLine, Cost, Range
+from planner.plan import BillLine, Candidate, Cost, Range
 from planner.work import Situation
 
 
@@ -85,6 +85,22 @@ def bill(one: Situation, hourly: Hourly, *, job_s: float, around_s: Mapping[str,
     rest = {"spares": hourly.spares_usd(seconds), "rounding": rounding, "requests": request_usd(one)}
     lines += [BillLine(name=name, time_s=None, usd=usd) for name, usd in rest.items() if usd > 0]
     return (*lines, *(_line(charge) for charge in charges(one)))
+
+
+def retimed(candidate: Candidate, *, job_s: float) -> tuple[BillLine, ...]:
+    """Return a candidate's bill for a job that takes `job_s` instead, prorated: how the cloud rounds is left out."""
+    old_s, around_s = candidate.time_s.expected, sum(candidate.overheads_s.values())
+    factors = {"job": job_s / old_s, "spares": (job_s + around_s) / (old_s + around_s)} if old_s else {}
+    times = {"job": job_s}
+    return tuple(
+        replace(
+            line,
+            time_s=times.get(line.name, line.time_s),
+            usd=None if line.usd is None else line.usd * factors.get(line.name, 1.0),
+        )
+        for line in candidate.bill
+        if line.name != "rounding"
+    )
 
 
 def unpriced(one: Situation) -> Iterator[str]:

@@ -7,12 +7,14 @@ meets it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from planner.bill import retimed
 from planner.calibration import Job, Profile
 from planner.plan import Candidate, Cost, Plan, Range, Rejection, Request
 from planner.selection import order
@@ -93,31 +95,38 @@ def _by_equations(
 def _timed(candidate: Candidate, median_s: float, high_s: float) -> Candidate:
     """Put the profile's time in place of the equations', which stays visible as `equation`."""
     old = candidate.time_s
-    per_s = candidate.cost_usd.equation / old.equation if old.equation else 0.0
-    whole_s = old.expected + sum(candidate.overheads_s.values())
-    total_per_s = candidate.cost_usd.total / whole_s if whole_s else 0.0
-    around_s = whole_s - old.expected
     energy = candidate.energy_j
     return replace(
         candidate,
         energy_j=None if energy is None or not old.expected else energy * median_s / old.expected,
         time_s=Range(equation=old.equation, expected=median_s, p50=median_s, p95=high_s),
-        cost_usd=Cost(
-            equation=candidate.cost_usd.equation,
-            expected=per_s * median_s,
-            p50=per_s * median_s,
-            p95=per_s * high_s,
-            total=total_per_s * (median_s + around_s),
-            total_p95=total_per_s * (high_s + around_s),
-            requests=candidate.cost_usd.requests,
-        ),
+        cost_usd=_cost(candidate, median_s=median_s, high_s=high_s),
+        bill=retimed(candidate, job_s=median_s),
         warnings=(*candidate.warnings, "time and range: from the profile; the phases are the equations'"),
+    )
+
+
+def _cost(candidate: Candidate, *, median_s: float, high_s: float) -> Cost:
+    """Price the profile's times at the equations' rate; requests and charges do not depend on time."""
+    old = candidate.cost_usd
+    equation_s = candidate.time_s.equation
+    per_s = (old.equation - old.requests) / equation_s if equation_s else 0.0
+    totals = [math.fsum(line.usd or 0.0 for line in retimed(candidate, job_s=s)) for s in (median_s, high_s)]
+    return Cost(
+        equation=old.equation,
+        expected=per_s * median_s + old.requests,
+        p50=per_s * median_s + old.requests,
+        p95=per_s * high_s + old.requests,
+        total=totals[0],
+        total_p95=totals[1],
+        requests=old.requests,
+        unknown=old.unknown,
     )
 
 
 def _meets(candidate: Candidate, request: Request) -> bool:
     late = request.deadline_s is not None and candidate.time_s.p95 > request.deadline_s
-    dear = request.budget_usd is not None and candidate.cost_usd.total > request.budget_usd
+    dear = request.budget_usd is not None and candidate.cost_usd.total_p95 > request.budget_usd
     return not (late or dear)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -216,3 +217,12 @@ def test_a_file_that_is_no_toml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
             load_settings(today=TODAY)
     else:
         assert not load_settings(today=TODAY).clouds
+
+
+def test_the_documented_settings_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Path(__file__).resolve().parents[1] / "docs" / "refreshing.md"
+    (example,) = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    settings(tmp_path, monkeypatch, example)
+    found = load_settings(today=TODAY)
+    assert found.of("aws").account == "work"
+    assert [own.nodes for own in found.own_prices] == [40, None]

@@ -60,3 +60,22 @@ def test_what_cannot_be_met_is_rejected_with_how_near_it_comes(request_for: Call
 def test_an_unknown_profile_is_named(request_for: Callable[..., Request]) -> None:
     with pytest.raises(BadInputError, match="there are mine"):
         answer_with_profile(request_for(), "yours")
+
+
+def test_the_bill_is_that_of_the_profiles_time(request_for: Callable[..., Request]) -> None:
+    asked = request_for(nodes=8, instances=("a",), zones=2)
+    profiled = answer_with_profile(asked, "mine").best
+    assert profiled is not None
+    lines = {line.name: line.usd for line in profiled.bill}
+    assert sum(usd or 0.0 for usd in lines.values()) == pytest.approx(profiled.cost_usd.total)
+    assert lines["job"] == pytest.approx(profiled.cost_usd.expected)
+    assert lines["spares"] == pytest.approx((profiled.time_s.expected + sum(profiled.overheads_s.values())) / 3600)
+    assert profiled.cost_usd.unknown == ("traffic between zones",)
+
+
+def test_a_budget_holds_the_upper_end_of_the_bill(request_for: Callable[..., Request]) -> None:
+    free = answer_with_profile(request_for(nodes=8, instances=("a",)), "mine").best
+    assert free is not None
+    assert free.cost_usd.total_p95 > free.cost_usd.total
+    budget = (free.cost_usd.total + free.cost_usd.total_p95) / 2
+    assert answer_with_profile(request_for(nodes=8, instances=("a",), budget_usd=budget), "mine").best is None

@@ -15,6 +15,7 @@ from planner.catalog.columns import EVIDENCE, MODES
 from planner.catalog.facts import NetworkPoint, ObjectStore, Prices, Rates, Source, Straggler, TokenBucket, VolumeType
 from planner.catalog.instances import Floats, Instances
 from planner.catalog.manifest import Manifest
+from planner.catalog.refreshed import REFRESHABLE
 from planner.errors import BadInputError, nearest
 from planner.tables import Table
 
@@ -207,7 +208,7 @@ class Catalog:
 
     def _unpriced(self, region: str, pricing: str) -> str:
         priced = self.regions(pricing)
-        refresh = f"planner catalog refresh --cloud {self.cloud}" if self.name in ("aws", "gcp", "azure") else ""
+        refresh = f"planner catalog refresh --cloud {self.cloud}" if self.name in REFRESHABLE else ""
         if not priced:
             return f"catalog {self.name} has no {pricing} prices" + (f"; {refresh} reads them" if refresh else "")
         hint = nearest(region, priced)

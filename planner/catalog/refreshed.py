@@ -19,6 +19,8 @@ from planner.catalog.manifest import FILE_NAME, Manifest
 from planner.datafiles import catalogs_directory, user_directory
 from planner.tables import Table
 
+REFRESHABLE: Final = ("aws", "azure", "gcp")
+"""The clouds, and catalogs, that can be read anew."""
 CURRENT: Final = "current"
 
 

@@ -91,6 +91,7 @@ def _list(catalogs: list[Catalog], *, json: bool) -> None:
             "cloud": c.cloud,
             "types": len(c.instances),
             "prices_as_of": c.prices_as_of.isoformat(),
+            "refreshed_on": None if c.refreshed_on is None else c.refreshed_on.isoformat(),
             "regions": c.regions(),
             "title": c.title,
         }
@@ -99,13 +100,16 @@ def _list(catalogs: list[Catalog], *, json: bool) -> None:
     if json:
         show_json(rows)
         return
-    show(_table(["name", "cloud", "types", "prices as of", "regions", "title"], [_row(row) for row in rows]))
+    show(
+        _table(["name", "cloud", "types", "prices as of", "refreshed", "regions", "title"], [_row(row) for row in rows])
+    )
 
 
 def _row(values: dict[str, Any]) -> list[str]:
     regions = values["regions"]
     shown = ", ".join(regions[:3]) + (f" and {len(regions) - 3} more" if len(regions) > 3 else "")
-    return [str(shown if name == "regions" else value) for name, value in values.items()]
+    cells = {**values, "regions": shown, "refreshed_on": values["refreshed_on"] or "no"}
+    return [str(value) for value in cells.values()]
 
 
 def _facts(catalogs: list[Catalog], instance_type: str, *, json: bool) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from planner.catalog import Catalog, Changes, changes_between, load_catalog
+from planner.catalog.refreshed import REFRESHABLE
 from planner.errors import BadInputError, IoFailureError, nearest
 from planner.refresh import aws, azure, gcp
 from planner.refresh.access import Access
@@ -17,7 +18,7 @@ from planner.refresh.reading import Reading, Row, Watch
 from planner.refresh.writing import put_in_place, version_of
 
 _READERS: Final[Mapping[str, Callable[..., Reading]]] = {"aws": aws.read, "azure": azure.read, "gcp": gcp.read}
-CLOUDS: Final = tuple(_READERS)
+CLOUDS: Final = REFRESHABLE
 """The clouds that can be read anew; Oracle's cannot yet."""
 
 

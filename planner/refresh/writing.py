@@ -77,10 +77,23 @@ def put_in_place(written: Written, *, today: date) -> Path:
             _to_disk(home)
     finally:
         pointer.unlink(missing_ok=True)
+    _sweep(home)
     for old in home.iterdir():
         if old.is_dir() and not old.is_symlink() and not old.name.startswith(_PARTIAL) and old not in (version, before):
             shutil.rmtree(old, ignore_errors=True)
     return version
+
+
+def _sweep(home: Path) -> None:
+    """Remove what processes that are no more, killed on the way, had begun."""
+    for partial in home.glob(f"{_PARTIAL}*"):
+        try:
+            os.kill(int(partial.name.removeprefix(_PARTIAL).partition("-")[0]), 0)
+        except ProcessLookupError:
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.unlink(missing_ok=True)
+        except (ValueError, PermissionError):
+            continue  # not of our making, or another's process that lives
 
 
 def forget(name: str) -> bool:

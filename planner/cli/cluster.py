@@ -183,27 +183,30 @@ def cluster_sweep(
 
     hands = _hands(cloud)
     me = owner()
-    found = sweep(
+    seen = sweep(
         hands,
         regions=region or hands.provider.regions(),
         wanted=lambda each: (all_runs or expired(each)) and (anyone or each.owner == me),
     )
-    if found:
-        listed = "\n".join(f"run {run}: {len(some)} resources" for run, some in found.items())
+    if seen.runs:
+        listed = "\n".join(f"run {run}: {len(some)} resources" for run, some in seen.runs.items())
         _confirm(f"{listed}\nto be taken down", yes=yes)
     removed, left = {}, []
     with orderly_end():
-        for run, some in found.items():
+        for run, some in seen.runs.items():
             try:
                 removed[run] = remove_swept(run, some, hands)
             except LeftBehindError as error:
                 left += [error.message, *error.details]
     if json:
-        show_json({"removed": removed, "left": left})
+        show_json({"removed": removed, "left": left, "unseen": seen.unseen})
     else:
         show_text(f"{len(removed)} runs taken down, {sum(removed.values())} resources")
     if left:
         raise LeftBehindError("the sweep could not remove everything", left)
+    if seen.unseen:
+        reasons = [f"{name}: {why}" for name, why in seen.unseen.items()]
+        raise ProviderRefusedError("could not look into these regions; --region leaves them out", reasons)
 
 
 def _hands(cloud: str) -> Hands:

@@ -10,7 +10,7 @@ from planner.cluster.launch import Cluster, Launch
 from planner.cluster.run_directory import RunDirectory
 from planner.cluster.ssh_key import make_key
 from planner.cluster.teardown import Teardown
-from planner.errors import InterruptedRunError
+from planner.errors import InterruptedRunError, PlannerError
 from planner.providers.order import Order
 from planner.providers.pace import Pace
 from planner.providers.protocol import Place, Provider, Resource
@@ -62,16 +62,27 @@ def down(directory: RunDirectory, hands: Hands) -> int:
     return removed
 
 
-def sweep(
-    hands: Hands, *, regions: Sequence[str], wanted: Callable[[Resource], bool]
-) -> dict[str, tuple[Resource, ...]]:
-    """Find runs by their tags alone: all resources of every run of which any is `wanted`, by run id."""
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """What a sweep has found: the resources of each run, and the regions it could not look into, with the reason."""
+
+    runs: dict[str, tuple[Resource, ...]]
+    unseen: dict[str, str]
+
+
+def sweep(hands: Hands, *, regions: Sequence[str], wanted: Callable[[Resource], bool]) -> Sweep:
+    """Find runs by their tags alone: all resources of every run of which any is `wanted`."""
     kinds = [kind for stage in hands.provider.stages for kind in stage]
     found: dict[str, list[Resource]] = {}
+    unseen: dict[str, str] = {}
     for region in regions:
-        for resource in hands.provider.find(kinds, region=region):
-            found.setdefault(resource.run, []).append(resource)
-    return {run: tuple(some) for run, some in found.items() if any(map(wanted, some))}
+        try:
+            for resource in hands.provider.find(kinds, region=region):
+                found.setdefault(resource.run, []).append(resource)
+        except PlannerError as error:
+            unseen[region] = error.message
+    runs = {run: tuple(some) for run, some in found.items() if any(map(wanted, some))}
+    return Sweep(runs=runs, unseen=unseen)
 
 
 def remove_swept(run: str, resources: Sequence[Resource], hands: Hands) -> int:

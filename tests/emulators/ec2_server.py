@@ -133,6 +133,11 @@ class Additions:
             answer.result["InstanceTypeOfferings"] = [o for o in offerings if o["Location"] in zones]
         return answer
 
+    def describe_regions(self: Any, original: Any) -> Any:
+        answer = original(self)
+        own = [region for region in answer.result["Regions"] if region.name.startswith(("us-east", "us-west", "eu-"))]
+        return ActionResult({"Regions": own})
+
     def create_placement_group(self: Any, original: Any) -> Any:
         name = self._get_param("GroupName")
         if (self.region, name) in State.groups:

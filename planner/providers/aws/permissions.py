@@ -11,6 +11,7 @@ from typing import Any, Final
 from planner.errors import ProviderRefusedError
 from planner.providers.aws.calls import Service
 from planner.providers.aws.faults import RefusedCallError
+from planner.providers.aws.resources import KINDS
 from planner.providers.protocol import Finding, PermissionDeniedError, StillInUseError
 
 _VPC: Final = {"VpcId": "vpc-00000000000000000"}
@@ -55,9 +56,13 @@ STAGING_WRITES: Final[dict[str, dict[str, Any]]] = {
 }
 
 
+READS: Final[dict[str, dict[str, Any]]] = {how.listing: {} for how in KINDS.values()}
+"""What taking down needs: whoever may not list a kind could launch and never be sure to have removed it."""
+
+
 def denied(ec2: Service, *, staging: bool) -> list[str]:
     """Return the operations that this account may not do in a region."""
-    calls = WRITES | (STAGING_WRITES if staging else {})
+    calls = READS | WRITES | (STAGING_WRITES if staging else {})
     return [operation for operation, request in calls.items() if not _allowed(ec2, operation, request)]
 
 

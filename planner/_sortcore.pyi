@@ -16,7 +16,10 @@ class CancelledError(Exception):
 
 @final
 class Progress:
-    """Watched and cancelled from another thread while an operation runs. Cannot be pickled."""
+    """Watched and cancelled from another thread while an operation runs.
+
+    Cannot be pickled; in a forked child ValueError is raised by it and by whatever it is given to.
+    """
 
     def __init__(self) -> None: ...
     @property

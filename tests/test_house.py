@@ -19,6 +19,17 @@ try:
 except SystemExit as exit:
     assert not exit.code, exit.code
 """
+RUN_SORT = """
+import os, tempfile
+os.chdir(tempfile.mkdtemp())
+open("in", "wb").write(bytes(1000))
+sys.argv = ["planner", "sort", "in", "out", "--json"]
+from planner.cli.app import main
+try:
+    main()
+except SystemExit as exit:
+    assert not exit.code, exit.code
+"""
 
 
 def loaded_by(statements: str) -> set[str]:
@@ -35,6 +46,7 @@ def loaded_by(statements: str) -> set[str]:
         pytest.param("import planner", {"pandas", "numpy", "typer", "rich"}, id="import planner"),
         pytest.param("import planner.cli.app", {"pandas", "numpy"}, id="import planner.cli.app"),
         pytest.param(RUN_PLAN, {"pandas"}, id="plan"),
+        pytest.param(RUN_SORT, {"pandas", "numpy"}, id="planner sort"),
     ],
 )
 def test_heavy_packages_are_loaded_when_needed_and_not_before(statements: str, absent: set[str]) -> None:

@@ -4,17 +4,37 @@
 namespace py = pybind11;
 
 namespace sortcore::python {
+namespace {
+
+// A method that a forked child is refused.
+template <typename Result, typename... Arguments>
+auto here(Result (Progress::*method)(Arguments...) const noexcept) {
+  return [method](const Progress& self, Arguments... arguments) {
+    self.check_process();
+    return (self.*method)(arguments...);
+  };
+}
+template <typename... Arguments>
+auto here(void (Progress::*method)(Arguments...) noexcept) {
+  return [method](Progress& self, Arguments... arguments) {
+    self.check_process();
+    (self.*method)(arguments...);
+  };
+}
+
+}  // namespace
 
 void register_progress(py::module_& module) {
   py::class_<Progress>(module, "Progress",
                        "Watched and cancelled from another thread while an operation runs.")
       .def(py::init<>())
-      .def_property_readonly("bytes_done", &Progress::bytes_done)
-      .def_property_readonly("bytes_total", &Progress::bytes_total)
-      .def_property_readonly("phase", &Progress::phase)
-      .def_property_readonly("is_cancelled", &Progress::is_cancelled)
-      .def("begin_phase", &Progress::begin_phase, py::arg("phase"), py::kw_only(), py::arg("bytes_total"))
-      .def("cancel", &Progress::cancel);
+      .def_property_readonly("bytes_done", here(&Progress::bytes_done))
+      .def_property_readonly("bytes_total", here(&Progress::bytes_total))
+      .def_property_readonly("phase", here(&Progress::phase))
+      .def_property_readonly("is_cancelled", here(&Progress::is_cancelled))
+      .def("begin_phase", here(&Progress::begin_phase), py::arg("phase"), py::kw_only(),
+           py::arg("bytes_total"))
+      .def("cancel", here(&Progress::cancel));
 }
 
 }  // namespace sortcore::python

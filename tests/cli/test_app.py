@@ -100,6 +100,27 @@ def test_sort_reports_what_it_did(tmp_path: Path) -> None:
         assert word in explained
 
 
+def test_lines_are_generated_sorted_and_validated(tmp_path: Path) -> None:
+    data, out = str(tmp_path / "data"), str(tmp_path / "out")
+    made = json.loads(call("generate", data, "--lines", "--size", "300KB", "--json"))
+    assert made["lines"] == Path(data).read_bytes().count(b"\n") > 1000
+    report = json.loads(call("sort", "--lines", "--key-offset", "28", "--key-size", "8", data, out, "--json"))
+    assert report["records"] == made["lines"]
+    by_key = json.loads(call("validate", "--lines", "--key-offset", "28", "--key-size", "8", out, "--json"))
+    assert (by_key["sorted"], by_key["records"], by_key["bytes"]) == (True, made["lines"], 300_000)
+    assert by_key["duplicates"] > 0
+    with pytest.raises(ValidationFailedError, match="out of order"):
+        call("validate", "--lines", out)
+    call("sort", "--lines", data, out)
+    assert json.loads(call("validate", "--lines", out, "--json"))["checksum"] == by_key["checksum"]
+
+
+def test_generated_lines_have_a_size_and_no_record_options(tmp_path: Path) -> None:
+    for options in (("--records", "5"), ("--size", "1KB", "--ascii"), ()):
+        with pytest.raises(BadInputError, match="--lines goes with --size"):
+            call("generate", str(tmp_path / "data"), "--lines", *options)
+
+
 @pytest.mark.parametrize("name", ["data", "same"])
 def test_sort_never_overwrites_its_input(tmp_path: Path, name: str) -> None:
     data = tmp_path / "data"

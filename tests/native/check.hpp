@@ -4,6 +4,8 @@
 // The first failed check of a test ends it; main.cpp runs all tests and counts the failures.
 #pragma once
 
+#include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <sstream>
@@ -28,6 +30,18 @@ inline std::vector<Test>& tests() {
 struct Registration {
   Registration(const char* name, void (*run)()) { tests().push_back({name, run}); }
 };
+
+// How many times as many random cases as usual: the long run sets SORTCORE_TEST_EFFORT.
+inline std::uint64_t effort() {
+  const char* wanted = std::getenv("SORTCORE_TEST_EFFORT");
+  return wanted == nullptr ? 1 : std::strtoull(wanted, nullptr, 10);
+}
+
+// Random cases compared with the standard library so far.
+inline std::uint64_t& cases() {
+  static std::uint64_t count = 0;
+  return count;
+}
 
 [[noreturn]] inline void fail(const char* file, int line, const std::string& what) {
   throw std::logic_error(std::string(file) + ":" + std::to_string(line) + ": " + what);

@@ -68,6 +68,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   return 0;
 }
 
+std::uint64_t usual_runs() { return 15'000; }
+
 // Where the mutation driver starts from.
 std::vector<std::vector<std::byte>> seeds() {
   RandomSequence random(1);

@@ -17,6 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   return 0;
 }
 
+std::uint64_t usual_runs() { return 200'000; }
+
 // Where the mutation driver starts from.
 std::vector<std::vector<std::byte>> seeds() {
   const sortcore::RecordFormat format{.record_bytes = 5, .key_offset = 1, .key_bytes = 3};

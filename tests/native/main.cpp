@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
       std::cout << "FAILED " << test.name << ": " << error.what() << "\n";
     }
   }
+  std::cout << check::cases() << " random cases\n";
   std::cout << ran << " tests, " << failed << " failed\n";
   return ran == 0 || failed != 0 ? 1 : 0;
 }

@@ -1,5 +1,5 @@
 // Drives a fuzz target without libFuzzer, the same way every time: fuzz_x [SECONDS] mutates the target's
-// seeds for so long, or a fixed number of times.
+// seeds for so long, or as often as the target says.
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -10,6 +10,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size);
 std::vector<std::vector<std::byte>> seeds();
+std::uint64_t usual_runs();
 
 namespace {
 using sortcore::RandomSequence;
@@ -56,7 +57,7 @@ int main(int argc, char** argv) {
   const std::vector<Bytes> starts = seeds();
   RandomSequence random(1);
   std::uint64_t runs = 0;
-  for (; seconds > 0 ? elapsed() < seconds : runs < 200'000; ++runs) {
+  for (; seconds > 0 ? elapsed() < seconds : runs < usual_runs(); ++runs) {
     Bytes bytes = starts[random.below(starts.size())];
     for (std::uint64_t left = random.below(6); left != 0; --left) mutate_once(bytes, random);
     if (random.below(2) == 0) repair_checksum(bytes);

@@ -15,9 +15,11 @@ VARIANTS = {"plain": "", "address": "address,undefined", "thread": "thread"}
 FUZZ_TARGETS = sorted(path.stem for path in Path(__file__).parent.glob("fuzz_*.cpp"))
 
 
-def run(*command: str, timeout_s: float = 600) -> subprocess.CompletedProcess[str]:
+def run(*command: str, timeout_s: float = 600, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a command and show everything it said if it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=timeout_s, check=False, env=os.environ | environment
+    )
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
     return done
 
@@ -45,6 +47,23 @@ def build(request: pytest.FixtureRequest) -> Path:
 
 def test_cpp(build: Path) -> None:
     assert " 0 failed" in run(str(build / "sortcore_tests")).stdout
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("build", ["plain"], indirect=True)
+def test_millions_of_random_cases(build: Path) -> None:
+    said = run(
+        str(build / "sortcore_tests"), "_as_the_standard_library_does", timeout_s=3600, SORTCORE_TEST_EFFORT="100"
+    )
+    cases = int(said.stdout.split(" random cases")[0].split()[-1])
+    assert cases > 2_000_000
+    assert " 0 failed" in said.stdout
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("target", FUZZ_TARGETS)
+def test_fuzz_for_long(build: Path, target: str) -> None:
+    assert "inputs" in run(str(build / target), "120").stdout
 
 
 @pytest.mark.parametrize("target", FUZZ_TARGETS)

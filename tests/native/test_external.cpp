@@ -120,7 +120,7 @@ PlanRequest small_plan(std::uint64_t input_bytes, bool stable) {
 
 TEST(two_passes_sort_random_shapes) {
   RandomSequence random(41);
-  for (std::uint64_t round = 0; round < 40 * effort; ++round) {
+  for (std::uint64_t round = 0; round < 40 * effort * check::effort(); ++round) {
     const Directory directory;
     const RecordFormat format = shapes::random_format(random);
     const Bytes records =
@@ -134,6 +134,7 @@ TEST(two_passes_sort_random_shapes) {
     const Bytes found = read(directory / "out"), expected = shapes::expected_sorted(records, format);
     CHECK_EQUAL(report.records, records.size() / format.record_bytes);
     CHECK_EQUAL(directory.files(), 2U);
+    ++check::cases();
     if (request.stable) CHECK(found == expected);
     check_order(found, format);
     CHECK(same_records(found, expected, format));
@@ -142,7 +143,7 @@ TEST(two_passes_sort_random_shapes) {
 
 TEST(two_passes_sort_random_text) {
   RandomSequence random(42);
-  for (std::uint64_t round = 0; round < 40 * effort; ++round) {
+  for (std::uint64_t round = 0; round < 40 * effort * check::effort(); ++round) {
     const Directory directory;
     const auto kind = lines::all_kinds[round % std::size(lines::all_kinds)];
     const Bytes text = lines::random_text(random.below(20'000), kind, random);
@@ -154,6 +155,7 @@ TEST(two_passes_sort_random_text) {
     sort_files(request);
     CHECK(read(directory / "out") == lines::expected_sorted(text, *request.lines));
     CHECK_EQUAL(directory.files(), 2U);
+    ++check::cases();
   }
 }
 

@@ -21,13 +21,14 @@ Text sorted_by_core(const Text& text, const LineFormat& format, unsigned threads
 
 void check_sort(const Text& text, const LineFormat& format, unsigned threads) {
   CHECK(sorted_by_core(text, format, threads) == lines::expected_sorted(text, format));
+  ++check::cases();
   CHECK_EQUAL(count_lines(text, threads), lines::split(text).size());
 }
 }  // namespace
 
 TEST(lines_sort_as_the_standard_library_does) {
   RandomSequence random(21);
-  for (std::uint64_t round = 0; round < 500 * effort; ++round) {
+  for (std::uint64_t round = 0; round < 500 * effort * check::effort(); ++round) {
     const auto kind = lines::all_kinds[round % std::size(lines::all_kinds)];
     const Text text = lines::random_text(random.below(random.below(5) == 0 ? 400 : 20), kind, random);
     check_sort(text, lines::random_format(random), 1);

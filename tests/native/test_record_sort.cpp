@@ -24,12 +24,13 @@ void check_sort(const Bytes& records, const RecordFormat& format, unsigned threa
   Bytes out(records.size());
   sort_records(records, out, format, threads);
   CHECK(out == expected);
+  ++check::cases();
 }
 }  // namespace
 
 TEST(sort_random_shapes_as_the_standard_library_does) {
   RandomSequence random(1);
-  for (std::uint64_t round = 0; round < 1000 * effort; ++round) {
+  for (std::uint64_t round = 0; round < 1000 * effort * check::effort(); ++round) {
     const RecordFormat format = shapes::random_format(random);
     const shapes::Keys kind = shapes::all_keys[random.below(std::size(shapes::all_keys))];
     const std::uint64_t count = format.record_bytes > 100 ? random.below(200) : random_count(random);

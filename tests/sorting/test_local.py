@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -199,7 +201,8 @@ def test_too_little_memory_is_refused(tmp_path: Path) -> None:
     assert names_in(tmp_path) == ["in"]
 
 
-def test_cancel_from_another_thread_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lines", [False, True])
+def test_cancel_from_another_thread_leaves_nothing(tmp_path: Path, lines: bool) -> None:
     generate_file(tmp_path / "in", records=2_000_000)
     progress = Progress()
 
@@ -211,7 +214,7 @@ def test_cancel_from_another_thread_leaves_nothing(tmp_path: Path) -> None:
     watcher = threading.Thread(target=cancel_when_begun)
     watcher.start()
     with pytest.raises(InterruptedRunError):
-        sort_file(tmp_path / "in", tmp_path / "out", memory_bytes=SMALL_MEMORY_BYTES, progress=progress)
+        sort_file(tmp_path / "in", tmp_path / "out", memory_bytes=SMALL_MEMORY_BYTES, lines=lines, progress=progress)
     watcher.join()
     assert names_in(tmp_path) == ["in"]
 
@@ -229,6 +232,37 @@ def test_two_sorts_at_once(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert (tmp_path / "out0").read_bytes() == (tmp_path / "out1").read_bytes()
+
+
+FORK = """
+import os, sys
+from planner.errors import BadInputError
+from planner.native import Progress
+from planner.sorting.local import sort_file
+progress = Progress()
+child = os.fork()
+if child:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+try:
+    progress.cancel()
+except ValueError as error:
+    print(error)
+try:
+    sort_file(sys.argv[1], sys.argv[2], progress=progress)
+except BadInputError as error:
+    print(error)
+sort_file(sys.argv[1], sys.argv[2], progress=Progress())
+os._exit(0 if os.path.exists(sys.argv[2]) else 1)
+"""
+
+
+def test_a_forked_child_is_refused_its_parents_progress_and_may_have_its_own(tmp_path: Path) -> None:
+    generate_file(tmp_path / "in", records=1000)
+    command = [sys.executable, "-u", "-c", FORK, str(tmp_path / "in"), str(tmp_path / "out")]
+    child = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert child.returncode == 0, child.stderr
+    assert child.stdout.count("was forked from it") == 2
+    assert names_in(tmp_path) == ["in", "out"]
 
 
 def test_progress_is_not_pickled() -> None:

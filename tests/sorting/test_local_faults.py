@@ -15,7 +15,7 @@ import pytest
 
 from planner.errors import InterruptedRunError, IoFailureError
 from planner.sorting.generate import generate_file
-from planner.sorting.validate import validate_files
+from planner.sorting.validate import validate_files, validate_line_files
 
 RECORDS = 300_000
 SORT = """
@@ -24,7 +24,7 @@ from planner.errors import PlannerError
 from planner.native import core
 from planner.sorting.local import sort_file
 try:
-    print(sort_file(sys.argv[1], sys.argv[2], memory_bytes=int(sys.argv[3])).mode)
+    print(sort_file(sys.argv[1], sys.argv[2], memory_bytes=int(sys.argv[3]), lines=sys.argv[4] == "lines").mode)
 except PlannerError as error:
     print(error, file=sys.stderr)
     sys.exit(error.exit_code)
@@ -46,37 +46,44 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return library
 
 
+@pytest.fixture(params=["records", "lines"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """What is sorted: the same bytes count as records, or as text."""
+    return str(request.param)
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     path = tmp_path / "in"
-    generate_file(path, records=RECORDS)
+    generate_file(path, records=RECORDS, ascii=True)
     path.read_bytes()  # warm
     return path
 
 
 def sort_under(
-    shim: Path, source: Path, *, call: str, nth: int, kind: str, memory_bytes: int
+    shim: Path, source: Path, *, call: str, nth: int, fault: str, memory_bytes: int, kind: str
 ) -> subprocess.CompletedProcess[str]:
-    faults = {"LD_PRELOAD": str(shim), "FAULT_CALL": call, "FAULT_NTH": str(nth), "FAULT_KIND": kind}
-    command = [sys.executable, "-c", SORT, str(source), str(source.with_name("out")), str(memory_bytes)]
+    faults = {"LD_PRELOAD": str(shim), "FAULT_CALL": call, "FAULT_NTH": str(nth), "FAULT_KIND": fault}
+    command = [sys.executable, "-c", SORT, str(source), str(source.with_name("out")), str(memory_bytes), kind]
     return subprocess.run(command, env=os.environ | faults, capture_output=True, text=True, check=False, timeout=60)
 
 
-def assert_sorted(source: Path) -> None:
-    after = validate_files([source.with_name("out")])
+def assert_sorted(source: Path, kind: str) -> None:
+    validate = validate_files if kind == "records" else validate_line_files
+    after = validate([source.with_name("out")])
     assert (after.records, after.unordered) == (RECORDS, 0)
-    assert after.checksum == validate_files([source]).checksum
+    assert after.checksum == validate([source]).checksum
 
 
 @pytest.mark.parametrize("memory_bytes", [ONE_PASS_BYTES, TWO_PASSES_BYTES])
-@pytest.mark.parametrize("kind", ["short", "eintr"])
+@pytest.mark.parametrize("fault", ["short", "eintr"])
 @pytest.mark.parametrize("call", ["pread", "pwrite"])
 def test_short_and_interrupted_transfers_are_completed(
-    shim: Path, source: Path, call: str, kind: str, memory_bytes: int
+    shim: Path, source: Path, call: str, fault: str, memory_bytes: int, kind: str
 ) -> None:
-    result = sort_under(shim, source, call=call, nth=1, kind=kind, memory_bytes=memory_bytes)
+    result = sort_under(shim, source, call=call, nth=1, fault=fault, memory_bytes=memory_bytes, kind=kind)
     assert result.returncode == 0, result.stderr
-    assert_sorted(source)
+    assert_sorted(source, kind)
 
 
 @pytest.mark.parametrize(
@@ -96,10 +103,10 @@ def test_short_and_interrupted_transfers_are_completed(
     ],
 )
 def test_a_failing_call_leaves_the_input_and_nothing_else(
-    shim: Path, source: Path, call: str, nth: int, code: int, memory_bytes: int
+    shim: Path, source: Path, call: str, nth: int, code: int, memory_bytes: int, kind: str
 ) -> None:
     before = source.read_bytes()
-    result = sort_under(shim, source, call=call, nth=nth, kind=str(code), memory_bytes=memory_bytes)
+    result = sort_under(shim, source, call=call, nth=nth, fault=str(code), memory_bytes=memory_bytes, kind=kind)
     assert result.returncode == IoFailureError.exit_code, (result.stdout, result.stderr)
     assert os.strerror(code) in result.stderr
     assert str(source.parent) in result.stderr
@@ -107,19 +114,20 @@ def test_a_failing_call_leaves_the_input_and_nothing_else(
     assert names_in(source.parent) == ["in"]
 
 
-def test_a_scratch_disk_too_full_to_reserve_may_still_do(shim: Path, source: Path) -> None:
+def test_a_scratch_disk_too_full_to_reserve_may_still_do(shim: Path, source: Path, kind: str) -> None:
     # The second reservation is the first of a scratch file: it only helps, and what is written fits.
-    result = sort_under(shim, source, call="fallocate", nth=2, kind=str(errno.ENOSPC), memory_bytes=TWO_PASSES_BYTES)
+    full = str(errno.ENOSPC)
+    result = sort_under(shim, source, call="fallocate", nth=2, fault=full, memory_bytes=TWO_PASSES_BYTES, kind=kind)
     assert result.returncode == 0, result.stderr
-    assert_sorted(source)
+    assert_sorted(source, kind)
 
 
 @pytest.mark.parametrize("memory_bytes", [ONE_PASS_BYTES * 2, TWO_PASSES_BYTES])
-def test_an_input_that_shrinks_is_named(tmp_path: Path, memory_bytes: int) -> None:
+def test_an_input_that_shrinks_is_named(tmp_path: Path, memory_bytes: int, kind: str) -> None:
     source = tmp_path / "in"
-    generate_file(source, records=1_500_000)
+    generate_file(source, records=1_500_000, ascii=True)
     source.read_bytes()
-    command = [sys.executable, "-c", SORT, str(source), str(tmp_path / "out"), str(memory_bytes)]
+    command = [sys.executable, "-c", SORT, str(source), str(tmp_path / "out"), str(memory_bytes), kind]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         while len(names_in(tmp_path)) == 1 and process.poll() is None:
             time.sleep(0.0005)
@@ -132,10 +140,10 @@ def test_an_input_that_shrinks_is_named(tmp_path: Path, memory_bytes: int) -> No
 
 
 @pytest.mark.parametrize("memory_bytes", [ONE_PASS_BYTES * 2, TWO_PASSES_BYTES])
-def test_ctrl_c_stops_within_a_second_and_cleans_up(tmp_path: Path, memory_bytes: int) -> None:
+def test_ctrl_c_stops_within_a_second_and_cleans_up(tmp_path: Path, memory_bytes: int, kind: str) -> None:
     source = tmp_path / "in"
-    generate_file(source, records=1_500_000)
-    command = [sys.executable, "-c", SORT, str(source), str(tmp_path / "out"), str(memory_bytes)]
+    generate_file(source, records=1_500_000, ascii=True)
+    command = [sys.executable, "-c", SORT, str(source), str(tmp_path / "out"), str(memory_bytes), kind]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         while len(names_in(tmp_path)) == 1 and process.poll() is None:
             time.sleep(0.0005)

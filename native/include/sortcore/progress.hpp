@@ -10,6 +10,11 @@ namespace sortcore {
 // relaxed: the counters order nothing.
 class Progress {
  public:
+  Progress() noexcept;
+  // Throws Error(bad_input) in a process that was forked from the one in which this was made: what is done
+  // to a copy reaches nobody.
+  void check_process() const;
+
   void begin_phase(std::uint32_t phase, std::uint64_t bytes_total) noexcept {
     bytes_done_.store(0, std::memory_order_relaxed);
     bytes_total_.store(bytes_total, std::memory_order_relaxed);
@@ -24,7 +29,8 @@ class Progress {
   std::uint32_t phase() const noexcept { return phase_.load(std::memory_order_relaxed); }
   bool is_cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
 
-  // Throws Error(cancelled) once `cancel` was called. Cheap enough for every block of work.
+  // Throws Error(cancelled) once `cancel` was called, and as `check_process`. Cheap enough for every block of
+  // work.
   void throw_if_cancelled() const;
 
  private:
@@ -32,6 +38,7 @@ class Progress {
   std::atomic<std::uint64_t> bytes_total_{0};
   std::atomic<std::uint32_t> phase_{0};
   std::atomic<bool> cancelled_{false};
+  int process_;
 };
 
 // `progress` may be null everywhere in the core; these two keep the callers short.

@@ -22,6 +22,7 @@ FLOORS = {
     "planner.measure": HANDS,
     "planner.providers": HANDS,
     "planner.cluster": HANDS,
+    "planner.doctor": HANDS,
     "planner.sorting": HANDS,
     "planner.native": HANDS,
     "planner.refresh": HANDS,

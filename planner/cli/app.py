@@ -16,6 +16,7 @@ from planner.cli import (
     catalog_refresh,
     cluster,
     compare,
+    doctor,
     generate,
     ingest,
     models,
@@ -53,6 +54,7 @@ def build() -> typer.Typer:
     _add(app, "scale", scale.scale)
     _add(app, "models", models.models)
     _add(app, "run", run.run)
+    _add(app, "doctor", doctor.doctor)
     _add(app, "report", report.report)
     _add(app, "sort", sort.sort)
     _add(app, "generate", generate.generate)

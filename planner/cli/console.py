@@ -11,9 +11,23 @@ from typer.core import TyperCommand
 
 from planner.errors import InterruptedRunError, PlannerError
 
+_EXAMPLE = "Example: "
+
 
 class PlannerCommand(TyperCommand):
-    """A command that tells an interrupt from a failure; a PlannerError passes through to `exit_code_of`."""
+    """A command whose help starts with its examples, and that tells an interrupt from a failure.
+
+    Examples are the paragraphs of the docstring that begin with `Example: `. A PlannerError passes through to
+    `exit_code_of`.
+    """
+
+    def __init__(self, *arguments: Any, help: str | None = None, **options: Any) -> None:
+        paragraphs = (help or "").split("\n\n")
+        self.examples = [text.removeprefix(_EXAMPLE) for text in paragraphs if text.startswith(_EXAMPLE)]
+        rest = [text for text in paragraphs if not text.startswith(_EXAMPLE)]
+        options["short_help"] = options.get("short_help") or rest[0]
+        whole = [*(_EXAMPLE + example for example in self.examples), *rest]
+        super().__init__(*arguments, help="\n\n".join(whole), **options)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an interrupt becomes an InterruptedRunError."""

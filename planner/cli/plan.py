@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
+from planner.cli import completion
 from planner.cli.console import show, show_text
 from planner.cli.files import write_whole
 from planner.cli.price_options import discounts, own_prices
@@ -25,13 +26,30 @@ _PLAIN = ("price", "power")
 def plan(
     *,
     data: Annotated[str, Option(help="How much to sort: 100TB, 1TiB.")],
-    model: Annotated[str, Option(help="Cost model: a name that `planner models` lists, a TOML file, or all.")],
+    model: Annotated[
+        str,
+        Option(
+            help="Cost model: a name that `planner models` lists, a TOML file, or all.",
+            autocompletion=completion.models,
+        ),
+    ],
     cloud: Annotated[
-        list[str] | None, Option(help="Clouds, comma-separated.", show_default="those in the settings, or aws")
+        list[str] | None,
+        Option(
+            help="Clouds, comma-separated.",
+            show_default="those in the settings, or aws",
+            autocompletion=completion.catalogs,
+        ),
     ] = None,
-    catalog: Annotated[list[str] | None, Option(help="Catalogs by name or directory, instead of --cloud.")] = None,
+    catalog: Annotated[
+        list[str] | None,
+        Option(help="Catalogs by name or directory, instead of --cloud.", autocompletion=completion.catalogs),
+    ] = None,
     region: Annotated[list[str] | None, Option(help="Regions; each catalog's default otherwise.")] = None,
-    instance: Annotated[list[str] | None, Option(help="Only these types; patterns such as 'i4i.*' work.")] = None,
+    instance: Annotated[
+        list[str] | None,
+        Option(help="Only these types; patterns such as 'i4i.*' work.", autocompletion=completion.instances),
+    ] = None,
     exclude: Annotated[list[str] | None, Option(help="Not these types; patterns as for --instance.")] = None,
     arch: Annotated[str | None, Option(help="Only x86_64 or arm64.")] = None,
     max_vcpus: Annotated[int | None, Option(help="Quota: launch at most so many vCPUs, spares included.")] = None,

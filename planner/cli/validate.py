@@ -33,7 +33,7 @@ def validate(
 
     Example: planner validate output.dat
 
-    Example: planner validate --lines sorted.log
+    Example: planner validate --lines --key-offset 5 --key-size 12 sorted.log
     """
     from planner.sorting.validate import validate_files, validate_line_files, validate_summaries
 

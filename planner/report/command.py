@@ -17,20 +17,28 @@ _OPTIONS: Final = {
     "deadline_s": "--deadline",
     "budget_usd": "--budget",
     "scale": "--what-if",
+    "interruptions_per_node_hour": "--interruptions",
     "compute_bytes_per_s_per_vcpu": "--compute",
 }
 """Options whose names are not their fields' names."""
 
+_PRICE_OPTIONS: Final = ("--discount", "--own-price")
+
 _UNITS: Final = {"data_bytes": "B", "deadline_s": "s", "compute_bytes_per_s_per_vcpu": "B/s"}
+_ALWAYS: Final = ("data_bytes", "model", "catalogs")
+"""What is said even when it is as by default: the catalogs could be others by the settings."""
 _PLAIN: Final = ("price", "power")
 """Assumptions that are plain numbers; the rest are rates."""
 
 
 def plan_command(request: Request) -> str:
-    """Return the `plan` command that gives this request, quoted for a shell; what is as by default is left out."""
-    return shlex.join(
-        ["plan", *(word for name, word in _words(request) if name in ("data_bytes", "model")), *_rest(request)]
-    )
+    """Return the `plan` command that gives this request, quoted for a shell; what is as by default is left out.
+
+    Prices that come from the settings file have no option; a comment says so.
+    """
+    command = shlex.join(["plan", *_words(request), *_own_prices(request)])
+    settled = any(price.note not in _PRICE_OPTIONS for price in request.own_prices)
+    return command + ("  # with the prices of your settings file" if settled else "")
 
 
 def run_command(request: Request) -> str:
@@ -38,18 +46,22 @@ def run_command(request: Request) -> str:
     return shlex.join(["planner", "run", "--data", _size(request.data_bytes), "--model", request.model])
 
 
-def _rest(request: Request) -> list[str]:
-    return [word for name, word in _words(request) if name not in ("data_bytes", "model")]
-
-
-def _words(request: Request) -> Iterator[tuple[str, str]]:
+def _words(request: Request) -> Iterator[str]:
     for field in fields(Request):
         value = getattr(request, field.name)
-        if field.name not in ("data_bytes", "model") and value == _default(field):
+        if field.name == "own_prices" or (field.name not in _ALWAYS and value == _default(field)):
             continue
-        yield field.name, _OPTIONS.get(field.name, "--" + field.name.replace("_", "-"))
+        yield _OPTIONS.get(field.name, "--" + field.name.replace("_", "-"))
         if value is not True:
-            yield field.name, _text(field.name, value)
+            yield _text(field.name, value)
+
+
+def _own_prices(request: Request) -> Iterator[str]:
+    for price in request.own_prices:
+        if price.note in _PRICE_OPTIONS:
+            place = price.cloud if price.cloud != "*" else price.instance
+            amount = price.price_usd_per_hour if price.discount is None else price.discount
+            yield from (price.note, f"{place}={_number(amount)}")
 
 
 def _default(field: Any) -> Any:

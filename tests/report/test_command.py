@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from planner.cli.app import build
-from planner.plan import Request, to_jsonable
+from planner.cli.price_options import discounts, own_prices
+from planner.plan import OwnPrice, Request, to_jsonable
 from planner.report.command import plan_command, run_command
 
 PLAIN = Request(data_bytes=10**14, model="indy")
@@ -26,6 +27,8 @@ REQUESTS = [
     replace(PLAIN, model="all", objective="time", arch="x86_64", max_vcpus=10**5, max_nodes=200, top=3),
     replace(PLAIN, map_ratio=0.5, reduce_ratio=2.0, compute_bytes_per_s_per_vcpu=5e7, regions=("us-east-1",)),
     replace(PLAIN, catalogs=("aws-2014",), paper=True),
+    replace(PLAIN, catalogs=("gcp",), pricing="spot", interruptions_per_node_hour=0.05),
+    replace(PLAIN, own_prices=(*own_prices(["i4i.4xlarge=0.95"]), *discounts(["aws=15%"]))),
     replace(PLAIN, catalogs=("aws-2014",), network_distribution="C"),
 ]
 
@@ -39,5 +42,10 @@ def test_command_asks_what_the_request_asks(request_: Request) -> None:
 
 
 def test_the_usual_command_is_as_people_write_it() -> None:
-    assert plan_command(PLAIN) == "plan --data 100TB --model indy"
+    assert plan_command(PLAIN) == "plan --data 100TB --model indy --catalog aws"
     assert run_command(replace(PLAIN, data_bytes=1500)) == "planner run --data 1500B --model indy"
+
+
+def test_prices_of_the_settings_are_said_beside_the_command() -> None:
+    settled = replace(PLAIN, own_prices=(OwnPrice(cloud="aws", discount=0.1, note="framework agreement"),))
+    assert plan_command(settled).endswith("--catalog aws  # with the prices of your settings file")

@@ -1,0 +1,224 @@
+"""What this machine has of what the planner can use: each finding with what it is for and what to do about it.
+
+Credentials are looked for by the places where they lie; their contents are never read.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Final, Literal
+
+from planner import datafiles
+from planner.catalog import catalog_names, load_catalog
+from planner.catalog.checking import staleness_days
+from planner.catalog.refreshed import REFRESHABLE
+from planner.errors import PlannerError
+from planner.settings import CLOUDS, load_settings, settings_file
+from planner.units import format_bytes
+
+State = Literal["ok", "old", "optional", "missing"]
+
+_EXTRAS: Final = {
+    "plots": (("altair", "jinja2", "vl_convert"), "charts and `plan --html`"),
+    "notebooks": (("ipykernel", "ipywidgets"), "the notebooks"),
+    "ray": (("ray",), "sorting on a cluster"),
+    "aws": (("boto3",), "renting on AWS and refreshing its catalog"),
+    "gcp": (("google.cloud.compute_v1", "google.cloud.billing_v1"), "Compute Engine's catalog"),
+    "azure": (("azure.mgmt.compute", "azure.identity"), "Azure's catalog"),
+}
+_CREDENTIALS: Final = {
+    "AWS": (("AWS_ACCESS_KEY_ID", "AWS_PROFILE"), (".aws/credentials", ".aws/config"), "aws configure"),
+    "Google Cloud": (
+        ("GOOGLE_APPLICATION_CREDENTIALS",),
+        (".config/gcloud/application_default_credentials.json",),
+        "gcloud auth application-default login",
+    ),
+    "Azure": (("AZURE_CLIENT_ID",), (".azure/msal_token_cache.json", ".azure/azureProfile.json"), "az login"),
+}
+_ROOM_BYTES: Final = 5 * 10**9
+"""Enough to set a checkout up and to sort a gigabyte."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing looked for.
+
+    What every user needs and is not there is `missing`; what only some need, `optional`; prices of long ago are `old`.
+    """
+
+    name: str
+    state: State
+    found: str
+    needed_for: str
+    advice: str = ""
+
+
+def examine(directory: Path, *, today: date) -> list[Finding]:
+    """Return every finding about this machine, with `directory` as the disk to work on."""
+    return [
+        _python(),
+        *_catalogs(today),
+        _sort_core(),
+        _compiler(),
+        _room(directory),
+        _own_data(),
+        _settings(today),
+        *_extras(),
+        *_credentials(),
+        _root(),
+        _browser(),
+    ]
+
+
+def _python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return Finding(name="Python", state="ok", found=f"{version}, {sys.executable}", needed_for="everything")
+
+
+def _catalogs(today: date) -> Iterator[Finding]:
+    needed_for = "planning"
+    try:
+        known = {name: load_catalog(name) for name in catalog_names()}
+    except PlannerError as error:
+        advice = "run `planner catalog check`; reinstall the package if the file is not yours"
+        yield Finding(name="catalogs", state="missing", found=error.message, needed_for=needed_for, advice=advice)
+        return
+    yield Finding(name="catalogs", state="ok", found=", ".join(known), needed_for=needed_for)
+    for name in CLOUDS:
+        age = staleness_days(known[name], today=today) if name in known else None
+        if age is not None:
+            yield Finding(
+                name=f"prices of {name}",
+                state="old",
+                found=f"of {known[name].prices_as_of}, {age} days old",
+                needed_for="today's cost",
+                advice=f"planner catalog refresh --cloud {name}" if name in REFRESHABLE else "plan --own-price",
+            )
+
+
+def _sort_core() -> Finding:
+    try:
+        from planner import native
+    except PlannerError as error:
+        return Finding(
+            name="sort core",
+            state="missing",
+            found="not built",
+            needed_for="sort, generate, validate, run, bench",
+            advice=error.details[0],
+        )
+    found = Path(native.core.__file__).name
+    return Finding(name="sort core", state="ok", found=found, needed_for="sort, generate, validate, run, bench")
+
+
+def _compiler() -> Finding:
+    named = os.environ.get("CXX")
+    found = next(filter(None, map(shutil.which, [named] if named else ["c++", "g++", "clang++"])), None)
+    needed_for = "building the sort core from source"
+    if found:
+        return Finding(name="C++ compiler", state="ok", found=found, needed_for=needed_for)
+    advice = "install g++ 12 or clang++ 15 or later, or a wheel, which needs none"
+    return Finding(name="C++ compiler", state="optional", found="none", needed_for=needed_for, advice=advice)
+
+
+def _room(directory: Path) -> Finding:
+    needed_for = "sorting a gigabyte here"
+    try:
+        free = shutil.disk_usage(directory).free
+    except OSError as error:
+        advice = "name another directory with --dir"
+        found = f"{directory}: {error.strerror}"
+        return Finding(name="disk", state="missing", found=found, needed_for=needed_for, advice=advice)
+    enough = free >= _ROOM_BYTES and os.access(directory, os.W_OK)
+    found = f"{format_bytes(free)} free in {directory.resolve()}" + (
+        "" if os.access(directory, os.W_OK) else ", read-only"
+    )
+    advice = "" if enough else f"free {format_bytes(_ROOM_BYTES)}, or work on another disk with --dir"
+    return Finding(name="disk", state="ok" if enough else "missing", found=found, needed_for=needed_for, advice=advice)
+
+
+def _own_data() -> Finding:
+    place = datafiles.user_directory("profiles").parent
+    above = next(folder for folder in (place, *place.parents) if folder.exists())
+    writable = os.access(above, os.W_OK)
+    return Finding(
+        name="your data",
+        state="ok" if writable else "missing",
+        found=str(place) + ("" if writable else ", cannot be written"),
+        needed_for="profiles, measurements, refreshed catalogs, state of clusters",
+        advice="" if writable else "set XDG_DATA_HOME to a directory that can be written",
+    )
+
+
+def _settings(today: date) -> Finding:
+    path, needed_for = settings_file(), "clouds, prices and defaults of your own"
+    try:
+        load_settings(today=today)
+    except PlannerError as error:
+        advice = "correct it, or move it away"
+        return Finding(name="settings", state="missing", found=str(error), needed_for=needed_for, advice=advice)
+    state: State = "ok" if path.exists() else "optional"
+    return Finding(
+        name="settings", state=state, found=str(path) if state == "ok" else f"none at {path}", needed_for=needed_for
+    )
+
+
+def _extras() -> Iterator[Finding]:
+    for extra, (modules, needed_for) in _EXTRAS.items():
+        absent = [name for name in modules if not _installed(name)]
+        yield Finding(
+            name=f"extra {extra}",
+            state="optional" if absent else "ok",
+            found=f"without {', '.join(absent)}" if absent else ", ".join(modules),
+            needed_for=needed_for,
+            advice=f"pip install 'sortplanner[{extra}]'" if absent else "",
+        )
+
+
+def _installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _credentials() -> Iterator[Finding]:
+    for cloud, (variables, files, command) in _CREDENTIALS.items():
+        places = [name for name in variables if os.environ.get(name)]
+        places += [f"~/{name}" for name in files if (Path.home() / name).exists()]
+        yield Finding(
+            name=f"credentials for {cloud}",
+            state="ok" if places else "optional",
+            found=f"present in {', '.join(places)}" if places else "none",
+            needed_for="renting there",
+            advice="" if places else command,
+        )
+
+
+def _root() -> Finding:
+    root = os.geteuid() == 0
+    return Finding(
+        name="root",
+        state="ok" if root else "optional",
+        found="yes" if root else "no",
+        needed_for="emulated nodes with networks of their own",
+        advice="" if root else "sudo, where you need it",
+    )
+
+
+def _browser() -> Finding:
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    return Finding(
+        name="browser",
+        state="ok" if found else "optional",
+        found=found or "none",
+        needed_for="the tests of pages, for contributors",
+        advice="" if found else "install chromium",
+    )

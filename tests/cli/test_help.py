@@ -1,0 +1,129 @@
+"""Every command's help starts with an example, and the examples work."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from typer.testing import CliRunner
+
+from planner.cli import completion
+from planner.cli.app import build
+
+FIO = Path(__file__).resolve().parent.parent / "measure" / "data" / "fio_read.json"
+
+CALLED_ELSEWHERE = {
+    "bench net": "needs agents on other machines: tests/measure/test_net.py",
+    "bench disk": "fills disks: tests/cli/test_bench.py",
+    "bench sort": "takes long: tests/cli/test_bench.py",
+    "run": "sorts a gigabyte: `make run`",
+    "catalog refresh": "needs a cloud: tests/refresh",
+    "cluster up": "rents machines: tests/cluster",
+    "cluster down": "needs a cluster: tests/cluster",
+    "cluster sweep": "needs a cloud: tests/cluster",
+    "cluster status": "reads the user's own state: tests/cluster",
+}
+"""Commands whose example is checked for its options alone, with the reason and the tests that do call them."""
+
+
+def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    for name, each in getattr(command, "commands", {}).items():
+        yield from commands(each, (*words, name))
+    if not hasattr(command, "commands"):
+        yield " ".join(words), command
+
+
+COMMANDS = dict(commands(typer.main.get_command(build())))
+EXAMPLES = [(name, example) for name, command in COMMANDS.items() for example in command.examples]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_starts_with_an_example_of_the_command(name: str) -> None:
+    shown = CliRunner().invoke(build(), [*name.split(), "--help"]).stdout.split("\n", 3)[3].strip()
+    assert shown.startswith("Example: ")
+    for example in COMMANDS[name].examples:
+        words = shlex.split(example)
+        assert words[: len(name.split()) + 1] == ["planner", *name.split()] or (words[0], name) == ("plan", "plan")
+
+
+@pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=[example for _, example in EXAMPLES])
+def test_options_of_examples_exist(name: str, example: str) -> None:
+    known = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+    assert {word.partition("=")[0] for word in shlex.split(example) if word.startswith("--")} <= known
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A directory with the files that the examples name, and a home of its own."""
+    folder = tmp_path_factory.mktemp("desk")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for kind in ("PROFILES", "MEASUREMENTS"):
+            patch.setenv(f"PLANNER_{kind}", str(folder / kind.lower()))
+        (folder / "runs.csv").write_text(
+            "instance_type,nodes,data_gb,runtime_s\ni4i.4xlarge,4,100,400\ni4i.4xlarge,8,100,230\n"
+        )
+        (folder / "query.csv").write_text("instance_type,nodes,data_gb\ni4i.4xlarge,6,100\n")
+        (folder / "nodes.csv").write_text("node,bytes_per_s\n" + "".join(f"n{i},{1000 + i}e6\n" for i in range(20)))
+        shutil.copy(FIO, folder / "fio.json")
+        for command in (
+            "generate --records 1000 input.dat",
+            "generate --lines --size 100kB app.log",
+            "sort input.dat output.dat",
+            "sort --lines --key-offset 5 --key-size 12 app.log sorted.log",
+            "plan --data 1TB --model indy --out small.json",
+            "plan --data 2TB --model indy --out large.json",
+            "run --data 1MB --model indy --out run.json",
+            "calibrate runs.csv --model spark --name spark-emr",
+        ):
+            done = CliRunner().invoke(build(), shlex.split(command))
+            assert done.exit_code == 0, f"{command}: {done.output}{done.exception!r}"
+        yield folder
+
+
+RUN = [(name, example) for name, example in EXAMPLES if name not in CALLED_ELSEWHERE]
+
+
+@pytest.mark.parametrize(("name", "example"), RUN, ids=[example for _, example in RUN])
+def test_examples_work(desk: Path, name: str, example: str) -> None:
+    words = shlex.split(example)
+    if name == "generate":  # its data is the example's but less of it
+        words = [{"10000000": "1000", "1GB": "100kB"}.get(word, word) for word in words]
+    done = CliRunner().invoke(build(), words[1:] if words[0] == "planner" else words)
+    assert done.exit_code == 0, f"{done.output}{done.exception!r}"
+    assert done.output.strip()
+
+
+def test_what_is_left_out_of_the_examples_exists() -> None:
+    assert CALLED_ELSEWHERE.keys() <= COMMANDS.keys()
+
+
+@pytest.mark.parametrize(
+    ("offered", "begun", "expected"),
+    [
+        (completion.models, "ind", ["indy"]),
+        (completion.models, "al", ["all"]),
+        (completion.catalogs, "aws,gcp-20", ["aws,gcp-2014", "aws,gcp-2019"]),
+        (completion.instances, "i4i.met", ["i4i.metal"]),
+    ],
+)
+def test_shells_are_offered_what_there_is(offered: Any, begun: str, expected: list[str]) -> None:
+    assert offered(begun) == expected
+
+
+@pytest.mark.parametrize("words", [["plam"], ["catalog", "shw"], ["plan", "--modle", "indy"]])
+def test_what_is_misspelt_is_answered_with_what_is_near(words: list[str]) -> None:
+    done = CliRunner().invoke(build(), words)
+    assert done.exit_code == 2
+    assert "Did you mean" in done.output or "Possible options" in done.output
+
+
+def test_colours_are_left_out_where_they_are_not_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b[" not in CliRunner().invoke(build(), ["models"]).stdout
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[3" not in CliRunner().invoke(build(), ["models"], color=True).stdout

@@ -3,6 +3,7 @@
 #   make test   set up, check style and types, run all tests
 #   make soak   the long matrices that `make test` leaves out
 #   make bench  benchmarks: a quiet machine, please
+#   make docs   the site, in build/site
 #   make wheel  source distribution and wheel, in dist/
 # PYTHON=python3.12 chooses an interpreter, CXX=clang++ a compiler.
 
@@ -16,7 +17,7 @@ CPP    := $(shell find native tests benchmarks -name '*.[ch]pp')
 export TMPDIR := $(CURDIR)/build/tmp
 $(shell mkdir -p $(TMPDIR))
 
-.PHONY: always help run setup lint format test soak bench wheel clean
+.PHONY: always help run setup lint format test soak bench docs wheel clean
 .DELETE_ON_ERROR:
 
 help:
@@ -46,6 +47,10 @@ soak: setup
 
 bench: setup
 	for benchmark in benchmarks/*/bench_*.py; do $(PYTHON_IN_VENV) "$$benchmark" || exit 1; done
+
+docs: setup
+	$(PYTHON_IN_VENV) -m mkdocs build --quiet --strict
+	@echo "open build/site/index.html"
 
 wheel: $(STAMPS)/install
 	$(PYTHON_IN_VENV) -m build --no-isolation --outdir dist .

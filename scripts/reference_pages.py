@@ -1,0 +1,142 @@
+"""The pages of the site that say what the code says: commands, Python interface, sources of data.
+
+A hook of mkdocs: the pages are made whenever the site is, and so are never out of date.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import typer.main
+from mkdocs.structure.files import File, Files
+
+import planner
+from planner.catalog import catalog_names, load_catalog
+from planner.cli.app import build
+from planner.plan import Candidate, Plan, Rejection, Request
+from planner.report import plots
+from planner.run_report import RunReport
+
+NOTE = "Made from the code by `scripts/reference_pages.py`.\n"
+
+
+def commands_page() -> str:
+    """Return every command: what it does, examples, arguments and options."""
+    root = typer.main.get_command(build())
+    return "\n".join(["# Commands\n", NOTE, *(line for path, each in leaves(root) for line in command(path, each))])
+
+
+def leaves(group: Any, path: str = "planner") -> Iterator[tuple[str, Any]]:
+    for name, each in group.commands.items():
+        if hasattr(each, "commands"):
+            yield from leaves(each, f"{path} {name}")
+        else:
+            yield f"{path} {name}", each
+
+
+def command(path: str, of: Any) -> Iterator[str]:
+    paragraphs = [text for text in (of.help or "").split("\n\n") if not text.startswith("Example: ")]
+    yield f"## {path}\n"
+    yield "\n\n".join(" ".join(text.split()) for text in paragraphs) + "\n"
+    yield from (f"    {example}" for example in of.examples)
+    yield "\n| | |\n|---|---|"
+    for parameter in of.params:
+        yield f"| {spelt(parameter)} | {cell(getattr(parameter, 'help', '') or '')}{default(parameter)} |"
+    yield ""
+
+
+def spelt(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return f"`{parameter.name.upper()}`" + ("" if parameter.required else ", optional")
+    return f"`{parameter.opts[0]}`" + (", required" if parameter.required else "")
+
+
+def default(parameter: Any) -> str:
+    shown = getattr(parameter, "show_default", True)
+    if isinstance(shown, str):
+        return f" Otherwise {cell(shown)}."
+    plain = parameter.default
+    return f" Default: {plain}." if isinstance(plain, str | int | float) and not isinstance(plain, bool) else ""
+
+
+def cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def interface_page() -> str:
+    """Return the Python interface: signatures and docstrings of what users call and get."""
+    parts = ["# Python interface\n", NOTE]
+    parts += [
+        "## planner\n",
+        *entry("planner.recommend", planner.recommend),
+        *entry("planner.calibrate", planner.calibrate),
+    ]
+    for kind in (planner.Recommendation, Request, Plan, Candidate, Rejection, RunReport):
+        parts += [f"## {kind.__module__}.{kind.__name__}\n", doc(kind), *members(kind)]
+    parts += ["## planner.report.plots\n", doc(plots)]
+    parts += [line for name in plots.__all__ for line in entry(f"plots.{name}", getattr(plots, name))]
+    return "\n".join(parts)
+
+
+def members(kind: type) -> Iterator[str]:
+    fields = [f"* `{name}: {kind_of}`" for name, kind_of in inspect.get_annotations(kind).items()]
+    yield "\n".join(fields) + "\n"
+    for name, each in vars(kind).items():
+        if name.startswith("_"):
+            continue
+        if isinstance(each, property):
+            yield f"### {kind.__name__}.{name}\n\n{doc(each)}"
+        elif inspect.isfunction(each) or isinstance(each, classmethod):
+            yield from entry(f"{kind.__name__}.{name}", getattr(kind, name))
+
+
+def entry(name: str, of: Callable[..., Any]) -> Iterator[str]:
+    yield f"### {name}\n"
+    yield f"```text\n{name.rpartition('.')[2]}({', '.join(parameters(of))})\n```\n"
+    yield doc(of)
+
+
+def parameters(of: Callable[..., Any]) -> Iterator[str]:
+    for name, each in inspect.signature(of).parameters.items():
+        if name != "self":
+            plain = "" if each.default is each.empty else f" = {each.default!r}"
+            yield f"{name}: {each.annotation}{plain}"
+
+
+def doc(of: Any) -> str:
+    return (inspect.getdoc(of) or "") + "\n"
+
+
+def sources_page() -> str:
+    """Return every source of every catalog with its licence."""
+    lines = [
+        "# Sources of the data, and their licences\n",
+        NOTE,
+        "Every row of a catalog names its source. Figures are facts and are restated here; where a source is published",
+        "under a licence, this is it.\n",
+    ]
+    for name in catalog_names():
+        catalog = load_catalog(name)
+        lines += [f"## {name}: {catalog.title}\n", "| source | what | licence |", "|---|---|---|"]
+        for key, source in catalog.sources.items():
+            url = getattr(source, "url", "") or ""
+            title = f"[{cell(source.title)}]({url})" if url else cell(source.title)
+            lines.append(f"| `{key}` | {title} | {getattr(source, 'licence', '') or 'not stated'} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "commands.md": commands_page,
+    "python.md": interface_page,
+    "data-sources.md": sources_page,
+}
+
+
+def on_files(files: Files, *, config: Any) -> Files:
+    """Add the pages to the site: mkdocs calls this when it has found the written ones."""
+    for name, page in PAGES.items():
+        files.append(File.generated(config, name, content=page()))
+    return files

@@ -1,0 +1,105 @@
+"""What the tutorial, the how-tos and the README show is typed here as it stands, on less data."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from planner.cli.app import build
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+SMALLER = {"10000000": "10000", "1GB": "1MB"}
+NOT_HERE = {
+    "make": "sets a checkout up, which has been done",
+    "pip": "brings what the tests have",
+    ".": "activates an environment",
+    "planner bench": "takes long: tests/cli/test_bench.py",
+    "planner ingest": "takes the bench's output: tests/measure/test_ingest.py",
+    "planner calibrate": "takes the user's runs: tests/cli/test_help.py",
+    "planner predict": "takes the user's profile: tests/cli/test_help.py",
+    "planner cluster": "rents machines: tests/cluster",
+    "planner catalog refresh": "needs a cloud: tests/refresh",
+    "plan --data 1TB --model indy --profile": "takes the user's profile: tests/cli/test_help.py",
+    "planner sort --lines": "takes the user's text: tests/cli/test_help.py",
+}
+"""What is not typed, by its beginning, with the reason and the tests that do."""
+
+TYPED = ["README.md", "docs/tutorial.md", "docs/how-to.md", "docs/reports.md"]
+PYTHON = [
+    (document, number)
+    for document in TYPED
+    for number, _ in enumerate(re.findall("```python", (CHECKOUT / document).read_text()))
+]
+
+
+def lines_of(document: str) -> list[str]:
+    """Return what a document's indented blocks tell to type, in order, without comments."""
+    text = (CHECKOUT / document).read_text(encoding="utf-8")
+    indented = re.findall(
+        r"^    (\S.*)$", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE
+    )
+    return [re.sub(r"\s+#.*", "", line) for line in indented]
+
+
+def excused(line: str) -> bool:
+    return any(line.startswith(beginning) for beginning in NOT_HERE)
+
+
+def type_line(line: str) -> None:
+    """Type a line's commands, which must all succeed; before `|| true` a failed validation is welcome too."""
+    for part in line.split("&&"):
+        command, _, otherwise = part.partition("||")
+        program, *words = shlex.split(command)
+        assert program in {"planner", "plan"}, f"not known how to type {line!r}"
+        words = [SMALLER.get(word, word) for word in words]
+        done = CliRunner().invoke(build(), words if program == "planner" else ["plan", *words])
+        assert done.exit_code == 0 or otherwise, f"{part}: {done.output}{done.exception!r}"
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a reader sits: an empty folder, with copies of the catalog and the model that the how-tos start from."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(CHECKOUT / "catalogs" / "aws", tmp_path / "my-catalog")
+    shutil.copy(CHECKOUT / "models" / "indy.toml", tmp_path / "my-model.toml")
+    return tmp_path
+
+
+@pytest.mark.parametrize("document", TYPED)
+def test_document_can_be_typed_from_top_to_bottom(document: str, desk: Path) -> None:
+    if document == "docs/reports.md":  # its reader has a plan and a run
+        for line in (
+            "plan --data 1TB --model indy --out plan.json",
+            "planner run --data 1MB --model indy --out run.json",
+        ):
+            type_line(line)
+    lines = [line for line in lines_of(document) if not excused(line)]
+    assert len(lines) >= 3
+    for line in lines:
+        type_line(line)
+
+
+@pytest.mark.parametrize(("document", "number"), PYTHON)
+def test_python_of_documents_runs(document: str, number: int, desk: Path) -> None:
+    blocks = re.findall(
+        r"^```python\n(.*?)^```", (CHECKOUT / document).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    exec(blocks[number], {})
+
+
+def test_what_the_tutorial_sorts_is_as_it_says(desk: Path) -> None:
+    for line in lines_of("docs/tutorial.md"):
+        if re.match("planner (generate|sort)", line):
+            type_line(line)
+    assert (desk / "in.dat").stat().st_size == (desk / "out.dat").stat().st_size == 10**6
+    assert (desk / "in.dat").read_bytes() != (desk / "out.dat").read_bytes()
+
+
+@pytest.mark.parametrize("beginning", NOT_HERE)
+def test_every_excuse_is_used(beginning: str) -> None:
+    assert any(line.startswith(beginning) for document in TYPED for line in lines_of(document))

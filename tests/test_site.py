@@ -1,0 +1,85 @@
+"""The site of the documents: it builds without a warning, has no dead link, and loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+WRITTEN_FOR_THE_CHECKOUT = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+LOADED = {"link": "href", "script": "src", "img": "src"}
+"""Tags of what a browser fetches to show a page."""
+
+
+class Page(HTMLParser):
+    """A page's anchors, the places it links to, and what it loads."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.links: set[str] = set()
+        self.loads: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        self.anchors |= {values[name] for name in ("id", "name") if name in values}
+        if tag == "a" and "href" in values:
+            self.links.add(values["href"])
+        elif LOADED.get(tag, "") in values and values.get("rel") != "canonical":
+            self.loads.add(values[LOADED[tag]])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
+    """The site, built strictly: a warning is an error. `404.html` is written for the root of a server and left out."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return {path: Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html") if path.name != "404.html"}
+
+
+def dead(page: Path, link: str, site: dict[Path, Page]) -> bool:
+    parts = urlsplit(link)
+    if parts.scheme or parts.netloc:
+        return False
+    target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+    target = target / "index.html" if target.is_dir() else target
+    known = parts.fragment in {"", *site[target].anchors} if target in site else not parts.fragment
+    return not (target.is_file() and known)
+
+
+def test_no_link_is_dead(site: dict[Path, Page]) -> None:
+    links = [(path, link) for path, page in site.items() for link in page.links | page.loads]
+    assert len(links) > 20 * len(site)
+    assert [(path.name, link) for path, link in links if dead(path, link, site)] == []
+
+
+def test_a_dead_link_would_be_found(site: dict[Path, Page]) -> None:
+    index = next(path for path in site if path.name == "index.html")
+    assert dead(index, "no-such-page.html", site) and dead(index, "tutorial.html#no-such-heading", site)
+    assert not dead(index, "tutorial.html", site)
+
+
+def test_pages_load_nothing_from_elsewhere(site: dict[Path, Page]) -> None:
+    assert [(path.name, load) for path, page in site.items() for load in page.loads if urlsplit(load).netloc] == []
+
+
+def test_reference_has_every_command_and_every_source(site: dict[Path, Page]) -> None:
+    by_name = {path.name: page for path, page in site.items()}
+    assert {"planner-plan", "planner-catalog-refresh", "planner-doctor"} <= by_name["commands.html"].anchors
+    assert "plannerrecommend" in by_name["python.html"].anchors
+    assert any(anchor.startswith("aws-2014") for anchor in by_name["data-sources.html"].anchors)
+
+
+@pytest.mark.parametrize("document", WRITTEN_FOR_THE_CHECKOUT)
+def test_links_of_the_checkout_lead_somewhere(document: str) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)", (CHECKOUT / document).read_text(encoding="utf-8"))
+    assert [link for link in links if "://" not in link and not (CHECKOUT / link).exists()] == []

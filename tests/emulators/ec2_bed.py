@@ -2,64 +2,29 @@
 
 from __future__ import annotations
 
-import json
-import multiprocessing
 import os
-import signal
-import subprocess
-import sys
-import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
-import pytest
-from fault_proxy import FaultProxy, Kill, Seen
+import bed
+from bed import QUICK, Bed, Ended, served
+from fault_proxy import Answer, ec2_error
 
 from planner.api import recommend
-from planner.providers.aws.provider import AwsProvider
 from planner.providers.order import Choice, Order, VolumeOrder
-from planner.providers.pace import Pace
 
-HERE = Path(__file__).parent
-QUICK = Pace(
-    first_pause_s=0.01, longest_pause_s=0.05, patience_s=3.0, poll_s=0.01, join_s=2.0, gone_s=3.0, settle_s=0.01
-)
-ZYGOTES = multiprocessing.get_context("forkserver")
-ZYGOTES.set_forkserver_preload(["warm"])
+__all__ = ["QUICK", "Ec2Bed", "Ended", "choice", "ec2_bed", "order", "volumes"]
 
 
-@dataclass
-class Ec2Bed:
+class Ec2Bed(Bed):
     """An EC2 that can be told how to be, and to fail."""
 
-    port: int
-    proxy: FaultProxy
-    home: Path
-    plan: Path
-
-    def world(self, **world: Any) -> None:
-        """Begin anew, with an empty account in a world as described by ec2_server.World."""
-        self.proxy.reset()
-        self._control(world)
-
-    @property
-    def up(self) -> tuple[str, ...]:
-        """The command that launches three nodes and a spare."""
-        return ("cluster", "up", str(self.plan), "--ssh-from", "203.0.113.7/32", "--staging", "--yes")
-
-    def left(self) -> dict[str, int]:
-        """Count what really exists, by kind, however it is tagged."""
-        return dict(self._control(None)["left"])
-
-    def _control(self, world: dict[str, Any] | None) -> dict[str, Any]:
-        url, body = f"http://127.0.0.1:{self.port}/control", None if world is None else json.dumps(world).encode()
-        request = urllib.request.Request(url, data=body, method="GET" if world is None else "PUT")
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return dict(json.load(answer))
+    cloud = "aws"
+    region = "us-east-1"
+    zones = tuple(f"us-east-1{letter}" for letter in "abcdef")
+    launching = "RunInstances"
 
     def environment(self) -> dict[str, str]:
         """Return what makes the SDK talk to this bed."""
@@ -70,92 +35,21 @@ class Ec2Bed:
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "AWS_EC2_METADATA_DISABLED": "true",
-            "PLANNER_RUNS": str(self.home),
-            "PLANNER_MEASUREMENTS": os.devnull + "/none",
-            "PLANNER_SETTINGS": os.devnull,
+            **self.usual_environment(),
         }
 
-    def planner(
-        self, *arguments: str, kill_at: int | None = None, signal_at: str | None = None, pace: Pace = QUICK
-    ) -> Ended:
-        """Run a command in a process of its own; with `kill_at`, kill it once the cloud has carried out its request of
-        that number from now on, with `signal_at`, send it SIGTERM at its first request of that action for a run.
-        """
-        log = self.home.with_name(f"{self.home.name}.log")
-        process = ZYGOTES.Process(target=_run_command, args=(arguments, self.environment(), str(log), pace))
-        before = len(self.proxy.seen)
-
-        def judge(seen: Seen) -> Kill | None:
-            nonlocal signal_at
-            if seen.action == signal_at and "tag:planner-run" in seen.params.values():
-                signal_at = None
-                os.kill(process.pid or 0, signal.SIGTERM)
-            return Kill(lambda: process.pid or 0) if seen.number - before == kill_at else None
-
-        if kill_at or signal_at:
-            self.proxy.judge = judge
-        process.start()
-        process.join(120)
-        if process.is_alive():
-            process.kill()
-        if kill_at is not None:
-            self.proxy.judge = lambda _: None
-        code = process.exitcode
-        return Ended(code=-1 if code is None else code, text=log.read_text(encoding="utf-8"))
-
-    def runs(self) -> list[str]:
-        """Return the ids of runs that have a directory."""
-        return sorted(path.parent.name for path in self.home.glob("*/journal.jsonl"))
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a command ended, and what it said on both streams."""
-
-    code: int
-    text: str
-
-
-def _run_command(arguments: Sequence[str], environment: dict[str, str], log: str, pace: Pace) -> None:
-    """The child: the real command line, with waits made short."""
-    os.environ.update(environment)
-    with Path(log).open("w", encoding="utf-8") as file:
-        for stream in (1, 2):
-            os.dup2(file.fileno(), stream)
-    from planner.cli import cluster
-    from planner.cli.app import build
-    from planner.cli.console import exit_code_of
-    from planner.cluster.up import Hands
-
-    cluster._hands = lambda _: Hands(provider=AwsProvider(pace=pace), pace=pace, say=cluster.talk)
-    sys.argv = ["planner", *arguments]
-    try:
-        code = exit_code_of(build())
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 1
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    def refusal(self, code: str, *, status: int = 400) -> Answer:
+        """Return an answer of EC2 that refuses."""
+        return ec2_error(code, status=status)
 
 
 @contextmanager
 def ec2_bed(home: Path) -> Iterator[Ec2Bed]:
     """Start the emulator and its proxy, and end both."""
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("PYTHONPATH", str(HERE))
-        forkserver.ensure_running()
     plan = home.with_name(f"{home.name}-plan.json")
     plan.write_text(recommend(data="100GB", model="indy", instances=["i4i.large"], nodes=3).plan.to_json(), "utf-8")
-    server = subprocess.Popen([sys.executable, str(HERE / "ec2_server.py")], stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    proxy = FaultProxy(int(server.stdout.readline()))
-    try:
+    with served("ec2_server.py") as proxy:
         yield Ec2Bed(port=proxy.upstream, proxy=proxy, home=home, plan=plan)
-    finally:
-        proxy.close()
-        server.kill()
-        server.wait()
-        server.stdout.close()
 
 
 def choice(**changes: Any) -> Choice:
@@ -176,20 +70,9 @@ def choice(**changes: Any) -> Choice:
 
 
 def volumes(count: int = 2) -> VolumeOrder:
-    return VolumeOrder(volume_type="gp3", count=count, size_gib=50, mibps_each=250)
+    return bed.volumes("gp3", count=count)
 
 
 def order(run: str, *choices: Choice, **changes: Any) -> Order:
     """Return an order without a key."""
-    from datetime import UTC, datetime, timedelta
-
-    usual: dict[str, Any] = {
-        "run": run,
-        "owner": "tester",
-        "cloud": "aws",
-        "expires_at": datetime.now(UTC) + timedelta(hours=2),
-        "choices": choices or (choice(),),
-        "ssh_from": "203.0.113.7/32",
-        "ssh_public_key": "",
-    }
-    return Order(**(usual | changes))
+    return bed.order(run, *(choices or (choice(),)), **changes)

@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs
@@ -34,6 +34,7 @@ class Answer:
 
     status: int
     body: str
+    headers: dict[str, str] = field(default_factory=lambda: {"Content-Type": "text/xml"})
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,15 @@ Fault = Answer | Lose | Kill | None
 
 
 class FaultProxy:
-    """Forwards to `port`; `judge` decides what becomes of a request."""
+    """Forwards to `port`; `judge` decides what becomes of a request. `naming` tells a REST request's action from its
+    method and path.
+    """
 
-    def __init__(self, port: int) -> None:
+    def __init__(
+        self, port: int, *, naming: Callable[[str, str], str] = lambda method, path: f"{method} {path}"
+    ) -> None:
         self.upstream = port
+        self.naming = naming
         self.seen: list[Seen] = []
         self.judge: Callable[[Seen], Fault] = lambda _: None
         self._lock = threading.Lock()
@@ -97,7 +103,7 @@ class FaultProxy:
         body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
         fault = self.judge(self._note(handler, body))
         if isinstance(fault, Answer):
-            _reply(handler, fault.status, {"Content-Type": "text/xml"}, fault.body.encode())
+            _reply(handler, fault.status, fault.headers, fault.body.encode())
         elif isinstance(fault, Lose) and not fault.carried_out:
             _hang_up(handler)
         else:
@@ -111,14 +117,15 @@ class FaultProxy:
 
     def _note(self, handler: BaseHTTPRequestHandler, body: bytes) -> Seen:
         target = handler.headers.get("X-Amz-Target", "").rpartition(".")[2]
-        form = {} if target else {name: values[0] for name, values in parse_qs(body.decode("latin-1")).items()}
+        path, _, query = handler.path.partition("?")
+        form = {} if target else _first_values(query) | _first_values(body.decode("latin-1") if not query else "")
         with self._lock:
             seen = Seen(
                 number=len(self.seen) + 1,
                 at_s=time.monotonic(),
                 method=handler.command,
                 path=handler.path,
-                action=target or form.get("Action") or f"{handler.command} {handler.path.partition('?')[0]}",
+                action=target or form.get("Action") or self.naming(handler.command, path),
                 params=form,
                 body=body,
             )
@@ -132,6 +139,10 @@ class FaultProxy:
         content = answer.read()
         connection.close()
         return answer.status, dict(answer.getheaders()), content
+
+
+def _first_values(form: str) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(form).items()}
 
 
 def _reply(handler: BaseHTTPRequestHandler, status: int, headers: dict[str, str], body: bytes) -> None:

@@ -1,0 +1,196 @@
+"""What the test beds of all clouds share: a cloud to be told how to be, a fault proxy, `planner` run on both."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from multiprocessing import forkserver
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from fault_proxy import FaultProxy, Kill, Seen
+
+from planner.providers.order import Choice, Order, VolumeOrder
+from planner.providers.pace import Pace
+from planner.providers.protocol import Provider
+from planner.providers.registry import provider_of
+
+HERE = Path(__file__).parent
+QUICK = Pace(
+    first_pause_s=0.01, longest_pause_s=0.05, patience_s=3.0, poll_s=0.01, join_s=2.0, gone_s=3.0, settle_s=0.01
+)
+ZYGOTES = multiprocessing.get_context("forkserver")
+ZYGOTES.set_forkserver_preload(["warm"])
+
+
+@dataclass
+class Bed(ABC):
+    """A cloud that can be told how to be, and to fail."""
+
+    port: int
+    proxy: FaultProxy
+    home: Path
+    plan: Path
+    extra: dict[str, str] = field(default_factory=dict)
+
+    cloud: ClassVar[str]
+    region: ClassVar[str]
+    zones: ClassVar[tuple[str, ...]]
+    launching: ClassVar[str]
+    """The action that launches machines."""
+
+    def world(self, **world: Any) -> None:
+        """Begin anew, with an empty account in a world as described by the emulator's World."""
+        self.proxy.reset()
+        self._control(world)
+
+    @property
+    def up(self) -> tuple[str, ...]:
+        """The command that launches three nodes and a spare."""
+        cloud = () if self.cloud == "aws" else ("--cloud", self.cloud)
+        return ("cluster", "up", str(self.plan), *cloud, "--ssh-from", "203.0.113.7/32", "--staging", "--yes")
+
+    def left(self) -> dict[str, int]:
+        """Count what really exists, by kind, however it is tagged."""
+        return dict(self._control(None)["left"])
+
+    def _control(self, world: dict[str, Any] | None) -> dict[str, Any]:
+        url, body = f"http://127.0.0.1:{self.port}/control", None if world is None else json.dumps(world).encode()
+        request = urllib.request.Request(url, data=body, method="GET" if world is None else "PUT")
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return dict(json.load(answer))
+
+    @abstractmethod
+    def environment(self) -> dict[str, str]:
+        """Return what makes the SDK talk to this bed."""
+
+    @abstractmethod
+    def refusal(self, code: str, *, status: int = 400) -> Any:
+        """Return an answer of this cloud that refuses."""
+
+    def usual_environment(self) -> dict[str, str]:
+        """Return what all beds need."""
+        return {
+            "PLANNER_RUNS": str(self.home),
+            "PLANNER_MEASUREMENTS": os.devnull + "/none",
+            "PLANNER_SETTINGS": os.devnull,
+            **self.extra,
+        }
+
+    def provider(self, pace: Pace = QUICK) -> Provider:
+        """Return the provider of this cloud, in haste."""
+        return provider_of(self.cloud, pace=pace)
+
+    def planner(
+        self, *arguments: str, kill_at: int | None = None, signal_at: str | None = None, pace: Pace = QUICK
+    ) -> Ended:
+        """Run a command in a process of its own; with `kill_at`, kill it once the cloud has carried out its request of
+        that number from now on, with `signal_at`, send it SIGTERM at its first request of that action for a run.
+        """
+        log = self.home.with_name(f"{self.home.name}.log")
+        process = ZYGOTES.Process(target=_run_command, args=(arguments, self.environment(), str(log), pace))
+        before = len(self.proxy.seen)
+
+        def judge(seen: Seen) -> Kill | None:
+            nonlocal signal_at
+            if seen.action == signal_at and self.of_a_run(seen):
+                signal_at = None
+                os.kill(process.pid or 0, signal.SIGTERM)
+            return Kill(lambda: process.pid or 0) if seen.number - before == kill_at else None
+
+        if kill_at or signal_at:
+            self.proxy.judge = judge
+        process.start()
+        process.join(120)
+        if process.is_alive():
+            process.kill()
+        if kill_at is not None:
+            self.proxy.judge = lambda _: None
+        code = process.exitcode
+        return Ended(code=-1 if code is None else code, text=log.read_text(encoding="utf-8"))
+
+    def of_a_run(self, seen: Seen) -> bool:
+        """Say whether a request asks for what a run has."""
+        return "tag:planner-run" in seen.params.values()
+
+    def runs(self) -> list[str]:
+        """Return the ids of runs that have a directory."""
+        return sorted(path.parent.name for path in self.home.glob("*/journal.jsonl"))
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended, and what it said on both streams."""
+
+    code: int
+    text: str
+
+
+def _run_command(arguments: Sequence[str], environment: dict[str, str], log: str, pace: Pace) -> None:
+    """The child: the real command line, with waits made short."""
+    os.environ.update(environment)
+    with Path(log).open("w", encoding="utf-8") as file:
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
+    from planner.cli import cluster
+    from planner.cli.app import build
+    from planner.cli.console import exit_code_of
+    from planner.cluster.up import Hands
+
+    cluster._hands = lambda cloud: Hands(provider=provider_of(cloud, pace=pace), pace=pace, say=cluster.talk)
+    sys.argv = ["planner", *arguments]
+    try:
+        code = exit_code_of(build())
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+@contextmanager
+def served(server: str, *, naming: Callable[[str, str], str] | None = None) -> Iterator[FaultProxy]:
+    """Start an emulator and a proxy before it, and end both."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYTHONPATH", str(HERE))
+        forkserver.ensure_running()
+    process = subprocess.Popen([sys.executable, str(HERE / server)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    port = int(process.stdout.readline())
+    proxy = FaultProxy(port, naming=naming) if naming else FaultProxy(port)
+    try:
+        yield proxy
+    finally:
+        proxy.close()
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def order(run: str, *choices: Choice, **changes: Any) -> Order:
+    """Return an order without a key."""
+    usual: dict[str, Any] = {
+        "run": run,
+        "owner": "tester",
+        "cloud": "aws",
+        "expires_at": datetime.now(UTC) + timedelta(hours=2),
+        "choices": choices,
+        "ssh_from": "203.0.113.7/32",
+        "ssh_public_key": "",
+    }
+    return Order(**(usual | changes))
+
+
+def volumes(volume_type: str, *, count: int = 2) -> VolumeOrder:
+    return VolumeOrder(volume_type=volume_type, count=count, size_gib=50, mibps_each=250)

@@ -2,7 +2,7 @@
 #   make run    set up, plan 100 TB, then plan, sort and validate 1 GB on this machine
 #   make test   set up, check style and types, run all tests
 #   make soak   the long matrices that `make test` leaves out
-#   make bench  benchmarks: a quiet machine, please
+#   make bench  benchmarks, other tools beside: a quiet machine with 30 GB of free disk, please
 #   make docs   the site, in build/site
 #   make wheel  source distribution and wheel, in dist/
 # PYTHON=python3.12 chooses an interpreter, CXX=clang++ a compiler.
@@ -45,7 +45,7 @@ test: lint
 soak: setup
 	$(PYTHON_IN_VENV) -m pytest -m soak $(PYTEST_FLAGS)
 
-bench: setup
+bench: $(STAMPS)/peers
 	for benchmark in benchmarks/*/bench_*.py; do $(PYTHON_IN_VENV) "$$benchmark" || exit 1; done
 
 docs: setup
@@ -78,4 +78,8 @@ $(STAMPS)/install: $(STAMPS)/build-tools $(STAMPS)/modules $(NATIVE)
 
 $(STAMPS)/develop: $(STAMPS)/build-tools constraints.txt pyproject.toml
 	$(PIP) --group test --group lint
+	@touch $@
+
+$(STAMPS)/peers: $(STAMPS)/install $(STAMPS)/develop
+	$(PIP) --group bench
 	@touch $@

@@ -2,7 +2,7 @@
 
 One pass: `--bytes` of warm input; two passes: the same with `--memory`. Whole processes are timed, so that start-up and
 clean-up count for all alike. Every output of ours is validated against the input. Peers that are not installed are
-named and left out; benchmarks/requirements.txt lists them.
+named and left out; `make bench` installs them. bench_two_passes.py has those that sort what is larger than memory.
 
     python benchmarks/sort/bench_files.py --bytes 10GB --memory 1GB --memory 2GB --runs 5
 """

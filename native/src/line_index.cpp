@@ -39,7 +39,9 @@ void LineIndex::build(const std::byte* base, std::span<const TextRun> runs, unsi
   };
   in_parallel(pieces_.size(), threads, progress,
               [&](std::size_t i) { pieces_[i].newlines = count_newlines(text_of(pieces_[i])); });
-  const std::uint64_t lines = number_lines(base, runs);
+  adds_newline_.clear();
+  for (const TextRun& run : runs) adds_newline_.push_back(lacks_newline(base, run));
+  const std::uint64_t lines = number_lines(runs);
   if (lines > most_lines) {
     throw Error(ErrorCode::too_little_memory, "no memory for " + std::to_string(lines) + " lines at once");
   }
@@ -50,9 +52,11 @@ void LineIndex::build(const std::byte* base, std::span<const TextRun> runs, unsi
   }
   memory_.reserve_discarding(lines * sizeof(std::uint64_t));
   starts_ = memory_.as<std::uint64_t>();
-  mark_ends(base, runs);
+  mark_ends(runs);
   in_parallel(pieces_.size(), threads, progress, [&](std::size_t i) {
-    list_line_starts(text_of(pieces_[i]), pieces_[i].begin, starts_ + pieces_[i].newlines);
+    const Piece& piece = pieces_[i];
+    if (!list_line_starts(text_of(piece), piece.begin, {starts_ + piece.first, piece.newlines}))
+      throw Error(ErrorCode::io, "the text changed while it was being sorted");
   });
 }
 
@@ -65,9 +69,9 @@ void LineIndex::cut(std::span<const TextRun> runs) {
   }
 }
 
-// From the newlines of each piece to the place of their positions: a run has one more, that of its beginning.
-// Returns how many positions there are.
-std::uint64_t LineIndex::number_lines(const std::byte* base, std::span<const TextRun> runs) {
+// Gives the newlines of each piece their places: a run has one more, that of its beginning. Returns how many
+// places there are.
+std::uint64_t LineIndex::number_lines(std::span<const TextRun> runs) {
   lines_.clear();
   bytes_ = extent_ = 0;
   std::uint64_t next = 0;
@@ -75,24 +79,22 @@ std::uint64_t LineIndex::number_lines(const std::byte* base, std::span<const Tex
   for (std::size_t run = 0; run < runs.size(); ++run) {
     const std::uint64_t first = next++;
     for (; piece != pieces_.end() && piece->run == run; ++piece) {
-      const std::uint64_t newlines = piece->newlines;
-      piece->newlines = next;
-      next += newlines;
+      piece->first = next;
+      next += piece->newlines;
     }
-    const bool adds_newline = lacks_newline(base, runs[run]);
-    next += adds_newline;
+    next += adds_newline_[run];
     lines_.push_back({first, next - first - 1});
-    bytes_ += runs[run].bytes + adds_newline;
+    bytes_ += runs[run].bytes + adds_newline_[run];
     extent_ = std::max(extent_, runs[run].first_byte + runs[run].bytes);
   }
   return next;
 }
 
-void LineIndex::mark_ends(const std::byte* base, std::span<const TextRun> runs) {
+void LineIndex::mark_ends(std::span<const TextRun> runs) {
   for (std::size_t run = 0; run < runs.size(); ++run) {
     starts_[lines_[run].first_record] = runs[run].first_byte;
     const std::uint64_t end = runs[run].first_byte + runs[run].bytes;
-    if (lacks_newline(base, runs[run])) starts_[lines_[run].first_record + lines_[run].records] = end + 1;
+    if (adds_newline_[run]) starts_[lines_[run].first_record + lines_[run].records] = end + 1;
   }
 }
 

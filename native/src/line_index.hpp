@@ -17,7 +17,9 @@ namespace sortcore {
 // included; behind the last line of a run stands its end, a number that is no line.
 class LineIndex {
  public:
-  // Throws Error(bad_input) above `max_records_in_memory` lines, Error(too_little_memory) above `most_lines`.
+  // Throws Error(bad_input) above `max_records_in_memory` lines, Error(too_little_memory) above `most_lines`,
+  // Error(io) when newlines come or go meanwhile. A text that changes later is sorted wrongly, but its lines
+  // still lie where they were found.
   void build(const std::byte* base, std::span<const TextRun> runs, unsigned threads, std::uint64_t most_lines,
              const Progress* progress);
 
@@ -34,13 +36,15 @@ class LineIndex {
     std::size_t run;
     std::uint64_t begin;
     std::uint64_t end;
-    std::uint64_t newlines = 0;  // then: where in `starts` those of this piece go
+    std::uint64_t newlines = 0;
+    std::uint64_t first = 0;  // where in `starts` they go
   };
   void cut(std::span<const TextRun> runs);
-  std::uint64_t number_lines(const std::byte* base, std::span<const TextRun> runs);
-  void mark_ends(const std::byte* base, std::span<const TextRun> runs);
+  std::uint64_t number_lines(std::span<const TextRun> runs);
+  void mark_ends(std::span<const TextRun> runs);
 
   std::vector<Piece> pieces_;
+  std::vector<bool> adds_newline_;  // run by run
   std::vector<RecordRun> lines_;
   Buffer memory_;
   std::uint64_t* starts_ = nullptr;

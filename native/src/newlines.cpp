@@ -16,12 +16,15 @@ std::uint64_t count_portably(std::span<const std::byte> text) noexcept {
   return static_cast<std::uint64_t>(std::ranges::count(text, newline));
 }
 
-std::uint64_t* list_portably(std::span<const std::byte> text, std::uint64_t offset,
-                             std::uint64_t* starts) noexcept {
+bool list_portably(std::span<const std::byte> text, std::uint64_t offset,
+                   std::span<std::uint64_t> starts) noexcept {
+  std::size_t listed = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == newline) *starts++ = offset + i + 1;
+    if (text[i] != newline) continue;
+    if (listed == starts.size()) return false;
+    starts[listed++] = offset + i + 1;
   }
-  return starts;
+  return listed == starts.size();
 }
 
 #if defined(__x86_64__)
@@ -47,15 +50,19 @@ __attribute__((target("avx2,popcnt"))) std::uint64_t count_with_avx2(
   return count + count_portably(text.subspan(whole));
 }
 
-__attribute__((target("avx2,bmi"))) std::uint64_t* list_with_avx2(std::span<const std::byte> text,
-                                                                  std::uint64_t offset,
-                                                                  std::uint64_t* starts) noexcept {
+__attribute__((target("avx2,popcnt"))) bool list_with_avx2(std::span<const std::byte> text,
+                                                           std::uint64_t offset,
+                                                           std::span<std::uint64_t> starts) noexcept {
   const std::size_t whole = text.size() / stretch_bytes * stretch_bytes;
+  std::uint64_t* next = starts.data();
+  std::uint64_t* const end = next + starts.size();
   for (std::size_t at = 0; at < whole; at += stretch_bytes) {
-    for (std::uint64_t mask = avx2_mask(text.data() + at); mask != 0; mask &= mask - 1)
-      *starts++ = offset + at + static_cast<std::uint64_t>(std::countr_zero(mask)) + 1;
+    std::uint64_t mask = avx2_mask(text.data() + at);
+    if (end - next < _mm_popcnt_u64(mask)) return false;
+    for (; mask != 0; mask &= mask - 1)
+      *next++ = offset + at + static_cast<std::uint64_t>(std::countr_zero(mask)) + 1;
   }
-  return list_portably(text.subspan(whole), offset + whole, starts);
+  return list_portably(text.subspan(whole), offset + whole, {next, end});
 }
 
 bool has_avx2() noexcept {
@@ -74,11 +81,12 @@ std::uint64_t count_newlines(std::span<const std::byte> text) noexcept {
   return count_portably(text);
 }
 
-void list_line_starts(std::span<const std::byte> text, std::uint64_t offset, std::uint64_t* starts) noexcept {
+bool list_line_starts(std::span<const std::byte> text, std::uint64_t offset,
+                      std::span<std::uint64_t> starts) noexcept {
 #if defined(__x86_64__)
-  if (has_avx2()) return static_cast<void>(list_with_avx2(text, offset, starts));
+  if (has_avx2()) return list_with_avx2(text, offset, starts);
 #endif
-  list_portably(text, offset, starts);
+  return list_portably(text, offset, starts);
 }
 
 }  // namespace sortcore

@@ -1,5 +1,10 @@
 // Lines against std::stable_sort.
+#include <array>
+#include <atomic>
+#include <thread>
+
 #include "check.hpp"
+#include "newlines.hpp"
 #include "random_lines.hpp"
 #include "sortcore/line_sort.hpp"
 
@@ -101,6 +106,51 @@ TEST(very_long_equal_beginnings) {
   check_sort(text, {}, 2);
   check_sort(text, {999'990, 50}, 2);
 }
+
+TEST(line_starts_stay_within_the_room_for_them) {
+  RandomSequence random(26);
+  for (int round = 0; round < 200; ++round) {
+    const Text text = lines::random_text(random.below(100), lines::Kind::mixed, random);
+    const std::size_t newlines = count_newlines(text);
+    for (std::size_t room = newlines == 0 ? 0 : newlines - 1; room <= newlines + 1; ++room) {
+      std::vector<std::uint64_t> starts(room + 1, UINT64_MAX);
+      CHECK_EQUAL(list_line_starts(text, 5, std::span(starts).first(room)), room == newlines);
+      CHECK_EQUAL(starts.back(), UINT64_MAX);
+      if (room != newlines) continue;
+      for (std::size_t i = 0; i < room; ++i) CHECK(text[starts[i] - 6] == newline);
+      CHECK(std::ranges::adjacent_find(starts, std::greater_equal()) == starts.end());
+    }
+  }
+}
+
+#if !defined(__SANITIZE_THREAD__)  // the race is the point
+// A mapped file may change at any moment: nothing is read or written where it should not be.
+TEST(text_that_changes_while_it_is_sorted_does_no_harm) {
+  RandomSequence random(27);
+  Text text = lines::random_text(20'000, lines::Kind::mixed, random);
+  std::atomic<bool> done{false};
+  std::jthread meddler([&, meddled = RandomSequence(28)]() mutable {
+    while (!done) {
+      volatile std::byte& byte = text[meddled.below(text.size())];
+      byte = byte == newline ? std::byte{'x'} : newline;
+    }
+  });
+  int noticed = 0;
+  for (std::uint64_t round = 0; round < 30 * effort; ++round) {
+    LineSorter sorter({}, 2);
+    try {
+      sorter.sort(text);
+      Text out(sorter.bytes());
+      sorter.gather(0, out);
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::io);
+      ++noticed;
+    }
+  }
+  done = true;
+  CHECK(noticed > 0);
+}
+#endif
 
 TEST(a_key_of_no_bytes_is_refused) {
   CHECK_THROWS(bad_input, LineSorter({.key_offset = 0, .key_bytes = 0}));

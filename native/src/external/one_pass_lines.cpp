@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "sortcore/buffer.hpp"
+#include "sortcore/error.hpp"
 #include "sortcore/io/monitor.hpp"
 #include "sortcore/line_sort.hpp"
 
@@ -12,6 +13,17 @@ namespace {
 
 double seconds_since(LifeTimer::Clock::time_point start) {
   return std::chrono::duration<double>(LifeTimer::Clock::now() - start).count();
+}
+
+// A file that changes under the reader is noticed where it shrank first.
+void read_lines(LineSorter& sorter, const InputMapping& input, std::uint64_t most_lines, Progress* progress) {
+  const TextRun all{0, input.bytes().size()};
+  try {
+    sorter.sort(input.bytes().data(), {&all, 1}, progress, most_lines);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::io) input.check();
+    throw;
+  }
 }
 
 struct Clocks {
@@ -50,9 +62,8 @@ LinesInOnePass sort_lines_in_one_pass(const InputMapping& input, const LineForma
   if (progress != nullptr) progress->begin_phase(0, input.bytes().size());
   {
     const LifeTimer timer(clocks.reading);
-    const TextRun all{0, input.bytes().size()};
-    sorter.sort(input.bytes().data(), {&all, 1}, progress, most_lines);
-    clocks.reading.bytes += all.bytes;
+    read_lines(sorter, input, most_lines, progress);
+    clocks.reading.bytes += input.bytes().size();
   }
   const double reading_s = seconds_since(start);
 

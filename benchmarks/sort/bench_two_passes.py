@@ -1,0 +1,97 @@
+"""Sorting a file larger than memory beside the tools that can, in turn: DuckDB (records streamed through it), GNU sort.
+
+The floor is the same bytes copied twice with our blocks and queue depths, nothing sorted. Whole processes are timed.
+The records are ASCII, because GNU sort needs lines, and lie on disk rather than in the page cache at first. Every
+output is validated. A directory with three times the room of the data is needed.
+
+    python benchmarks/sort/bench_two_passes.py --bytes 10GB --memory 2GB --runs 3
+    python benchmarks/sort/bench_two_passes.py --only "planner sort" --only "GNU sort" --runs 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+from bench_files import PEERS, ROOT, Contestant, build_program, generated, seconds_of
+
+
+def contestants(source: Path, output: Path, memory_bytes: int) -> list[Contestant]:
+    """The floor first, then ours, then the peers that are installed."""
+    program = str(build_program())
+    planner = str(Path(sys.executable).with_name("planner"))
+    memory, files = str(memory_bytes), [str(source), str(output)]
+    found = [
+        Contestant("floor: copy twice", [program, "floor-copy", *files, "--memory", memory], sorts=False),
+        Contestant("sort, native", [program, "sort", *files, "--memory", memory]),
+        Contestant("planner sort", [planner, "sort", *files, "--memory", f"{memory}B"]),
+    ]
+    if importlib.util.find_spec("duckdb") and importlib.util.find_spec("pyarrow"):
+        found.append(Contestant("DuckDB", [sys.executable, str(PEERS), "duckdb-streamed", *files, memory]))
+    else:
+        print("DuckDB or PyArrow is not installed; left out")
+    if program_found := shutil.which("sort"):
+        words = ["env", "LC_ALL=C", program_found, "-S", f"{memory}b", "--parallel=2", "-T", str(output.parent)]
+        found.append(Contestant("GNU sort", [*words, "-k1.1,1.10", "-o", files[1], files[0]]))
+    else:
+        print("there is no sort program; left out")
+    return found
+
+
+def measure(chosen: list[Contestant], source: Path, output: Path, runs: int) -> dict[str, list[float]]:
+    """Seconds of each, run by run; the first outputs are validated."""
+    from planner.sorting.validate import validate_files
+
+    checksum = validate_files([source]).checksum
+    seconds: dict[str, list[float]] = {each.name: [] for each in chosen}
+    for run in range(runs):
+        for each in chosen:
+            seconds[each.name].append(seconds_of(each))
+            print(f"  run {run + 1}: {each.name:<18} {seconds[each.name][-1]:8.2f} s", flush=True)
+            if run == 0 and each.sorts:
+                found = validate_files([output])
+                if found.unordered or found.checksum != checksum:
+                    sys.exit(f"{each.name}: the output is wrong")
+            output.unlink()
+    return seconds
+
+
+def show(seconds: dict[str, list[float]]) -> None:
+    """Medians, and ratios to `planner sort` (or whoever comes first) of the same run."""
+    least = seconds.get("planner sort") or next(iter(seconds.values()))
+    for name, values in seconds.items():
+        ratios = [value / ours for value, ours in zip(values, least, strict=True)]
+        spread = f"({min(values):.2f} to {max(values):.2f})"
+        print(f"  {name:<18} {median(values):8.2f} s {spread:<20} {median(ratios):6.2f} x planner sort")
+
+
+def main() -> None:
+    from planner.units import parse_size
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bytes", type=parse_size, default=parse_size("10GB"))
+    parser.add_argument("--memory", type=parse_size, default=parse_size("2GB"))
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--only", action="append", help="one of those measured; may be repeated")
+    parser.add_argument("--directory", type=Path, default=ROOT / "build")
+    options = parser.parse_args()
+    free_bytes = shutil.disk_usage(options.directory).free
+    if free_bytes < 3.1 * options.bytes:
+        sys.exit(f"{options.directory} has {free_bytes} bytes free; {3.1 * options.bytes:.0f} are needed")
+    with tempfile.TemporaryDirectory(dir=options.directory) as name:
+        source, output = generated(Path(name), options.bytes, ascii=True), Path(name) / "output"
+        print(f"{options.bytes} bytes in {options.memory} bytes of memory")
+        everyone = contestants(source, output, options.memory)
+        chosen = [each for each in everyone if options.only is None or each.name in options.only]
+        if not chosen:
+            parser.error("--only names none of: " + ", ".join(each.name for each in everyone))
+        show(measure(chosen, source, output, options.runs))
+
+
+if __name__ == "__main__":
+    main()

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.layout import OBJECTS
+from planner.layout import OBJECTS, VOLUMES
 from planner.model import Phase
 from planner.work import Situation
 
@@ -43,6 +43,15 @@ def moved_bytes(situation: Situation) -> dict[str, Floats]:
     moves = {name: amount for name, (place, amount) in both.items() if place}
     places = {name: place for name, (place, _) in both.items()}
     return {name: np.where(_stays(situation, places[name]), 0.0, amount) for name, amount in moves.items()}
+
+
+def on_volumes_bytes(situation: Situation) -> Floats:
+    """Return what a whole run reads from and writes to volumes, the steps around the job included, shape (R,)."""
+    steps = () if situation.paper else (GENERATE, VALIDATE, *([VALIDATE] if situation.staging.sink else []))
+    return sum(
+        (situation.moved_on(VOLUMES, phase) for phase in (*situation.model.phases, *steps)),
+        start=np.zeros(len(situation.layouts.type_row)),
+    )
 
 
 def _stays(situation: Situation, place: str) -> NDArray[np.bool_]:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.around import around_node_seconds
-from planner.bill import Hourly, bill, cost, unpriced
+from planner.bill import Hourly, bill, cost
 from planner.capacity import capacity_per_node, fewest_nodes
-from planner.cloud_truth import truths_behind
+from planner.caveats import caveats, deciding, evidence_of
 from planner.durations import disturbed, planned_spares, undisturbed
 from planner.energy import energy_j
 from planner.layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.model import Phase
 from planner.money import Reservations
 from planner.plan import Candidate, DiskSplit, Interruptions, PhaseEstimate, Range, ResourceUse, VolumeSet
-from planner.rates import evidence_name, weakest
-from planner.units import format_rate
 from planner.variability import Duration
-from planner.work import UNDIVIDED, Situation
+from planner.work import Situation
 
 Floats = NDArray[np.float64]
 
@@ -54,7 +52,7 @@ def candidate(situation: Situation, *, row: int, nodes: int, offer: Offer) -> Ca
     price = float(offer.price_usd_per_hour[kind])
     hourly = Hourly.of(one, nodes=nodes, spares=spares, price_usd_per_hour=price, reservations=offer.reservations)
     lines = bill(one, hourly, job_s=time_s.expected, around_s=overheads)
-    evidence = _evidence(one, phases, nodes=nodes, price=offer.evidence[kind])
+    evidence = evidence_of(one, phases, nodes=nodes, price=offer.evidence[kind])
     return Candidate(
         model=one.model.name,
         cloud=one.catalog.cloud,
@@ -79,17 +77,13 @@ def candidate(situation: Situation, *, row: int, nodes: int, offer: Offer) -> Ca
         needed_bytes={group: held / nodes for group, held in one.group_bytes().items()},
         overheads_s=overheads,
         bill=lines,
-        evidence=_deciding(evidence, phases),
+        evidence=deciding(evidence, phases),
         durability=one.model.durability,
         interruptions=_interruptions(one, time_s.expected, spared_s=spared.mean_s, nodes=nodes),
         energy_j=_finite(_energy_j(one, time_s.expected, nodes=nodes)),
         warnings=(
-            *_warnings(evidence),
-            *_network_band(one, evidence, nodes),
-            *_remarks(one, phases, nodes=nodes, pricing=offer.pricing),
-            *unpriced(one),
+            *caveats(one, phases, evidence, nodes=nodes, pricing=offer.pricing),
             *([offer.notes[kind]] if kind in offer.notes else []),
-            *_truth(one, evidence),
         ),
     )
 
@@ -182,78 +176,3 @@ def _split(one: Situation) -> DiskSplit | None:
     if bool(one.layouts.shared[0]) or not one.layouts.uses(LOCAL)[0]:
         return None
     return DiskSplit(data=int(one.layouts.data_disks[0]), intermediate=int(one.layouts.intermediate_disks[0]))
-
-
-def _evidence(one: Situation, phases: tuple[PhaseEstimate, ...], *, nodes: int, price: str) -> dict[str, str]:
-    """What each rate in use and the price rest on."""
-    kind = int(one.layouts.type_row[0])
-    used = {name for phase in phases for name in phase.resources}
-    words = {
-        "network": one.rates.network.evidence_at(kind, nodes),
-        "volumes": evidence_name(int(one.rates.volumes.evidence[kind])),
-        "object_store": evidence_name(int(one.rates.objects.evidence[kind])),
-        **dict.fromkeys(("cpu", *UNDIVIDED), one.rates.cpu_evidence),
-    }
-    disks = evidence_name(int(one.rates.local.evidence[kind]))
-    shape = str(one.catalog.instances.evidence[kind])
-    return {name: words.get(name, disks) for name in sorted(used)} | {"price": price, "shape": shape}
-
-
-def _deciding(evidence: dict[str, str], phases: tuple[PhaseEstimate, ...]) -> str:
-    """Return the weakest evidence among what decides time and cost; a price or a shape that the cloud states is as
-    good as can be.
-    """
-    stated = ["measured" if evidence[name] in ("spec", "derived") else evidence[name] for name in ("price", "shape")]
-    return weakest(*stated, *(evidence[phase.bottleneck] for phase in phases if phase.resources))
-
-
-def _warnings(evidence: dict[str, str]) -> Iterator[str]:
-    meaning = {
-        "spec": "stated by the cloud, not measured",
-        "extrapolated": "extrapolated beyond what was measured",
-        "recalled": "recalled, not verified against a source",
-        "assumed": "assumed, not measured",
-    }
-    for name, word in evidence.items():
-        if word in meaning and not (name in ("price", "shape") and word == "spec"):
-            yield f"{name.replace('_', ' ')}: {meaning[word]}"
-
-
-def _remarks(one: Situation, phases: tuple[PhaseEstimate, ...], *, nodes: int, pricing: str) -> Iterator[str]:
-    """What else decides: token buckets, tails seen on the type, charges that are not known."""
-    kind, network = int(one.layouts.type_row[0]), one.rates.network
-    tokens, count = float(network.bucket_bytes[kind]), np.array([float(nodes)])
-    if not np.isnan(tokens):
-        rate = float(network.at(np.array([kind]), count)[0, 0])
-        burst = float(network.burst_at(np.array([kind]))[0])
-        sent = sum(phase.resources["network"].bytes_per_node for phase in phases if "network" in phase.resources)
-        spent = sent * (1 - rate / burst) > tokens
-        end = "is spent before the job ends" if spent else "outlasts the job"
-        yield f"network: bursts at {burst / 1e9:.3g} GB/s, then {rate / 1e9:.3g} GB/s; a full token bucket {end}"
-    for tail in one.spreads.tails.get(kind, ()):
-        share = f"{tail.slow_fraction:.0%} were {tail.slow_factor:g} times slower"
-        yield f"{tail.resource.replace('_', ' ')}: {share} in {tail.zone}"
-    if pricing == "spot" and one.risk is None:
-        yield "spot: how often nodes are taken back is unknown, and what that costs is not in the plan"
-    if one.layouts.uses(OBJECTS)[0] and np.isnan(one.objects.egress_usd_per_gib):
-        yield "object store: what traffic to instances of the region costs is unknown and not in the bill"
-
-
-def _network_band(one: Situation, evidence: dict[str, str], nodes: int) -> Iterator[str]:
-    """Say what an extrapolated network rate rests on, and how wide it may be missed."""
-    curve = one.rates.network.curves.get(int(one.layouts.type_row[0]))
-    if curve is not None and evidence.get("network") == "extrapolated":
-        band = curve.band(nodes)
-        low, high = (format_rate(float(edge[0])) for edge in (band.low_bytes_per_s, band.high_bytes_per_s))
-        yield f"network: {curve.basis}; at {nodes} nodes it lies between {low} and {high} nine times in ten"
-
-
-def _truth(one: Situation, evidence: dict[str, str]) -> Iterator[str]:
-    """Say how far the worst figure that the candidate rests on can be trusted; what the user assumed is theirs, and
-    this machine was measured itself.
-    """
-    if one.catalog.cloud == "local":
-        return
-    used = [name for name, word in evidence.items() if word not in ("assumed", "unknown")]
-    kind = str(one.catalog.instances.instance_type[one.layouts.type_row[0]])
-    yield from (truth.text for truth in truths_behind(one.catalog, kind, used)[:1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.around import on_volumes_bytes
 from planner.layout import LOCAL, MEMORY, VOLUMES
 from planner.work import Situation
 
@@ -32,7 +33,8 @@ def capacity_per_node(situation: Situation) -> dict[str, Floats]:
 
 
 def fewest_nodes(situation: Situation) -> Floats:
-    """Return the fewest nodes that hold the job's peak on each layout: NaN where a capacity is unknown.
+    """Return the fewest nodes that hold the job's peak on each layout, and whose volumes' burst credit outlasts the
+    run: NaN where a capacity is unknown.
 
     Groups on the same disks need room for both. The papers pool the disks of a split too (300 TB on 6.4 TB nodes: 47
     nodes).
@@ -48,4 +50,10 @@ def fewest_nodes(situation: Situation) -> Floats:
         apart = np.maximum(*(needed[group] / capacity[group] for group in ("data", "intermediate")))
         pooled = sum(needed.values()) / room
     together = on_volumes | layouts.shared | (on_local & situation.paper)
-    return np.ceil(np.where(together, pooled, apart) - 1e-9).clip(min=1)
+    holding = np.where(together, pooled, apart)
+    return np.ceil(np.maximum(holding, _by_credit(situation)) - 1e-9).clip(min=1)
+
+
+def _by_credit(situation: Situation) -> Floats:
+    """Return how many nodes' burst credit the whole run on volumes takes, shape (R,): 0 without credit."""
+    return on_volumes_bytes(situation) / situation.volumes.credit_bytes[situation.layouts.type_row]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner import feasibility, lifecycle
+from planner.around import on_volumes_bytes
 from planner.candidates import Offer, candidate
 from planner.catalog import Catalog
 from planner.constraints import Constraint, constraints, overrun
@@ -26,7 +27,7 @@ from planner.selection import Cell
 from planner.spreads import spreads_of
 from planner.staging import Staging, staging_of
 from planner.variability import Spread
-from planner.volumes import VolumeChoice, choose_volumes
+from planner.volumes import VolumeChoice, choose_volumes, has_credit
 from planner.work import Situation
 
 Floats = NDArray[np.float64]
@@ -82,6 +83,7 @@ class Region:
     catalog: Catalog
     offer: Offer
     volumes: VolumeChoice
+    volumes_on_credit: VolumeChoice | None
     passed: NDArray[np.bool_]
     unasked: list[Rejection]
 
@@ -89,9 +91,22 @@ class Region:
     def of(cls, request: Request, catalog: Catalog, name: str) -> Region:
         """Return the region called `name`. Raises BadInputError where the catalog has no prices."""
         offer = _offer(catalog, name, request)
-        volumes = choose_volumes(catalog, region=name, price_usd_per_hour=offer.price_usd_per_hour)
+        price = offer.price_usd_per_hour
+        own_rates = request.paper or bool({"volume_read", "volume_write"} & request.assume.keys())
+        with_credit = has_credit(catalog) and not own_rates
+        faster = choose_volumes(catalog, region=name, price_usd_per_hour=price, with_credit=with_credit)
+        sustained, on_credit = faster, None
+        if faster.on_credit.any():
+            sustained, on_credit = choose_volumes(catalog, region=name, price_usd_per_hour=price), faster
         passed, unasked = wanted(request, catalog)
-        return cls(catalog=catalog, offer=offer, volumes=volumes, passed=passed, unasked=unasked)
+        return cls(
+            catalog=catalog,
+            offer=offer,
+            volumes=sustained,
+            volumes_on_credit=on_credit,
+            passed=passed,
+            unasked=unasked,
+        )
 
 
 def open_market(
@@ -108,6 +123,9 @@ def open_market(
     """
     catalog, passed, unasked = region.catalog, region.passed, region.unasked
     whole = _situation(request, model, catalog, surroundings, volumes=region.volumes, network_spread=network_spread)
+    if region.volumes_on_credit is not None and whole.layouts.uses(VOLUMES).any():
+        volumes = _lasting(region.volumes_on_credit, region.volumes, whole, nodes=request.nodes or request.max_nodes)
+        whole = _situation(request, model, catalog, surroundings, volumes=volumes, network_spread=network_spread)
     offer = _with_volumes(region.offer, whole, request)
     fit, lacking = feasibility.usable(whole, offer, networked=request.nodes != 1, powered=request.objective == "energy")
     fitting = replace(whole, layouts=whole.layouts.only(np.flatnonzero(passed[whole.layouts.type_row] & fit)))
@@ -130,6 +148,15 @@ def open_market(
         Market(situation=situation, offer=offer, estimates=estimates, asked=asked, good=good),
         unasked + [r for r in lacking if r.instance_type not in names] + small,
     )
+
+
+def _lasting(on_credit: VolumeChoice, sustained: VolumeChoice, whole: Situation, *, nodes: int) -> VolumeChoice:
+    """Return the volumes on burst credit for the types of which so many nodes have enough for the whole run on every
+    layout, and those without for the others.
+    """
+    kinds, lasts = whole.layouts.type_row, on_credit.on_credit.copy()
+    lasts[kinds[on_volumes_bytes(whole) > on_credit.credit_bytes[kinds] * nodes]] = False
+    return on_credit.where(lasts, sustained)
 
 
 def _situation(
@@ -155,7 +182,11 @@ def _situation(
         objects=choose_object_store(catalog),
         layouts=layouts(catalog, model=model, rates=rates, paper=request.paper),
         spreads=spreads_of(
-            catalog, node_sigma=surroundings.node_sigma, network=spread, tailed=bool(surroundings.node_sigma)
+            catalog,
+            node_sigma=surroundings.node_sigma,
+            network=spread,
+            volumes_each=volumes.count,
+            tailed=bool(surroundings.node_sigma),
         ),
         lifecycle=surroundings,
         paper=request.paper,

@@ -29,6 +29,9 @@ from planner.variability import Spread, from_bandwidths
 _TRIES = 6
 """How often a cell that turns out to miss what was asked is replaced by a safer one."""
 
+_ALIKE = 1.01
+"""Layouts whose estimated times lie within this factor are compared exactly."""
+
 
 def recommend(
     request: Request,
@@ -207,7 +210,7 @@ def _settled(request: Request, pick: _Pick) -> Candidate | Rejection:
     for _ in range(_TRIES):
         found, over = market.exact(cell, request)
         if over <= 1:
-            return found
+            return selection.order([found, *_like(request, pick, cell)], request.objective)[0]
         good = good.copy()
         for one in asked:
             at = one.measure[cell.row, cell.column]
@@ -221,6 +224,16 @@ def _settled(request: Request, pick: _Pick) -> Candidate | Rejection:
     reason = asked[0].reason if asked else ""
     detail = f"by {nearness - 1:.1%}, computed exactly"
     return Rejection(instance_type=market.type_name(cell.row), reason=reason, detail=detail, nearness=nearness)
+
+
+def _like(request: Request, pick: _Pick, cell: Cell) -> Iterator[Candidate]:
+    """Yield the same cluster on its other layouts, where the estimates, lower bounds, cannot tell them apart."""
+    expected, good = pick.market.estimates.expected_s[:, cell.column], pick.market.good[:, cell.column]
+    for row in pick.rows.tolist():
+        if row != cell.row and good[row] and expected[row] <= expected[cell.row] * _ALIKE:
+            found, over = pick.market.exact(Cell(row=row, column=cell.column), request)
+            if over <= 1:
+                yield found
 
 
 def _promise(pick: _Pick, *, request: Request, least_usd: float) -> tuple[float, ...]:

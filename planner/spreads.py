@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.catalog import Catalog, Straggler
 from planner.model import Phase
 from planner.variability import Spread, lognormal, with_tail
+
+Floats = NDArray[np.float64]
 
 SIGMA_OF: Final = {
     "local_disks": "disk",
@@ -47,6 +50,8 @@ class Spreads:
     tails: Mapping[int, tuple[Straggler, ...]] = field(default_factory=dict)
     measured_sigma: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     lasting: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    volumes_each: Floats = field(default_factory=lambda: np.ones(1))
+    """Volumes of a node, by row of the catalog."""
 
     @property
     def own_rows(self) -> list[int]:
@@ -72,17 +77,43 @@ class Spreads:
         spread = self.usual(resource) if sigma is None or named else lognormal(sigma)
         for tail in self.tails.get(type_row, ()):
             if _slows(tail, resource, phase):
-                spread = with_tail(spread, fraction=tail.slow_fraction, factor=tail.slow_factor)
+                spread = with_tail(spread, fraction=self.slow_nodes(tail, type_row), factor=tail.slow_factor)
         return spread
 
+    def slow_nodes(self, tail: Straggler, type_row: int) -> float:
+        """Return the fraction of nodes that a tail slows: a node waits for the slowest of its volumes."""
+        volumes = float(np.nan_to_num(self.volumes_each[type_row], nan=1.0)) if tail.per == "volume" else 1.0
+        return float(1 - (1 - tail.slow_fraction) ** max(volumes, 1.0))
 
-def spreads_of(catalog: Catalog, *, node_sigma: Mapping[str, float], network: Spread | None, tailed: bool) -> Spreads:
-    """Return the spreads of a catalog's types; nothing of what was seen on single types unless `tailed`."""
+
+def slowed_by(tail: Straggler) -> frozenset[str]:
+    """Return the resources that a tail may slow."""
+    return frozenset(_TAILED[tail.resource.partition("_")[0]])
+
+
+def spreads_of(
+    catalog: Catalog,
+    *,
+    node_sigma: Mapping[str, float],
+    network: Spread | None,
+    volumes_each: Floats,
+    tailed: bool,
+) -> Spreads:
+    """Return the spreads of a catalog's types, of which a node has `volumes_each` (T,) volumes; nothing of what was
+    seen on single types unless `tailed`.
+    """
     if not tailed:
         return Spreads(node_sigma=node_sigma, network=network)
     tails = {catalog.instances.index(name): tuple(seen) for name, seen in catalog.stragglers.items()}
     sigma, lasting = _measured_sigma(catalog, node_sigma)
-    return Spreads(node_sigma=node_sigma, network=network, tails=tails, measured_sigma=sigma, lasting=lasting)
+    return Spreads(
+        node_sigma=node_sigma,
+        network=network,
+        tails=tails,
+        measured_sigma=sigma,
+        lasting=lasting,
+        volumes_each=volumes_each,
+    )
 
 
 def _measured_sigma(

@@ -2,7 +2,9 @@
 
 Volumes that were measured on an instance type (SoCC 2015, section 4.4) are planned with the measured rates; otherwise
 the instance's volume link and the limits of one volume are what the cloud states. A volume's rate comes with it, with
-its size (directly, or as operations), or is bought; burst credit is not counted, since a long job spends it.
+its size (directly, or as operations), or is bought. A volume with burst credit does more than comes with its size until
+the credit is spent: as much as a node may move before is `VolumeChoice.credit_bytes`, and clusters that would move more
+are not planned on it.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ class VolumeChoice:
     """The volumes of one node for every instance type, each array of shape (T,): NaN and '' where none can be planned.
 
     A node pays `fixed_usd_per_hour` for what does not depend on capacity (throughput, the fee for a volume link) and
-    `usd_per_byte_hour` for capacity, of which it must have `bytes_min` for the rate and can have `bytes_max`.
+    `usd_per_byte_hour` for capacity, of which it must have `bytes_min` for the rate and can have `bytes_max`. It may
+    move `credit_bytes` at these rates before burst credit is spent: inf where none is used.
     """
 
     read: Floats
@@ -46,6 +49,18 @@ class VolumeChoice:
     usd_per_byte_hour: Floats
     bytes_min: Floats
     bytes_max: Floats
+    credit_bytes: Floats
+
+    @property
+    def on_credit(self) -> NDArray[np.bool_]:
+        """Whether the rates last only until a node has moved `credit_bytes`."""
+        return np.isfinite(self.credit_bytes)
+
+    def where(self, kept: NDArray[np.bool_], other: VolumeChoice) -> VolumeChoice:
+        """Return this choice for the types (T,) that are `kept`, and the other one for the rest."""
+        return VolumeChoice(
+            **{f.name: np.where(kept, getattr(self, f.name), getattr(other, f.name)) for f in fields(VolumeChoice)}
+        )
 
     @property
     def device(self) -> Device:
@@ -54,16 +69,26 @@ class VolumeChoice:
         return Device(read=self.read, write=self.write, simultaneous=unknown, evidence=self.evidence)
 
 
-def choose_volumes(catalog: Catalog, *, region: str, price_usd_per_hour: Floats) -> VolumeChoice:
+def choose_volumes(
+    catalog: Catalog, *, region: str, price_usd_per_hour: Floats, with_credit: bool = False
+) -> VolumeChoice:
     """Return, for every type, measured volumes before stated ones, then those with the least dollars per byte moved,
     the instance's price (T,) included; where no rate is known, volumes with a price for an assumed rate to use.
+
+    Volumes that are fast on burst credit alone are considered `with_credit`.
     """
-    options = [option for volume in catalog.volume_types.values() for option in _options(catalog, volume)]
+    volumes = catalog.volume_types.values()
+    options = [option for volume in volumes for option in _options(catalog, volume, with_credit=with_credit)]
     if not options:
         return _nothing(len(catalog.instances))
     best = _take([choice for _, choice in options], _first_choice(options, price_usd_per_hour))
     fee = catalog.surcharges_usd_per_hour("volume_optimized", region)
     return replace(best, fixed_usd_per_hour=best.fixed_usd_per_hour + fee)
+
+
+def has_credit(catalog: Catalog) -> bool:
+    """Whether any volume type of a catalog has burst credit."""
+    return any(_burst(volume) > 0 for volume in catalog.volume_types.values())
 
 
 def stated_rate(volume: VolumeType, *, count: int, size_bytes: float) -> float:
@@ -73,13 +98,15 @@ def stated_rate(volume: VolumeType, *, count: int, size_bytes: float) -> float:
     return float(count * min(_cap(volume), own)) if stated else float("nan")
 
 
-def _options(catalog: Catalog, volume: VolumeType) -> Iterator[tuple[int, VolumeChoice]]:
+def _options(catalog: Catalog, volume: VolumeType, *, with_credit: bool) -> Iterator[tuple[int, VolumeChoice]]:
     """Yield a volume type's options, each with its order of preference: 0 measured, 1 stated, 2 without a rate."""
     yield 0, _measured(catalog, volume)
     for share in _SHARES:
         for each in {_cap(volume), volume.free_bytes_per_s}:
-            if each > 0:
+            if 0 < each < np.inf:
                 yield 1, _stated(catalog, volume, share=share, each=each)
+        if with_credit and _burst(volume) > 0:
+            yield 1, _bursting(catalog, volume, share=share)
     if np.isnan(volume.price_usd_per_mibps_month) and np.isnan(volume.price_usd_per_iops_month):
         yield 2, _unrated(catalog, volume)
 
@@ -138,6 +165,41 @@ def _stated(catalog: Catalog, volume: VolumeType, *, share: float, each: float) 
         bytes_min=np.maximum(bytes_min, smallest),
         evidence=np.maximum(evidence_codes(catalog.instances.evidence), evidence_codes(words).max()),
     )
+
+
+def _bursting(catalog: Catalog, volume: VolumeType, *, share: float) -> VolumeChoice:
+    """Enough volumes at their burst rate to fill a share of the instance's link, as small as that allows.
+
+    Above what their size sustains they spend credit: a fraction of all they move, which is taken at its largest, that
+    of the smallest size.
+    """
+    link, most = catalog.instances.volume_bytes_per_s * share, catalog.instances.volumes_max
+    count = np.minimum(np.ceil(link / _burst(volume)), np.where(np.isnan(most), 1.0, most))
+    rate = np.minimum(link, count * _burst(volume))
+    bytes_min = count * np.nan_to_num(volume.size_bytes_min)
+    if volume.burst_bytes_per_s_per_gib > 0:
+        bytes_min = np.maximum(bytes_min, rate / volume.burst_bytes_per_s_per_gib * _GIB)
+    credit = count * np.nan_to_num(volume.credit_bytes) + bytes_min / _GIB * np.nan_to_num(volume.credit_bytes_per_gib)
+    spending = np.maximum(0.0, 1 - _per_byte(volume) * bytes_min / rate)
+    words = np.array([volume.price_evidence, volume.limit_evidence, volume.burst_evidence])
+    option = _option(
+        catalog,
+        volume,
+        {"read": rate, "write": rate, "count": count},
+        monthly_usd=np.zeros(len(rate)),
+        bytes_min=bytes_min,
+        evidence=np.maximum(evidence_codes(catalog.instances.evidence), evidence_codes(words).max()),
+    )
+    lasts = np.divide(credit, spending, out=np.full(len(rate), np.inf), where=spending > 0)
+    return replace(option, credit_bytes=lasts)
+
+
+def _burst(volume: VolumeType) -> float:
+    """What one volume does while its credit lasts; 0 without credit."""
+    if not (volume.credit_bytes > 0 or volume.credit_bytes_per_gib > 0):
+        return 0.0
+    largest = volume.burst_bytes_per_s_per_gib * volume.size_bytes_max / _GIB
+    return min(_cap(volume), float(np.nan_to_num(np.fmax(volume.burst_bytes_per_s, largest))))
 
 
 def _provisioned(volume: VolumeType, *, rate: Floats, count: Floats) -> tuple[Floats, Floats]:
@@ -201,6 +263,7 @@ def _option(
         usd_per_byte_hour=np.where(known, capacity_usd, np.nan),
         bytes_min=np.where(known, bytes_min, np.nan),
         bytes_max=np.where(known, bytes_max, np.nan),
+        credit_bytes=np.full(len(known), np.inf),
     )
 
 
@@ -228,5 +291,9 @@ def _take(options: Sequence[VolumeChoice], chosen: NDArray[np.intp]) -> VolumeCh
 
 def _nothing(size: int) -> VolumeChoice:
     unknown = np.full(size, np.nan)
-    numbers = {f.name: unknown for f in fields(VolumeChoice) if f.name not in ("evidence", "volume_type")}
-    return VolumeChoice(**numbers, evidence=np.full(size, -1, np.int8), volume_type=np.full(size, ""))
+    special = {
+        "evidence": np.full(size, -1, np.int8),
+        "volume_type": np.full(size, ""),
+        "credit_bytes": np.full(size, np.inf),
+    }
+    return VolumeChoice(**{f.name: special.get(f.name, unknown) for f in fields(VolumeChoice)})

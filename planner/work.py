@@ -68,6 +68,10 @@ class Situation:
         """Return what a medium must hold over the whole cluster, shape (rows,)."""
         return self._on(medium, self.group_bytes(), rows)
 
+    def moved_on(self, medium: int, phase: Phase) -> Floats:
+        """Return what a phase reads from and writes to a medium over the whole cluster, shape (R,)."""
+        return self._on(medium, self._totals(phase.read)) + self._on(medium, self._totals(phase.write))
+
     def works(self, phase: Phase) -> dict[str, Work]:
         """Return the work of each resource but the network, keyed by resource; those idle on every layout are left
         out.

@@ -31,6 +31,7 @@ FLOORS = {
     "planner.calibrated_model": MIND,
     "planner.around": MIND,
     "planner.bill": MIND,
+    "planner.caveats": MIND,
     "planner.candidates": MIND,
     "planner.capacity": MIND,
     "planner.charges": MIND,

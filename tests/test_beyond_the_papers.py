@@ -70,6 +70,21 @@ def test_an_object_store_is_paid_by_request_and_crosses_the_nic(make_catalog: Ma
     assert any("traffic" in warning for warning in best.warnings)
 
 
+def test_recalled_prices_of_storage_are_warned_of_and_weaken_the_evidence(make_catalog: Make) -> None:
+    fast = {"read": 1e10, "write": 1e10}
+    recalled = make_catalog({"a": fast}, object_stores=[STORE | {"evidence": "recalled"}])
+    best = best_of(recalled, model="object-store", nodes=10, assume={"network": 1e12})
+    assert "object store price: recalled, not verified against a source" in best.warnings
+    rate = {"volume_type": "v", "mode": "read_only", "bytes_per_s": 1e8, "aggregate": "mean", "method": "made"}
+    rates = [rate | {"instance_type": "a", "mode": mode} for mode in ("read_only", "write_only")]
+    volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e14, "limit_evidence": "spec"}
+    for evidence, weakest in (("recalled", "recalled"), ("spec", "measured")):
+        volumes = [volume | {"price_evidence": evidence}]
+        best = best_of(make_catalog({"a": fast}, volumes=volumes, volume_rates=rates), model="cloudsort", nodes=10)
+        assert best.evidence == weakest
+        assert ("volume price: recalled, not verified against a source" in best.warnings) == (evidence == "recalled")
+
+
 def test_no_price_of_requests_is_not_free(make_catalog: Make) -> None:
     unpriced = {key: value for key, value in STORE.items() if key != "read_usd_per_request"}
     catalog = make_catalog({"a": {"read": 1e10, "write": 1e10}}, object_stores=[unpriced])
@@ -116,6 +131,8 @@ def test_a_tail_counts_against_the_row_it_was_seen_on(make_catalog: Make, tailed
     slow = winner in tailed
     assert best.time_s.expected / best.time_s.equation > (1.8 if slow else 1.0)
     assert any("3 times slower" in warning for warning in best.warnings) == slow
+    unused = best_of(catalog, nodes=330)
+    assert not any("3 times slower" in warning for warning in unused.warnings)
 
 
 def test_a_network_distribution_replaces_the_networks_rate(make_catalog: Make) -> None:

@@ -9,13 +9,16 @@ import pytest
 
 import planner
 from planner.catalog import load_catalog
+from planner.catalog.facts import Straggler
+from planner.model import Phase
 from planner.plan import Candidate
-from planner.spreads import spreads_of
+from planner.spreads import Spreads, spreads_of
 
 HEAD = "instance_type,quantity,bytes_per_s,disks,nodes,placement_group,aggregate,zone,as_of,instances,repeats,method"
 SIGMAS = ",source,within_run_sigma,across_time_sigma,across_instances_sigma"
 USUAL = {"disk": 0.055, "network": 0.055, "volumes": 0.055, "cpu": 0.02}
 TYPE = "i4i.4xlarge"
+ONE = np.ones(1)
 
 
 @pytest.fixture
@@ -53,10 +56,25 @@ def test_variation_across_instances_and_time_adds_up_and_within_runs_does_not_co
 ) -> None:
     measured(mine, disk_row("read_only", sigmas))
     catalog = load_catalog("aws")
-    spreads = spreads_of(catalog, node_sigma=USUAL, network=None, tailed=True)
+    spreads = spreads_of(catalog, node_sigma=USUAL, network=None, volumes_each=ONE, tailed=True)
     found = spreads.measured_sigma.get(catalog.instances.index(TYPE), {})
     assert found == ({} if expected is None else {"disk": pytest.approx(expected)})
-    assert not spreads_of(catalog, node_sigma=USUAL, network=None, tailed=False).measured_sigma
+    assert not spreads_of(catalog, node_sigma=USUAL, network=None, volumes_each=ONE, tailed=False).measured_sigma
+
+
+@pytest.mark.parametrize(
+    ("per", "volumes", "slow"), [("node", 4, 0.05), ("volume", 1, 0.05), ("volume", 4, 0.18549375)]
+)
+def test_a_node_waits_for_the_slowest_of_its_volumes(per: str, volumes: int, slow: float) -> None:
+    """1 - 0.95^4 = 18.5% of nodes with four volumes have a slow one, when one volume in twenty is."""
+    tail = Straggler(
+        zone="z", resource="volume_read", slow_fraction=0.05, slow_factor=3, per=per, evidence="measured", source="made"
+    )
+    spreads = Spreads(node_sigma=USUAL, tails={0: (tail,)}, volumes_each=np.array([float(volumes)]))
+    assert spreads.slow_nodes(tail, 0) == pytest.approx(slow)
+    phase = Phase(name="read", read={"data": {"map_in": 1}}, write={}, network={}, cpu={})
+    spread = spreads.of("volumes", type_row=0, phase=phase)
+    assert 1 - np.exp(spread.log_cdf_at(np.log(np.array([2.0])))[0]) == pytest.approx(slow, abs=1e-3)
 
 
 def test_a_type_whose_instances_differ_more_takes_longer_but_by_the_equation(mine: Path) -> None:

@@ -114,10 +114,15 @@ class VolumeType:
     iops_per_gib: float
     bytes_per_s_per_gib: float
     bytes_per_s_per_iops: float
+    burst_bytes_per_s: float
+    burst_bytes_per_s_per_gib: float
+    credit_bytes: float
+    credit_bytes_per_gib: float
     size_bytes_min: float
     size_bytes_max: float
     price_evidence: str
     limit_evidence: str
+    burst_evidence: str
     evidence: str
     source: str
     note: str

@@ -24,6 +24,7 @@ def render_plan(plan: Plan) -> RenderableType:
     return Group(
         answer(plan, best),
         candidates_table(plan),
+        *models_tables(plan),
         phases_table(best),
         *capacity_lines(best),
         frontier_table(plan, best),
@@ -67,6 +68,22 @@ def candidates_table(plan: Plan) -> Table:
         model = [candidate.model] if several else []
         table.add_row("*" if chosen else "", *model, *_cells(candidate), style="bold" if chosen else "")
     return table
+
+
+def models_tables(plan: Plan) -> Iterator[Table]:
+    """Of several models, say what the best cluster of each costs and what durability it buys."""
+    firsts: dict[str, Candidate] = {}
+    for candidate in plan.candidates:
+        firsts.setdefault(candidate.model, candidate)
+    if len(firsts) < 2:
+        return
+    table = Table(title="What each model buys", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for name in ("model", "cluster", "expected", "total $", "durability"):
+        table.add_column(name, justify="right" if name in ("expected", "total $") else "left", overflow="fold")
+    for name, best in firsts.items():
+        time, total = format_duration(best.time_s.expected), format_usd(best.cost_usd.total)
+        table.add_row(name, f"{best.nodes} x {best.instance_type}", time, total, best.durability)
+    yield table
 
 
 def phases_table(best: Candidate) -> Table:

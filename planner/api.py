@@ -11,6 +11,7 @@ from planner.plan import (
     ALL_MODELS,
     Candidate,
     FrontierPoint,
+    NodeLimit,
     Objective,
     OwnPrice,
     Plan,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from planner.calibration import Profile
     from planner.catalog import Catalog
+    from planner.report.reasons import Contrast
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,39 @@ class Recommendation:
         made = {name: answer(replace(fixed, scale=scale)).best for name, scale in scales.items()}
         return {name: found for name, found in made.items() if found is not None}
 
+    def contrast(self) -> Contrast:
+        """Return what `--explain` and the page compare the recommended cluster with."""
+        from planner.report.reasons import Contrast
+
+        best = self.plan.best
+        if best is None:
+            return Contrast()
+        fixed = self.about(best, nodes=best.nodes)
+        dearer = fixed.scale | {"price": 2 * fixed.scale.get("price", 1.0)}
+        return Contrast(
+            reliefs=self.reliefs(2.0),
+            burdens=self.reliefs(0.5),
+            doubled={
+                "data": answer(replace(fixed, data_bytes=2 * fixed.data_bytes)).best,
+                "price": answer(replace(fixed, scale=dearer)).best,
+            },
+            storage_alone=self._storage_alone(best),
+        )
+
+    def _storage_alone(self, best: Candidate) -> Plan | None:
+        """Return the plan of the type that would be chosen if every network were fast enough; None if it is the same,
+        or if the network is as the user says.
+        """
+        request = self.plan.request
+        if "network" in request.assume or request.network_distribution is not None:
+            return None
+        blind = answer(replace(request, assume=request.assume | {"network": 1e15}, top=1)).best
+        if blind is None or blind.instance_type == best.instance_type:
+            return None
+        own = tuple(name for name in request.catalogs if _holds(name, blind))
+        chosen = replace(request, catalogs=own, regions=(blind.region,), instances=(blind.instance_type,), top=1)
+        return answer(chosen).plan
+
     def about(self, one: Candidate, *, nodes: int) -> Request:
         """Return the request narrowed to one candidate's type, region and model at `nodes`, without limits on time
         and cost.
@@ -176,6 +211,7 @@ def recommend(
     assume: Mapping[str, str | float] | None = None,
     network_distribution: str | None = None,
     own_prices: Sequence[OwnPrice] = (),
+    node_limits: Sequence[NodeLimit] = (),
     input: str | None = None,
     output: str | None = None,
     zones: int = 1,
@@ -213,6 +249,7 @@ def recommend(
             assume={name: _rate(amount) for name, amount in (assume or {}).items()},
             network_distribution=network_distribution,
             own_prices=tuple(own_prices),
+            node_limits=tuple(node_limits),
             input=input,
             output=output,
             zones=zones,

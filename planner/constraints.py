@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from planner.estimate import Estimates, later
 from planner.money import paid_nodes
+from planner.node_limits import most_nodes
 from planner.plan import Candidate, Rejection, Request
 from planner.units import format_duration, format_usd
 from planner.work import Situation
@@ -36,13 +37,15 @@ class Constraint:
 
     def show(self, amount: float) -> str:
         """Return an amount of what is measured in words."""
+        if self.name == "capacity":
+            return f"{self.shown} {amount:.3g} times as many nodes as there are"
         if self.name == "quota":
             return f"{self.shown} {amount:.0f} vCPUs"
         return f"{self.shown} {format_duration(amount) if self.name == 'deadline' else format_usd(amount)}"
 
 
-def constraints(situation: Situation, estimates: Estimates, request: Request) -> list[Constraint]:
-    """Return what `request` asks, measured on every cluster."""
+def constraints(situation: Situation, estimates: Estimates, request: Request, *, region: str) -> list[Constraint]:
+    """Return what `request` asks, measured on every cluster of a region."""
     found = []
     if request.deadline_s is not None:
         late = later(request.confidence, shared_sigma=situation.lifecycle.shared_sigma) if request.confidence else 1.0
@@ -74,6 +77,18 @@ def constraints(situation: Situation, estimates: Estimates, request: Request) ->
                 reason=f"exceeds the quota of {request.max_vcpus} vCPUs",
                 measure=np.where(np.isfinite(estimates.total_usd), vcpu[:, None] * launched, np.inf),
                 limit=request.max_vcpus,
+                shown="launches",
+            )
+        )
+    if request.node_limits:
+        most = most_nodes(request.node_limits, situation.catalog, region=region)[situation.layouts.type_row]
+        launched = paid_nodes(estimates.nodes, spare_fraction=situation.lifecycle.spare_fraction)
+        found.append(
+            Constraint(
+                name="capacity",
+                reason="needs more nodes than there are to be had",
+                measure=np.where(np.isfinite(estimates.total_usd), launched / most[:, None], np.inf),
+                limit=1.0,
                 shown="launches",
             )
         )

@@ -19,6 +19,7 @@ from planner.filters import wanted
 from planner.interruption import Risk
 from planner.layout import VOLUMES, layouts
 from planner.model import CostModel, JobVolumes, Software
+from planner.money import paid_nodes
 from planner.objects import choose_object_store
 from planner.own_prices import with_own_prices
 from planner.plan import Candidate, FrontierPoint, OwnPrice, Rejection, Request
@@ -71,7 +72,15 @@ class Market:
         if request.deadline_s and request.confidence:
             one = self.situation.only(cell.row)
             needed_s = float(duration(one, found.phases, nodes).quantile_s(request.confidence))
-        return found, overrun(found, needed_s, request)
+        return found, max(overrun(found, needed_s, request), self._too_many(cell, found.nodes + found.spares))
+
+    def _too_many(self, cell: Cell, launched: int) -> float:
+        """Return by what factor `launched` nodes exceed a quota or the capacity: spares may be more than estimated."""
+        nodes = self.estimates.nodes[cell.column : cell.column + 1]
+        usual = float(paid_nodes(nodes, spare_fraction=self.situation.lifecycle.spare_fraction)[0])
+        counted = [one for one in self.asked if one.name in ("quota", "capacity")]
+        shares = (float(one.measure[cell.row, cell.column]) / one.limit for one in counted)
+        return max(shares, default=0.0) * launched / usual
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,7 +148,7 @@ def open_market(
         budgeted=request.budget_usd is not None,
         reservations=offer.reservations,
     )
-    asked = constraints(situation, estimates, request)
+    asked = constraints(situation, estimates, request, region=offer.region)
     good = np.isfinite(estimates.total_usd)
     for one in asked:
         good &= one.met

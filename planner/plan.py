@@ -38,6 +38,19 @@ class OwnPrice:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NodeLimit:
+    """No more than `nodes` instances of a type, spares included: what a cloud was seen to have, or what one placement
+    group takes. `instance` and `region` are patterns; `note` says where it is from.
+    """
+
+    nodes: int
+    cloud: str = "*"
+    instance: str = "*"
+    region: str = "*"
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Request:
     """What the user asks for.
 
@@ -47,8 +60,8 @@ class Request:
     the 95th percentile of the whole bill. `map_ratio` and `reduce_ratio` are output over input bytes, and
     `compute_bytes_per_s_per_vcpu` is what the job itself does to its input, besides sorting. `max_vcpus` is a quota,
     spares included. `interruptions_per_node_hour` is how often a spot node is taken back.
-    Of `own_prices` the first that fits a type counts. `input` and `output` are addresses in object stores (None: data
-    is generated on the nodes, and stays there); the nodes stand in `zones` zones.
+    Of `own_prices`, and of `node_limits`, the first that fits a type counts. `input` and `output` are addresses in
+    object stores (None: data is generated on the nodes, and stays there); the nodes stand in `zones` zones.
     """
 
     data_bytes: int
@@ -71,6 +84,7 @@ class Request:
     scale: dict[str, float] = field(default_factory=dict)
     network_distribution: str | None = None
     own_prices: tuple[OwnPrice, ...] = ()
+    node_limits: tuple[NodeLimit, ...] = ()
     input: str | None = None
     output: str | None = None
     zones: int = 1

@@ -72,7 +72,7 @@ def recommend(
         rejected=tuple(_sorted(rejected, chosen, models=len(models))),
         frontier=tuple(_frontier(opened)),
         conflicts=() if ranked else tuple(_conflicts(request, catalogs, opened)),
-        warnings=tuple(_left_aside(request)),
+        warnings=(*_left_aside(request), *_capacity_seen(request, regions)),
     )
 
 
@@ -107,6 +107,14 @@ def _left_aside(request: Request) -> Iterator[str]:
     aside = [name for name, given in named.items() if given]
     if request.paper and aside:
         yield f"--paper leaves aside {', '.join(aside)}: the papers' equations know nothing of it"
+
+
+def _capacity_seen(request: Request, regions: Sequence[Region]) -> Iterator[str]:
+    """Say which types are planned with fewer nodes since a cloud had no more."""
+    places = {(region.catalog.cloud, region.offer.region) for region in regions}
+    for limit in request.node_limits:
+        if (limit.cloud, limit.region) in places:
+            yield f"at most {limit.nodes} x {limit.instance} in {limit.region}: {limit.note}; --capacity overrides that"
 
 
 def _network_spread(request: Request) -> tuple[float, Spread] | None:

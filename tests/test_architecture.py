@@ -47,6 +47,7 @@ FLOORS = {
     "planner.market": MIND,
     "planner.measure_next": MIND,
     "planner.money": MIND,
+    "planner.node_limits": MIND,
     "planner.objects": MIND,
     "planner.own_prices": MIND,
     "planner.rates": MIND,

@@ -16,7 +16,7 @@ from planner.units import parse_duration, parse_rate, parse_size
 
 if TYPE_CHECKING:
     from planner.api import Recommendation
-    from planner.plan import Objective
+    from planner.plan import NodeLimit, Objective
 
 _OBJECTIVES = ("balanced", "cost", "time", "energy")
 _PLAIN = ("price", "power")
@@ -55,6 +55,13 @@ def plan(
     max_vcpus: Annotated[int | None, Option(help="Quota: launch at most so many vCPUs, spares included.")] = None,
     nodes: Annotated[int | None, Option(help="Exactly so many nodes.")] = None,
     max_nodes: Annotated[int, Option(help="At most so many nodes.")] = 1000,
+    capacity: Annotated[
+        list[str] | None,
+        Option(
+            help="At most so many instances of a type: 'i4i.*=40'.",
+            show_default="what the cloud refused your runs in the last week",
+        ),
+    ] = None,
     deadline: Annotated[str | None, Option(help="The sort must be expected to end within: 20m, 1.5h.")] = None,
     confidence: Annotated[
         float | None,
@@ -101,7 +108,7 @@ def plan(
     option: Annotated[list[str] | None, Option(help="Further columns of the profile's runs: io=s3.")] = None,
     paper: Annotated[bool, Option("--paper", help="The papers' equations and nothing else.")] = False,
     top: Annotated[int, Option(help="How many candidates to show.")] = 10,
-    explain: Annotated[bool, Option("--explain", help="Print the equations with the numbers in them.")] = False,
+    explain: Annotated[bool, Option("--explain", help="Say why, and print the sum with its numbers.")] = False,
     rejected: Annotated[bool, Option("--rejected", help="List every type left out, and why.")] = False,
     json: Annotated[bool, Option("--json", help="Print the plan as one JSON object.")] = False,
     out: Annotated[Path | None, Option(help="Also write the plan as JSON to this file.")] = None,
@@ -116,6 +123,7 @@ def plan(
     from datetime import date
 
     from planner.api import answer, answer_with_profile
+    from planner.cluster.capacity_seen import capacity_seen
     from planner.plan import Request
     from planner.settings import load_settings
 
@@ -143,6 +151,7 @@ def plan(
         scale=_factors(what_if),
         network_distribution=network_distribution,
         own_prices=(*own_prices(own_price), *discounts(discount), *settings.own_prices),
+        node_limits=() if paper else (*_capacity(capacity), *capacity_seen()),
         input=input,
         output=output,
         zones=zones,
@@ -181,9 +190,11 @@ def _show(answered: Recommendation, *, explained: bool, rejected: bool, json: bo
         from planner.model import load_model
         from planner.plan import ALL_MODELS
         from planner.report.explain import explain
+        from planner.report.reasons import reasons
 
         name = best.model if plan.request.model == ALL_MODELS else plan.request.model
-        show_text("\n" + explain(plan, load_model(name), reliefs=answered.reliefs()))
+        show_text("\n".join(["\nWhy this cluster", *(f"* {why}" for why in reasons(plan, answered.contrast()))]))
+        show_text("\nThe sum\n" + explain(plan, load_model(name)))
     if rejected:
         show(render_rejected(plan.rejected))
 
@@ -203,6 +214,19 @@ def _assumptions(values: list[str] | None) -> dict[str, float]:
             raise BadInputError(f"--assume {name} is given twice")
         assumed[name] = _number(f"--assume {name}", amount) if name in _PLAIN else parse_rate(amount)
     return assumed
+
+
+def _capacity(values: list[str] | None) -> list[NodeLimit]:
+    """Read `i4i.*=40`. Raises BadInputError for what is no number of nodes."""
+    from planner.plan import NodeLimit
+
+    found = []
+    for item in names(values):
+        kind, _, count = item.rpartition("=")
+        if not kind or not count.isdecimal() or int(count) < 1:
+            raise BadInputError(f"--capacity {item}: write it as TYPE=NODES, such as 'i4i.*=40'")
+        found.append(NodeLimit(instance=kind, nodes=int(count), note="--capacity"))
+    return found
 
 
 def _options(values: list[str] | None) -> dict[str, str]:

@@ -59,7 +59,15 @@ class Launch:
                 return self._at(place)
             except (NoCapacityError, NeverJoinedError, QuotaExceededError) as refusal:
                 self.say(f"no: {refusal.message}")
-                self.directory.note("refused", place=place.text, why=refusal.message)
+                self.directory.note(
+                    "refused",
+                    place=place.text,
+                    why=refusal.message,
+                    capacity=isinstance(refusal, NoCapacityError),
+                    region=place.region,
+                    instance_type=place.choice.instance_type,
+                    machines=place.choice.machines,
+                )
                 refusals.append(f"{place.text}: {refusal.message}")
                 if isinstance(refusal, QuotaExceededError):
                     full.add((place.choice.instance_type, place.region))
@@ -148,6 +156,8 @@ class _Joining:
 
     def _of(self, running: list[Node]) -> Cluster:
         nodes = tuple(sorted(running, key=lambda node: (not node.head, node.id)))
-        self.launch.directory.note("up", nodes=[node.id for node in nodes], region=self.place.region)
+        choice, region = self.place.choice, self.place.region
+        ids = [node.id for node in nodes]
+        self.launch.directory.note("up", nodes=ids, region=region, instance_type=choice.instance_type)
         self.launch.say(f"{len(nodes)} machines run in {self.place.zone or self.place.region}")
         return Cluster(place=self.place, nodes=nodes)

@@ -23,6 +23,7 @@ _OPTIONS: Final = {
 """Options whose names are not their fields' names."""
 
 _PRICE_OPTIONS: Final = ("--discount", "--own-price")
+_CAPACITY_OPTION: Final = "--capacity"
 
 _UNITS: Final = {"data_bytes": "B", "deadline_s": "s", "compute_bytes_per_s_per_vcpu": "B/s"}
 _ALWAYS: Final = ("data_bytes", "model", "catalogs")
@@ -36,7 +37,7 @@ def plan_command(request: Request) -> str:
 
     Prices that come from the settings file have no option; a comment says so.
     """
-    command = shlex.join(["plan", *_words(request), *_own_prices(request)])
+    command = shlex.join(["plan", *_words(request), *_own_prices(request), *_capacity(request)])
     settled = any(price.note not in _PRICE_OPTIONS for price in request.own_prices)
     return command + ("  # with the prices of your settings file" if settled else "")
 
@@ -49,7 +50,7 @@ def run_command(request: Request) -> str:
 def _words(request: Request) -> Iterator[str]:
     for field in fields(Request):
         value = getattr(request, field.name)
-        if field.name == "own_prices" or (field.name not in _ALWAYS and value == _default(field)):
+        if field.name in ("own_prices", "node_limits") or (field.name not in _ALWAYS and value == _default(field)):
             continue
         yield _OPTIONS.get(field.name, "--" + field.name.replace("_", "-"))
         if value is not True:
@@ -62,6 +63,13 @@ def _own_prices(request: Request) -> Iterator[str]:
             place = price.cloud if price.cloud != "*" else price.instance
             amount = price.price_usd_per_hour if price.discount is None else price.discount
             yield from (price.note, f"{place}={_number(amount)}")
+
+
+def _capacity(request: Request) -> Iterator[str]:
+    """Only what was asked; what earlier runs saw is found again."""
+    for limit in request.node_limits:
+        if limit.note == _CAPACITY_OPTION:
+            yield from (limit.note, f"{limit.instance}={limit.nodes}")
 
 
 def _default(field: Any) -> Any:

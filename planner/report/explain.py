@@ -5,23 +5,19 @@ Sources: SoCC 2015, section 3.3 (equations 1 to 11) for the phases and equation 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from planner.model import Coefficients, CostModel, Phase
 from planner.plan import Candidate, PhaseEstimate, Plan
-from planner.units import format_bytes, format_duration, format_rate, format_usd
+from planner.units import format_bytes, format_rate, format_usd
 
 
-def explain(plan: Plan, model: CostModel, *, reliefs: Mapping[str, Candidate]) -> str:
-    """Return the sum behind the best candidate as plain text, one line per step.
-
-    `reliefs` is the same cluster with each resource made twice as fast.
-    """
+def explain(plan: Plan, model: CostModel) -> str:
+    """Return the sum behind the best candidate as plain text, one line per step."""
     best = plan.best
     if best is None:
         return "nothing feasible"
-    sums = [*_inputs(plan, model, best), *_phases(model, best), *_cost(best), *_blur(best), *_total(best)]
-    return "\n".join([*sums, *_reliefs(best, reliefs), *_runner_up(plan, best)])
+    return "\n".join([*_inputs(plan, model, best), *_phases(model, best), *_cost(best), *_blur(best), *_total(best)])
 
 
 def _inputs(plan: Plan, model: CostModel, best: Candidate) -> Iterator[str]:
@@ -96,31 +92,3 @@ def _total(best: Candidate) -> Iterator[str]:
     for line in best.bill:
         amount = "unknown" if line.usd is None else format_usd(line.usd)
         yield f"  {line.name}: {amount}" + (f" ({line.note})" if line.note else "")
-
-
-def _reliefs(best: Candidate, reliefs: Mapping[str, Candidate]) -> Iterator[str]:
-    if not reliefs:
-        return
-    yield "Twice as fast, the rest as it is:"
-    for name, made in sorted(reliefs.items(), key=lambda item: item[1].time_s.expected):
-        time = f"{format_duration(made.time_s.expected)} ({made.time_s.expected / best.time_s.expected - 1:+.1%})"
-        yield f"  {name}: {time}, total {format_usd(made.cost_usd.total)}"
-
-
-def _runner_up(plan: Plan, best: Candidate) -> Iterator[str]:
-    """Why the next candidate lost, and why the cheapest by the hour did."""
-    others = [one for one in plan.candidates if one != best]
-    if not others:
-        return
-    cheapest = min(others, key=lambda one: one.price_usd_per_hour)
-    yield f"Next: {_beside(others[0], best)}"
-    if cheapest != others[0] and cheapest.price_usd_per_hour < best.price_usd_per_hour:
-        yield f"Cheapest by the hour of those shown: {_beside(cheapest, best)}"
-
-
-def _beside(one: Candidate, best: Candidate) -> str:
-    time = f"{format_duration(one.time_s.expected)} ({one.time_s.expected / best.time_s.expected - 1:+.1%})"
-    dearer = f" ({one.cost_usd.total / best.cost_usd.total - 1:+.1%})" if best.cost_usd.total else ""
-    slow = max(one.phases, key=lambda phase: phase.time_s)
-    waits = f"waits longest for {slow.bottleneck.replace('_', ' ')}, in {slow.name}"
-    return f"{one.nodes} x {one.instance_type}: {time}, total {format_usd(one.cost_usd.total)}{dearer}; {waits}"

@@ -1,8 +1,11 @@
-"""Why this cluster, in sentences: what it waits for, what relieving that would buy, and who came next."""
+"""Why this cluster, in sentences: what it waits for, what relieving that would buy, who came next, and why what looks
+obvious lost.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from planner.plan import Candidate, Plan
 from planner.report.frames import cluster_name, words
@@ -12,12 +15,33 @@ _NOTHING = 0.005
 """A change below half a percent is called none."""
 
 
-def reasons(plan: Plan, *, reliefs: Mapping[str, Candidate]) -> list[str]:
-    """Return the reasons for the best candidate; `reliefs` is the same cluster with each resource twice as fast."""
+@dataclass(frozen=True, kw_only=True)
+class Contrast:
+    """What to compare the best candidate with: the same cluster with each resource twice as fast (`reliefs`) or half as
+    fast (`burdens`), with `doubled` data or price (None: not feasible), and what planning by storage alone would take
+    (`storage_alone`, None for nothing else; its best is None where it is not feasible with the network it has).
+    """
+
+    reliefs: Mapping[str, Candidate] = field(default_factory=dict)
+    burdens: Mapping[str, Candidate] = field(default_factory=dict)
+    doubled: Mapping[str, Candidate | None] = field(default_factory=dict)
+    storage_alone: Plan | None = None
+
+
+def reasons(plan: Plan, contrast: Contrast) -> list[str]:
+    """Return the reasons for the best candidate, one sentence or two each."""
     best = plan.best
     if best is None:
         return []
-    return [*_objective(plan), *_bottlenecks(best), *_reliefs(best, reliefs), *_others(plan, best), *_evidence(best)]
+    return [
+        *_objective(plan),
+        *_bottlenecks(best),
+        *_reliefs(best, contrast),
+        *_doubled(best, contrast.doubled),
+        *_others(plan, best),
+        *_storage_alone(best, contrast.storage_alone),
+        *_evidence(best),
+    ]
 
 
 def _objective(plan: Plan) -> Iterator[str]:
@@ -30,6 +54,7 @@ def _objective(plan: Plan) -> Iterator[str]:
         "balanced": "It is the fastest cluster within 5% of the least total cost",
         "cost": "It has the least total cost",
         "time": "It is the fastest",
+        "energy": "Its job takes the least energy",
     }[request.objective]
     yield aim + (f" that {' and '.join(limits)}." if limits else ".")
 
@@ -38,18 +63,43 @@ def _bottlenecks(best: Candidate) -> Iterator[str]:
     whole = best.time_s.equation
     for phase in best.phases:
         share = f"{phase.time_s / whole:.0%} of the time" if whole else ""
-        yield f"Phase “{phase.name}” ({share}) waits for {words(phase.bottleneck)}."
+        others = sorted((use.time_s, name) for name, use in phase.resources.items() if name != phase.bottleneck)
+        then = f"; {words(others[-1][1])} would take {format_duration(others[-1][0])}" if others else ""
+        waits = f"waits {format_duration(phase.time_s)} for {words(phase.bottleneck)}"
+        yield f"Phase “{phase.name}” ({share}) {waits}{then}."
 
 
-def _reliefs(best: Candidate, reliefs: Mapping[str, Candidate]) -> Iterator[str]:
-    gains = {name: made.time_s.expected / best.time_s.expected - 1 for name, made in reliefs.items()}
+def _reliefs(best: Candidate, contrast: Contrast) -> Iterator[str]:
+    gains = {name: _change(made, best)[0] for name, made in contrast.reliefs.items()}
     useless = [_resource(name) for name, change in gains.items() if abs(change) < _NOTHING]
     for name, change in sorted(gains.items(), key=lambda item: item[1]):
+        slower = f"; half as fast: {_changes(contrast.burdens[name], best)}" if name in contrast.burdens else ""
         if abs(change) >= _NOTHING:
-            bill = reliefs[name].cost_usd.total / best.cost_usd.total - 1 if best.cost_usd.total else 0.0
-            yield f"With the {_resource(name)} twice as fast: time {change:+.0%}, bill {bill:+.0%}."
+            yield f"With the {_resource(name)} twice as fast: {_changes(contrast.reliefs[name], best)}{slower}."
     if useless:
         yield f"A faster {' or '.join(useless)} would change nothing."
+
+
+def _doubled(best: Candidate, doubled: Mapping[str, Candidate | None]) -> Iterator[str]:
+    says = {"data": "Twice the data", "price": "Prices twice as high"}
+    for name, made in doubled.items():
+        effect = f": {_changes(made, best)}." if made else f" is too much for {best.nodes} nodes."
+        yield f"{says[name]}{effect}"
+
+
+def _storage_alone(best: Candidate, other: Plan | None) -> Iterator[str]:
+    """Why the obvious choice lost: that of SoCC 2015, section 4.2, before the network is looked at."""
+    if other is None:
+        return
+    judged = f"By storage alone, as if no network were too slow, {other.request.instances[0]} would look best"
+    if other.best is None:
+        why = other.rejected[0].reason if other.rejected else "nothing feasible"
+        yield f"{judged}; with the network it has: {why}."
+        return
+    slow = max(other.best.phases, key=lambda phase: phase.time_s)
+    waits = f"and waits longest for {words(slow.bottleneck)}, in “{slow.name}”"
+    there = f"with the network it has it takes {_changes(other.best, best)} on {other.best.nodes} nodes"
+    yield f"{judged}; {there}, {waits}."
 
 
 def _others(plan: Plan, best: Candidate) -> Iterator[str]:
@@ -73,9 +123,20 @@ def _evidence(best: Candidate) -> Iterator[str]:
 
 
 def _beside(one: Candidate, best: Candidate) -> str:
-    time = one.time_s.expected / best.time_s.expected - 1
-    bill = f", bill {one.cost_usd.total / best.cost_usd.total - 1:+.0%}" if best.cost_usd.total else ""
-    return f"{cluster_name(one)} ({one.model}), time {time:+.0%}{bill}"
+    slow = max(one.phases, key=lambda phase: phase.time_s)
+    waits = f"waits longest for {words(slow.bottleneck)}, in “{slow.name}”"
+    return f"{cluster_name(one)} ({one.model}), {_changes(one, best)}; {waits}"
+
+
+def _change(one: Candidate, best: Candidate) -> tuple[float, float]:
+    """Return the changes of time and bill, as fractions of the best's."""
+    bill = one.cost_usd.total / best.cost_usd.total - 1 if best.cost_usd.total else 0.0
+    return one.time_s.expected / best.time_s.expected - 1, bill
+
+
+def _changes(one: Candidate, best: Candidate) -> str:
+    time, bill = _change(one, best)
+    return f"time {time:+.0%}, bill {bill:+.0%}"
 
 
 def _resource(name: str) -> str:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from planner.cli.app import build
 from planner.cli.price_options import discounts, own_prices
-from planner.plan import OwnPrice, Request, to_jsonable
+from planner.plan import NodeLimit, OwnPrice, Request, to_jsonable
 from planner.report.command import plan_command, run_command
 
 PLAIN = Request(data_bytes=10**14, model="indy")
@@ -30,6 +30,7 @@ REQUESTS = [
     replace(PLAIN, catalogs=("gcp",), pricing="spot", interruptions_per_node_hour=0.05),
     replace(PLAIN, own_prices=(*own_prices(["i4i.4xlarge=0.95"]), *discounts(["aws=15%"]))),
     replace(PLAIN, catalogs=("aws-2014",), network_distribution="C"),
+    replace(PLAIN, node_limits=(NodeLimit(instance="i4i.*", nodes=40, note="--capacity"),)),
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import date
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from planner.report import frames, plots
 from planner.report.command import plan_command
 from planner.report.evidence import bases
 from planner.report.page.rendering import Figure, render
-from planner.report.reasons import reasons
+from planner.report.reasons import Contrast, reasons
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def plan_page(recommendation: Recommendation, *, made_on: date | None = None) ->
     """
     plan = recommendation.plan
     best = require_best(plan)
-    figures, reliefs = plan_figures(recommendation), _reliefs(recommendation)
+    figures = plan_figures(recommendation)
     return render(
         "plan.html",
         figures=figures,
@@ -37,10 +37,10 @@ def plan_page(recommendation: Recommendation, *, made_on: date | None = None) ->
         asked=f"Which cluster to rent to sort {format_bytes(plan.request.data_bytes)} under the {best.model} model?",
         headline=f"Rent {frames.cluster_name(best)} ({_place(best)})",
         key_figures=list(_key_figures(best)),
-        reasons=reasons(plan, reliefs=reliefs),
+        reasons=reasons(plan, _contrast(recommendation)),
         warnings=[*plan.warnings, *best.warnings],
         command=plan_command(plan.request),
-        plan=plan_parts(plan, figures=figures, total=_sum(plan, best, reliefs)),
+        plan=plan_parts(plan, figures=figures, total=_sum(plan, best)),
     )
 
 
@@ -106,19 +106,20 @@ def _sensitivities(recommendation: Recommendation) -> Iterator[Figure]:
     )
 
 
-def _reliefs(recommendation: Recommendation) -> Mapping[str, Candidate]:
+def _contrast(recommendation: Recommendation) -> Contrast:
+    """Return nothing to compare with where the catalog is no longer there."""
     try:
-        return recommendation.reliefs()
+        return recommendation.contrast()
     except PlannerError:
-        return {}
+        return Contrast()
 
 
-def _sum(plan: Plan, best: Candidate, reliefs: Mapping[str, Candidate]) -> str:
+def _sum(plan: Plan, best: Candidate) -> str:
     from planner.model import load_model
     from planner.report.explain import explain
 
     name = best.model if plan.request.model == ALL_MODELS else plan.request.model
-    return explain(plan, load_model(name), reliefs=reliefs)
+    return explain(plan, load_model(name))
 
 
 def _key_figures(best: Candidate) -> Iterator[dict[str, Any]]:

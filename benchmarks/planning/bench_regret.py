@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 import math
 import tempfile
 from collections.abc import Callable, Iterable
@@ -205,10 +206,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clouds", type=int, default=200)
     parser.add_argument("--first", type=int, default=0, help="seed of the first cloud")
+    parser.add_argument("--kept", type=Path, help="file of earlier clouds, to add to and to count as well")
     given = parser.parse_args()
     lifecycle.shipped()
     found = [regrets(seed) for seed in range(given.first, given.first + given.clouds)]
-    print(f"{given.clouds} clouds of 12 types, {DATA}, up to {MAX_NODES} nodes: true cost over the best, less one")
+    if given.kept:
+        with given.kept.open("a+", encoding="utf-8") as file:
+            file.writelines(json.dumps(one) + "\n" for one in found)
+            file.seek(0)
+            found = [json.loads(line) for line in file]
+    print(f"{len(found)} clouds of 12 types, {DATA}, up to {MAX_NODES} nodes: true cost over the best, less one")
     for name in found[0]:
         values = np.array([one[name] for one in found])
         figures = {"mean": values.mean(), "median": np.median(values), "95%": np.quantile(values, 0.95)}

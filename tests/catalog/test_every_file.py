@@ -1,0 +1,63 @@
+"""Every column of every kind of file: a cell that cannot be is named, with where it stands and what was expected."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from planner.catalog.schema import ALL
+from planner.tables import Column, Schema, scan_table
+
+GOOD = {"text": "x", "number": "1", "whole": "1", "yes_no": "yes", "day": "2026-01-01"}
+
+
+def good(column: Column) -> str:
+    """Return a cell that the column takes."""
+    if column.kind == "choice":
+        return column.choices[0]
+    if column.kind == "whole":
+        return str(int(max(1, column.least or 1)))
+    return str(column.above + 1) if column.kind == "number" and column.above else GOOD[column.kind]
+
+
+def bad(column: Column) -> list[str]:
+    """Return cells that it does not take: of another kind, beyond a bound, blank where it is required."""
+    wrong = {
+        "text": [],
+        "choice": ["neither"],
+        "number": ["many", "nan", "inf", "1e400"],
+        "whole": ["1.5", "many", "-3"],
+        "yes_no": ["maybe"],
+        "day": ["2026-02-30"],
+    }[column.kind]
+    wrong += [str(column.above)] if column.above is not None else []
+    wrong += [str(column.least - 1)] if column.least is not None else []
+    wrong += [str(column.most + 1)] if column.most is not None else []
+    return wrong + [""] * (column.required or column.kind == "yes_no")
+
+
+CASES = [(kind, column) for kind in ALL for column in kind.columns]
+
+
+def scanned(kind: Schema, tmp_path: Path, **cells: str) -> list[str]:
+    """Return what is wrong with a file of one row, good but for `cells`."""
+    path = tmp_path / f"{kind.name}.csv"
+    row = {column.name: good(column) for column in kind.columns} | cells
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(row))
+        writer.writeheader()
+        writer.writerow(row)
+    _, problems = scan_table(path, kind)
+    return [str(problem) for problem in problems]
+
+
+@pytest.mark.parametrize(("kind", "column"), CASES, ids=lambda value: value.name)
+def test_a_cell_that_cannot_be_is_named(kind: Schema, column: Column, tmp_path: Path) -> None:
+    assert scanned(kind, tmp_path) == []
+    for cell in bad(column):
+        (said,) = scanned(kind, tmp_path, **{column.name: cell})
+        shown = repr(cell) if cell else "blank"
+        start = f"{tmp_path / kind.name}.csv:2, column {column.name}: {shown}: expected {column.expected}"
+        assert said.startswith(start), said

@@ -10,6 +10,7 @@ import pytest
 from ec2_bed import QUICK, Ec2Bed
 from fault_proxy import Fault, Lose, Seen, ec2_error
 
+from planner.cluster.capacity_seen import capacity_seen
 from planner.providers.aws.permissions import STAGING_WRITES, WRITES, action_of
 
 Judge = Callable[[Seen], Fault]
@@ -68,11 +69,13 @@ def test_no_capacity_in_one_zone(ec2: Ec2Bed) -> None:
     assert ec2.proxy.actions().count("CreateVpc") == 2, "the network, once for real and once in preflight"
 
 
-def test_no_capacity_anywhere(ec2: Ec2Bed) -> None:
+def test_no_capacity_anywhere(ec2: Ec2Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     ec2.world(capacity=dict.fromkeys(ZONES, 0))
     text = refused(ec2)
     assert zones_tried(ec2) == ZONES, "one attempt per zone"
     assert all(zone in text for zone in ZONES)
+    monkeypatch.setenv("PLANNER_RUNS", str(ec2.home))
+    assert [(seen.region, seen.nodes) for seen in capacity_seen()] == [("us-east-1", 3)], "four were refused"
 
 
 def test_half_a_launch_is_taken_back(ec2: Ec2Bed) -> None:

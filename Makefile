@@ -53,7 +53,12 @@ docs: setup
 	@echo "open build/site/index.html"
 
 wheel: $(STAMPS)/install
-	$(PYTHON_IN_VENV) -m build --no-isolation --outdir dist .
+	$(PIP) --group wheel
+	rm -rf build/dist && mkdir -p dist
+	$(PYTHON_IN_VENV) -m build --no-isolation --outdir build/dist .
+	mv build/dist/*.tar.gz dist
+	@if [ "$$(uname)" = Linux ]; then PATH="$(VENV)/bin:$$PATH" auditwheel repair --wheel-dir dist build/dist/*.whl; \
+	else mv build/dist/*.whl dist; fi
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -14,6 +16,7 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+FOLDERS = ("planner", "native", "models", "catalogs", "tests", "benchmarks", "notebooks", "docs", "scripts")
 FILES = (("in.dat", 5), ("out.dat", 0))
 """What the sort read and wrote, each with the exit code of its validation."""
 
@@ -41,6 +44,7 @@ class Installation:
     def __init__(self, folder: Path, wheel: Path) -> None:
         venv.create(folder, with_pip=False)
         self.folder, self.bin = folder, folder / "bin"
+        self.through: tuple[str, ...] = ()
         pip = [sys.executable, "-m", "pip", "--python", str(self.bin / "python"), "install", "--quiet", "--no-deps"]
         subprocess.run([*pip, "--no-index", str(wheel)], check=True)
         (packages,) = folder.glob("lib/python*/site-packages")
@@ -50,7 +54,7 @@ class Installation:
         """Run a command, given whole or in words, and return what it printed, or else its complaint."""
         name, *arguments = command[0].split() if len(command) == 1 else command
         done = subprocess.run(
-            [self.bin / name, *arguments], cwd=self.folder, capture_output=True, text=True, check=False
+            [*self.through, self.bin / name, *arguments], cwd=self.folder, capture_output=True, text=True, check=False
         )
         assert done.returncode == exit_code, done.stderr
         return done.stdout or done.stderr
@@ -94,8 +98,43 @@ def test_installed_wheel_plans_and_sorts(wheel: Path, tmp_path: Path) -> None:
     assert Path(where.strip()).is_relative_to(tmp_path)
 
 
-def test_wheel_without_the_sort_core_plans_and_says_what_is_missing(tmp_path: Path) -> None:
-    wheel = build_wheel(CHECKOUT, tmp_path / "wheel", SORTPLANNER_NO_NATIVE="1")
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The source distribution, unpacked."""
+    folder = tmp_path_factory.mktemp("source")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--sdist", f"--outdir={folder}", str(CHECKOUT)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    (archive,) = folder.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data")
+    return folder / archive.name.removesuffix(".tar.gz")
+
+
+def test_source_distribution_is_complete(source: Path) -> None:
+    kinds = {
+        ".py",
+        ".pyi",
+        ".cpp",
+        ".hpp",
+        ".txt",
+        ".toml",
+        ".csv",
+        ".json",
+        ".md",
+        ".svg",
+        ".ipynb",
+        ".sh",
+        ".yml",
+        ".cff",
+    }
+    ours = [path for folder in FOLDERS for path in (CHECKOUT / folder).rglob("*")] + list(CHECKOUT.glob("*"))
+    wanted = {str(path.relative_to(CHECKOUT)) for path in ours if path.suffix in kinds} | {"Makefile", "LICENSE"}
+    packed = {str(path.relative_to(source)) for path in source.rglob("*")}
+    assert len(wanted) > 500 and wanted - packed == set()
+
+
+def test_source_installed_without_a_compiler_plans_and_says_what_is_missing(source: Path, tmp_path: Path) -> None:
+    wheel = build_wheel(source, tmp_path / "wheel", SORTPLANNER_NO_NATIVE="1")
     assert wheel.name.endswith("py3-none-any.whl")
     installation = Installation(tmp_path / "venv", wheel)
     installation.plans()
@@ -103,12 +142,22 @@ def test_wheel_without_the_sort_core_plans_and_says_what_is_missing(tmp_path: Pa
 
 
 @pytest.mark.soak
-def test_source_distribution_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "build", "--no-isolation", f"--outdir={tmp_path}", str(CHECKOUT)]
-    subprocess.run(command, check=True)
-    (from_source,) = tmp_path.glob("*.whl")
-    assert zipfile.ZipFile(from_source).namelist() == zipfile.ZipFile(wheel).namelist()
+def test_source_distribution_builds_the_same_wheel(source: Path, wheel: Path, tmp_path: Path) -> None:
+    from_source = build_wheel(source, tmp_path / "wheel")
+    assert sorted(zipfile.ZipFile(from_source).namelist()) == sorted(zipfile.ZipFile(wheel).namelist())
     Installation(tmp_path / "venv", from_source).sorts()
+
+
+@pytest.mark.soak
+def test_an_older_processor_runs_the_wheel(wheel: Path, tmp_path: Path) -> None:
+    """One of 2008, without AVX: x86-64-v2, which numpy asks for too."""
+    emulator = shutil.which("qemu-x86_64")
+    if not emulator:
+        pytest.skip("no qemu-x86_64 (package qemu-user)")
+    installation = Installation(tmp_path, wheel)
+    installation.through = (emulator, "-cpu", "Nehalem", str(installation.bin / "python"))
+    installation.plans()
+    installation.sorts()
 
 
 def interpreters() -> list[str]:

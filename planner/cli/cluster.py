@@ -32,7 +32,7 @@ def cluster_up(
     *,
     data: Annotated[str | None, Option(help="How much to sort: 100TB.")] = None,
     model: Annotated[str | None, Option(help="Cost model: a name that `planner models` lists, or a TOML file.")] = None,
-    cloud: Annotated[str, Option(help="Where to rent: aws.")] = "aws",
+    cloud: Annotated[str, Option(help="Where to rent: aws, gcp.")] = "aws",
     region: Annotated[list[str] | None, Option(help="Further regions to try, in this order; may be repeated.")] = None,
     instance: Annotated[list[str] | None, Option(help="Only these types; patterns such as 'i4i.*' work.")] = None,
     nodes: Annotated[int | None, Option(help="Exactly so many nodes.", min=1)] = None,
@@ -167,7 +167,7 @@ def cluster_down(
 
 def cluster_sweep(
     *,
-    cloud: Annotated[str, Option(help="Which cloud: aws.")] = "aws",
+    cloud: Annotated[str, Option(help="Which cloud: aws, gcp.")] = "aws",
     region: Annotated[list[str] | None, Option(help="Only these regions.", show_default="all of the account")] = None,
     all_runs: Annotated[bool, Option("--all", help="Also what has not expired yet.")] = False,
     anyone: Annotated[bool, Option("--anyone", help="Also what others began.")] = False,

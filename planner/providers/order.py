@@ -34,8 +34,9 @@ class VolumeOrder:
 class Choice:
     """One cluster that would do, as the plan ranked it.
 
-    `nodes` must work, `spares` are launched besides. `price_usd_per_hour` is of one node without its volumes, as
-    planned, `usd_per_hour` of the planned nodes with theirs; `expected_s` is the whole run, `total_usd` its cost.
+    `nodes` must work, `spares` are launched besides. `local_disks` are bought with each node, besides those that its
+    type brings. `price_usd_per_hour` is of one node without its volumes, as planned, `usd_per_hour` of the planned
+    nodes with theirs; `expected_s` is the whole run, `total_usd` its cost.
     """
 
     instance_type: str
@@ -48,6 +49,7 @@ class Choice:
     expected_s: float
     total_usd: float
     volumes: VolumeOrder | None = None
+    local_disks: int = 0
 
     @property
     def machines(self) -> int:
@@ -74,6 +76,7 @@ class Choice:
             expected_s=candidate.time_s.expected + overhead_s,
             total_usd=candidate.cost_usd.total,
             volumes=VolumeOrder.of(candidate.volumes) if candidate.volumes else None,
+            local_disks=_added_disks(candidate.instance_type),
         )
 
 
@@ -122,6 +125,11 @@ class Order:
             for choice in document["choices"]
         )
         return cls(**{**document, "choices": choices, "expires_at": parse_stamp(document["expires_at"])})
+
+
+def _added_disks(instance_type: str) -> int:
+    """Return how many local disks a catalog's name adds to a type: n2-standard-32+16x375GB adds 16."""
+    return int(instance_type.partition("+")[2].partition("x")[0] or 0)
 
 
 def stamp(moment: datetime) -> str:

@@ -8,7 +8,7 @@ from planner.errors import BadInputError, nearest
 from planner.providers.pace import Pace
 from planner.providers.protocol import Provider
 
-CLOUDS: Final = ("aws",)
+CLOUDS: Final = ("aws", "gcp")
 
 
 def provider_of(cloud: str, *, pace: Pace | None = None) -> Provider:
@@ -17,5 +17,9 @@ def provider_of(cloud: str, *, pace: Pace | None = None) -> Provider:
         from planner.providers.aws.provider import AwsProvider
 
         return AwsProvider(pace=pace or Pace())
+    if cloud == "gcp":
+        from planner.providers.gcp.provider import GcpProvider
+
+        return GcpProvider(pace=pace or Pace())
     known = ", ".join(CLOUDS)
     raise BadInputError(f"cannot rent machines from {cloud!r}; these work: {known}.{nearest(cloud, CLOUDS)}")

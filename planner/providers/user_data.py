@@ -6,6 +6,7 @@ whoever may describe it, can read it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -56,7 +57,7 @@ write_files:
     permissions: "0755"
     content: |
 {disks}
-runcmd:
+{hosts}runcmd:
   - [systemctl, daemon-reload]
   - [systemctl, enable, --now, planner-end.timer]
   - [mkdir, -p, {directory}]
@@ -64,8 +65,16 @@ runcmd:
 """
 
 
-def cloud_config(*, expires_at: datetime) -> str:
-    """Return the cloud-init document of every machine of a run that ends by itself at `expires_at`."""
+def cloud_config(*, expires_at: datetime, hosts: Mapping[str, str] | None = None) -> str:
+    """Return the cloud-init document of every machine of a run that ends by itself at `expires_at`.
+
+    `hosts` gives names addresses that the network's own name service would not give (IP address by name).
+    """
     indented = "\n".join(f"      {line}".rstrip() for line in _DISKS_SCRIPT.splitlines())
     end = expires_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return _CLOUD_CONFIG.format(end=end, disks=indented, directory=DISKS_DIRECTORY)
+    return _CLOUD_CONFIG.format(end=end, disks=indented, directory=DISKS_DIRECTORY, hosts=_hosts(hosts or {}))
+
+
+def _hosts(hosts: Mapping[str, str]) -> str:
+    lines = "".join(f"      {address} {name}\n" for name, address in hosts.items())
+    return f"  - path: /etc/hosts\n    append: true\n    content: |\n{lines}" if hosts else ""

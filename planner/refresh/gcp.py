@@ -49,7 +49,7 @@ def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping
             offered[region].add(kind.name)
             shapes[kind.name] = shape(kind, known=known)
             parts[kind.name] = _parts(shapes[kind.name], kind, known=known)
-    units = unit_prices(_skus(access=access, watch=watch), regions=regions)
+    units = price_list(regions, access=access, watch=watch)
     left_out = Counter(units.left_out)
     prices = list(_prices(offered, parts, units, left_out=left_out))
     return Reading(
@@ -81,6 +81,20 @@ def shape(kind: Any, *, known: Mapping[str, Row]) -> Row:
         "placement_group": bool(before.get("placement_group", False)),
         "current_generation": not (kind.deprecated and kind.deprecated.state),
     }
+
+
+def price_list(regions: Sequence[str], *, access: Access, watch: Watch) -> UnitPrices:
+    """Return today's prices of the parts of machine types in `regions`. Raises as `patiently` does."""
+    return unit_prices(_skus(access=access, watch=watch), regions=regions)
+
+
+def hourly_usd(kind: Any, units: UnitPrices, *, region: str, added_disks: int = 0) -> float | None:
+    """Return the price of a machine type on demand, with local disks of one partition added; None when not known."""
+    parts = _parts(shape(kind, known={}), kind, known={})
+    if parts["accelerated"] or parts["disk_gb"] is None:
+        return None
+    parts |= {"disk_gb": parts["disk_gb"] + added_disks * _PARTITION_BYTES / 1e9}
+    return units.hourly_usd(parts, region=region, pricing="on-demand")
 
 
 def _parts(row: Row, kind: Any, *, known: Mapping[str, Row]) -> Row:

@@ -1,4 +1,4 @@
-"""One EC2 for all tests of clusters; each begins with an empty account."""
+"""One EC2 and one Compute Engine for all tests of clusters; each begins with an empty account."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "emulators"))
+from bed import Bed
 from ec2_bed import Ec2Bed, ec2_bed
+from gcp_bed import GcpBed, gcp_bed
 
 
 @pytest.fixture(scope="session")
@@ -18,11 +20,36 @@ def _ec2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ec2Bed]:
         yield bed
 
 
+@pytest.fixture(scope="session")
+def _gcp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GcpBed]:
+    with gcp_bed(tmp_path_factory.mktemp("gcp")) as bed:
+        yield bed
+
+
 @pytest.fixture
 def ec2(_ec2: Ec2Bed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ec2Bed:
     """An empty account, and a directory for runs."""
-    _ec2.home = tmp_path / "runs"
-    _ec2.world()
-    for name, value in _ec2.environment().items():
-        monkeypatch.setenv(name, value)
+    begin(_ec2, tmp_path, monkeypatch)
     return _ec2
+
+
+@pytest.fixture
+def gcp(_gcp: GcpBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GcpBed:
+    """An empty project, and a directory for runs."""
+    begin(_gcp, tmp_path, monkeypatch)
+    return _gcp
+
+
+@pytest.fixture(params=["ec2", "gcp"])
+def cloud(request: pytest.FixtureRequest) -> Bed:
+    """Each cloud in turn."""
+    bed = request.getfixturevalue(request.param)
+    assert isinstance(bed, Bed)
+    return bed
+
+
+def begin(bed: Bed, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bed.home = directory / "runs"
+    bed.world()
+    for name, value in bed.environment().items():
+        monkeypatch.setenv(name, value)

@@ -49,6 +49,8 @@ class Bed(ABC):
     zones: ClassVar[tuple[str, ...]]
     launching: ClassVar[str]
     """The action that launches machines."""
+    slow: ClassVar[dict[str, int]] = {"starting_polls": 1, "ending_polls": 1}
+    """A world in which what is asked for takes a while."""
 
     def world(self, **world: Any) -> None:
         """Begin anew, with an empty account in a world as described by the emulator's World."""
@@ -61,9 +63,18 @@ class Bed(ABC):
         cloud = () if self.cloud == "aws" else ("--cloud", self.cloud)
         return ("cluster", "up", str(self.plan), *cloud, "--ssh-from", "203.0.113.7/32", "--staging", "--yes")
 
+    @property
+    def sweep(self) -> tuple[str, ...]:
+        """The command that removes all runs, whether they have expired or not."""
+        return ("cluster", "sweep", "--cloud", self.cloud, "--region", self.region, "--all", "--yes")
+
     def left(self) -> dict[str, int]:
         """Count what really exists, by kind, however it is tagged."""
         return dict(self._control(None)["left"])
+
+    def machines(self) -> int:
+        """Count the machines that really exist."""
+        return sum(count for kind, count in self.left().items() if kind.startswith("instance"))
 
     def _control(self, world: dict[str, Any] | None) -> dict[str, Any]:
         url, body = f"http://127.0.0.1:{self.port}/control", None if world is None else json.dumps(world).encode()

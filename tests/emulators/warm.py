@@ -1,11 +1,15 @@
 """Loaded once by the process from which the tests' commands are forked: what each would spend its first second on."""
 
 import boto3
+import google.auth.transport.requests
+import google.cloud.billing_v1
+import google.cloud.compute_v1  # noqa: F401
 
 import planner.cli.cluster
 import planner.cluster.rehearsal
 import planner.cluster.up
 import planner.providers.aws.provider
+import planner.providers.gcp.provider
 import planner.report.cluster_table  # noqa: F401
 
 for service in ("ec2", "sts", "service-quotas", "pricing"):

@@ -1,0 +1,1 @@
+"""Compute Engine: machines of Google Cloud, by its SDK google-cloud-compute (extra `gcp`)."""

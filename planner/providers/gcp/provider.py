@@ -1,0 +1,82 @@
+"""Compute Engine as a Provider."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner.providers.gcp import machines as fleet
+from planner.providers.gcp import preflight as looking
+from planner.providers.gcp import resources as kept
+from planner.providers.gcp import site as sites
+from planner.providers.gcp.access import default_access, has_credentials
+from planner.providers.gcp.calls import Compute, LiveCompute
+from planner.providers.gcp.prices import Prices
+from planner.providers.gcp.rehearsal import PROJECT, PretendedCompute
+from planner.providers.order import Order
+from planner.providers.pace import Pace
+from planner.providers.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
+
+
+class GcpProvider:
+    """Compute Engine, reached with the credentials, project and addresses that gcloud and the settings file name."""
+
+    cloud = "gcp"
+    stages: tuple[tuple[str, ...], ...] = kept.STAGES
+    tied_to_zone = frozenset({"operation", "instance", "disk"})
+
+    def __init__(self, *, pace: Pace, compute: Compute | None = None) -> None:
+        self._pace = pace
+        self._compute: Compute = compute or LiveCompute(pace=pace)
+
+    def _site(self, order: Order, place: Place, journal: Journal) -> sites.Site:
+        return sites.Site.of(order, self._compute, journal, region=place.region)
+
+    def rehearsing(self) -> tuple[GcpProvider, list[PlannedRequest]]:
+        """See Provider."""
+        project = self._compute.project if has_credentials() else PROJECT
+        pretended = PretendedCompute(project=project)
+        return GcpProvider(pace=self._pace, compute=pretended), pretended.requests
+
+    def rehearsal_place(self, order: Order) -> Place:
+        """See Provider."""
+        choice = order.choices[0]
+        return Place(choice=choice, region=choice.regions[0], zone=f"{choice.regions[0]}-<zone>")
+
+    def preflight(self, order: Order) -> Preflight:
+        """See Provider."""
+        access = default_access()
+        regions = {region for choice in order.choices for region in choice.regions}
+        price = Prices(access=access, regions=sorted(regions)).of
+        return looking.preflight(order, self._compute, account=access.account, price=price)
+
+    def prepare(self, order: Order, place: Place, journal: Journal) -> None:
+        """See Provider."""
+        sites.prepare(self._site(order, place, journal), place)
+
+    def launch(self, order: Order, place: Place, journal: Journal, *, machines: int, head: bool, round: int) -> None:
+        """See Provider."""
+        site = sites.Site(order=order, compute=self._compute, journal=journal, region=place.region, found=set())
+        fleet.launch(site, place, machines=machines, head=head, round=round)
+
+    def nodes(self, run: str, *, region: str) -> tuple[Node, ...]:
+        """See Provider."""
+        return tuple(fleet.nodes(self._compute, run, region=region))
+
+    def terminate(self, nodes: Sequence[Node]) -> None:
+        """See Provider."""
+        kind = "instance"
+        kept.delete(self._compute, [Resource(kind=kind, id=node.id, region=node.region, run="") for node in nodes])
+
+    def regions(self) -> tuple[str, ...]:
+        """See Provider."""
+        return tuple(region["name"] for region in self._compute.items("regions.list"))
+
+    def find(self, kinds: Sequence[str], *, region: str, run: str | None = None) -> tuple[Resource, ...]:
+        """See Provider."""
+        return tuple(
+            resource for kind in kinds for resource, _ in kept.find(self._compute, kind, region=region, run=run)
+        )
+
+    def delete(self, resources: Sequence[Resource]) -> None:
+        """See Provider."""
+        kept.delete(self._compute, resources)

@@ -1,0 +1,51 @@
+"""Quotas of Compute Engine, in its own units: vCPUs of a series, GB of disk, machines and addresses of a region."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from planner.providers.gcp.machines import ROOT_GB, series_of
+from planner.providers.order import Choice
+from planner.providers.protocol import Finding
+
+_OWN_SERIES: Final = frozenset({"a2", "c2", "c2d", "c3", "e2", "m1", "m2", "m3", "n2", "n2a", "n2d", "t2a", "t2d"})
+"""Series with a quota of their own in regions.get; n1 shares CPUS, newer ones are counted elsewhere."""
+_LOCAL_GB: Final = 375
+_SOLID_STATE: Final = frozenset({"pd-balanced", "pd-ssd"})
+
+
+def needs(choice: Choice, *, vcpus: int, bundled_disks: int) -> dict[str, float]:
+    """Return what a choice needs, by Google's name of the quota. `vcpus` and `bundled_disks` are of one machine."""
+    series, machines = series_of(choice.instance_type), choice.machines
+    metric = f"{series.upper()}_CPUS" if series in _OWN_SERIES - {"e2"} else "CPUS"
+    volumes = choice.volumes
+    solid_gb = volumes.count * volumes.size_gib if volumes and volumes.volume_type in _SOLID_STATE else 0
+    wanted = {
+        metric: vcpus * machines,
+        "INSTANCES": machines,
+        "IN_USE_ADDRESSES": 1,
+        "LOCAL_SSD_TOTAL_GB": (choice.local_disks + bundled_disks) * _LOCAL_GB * machines,
+        "SSD_TOTAL_GB": (ROOT_GB + solid_gb) * machines,
+    }
+    if series not in _OWN_SERIES | {"n1", "e2", "f1", "g1"}:
+        for name in (metric, "LOCAL_SSD_TOTAL_GB"):  # counted for each series by another service
+            del wanted[name]
+    return {name: float(amount) for name, amount in wanted.items() if amount}
+
+
+def findings(choice: Choice, region: dict[str, Any], *, vcpus: int, bundled_disks: int) -> Iterator[Finding]:
+    """Yield, for each quota, whether what is free in a region (as regions.get tells it) will do."""
+    quotas = {quota["metric"]: quota for quota in region.get("quotas", ())}
+    wanted = needs(choice, vcpus=vcpus, bundled_disks=bundled_disks)
+    where = f"for {choice.instance_type} in {region['name']}"
+    for metric, amount in wanted.items():
+        subject, quota = f"quota {metric} {where}", quotas.get(metric)
+        if quota is None:
+            yield Finding(subject=subject, ok=None, text=f"not stated; {amount:g} needed")
+            continue
+        limit, free = quota.get("limit", 0.0), quota.get("limit", 0.0) - quota.get("usage", 0.0)
+        yield Finding(subject=subject, ok=amount <= free, text=f"{amount:g} needed, {free:g} of {limit:g} free")
+    if not any(name.endswith("CPUS") for name in wanted):
+        text = f"not stated by Compute Engine; {vcpus * choice.machines} vCPUs needed"
+        yield Finding(subject=f"quota of vCPUs {where}", ok=None, text=text)

@@ -1,0 +1,111 @@
+"""Google's discovery documents as judges: whether the API knows a request, down to each field of its body."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import googleapiclient
+
+_DOCUMENTS = Path(googleapiclient.__file__).parent / "discovery_cache" / "documents"
+_COMMON = {"$alt", "alt"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that the API knows: which method, with which names in its path, its query and its body."""
+
+    method: str
+    path: dict[str, str]
+    query: dict[str, str]
+    body: dict[str, Any]
+
+
+class WrongRequestError(Exception):
+    """The API knows no such request."""
+
+
+class Discovery:
+    """One API, by the document that ships with google-api-python-client."""
+
+    def __init__(self, name: str) -> None:
+        self._document = json.loads((_DOCUMENTS / f"{name}.json").read_text("utf-8"))
+        self._schemas = self._document["schemas"]
+        self._methods = list(self._all(self._document.get("resources", {}), ""))
+
+    def _all(
+        self, resources: dict[str, Any], prefix: str
+    ) -> Iterator[tuple[str, str, re.Pattern[str], dict[str, Any]]]:
+        for name, resource in resources.items():
+            for verb, method in resource.get("methods", {}).items():
+                path = method.get("flatPath", method["path"]) if "{+" in method["path"] else method["path"]
+                path = method["path"] if "+" in path else path
+                pattern = re.sub(r"\\?\{\\?\+?(\w+)\\?\}", r"(?P<\1>[^/:]+)", re.escape(path))
+                whole = re.compile("/" + re.escape(self._document["servicePath"]) + pattern)
+                yield f"{prefix}{name}.{verb}", method["httpMethod"], whole, method
+            yield from self._all(resource.get("resources", {}), f"{prefix}{name}.")
+
+    def asked(self, http_method: str, path: str, query: dict[str, str], body: bytes) -> Asked | None:
+        """Return what a request asks for, None when it is for another API.
+
+        Raises WrongRequestError for parameters or fields that the API does not know, or values that do not fit.
+        """
+        for name, verb, pattern, method in self._methods:
+            match = pattern.fullmatch(path) if verb == http_method else None
+            if match:
+                content = json.loads(body) if body else {}
+                wrong = [*self._wrong_parameters(method, match.groupdict(), query)]
+                wrong += self._wrong(method.get("request", {}), content, "body") if body else []
+                if wrong:
+                    raise WrongRequestError(f"{name}: {'; '.join(wrong)}")
+                return Asked(method=name, path=match.groupdict(), query=query, body=content)
+        return None
+
+    def _wrong_parameters(self, method: dict[str, Any], path: dict[str, str], query: dict[str, str]) -> Iterator[str]:
+        known = method.get("parameters", {})
+        for name in set(query) - set(known) - _COMMON:
+            yield f"no parameter {name}"
+        for name, rule in known.items():
+            value = path.get(name) or query.get(name)
+            if value is None:
+                if rule.get("required"):
+                    yield f"{name} is required"
+            elif "pattern" in rule and not re.fullmatch(rule["pattern"].strip("^$"), value):
+                yield f"{name}={value} does not match {rule['pattern']}"
+
+    def _wrong(self, schema: dict[str, Any], value: Any, where: str) -> Iterator[str]:
+        """Yield what of a value does not fit a schema."""
+        if "$ref" in schema:
+            schema = self._schemas[schema["$ref"]]
+        kind = schema.get("type")
+        if kind == "object":
+            yield from self._wrong_object(schema, value, where)
+        elif kind == "array":
+            if not isinstance(value, list):
+                yield f"{where} is no list"
+            else:
+                for number, each in enumerate(value):
+                    yield from self._wrong(schema["items"], each, f"{where}[{number}]")
+        elif not isinstance(value, {"boolean": bool, "integer": int, "number": int | float}.get(str(kind), str)):
+            yield f"{where}={value!r} is no {kind}"
+        elif schema.get("format") in ("int64", "uint64") and not re.fullmatch(r"-?\d+", str(value)):
+            yield f"{where}={value!r} is no whole number"
+        elif "enum" in schema and value not in schema["enum"]:
+            yield f"{where}={value!r} is none of {schema['enum']}"
+        elif "pattern" in schema and not re.fullmatch(schema["pattern"], str(value)):
+            yield f"{where}={value!r} does not match {schema['pattern']}"
+
+    def _wrong_object(self, schema: dict[str, Any], value: Any, where: str) -> Iterator[str]:
+        if not isinstance(value, dict):
+            yield f"{where} is no object"
+            return
+        for name, each in value.items():
+            known = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
+            if known is None:
+                yield f"{where}.{name} is unknown"
+            else:
+                yield from self._wrong(known, each, f"{where}.{name}")

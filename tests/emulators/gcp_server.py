@@ -1,0 +1,430 @@
+"""Compute Engine over HTTP for the tests: every request is checked against Google's own discovery document.
+
+    python gcp_server.py        prints its port, and serves until it is killed
+
+Behind it: names, labels and descriptions, references between resources, operations that take a while and may fail,
+request ids, all-or-none launches, capacity by zone, quotas by region, permissions by method, machines that take time to
+start and to end. It answers for the Resource Manager (testIamPermissions), the price list and OAuth tokens too, and at
+/control: PUT sets the world anew (JSON, see World), GET tells what really exists, whatever its labels.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import threading
+from dataclasses import asdict, dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from discovery import Asked, Discovery, WrongRequestError
+from gcp_facts import MACHINE_TYPES, PERMISSIONS, REGIONS, ZONES, price_list
+from google.auth import jwt
+
+TOKEN = "the-token-of-the-account"
+ACCOUNT = "runner@some-project.iam.gserviceaccount.com"
+COLLECTIONS = ("networks", "subnetworks", "firewalls", "resourcePolicies", "instances", "disks")
+ROOT = "https://www.googleapis.com/compute/v1/"
+
+
+@dataclass
+class World:
+    """How the cloud is today. Counts of polls are of listings of machines, those of operations of any request."""
+
+    capacity: dict[str, int] = field(default_factory=dict)  # machines that a zone still has; others have enough
+    quota: dict[str, dict[str, float]] = field(default_factory=dict)  # by region and metric; 50000 elsewhere
+    price_factor: float = 1.0
+    offered_in: list[str] | None = None  # zones; all if None
+    starting_polls: int = 0
+    ending_polls: int = 0
+    operation_polls: int = 0
+    end_at_boot: int = 0  # so many of the next machines end instead of running
+    end_reason: str = "the guest has failed"
+    fail_operations: list[list[str]] = field(default_factory=list)  # method and code, for the next operations
+    permissions: list[str] | None = None  # what the account may do; everything if None
+
+
+class RefusedError(Exception):
+    def __init__(self, status: int, reason: str, message: str = "") -> None:
+        self.status, self.reason, self.message = status, reason, message or reason
+
+
+class Cloud:
+    """One project."""
+
+    def __init__(self) -> None:
+        self.begin(World())
+
+    def begin(self, world: World) -> None:
+        self.world = world
+        self.things: dict[str, dict[tuple[str, str], dict[str, Any]]] = {name: {} for name in COLLECTIONS}
+        self.operations: dict[str, dict[str, Any]] = {}
+        self.pending: list[tuple[int, dict[str, Any], Any]] = []
+        self.replays: dict[str, tuple[Any, dict[str, Any]]] = {}
+        self.numbers = iter(range(1, 10**9))
+
+    def left(self) -> dict[str, int]:
+        counts = {name: len(some) for name, some in self.things.items()} | {"operations": len(self.pending)}
+        return {name: count for name, count in counts.items() if count}
+
+    def answer(self, asked: Asked) -> dict[str, Any]:
+        self._tick()
+        self._permit(asked)
+        collection, _, verb = asked.method.partition(".")
+        act = getattr(self, f"{verb}_{collection}", None) or getattr(self, verb, None)
+        if act is None:
+            raise RefusedError(501, "notImplemented", asked.method)
+        return dict(act(asked))
+
+    def _permit(self, asked: Asked) -> None:
+        if self.world.permissions is None:
+            return
+        for permission in needed(asked):
+            if permission not in self.world.permissions:
+                raise RefusedError(403, "forbidden", f"Required '{permission}' permission for 'projects/p'")
+
+    def _tick(self) -> None:
+        """Bring operations nearer to their end, by one request."""
+        due, self.pending = [p for p in self.pending if p[0] <= 0], [(n - 1, *p) for n, *p in self.pending if n > 0]
+        for _, operation, effect in due:
+            finish(operation, effect)
+
+    def _operation(self, asked: Asked, effect: Any) -> dict[str, Any]:
+        """Begin an operation, or tell of the one that the same request began before."""
+        key = asked.query.get("requestId")
+        if key and key in self.replays:
+            before, operation = self.replays[key]
+            if before != (asked.method, asked.body):
+                raise RefusedError(400, "invalid", "the request id was used with another request")
+            return operation
+        scope = {
+            kind: f"{ROOT}projects/p/{kind}s/{asked.path[kind]}" for kind in ("zone", "region") if kind in asked.path
+        }
+        name, verb = f"operation-{next(self.numbers)}", asked.method.partition(".")[2]
+        operation = {"name": name, "kind": "compute#operation", "status": "RUNNING", "operationType": verb, **scope}
+        if key:
+            operation["clientOperationId"] = key
+            self.replays[key] = ((asked.method, asked.body), operation)
+        self.operations[name] = operation
+        for number, (method, code) in enumerate(self.world.fail_operations):
+            if method == asked.method:
+                del self.world.fail_operations[number]
+                effect = failing(code)
+                break
+        if self.world.operation_polls:
+            self.pending.append((self.world.operation_polls, operation, effect))
+        else:
+            finish(operation, effect)
+        return operation
+
+    def insert(self, asked: Asked) -> dict[str, Any]:
+        collection, scope = asked.method.partition(".")[0], asked.path.get("region", "")
+        key = (scope, asked.body["name"])
+        if not re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", key[1]):
+            raise RefusedError(400, "invalid", f"name {key[1]}")
+        if asked.query.get("requestId") not in self.replays:
+            if key in self.things[collection] or self._is_under_way(asked):
+                raise RefusedError(409, "alreadyExists", f"The resource '{key[1]}' already exists")
+            if "network" in asked.body:
+                self._named("networks", asked.body["network"])
+        region = {"region": f"{ROOT}projects/p/regions/{scope}"} if scope else {}
+        made = {**asked.body, **region, "id": str(next(self.numbers))}
+        return self._operation(asked, lambda: self.things[collection].update({key: made}))
+
+    def _is_under_way(self, asked: Asked) -> bool:
+        made = {before[1].get("name") for before, operation in self.replays.values() if operation["status"] != "DONE"}
+        return asked.body["name"] in made
+
+    def _named(self, collection: str, url: str, *, scope: str = "") -> dict[str, Any]:
+        parts = url.split("/")
+        where = parts[parts.index("regions") + 1] if "regions" in parts else scope
+        found = self.things[collection].get((where, parts[-1]))
+        if found is None:
+            raise RefusedError(404, "notFound", f"The resource '{url}' was not found")
+        return found
+
+    def bulkInsert_instances(self, asked: Asked) -> dict[str, Any]:
+        zone, body = asked.path["zone"], asked.body
+        wanted, names = body["instanceProperties"], list(body.get("perInstanceProperties", {}))
+        if len(names) != int(body["count"]) or len(names) > 1000:
+            raise RefusedError(400, "invalid", "count and names differ, or are too many")
+        if "/" in wanted["machineType"] or any("/" in name for name in wanted.get("resourcePolicies", ())):
+            raise RefusedError(400, "invalid", "names are wanted, not URLs")
+        if asked.query.get("requestId") in self.replays:
+            return self._operation(asked, None)
+        for interface in wanted["networkInterfaces"]:
+            self._named("subnetworks", interface["subnetwork"])
+        region = zone.rpartition("-")[0]
+        for name in wanted.get("resourcePolicies", ()):
+            self._named("resourcePolicies", name, scope=region)
+        return self._operation(asked, lambda: self._launch(zone, wanted, names))
+
+    def _launch(self, zone: str, wanted: dict[str, Any], names: list[str]) -> None:
+        region, kind = zone.rpartition("-")[0], wanted["machineType"]
+        if any((zone, name) in self.things["instances"] for name in names):
+            raise RefusedError(409, "RESOURCE_ALREADY_EXISTS", "an instance of this name exists")
+        used = sum(vcpus_of(i) for (at, _), i in self.things["instances"].items() if at.startswith(region))
+        metric = f"{kind.partition('-')[0].upper()}_CPUS"
+        if used + len(names) * MACHINE_TYPES[kind]["guestCpus"] > self.quota(region, metric):
+            raise RefusedError(403, "QUOTA_EXCEEDED", f"Quota '{metric}' exceeded. Limit: {self.quota(region, metric)}")
+        offered = self.world.offered_in is None or zone in self.world.offered_in
+        if not offered or self.world.capacity.get(zone, len(names)) < len(names):
+            raise RefusedError(503, "ZONE_RESOURCE_POOL_EXHAUSTED", f"The zone '{zone}' does not have enough resources")
+        if zone in self.world.capacity:
+            self.world.capacity[zone] -= len(names)
+        for name in names:
+            self._make(zone, name, wanted)
+
+    def _make(self, zone: str, name: str, wanted: dict[str, Any]) -> None:
+        number, where = next(self.numbers), {"zone": f"{ROOT}projects/p/zones/{zone}"}
+        ends = self.world.end_at_boot > 0
+        self.world.end_at_boot -= ends
+        interface = copy.deepcopy(wanted["networkInterfaces"][0])
+        interface["networkIP"] = f"10.77.{number // 250 % 128}.{number % 250 + 2}"
+        for access in interface.get("accessConfigs", ()):
+            access["natIP"] = f"198.51.100.{number % 250}"
+        disks = []
+        for order, disk in enumerate(wanted["disks"]):
+            if disk.get("type") != "SCRATCH":
+                parameters = disk["initializeParams"]
+                made = {"name": f"{name}-{order}" if order else name, "labels": parameters.get("labels", {}), **where}
+                self.things["disks"][zone, made["name"]] = {**made, "status": "READY", "users": [name]}
+                disks.append(made["name"])
+        self.things["instances"][zone, name] = {
+            "name": name,
+            "labels": wanted.get("labels", {}),
+            "status": "STAGING",
+            "machineType": f"{ROOT}projects/p/zones/{zone}/machineTypes/{wanted['machineType']}",
+            "creationTimestamp": "2026-11-21T12:00:00.000-08:00",
+            "networkInterfaces": [interface],
+            "resourcePolicies": wanted.get("resourcePolicies", []),
+            "polls": self.world.starting_polls,
+            "next": "TERMINATED" if ends else "RUNNING",
+            "disks": disks,
+            **where,
+        }
+
+    def delete(self, asked: Asked) -> dict[str, Any]:
+        collection = asked.method.partition(".")[0]
+        scope = asked.path.get("region", "") or asked.path.get("zone", "")
+        name = next(value for key, value in asked.path.items() if key not in ("project", "region", "zone"))
+        thing = self.things[collection].get((scope, name))
+        if thing is None:
+            raise RefusedError(404, "notFound", f"The resource '{name}' was not found")
+        if user := self._user_of(collection, scope, name):
+            raise RefusedError(400, "resourceInUseByAnotherResource", f"'{name}' is already being used by '{user}'")
+        if collection == "instances":
+            thing.update({"status": "STOPPING", "next": "GONE", "polls": self.world.ending_polls})
+            return self._operation(asked, lambda: None)
+        return self._operation(asked, lambda: self.things[collection].pop((scope, name), None))
+
+    def _user_of(self, collection: str, scope: str, name: str) -> str:
+        machines, end = self.things["instances"], f"/{name}"
+        on_network = [*self.things["subnetworks"].values(), *self.things["firewalls"].values()]
+        users = {
+            "networks": [u for u in on_network if u["network"].endswith(end)],
+            "subnetworks": [i for i in machines.values() if i["networkInterfaces"][0]["subnetwork"].endswith(end)],
+            "resourcePolicies": [i for i in machines.values() if name in i["resourcePolicies"]],
+            "disks": [i for (zone, _), i in machines.items() if zone == scope and name in i["disks"]],
+        }
+        return next((user["name"] for user in users.get(collection, ())), "")
+
+    def _advance(self) -> None:
+        """Bring machines nearer to their next state, by one listing."""
+        for (zone, name), machine in list(self.things["instances"].items()):
+            if machine["next"] and machine["polls"] > 0:
+                machine["polls"] -= 1
+            elif machine["next"] == "GONE":
+                del self.things["instances"][zone, name]
+                for disk in machine["disks"]:
+                    self.things["disks"].pop((zone, disk), None)
+            elif machine["next"]:
+                machine["status"], machine["next"] = machine["next"], ""
+                if machine["status"] == "TERMINATED":
+                    machine["statusMessage"] = self.world.end_reason
+
+    def aggregatedList(self, asked: Asked) -> dict[str, Any]:
+        collection = asked.method.partition(".")[0]
+        if collection == "instances":
+            self._advance()
+        page, token = paged(asked, self._all(collection, asked))
+        scopes: dict[str, dict[str, list[Any]]] = {"zones/empty": {"warning": {"code": "NO_RESULTS_ON_PAGE"}}}  # type: ignore[dict-item]
+        under = "operations" if collection == "globalOperations" else collection
+        for item in page:
+            scope = str(item.get("zone", item.get("region", "global"))).removeprefix(f"{ROOT}projects/p/")
+            scopes.setdefault(scope, {}).setdefault(under, []).append(item)
+        return {"items": scopes, **token}
+
+    def _all(self, collection: str, asked: Asked) -> list[dict[str, Any]]:
+        if collection == "globalOperations":
+            found = list(self.operations.values())
+        elif collection == "machineTypes":
+            zones = ZONES if self.world.offered_in is None else self.world.offered_in
+            found = [{**kind, "zone": zone} for zone in zones for kind in MACHINE_TYPES.values()]
+        else:
+            found = [public(item) for item in self.things[collection].values()]
+        return [item for item in found if fits(item, asked.query.get("filter", ""))]
+
+    def list(self, asked: Asked) -> dict[str, Any]:
+        collection, region = asked.method.partition(".")[0], asked.path.get("region")
+        found = [item for item in self._all(collection, asked) if not region or item["region"].endswith(f"/{region}")]
+        page, token = paged(asked, found)
+        return {"items": page, **token}
+
+    def list_regions(self, asked: Asked) -> dict[str, Any]:
+        page, token = paged(asked, [{"name": name, "status": "UP"} for name in REGIONS])
+        return {"items": page, **token}
+
+    def get_regions(self, asked: Asked) -> dict[str, Any]:
+        name = asked.path["region"]
+        metrics = ("CPUS", "N2_CPUS", "C3_CPUS", "INSTANCES", "IN_USE_ADDRESSES", "LOCAL_SSD_TOTAL_GB", "SSD_TOTAL_GB")
+        used = sum(vcpus_of(i) for (at, _), i in self.things["instances"].items() if at.startswith(name))
+        quotas = [
+            {"metric": m, "limit": self.quota(name, m), "usage": float(used) if m.endswith("CPUS") else 0.0}
+            for m in metrics
+        ]
+        return {"name": name, "quotas": quotas}
+
+    def quota(self, region: str, metric: str) -> float:
+        return self.world.quota.get(region, {}).get(metric, 50000.0)
+
+    def wait(self, asked: Asked) -> dict[str, Any]:
+        operation = self.operations.get(asked.path["operation"])
+        if operation is None:
+            raise RefusedError(404, "notFound", "no such operation")
+        return operation
+
+
+def finish(operation: dict[str, Any], effect: Any) -> None:
+    try:
+        effect()
+    except RefusedError as error:
+        operation["error"] = {"errors": [{"code": error.reason, "message": error.message}]}
+        operation["httpErrorStatusCode"] = error.status
+    operation["status"] = "DONE"
+
+
+def failing(code: str) -> Any:
+    def effect() -> None:
+        raise RefusedError(500, code, "it was not to be")
+
+    return effect
+
+
+def needed(asked: Asked) -> list[str]:
+    """Return the permissions that Google's reference names for a method; a launch needs some for what it mentions."""
+    wanted = list(PERMISSIONS[asked.method])
+    if asked.method == "instances.bulkInsert":
+        properties = asked.body["instanceProperties"]
+        wanted += ["compute.resourcePolicies.use"] * bool(properties.get("resourcePolicies"))
+        wanted += ["compute.subnetworks.useExternalIp"] * ("accessConfigs" in properties["networkInterfaces"][0])
+        wanted += [
+            f"compute.instances.set{what.capitalize()}" for what in ("labels", "metadata", "tags") if what in properties
+        ]
+        wanted += ["compute.disks.setLabels"] * any("labels" in d["initializeParams"] for d in properties["disks"])
+    return wanted
+
+
+def vcpus_of(machine: dict[str, Any]) -> int:
+    return int(MACHINE_TYPES[machine["machineType"].rpartition("/")[2]]["guestCpus"])
+
+
+def public(item: dict[str, Any]) -> dict[str, Any]:
+    """Return what the API shows of a thing."""
+    own = {key: value for key, value in item.items() if key not in ("polls", "next")}
+    return {**own, "disks": [{"deviceName": name} for name in own["disks"]]} if "disks" in own else own
+
+
+def fits(item: dict[str, Any], wanted: str) -> bool:
+    """Say whether an item passes a filter of the few forms in use; any other is an error."""
+    if not wanted:
+        return True
+    match = re.fullmatch(r"([\w.-]+)(!=|=|:)([\w*-]+)", wanted)
+    if match is None:
+        raise RefusedError(400, "invalid", f"filter {wanted}")
+    name, sign, value = match.groups()
+    have = item.get("labels", {}).get(name[7:]) if name.startswith("labels.") else item.get(name)
+    if sign == ":":
+        return have is not None
+    return (have == value) == (sign == "=")
+
+
+def paged(asked: Asked, items: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    start, size = int(asked.query.get("pageToken") or 0), int(asked.query.get("maxResults", 500))
+    if not 1 <= size <= 500:
+        raise RefusedError(400, "invalid", f"maxResults {size}")
+    more = {"nextPageToken": str(start + size)} if len(items) > start + size else {}
+    return items[start : start + size], more
+
+
+CLOUD, LOCK = Cloud(), threading.Lock()
+COMPUTE, MANAGER = Discovery("compute.v1"), Discovery("cloudresourcemanager.v1")
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = 1 << 20
+
+    def handle_any(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        parts = urlsplit(self.path)
+        with LOCK:
+            status, answer = self._answer(parts.path, dict(parse_qsl(parts.query)), body)
+            content = json.dumps(answer).encode()
+        self.send_response_only(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = handle_any
+
+    def _answer(self, path: str, query: dict[str, str], body: bytes) -> tuple[int, dict[str, Any]]:
+        if path == "/control":
+            if self.command == "PUT":
+                CLOUD.begin(World(**json.loads(body or b"{}")))
+            return 200, {"left": CLOUD.left(), "world": asdict(CLOUD.world)}
+        if path == "/token":
+            return 200, {"access_token": TOKEN, "token_type": "Bearer", "expires_in": 3600}
+        try:
+            return 200, self._service(path, query, body)
+        except WrongRequestError as wrong:
+            return refused(400, "invalid", f"WRONG REQUEST: {wrong}")
+        except RefusedError as error:
+            return refused(error.status, error.reason, error.message)
+
+    def _service(self, path: str, query: dict[str, str], body: bytes) -> dict[str, Any]:
+        if not is_known(self.headers.get("Authorization", "").removeprefix("Bearer ")):
+            raise RefusedError(401, "authError", "Invalid Credentials")
+        if path.endswith("/skus"):
+            return price_list(CLOUD.world.price_factor)
+        asked = COMPUTE.asked(self.command, path, query, body)
+        if asked:
+            return CLOUD.answer(asked)
+        asked = MANAGER.asked(self.command, path, query, body)
+        if asked and asked.method == "projects.testIamPermissions":
+            have = CLOUD.world.permissions
+            return {"permissions": [p for p in asked.body["permissions"] if have is None or p in have]}
+        raise RefusedError(404, "notFound", f"{self.command} {path}")
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def is_known(token: str) -> bool:
+    """Say whether a token was given here, or is one that a service account makes for itself."""
+    return token == TOKEN or (token.count(".") == 2 and jwt.decode(token, verify=False)["iss"] == ACCOUNT)
+
+
+def refused(status: int, reason: str, message: str) -> tuple[int, dict[str, Any]]:
+    errors = [{"message": message, "domain": "global", "reason": reason}]
+    return status, {"error": {"code": status, "message": message, "errors": errors}}
+
+
+if __name__ == "__main__":
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    print(server.server_address[1], flush=True)
+    server.serve_forever()

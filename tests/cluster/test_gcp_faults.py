@@ -116,7 +116,9 @@ def test_permission_denied_on_the_way(gcp: GcpBed) -> None:
     assert len(zones_tried(gcp)) == 1
 
 
-@pytest.mark.parametrize(("code", "status"), [("rateLimitExceeded", 403), pytest.param("backendError", 503, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    ("code", "status"), [("rateLimitExceeded", 403), pytest.param("backendError", 503, marks=pytest.mark.soak)]
+)
 def test_throttled_at_every_call(gcp: GcpBed, code: str, status: int) -> None:
     met: set[str] = set()
     gcp.proxy.judge = once_each(gcp.refusal(code, status=status), met)

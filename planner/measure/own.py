@@ -1,5 +1,8 @@
 """What `planner bench ... --json` writes: rates of one node's disks and of small operations on them, a network curve,
 the rate of sorting.
+
+The runs of one file follow each other within minutes: how they differ says nothing of other days, and averages out
+over a job as what moves within a run does. Variation over time is what several files, of several days, tell.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from typing import Any, Final
 from planner.errors import BadInputError
 from planner.measure.documents import number
 from planner.measure.measurement import Reading
-from planner.variation import log_sigma, within_runs
+from planner.variation import within_runs
 
 _QUANTITY: Final = {"mixed": "simultaneous", "read": "read_only", "write": "write_only"}
 
@@ -64,7 +67,6 @@ def _disk(path: Path, document: dict[str, Any]) -> list[Reading]:
             "aggregate": "median",
             "seconds": seconds[rate["mode"]],
             "within_run_sigma": rate.get("within_run_sigma"),
-            "across_time_sigma": rate.get("across_runs_sigma"),
             "note": "; ".join([*notes, *document["notes"]]),
         }
         for rate in document["rates"]
@@ -90,7 +92,6 @@ def _cluster(path: Path, nodes: int, runs: list[dict[str, Any]]) -> Reading:
         "repeats": len(runs),
         "aggregate": "slowest_of_n",
         "seconds": number(path, runs[0], "seconds"),
-        "across_time_sigma": log_sigma(slowest),
     }
 
 
@@ -122,6 +123,5 @@ def _sort(path: Path, document: dict[str, Any]) -> list[Reading]:
             "instances": 1,
             "repeats": int(document["repeats"]),
             "aggregate": "median",
-            "across_time_sigma": log_sigma(document["rates_bytes_per_s"]),
         }
     ]

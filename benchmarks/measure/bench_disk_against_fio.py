@@ -6,9 +6,9 @@ way, file size, time and kind of memory.
 Needs fio 3. DiskBench's buffers lie in huge pages, as the sort's do: a direct transfer then is one request where 4 KiB
 pages make many. fio takes huge pages only from the reserved ones (`echo 64 > /proc/sys/vm/nr_hugepages`, as root);
 without them it is measured in ordinary pages, and this says so. In mixed mode DiskBench reads blocks of 4,096,000
-bytes, deals their records and writes chunks of 1,024,000; fio runs the two streams side by side, which unlike
-DiskBench's need not keep pace, so the sums are compared. A pair is two runs of each, A B B A. Prints the medians and
-the median and range of the paired ratios.
+bytes, deals their records and writes chunks of 1,024,000; fio runs the two streams side by side and is told to keep
+them in step (`flow`), as DiskBench's are since one feeds the other; the sums are compared. A pair is two runs of each,
+A B B A. Prints the medians and the median and range of the paired ratios.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def fio(directory: Path, mode: Mode) -> float:
     ways = ["read", "write"] if mode == "mixed" else [mode]
     memory = "mmaphuge" if has_reserved_huge_pages() else "malloc"
     common = ["--ioengine=psync", "--thread", "--direct=1", "--time_based", f"--runtime={SECONDS}", f"--iomem={memory}"]
-    jobs = [option for way in ways for option in stream(way)]
+    jobs = [option for way in ways for option in (*stream(way), *(paced(way) if mode == "mixed" else ()))]
     with tempfile.TemporaryDirectory(dir=directory) as files:
         command = ["fio", "--output-format=json", f"--directory={files}", "--fallocate=native", *common, *jobs]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -62,6 +62,11 @@ def stream(way: str) -> list[str]:
         *("--zonemode=strided", f"--zonesize={block}", f"--zonerange={block}"),
         *(f"--zoneskip={(QUEUE_DEPTH - 1) * block}", f"--numjobs={QUEUE_DEPTH}", f"--offset_increment={block}"),
     ]
+
+
+def paced(way: str) -> list[str]:
+    """As many bytes written as read: fio keeps the numbers of operations in proportion to these weights."""
+    return [f"--flow={BLOCK_BYTES['read'] // BLOCK_BYTES[way]}", "--flow_sleep=200"]
 
 
 def compare(directory: Path, mode: Mode) -> None:

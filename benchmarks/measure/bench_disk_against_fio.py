@@ -7,8 +7,8 @@ Needs fio 3. DiskBench's buffers lie in huge pages, as the sort's do: a direct t
 pages make many. fio takes huge pages only from the reserved ones (`echo 64 > /proc/sys/vm/nr_hugepages`, as root);
 without them it is measured in ordinary pages, and this says so. In mixed mode DiskBench reads blocks of 4,096,000
 bytes, deals their records and writes chunks of 1,024,000; fio runs the two streams side by side and is told to keep
-them in step (`flow`), as DiskBench's are since one feeds the other; the sums are compared. A pair is two runs of each,
-A B B A. Prints the medians and the median and range of the paired ratios.
+them in step (`flow`), as DiskBench's are since one feeds the other; the sums are compared. A pair is the mean of four
+runs of each, A B B A A B B A. Prints the medians and the median and range of the paired ratios.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from pathlib import Path
 from planner.measure.disk import MODES, Mode, run_disk
 
 PAIRS = 5
-SECONDS = 2
+ALTERNATIONS = 2
+SECONDS = 1
 QUEUE_DEPTH = 4
 FILE_BYTES = 1_024_000_000
 BLOCK_BYTES = {"read": 4_096_000, "write": 1_024_000}
@@ -76,7 +77,7 @@ def compare(directory: Path, mode: Mode) -> None:
     for i in range(PAIRS):
         first, second = (ours, fio) if i % 2 == 0 else (fio, ours)
         rates: dict[Callable[..., float], list[float]] = {ours: [], fio: []}
-        for measure in (first, second, second, first):  # a drift of the disk falls on both alike
+        for measure in (first, second, second, first) * ALTERNATIONS:  # a drift of the disk falls on both alike
             rates[measure].append(measure(directory, mode))
         pairs.append((statistics.mean(rates[ours]), statistics.mean(rates[fio])))
     medians = [statistics.median(rates) / 1e6 for rates in zip(*pairs, strict=True)]

@@ -29,6 +29,8 @@ STRIPE_BYTES: Final = 512 << 10
 USUAL_FILE_BYTES: Final = 2_000_000_000
 TRIED_DEPTHS: Final = (1, 2, 4, 8, 16)
 TRIAL_S: Final = 0.5
+WARM_UP_S: Final = 0.2
+"""Until every stage is at work; also, what is under way when the clock starts makes up for what is when it stops."""
 _TRIAL_FILE_BYTES: Final = 256_000_000
 _LEAST_FILE_BYTES: Final = 16_384_000
 
@@ -181,6 +183,7 @@ def run_disk(
             readable,
             writable,
             seconds=seconds,
+            warm_up_s=WARM_UP_S,
             interval_s=interval_s,
             file_bytes=file_bytes,
             queue_depth=queue_depth,

@@ -77,7 +77,7 @@ def read_columns(
         for plan in plans:
             reading = _reading(plan, row, f"{path}:{line}", problems)
             if reading.get("bytes_per_s") is not None:
-                readings.append({**reading, "source": path.name})
+                readings.append({**reading, "source": path.name, "row": f"line {line}"})
     if problems:
         raise BadInputError(f"{path}: {len(problems)} problem{'s' * (len(problems) > 1)}", problems)
     if not readings:

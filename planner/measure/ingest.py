@@ -30,7 +30,11 @@ def read_measurements(
     `files_are` ("instances" or "repeats") says what several files of the same circumstances are. Raises BadInputError
     for the first file that cannot be used; nothing is half read.
     """
-    readings = [reading for path in paths for reading in _readings(path, mapping=mapping, only=only, job=job)]
+    readings = [
+        {**reading, "file": path.resolve()}
+        for path in paths
+        for reading in _readings(path, mapping=mapping, only=only, job=job)
+    ]
     return [completed(reading, said) for reading in merged(readings, files_are=files_are)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import date
 from typing import Any, Final
@@ -85,19 +85,35 @@ def completed(reading: Reading, said: Mapping[str, Any]) -> Measurement:
 def merged(readings: list[Reading], *, files_are: str | None) -> list[Reading]:
     """Return one reading for each circumstance: several files of one are its instances or its repeats.
 
-    Raises BadInputError when there are several and `files_are` does not say which, or their lengths differ twofold.
+    Raises BadInputError when there are several and `files_are` does not say which, and for rows of one table that are
+    not told apart.
     """
     groups: dict[tuple[Any, ...], list[Reading]] = {}
     for reading in readings:
         names = ("instance_type", "quantity", "disks", "nodes", "placement_group", "aggregate", "zone", "method")
         groups.setdefault(tuple(reading.get(name) for name in names), []).append(reading)
+    _refuse_duplicate_rows(groups.values())
     return [_mean(group, files_are) if len(group) > 1 else group[0] for group in groups.values()]
+
+
+def _refuse_duplicate_rows(groups: Iterable[list[Reading]]) -> None:
+    """Raise BadInputError that lists them all: rows of one table, or a file given twice, are not several instances."""
+    duplicates = [group for group in groups if len({reading["file"] for reading in group}) < len(group)]
+    if not duplicates:
+        return
+    raise BadInputError(
+        f"{duplicates[0][0]['source']}: the same circumstances twice; merge them, or choose with --only COLUMN=VALUE",
+        [_told(group) for group in duplicates],
+    )
+
+
+def _told(group: list[Reading]) -> str:
+    rows = ", ".join(str(reading.get("row", reading["source"])) for reading in group)
+    return f"{rows}: {group[0].get('instance_type', 'no type')}, {group[0]['quantity']}"
 
 
 def _mean(group: list[Reading], files_are: str | None) -> Reading:
     sources = [reading["source"] for reading in group]
-    if len(set(sources)) < len(sources):  # rows of one table stand for themselves
-        raise BadInputError(f"{sources[0]}: {len(group)} rows of the same circumstances; merge or tell them apart")
     if files_are is None:
         raise BadInputError(
             f"{', '.join(sources)} measure the same; say --files-are instances, or --files-are repeats of one instance"

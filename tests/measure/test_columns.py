@@ -23,7 +23,7 @@ def test_our_own_column_names_need_no_mapping(tmp_path: Path) -> None:
     (row,) = read(tmp_path, text)
     assert row == {
         "instance_type": "a.large", "quantity": "network", "bytes_per_s": 1e9, "nodes": 4,
-        "as_of": date(2026, 1, 2), "source": "table.csv",
+        "as_of": date(2026, 1, 2), "source": "table.csv", "row": "line 2",
     }  # fmt: skip
 
 

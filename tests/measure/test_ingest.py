@@ -183,8 +183,29 @@ def test_what_the_file_says_is_not_overruled() -> None:
 
 
 def test_a_file_given_twice_is_refused() -> None:
-    with pytest.raises(BadInputError, match="2 rows of the same circumstances"):
+    with pytest.raises(BadInputError, match="the same circumstances twice"):
         read_measurements([DATA / "fio_read.json"] * 2, said=SAID, mapping={})
+
+
+def test_files_of_one_name_in_two_directories_are_two(tmp_path: Path) -> None:
+    text = (DATA / "fio_read.json").read_text()
+    paths = [tmp_path / node / "fio.json" for node in ("a", "b")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_text(text)
+    (found,) = read_measurements(paths, said=SAID, mapping={}, files_are="instances")
+    assert found.instances == 2
+
+
+def test_duplicate_rows_are_all_named(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text(
+        "instance_type,quantity,bytes_per_s\na.large,network,1e9\nb.large,network,1e9\na.large,network,2e9\n"
+    )
+    with pytest.raises(BadInputError) as caught:
+        read_measurements([table], said=SAID, mapping={})
+    assert "table.csv: the same circumstances twice" in str(caught.value)
+    assert list(caught.value.details) == ["line 2, line 4: a.large, network"]
 
 
 def test_two_files_of_two_instances(tmp_path: Path) -> None:

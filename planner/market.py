@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner import feasibility, lifecycle
-from planner.around import on_volumes_bytes
+from planner.burst_credit import with_lasting_credit
 from planner.candidates import Offer, candidate
 from planner.catalog import Catalog
 from planner.constraints import Constraint, constraints, overrun
@@ -133,7 +133,13 @@ def open_market(
     catalog, passed, unasked = region.catalog, region.passed, region.unasked
     whole = _situation(request, model, catalog, surroundings, volumes=region.volumes, network_spread=network_spread)
     if region.volumes_on_credit is not None and whole.layouts.uses(VOLUMES).any():
-        volumes = _lasting(region.volumes_on_credit, region.volumes, whole, nodes=request.nodes or request.max_nodes)
+        volumes = with_lasting_credit(
+            whole,
+            on_credit=region.volumes_on_credit,
+            price_usd_per_hour=region.offer.price_usd_per_hour,
+            nodes=request.nodes,
+            max_nodes=request.max_nodes,
+        )
         whole = _situation(request, model, catalog, surroundings, volumes=volumes, network_spread=network_spread)
     offer = _with_volumes(region.offer, whole, request)
     fit, lacking = feasibility.usable(whole, offer, networked=request.nodes != 1, powered=request.objective == "energy")
@@ -157,15 +163,6 @@ def open_market(
         Market(situation=situation, offer=offer, estimates=estimates, asked=asked, good=good),
         unasked + [r for r in lacking if r.instance_type not in names] + small,
     )
-
-
-def _lasting(on_credit: VolumeChoice, sustained: VolumeChoice, whole: Situation, *, nodes: int) -> VolumeChoice:
-    """Return the volumes on burst credit for the types of which so many nodes have enough for the whole run on every
-    layout, and those without for the others.
-    """
-    kinds, lasts = whole.layouts.type_row, on_credit.on_credit.copy()
-    lasts[kinds[on_volumes_bytes(whole) > on_credit.credit_bytes[kinds] * nodes]] = False
-    return on_credit.where(lasts, sustained)
 
 
 def _situation(

@@ -31,6 +31,7 @@ FLOORS = {
     "planner.calibrated_model": MIND,
     "planner.around": MIND,
     "planner.bill": MIND,
+    "planner.burst_credit": MIND,
     "planner.caveats": MIND,
     "planner.candidates": MIND,
     "planner.capacity": MIND,

@@ -97,7 +97,7 @@ def test_without_a_known_link_a_rate_must_be_given(make_catalog: Make) -> None:
     assert best.storage == "4 local nvme + 1 x v of 186 GiB"
 
 
-BURSTING = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "bytes_per_s_per_gib": 5e5,
+BURSTING = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "bytes_per_s_per_gib": 1e5,
             "burst_bytes_per_s": 125_000_000, "credit_bytes": 10**12, "read_bytes_per_s_max": 2.5e8,
             "write_bytes_per_s_max": 2.5e8, "size_bytes_min": GIB, "size_bytes_max": 1e14,
             "burst_evidence": "recalled", **SPEC}  # fmt: skip
@@ -105,27 +105,28 @@ DISKS = {"price": 10, "read": 1e10, "write": 1e10, "memory_bytes": 10**6}
 
 
 def test_burst_credit_spares_the_size_while_it_lasts(make_catalog: Make) -> None:
-    """A link of 500 MB/s: 4 volumes of 1 GiB at 125 MB/s. They sustain 2 MB/s, so of each byte 0.996 is on credit, and
-    4 TB of credit are enough for 4 / 0.996 = 4.016 TB. At 0.5 MB/s per GiB the rate takes 1000 GiB.
+    """A link of 500 MB/s: 4 volumes of 1 GiB at 125 MB/s. They sustain 0.4 MB/s, so of each byte 0.9992 is on credit,
+    and 4 TB of credit are enough for 4 / 0.9992 = 4.003 TB. At 0.1 MB/s per GiB the rate takes 5000 GiB.
     """
     catalog = load_catalog(make_catalog({"a": DISKS}, volumes=[BURSTING]))
     price = catalog.prices().price_usd_per_hour
     fast = choose_volumes(catalog, region="here", price_usd_per_hour=price, with_credit=True)
     assert (fast.count[0], fast.read[0], fast.bytes_min[0]) == (4, 5e8, 4 * GIB)
-    assert fast.credit_bytes[0] == pytest.approx(4e12 / 0.996)
+    assert fast.credit_bytes[0] == pytest.approx(4e12 / 0.9992)
     slow = choose_volumes(catalog, region="here", price_usd_per_hour=price)
-    assert slow.bytes_min[0] == pytest.approx(1000 * GIB)
+    assert slow.bytes_min[0] == pytest.approx(5000 * GIB)
     assert not slow.on_credit.any()
 
 
 @pytest.mark.parametrize(("nodes", "on_credit"), [(9, False), (10, True)])
 def test_who_would_spend_the_credit_buys_size_instead(make_catalog: Make, nodes: int, on_credit: bool) -> None:
-    """10 TB are loaded, read, written and validated: 40 TB on volumes, of which 9 nodes carry 36.1 on credit."""
+    """10 TB are loaded, read, written and validated: 40 TB on volumes, of which 9 nodes carry 36.03 on credit."""
     asked = {"data": "10TB", "model": "cloudsort", "catalogs": (make_catalog({"a": DISKS}, volumes=[BURSTING]),)}
     best = recommend(**asked, nodes=nodes).best
     assert best is not None
     assert best.volumes is not None
-    assert best.volumes.bytes_each * best.volumes.count == pytest.approx(2e13 / nodes)
+    held = 2e13 / nodes if on_credit else 5000 * GIB
+    assert best.volumes.bytes_each * best.volumes.count == pytest.approx(held)
     assert best.volumes.count == (4 if on_credit else 2)
     assert any("burst credit, which outlasts the run" in warning for warning in best.warnings) == on_credit
     assert best.evidence == ("recalled" if on_credit else "spec")
@@ -133,7 +134,7 @@ def test_who_would_spend_the_credit_buys_size_instead(make_catalog: Make, nodes:
 
 
 def test_few_data_on_many_nodes_cost_less_on_credit(make_catalog: Make) -> None:
-    """1 TB on 10 nodes: 186 GiB a node are held, not 1000 GiB; $0.1 a GiB-month."""
+    """1 TB on 10 nodes: 186 GiB a node are held, not 5000 GiB; $0.1 a GiB-month."""
     asked = {"data": "1TB", "model": "cloudsort", "nodes": 10}
     fast = recommend(**asked, catalogs=(make_catalog({"a": DISKS}, volumes=[BURSTING]),)).best
     plain = {name: value for name, value in BURSTING.items() if "credit" not in name and "burst" not in name}
@@ -141,7 +142,7 @@ def test_few_data_on_many_nodes_cost_less_on_credit(make_catalog: Make) -> None:
     assert fast is not None
     assert slow is not None
     assert fast.usd_per_hour == pytest.approx(10 * 10 + 2e12 / GIB * 0.1 / 720)
-    assert slow.usd_per_hour == pytest.approx(10 * 10 + 10 * 1000 * 0.1 / 720)
+    assert slow.usd_per_hour == pytest.approx(10 * 10 + 10 * 5000 * 0.1 / 720)
     assert fast.time_s.equation == pytest.approx(slow.time_s.equation)
 
 
@@ -157,6 +158,22 @@ def test_credit_may_come_with_size(make_catalog: Make) -> None:
     assert (fast.count[0], fast.read[0]) == (2, 5e8)
     assert fast.bytes_min[0] == pytest.approx(2000 * GIB)
     assert fast.credit_bytes[0] == pytest.approx(2000 * GIB / 0.84)
+
+
+def test_credit_is_not_used_where_size_costs_less(make_catalog: Make) -> None:
+    """At 20 GB a node the 2000 GiB that `burst` takes for its rate cost more than 20 GB of `free`, at 2 TB they do not."""
+    credit = {"burst_bytes_per_s": "", "burst_bytes_per_s_per_gib": 2.5e5, "credit_bytes": "",
+              "credit_bytes_per_gib": 10 * GIB}  # fmt: skip
+    burst = BURSTING | credit | {"volume_type": "burst", "price_usd_per_gib_month": 0.02}
+    limits = dict.fromkeys(("free_bytes_per_s", "read_bytes_per_s_max", "write_bytes_per_s_max"), 1.25e8)
+    free = {"volume_type": "free", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e14, **limits, **SPEC}
+    filled = [{name: kind.get(name, "") for name in burst | free} for kind in (burst, free)]
+    asked = {"model": "cloudsort", "catalogs": (make_catalog({"a": DISKS}, volumes=filled),), "nodes": 10}
+    for data, chosen in (("100GB", "free"), ("10TB", "burst")):
+        best = recommend(**asked, data=data).best
+        assert best is not None
+        assert best.volumes is not None
+        assert best.volumes.volume_type == chosen
 
 
 def test_rates_of_ones_own_ask_for_no_credit(make_catalog: Make) -> None:

@@ -161,7 +161,7 @@ def test_credit_may_come_with_size(make_catalog: Make) -> None:
 
 
 def test_credit_is_not_used_where_size_costs_less(make_catalog: Make) -> None:
-    """At 20 GB a node the 2000 GiB that `burst` takes for its rate cost more than 20 GB of `free`, at 2 TB they do not."""
+    """At 20 GB a node the 2000 GiB that `burst` takes for its rate cost more than `free`, at 2 TB they do not."""
     credit = {"burst_bytes_per_s": "", "burst_bytes_per_s_per_gib": 2.5e5, "credit_bytes": "",
               "credit_bytes_per_gib": 10 * GIB}  # fmt: skip
     burst = BURSTING | credit | {"volume_type": "burst", "price_usd_per_gib_month": 0.02}

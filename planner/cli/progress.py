@@ -34,17 +34,18 @@ def watched(phases: Sequence[str]) -> Iterator[Progress]:
 
 
 def _display(progress: Progress, phases: Sequence[str], over: threading.Event) -> None:
-    with _bar() as bar:
-        task = bar.add_task(phases[0], total=None)
+    with bar() as display:
+        task = display.add_task(phases[0], total=None)
         phase = 0
         while not over.wait(_EVERY_S):
             if progress.phase != phase:
                 phase = progress.phase
-                bar.reset(task, description=phases[min(phase, len(phases) - 1)])
-            bar.update(task, completed=progress.bytes_done, total=progress.bytes_total or None)
+                display.reset(task, description=phases[min(phase, len(phases) - 1)])
+            display.update(task, completed=progress.bytes_done, total=progress.bytes_total or None)
 
 
-def _bar() -> Any:
+def bar() -> Any:
+    """Return a bar that shows bytes, their rate and the time left, on stderr, and vanishes at the end."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -1,0 +1,41 @@
+"""Progress of a sort that another process drives, from the events that it sends: bytes, rate per node, time left."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from planner.cli.console import talk
+from planner.cli.progress import bar
+
+Heard = Callable[[dict[str, Any]], None]
+
+
+@contextmanager
+def heard_events() -> Iterator[Heard]:
+    """Yield what to tell events: losses and steps are said, progress is shown where there is a terminal."""
+    if not sys.stderr.isatty():
+        yield _say
+        return
+    with bar() as display:
+        task = display.add_task("starting", total=None)
+
+        def hear(event: dict[str, Any]) -> None:
+            if event["event"] == "progress":
+                name = f"{event['phase']} on {event['nodes']} nodes"
+                display.update(task, description=name, completed=event["bytes_done"], total=event["bytes_total"])
+            elif event["event"] == "step":
+                display.reset(task, description=event["name"])
+            else:
+                _say(event)
+
+        yield hear
+
+
+def _say(event: dict[str, Any]) -> None:
+    if event["event"] == "lost":
+        talk(f"lost {', '.join(event['nodes'])}; {len(event['left'])} nodes go on")
+    elif event["event"] == "step":
+        talk(event["name"])

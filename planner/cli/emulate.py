@@ -1,0 +1,117 @@
+"""`planner emulate`: clusters of network namespaces on this machine, their links capped like a cloud's."""
+
+from __future__ import annotations
+
+import json as json_format
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from planner.cli import emulation
+from planner.cli.console import show_json, show_text, talk
+from planner.units import parse_duration
+
+if TYPE_CHECKING:
+    from planner.cluster.emulated_ray import EmulatedRay
+
+
+def emulate_up(
+    *,
+    nodes: emulation.Nodes = 4,
+    rate: emulation.Rate = None,
+    distribution: emulation.Distribution = None,
+    rate_factor: emulation.RateFactor = 1.0,
+    bucket: emulation.BucketSize = None,
+    burst_rate: emulation.BurstRate = None,
+    redraw: emulation.Redraw = None,
+    seed: emulation.Seed = None,
+    directory: Annotated[Path, Option("--dir", help="The disk for the nodes' files, removed at the end.")] = Path(),
+    json: Annotated[bool, Option("--json", help="Print the cluster as one JSON object.")] = False,
+) -> None:
+    """Bring up an emulated Ray cluster, print how to reach it, and keep it until Ctrl-C.
+
+    Example: planner emulate up --nodes 4 --rate 400Mbit
+    """
+    from planner.cluster.emulated_ray import emulated_ray
+    from planner.providers.emulated.shaping import parse_shaping
+
+    shaping = parse_shaping(
+        rate=rate,
+        distribution_name=distribution,
+        rate_factor=rate_factor,
+        bucket=bucket,
+        burst_rate=burst_rate,
+        redraw_s=None if redraw is None else parse_duration(redraw),
+        seed=seed,
+    )
+    with _termination_interrupts(), emulated_ray(workers=nodes, shaping=shaping, directory=directory, say=talk) as made:
+        if json:
+            show_json(_described(made))
+        else:
+            show_text(_shown(made))
+        talk("up; Ctrl-C removes it")
+        try:
+            signal.pause()
+        except KeyboardInterrupt:
+            talk("removing it")
+
+
+def emulate_sweep(*, json: Annotated[bool, Option("--json", help="Print the ids as JSON.")] = False) -> None:
+    """Remove emulated clusters that killed processes left behind. Ends with exit code 7 when any remains.
+
+    Example: planner emulate sweep
+    """
+    from planner.providers.emulated.cluster import sweep
+
+    removed = sweep()
+    if json:
+        show_json({"removed": removed})
+    else:
+        show_text("\n".join(f"removed {cluster_id}" for cluster_id in removed) or "nothing was left behind")
+
+
+@contextmanager
+def _termination_interrupts() -> Iterator[None]:
+    """Make SIGTERM end the body as Ctrl-C does."""
+    before = signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _described(made: EmulatedRay) -> dict[str, object]:
+    nodes = made.nodes
+    return {
+        "id": nodes.entry.cluster_id,
+        "shaped": nodes.is_shaped,
+        "ray_address": made.ray.address,
+        "environment": made.ray.environment(),
+        "nodes": [
+            {
+                "name": nodes.name(node),
+                "address": nodes.address(node),
+                "directory": str(nodes.directory(node)),
+                "namespace": nodes.namespaces.name(node) if nodes.namespaces else None,
+                "cap_bytes_per_s": None if node == 0 or (cap := nodes.caps[node - 1]) is None else cap.bytes_per_s,
+            }
+            for node in range(nodes.workers + 1)
+        ],
+    }
+
+
+def _shown(made: EmulatedRay) -> str:
+    nodes = made.nodes
+    lines = [
+        f"{nodes.name(node)}: {nodes.address(node)}, {nodes.caps[node - 1] or 'no cap'}, {nodes.directory(node)}"
+        for node in range(1, nodes.workers + 1)
+    ]
+    enter = f"on the head: {' '.join(nodes.command(0))}" if nodes.is_shaped else "on this machine"
+    exports = [f"export {name}={json_format.dumps(value)}" for name, value in made.ray.environment().items()]
+    reach = f"Ray at {made.ray.address}; to run a command {enter}"
+    return "\n".join([*lines, reach, *exports])

@@ -1,0 +1,114 @@
+"""Ray on an emulated cluster: a head that runs no tasks, and a worker on each other node."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from planner.cluster.ray_nodes import RAY_PORT, RayCluster, RayNode, head_command, ray_program, worker_command
+from planner.errors import IoFailureError
+from planner.providers.emulated.cluster import HEAD, EmulatedCluster, emulated_cluster
+from planner.providers.emulated.shaping import Shaping
+
+CPUS_PER_NODE: Final = 3
+HEAD_STORE_BYTES: Final = 80_000_000
+NODE_STORE_BYTES: Final = 300_000_000
+_LONGEST_START_S: Final = 120
+_AT_ONCE: Final = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmulatedRay:
+    """A running Ray cluster on emulated nodes."""
+
+    nodes: EmulatedCluster
+    ray: RayCluster
+
+    def command(self, node: int, *words: str) -> list[str]:
+        """Return `words` as a command to run on a node."""
+        return self.nodes.command(node, *words)
+
+    def environment(self) -> dict[str, str]:
+        """Return the whole environment of a process that shall reach this cluster."""
+        return {**os.environ, **self.ray.environment()}
+
+    def start_worker(self, node: int, *, store_bytes: int = NODE_STORE_BYTES) -> None:
+        """Start Ray on a node and wait until it has joined. Raises IoFailureError with what Ray said."""
+        ray_node = _ray_node(self.nodes, node, cpus=CPUS_PER_NODE, store_bytes=store_bytes)
+        _start(self, node, ray_node, worker_command(ray_node, self.ray))
+
+
+@contextmanager
+def emulated_ray(
+    *,
+    workers: int,
+    shaping: Shaping,
+    directory: Path,
+    store_bytes: int = NODE_STORE_BYTES,
+    say: Callable[[str], None] = lambda _: None,
+) -> Iterator[EmulatedRay]:
+    """Yield a Ray cluster of `workers` emulated nodes and a head; all of it is gone afterwards.
+
+    Raises PlannerError when Ray is not installed, and what `emulated_cluster` raises.
+    """
+    ray_program()
+    with emulated_cluster(workers=workers, shaping=shaping, directory=directory, say=say) as nodes:
+        yield start_ray(nodes, store_bytes=store_bytes)
+
+
+def start_ray(nodes: EmulatedCluster, *, store_bytes: int = NODE_STORE_BYTES) -> EmulatedRay:
+    """Start Ray on every node, the head first, and return how to reach it. Raises IoFailureError with what Ray said."""
+    port = RAY_PORT if nodes.is_shaped else _free_port()
+    cluster = EmulatedRay(nodes=nodes, ray=RayCluster(address=f"{nodes.address(HEAD)}:{port}"))
+    head = _ray_node(nodes, HEAD, cpus=0, store_bytes=HEAD_STORE_BYTES)
+    temp_directory = None if nodes.is_shaped else nodes.ray_directory(HEAD)
+    _start(cluster, HEAD, head, head_command(head, port=port, temp_directory=temp_directory))
+    with ThreadPoolExecutor(_AT_ONCE if nodes.is_shaped else 1) as pool:
+        for _ in pool.map(
+            lambda node: cluster.start_worker(node, store_bytes=store_bytes), range(1, nodes.workers + 1)
+        ):
+            pass
+    return cluster
+
+
+def _ray_node(nodes: EmulatedCluster, node: int, *, cpus: float, store_bytes: int) -> RayNode:
+    return RayNode(
+        name=nodes.name(node),
+        address=nodes.address(node),
+        cpus=cpus,
+        object_store_bytes=store_bytes,
+        directory=nodes.directory(node),
+    )
+
+
+def _start(cluster: EmulatedRay, node: int, ray_node: RayNode, command: list[str]) -> None:
+    """Run `ray start` on a node; its daemons outlive it, so what it says goes to a file rather than to a pipe."""
+    log = cluster.nodes.ray_directory(node) / f"{ray_node.name}.start.log"
+    with log.open("wb") as said:
+        try:
+            done = subprocess.run(
+                cluster.command(node, *command),
+                env=cluster.environment() | ray_node.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                timeout=_LONGEST_START_S,
+                check=False,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            done = -1
+    if done:
+        raise IoFailureError(f"Ray did not start on {ray_node.name}", log.read_text(errors="replace").splitlines()[-8:])
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,168 @@
+"""A whole run on an emulated cluster: measure, plan for its caps, generate, sort, validate, and compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+from planner import lifecycle
+from planner.catalog import load_catalog
+from planner.cluster.emulated_ray import EmulatedRay, emulated_ray
+from planner.cluster.local_run import HEADROOM_BYTES, RECORD_BYTES, copies
+from planner.cluster.ray_session import drive
+from planner.errors import BadInputError, IoFailureError
+from planner.measure.machine import Machine, free_bytes, measure_machine, sample_size
+from planner.model import CostModel, load_model
+from planner.plan import Candidate, Plan, Request
+from planner.providers.emulated.cluster import HEAD
+from planner.providers.emulated.shaping import Shaping
+from planner.providers.local import write_catalog
+from planner.recommendation import recommend, require_best
+from planner.run_report import Check, PhaseComparison, RunReport
+from planner.units import format_bytes, format_duration
+
+Heard = Callable[[dict[str, Any]], None]
+
+_MODELS: Final = {"local": False, "volumes": True}
+"""Where a model keeps its data, and whether that is on volumes; others do not run on an emulated cluster."""
+_FRAME_BYTES: Final = 9000
+_HEADER_BYTES: Final = 14 + 20 + 32
+"""Ethernet, IPv4, and TCP with its time stamps, in every frame that a cap counts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmulatedRun:
+    """What to run: `nodes` emulated nodes whose files lie below `directory`; `memory_bytes` for sorting on each."""
+
+    data_bytes: int
+    model: str
+    nodes: int
+    shaping: Shaping
+    directory: Path
+    memory_bytes: int | None = None
+    skew: bool = False
+
+
+def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], heard: Heard) -> RunReport:
+    """Do the run; nothing of the cluster is left afterwards, whatever happens.
+
+    Raises BadInputError for half a record or a model that does not run here, IoFailureError when the disk cannot hold
+    the data or something is lost. Data that fails validation is reported, not raised.
+    """
+    model = _model(run)
+    _check_space(run, model)
+    with emulated_ray(workers=run.nodes, shaping=run.shaping, directory=run.directory, say=say) as cluster:
+        caps = [None if cap is None else cap.bytes_per_s for cap in cluster.nodes.caps]
+        say(f"{run.nodes} emulated nodes are up; caps: {', '.join(str(cap or 'none') for cap in cluster.nodes.caps)}")
+        folder = cluster.nodes.directory(HEAD)
+        machine = measure_machine(folder, sample_bytes=sample_size(run.data_bytes), threads=None)
+        plan = plan_for(machine, run, folder, cap_bytes_per_s=_slowest(caps))
+        best = require_best(plan)
+        say(f"planned {format_duration(best.time_s.expected)} for the sort of {format_bytes(run.data_bytes)}")
+        done = drive(
+            {"do": "run", "address": cluster.ray.address, "arguments": _arguments(run, cluster, model)},
+            command=lambda *words: cluster.command(HEAD, *words),
+            environment=cluster.environment(),
+            heard=heard,
+        )
+    return _report(run, plan, best, machine, done)
+
+
+def plan_for(machine: Machine, run: EmulatedRun, folder: Path, *, cap_bytes_per_s: float | None) -> Plan:
+    """Plan the run for N nodes that share this machine's disk and processors evenly, each behind the slowest cap.
+
+    As in a local run the rates are those of the sort's own path, so that its CPU work is in them.
+    """
+    share = replace(
+        machine,
+        disk_free_bytes=machine.disk_free_bytes // run.nodes,
+        read_bytes_per_s=machine.read_bytes_per_s / run.nodes,
+        write_bytes_per_s=machine.write_bytes_per_s / run.nodes,
+    )
+    catalog = write_catalog(share, folder / "catalog", today=date.today())
+    payload = (_FRAME_BYTES - _HEADER_BYTES + 14) / (_FRAME_BYTES + 14)
+    assume = {} if cap_bytes_per_s is None else {"network": cap_bytes_per_s * payload}
+    request = Request(
+        data_bytes=run.data_bytes, model=run.model, catalogs=(str(catalog),), nodes=run.nodes, assume=assume
+    )
+    here = replace(
+        lifecycle.shipped(),
+        boot_s=0.0,
+        screen_s=0.0,
+        teardown_s=0.0,
+        spare_fraction=0.0,
+        file_system_overhead=0.0,
+        cpu_bytes_per_s_per_vcpu=lifecycle.PAPER.cpu_bytes_per_s_per_vcpu,
+    )
+    return recommend(request, model=load_model(run.model), catalogs=[load_catalog(catalog)], surroundings=here)
+
+
+def _model(run: EmulatedRun) -> CostModel:
+    if run.data_bytes % RECORD_BYTES:
+        raise BadInputError(f"--data {run.data_bytes}B is not a whole number of {RECORD_BYTES}-byte records")
+    model = load_model(run.model)
+    if model.storage["data"] not in _MODELS or model.storage["intermediate"] != "local":
+        raise BadInputError(f"--model {run.model} does not run on an emulated cluster; indy, daytona and cloudsort do")
+    return model
+
+
+def _check_space(run: EmulatedRun, model: CostModel) -> None:
+    needed = run.data_bytes * (2 + copies(model)) + HEADROOM_BYTES
+    free = free_bytes(run.directory)
+    if free < needed:
+        raise IoFailureError(
+            f"{run.directory}: {format_bytes(free)} free, {format_bytes(needed)} needed for input, output and scratch; "
+            "name another disk with --dir or less --data"
+        )
+
+
+def _slowest(caps: list[float | None]) -> float | None:
+    known = [cap for cap in caps if cap is not None]
+    return min(known) if known else None
+
+
+def _arguments(run: EmulatedRun, cluster: EmulatedRay, model: CostModel) -> dict[str, Any]:
+    caps = {cluster.nodes.name(node): cap for node, cap in enumerate(cluster.nodes.caps, start=1)}
+    return {
+        "records": run.data_bytes // RECORD_BYTES,
+        "copies": copies(model),
+        "journal": str(cluster.nodes.directory(HEAD) / "journal"),
+        "memory_bytes": run.memory_bytes,
+        "skew": run.skew,
+        "rates": {name: cap.bytes_per_s for name, cap in caps.items() if cap is not None},
+        "on_volume": _MODELS[model.storage["data"]],
+    }
+
+
+def _report(run: EmulatedRun, plan: Plan, best: Candidate, machine: Machine, done: dict[str, Any]) -> RunReport:
+    phases_s = done["sort"]["phases_s"]
+    records = run.data_bytes // RECORD_BYTES
+    return RunReport(
+        plan=plan,
+        machine=machine.to_dict(),
+        steps_s=done["steps_s"],
+        phases=tuple(
+            PhaseComparison(
+                name=phase.name,
+                predicted_s=phase.time_s,
+                measured_s=phases_s[phase.name],
+                bottleneck=phase.bottleneck,
+            )
+            for phase in best.phases
+        ),
+        checks=tuple(
+            Check(
+                path="output" if number == 0 else "replica",
+                records=found["records"],
+                checksum=found["checksum"],
+                sorted=found["sorted"],
+                duplicates=found["duplicates"],
+                passed=found["sorted"] and (found["records"], found["checksum"]) == (records, done["checksum"]),
+            )
+            for number, found in enumerate(done["found"])
+        ),
+        sort=done["sort"],
+    )

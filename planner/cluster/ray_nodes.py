@@ -1,0 +1,92 @@
+"""Starting Ray on the nodes of a cluster: token authentication on, dashboard off, failures noticed within seconds."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from planner.errors import PlannerError
+
+RAY_PORT: Final = 6379
+NODE_NAME: Final = "PLANNER_NODE_NAME"
+NODE_DIRECTORY: Final = "PLANNER_NODE_DIRECTORY"
+NODE_VOLUME: Final = "PLANNER_NODE_VOLUME"
+"""Environment of every process on a node: what it is called, and where its disks and its volume are mounted."""
+
+FAILURE_SETTINGS: Final = {
+    "RAY_grpc_client_keepalive_time_ms": "5000",
+    "RAY_grpc_client_keepalive_timeout_ms": "5000",
+    "RAY_health_check_initial_delay_ms": "1000",
+    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_timeout_ms": "1000",
+    "RAY_health_check_failure_threshold": "3",
+}
+"""With Ray's defaults a vanished node is noticed after a minute, and tasks that wait for it hang for longer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayCluster:
+    """How to reach a Ray cluster: the head's `address` (host:port) and the token that its nodes share."""
+
+    address: str
+    token: str = field(repr=False, default_factory=lambda: secrets.token_hex(32))
+
+    def environment(self) -> dict[str, str]:
+        """Return what every process of the cluster, the driver included, needs in its environment."""
+        return {
+            **FAILURE_SETTINGS,
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": self.token,
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_DEDUP_LOGS": "0",
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayNode:
+    """One node to start Ray on: `cpus` it offers to tasks, the size of its object store, where its disks are."""
+
+    name: str
+    address: str
+    cpus: float
+    object_store_bytes: int
+    directory: Path
+    volume: Path | None = None
+
+    def environment(self) -> dict[str, str]:
+        """Return what the node's processes are told about it."""
+        volume = {} if self.volume is None else {NODE_VOLUME: str(self.volume)}
+        return {NODE_NAME: self.name, NODE_DIRECTORY: str(self.directory)} | volume
+
+
+def head_command(node: RayNode, *, port: int = RAY_PORT, temp_directory: Path | None = None) -> list[str]:
+    """Return the command that starts a head; its files lie in /tmp/ray unless `temp_directory` is given."""
+    where = [] if temp_directory is None else [f"--temp-dir={temp_directory}"]
+    return [ray_program(), "start", "--head", f"--port={port}", "--include-dashboard=false", *where, *_common(node)]
+
+
+def worker_command(node: RayNode, cluster: RayCluster) -> list[str]:
+    """Return the command that starts a worker and joins it to the head."""
+    return [ray_program(), "start", f"--address={cluster.address}", *_common(node)]
+
+
+def ray_program() -> str:
+    """Return the path of Ray's command line beside this interpreter. Raises PlannerError when Ray is not installed."""
+    program = Path(sys.executable).with_name("ray")
+    if not os.access(program, os.X_OK):
+        raise PlannerError("the cluster sort runs on Ray, which is not installed: pip install 'sortplanner[ray]'")
+    return str(program)
+
+
+def _common(node: RayNode) -> list[str]:
+    return [
+        f"--node-ip-address={node.address}",
+        f"--num-cpus={node.cpus:g}",
+        "--num-gpus=0",
+        f"--object-store-memory={node.object_store_bytes}",
+        "--disable-usage-stats",
+    ]

@@ -1,0 +1,93 @@
+"""Having a cluster sort driven by a process of its own, and hearing how it goes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, Any, Final
+
+from planner import errors
+from planner.errors import InterruptedRunError, IoFailureError, PlannerError
+
+_DRIVER: Final = "planner.sorting.cluster.driver"
+_LONGEST_END_S: Final = 10.0
+
+Command = Callable[..., list[str]]
+"""Turns words into a command that runs where the driver shall run."""
+
+
+def drive(
+    order: Mapping[str, Any],
+    *,
+    command: Command,
+    environment: Mapping[str, str],
+    heard: Callable[[dict[str, Any]], None],
+) -> dict[str, Any]:
+    """Run a driver process with this order and return its result; `heard` is told every event before.
+
+    Raises the PlannerError that it reports, IoFailureError when it ends without a word, as when the head is lost, and
+    InterruptedRunError on Ctrl-C. The process has ended when this returns.
+    """
+    reading, writing = os.pipe()
+    with os.fdopen(reading, encoding="utf-8") as events, tempfile.TemporaryFile() as said:
+        words = command(sys.executable, "-m", _DRIVER, str(writing))
+        try:
+            driver = subprocess.Popen(
+                words, env=dict(environment), stdin=subprocess.PIPE, stdout=said, stderr=said, pass_fds=(writing,)
+            )
+        finally:
+            os.close(writing)
+        with _ended(driver):
+            _send(driver, order)
+            return _listen(events, heard, lambda: _tail(said))
+
+
+def _send(driver: subprocess.Popen[bytes], order: Mapping[str, Any]) -> None:
+    assert driver.stdin is not None
+    with contextlib.suppress(BrokenPipeError), driver.stdin as pipe:
+        pipe.write(json.dumps(order).encode())
+
+
+def _listen(
+    events: IO[str], heard: Callable[[dict[str, Any]], None], last_words: Callable[[], list[str]]
+) -> dict[str, Any]:
+    for line in events:
+        event = json.loads(line)
+        if event["event"] == "result":
+            return {key: value for key, value in event.items() if key != "event"}
+        if event["event"] == "error":
+            kind: type[PlannerError] = getattr(errors, event["kind"], IoFailureError)
+            raise kind(event["message"], event["details"])
+        heard(event)
+    raise IoFailureError(
+        "the cluster's head, or the process that drives the sort, is lost; what is done stays on the nodes: "
+        "run the same command again to go on",
+        last_words(),
+    )
+
+
+@contextlib.contextmanager
+def _ended(driver: subprocess.Popen[bytes]) -> Iterator[None]:
+    """See to it that the process has ended when the body has."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        driver.send_signal(signal.SIGINT)
+        raise InterruptedRunError("interrupted; what is done stays on the nodes for a second call") from None
+    finally:
+        try:
+            driver.wait(_LONGEST_END_S)
+        except subprocess.TimeoutExpired:
+            driver.kill()
+            driver.wait()
+
+
+def _tail(said: IO[bytes]) -> list[str]:
+    said.seek(0)
+    return said.read().decode(errors="replace").splitlines()[-6:]

@@ -1,0 +1,1 @@
+"""Sorting on a cluster: Ray places, retries and moves; the sort core does the work in memory."""

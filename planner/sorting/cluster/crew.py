@@ -1,0 +1,147 @@
+"""The nodes of a Ray cluster by name: who is there, who has gone, and running a task on one of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from planner.errors import IoFailureError, PlannerError
+from planner.sorting.cluster import tasks
+from planner.sorting.cluster.node import NodeFacts, versions
+
+WORKER_RETRIES: Final = 5
+"""How often Ray runs a task again whose process has died."""
+TASKS_PER_NODE: Final = 3
+TASK_SHARE: Final = 1 / TASKS_PER_NODE
+"""Of a node's CPUs: one task reads, one sorts or groups, one writes. Each takes one thread."""
+LOST: Final = object()
+"""Stands for the outcome of a task that was lost."""
+_EVERY_S: Final = 0.5
+_LONGEST_GREETING_S: Final = 60.0
+
+
+def import_ray() -> Any:
+    """Return Ray. Raises PlannerError, saying how to install it, when it is missing."""
+    try:
+        import ray
+    except ImportError as missing:
+        raise PlannerError("the cluster sort needs Ray: pip install 'sortplanner[ray]'", [str(missing)]) from missing
+    return ray
+
+
+class Crew:
+    """The nodes that offer CPUs when the job begins; `lost` are those that have gone since."""
+
+    def __init__(self, ray: Any, *, directory: str = "") -> None:
+        self._ray = ray
+        self._directory = directory
+        self._remotes: dict[Callable[..., Any], Any] = {}
+        self._looked_at = time.monotonic()
+        self.lost: frozenset[str] = frozenset()
+        self._ids: dict[str, str] = {}
+        self.facts: dict[str, NodeFacts] = {}
+        self.cpus: dict[str, float] = {}
+        self.store_bytes: dict[str, int] = {}
+        self._meet()
+
+    @property
+    def names(self) -> list[str]:
+        """Return the nodes that are there, in a fixed order."""
+        return sorted(self._ids.keys() - self.lost)
+
+    def run(
+        self, node: str, task: Callable[..., Any], *arguments: Any, share: float, returns: int = 1, firmly: bool = True
+    ) -> Any:
+        """Begin a task on a node, taking `share` of its CPUs, and return its reference or references.
+
+        Where not `firmly`, Ray may run it elsewhere when that node has gone.
+        """
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        where = NodeAffinitySchedulingStrategy(self._ids[node], soft=not firmly)
+        remote = self._remotes.setdefault(task, self._ray.remote(task))
+        return remote.options(
+            num_cpus=share * self.cpus[node],
+            num_returns=returns,
+            max_retries=WORKER_RETRIES,
+            scheduling_strategy=where,
+        ).remote(*arguments)
+
+    def on_all(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        """Run a task on every node and return what each returns; nodes that go meanwhile are left out."""
+        began = {name: self.run(name, task, *arguments, share=TASK_SHARE) for name in self.names}
+        outcomes = {name: self.outcome(reference) for name, reference in began.items()}
+        return {name: value for name, value in outcomes.items() if value is not LOST}
+
+    def outcome(self, reference: Any) -> Any:
+        """Return what a task returned, or LOST when it went with a process or a node.
+
+        Raises the PlannerError that the task raised; anything else that it raised becomes an IoFailureError.
+        """
+        exceptions = self._ray.exceptions
+        try:
+            return self._ray.get(reference)
+        except exceptions.RayTaskError as error:
+            if isinstance(error.cause, PlannerError):
+                raise error.cause from None
+            raise IoFailureError("a task failed in a way that nobody foresaw", str(error).splitlines()[-6:]) from error
+        except exceptions.RayError:
+            return LOST
+
+    def newly_lost(self, *, at_once: bool = False) -> frozenset[str]:
+        """Return the nodes that have gone since the last call. Raises IoFailureError when none is left.
+
+        Ray is asked twice a second at most, unless `at_once`.
+        """
+        if not at_once and time.monotonic() - self._looked_at < _EVERY_S:
+            return frozenset()
+        self._looked_at = time.monotonic()
+        alive = {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
+        gone = frozenset(name for name, node in self._ids.items() if node not in alive) - self.lost
+        self.lost |= gone
+        if not self.names:
+            raise IoFailureError("no node is left", [f"lost: {', '.join(sorted(self.lost))}"])
+        return gone
+
+    def _meet(self) -> None:
+        """Ask every node that offers CPUs who it is. Raises IoFailureError for nodes that differ in version or share a
+        name.
+        """
+        offering = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+        if not offering:
+            raise IoFailureError("the Ray cluster has no node that offers CPUs; start a worker first")
+        for node in offering:
+            self._ids[node["NodeID"]] = node["NodeID"]
+            self.cpus[node["NodeID"]] = node["Resources"]["CPU"]
+        # A process takes a second to start: as many as will be needed are started before anything waits for them.
+        for _ in range(TASKS_PER_NODE - 1):
+            for name in self._ids:
+                self.run(name, tasks.describe, self._directory, share=TASK_SHARE)
+        greetings = self.on_all(tasks.describe, self._directory)
+        _check_versions(greetings.values())
+        _check_names([found.name for found in greetings.values()])
+        resources = {node["NodeID"]: node["Resources"] for node in offering}
+        self.facts = {found.name: found for found in greetings.values()}
+        self._ids = {found.name: node for node, found in greetings.items()}
+        self.cpus = {name: resources[node]["CPU"] for name, node in self._ids.items()}
+        self.store_bytes = {
+            name: int(resources[node].get("object_store_memory", 0)) for name, node in self._ids.items()
+        }
+
+
+def _check_versions(found: Iterable[NodeFacts]) -> None:
+    here = versions()
+    differing = [
+        f"{node.name} has {name} {node.versions.get(name)}, the driver {wanted}"
+        for node in found
+        for name, wanted in here.items()
+        if node.versions.get(name) != wanted
+    ]
+    if differing:
+        raise IoFailureError("the nodes do not run the same versions; install the driver's on each", differing)
+
+
+def _check_names(names: Sequence[str]) -> None:
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise IoFailureError(f"several nodes are called {', '.join(twice)}; set PLANNER_NODE_NAME on each")

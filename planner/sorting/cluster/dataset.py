@@ -1,0 +1,126 @@
+"""A dataset on a cluster: its partitions in order, where each lies, and how to have a lost one again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from planner.errors import BadInputError, IoFailureError
+
+FORMAT: Final = "planner-manifest-1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Fixed records: `record_size` bytes each, the key being `key_size` bytes from `key_offset` on."""
+
+    record_size: int = 100
+    key_offset: int = 0
+    key_size: int = 10
+
+    def core(self) -> dict[str, Any]:
+        """Return the layout as the sort core names it, all values integers."""
+        return {"record_bytes": self.record_size, "key_offset": self.key_offset, "key_bytes": self.key_size}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How the sort benchmark's generator makes a partition: the numbers of its records, skewed or not."""
+
+    start: int
+    skew: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copy:
+    """A file with a partition's records: a path on the disks of `node`, or, where that is '', a URI that all reach."""
+
+    uri: str
+    node: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partition:
+    """Consecutive records of a dataset. Keys are in hex, and '' like the checksum where nobody has looked."""
+
+    records: int
+    copies: tuple[Copy, ...]
+    recipe: Recipe | None = None
+    first_key: str = ""
+    last_key: str = ""
+    checksum: str = ""
+
+    @property
+    def uri(self) -> str:
+        """Where the first copy lies."""
+        return self.copies[0].uri
+
+    def without_nodes(self, lost: frozenset[str]) -> Partition:
+        """Return the partition with the copies that survive the loss of nodes."""
+        return replace(self, copies=tuple(copy for copy in self.copies if copy.node not in lost))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset:
+    """Partitions in order; sorted, when a sort wrote them."""
+
+    partitions: tuple[Partition, ...]
+    layout: Layout = Layout()
+
+    @property
+    def records(self) -> int:
+        """Records of all partitions."""
+        return sum(partition.records for partition in self.partitions)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one copy."""
+        return self.records * self.layout.record_size
+
+    def digest(self) -> str:
+        """Return what tells one dataset from another: a hash of the manifest."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
+
+    def to_json(self) -> str:
+        """Return the manifest."""
+        whole = {"format": FORMAT, "records": self.records, "layout": asdict(self.layout)}
+        return json.dumps(whole | {"partitions": [asdict(each) for each in self.partitions]}, indent=1)
+
+
+def read_manifest(path: Path) -> Dataset:
+    """Return the dataset of a manifest. Raises IoFailureError when it cannot be read, BadInputError when it is none."""
+    try:
+        return dataset_of(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise IoFailureError(f"manifest {path}: {error.strerror}") from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise BadInputError(f"manifest {path} is not one that `planner sort` writes: {error!r}") from error
+
+
+def dataset_of(document: Mapping[str, Any]) -> Dataset:
+    """Return the dataset of a parsed manifest. Raises ValueError, TypeError or KeyError for anything else."""
+    if document["format"] != FORMAT:
+        raise ValueError(f"format {document['format']!r} instead of {FORMAT!r}")
+    partitions = tuple(_partition(each) for each in document["partitions"])
+    return Dataset(partitions=partitions, layout=Layout(**document["layout"]))
+
+
+def write_manifest(dataset: Dataset, path: Path) -> None:
+    """Write a manifest, whole or not at all. Raises IoFailureError."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_text(dataset.to_json() + "\n", encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise IoFailureError(f"manifest {path}: {error.strerror}; nothing was written") from error
+
+
+def _partition(fields: Mapping[str, Any]) -> Partition:
+    copies = tuple(Copy(**copy) for copy in fields["copies"])
+    recipe = None if fields["recipe"] is None else Recipe(**fields["recipe"])
+    return Partition(**{**fields, "copies": copies, "recipe": recipe})

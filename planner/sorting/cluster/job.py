@@ -1,0 +1,129 @@
+"""What a cluster sort is asked to do, and the state that its phases share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from planner.errors import IoFailureError
+from planner.sorting.cluster.crew import Crew
+from planner.sorting.cluster.dataset import Dataset, Partition
+from planner.sorting.cluster.ledger import Journal, Ledger
+from planner.sorting.cluster.node import JobFiles
+from planner.sorting.cluster.sizes import Sizes
+from planner.sorting.cluster.sources import Slice
+from planner.sorting.cluster.splitting import Splitting
+
+Emit = Callable[[dict[str, Any]], None]
+"""Told what happens, as JSON-able events."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SortRequest:
+    """Sort `source` into the folder `output` of every node's disks, each partition on `copies` nodes.
+
+    `rates` are the nodes' speeds in any one unit; nodes not named count as the mean. `directory` is where nodes that
+    were not told of their disks keep files. `uniform` trusts keys to be evenly spread over all values (Indy).
+    """
+
+    source: Dataset
+    output: str
+    copies: int = 1
+    memory_bytes: int | None = None
+    rates: dict[str, float] = field(default_factory=dict)
+    directory: str = ""
+    uniform: bool = False
+    on_volume: bool = False
+
+
+@dataclass
+class Moved:
+    """Bytes that tasks reported, those of repetitions included."""
+
+    sample_read: int = 0
+    input_read: int = 0
+    input_remade: int = 0
+    intermediate_written: int = 0
+    intermediate_read: int = 0
+    output_written: int = 0
+    replica_written: int = 0
+    crossed_network: int = 0
+
+
+@dataclass(kw_only=True)
+class Job:
+    """A running job. `seconds` sums the clock over each phase, `timeline` lists each stretch of them."""
+
+    request: SortRequest
+    ray: Any
+    crew: Crew
+    files: JobFiles
+    sizes: Sizes
+    slices: list[Slice]
+    splitting: Splitting
+    splitting_reference: Any
+    ledger: Ledger
+    journal: Journal
+    emit: Emit
+    moved: Moved = field(default_factory=Moved)
+    retries: int = 0
+    timeline: list[dict[str, Any]] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def record_size(self) -> int:
+        """Bytes of a record."""
+        return self.request.source.layout.record_size
+
+    def input_of(self, slice_: Slice) -> Partition:
+        """Return the partition that a slice is of, with the copies that are left."""
+        return self.request.source.partitions[slice_.partition].without_nodes(self.crew.lost)
+
+    def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
+        """Strike out nodes that have gone, and return them. Raises IoFailureError naming input that went with them."""
+        gone = self.crew.newly_lost(at_once=at_once)
+        if gone:
+            self.emit({"event": "lost", "nodes": sorted(gone), "left": self.crew.names})
+            self.ledger.forget_nodes(gone, self.crew.names)
+            self.journal.owners(self.ledger.owner)
+            self.require_inputs()
+        return gone
+
+    def require_inputs(self) -> None:
+        """Raise IoFailureError, naming each, when partitions of the input are still needed and cannot be had."""
+        needed = {self.slices[number].partition for number in self.ledger.slices_missing()}
+        partitions = self.request.source.partitions
+        lost = [
+            f"{partitions[number].uri} on {', '.join(copy.node for copy in partitions[number].copies)}: "
+            f"{partitions[number].records} records"
+            for number in sorted(needed)
+            if not partitions[number].without_nodes(self.crew.lost).copies and partitions[number].recipe is None
+        ]
+        if lost:
+            gone = ", ".join(sorted(self.crew.lost))
+            raise IoFailureError(f"lost with {gone}, and there is neither a copy nor a recipe to remake it", lost)
+
+    def stretch(self, phase: str) -> Stretch:
+        """Return a context that notes when a stretch of a phase began and ended."""
+        return Stretch(self, phase)
+
+    def seconds(self, phase: str) -> float:
+        """Return the clock's seconds in a phase so far."""
+        return float(sum(each["end_s"] - each["start_s"] for each in self.timeline if each["phase"] == phase))
+
+
+class Stretch:
+    """Notes a stretch of a phase in the job's timeline, seconds counted from the job's beginning."""
+
+    def __init__(self, job: Job, phase: str) -> None:
+        self._job = job
+        self._phase = phase
+
+    def __enter__(self) -> None:
+        self._start_s = time.monotonic() - self._job.began
+
+    def __exit__(self, *_: object) -> None:
+        end_s = time.monotonic() - self._job.began
+        self._job.timeline.append({"phase": self._phase, "start_s": self._start_s, "end_s": end_s})

@@ -1,0 +1,160 @@
+"""What has been done of a job, so that after a loss or a crash only what is missing is done again."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from itertools import groupby
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.errors import IoFailureError
+from planner.sorting.cluster.dataset import FORMAT, Partition, dataset_of
+from planner.sorting.cluster.splitting import Splitting
+
+Ints = NDArray[np.int64]
+MISSING = -1
+
+
+class Ledger:
+    """`counts[s, p]`: the records of slice s stored for partition p by its `owner`, MISSING where there is no such
+    file. `done[p]`: the finished output partition and its serialized summary.
+    """
+
+    def __init__(self, *, slices: int, owner: list[str]) -> None:
+        self.owner = owner
+        self.counts: Ints = np.full((slices, len(owner)), MISSING, np.int64)
+        self.done: dict[int, tuple[Partition, bytes]] = {}
+
+    def record(self, *, slice_number: int, first: int, counts: Ints) -> None:
+        """Note that the records of a slice for partitions from `first` on are stored."""
+        self.counts[slice_number, first : first + len(counts)] = counts
+
+    def missing_ranges(self, slice_number: int) -> list[tuple[str, int, int]]:
+        """Return what of a slice is not stored, of unfinished partitions: (owner, first, end), one owner each."""
+        wanted = [
+            partition
+            for partition in np.flatnonzero(self.counts[slice_number] == MISSING).tolist()
+            if partition not in self.done
+        ]
+        # Consecutive numbers have the same difference to their position.
+        groups = groupby(enumerate(wanted), key=lambda pair: (pair[1] - pair[0], self.owner[pair[1]]))
+        runs = [(key[1], [partition for _, partition in group]) for key, group in groups]
+        return [(owner, run[0], run[-1] + 1) for owner, run in runs]
+
+    def slices_missing(self) -> list[int]:
+        """Return the slices of which anything is missing."""
+        open_partitions = [partition for partition in range(len(self.owner)) if partition not in self.done]
+        missing = (self.counts[:, open_partitions] == MISSING).any(axis=1)
+        return [int(number) for number in np.flatnonzero(missing)]
+
+    def records_of(self, partition: int) -> int:
+        """Return the records of a partition, all slices of which are stored."""
+        return int(self.counts[:, partition].sum())
+
+    @property
+    def stored_records(self) -> int:
+        """Records that lie in intermediate files."""
+        return int(self.counts[self.counts != MISSING].sum())
+
+    def forget_nodes(self, lost: frozenset[str], left: list[str]) -> None:
+        """Strike out what lost nodes had; their partitions go in turn to those that are `left`."""
+        self.done = {
+            number: (kept, summary)
+            for number, (partition, summary) in self.done.items()
+            if (kept := partition.without_nodes(lost)).copies
+        }
+        orphans = [number for number, owner in enumerate(self.owner) if owner in lost]
+        for turn, number in enumerate(orphans):
+            self.counts[:, number] = MISSING
+            self.owner[number] = left[turn * len(left) // len(orphans)]
+
+
+class Journal:
+    """A ledger's essence in a file that grows line by line: how keys were split, who owns what, which partitions are
+    finished. Intermediate files need no lines: nodes are asked for theirs.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: TextIO | None = None
+
+    def begin(self, *, job: str, slice_records: int, splitting: Splitting, owner: list[str]) -> None:
+        """Start a new journal. Raises IoFailureError when it cannot be written."""
+        head = {
+            "job": job,
+            "slice_records": slice_records,
+            "sample": base64.b64encode(splitting.sample.tobytes()).decode(),
+            "wanted": splitting.wanted,
+            "key_size": splitting.key_size,
+            "pieces": splitting.pieces,
+            "weights": splitting.weights,
+        }
+        self.path.unlink(missing_ok=True)
+        self._write(head)
+        self.owners(owner)
+
+    def owners(self, owner: list[str]) -> None:
+        """Note who owns each partition from now on."""
+        self._write({"owner": owner})
+
+    def finished(self, number: int, partition: Partition, summary: bytes) -> None:
+        """Note a finished output partition."""
+        self._write({"done": number, "partition": asdict(partition), "summary": base64.b64encode(summary).decode()})
+
+    def read(self, job: str) -> tuple[int, Splitting, list[str], dict[int, tuple[Partition, bytes]]] | None:
+        """Return slice size, splitting, owners and finished partitions of `job`; None when the file is not its."""
+        lines = list(self._lines())
+        if len(lines) < 2 or lines[0].get("job") != job:
+            return None
+        head = lines[0]
+        splitting = Splitting(
+            sample=np.frombuffer(base64.b64decode(head["sample"]), np.uint8),
+            wanted=head["wanted"],
+            key_size=head["key_size"],
+            pieces=tuple(head["pieces"]),
+            weights=tuple(head["weights"]),
+        )
+        owner = [line["owner"] for line in lines if "owner" in line][-1]
+        return head["slice_records"], splitting, owner, dict(_finished(lines))
+
+    def end(self) -> None:
+        """Delete the journal of a job that needs none any more."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        self.path.unlink(missing_ok=True)
+
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        with contextlib.suppress(FileNotFoundError):
+            for line in self.path.read_text(encoding="utf-8").splitlines():
+                try:
+                    yield json.loads(line)
+                except ValueError:  # the line that was being written when the process was killed
+                    continue
+
+    def _write(self, line: dict[str, Any]) -> None:
+        try:
+            if self._file is None:
+                torn = self.path.exists() and not self.path.read_bytes().endswith(b"\n")
+                self._file = self.path.open("a", encoding="utf-8")
+                self._file.write("\n" if torn else "")
+            self._file.write(json.dumps(line) + "\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise IoFailureError(f"journal {self.path}: {error.strerror}") from error
+
+
+def _finished(lines: Iterable[dict[str, Any]]) -> Iterator[tuple[int, tuple[Partition, bytes]]]:
+    for line in lines:
+        if "done" in line:
+            dataset = dataset_of({"format": FORMAT, "layout": {}, "partitions": [line["partition"]]})
+            yield line["done"], (dataset.partitions[0], base64.b64decode(line["summary"]))

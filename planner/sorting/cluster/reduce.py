@@ -1,0 +1,172 @@
+"""Phase two: every partition is read by its owner, sorted, written, and, where asked for, copied to another node."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+from planner.errors import IoFailureError
+from planner.sorting.cluster import tasks
+from planner.sorting.cluster.crew import LOST, TASK_SHARE
+from planner.sorting.cluster.flight import Flight
+from planner.sorting.cluster.job import Job
+from planner.sorting.cluster.sizes import SORTS_IN_FLIGHT
+from planner.sorting.cluster.tasks import Sorted, SortOrder
+
+PHASE: Final = "sort and reduce"
+
+
+def reduce(job: Job) -> bool:
+    """Run phase two; say whether all partitions are finished, rather than some in need of phase one again.
+
+    Raises IoFailureError when something cannot be read or written.
+    """
+    with job.stretch(PHASE):
+        return Reduce(job).run()
+
+
+class Reduce:
+    """Keeps SORTS_IN_FLIGHT partitions of every node under way until all are finished or a node is lost."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._flight = Flight(job.ray, job.crew)
+        self._under_way: dict[int, str] = {}
+        self._sorted: dict[int, Sorted] = {}
+        self._copies = min(job.request.copies, len(job.crew.names))
+
+    def run(self) -> bool:
+        """Do it, and cancel what is under way if it fails."""
+        ledger, loss = self._job.ledger, False
+        queue = deque(number for number in range(len(ledger.owner)) if number not in ledger.done)
+        try:
+            self._restore_copies()
+            while queue or self._under_way:
+                if not loss:
+                    queue = self._submit(queue)
+                if self._flight:
+                    self._flight.land()
+                loss |= bool(self._job.notice_losses())
+                if loss and not self._under_way:
+                    break
+                self._tell()
+        except BaseException:
+            self._flight.abandon()
+            raise
+        self._tell()
+        return not loss and self._is_complete()
+
+    def _is_complete(self) -> bool:
+        done = self._job.ledger.done
+        wanted = min(self._job.request.copies, len(self._job.crew.names))
+        return len(done) == len(self._job.ledger.owner) and all(
+            len(partition.copies) >= wanted for partition, _ in done.values()
+        )
+
+    def _submit(self, queue: deque[int]) -> deque[int]:
+        """Start what there is room for and return what is left."""
+        busy, left = Counter(self._under_way.values()), deque[int]()
+        for number in queue:
+            owner = self._job.ledger.owner[number]
+            if busy[owner] < SORTS_IN_FLIGHT:
+                busy[owner] += 1
+                self._begin(number, owner)
+            else:
+                left.append(number)
+        return left
+
+    def _begin(self, number: int, owner: str) -> None:
+        job = self._job
+        job.retries += number in self._sorted
+        order = self._order(number, job.ledger.records_of(number))
+        found, records = job.crew.run(owner, tasks.sort_partition, order, share=TASK_SHARE, returns=2)
+        self._under_way[number] = owner
+        self._flight.add(found, partial(self._sorted_one, number, records))
+
+    def _order(self, number: int, records: int) -> SortOrder:
+        return SortOrder(
+            number=number,
+            records=records,
+            layout=self._job.request.source.layout,
+            files=self._job.files,
+            memory_bytes=self._job.sizes.sort_bytes,
+            is_copied=self._copies > 1,
+        )
+
+    def _sorted_one(self, number: int, records: Any, found: Any) -> None:
+        if found is LOST:
+            self._give_up(number)
+            return
+        self._job.moved.intermediate_read += found.read_bytes
+        self._job.moved.output_written += found.written_bytes
+        self._sorted[number] = found
+        if self._copies > 1:
+            self._copy(number, records, source=self._under_way[number])
+        else:
+            self._finish(number, found)
+
+    def _copy(self, number: int, records: Any, *, source: str) -> None:
+        """Send a sorted partition to another node, in turn over all others."""
+        job = self._job
+        others = [name for name in job.crew.names if name != source]
+        if not others:
+            self._finish(number, self._sorted[number])
+            return
+        node = others[number % len(others)]
+        order = self._order(number, self._sorted[number].partition.records)
+        copied = job.crew.run(node, tasks.write_partition, records, order, share=TASK_SHARE)
+        self._flight.add(copied, partial(self._copied, number))
+
+    def _copied(self, number: int, copied: Any) -> None:
+        if copied is LOST:
+            self._give_up(number)
+            return
+        first = self._sorted[number].partition
+        if copied.partition.checksum != first.checksum or copied.summary != self._sorted[number].summary:
+            raise IoFailureError(f"the copy {copied.partition.uri} differs from {first.uri}, which it was made of")
+        size = copied.written_bytes
+        self._job.moved.replica_written += size
+        self._job.moved.crossed_network += size
+        both = replace(first, copies=(*first.copies, *copied.partition.copies))
+        self._finish(number, replace(self._sorted[number], partition=both))
+
+    def _finish(self, number: int, found: Sorted) -> None:
+        kept = found.partition.without_nodes(self._job.crew.lost)
+        self._under_way.pop(number, None)
+        if kept.copies:
+            self._job.ledger.done[number] = (kept, found.summary)
+            self._job.journal.finished(number, kept, found.summary)
+
+    def _give_up(self, number: int) -> None:
+        """Leave a partition to the next round: its owner, or the node of its copy, has gone."""
+        self._under_way.pop(number, None)
+        self._job.retries += 1
+        self._job.notice_losses(at_once=True)
+
+    def _restore_copies(self) -> None:
+        """Copy finished partitions that have lost a copy with its node."""
+        if self._copies < 2:
+            return
+        for number, (partition, summary) in self._job.ledger.done.items():
+            if len(partition.copies) < self._copies:
+                source = partition.copies[0].node
+                self._sorted[number] = Sorted(partition=partition, read_bytes=0, written_bytes=0, summary=summary)
+                layout = self._job.request.source.layout
+                records = self._job.crew.run(source, tasks.read_partition, partition, layout, share=TASK_SHARE)
+                self._under_way[number] = source
+                self._copy(number, records, source=source)
+
+    def _tell(self) -> None:
+        job = self._job
+        done = sum(partition.records for partition, _ in job.ledger.done.values())
+        job.emit(
+            {
+                "event": "progress",
+                "phase": PHASE,
+                "bytes_done": done * job.record_size,
+                "bytes_total": job.request.source.bytes,
+                "nodes": len(job.crew.names),
+            }
+        )

@@ -1,0 +1,127 @@
+"""Intermediate files on a node's disk: the records of one slice of the input for consecutive partitions.
+
+A file holds the partitions' records one partition after another, then the number of records of each as 64-bit integers.
+Its name says the slice and the partitions, so that a folder tells what has been done, and it appears whole or not.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.errors import IoFailureError
+from planner.sorting.cluster.node import node_name
+
+_NAME: Final = re.compile(r"(\d+)-(\d+)-(\d+)\.run")
+
+Bytes = NDArray[np.uint8]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFile:
+    """Records of slice `slice_number` for partitions `first` to `end` - 1."""
+
+    path: Path
+    slice_number: int
+    first: int
+    end: int
+
+    def counts(self) -> Ints:
+        """Return the records of each partition. Raises IoFailureError."""
+        size = 8 * (self.end - self.first)
+        with failing("read", self.path), self.path.open("rb") as file:
+            file.seek(-size, os.SEEK_END)
+            return np.frombuffer(file.read(size), "<i8").astype(np.int64)
+
+    def read(self, partition: int, counts: Ints, into: Bytes, *, record_size: int) -> None:
+        """Read the records of one partition into `into`, which has their size. Raises IoFailureError."""
+        start = int(counts[: partition - self.first].sum()) * record_size
+        with failing("read", self.path), self.path.open("rb", buffering=0) as file:
+            file.seek(start)
+            read_exactly(file, into, self.path)
+
+
+def run_files(folder: Path) -> list[RunFile]:
+    """Return the complete run files of a folder in order of slices; none when there is no folder."""
+    named = [(path, _NAME.fullmatch(path.name)) for path in folder.glob("*.run")]
+    found = [
+        RunFile(path=path, slice_number=int(match[1]), first=int(match[2]), end=int(match[3]))
+        for path, match in named
+        if match
+    ]
+    return sorted(found, key=lambda run: (run.slice_number, run.first))
+
+
+def write_run(folder: Path, *, slice_number: int, first: int, counts: Ints, records: Bytes) -> int:
+    """Write a run file and return its bytes. Raises IoFailureError, with nothing left of it."""
+    path = folder / f"{slice_number:08d}-{first:06d}-{first + len(counts):06d}.run"
+    return write_whole(path, (records, counts.astype("<i8")), durable=False)
+
+
+def write_whole(path: Path, arrays: tuple[NDArray[Any], ...], *, durable: bool) -> int:
+    """Write arrays one after another to `path`, which appears whole or not at all, and return the bytes.
+
+    `durable` files survive a power cut when this returns. Raises IoFailureError naming node and file.
+    """
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
+    with failing("write", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with partial.open("wb", buffering=0) as file:
+                written = sum(_write_all(file.fileno(), array) for array in arrays)
+                if durable:
+                    os.fsync(file.fileno())
+            partial.replace(path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+    return written
+
+
+def read_exactly(file: FileIO, into: Bytes, path: Path | str) -> None:
+    """Fill `into` from a file object. Raises IoFailureError when the file ends first."""
+    view, done = raw(into), 0
+    while done < len(view):
+        count = file.readinto(view[done:])
+        if not count:
+            raise IoFailureError(
+                f"{node_name()}: {path} ends {len(view) - done} bytes too early: it is truncated, or was changed"
+            )
+        done += count
+
+
+@contextmanager
+def failing(doing: str, path: Path | str) -> Iterator[None]:
+    """Turn an OSError of the body into an IoFailureError that names node, file and what was being done."""
+    try:
+        yield
+    except OSError as error:
+        raise IoFailureError(f"{node_name()}: cannot {doing} {path}: {error.strerror or error}") from error
+
+
+def raw(array: NDArray[Any]) -> memoryview:
+    """Return the bytes of a contiguous array."""
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _write_all(descriptor: int, array: NDArray[Any]) -> int:
+    view, done = raw(array), 0
+    while done < len(view):
+        done += os.write(descriptor, view[done:])
+    return done
+
+
+def partial_files(folder: Path) -> Iterator[Path]:
+    """Yield what tasks that were killed left of files they had begun."""
+    yield from folder.glob(".*.partial")

@@ -1,0 +1,52 @@
+"""How large slices and partitions are, so that what is under way on a node fits in its memory."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from planner.errors import BadInputError
+
+SLICES_IN_FLIGHT: Final = 4
+"""Slices of one node that are being read, sent or stored at a time: enough that links never wait for a map task."""
+SORTS_IN_FLIGHT: Final = 2
+_LARGEST_SLICE_BYTES: Final = 256_000_000
+_LEAST_SLICE_BYTES: Final = 1_000_000
+_LEAST_PARTITION_BYTES: Final = 1_000_000
+_PARTITIONS_PER_NODE: Final = 8
+"""At least, so that shares of nodes of different speed can be met to some 6%."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """`slice_records` of input to a map task, `partitions` in all, `sort_bytes` of memory for one sort task."""
+
+    slice_records: int
+    partitions: int
+    sort_bytes: int
+
+
+def choose_sizes(
+    *, data_bytes: int, record_size: int, nodes: int, memory_bytes: int, store_bytes: int, replicated: bool
+) -> Sizes:
+    """Return the sizes for `nodes` nodes, each with `memory_bytes` for sorting and an object store of `store_bytes`.
+
+    A slice lies in the store of the node it came from, and as much again has come from the others. A partition takes
+    twice its size to be sorted, and once in two stores on its way to its replica; a third is left for records that the
+    sample did not foresee. Raises BadInputError when the memory is too small for a record.
+    """
+    slice_bytes = min(store_bytes * 4 // 5 // (2 * SLICES_IN_FLIGHT), max(_LEAST_SLICE_BYTES, data_bytes // nodes // 8))
+    slice_records = min(slice_bytes, _LARGEST_SLICE_BYTES) // record_size
+    sort_bytes = memory_bytes // SORTS_IN_FLIGHT
+    largest_bytes = sort_bytes * 2 // 3 / 2.2
+    if replicated:
+        largest_bytes = min(largest_bytes, store_bytes * 4 // 5 / (3 * SORTS_IN_FLIGHT))
+    if slice_records < 1 or largest_bytes < record_size:
+        raise BadInputError(f"{memory_bytes} bytes of memory and {store_bytes} of object store hold no record")
+    least = min(nodes * _PARTITIONS_PER_NODE, max(1, data_bytes // _LEAST_PARTITION_BYTES))
+    return Sizes(
+        slice_records=slice_records,
+        partitions=max(least, math.ceil(data_bytes / largest_bytes)),
+        sort_bytes=sort_bytes,
+    )

@@ -1,0 +1,226 @@
+"""Sorting a dataset on a Ray cluster: sample, shuffle, reduce, and again whatever was lost, until all is there."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.native import core
+from planner.sorting.cluster import tasks
+from planner.sorting.cluster.crew import LOST, TASK_SHARE, Crew
+from planner.sorting.cluster.dataset import Dataset, Layout, Partition
+from planner.sorting.cluster.job import Emit, Job, SortRequest
+from planner.sorting.cluster.ledger import Journal, Ledger
+from planner.sorting.cluster.node import JobFiles
+from planner.sorting.cluster.reduce import reduce
+from planner.sorting.cluster.shuffle import shuffle
+from planner.sorting.cluster.sizes import choose_sizes
+from planner.sorting.cluster.sources import Slice, nodes_with
+from planner.sorting.cluster.splitting import SAMPLE_PER_PARTITION, Splitting, share_out, split
+
+SAMPLE_PHASE: Final = "sample"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterSortReport:
+    """What a cluster sort did: seconds of each phase, bytes moved, what was lost and done again, and the output.
+
+    `checksum` is the sum of the CRC-32 of all output records, as valsort prints it.
+    """
+
+    records: int
+    data_bytes: int
+    nodes: tuple[str, ...]
+    lost_nodes: tuple[str, ...]
+    partitions: int
+    largest_partition_bytes: int
+    phases_s: dict[str, float]
+    timeline: tuple[dict[str, Any], ...]
+    moved_bytes: dict[str, int]
+    retries: int
+    resumed: bool
+    checksum: str
+    sorted: bool
+    duplicates: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON-able values."""
+        return asdict(self)
+
+
+def sort_dataset(
+    request: SortRequest, *, ray: Any, journal: Path, emit: Emit = lambda _: None
+) -> tuple[Dataset, ClusterSortReport]:
+    """Sort on the cluster that `ray` is connected to; return the output and a report.
+
+    `journal` is a file that lets a second call go on where a crashed one stopped; it is gone after success, and after
+    an error, which also frees all space on the nodes. Raises BadInputError for a dataset or sizes that cannot be,
+    IoFailureError naming node and file when something is lost, full or unreadable for good.
+    """
+    job, resumed = _prepared(request, ray=ray, journal=Journal(journal), emit=emit)
+    try:
+        shuffle(job)
+        while not reduce(job):
+            shuffle(job)
+        dataset, report = _result(job, resumed=resumed)
+    except PlannerError:
+        job.crew.on_all(tasks.undo, job.files)
+        job.journal.end()
+        raise
+    job.crew.on_all(tasks.clean, job.files)
+    job.journal.end()
+    return dataset, report
+
+
+def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -> tuple[Job, bool]:
+    """Return the job, with what an earlier call has done of it already noted."""
+    crew = Crew(ray, directory=request.directory)
+    name = hashlib.sha256(f"{request.source.digest()} {request.output} {request.copies}".encode()).hexdigest()[:12]
+    files = JobFiles(job=name, output=request.output, directory=request.directory, on_volume=request.on_volume)
+    store_bytes = min(crew.store_bytes.values())
+    layout = request.source.layout
+    sizes = choose_sizes(
+        data_bytes=request.source.bytes,
+        record_size=layout.record_size,
+        nodes=len(crew.names),
+        memory_bytes=request.memory_bytes or store_bytes,
+        store_bytes=store_bytes,
+        replicated=request.copies > 1,
+    )
+    began = time.monotonic()
+    earlier = journal.read(name)
+    if earlier is None:
+        crew.on_all(tasks.clean, files)
+        slice_records = sizes.slice_records
+        splitting, sample_bytes = _split(request, crew, ray, partitions=sizes.partitions)
+        owner = share_out(splitting.weights, _rates(request.rates, crew.names))
+        journal.begin(job=name, slice_records=slice_records, splitting=splitting, owner=owner)
+        done: dict[int, tuple[Partition, bytes]] = {}
+    else:
+        slice_records, splitting, owner, done = earlier
+        sample_bytes = 0
+    slices = list(_slices(request.source, slice_records))
+    job = Job(
+        request=request,
+        ray=ray,
+        crew=crew,
+        files=files,
+        sizes=sizes,
+        slices=slices,
+        splitting=splitting,
+        splitting_reference=ray.put(splitting),
+        ledger=Ledger(slices=len(slices), owner=owner),
+        journal=journal,
+        emit=emit,
+        began=began,
+    )
+    job.moved.sample_read = sample_bytes
+    job.timeline.append({"phase": SAMPLE_PHASE, "start_s": 0.0, "end_s": time.monotonic() - began})
+    if earlier is not None:
+        job.ledger.done = done
+        _take_stock(job)
+    job.require_inputs()
+    return job, earlier is not None
+
+
+def _take_stock(job: Job) -> None:
+    """Note what nodes still have of an earlier call; owners and copies on nodes that have gone are struck out."""
+    absent = {copy.node for partition, _ in job.ledger.done.values() for copy in partition.copies}
+    gone = frozenset((set(job.ledger.owner) | absent) - set(job.crew.names) - {""})
+    job.ledger.forget_nodes(gone, job.crew.names)
+    for node, found in job.crew.on_all(tasks.inventory, job.files).items():
+        for slice_number, first, end, counts in found.runs:
+            if all(job.ledger.owner[number] == node for number in range(first, end)):
+                job.ledger.record(slice_number=slice_number, first=first, counts=counts)
+
+
+def _split(request: SortRequest, crew: Crew, ray: Any, *, partitions: int) -> tuple[Splitting, int]:
+    """Sample the input, as much of each partition as it is large, and choose splitters; also return the bytes read."""
+    source = request.source
+    if request.uniform:
+        return split(_even_keys(partitions, source.layout), partitions=partitions, layout=source.layout), 0
+    wanted = SAMPLE_PER_PARTITION * partitions
+    began = []
+    for turn, partition in enumerate(each for each in source.partitions if each.records):
+        at_hand, node = _at_hand(partition, crew, turn)
+        keys = max(1, round(wanted * partition.records / source.records))
+        began.append(crew.run(node, tasks.sample, at_hand, source.layout, keys, share=TASK_SHARE))
+    sampled = [crew.outcome(reference) for reference in began]
+    if any(keys is LOST for keys in sampled):
+        raise IoFailureError("a node was lost while keys were sampled; start again")
+    keys_of = b"".join(sampled)
+    bytes_read = len(keys_of) // source.layout.key_size * source.layout.record_size
+    return split(keys_of, partitions=partitions, layout=source.layout), bytes_read
+
+
+def _at_hand(partition: Partition, crew: Crew, turn: int) -> tuple[Partition, str]:
+    """Return a partition with the copies that the cluster reaches, and a node to read it on. Raises IoFailureError."""
+    absent = frozenset(copy.node for copy in partition.copies) - set(crew.names) - {""}
+    left = partition.without_nodes(absent)
+    if not (nodes := nodes_with(left)):
+        raise IoFailureError(f"{partition.uri} lies on {', '.join(sorted(absent))}, which is not in the cluster")
+    return left, nodes[0] or crew.names[turn % len(crew.names)]
+
+
+def _even_keys(partitions: int, layout: Layout) -> bytes:
+    """Return keys that are evenly spread over all values, as Indy may assume."""
+    width = min(layout.key_size, 8)
+    numbers = (number * 256**width // (partitions * 16) for number in range(partitions * 16))
+    return b"".join(number.to_bytes(width, "big").ljust(layout.key_size, b"\0") for number in numbers)
+
+
+def _rates(given: Mapping[str, float], names: list[str]) -> dict[str, float]:
+    """Return the rate of each node, the mean of those given where none is."""
+    if unknown := sorted(given.keys() - set(names)):
+        raise BadInputError(f"rates of unknown nodes {', '.join(unknown)}; there are {', '.join(names)}")
+    mean = sum(given.values()) / len(given) if given else 1.0
+    return {name: given.get(name, mean) for name in names}
+
+
+def _slices(source: Dataset, slice_records: int) -> Iterator[Slice]:
+    number = 0
+    for index, partition in enumerate(source.partitions):
+        for first in range(0, partition.records, slice_records):
+            records = min(slice_records, partition.records - first)
+            yield Slice(number=number, partition=index, first=first, records=records)
+            number += 1
+
+
+def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
+    """Return output and report. Raises IoFailureError when the output has not as many records as the input."""
+    ordered = [job.ledger.done[number] for number in range(len(job.ledger.owner))]
+    dataset = Dataset(partitions=tuple(partition for partition, _ in ordered), layout=job.request.source.layout)
+    if dataset.records != job.request.source.records:
+        raise IoFailureError(
+            f"{dataset.records} records came out of {job.request.source.records}: the input was changed meanwhile"
+        )
+    whole = joined(summary for _, summary in ordered)
+    return dataset, ClusterSortReport(
+        records=dataset.records,
+        data_bytes=dataset.bytes,
+        nodes=tuple(sorted({*job.crew.names, *job.crew.lost})),
+        lost_nodes=tuple(sorted(job.crew.lost)),
+        partitions=len(dataset.partitions),
+        largest_partition_bytes=max(each.records for each in dataset.partitions) * job.record_size,
+        phases_s={phase: job.seconds(phase) for phase in dict.fromkeys(each["phase"] for each in job.timeline)},
+        timeline=tuple(job.timeline),
+        moved_bytes=asdict(job.moved),
+        retries=job.retries,
+        resumed=resumed,
+        checksum=f"{whole.checksum:x}",
+        sorted=whole.unordered == 0,
+        duplicates=whole.duplicates,
+    )
+
+
+def joined(summaries: Iterator[bytes]) -> Any:
+    """Return the summary of consecutive partitions, seams included."""
+    whole = core.Summary.parse(next(summaries))
+    for each in summaries:
+        whole.append(core.Summary.parse(each))
+    return whole

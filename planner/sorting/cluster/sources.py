@@ -1,0 +1,63 @@
+"""Reading a partition's records wherever they can be had: this node's disks, an object store, or the generator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.errors import IoFailureError
+from planner.native import core, core_errors
+from planner.sorting.cluster.dataset import Copy, Layout, Partition
+from planner.sorting.cluster.node import node_name
+from planner.sorting.cluster.run_files import failing, read_exactly
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slice:
+    """Records `first` to `first + records - 1` of an input partition: what one map task takes."""
+
+    number: int
+    partition: int
+    first: int
+    records: int
+
+
+def read_records(partition: Partition, layout: Layout, *, first: int, records: int) -> Bytes:
+    """Return some records of a partition, read from a copy that this node reaches, else made anew from the recipe.
+
+    Raises IoFailureError naming node and file when a copy cannot be read, or when there is none.
+    """
+    into = np.empty(records * layout.record_size, np.uint8)
+    copies = [copy for copy in partition.copies if copy.node in ("", node_name())]
+    if copies:
+        _read_copy(copies[0], into, offset=first * layout.record_size)
+    elif partition.recipe is not None:
+        with core_errors():
+            recipe = partition.recipe
+            core.generate_records(into.data, start=recipe.start + first, skewed=recipe.skew, threads=1)
+    else:
+        raise IoFailureError(
+            f"{node_name()}: {_named(partition)} cannot be read here, and nothing says how to remake it"
+        )
+    return into
+
+
+def nodes_with(partition: Partition) -> list[str]:
+    """Return the nodes that a partition can be read on; [''] when on all of them."""
+    nodes = [copy.node for copy in partition.copies]
+    return [""] if "" in nodes or (not nodes and partition.recipe) else nodes
+
+
+def _named(partition: Partition) -> str:
+    return partition.uri if partition.copies else f"a partition of {partition.records} records"
+
+
+def _read_copy(copy: Copy, into: Bytes, *, offset: int) -> None:
+    with failing("read", copy.uri), Path(copy.uri).open("rb", buffering=0) as file:
+        file.seek(offset)
+        read_exactly(file, into, copy.uri)

@@ -1,0 +1,272 @@
+"""What runs on the nodes: plain functions over files and arrays, which know nothing of Ray.
+
+All of them may be run again at any time: what they write appears whole under a name of its own, or not at all.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.errors import BadInputError, IoFailureError
+from planner.native import core, core_errors
+from planner.sorting.cluster import run_files, sources
+from planner.sorting.cluster.dataset import Copy, Layout, Partition, Recipe
+from planner.sorting.cluster.node import JobFiles, NodeFacts, facts, free_space, node_name
+from planner.sorting.cluster.sources import Slice
+from planner.sorting.cluster.splitting import Splitting
+
+Bytes = NDArray[np.uint8]
+Ints = NDArray[np.int64]
+Block = tuple[Ints, Bytes]
+"""What a slice holds for consecutive partitions: the records of each, and all of them one after another."""
+
+SAMPLE_WINDOW_RECORDS = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mapped:
+    """What a map task did: bytes read from a copy of its input, bytes made anew, and the seconds of it all."""
+
+    node: str
+    read_bytes: int
+    remade_bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sorted:
+    """An output partition as written, the intermediate bytes it came from, and valsort's summary of it, serialized."""
+
+    partition: Partition
+    read_bytes: int
+    written_bytes: int
+    summary: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapOrder:
+    """What a map task shall do: group `slice` of `partition` and return a block for each range of partitions."""
+
+    slice: Slice
+    partition: Partition
+    layout: Layout
+    job: str
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SortOrder:
+    """What a sort task shall do: the partition's number, how many records it must have, the memory allowed."""
+
+    number: int
+    records: int
+    layout: Layout
+    files: JobFiles
+    memory_bytes: int
+    is_copied: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inventory:
+    """What a node has of a job: run files as (slice, first, end, counts), and files that tasks never finished."""
+
+    runs: tuple[tuple[int, int, int, Ints], ...]
+    bytes: int
+
+
+def describe(directory: str) -> NodeFacts:
+    """Describe the node this runs on."""
+    return facts(directory)
+
+
+def generate(recipe: Recipe, records: int, files: JobFiles, index: int) -> Partition:
+    """Write a partition of test records below the node's directory."""
+    path = files.outputs() / f"part-{index:06d}"
+    with run_files.failing("make", path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with core_errors():
+        core.generate_file(str(path), records=records, start=recipe.start, skewed=recipe.skew, threads=1)
+    return Partition(records=records, copies=(Copy(uri=str(path), node=_node_of(files)),), recipe=recipe)
+
+
+def sample(partition: Partition, layout: Layout, keys: int) -> bytes:
+    """Return the keys of about `keys` records, read in windows spaced evenly over a partition."""
+    windows = max(1, -(-keys // SAMPLE_WINDOW_RECORDS))
+    if partition.records <= keys or partition.records <= windows * SAMPLE_WINDOW_RECORDS:
+        windows, width = 1, partition.records
+    else:
+        width = SAMPLE_WINDOW_RECORDS
+    starts = [(partition.records - width) * number // max(1, windows - 1) for number in range(windows)]
+    read = [sources.read_records(partition, layout, first=start, records=width) for start in starts]
+    together = np.concatenate(read)
+    with core_errors():
+        return core.sample_keys(together.data, count=min(keys, len(together) // layout.record_size), **layout.core())
+
+
+def map_slice(order: MapOrder, splitting: Splitting) -> tuple[Mapped | Block, ...]:
+    """Read a slice, group its records by output partition, and return what was done and a block for each range of
+    partitions.
+    """
+    began = time.monotonic()
+    layout, slice_ = order.layout, order.slice
+    records = sources.read_records(order.partition, layout, first=slice_.first, records=slice_.records)
+    grouped = np.empty_like(records)
+    splitters = _splitters(order.job, _Unhashed(splitting))
+    with core_errors():
+        at = core.partition_records(
+            records.data,
+            grouped.data,
+            splitters,
+            record_bytes=layout.record_size,
+            key_offset=layout.key_offset,
+            threads=1,
+        )
+    offsets = splitting.offsets(at)
+    size = layout.record_size
+    blocks = tuple(
+        (np.diff(offsets[first : end + 1]), grouped[offsets[first] * size : offsets[end] * size])
+        for first, end in order.ranges
+    )
+    read = any(copy.node in ("", node_name()) for copy in order.partition.copies)
+    mapped = Mapped(
+        node=node_name(),
+        read_bytes=len(records) if read else 0,
+        remade_bytes=0 if read else len(records),
+        seconds=time.monotonic() - began,
+    )
+    return (mapped, *blocks)
+
+
+def store(block: Block, files: JobFiles, slice_number: int, first: int) -> Ints:
+    """Write a block to this node's disk and return the records of each of its partitions."""
+    counts, records = block
+    run_files.write_run(files.runs(), slice_number=slice_number, first=first, counts=counts, records=records)
+    return counts
+
+
+def inventory(files: JobFiles) -> Inventory:
+    """Return what this node has of a job, and delete what killed tasks left half written."""
+    folder = files.runs()
+    for partial in run_files.partial_files(folder):
+        partial.unlink(missing_ok=True)
+    found = run_files.run_files(folder)
+    runs = tuple((run.slice_number, run.first, run.end, run.counts()) for run in found)
+    return Inventory(runs=runs, bytes=sum(run.path.stat().st_size for run in found))
+
+
+def sort_partition(order: SortOrder) -> tuple[Sorted, Bytes | None]:
+    """Bring the runs of a partition together, sort them and write the partition; where it is to be copied, also return
+    its records.
+
+    Raises IoFailureError when the runs do not hold as many records as they should, BadInputError when these do not fit
+    in the memory allowed.
+    """
+    layout = order.layout
+    needed = 2 * order.records * layout.record_size + core.scratch_bytes(order.records, threads=1)
+    if needed > order.memory_bytes:
+        raise BadInputError(
+            f"{node_name()}: partition {order.number} of {order.records} records needs {needed} bytes of memory to be "
+            f"sorted, but {order.memory_bytes} are allowed; sort with more memory"
+        )
+    gathered = _gathered(order)
+    output = np.empty_like(gathered)
+    with core_errors():
+        core.sort_records(gathered.data, output.data, **layout.core(), threads=1)
+    del gathered
+    done = write_partition(output, order)
+    return replace(done, read_bytes=len(output)), output if order.is_copied else None
+
+
+def write_partition(records: Bytes, order: SortOrder) -> Sorted:
+    """Write sorted records as an output partition of this node, durably, and say what was written."""
+    layout, files = order.layout, order.files
+    with core_errors():
+        summary = core.validate_records(records.data, **layout.core(), threads=1)
+    path = files.outputs() / f"part-{order.number:06d}"
+    run_files.write_whole(path, (records,), durable=True)
+    key = slice(layout.key_offset, layout.key_offset + layout.key_size)
+    partition = Partition(
+        records=summary.records,
+        copies=(Copy(uri=str(path), node=_node_of(files)),),
+        first_key=summary.first_record[key].hex(),
+        last_key=summary.last_record[key].hex(),
+        checksum=f"{summary.checksum:x}",
+    )
+    return Sorted(partition=partition, read_bytes=0, written_bytes=len(records), summary=summary.serialize())
+
+
+def read_partition(partition: Partition, layout: Layout) -> Bytes:
+    """Return a whole partition that this node has."""
+    return sources.read_records(partition, layout, first=0, records=partition.records)
+
+
+def validate(partition: Partition, layout: Layout) -> bytes:
+    """Read a partition's first copy and return valsort's summary of it, serialized."""
+    with core_errors():
+        found = core.validate_file(partition.uri, **layout.core(), threads=1)
+    if found.records != partition.records:
+        raise IoFailureError(
+            f"{node_name()}: {partition.uri} holds {found.records} records instead of {partition.records}"
+        )
+    return found.serialize()
+
+
+def clean(files: JobFiles) -> None:
+    """Delete a job's intermediate files on this node."""
+    free_space(files.runs())
+
+
+def undo(files: JobFiles) -> None:
+    """Delete a job's intermediate files on this node and what it has written of the output."""
+    free_space(files.runs())
+    free_space(files.outputs())
+
+
+def _node_of(files: JobFiles) -> str:
+    """Return the node that output is bound to: none, when it lies on a volume that any node can attach."""
+    return "" if files.on_volume else node_name()
+
+
+def _gathered(order: SortOrder) -> Bytes:
+    size = order.layout.record_size
+    gathered = np.empty(order.records * size, np.uint8)
+    done = 0
+    for run in run_files.run_files(order.files.runs()):
+        if run.first <= order.number < run.end:
+            counts = run.counts()
+            end = done + int(counts[order.number - run.first]) * size
+            if end > len(gathered):
+                break
+            run.read(order.number, counts, gathered[done:end], record_size=size)
+            done = end
+    if done != len(gathered):
+        raise IoFailureError(
+            f"{node_name()}: {order.files.runs()} does not hold the {len(gathered)} bytes of partition {order.number}; "
+            "intermediate files were lost or changed"
+        )
+    return gathered
+
+
+class _Unhashed:
+    """Carries a value past a cache's key: equal whatever it holds."""
+
+    def __init__(self, value: Splitting) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, _Unhashed)
+
+
+@lru_cache(maxsize=4)
+def _splitters(job: str, splitting: _Unhashed) -> Any:
+    """Return a job's splitters, chosen once in each process."""
+    return splitting.value.splitters()

@@ -17,6 +17,7 @@ from planner.cli import (
     cluster,
     compare,
     doctor,
+    emulate,
     generate,
     ingest,
     models,
@@ -83,6 +84,10 @@ def build() -> typer.Typer:
     _add(instruments, "net", bench.bench_net)
     _add(instruments, "sort", bench.bench_sort)
     app.add_typer(instruments, name="bench")
+    emulated = typer.Typer(help="Clusters emulated on this machine, their links capped.", no_args_is_help=True)
+    _add(emulated, "up", emulate.emulate_up)
+    _add(emulated, "sweep", emulate.emulate_sweep)
+    app.add_typer(emulated, name="emulate")
     return app
 
 

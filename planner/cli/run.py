@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from planner.cli import emulation
 from planner.cli.console import show, show_text, talk
 from planner.cli.files import write_whole
 from planner.cli.progress import watched
-from planner.errors import ValidationFailedError
-from planner.units import parse_size
+from planner.errors import BadInputError, ValidationFailedError
+from planner.units import parse_duration, parse_size
 
 if TYPE_CHECKING:
+    from planner.cluster.emulated_run import EmulatedRun
     from planner.run_report import RunReport
+
+
+EMULATED = "emulated"
 
 
 def run(
@@ -28,6 +33,16 @@ def run(
         str | None, Option(help="Memory for the sort: 2GB. Four fifths of what is free otherwise.")
     ] = None,
     threads: Annotated[int | None, Option(help="Threads; all cores otherwise.")] = None,
+    cloud: Annotated[str | None, Option(help="Where: `emulated` nodes; this machine as it is otherwise.")] = None,
+    nodes: emulation.Nodes = 4,
+    rate: emulation.Rate = None,
+    distribution: emulation.Distribution = None,
+    rate_factor: emulation.RateFactor = 1.0,
+    bucket: emulation.BucketSize = None,
+    burst_rate: emulation.BurstRate = None,
+    redraw: emulation.Redraw = None,
+    seed: emulation.Seed = None,
+    skew: Annotated[bool, Option("--skew", help="Generate skewed keys; on emulated nodes.")] = False,
     profile: Annotated[str | None, Option(help="Calibrated profile to learn from this run; begun if new.")] = None,
     json: Annotated[bool, Option("--json", help="Print the report as one JSON object.")] = False,
     out: Annotated[
@@ -39,17 +54,39 @@ def run(
     Ends with exit code 5 when the sorted data is not the data that went in.
 
     Example: planner run --data 1GB --model daytona
-    """
-    from planner.cluster.local_run import LocalRun, run_local
 
-    wanted = LocalRun(
-        data_bytes=parse_size(data),
-        model=model,
-        directory=directory,
-        memory_bytes=None if memory is None else parse_size(memory),
-        threads=threads,
-    )
-    report = run_local(wanted, say=talk, watch=_watch)
+    Example: planner run --cloud emulated --nodes 4 --rate 400Mbit --data 2GB --model daytona
+    """
+    memory_bytes = None if memory is None else parse_size(memory)
+    if cloud is None:
+        report = _locally(
+            data_bytes=parse_size(data), model=model, directory=directory, memory_bytes=memory_bytes, threads=threads
+        )
+    else:
+        from planner.cluster.emulated_run import EmulatedRun
+        from planner.providers.emulated.shaping import parse_shaping
+
+        shaping = parse_shaping(
+            rate=rate,
+            distribution_name=distribution,
+            rate_factor=rate_factor,
+            bucket=bucket,
+            burst_rate=burst_rate,
+            redraw_s=None if redraw is None else parse_duration(redraw),
+            seed=seed,
+        )
+        report = _on_cloud(
+            cloud,
+            EmulatedRun(
+                data_bytes=parse_size(data),
+                model=model,
+                nodes=nodes,
+                shaping=shaping,
+                directory=directory,
+                memory_bytes=memory_bytes,
+                skew=skew,
+            ),
+        )
     if out:
         write_whole(out, report.to_json() + "\n", option="--out")
     if json:
@@ -61,6 +98,27 @@ def run(
     _require_valid(report)
     if profile:
         _feed(profile, report)
+
+
+def _locally(
+    *, data_bytes: int, model: str, directory: Path, memory_bytes: int | None, threads: int | None
+) -> RunReport:
+    from planner.cluster.local_run import LocalRun, run_local
+
+    wanted = LocalRun(
+        data_bytes=data_bytes, model=model, directory=directory, memory_bytes=memory_bytes, threads=threads
+    )
+    return run_local(wanted, say=talk, watch=_watch)
+
+
+def _on_cloud(cloud: str, run: EmulatedRun) -> RunReport:
+    from planner.cli.cluster_progress import heard_events
+    from planner.cluster.emulated_run import run_emulated
+
+    if cloud != EMULATED:
+        raise BadInputError(f"--cloud {cloud}: runs go to `{EMULATED}` nodes, or, without --cloud, to this machine")
+    with heard_events() as heard:
+        return run_emulated(run, say=talk, heard=heard)
 
 
 def _watch(name: str) -> Any:

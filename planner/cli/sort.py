@@ -1,9 +1,11 @@
-"""`planner sort`: a file of any size, sorted on this machine."""
+"""`planner sort`: a file of any size, sorted on this machine; or a dataset, on a Ray cluster."""
 
 from __future__ import annotations
 
+from json import loads
+from os import environ
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -31,6 +33,14 @@ def sort(
     ] = None,
     lines: Annotated[bool, Option("--lines", help="Sort newline-terminated text by its lines.")] = False,
     stable: Annotated[bool, Option("--stable", help="Keep the order of equal keys.")] = False,
+    ray: Annotated[
+        str | None,
+        Option(help="Sort on the Ray cluster at this address: INPUT and OUTPUT are manifests of partitions."),
+    ] = None,
+    copies: Annotated[int, Option(min=1, max=2, help="With --ray: nodes that keep each output partition.")] = 1,
+    uniform: Annotated[
+        bool, Option("--uniform", help="With --ray: trust keys to be evenly spread, as Indy may; nothing is sampled.")
+    ] = False,
     explain: Annotated[bool, Option("--explain", help="Say what was chosen and why, and where the time went.")] = False,
     json: Annotated[bool, Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
@@ -41,14 +51,24 @@ def sort(
     Example: planner sort input.dat output.dat --memory 2GB
 
     Example: planner sort --lines --key-offset 5 --key-size 12 --stable app.log sorted.log
+
+    Example: planner sort input.json output.json --ray 10.0.0.1:6379 --copies 2
     """
+    memory_bytes = None if memory is None else parse_size(memory)
+    if ray is not None:
+        found = _on_ray(source, output, address=ray, copies=copies, memory_bytes=memory_bytes, uniform=uniform)
+        if json:
+            show_json(found)
+        else:
+            talk(f"{found['records']} records on {len(found['nodes'])} nodes, checksum {found['checksum']}")
+        return
     from planner.sorting.local import sort_file
 
     with watched(["read", "distribute", "write"]) as progress:
         report = sort_file(
             source,
             output,
-            memory_bytes=None if memory is None else parse_size(memory),
+            memory_bytes=memory_bytes,
             threads=threads,
             record_size=record_size,
             key_offset=key_offset,
@@ -66,6 +86,33 @@ def sort(
     talk(f"{report.records} {what} in {format_duration(report.seconds)} ({rate}), {report.mode}")
     if explain:
         show_text(_explained(report))
+
+
+def _on_ray(
+    source: Path, output: Path, *, address: str, copies: int, memory_bytes: int | None, uniform: bool
+) -> dict[str, Any]:
+    """Sort a dataset, write its manifest, and return the report. Its partitions lie in folders called like OUTPUT."""
+    from planner.cli.cluster_progress import heard_events
+    from planner.cluster.ray_session import drive
+    from planner.sorting.cluster.dataset import dataset_of, read_manifest, write_manifest
+
+    order = {
+        "do": "sort",
+        "address": address,
+        "journal": str(output.with_name(f".{output.name}.journal").resolve()),
+        "request": {
+            "source": loads(read_manifest(source).to_json()),
+            "output": output.stem,
+            "copies": copies,
+            "memory_bytes": memory_bytes,
+            "uniform": uniform,
+        },
+    }
+    with heard_events() as heard:
+        done = drive(order, command=lambda *words: list(words), environment=environ, heard=heard)
+    write_manifest(dataset_of(done["dataset"]), output)
+    report: dict[str, Any] = done["report"]
+    return report
 
 
 def _explained(report: SortReport) -> str:

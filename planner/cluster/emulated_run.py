@@ -58,7 +58,7 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], heard: Heard) 
         caps = [None if cap is None else cap.bytes_per_s for cap in cluster.nodes.caps]
         say(f"{run.nodes} emulated nodes are up; caps: {', '.join(str(cap or 'none') for cap in cluster.nodes.caps)}")
         folder = cluster.nodes.directory(HEAD)
-        machine = measure_machine(folder, sample_bytes=sample_size(run.data_bytes), threads=None)
+        machine = measure_machine(folder, sample_bytes=sample_size(run.data_bytes), copies=copies(model))
         plan = plan_for(machine, run, folder, cap_bytes_per_s=_slowest(caps))
         best = require_best(plan)
         say(f"planned {format_duration(best.time_s.expected)} for the sort of {format_bytes(run.data_bytes)}")

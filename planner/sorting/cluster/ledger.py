@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +84,6 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: TextIO | None = None
 
     def begin(self, *, job: str, slice_records: int, splitting: Splitting, owner: list[str]) -> None:
         """Start a new journal. Raises IoFailureError when it cannot be written."""
@@ -127,9 +126,6 @@ class Journal:
 
     def end(self) -> None:
         """Delete the journal of a job that needs none any more."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
         self.path.unlink(missing_ok=True)
 
     def _lines(self) -> Iterator[dict[str, Any]]:
@@ -142,13 +138,12 @@ class Journal:
 
     def _write(self, line: dict[str, Any]) -> None:
         try:
-            if self._file is None:
-                torn = self.path.exists() and not self.path.read_bytes().endswith(b"\n")
-                self._file = self.path.open("a", encoding="utf-8")
-                self._file.write("\n" if torn else "")
-            self._file.write(json.dumps(line) + "\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            with self.path.open("ab+") as file:
+                file.seek(-1 if file.tell() else 0, os.SEEK_END)
+                torn = file.read(1) not in (b"", b"\n")
+                file.write(b"\n" * torn + json.dumps(line).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
         except OSError as error:
             raise IoFailureError(f"journal {self.path}: {error.strerror}") from error
 

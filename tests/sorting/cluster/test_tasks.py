@@ -1,0 +1,179 @@
+"""What runs on the nodes, called here: slices are grouped, stored, gathered, sorted, and errors name node and file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from planner.errors import BadInputError, IoFailureError
+from planner.native import core
+from planner.sorting.cluster import tasks
+from planner.sorting.cluster.dataset import (
+    Dataset,
+    Layout,
+    Partition,
+    Recipe,
+    dataset_of,
+    read_manifest,
+    write_manifest,
+)
+from planner.sorting.cluster.node import JobFiles
+from planner.sorting.cluster.run_files import run_files
+from planner.sorting.cluster.sizes import choose_sizes
+from planner.sorting.cluster.sources import Slice
+from planner.sorting.cluster.splitting import Splitting, split
+from planner.sorting.cluster.tasks import MapOrder, SortOrder
+
+LAYOUT = Layout()
+FILES = JobFiles(job="j", output="out")
+PARTITIONS = 5
+
+
+@pytest.fixture(autouse=True)
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PLANNER_NODE_NAME", "node-1")
+    monkeypatch.setenv("PLANNER_NODE_DIRECTORY", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def partition() -> Partition:
+    return tasks.generate(Recipe(start=1000), 5000, JobFiles(job="g", output="in"), 0)
+
+
+def splitting_of(partition: Partition) -> Splitting:
+    return split(tasks.sample(partition, LAYOUT, 2000), partitions=PARTITIONS, layout=LAYOUT)
+
+
+def shuffle(partition: Partition, splitting: Splitting, *, slice_records: int = 1200) -> list[int]:
+    """Store every slice and return the records of each partition."""
+    totals = np.zeros(splitting.partitions, np.int64)
+    for number, first in enumerate(range(0, partition.records, slice_records)):
+        taken = Slice(number=number, partition=0, first=first, records=min(slice_records, partition.records - first))
+        order = MapOrder(slice=taken, partition=partition, layout=LAYOUT, job="j", ranges=((0, 2), (2, PARTITIONS)))
+        _, *blocks = tasks.map_slice(order, splitting)
+        for first_partition, block in zip((0, 2), blocks, strict=True):
+            assert isinstance(block, tuple)
+            counts = tasks.store(block, FILES, number, first_partition)
+            totals[first_partition : first_partition + len(counts)] += counts
+    return [int(total) for total in totals]
+
+
+def order(number: int, records: int, *, memory_bytes: int = 10**9) -> SortOrder:
+    return SortOrder(
+        number=number, records=records, layout=LAYOUT, files=FILES, memory_bytes=memory_bytes, is_copied=False
+    )
+
+
+def test_slices_become_sorted_partitions(partition: Partition) -> None:
+    totals = shuffle(partition, splitting_of(partition))
+    done = [tasks.sort_partition(order(number, total))[0] for number, total in enumerate(totals)]
+    whole = core.Summary.parse(done[0].summary)
+    for each in done[1:]:
+        whole.append(core.Summary.parse(each.summary))
+    before = core.validate_file(partition.uri)
+    assert (whole.records, whole.checksum, whole.unordered) == (5000, before.checksum, 0)
+    assert sum(each.read_bytes for each in done) == sum(each.written_bytes for each in done) == 500_000
+    keys = [key for each in done for key in (each.partition.first_key, each.partition.last_key)]
+    assert keys == sorted(keys)
+
+
+def test_a_lost_partition_is_made_anew_from_its_recipe(partition: Partition) -> None:
+    elsewhere = partition.without_nodes(frozenset({"node-1"}))
+    taken = Slice(number=0, partition=0, first=700, records=300)
+    splitting = splitting_of(partition)
+    results = [
+        tasks.map_slice(
+            MapOrder(slice=taken, partition=each, layout=LAYOUT, job="j", ranges=((0, PARTITIONS),)), splitting
+        )
+        for each in (partition, elsewhere)
+    ]
+    (read, (_, from_disk)), (remade, (_, from_recipe)) = results  # type: ignore[misc]
+    assert np.array_equal(from_disk, from_recipe)
+    assert (read.read_bytes, read.remade_bytes, remade.read_bytes, remade.remade_bytes) == (30_000, 0, 0, 30_000)
+
+
+def test_without_copy_and_recipe_there_is_an_error(partition: Partition) -> None:
+    gone = Partition(records=5, copies=())
+    with pytest.raises(IoFailureError, match=r"node-1: .* cannot be read here"):
+        tasks.read_partition(gone, LAYOUT)
+
+
+def test_a_truncated_partition_is_named(partition: Partition) -> None:
+    os.truncate(partition.uri, 499_950)
+    with pytest.raises(IoFailureError, match=rf"node-1: {partition.uri} ends 50 bytes too early"):
+        tasks.read_partition(partition, LAYOUT)
+
+
+def test_a_missing_partition_is_named(partition: Partition) -> None:
+    Path(partition.uri).unlink()
+    with pytest.raises(IoFailureError, match=rf"node-1: cannot read {partition.uri}: No such file"):
+        tasks.read_partition(partition, LAYOUT)
+
+
+def test_lost_runs_are_noticed(partition: Partition) -> None:
+    totals = shuffle(partition, splitting_of(partition))
+    run_files(FILES.runs())[0].path.unlink()
+    with pytest.raises(IoFailureError, match="intermediate files were lost or changed"):
+        tasks.sort_partition(order(0, totals[0]))
+
+
+def test_too_little_memory_is_refused_before_it_is_used(partition: Partition) -> None:
+    totals = shuffle(partition, splitting_of(partition))
+    with pytest.raises(BadInputError, match="sort with more memory"):
+        tasks.sort_partition(order(0, totals[0], memory_bytes=1000))
+
+
+def test_a_full_disk_leaves_nothing_half_written(node: Path, partition: Partition) -> None:
+    block = (np.array([10], np.int64), np.zeros(1000, np.uint8))
+    FILES.runs().mkdir(parents=True)
+    (FILES.runs() / "00000000-000000-000001.run").mkdir()  # a write that cannot succeed
+    with pytest.raises(IoFailureError, match=r"node-1: cannot write .*00000000-000000-000001\.run"):
+        tasks.store(block, FILES, 0, 0)
+    assert len(list(FILES.runs().iterdir())) == 1
+
+
+def test_an_inventory_has_whole_files_and_drops_halves(partition: Partition) -> None:
+    totals = shuffle(partition, splitting_of(partition))
+    (FILES.runs() / ".x.run.1234.partial").write_bytes(b"half")
+    found = tasks.inventory(FILES)
+    per_partition = np.zeros(PARTITIONS, np.int64)
+    for _, first, end, counts in found.runs:
+        per_partition[first:end] += counts
+    assert per_partition.tolist() == totals
+    assert not list(FILES.runs().glob(".*"))
+    tasks.clean(FILES)
+    assert tasks.inventory(FILES).runs == ()
+
+
+def test_a_manifest_round_trips(tmp_path: Path, partition: Partition) -> None:
+    dataset = Dataset(partitions=(partition, Partition(records=0, copies=partition.copies, first_key="ab")))
+    write_manifest(dataset, tmp_path / "m.json")
+    assert read_manifest(tmp_path / "m.json") == dataset
+    with pytest.raises(ValueError, match="format"):
+        dataset_of({"format": "x"})
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": "planner-manifest-1"}'])
+def test_what_is_no_manifest_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "m.json").write_text(text)
+    with pytest.raises(BadInputError, match="not one that"):
+        read_manifest(tmp_path / "m.json")
+
+
+@pytest.mark.parametrize("data_bytes", [100, 10**6, 10**9, 10**13])
+@pytest.mark.parametrize("replicated", [False, True])
+def test_sizes_fit_in_memory(data_bytes: int, replicated: bool) -> None:
+    memory_bytes = store_bytes = 300_000_000
+    sizes = choose_sizes(
+        data_bytes=data_bytes, record_size=100, nodes=4, memory_bytes=memory_bytes, store_bytes=store_bytes,
+        replicated=replicated,
+    )  # fmt: skip
+    partition_bytes = data_bytes / sizes.partitions
+    assert 2.2 * partition_bytes <= sizes.sort_bytes
+    assert 8 * sizes.slice_records * 100 <= store_bytes
+    with pytest.raises(BadInputError):
+        choose_sizes(data_bytes=1, record_size=100, nodes=1, memory_bytes=9, store_bytes=9, replicated=replicated)

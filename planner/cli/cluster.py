@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from planner.cli.console import show_json, show_text, talk
+from planner.cli.emulate import emulate_sweep
 from planner.cli.interrupts import orderly_end
 from planner.errors import BadInputError, InterruptedRunError, LeftBehindError, ProviderRefusedError
 from planner.units import parse_duration, parse_size
@@ -167,7 +168,7 @@ def cluster_down(
 
 def cluster_sweep(
     *,
-    cloud: Annotated[str, Option(help="Which cloud: aws, gcp.")] = "aws",
+    cloud: Annotated[str, Option(help="Which cloud: aws, gcp; or `emulated`, as `planner emulate sweep`.")] = "aws",
     region: Annotated[list[str] | None, Option(help="Only these regions.", show_default="all of the account")] = None,
     all_runs: Annotated[bool, Option("--all", help="Also what has not expired yet.")] = False,
     anyone: Annotated[bool, Option("--anyone", help="Also what others began.")] = False,
@@ -178,6 +179,9 @@ def cluster_sweep(
 
     Example: planner cluster sweep --cloud aws
     """
+    if cloud == "emulated":
+        emulate_sweep(json=json)
+        return
     from planner.cluster.ordering import owner
     from planner.cluster.up import expired, remove_swept, sweep
 

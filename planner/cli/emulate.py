@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json as json_format
-import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +12,7 @@ from typer import Option
 
 from planner.cli import emulation
 from planner.cli.console import show_json, show_text, talk
-from planner.units import parse_duration
+from planner.cli.interrupts import orderly_end
 
 if TYPE_CHECKING:
     from planner.cluster.emulated_ray import EmulatedRay
@@ -38,27 +36,16 @@ def emulate_up(
     Example: planner emulate up --nodes 4 --rate 400Mbit
     """
     from planner.cluster.emulated_ray import emulated_ray
-    from planner.providers.emulated.shaping import parse_shaping
 
-    shaping = parse_shaping(
-        rate=rate,
-        distribution_name=distribution,
-        rate_factor=rate_factor,
-        bucket=bucket,
-        burst_rate=burst_rate,
-        redraw_s=None if redraw is None else parse_duration(redraw),
-        seed=seed,
-    )
-    with _termination_interrupts(), emulated_ray(workers=nodes, shaping=shaping, directory=directory, say=talk) as made:
+    shaping = emulation.shaping_of(locals())
+    with orderly_end(), emulated_ray(workers=nodes, shaping=shaping, directory=directory, say=talk) as made:
         if json:
             show_json(_described(made))
         else:
             show_text(_shown(made))
         talk("up; Ctrl-C removes it")
-        try:
+        with suppress(KeyboardInterrupt):
             signal.pause()
-        except KeyboardInterrupt:
-            talk("removing it")
 
 
 def emulate_sweep(*, json: Annotated[bool, Option("--json", help="Print the ids as JSON.")] = False) -> None:
@@ -73,16 +60,6 @@ def emulate_sweep(*, json: Annotated[bool, Option("--json", help="Print the ids 
         show_json({"removed": removed})
     else:
         show_text("\n".join(f"removed {cluster_id}" for cluster_id in removed) or "nothing was left behind")
-
-
-@contextmanager
-def _termination_interrupts() -> Iterator[None]:
-    """Make SIGTERM end the body as Ctrl-C does."""
-    before = signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _described(made: EmulatedRay) -> dict[str, object]:

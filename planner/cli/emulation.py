@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
+
+from planner.units import parse_duration
+
+if TYPE_CHECKING:
+    from planner.providers.emulated.shaping import Shaping
 
 Nodes = Annotated[int, Option(help="How many nodes, besides the head.")]
 Rate = Annotated[
@@ -18,3 +24,18 @@ BurstRate = Annotated[str | None, Option(help="With --bucket: the cap while toke
 BucketSize = Annotated[str | None, Option("--bucket", help="Size of each link's token bucket, full at first: 200MB.")]
 Redraw = Annotated[str | None, Option(help="Draw new caps this often during the run: 10s.")]
 Seed = Annotated[int | None, Option(help="Seed of the draws; without it they differ each time.")]
+
+
+def shaping_of(given: Mapping[str, Any]) -> Shaping:
+    """Return the shaping that a command's arguments ask for, by the names above. Raises BadInputError."""
+    from planner.providers.emulated.shaping import parse_shaping
+
+    return parse_shaping(
+        rate=given["rate"],
+        distribution_name=given["distribution"],
+        rate_factor=given["rate_factor"],
+        bucket=given["bucket"],
+        burst_rate=given["burst_rate"],
+        redraw_s=None if given["redraw"] is None else parse_duration(given["redraw"]),
+        seed=given["seed"],
+    )

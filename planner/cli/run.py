@@ -12,7 +12,7 @@ from planner.cli.console import show, show_text, talk
 from planner.cli.files import write_whole
 from planner.cli.progress import watched
 from planner.errors import BadInputError, ValidationFailedError
-from planner.units import parse_duration, parse_size
+from planner.units import parse_size
 
 if TYPE_CHECKING:
     from planner.cluster.emulated_run import EmulatedRun
@@ -64,24 +64,14 @@ def run(
         )
     else:
         from planner.cluster.emulated_run import EmulatedRun
-        from planner.providers.emulated.shaping import parse_shaping
 
-        shaping = parse_shaping(
-            rate=rate,
-            distribution_name=distribution,
-            rate_factor=rate_factor,
-            bucket=bucket,
-            burst_rate=burst_rate,
-            redraw_s=None if redraw is None else parse_duration(redraw),
-            seed=seed,
-        )
         report = _on_cloud(
             cloud,
             EmulatedRun(
                 data_bytes=parse_size(data),
                 model=model,
                 nodes=nodes,
-                shaping=shaping,
+                shaping=emulation.shaping_of(locals()),
                 directory=directory,
                 memory_bytes=memory_bytes,
                 skew=skew,

@@ -9,6 +9,7 @@ from typing import Any, Final
 from planner.errors import IoFailureError, PlannerError
 from planner.sorting.cluster import tasks
 from planner.sorting.cluster.node import NodeFacts, versions
+from planner.sorting.cluster.usage import Sampler
 
 WORKER_RETRIES: Final = 5
 """How often Ray runs a task again whose process has died."""
@@ -73,6 +74,18 @@ class Crew:
         began = {name: self.run(name, task, *arguments, share=TASK_SHARE) for name in self.names}
         outcomes = {name: self.outcome(reference) for name, reference in began.items()}
         return {name: value for name, value in outcomes.items() if value is not LOST}
+
+    def watch(self) -> dict[str, Any]:
+        """Start a sampler of its use on every node and return the actors; they end when they are forgotten."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        sampler = self._ray.remote(Sampler)
+        return {
+            name: sampler.options(
+                num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy(self._ids[name], soft=False)
+            ).remote()
+            for name in self.names
+        }
 
     def outcome(self, reference: Any) -> Any:
         """Return what a task returned, or LOST when it went with a process or a node.

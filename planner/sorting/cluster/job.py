@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planner.errors import IoFailureError
-from planner.sorting.cluster.crew import Crew
+from planner.sorting.cluster.crew import LOST, Crew
 from planner.sorting.cluster.dataset import Dataset, Partition
 from planner.sorting.cluster.ledger import Journal, Ledger
 from planner.sorting.cluster.node import JobFiles
@@ -67,10 +67,12 @@ class Job:
     ledger: Ledger
     journal: Journal
     emit: Emit
+    samplers: dict[str, Any]
     moved: Moved = field(default_factory=Moved)
     retries: int = 0
     timeline: list[dict[str, Any]] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
+    began_at_s: float = field(default_factory=time.time)
 
     @property
     def record_size(self) -> int:
@@ -104,6 +106,16 @@ class Job:
         if lost:
             gone = ", ".join(sorted(self.crew.lost))
             raise IoFailureError(f"lost with {gone}, and there is neither a copy nor a recipe to remake it", lost)
+
+    def usage(self) -> dict[str, list[dict[str, float]]]:
+        """Return each node's samples, their times counted from the job's beginning; none of nodes that are lost."""
+        asked = {name: self.samplers[name].samples.remote() for name in self.crew.names if name in self.samplers}
+        found = {name: self.crew.outcome(reference) for name, reference in asked.items()}
+        return {
+            name: [sample | {"at_s": sample["at_s"] - self.began_at_s} for sample in samples]
+            for name, samples in found.items()
+            if samples is not LOST
+        }
 
     def stretch(self, phase: str) -> Stretch:
         """Return a context that notes when a stretch of a phase began and ended."""

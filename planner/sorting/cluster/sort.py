@@ -47,6 +47,8 @@ class ClusterSortReport:
     checksum: str
     sorted: bool
     duplicates: int
+    usage: dict[str, list[dict[str, float]]]
+    """By node, what `planner.sorting.cluster.usage` saw of it each second; seconds from the job's beginning."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON-able values."""
@@ -77,10 +79,15 @@ def sort_dataset(
     return dataset, report
 
 
+def job_name(request: SortRequest) -> str:
+    """Return what a job is called on the nodes: the same for the same request, whose files it finds."""
+    return hashlib.sha256(f"{request.source.digest()} {request.output} {request.copies}".encode()).hexdigest()[:12]
+
+
 def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -> tuple[Job, bool]:
     """Return the job, with what an earlier call has done of it already noted."""
     crew = Crew(ray, directory=request.directory)
-    name = hashlib.sha256(f"{request.source.digest()} {request.output} {request.copies}".encode()).hexdigest()[:12]
+    name = job_name(request)
     files = JobFiles(job=name, output=request.output, directory=request.directory, on_volume=request.on_volume)
     store_bytes = min(crew.store_bytes.values())
     layout = request.source.layout
@@ -92,7 +99,7 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
         store_bytes=store_bytes,
         replicated=request.copies > 1,
     )
-    began = time.monotonic()
+    samplers, began, began_at_s = crew.watch(), time.monotonic(), time.time()
     earlier = journal.read(name)
     if earlier is None:
         crew.on_all(tasks.clean, files)
@@ -117,7 +124,9 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
         ledger=Ledger(slices=len(slices), owner=owner),
         journal=journal,
         emit=emit,
+        samplers=samplers,
         began=began,
+        began_at_s=began_at_s,
     )
     job.moved.sample_read = sample_bytes
     job.timeline.append({"phase": SAMPLE_PHASE, "start_s": 0.0, "end_s": time.monotonic() - began})
@@ -215,6 +224,7 @@ def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
         checksum=f"{whole.checksum:x}",
         sorted=whole.unordered == 0,
         duplicates=whole.duplicates,
+        usage=job.usage(),
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ import pytest
 from planner.errors import IoFailureError
 from planner.native import core
 from planner.sorting.cluster.dataset import Copy, Dataset, Partition, Recipe, dataset_of
+from planner.sorting.cluster.job import SortRequest
+from planner.sorting.cluster.sort import job_name
 
 if TYPE_CHECKING:
     from conftest import TestBed
@@ -266,26 +268,24 @@ def test_a_second_call_goes_on_where_a_killed_driver_stopped(test_bed: TestBed, 
 def test_a_full_disk_is_named_and_space_is_freed(test_bed: TestBed, tmp_path: Path, phase: str) -> None:
     """Node 2's intermediate files, or its output, go to a disk that is too small for them."""
     source = generated(test_bed, "full-in")
-    job = replace(source)  # the folder's name is that of the job, which the request decides
-    del job
-    folder = test_bed.directory(2) / f"full-{phase[:3]}" if phase == REDUCE else None
-    if folder is None:
-        pytest.skip("covered by the store task's own test")
+    output = f"full-{phase[:3]}"
+    job = job_name(SortRequest(source=source, output=output))
+    folder = test_bed.directory(2) / (output if phase == REDUCE else f".planner-sort-{job}")
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], check=True)
     try:
         with pytest.raises(IoFailureError, match=r"node-2: cannot write .*No space left"):
-            sort(test_bed, source, tmp_path / "j", output=folder.name)
-        assert no_intermediate_files(test_bed)
+            sort(test_bed, source, tmp_path / "j", output=output)
+        assert not list(folder.iterdir())
     finally:
         subprocess.run(["umount", str(folder)], check=True)
+        folder.rmdir()
+    assert no_intermediate_files(test_bed)
 
 
 def test_without_the_token_nobody_gets_in(test_bed: TestBed) -> None:
     code = f"import ray; ray.init(address={test_bed.cluster.ray.address!r}, logging_level='ERROR'); print('IN')"
     environment = {**test_bed.cluster.environment(), "RAY_AUTH_TOKEN": "0" * 64}
-    import sys
-
     tried = subprocess.run(
         test_bed.cluster.command(0, sys.executable, "-c", code),
         env=environment, capture_output=True, text=True, check=False, timeout=120,

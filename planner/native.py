@@ -16,7 +16,7 @@ from planner.errors import BadInputError, InterruptedRunError, IoFailureError, P
 
 try:
     from planner import _sortcore as core
-    from planner._sortcore import Progress
+    from planner._sortcore import Progress, Splitters
 except ImportError as missing:
     raise PlannerError(
         "the compiled sort core (planner._sortcore) is missing: did you forget to build it?",
@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 LONGEST_CLEAN_UP_S = 60
 """Far beyond the second that cancelling takes; bounds the wait if the interrupt hit before the thread had begun."""
 
-__all__ = ["Progress", "core", "core_errors", "run_interruptible"]
+__all__ = ["Progress", "Splitters", "core", "core_errors", "run_interruptible"]
 
 
 @contextmanager

@@ -93,12 +93,11 @@ def _on_ray(
 ) -> dict[str, Any]:
     """Sort a dataset, write its manifest, and return the report. Its partitions lie in folders called like OUTPUT."""
     from planner.cli.cluster_progress import heard_events
-    from planner.cluster.ray_session import drive
+    from planner.cluster.ray_session import ray_session
     from planner.sorting.cluster.dataset import dataset_of, read_manifest, write_manifest
 
     order = {
         "do": "sort",
-        "address": address,
         "journal": str(output.with_name(f".{output.name}.journal").resolve()),
         "request": {
             "source": loads(read_manifest(source).to_json()),
@@ -108,8 +107,9 @@ def _on_ray(
             "uniform": uniform,
         },
     }
-    with heard_events() as heard:
-        done = drive(order, command=lambda *words: list(words), environment=environ, heard=heard)
+    there = ray_session(address=address, command=lambda *words: list(words), environment=environ)
+    with heard_events() as heard, there as session:
+        done = session.do(order, heard)
     write_manifest(dataset_of(done["dataset"]), output)
     report: dict[str, Any] = done["report"]
     return report

@@ -7,12 +7,13 @@ import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from planner.cluster.ray_nodes import RAY_PORT, RayCluster, RayNode, head_command, ray_program, worker_command
+from planner.cluster.ray_session import Session, ray_session
 from planner.errors import IoFailureError
 from planner.providers.emulated.cluster import HEAD, EmulatedCluster, emulated_cluster
 from planner.providers.emulated.shaping import Shaping
@@ -38,6 +39,14 @@ class EmulatedRay:
     def environment(self) -> dict[str, str]:
         """Return the whole environment of a process that shall reach this cluster."""
         return {**os.environ, **self.ray.environment()}
+
+    def session(self) -> AbstractContextManager[Session]:
+        """Return a context that drives sorts from the head."""
+        return ray_session(
+            address=self.ray.address,
+            command=lambda *words: self.command(HEAD, *words),
+            environment=self.environment(),
+        )
 
     def start_worker(self, node: int, *, store_bytes: int = NODE_STORE_BYTES) -> None:
         """Start Ray on a node and wait until it has joined. Raises IoFailureError with what Ray said."""

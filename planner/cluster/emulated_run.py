@@ -12,7 +12,6 @@ from planner import lifecycle
 from planner.catalog import load_catalog
 from planner.cluster.emulated_ray import EmulatedRay, emulated_ray
 from planner.cluster.local_run import HEADROOM_BYTES, RECORD_BYTES, copies
-from planner.cluster.ray_session import drive
 from planner.errors import BadInputError, IoFailureError
 from planner.measure.machine import Machine, free_bytes, measure_machine, sample_size
 from planner.model import CostModel, load_model
@@ -62,12 +61,8 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], heard: Heard) 
         plan = plan_for(machine, run, folder, cap_bytes_per_s=_slowest(caps))
         best = require_best(plan)
         say(f"planned {format_duration(best.time_s.expected)} for the sort of {format_bytes(run.data_bytes)}")
-        done = drive(
-            {"do": "run", "address": cluster.ray.address, "arguments": _arguments(run, cluster, model)},
-            command=lambda *words: cluster.command(HEAD, *words),
-            environment=cluster.environment(),
-            heard=heard,
-        )
+        with cluster.session() as session:
+            done = session.do({"do": "run", "arguments": _arguments(run, cluster, model)}, heard)
     return _report(run, plan, best, machine, done)
 
 

@@ -22,21 +22,53 @@ Command = Callable[..., list[str]]
 """Turns words into a command that runs where the driver shall run."""
 
 
-def drive(
-    order: Mapping[str, Any],
-    *,
-    command: Command,
-    environment: Mapping[str, str],
-    heard: Callable[[dict[str, Any]], None],
-) -> dict[str, Any]:
-    """Run a driver process with this order and return its result; `heard` is told every event before.
+class Session:
+    """A driver process, connected to a Ray cluster."""
 
-    Raises the PlannerError that it reports, IoFailureError when it ends without a word, as when the head is lost, and
-    InterruptedRunError on Ctrl-C. The process has ended when this returns.
+    def __init__(self, driver: subprocess.Popen[bytes], events: IO[str], said: IO[bytes]) -> None:
+        self._driver = driver
+        self._events = events
+        self._said = said
+
+    @property
+    def pid(self) -> int:
+        """The driver's process."""
+        return self._driver.pid
+
+    def do(self, order: Mapping[str, Any], heard: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+        """Have an order carried out and return its result; `heard` is told every event before.
+
+        Raises the PlannerError that the driver reports, and IoFailureError when it ends without a word, as when the
+        head is lost.
+        """
+        assert self._driver.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._driver.stdin.write(json.dumps(order).encode() + b"\n")
+            self._driver.stdin.flush()
+        for line in self._events:
+            event = json.loads(line)
+            if event["event"] == "result":
+                return {key: value for key, value in event.items() if key != "event"}
+            if event["event"] == "error":
+                kind: type[PlannerError] = getattr(errors, event["kind"], IoFailureError)
+                raise kind(event["message"], event["details"])
+            heard(event)
+        raise IoFailureError(
+            "the cluster's head, or the process that drives the sort, is lost; what is done stays on the nodes: "
+            "run the same command again to go on",
+            _tail(self._said),
+        )
+
+
+@contextlib.contextmanager
+def ray_session(*, address: str, command: Command, environment: Mapping[str, str]) -> Iterator[Session]:
+    """Yield a driver of the cluster whose head has this address; its process has ended afterwards.
+
+    Raises InterruptedRunError on Ctrl-C.
     """
     reading, writing = os.pipe()
     with os.fdopen(reading, encoding="utf-8") as events, tempfile.TemporaryFile() as said:
-        words = command(sys.executable, "-m", _DRIVER, str(writing))
+        words = command(sys.executable, "-m", _DRIVER, str(writing), address)
         try:
             driver = subprocess.Popen(
                 words, env=dict(environment), stdin=subprocess.PIPE, stdout=said, stderr=said, pass_fds=(writing,)
@@ -44,32 +76,7 @@ def drive(
         finally:
             os.close(writing)
         with _ended(driver):
-            _send(driver, order)
-            return _listen(events, heard, lambda: _tail(said))
-
-
-def _send(driver: subprocess.Popen[bytes], order: Mapping[str, Any]) -> None:
-    assert driver.stdin is not None
-    with contextlib.suppress(BrokenPipeError), driver.stdin as pipe:
-        pipe.write(json.dumps(order).encode())
-
-
-def _listen(
-    events: IO[str], heard: Callable[[dict[str, Any]], None], last_words: Callable[[], list[str]]
-) -> dict[str, Any]:
-    for line in events:
-        event = json.loads(line)
-        if event["event"] == "result":
-            return {key: value for key, value in event.items() if key != "event"}
-        if event["event"] == "error":
-            kind: type[PlannerError] = getattr(errors, event["kind"], IoFailureError)
-            raise kind(event["message"], event["details"])
-        heard(event)
-    raise IoFailureError(
-        "the cluster's head, or the process that drives the sort, is lost; what is done stays on the nodes: "
-        "run the same command again to go on",
-        last_words(),
-    )
+            yield Session(driver, events, said)
 
 
 @contextlib.contextmanager
@@ -81,6 +88,9 @@ def _ended(driver: subprocess.Popen[bytes]) -> Iterator[None]:
         driver.send_signal(signal.SIGINT)
         raise InterruptedRunError("interrupted; what is done stays on the nodes for a second call") from None
     finally:
+        assert driver.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            driver.stdin.close()
         try:
             driver.wait(_LONGEST_END_S)
         except subprocess.TimeoutExpired:

@@ -95,12 +95,15 @@ class Crew:
         exceptions = self._ray.exceptions
         try:
             return self._ray.get(reference)
-        except exceptions.RayTaskError as error:
-            if isinstance(error.cause, PlannerError):
-                raise error.cause from None
+        except exceptions.RayError as error:
+            cause: BaseException = error
+            while isinstance(cause, exceptions.RayTaskError):  # of this task, or of one that it waited for
+                cause = cause.cause
+            if isinstance(cause, PlannerError):
+                raise cause from None
+            if isinstance(cause, exceptions.RayError):
+                return LOST
             raise IoFailureError("a task failed in a way that nobody foresaw", str(error).splitlines()[-6:]) from error
-        except exceptions.RayError:
-            return LOST
 
     def newly_lost(self, *, at_once: bool = False) -> frozenset[str]:
         """Return the nodes that have gone since the last call. Raises IoFailureError when none is left.

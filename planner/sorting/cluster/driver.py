@@ -1,8 +1,8 @@
-"""The process that drives a cluster sort: on the head's machine, apart from the command line, because Ray ends a driver
+"""The process that drives cluster sorts: on the head's machine, apart from the command line, because Ray ends a driver
 whose head is gone.
 
-It reads its order as JSON from standard input and writes events, one JSON object a line, to the descriptor that is its
-argument; the last one is a `result` or an `error`.
+Its arguments are a descriptor and the head's address. It reads orders from standard input, one JSON object a line, and
+writes events to the descriptor, one JSON object a line too; the last of each order is a `result` or an `error`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,28 +24,25 @@ from planner.sorting.cluster.job import SortRequest
 from planner.sorting.cluster.sort import sort_dataset
 
 
-def main(order: dict[str, Any], descriptor: int) -> None:
-    """Carry out one order and write its events."""
+def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
+    """Carry out orders one after another and write their events."""
 
     def emit(event: dict[str, Any]) -> None:
         os.write(descriptor, (json.dumps(event) + "\n").encode())
 
-    try:
-        emit({"event": "result"} | _carried_out(order, emit))
-    except PlannerError as error:
-        kind = type(error).__name__
-        emit({"event": "error", "kind": kind, "message": error.message, "details": list(error.details)})
-    except Exception as error:  # the parent must hear of it, whatever it is
-        emit({"event": "error", "kind": "IoFailureError", "message": f"Ray failed: {error!r}", "details": []})
-
-
-def _carried_out(order: dict[str, Any], emit: Any) -> dict[str, Any]:
     ray = import_ray()
-    ray.init(address=order["address"], log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
-    try:
-        return _DOINGS[order["do"]](ray, order, emit)
-    finally:
-        ray.shutdown()
+    for line in orders:
+        try:
+            if not ray.is_initialized():
+                ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+            order = json.loads(line)
+            emit({"event": "result"} | _DOINGS[order["do"]](ray, order, emit))
+        except PlannerError as error:
+            kind = type(error).__name__
+            emit({"event": "error", "kind": kind, "message": error.message, "details": list(error.details)})
+        except Exception as error:  # the parent must hear of it, whatever it is
+            emit({"event": "error", "kind": "IoFailureError", "message": f"Ray failed: {error!r}", "details": []})
+    ray.shutdown()
 
 
 def _run_generated(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
@@ -62,4 +60,4 @@ def _sort(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
 _DOINGS = {"run": _run_generated, "sort": _sort}
 
 if __name__ == "__main__":
-    main(json.load(sys.stdin), int(sys.argv[1]))
+    main(sys.stdin, descriptor=int(sys.argv[1]), address=sys.argv[2])

@@ -36,27 +36,33 @@ class Reduce:
         self._under_way: dict[int, str] = {}
         self._sorted: dict[int, Sorted] = {}
         self._copies = min(job.request.copies, len(job.crew.names))
+        self._lost_before = job.crew.lost
 
     def run(self) -> bool:
         """Do it, and cancel what is under way if it fails."""
-        ledger, loss = self._job.ledger, False
+        ledger = self._job.ledger
         queue = deque(number for number in range(len(ledger.owner)) if number not in ledger.done)
         try:
             self._restore_copies()
             while queue or self._under_way:
-                if not loss:
+                if not self._is_hit:
                     queue = self._submit(queue)
                 if self._flight:
                     self._flight.land()
-                loss |= bool(self._job.notice_losses())
-                if loss and not self._under_way:
+                self._job.notice_losses()
+                if self._is_hit and not self._under_way:
                     break
                 self._tell()
         except BaseException:
             self._flight.abandon()
             raise
         self._tell()
-        return not loss and self._is_complete()
+        return not self._is_hit and self._is_complete()
+
+    @property
+    def _is_hit(self) -> bool:
+        """Whether a node has gone since this began."""
+        return self._job.crew.lost != self._lost_before
 
     def _is_complete(self) -> bool:
         done = self._job.ledger.done

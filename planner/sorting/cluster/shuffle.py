@@ -45,16 +45,20 @@ class Shuffle:
             while self._submit() or self._under_way:
                 if self._flight:
                     self._flight.land()
-                if self._job.notice_losses():
-                    self._queues.clear()
-                    self._enqueue(
-                        [number for number in self._job.ledger.slices_missing() if number not in self._under_way]
-                    )
+                self._heed_losses()
                 self._tell()
         except BaseException:
             self._flight.abandon()
             raise
         self._tell(at_once=True)
+
+    def _heed_losses(self, *, at_once: bool = False) -> bool:
+        """Queue everything anew when nodes have gone, whose queues nobody would empty; say whether any has."""
+        if not self._job.notice_losses(at_once=at_once):
+            return False
+        self._queues.clear()
+        self._enqueue([number for number in self._job.ledger.slices_missing() if number not in self._under_way])
+        return True
 
     def _enqueue(self, numbers: list[int]) -> None:
         """Queue slices at a node that has their input; '' is the queue of those that any node can read."""
@@ -124,8 +128,7 @@ class Shuffle:
         source, left = self._under_way.pop(number)
         if left > 1:
             self._under_way[number] = (source, left - 1)
-        elif self._job.ledger.missing_ranges(number):
-            self._job.notice_losses(at_once=True)
+        elif self._job.ledger.missing_ranges(number) and not self._heed_losses(at_once=True):
             self._enqueue([number])
 
     def _tell(self, *, at_once: bool = False) -> None:

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.native import core
+from planner.native import Splitters, core
 from planner.sorting.cluster.dataset import Layout
-
-if TYPE_CHECKING:
-    from planner._sortcore import Splitters
 
 SAMPLE_PER_PARTITION: Final = 2000
 """Keys; the weight of a partition is then off by 1/sqrt(2000), 2.2%, in the mean, and by 10% in hardly any."""

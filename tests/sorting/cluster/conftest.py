@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from planner.cluster.emulated_ray import EmulatedRay, emulated_ray
-from planner.cluster.ray_session import drive
+from planner.cluster.ray_session import Session
+from planner.errors import IoFailureError
 from planner.providers.emulated.cluster import HEAD
 from planner.providers.emulated.shaping import Shaping
 
@@ -25,26 +29,48 @@ class TestBed:
 
     __test__ = False
 
-    def __init__(self, cluster: EmulatedRay) -> None:
+    def __init__(self, cluster: EmulatedRay, opened: ExitStack) -> None:
         self.cluster = cluster
+        self._opened = opened
+        self._session: Session | None = None
 
     def directory(self, node: int) -> Path:
         return self.cluster.nodes.directory(node)
 
-    def drive(self, order: dict[str, Any], heard: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Any]:
-        return drive(
-            {"address": self.cluster.ray.address, **order},
-            command=lambda *words: self.cluster.command(HEAD, *words),
-            environment=self.cluster.environment(),
-            heard=heard,
-        )
+    def do(self, order: dict[str, Any], heard: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Any]:
+        """Carry out an order in the driver that all tests share, or in a new one when that is gone."""
+        if self._session is None:
+            self._session = self._opened.enter_context(self.cluster.session())
+        try:
+            return self._session.do(order, heard)
+        except IoFailureError as error:
+            if "run the same command again" in error.message:
+                self._session = None
+            raise
+
+    def driver(self) -> int:
+        """Return the process of the driver."""
+        (pid,) = [
+            pid
+            for pid in self.processes(HEAD, "python")
+            if b"planner.sorting.cluster.driver" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+        return pid
+
+    def inside(self, node: int, *words: str) -> None:
+        """Run a command among the mounts that a node's raylet sees."""
+        raylet = self.processes(node, "raylet")[0]
+        subprocess.run(["nsenter", f"--target={raylet}", "--mount", *words], check=True)
 
     def processes(self, node: int, name: str) -> list[int]:
-        """Return the processes of a node whose command line begins with, or whose program is, `name`."""
+        """Return the processes of a node whose program is `name`, or is called so far; not Ray's own agents, without
+        which a raylet ends.
+        """
         found = []
         for pid in self.cluster.nodes.pids(node):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if words[0].decode(errors="replace").rpartition("/")[2].startswith(name):
+            program = words[0].decode(errors="replace").rpartition("/")[2]
+            if program.startswith(name) and not program.endswith("Agent"):
                 found.append(pid)
         return found
 
@@ -55,12 +81,14 @@ class TestBed:
         return len(pids)
 
     def restart(self, node: int) -> None:
-        """End everything on a node and start Ray on it again."""
+        """End everything on a node, as a new one would have nothing of the old, and start Ray on it."""
         self.cluster.nodes.mend(node)
         while pids := self.cluster.nodes.pids(node):
             for pid in pids:
                 os.kill(pid, signal.SIGKILL)
             time.sleep(0.05)
+        for left in self.directory(node).glob(".planner-sort-*"):
+            shutil.rmtree(left)
         self.cluster.start_worker(node, store_bytes=STORE_BYTES)
 
 
@@ -70,8 +98,11 @@ def test_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestBed]:
     os.environ["PLANNER_STATE"] = str(tmp_path_factory.mktemp("state"))
     directory = tmp_path_factory.mktemp("nodes")
     try:
-        with emulated_ray(workers=WORKERS, shaping=Shaping(), directory=directory, store_bytes=STORE_BYTES) as cluster:
-            yield TestBed(cluster)
+        with (
+            emulated_ray(workers=WORKERS, shaping=Shaping(), directory=directory, store_bytes=STORE_BYTES) as cluster,
+            ExitStack() as opened,
+        ):
+            yield TestBed(cluster, opened)
     finally:
         if before is None:
             del os.environ["PLANNER_STATE"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -61,7 +63,7 @@ def sort(
     **options: Any,
 ) -> tuple[Dataset, dict[str, Any]]:
     request = {"source": json.loads(dataset.to_json()), "output": output, "copies": copies, **options}
-    done = bed.drive({"do": "sort", "request": request, "journal": str(journal)}, heard)
+    done = bed.do({"do": "sort", "request": request, "journal": str(journal)}, heard)
     return dataset_of(done["dataset"]), done["report"]
 
 
@@ -244,12 +246,7 @@ def test_lost_input_that_cannot_be_had_again_is_named(test_bed: TestBed, tmp_pat
 def test_a_second_call_goes_on_where_a_killed_driver_stopped(test_bed: TestBed, tmp_path: Path, phase: str) -> None:
     source = generated(test_bed, f"resume-in-{phase[:3]}", records=2 * RECORDS_PER_NODE)
 
-    def kill_driver() -> None:
-        for pid in test_bed.processes(0, "python"):
-            if b"planner.sorting.cluster.driver" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                subprocess.run(["kill", "-9", str(pid)], check=True)
-
-    event = Once(kill_driver, phase=phase, share=0.3)
+    event = Once(lambda: os.kill(test_bed.driver(), signal.SIGKILL), phase=phase, share=0.3)
     with pytest.raises(IoFailureError, match="run the same command again"):
         sort(test_bed, source, tmp_path / "j", output=f"resume-{phase[:3]}", heard=event)
     assert (tmp_path / "j").exists()
@@ -272,13 +269,13 @@ def test_a_full_disk_is_named_and_space_is_freed(test_bed: TestBed, tmp_path: Pa
     job = job_name(SortRequest(source=source, output=output))
     folder = test_bed.directory(2) / (output if phase == REDUCE else f".planner-sort-{job}")
     folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], check=True)
+    test_bed.inside(2, "mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder))
     try:
         with pytest.raises(IoFailureError, match=r"node-2: cannot write .*No space left"):
             sort(test_bed, source, tmp_path / "j", output=output)
-        assert not list(folder.iterdir())
+        test_bed.inside(2, "sh", "-c", f'test -z "$(ls -A {folder})"')
     finally:
-        subprocess.run(["umount", str(folder)], check=True)
+        test_bed.inside(2, "umount", str(folder))
         folder.rmdir()
     assert no_intermediate_files(test_bed)
 

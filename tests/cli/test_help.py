@@ -26,6 +26,8 @@ CALLED_ELSEWHERE = {
     "cluster up": "rents machines: tests/cluster",
     "cluster down": "needs a cluster: tests/cluster",
     "cluster sweep": "needs a cloud: tests/cluster",
+    "emulate up": "stays until it is interrupted: tests/providers/emulated",
+    "emulate sweep": "touches what others emulate: tests/providers/emulated",
     "cluster status": "reads the user's own state: tests/cluster",
 }
 """Commands whose example is checked for its options alone, with the reason and the tests that do call them."""
@@ -86,7 +88,13 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-RUN = [(name, example) for name, example in EXAMPLES if name not in CALLED_ELSEWHERE]
+ON_A_CLUSTER = "--ray"
+"""Examples with this option need a Ray cluster: tests/sorting/cluster."""
+RUN = [
+    (name, example)
+    for name, example in EXAMPLES
+    if name not in CALLED_ELSEWHERE and ON_A_CLUSTER not in example.split()
+]
 
 
 @pytest.mark.parametrize(("name", "example"), RUN, ids=[example for _, example in RUN])

@@ -5,32 +5,34 @@
 namespace sortcore {
 namespace {
 
-// The greatest key of each bucket: what comes before every so-manieth value of the sorted sample. A value
-// that comes twice would fill a bucket: it is the greatest key of the next bucket, which holds nothing else.
+// The greatest key of each bucket, after one below all: what comes before every so-manieth value of the
+// sorted sample. A value that comes twice would fill a bucket: it is the greatest key of the next bucket,
+// which holds nothing else.
 std::vector<std::uint64_t> choose(const std::vector<std::uint64_t>& sample, std::size_t buckets) {
-  std::vector<std::uint64_t> highest;
+  std::vector<std::uint64_t> bounds{UINT64_MAX};
   std::uint64_t below = 0;  // the value that begins the bucket being made
   for (std::size_t i = 1; i < buckets && !sample.empty(); ++i) {
     const std::uint64_t value = sample[i * sample.size() / buckets];
     if (value > below) {
-      highest.push_back(value - 1);
+      bounds.push_back(value - 1);
       below = value;
     } else if (value == below && value != UINT64_MAX) {
-      highest.push_back(value);
+      bounds.push_back(value);
       below = value + 1;
     }
   }
-  highest.push_back(UINT64_MAX);
-  return highest;
+  bounds.push_back(UINT64_MAX);
+  return bounds;
 }
 
 }  // namespace
 
 BucketClassifier::BucketClassifier(std::vector<std::uint64_t> sample, unsigned bucket_bits) {
   std::ranges::sort(sample);
-  highest_ = choose(sample, std::size_t{1} << bucket_bits);
-  for (std::size_t i = 0; i < buckets(); ++i) {
-    keys_.push_back(BucketKeys::between(i == 0 ? 0 : highest_[i - 1] + 1, highest_[i]));
+  bounds_ = choose(sample, std::size_t{1} << bucket_bits);
+  for (std::size_t i = 0; i + 1 < bounds_.size(); ++i) {
+    const std::uint64_t span = bounds_[i + 1] - (bounds_[i] + 1);
+    shifts_.push_back(static_cast<std::uint8_t>(std::min(63, std::countl_zero(span))));
   }
   tree_levels_ = static_cast<unsigned>(std::bit_width(buckets() - 1));
   tree_.resize(std::size_t{1} << tree_levels_);
@@ -43,7 +45,7 @@ BucketClassifier::BucketClassifier(std::vector<std::uint64_t> sample, unsigned b
 void BucketClassifier::fill_tree(std::size_t node, std::size_t& next) {
   if (node >= tree_.size()) return;
   fill_tree(2 * node, next);
-  tree_[node] = next < buckets() ? highest_[next] : UINT64_MAX;
+  tree_[node] = next < buckets() ? bounds_[next + 1] : UINT64_MAX;
   ++next;
   fill_tree(2 * node + 1, next);
 }
@@ -62,7 +64,8 @@ void BucketClassifier::fill_cells(std::uint64_t greatest) {
 }
 
 std::uint32_t BucketClassifier::bucket_of(std::uint64_t key) const {
-  return static_cast<std::uint32_t>(std::ranges::lower_bound(highest_, key) - highest_.begin());
+  return static_cast<std::uint32_t>(std::lower_bound(bounds_.begin() + 1, bounds_.end(), key) -
+                                    (bounds_.begin() + 1));
 }
 
 }  // namespace sortcore

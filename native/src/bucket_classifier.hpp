@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "entry.hpp"
+#include "key_window.hpp"
 
 namespace sortcore {
 
@@ -25,13 +25,19 @@ class BucketClassifier {
   // there are fewer distinct keys. A value that would fill a bucket gets one of its own.
   BucketClassifier(std::vector<std::uint64_t> sample, unsigned bucket_bits);
 
-  std::size_t buckets() const noexcept { return highest_.size(); }
-  const BucketKeys& keys_of(std::size_t bucket) const noexcept { return keys_[bucket]; }
-  const BucketKeys* keys() const noexcept { return keys_.data(); }
+  std::size_t buckets() const noexcept { return shifts_.size(); }
+
+  // The high halves of a bucket's key windows lie within 2^(64 - shift) from its lowest on; 0 to 63.
+  unsigned shift_of(std::size_t bucket) const noexcept { return shifts_[bucket]; }
+  // A key window relative to its bucket, the first bit that can differ moved to the top.
+  std::uint64_t spread(std::uint32_t bucket, const KeyWindow& window) const noexcept {
+    const unsigned shift = shifts_[bucket];
+    return ((window.high - (bounds_[bucket] + 1)) << shift) | (window.low >> 1 >> (63 - shift));
+  }
 
   // Free of branches that depend on the keys, so that the work on different keys overlaps.
   void classify(const Highs& highs, Buckets& buckets) const noexcept {
-    const std::uint64_t* const highest = highest_.data();
+    const std::uint64_t* const highest = bounds_.data() + 1;
     std::array<std::uint32_t, batch + descents_at_once> crowded;
     std::size_t crowded_count = 0;
     for (std::size_t i = 0; i < batch; ++i) {
@@ -73,9 +79,10 @@ class BucketClassifier {
   void fill_cells(std::uint64_t greatest);
   std::uint32_t bucket_of(std::uint64_t key) const;
 
-  std::vector<std::uint64_t>
-      highest_;  // the greatest key of each bucket; that of the last is the greatest of all
-  std::vector<BucketKeys> keys_;
+  // Bucket b has the keys above bounds_[b], up to bounds_[b + 1]; below the first is the greatest integer,
+  // which is -1. All that is looked up for every key is kept small: it shares the first-level cache.
+  std::vector<std::uint64_t> bounds_;
+  std::vector<std::uint8_t> shifts_;
   unsigned tree_levels_;
   std::vector<std::uint64_t> tree_;  // children of node i are 2 i and 2 i + 1; the root is node 1
   std::uint64_t lowest_ = 0;

@@ -20,15 +20,23 @@ unsigned digits_for(std::size_t count, const EntryLayout& layout) {
   return (std::min(bits, layout.key_bits()) + digit_bits - 1) / digit_bits;
 }
 
+struct Finished {
+  bool in_order;
+  bool has_ties;
+};
+
 // Sorts entries that are nearly in order, and their indices with them. Gives up, with the entries permuted,
 // when it has moved more than a few for each: then the keys were not evenly spread.
-bool finish_by_insertion(Entry* entries, std::size_t count, const EntryLayout& layout,
-                         std::uint32_t* indices) {
+Finished finish_by_insertion(Entry* entries, std::size_t count, const EntryLayout& layout,
+                             std::uint32_t* indices) {
   std::size_t moves_left = 8 * count;
-  Entry greatest = 0;
-  for (std::size_t i = 0; i < count; ++i) {
+  Entry greatest = entries[0];
+  Entry least_difference = ~Entry{0};  // between neighbours, as the exclusive or of them
+  indices[0] = layout.index_of(greatest);
+  for (std::size_t i = 1; i < count; ++i) {
     const Entry entry = entries[i];
     if (entry >= greatest) [[likely]] {
+      least_difference = std::min(least_difference, entry ^ greatest);
       greatest = entry;
       indices[i] = layout.index_of(entry);
       continue;
@@ -40,10 +48,12 @@ bool finish_by_insertion(Entry* entries, std::size_t count, const EntryLayout& l
     }
     entries[to] = entry;
     indices[to] = layout.index_of(entry);
-    if (i - to > moves_left) return false;
+    least_difference = std::min(least_difference, entry ^ entries[to + 1]);
+    if (to > 0) least_difference = std::min(least_difference, entry ^ entries[to - 1]);
+    if (i - to > moves_left) return {.in_order = false, .has_ties = false};
     moves_left -= i - to;
   }
-  return true;
+  return {.in_order = true, .has_ties = least_difference <= layout.index_mask()};
 }
 
 void to_offsets(Counts& counts) {
@@ -58,10 +68,10 @@ bool is_constant(const Counts& counts, std::size_t count, unsigned some_digit) {
 
 }  // namespace
 
-std::span<const Entry> BucketSorter::sort(const EntryBlocks& blocks, std::size_t bucket,
-                                          const EntryLayout& layout, std::uint32_t* indices) {
+BucketSorter::Sorted BucketSorter::sort(const EntryBlocks& blocks, std::size_t bucket,
+                                        const EntryLayout& layout, std::uint32_t* indices) {
   const std::size_t count = blocks.entries_in(bucket);
-  if (count == 0) return {};
+  if (count == 0) return {{}, false};
   reserve(count);
   Entry* sorted = front_.data();
   if (count > few_entries) {
@@ -71,11 +81,12 @@ std::span<const Entry> BucketSorter::sort(const EntryBlocks& blocks, std::size_t
     blocks.for_each_stretch(bucket,
                             [&](const Entry* from, std::size_t some) { to = std::copy_n(from, some, to); });
   }
-  if (!finish_by_insertion(sorted, count, layout, indices)) {
+  Finished finished = finish_by_insertion(sorted, count, layout, indices);
+  if (!finished.in_order) {
     sorted = sort_digits(blocks, bucket, (layout.key_bits() + digit_bits - 1) / digit_bits);
-    finish_by_insertion(sorted, count, layout, indices);
+    finished = finish_by_insertion(sorted, count, layout, indices);
   }
-  return {sorted, count};
+  return {{sorted, count}, finished.has_ties};
 }
 
 // By the highest `digits` digits, the least significant of them first; entries arrive by index, so that equal

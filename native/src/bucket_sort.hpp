@@ -17,10 +17,13 @@ class BucketSorter {
  public:
   static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
 
-  // The entries of a bucket in ascending order, in this workspace: valid until the next call. Their indices
-  // go to `indices`, which has room for all.
-  std::span<const Entry> sort(const EntryBlocks& blocks, std::size_t bucket, const EntryLayout& layout,
-                              std::uint32_t* indices);
+  struct Sorted {
+    std::span<const Entry> entries;  // in this workspace: valid until the next call
+    bool has_ties;                   // entries that differ in their indices only
+  };
+  // The entries of a bucket in ascending order. Their indices go to `indices`, which has room for all.
+  Sorted sort(const EntryBlocks& blocks, std::size_t bucket, const EntryLayout& layout,
+              std::uint32_t* indices);
 
   // Room for the indices of one bucket, kept here so that it stays in the cache.
   std::uint32_t* room_for_indices(std::size_t entries);

@@ -4,11 +4,8 @@
 // enough for nearly all keys; the index makes all entries different and the sort stable.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
-
-#include "key_window.hpp"
 
 namespace sortcore {
 
@@ -27,21 +24,6 @@ struct EntryLayout {
     return static_cast<std::uint32_t>(entry & index_mask());
   }
   std::uint64_t key_of(Entry entry) const noexcept { return entry >> index_bits; }
-};
-
-// The keys of a bucket: the high halves of their windows lie within 2^(64 - shift) from `lowest` on.
-struct BucketKeys {
-  std::uint64_t lowest = 0;
-  std::uint32_t shift = 0;  // 0 ... 63
-
-  static BucketKeys between(std::uint64_t lowest, std::uint64_t highest) {
-    return {lowest, std::min(63U, static_cast<unsigned>(std::countl_zero(highest - lowest)))};
-  }
-
-  // The window relative to the bucket, its first bit that can differ moved to the top.
-  std::uint64_t spread(const KeyWindow& window) const noexcept {
-    return ((window.high - lowest) << shift) | (window.low >> 1 >> (63 - shift));
-  }
 };
 
 }  // namespace sortcore

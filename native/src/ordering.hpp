@@ -18,7 +18,6 @@
 #include "entry.hpp"
 #include "entry_blocks.hpp"
 #include "key_sample.hpp"
-#include "sortcore/buffer.hpp"
 #include "sortcore/progress.hpp"
 #include "sortcore/record_sort.hpp"
 #include "sortcore/threads.hpp"
@@ -71,7 +70,7 @@ class Ordering {
   }
 
   // Input indices in sorted order; those of finished buckets are valid.
-  const std::uint32_t* order() const noexcept { return order_; }
+  const std::uint32_t* order() const noexcept { return order_.get(); }
 
  private:
   enum State : std::uint8_t { distributed, being_sorted, sorted };
@@ -91,8 +90,10 @@ class Ordering {
   std::optional<BucketClassifier> classifier_;
   EntryBlocks blocks_;
   std::vector<std::uint64_t> starts_;
-  Buffer order_memory_;
-  std::uint32_t* order_ = nullptr;
+  // Not in huge pages: often only the buckets between two blocks of output are finished here, so that most of
+  // it is never touched.
+  std::unique_ptr<std::uint32_t[]> order_;
+  std::size_t order_size_ = 0;
   std::unique_ptr<std::atomic<std::uint8_t>[]> states_;
   std::size_t states_size_ = 0;
   mutable BucketSorterPool sorters_;
@@ -161,7 +162,6 @@ std::uint64_t Ordering<Keys>::distribute_run(std::uint64_t begin, std::uint64_t 
   constexpr std::size_t batch = BucketClassifier::batch;
   const Keys keys = keys_;  // a local copy stays in registers
   const BucketClassifier& classifier = *classifier_;
-  const BucketKeys* const bucket_keys = classifier.keys();
   const Entry key_mask = ~layout_.index_mask();
   BucketClassifier::Highs highs{};
   BucketClassifier::Buckets buckets;
@@ -182,7 +182,7 @@ std::uint64_t Ordering<Keys>::distribute_run(std::uint64_t begin, std::uint64_t 
     }
     classifier.classify(highs, buckets);
     for (std::size_t i = 0; i < count; ++i) {
-      const std::uint64_t spread = bucket_keys[buckets[i]].spread({highs[i], lows[i]});
+      const std::uint64_t spread = classifier.spread(buckets[i], {highs[i], lows[i]});
       to.append(buckets[i], (spread & key_mask) | (first + i));
     }
   }
@@ -196,8 +196,10 @@ void Ordering<Keys>::prepare_finishing() {
   for (std::size_t bucket = 0; bucket < blocks_.buckets(); ++bucket) {
     starts_[bucket + 1] = starts_[bucket] + blocks_.entries_in(bucket);
   }
-  order_memory_.reserve_discarding(records() * sizeof(std::uint32_t));
-  order_ = order_memory_.as<std::uint32_t>();
+  if (order_size_ < records()) {
+    order_ = std::make_unique_for_overwrite<std::uint32_t[]>(records());
+    order_size_ = records();
+  }
   if (states_size_ < buckets()) {
     states_ = std::make_unique<std::atomic<std::uint8_t>[]>(buckets());
     states_size_ = buckets();
@@ -215,7 +217,7 @@ void Ordering<Keys>::finish(std::size_t bucket) const {
       continue;
     }
     try {
-      sort_bucket(bucket, *workspace(), order_ + starts_[bucket]);
+      sort_bucket(bucket, *workspace(), order_.get() + starts_[bucket]);
     } catch (...) {
       state.store(distributed);
       state.notify_all();
@@ -228,7 +230,7 @@ void Ordering<Keys>::finish(std::size_t bucket) const {
 
 template <typename Keys>
 const std::uint32_t* Ordering<Keys>::order_of(std::size_t bucket, BucketSorter& workspace) const {
-  if (states_[bucket].load(std::memory_order_acquire) == sorted) return order_ + starts_[bucket];
+  if (states_[bucket].load(std::memory_order_acquire) == sorted) return order_.get() + starts_[bucket];
   std::uint32_t* const out = workspace.room_for_indices(starts_[bucket + 1] - starts_[bucket]);
   sort_bucket(bucket, workspace, out);
   return out;
@@ -241,8 +243,8 @@ void Ordering<Keys>::sort_bucket(std::size_t bucket, BucketSorter& workspace, st
   const bool equal = write_if_equal(bucket, out);
   if (equal && entries_tell_all(bucket)) return;
   if (equal) return TieBreaker(keys_).sort({out, count});
-  const std::span<const Entry> entries = workspace.sort(blocks_, bucket, layout_, out);
-  if (!entries_tell_all(bucket)) break_all_ties(entries, out);
+  const BucketSorter::Sorted sorted_bucket = workspace.sort(blocks_, bucket, layout_, out);
+  if (sorted_bucket.has_ties && !entries_tell_all(bucket)) break_all_ties(sorted_bucket.entries, out);
 }
 
 // Writes the indices of a bucket whose entries have equal keys, such as that of a frequent key: they are in
@@ -275,7 +277,7 @@ void Ordering<Keys>::break_all_ties(std::span<const Entry> entries, std::uint32_
 // True when the bits of a bucket's entries are all the bits in which its keys can differ.
 template <typename Keys>
 bool Ordering<Keys>::entries_tell_all(std::size_t bucket) const noexcept {
-  const std::uint64_t told = classifier_->keys_of(bucket).shift + std::uint64_t{layout_.key_bits()};
+  const std::uint64_t told = std::uint64_t{classifier_->shift_of(bucket)} + layout_.key_bits();
   return keys_.window_tells_all() && told >= keys_.window_bits();
 }
 

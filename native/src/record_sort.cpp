@@ -71,12 +71,18 @@ void KeySorter::gather(std::uint64_t first_record, std::span<std::byte> out) con
     throw Error(ErrorCode::bad_input,
                 "cannot gather beyond the last of " + std::to_string(records()) + " records");
   }
-  if (count == 0) return;
-  const std::size_t last = ordering.bucket_at(first_record + count - 1);
-  for (std::size_t bucket = ordering.bucket_at(first_record); bucket <= last; ++bucket)
-    ordering.finish(bucket);
-  gather_records(state_->base, ordering.order() + first_record, count, state_->format.record_bytes,
-                 out.data(), false);
+  const auto workspace = ordering.workspace();
+  const std::uint64_t past = first_record + count;
+  std::uint64_t at = first_record;
+  for (std::size_t bucket = count == 0 ? ordering.buckets() : ordering.bucket_at(at); at < past; ++bucket) {
+    const std::uint64_t end = std::min(past, ordering.start(bucket + 1));
+    const bool whole = at == ordering.start(bucket) && end == ordering.start(bucket + 1);
+    if (!whole) ordering.finish(bucket);  // another call asks for the rest
+    const std::uint32_t* const order = whole ? ordering.order_of(bucket, *workspace) : ordering.order() + at;
+    gather_records(state_->base, order, end - at, state_->format.record_bytes,
+                   out.data() + (at - first_record) * state_->format.record_bytes, true);
+    at = end;
+  }
 }
 
 std::span<const std::uint32_t> KeySorter::order() const {

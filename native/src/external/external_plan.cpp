@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "sortcore/error.hpp"
+#include "sortcore/external/one_pass.hpp"
 #include "sortcore/io/file.hpp"
 #include "sortcore/line_sort.hpp"
 #include "sortcore/record_sort.hpp"
@@ -89,6 +90,7 @@ ExternalPlan plan_two_passes(const PlanRequest& request) {
   plan.memory_bytes = request.memory_bytes;
   plan.threads = request.threads;
   plan.queue_depth = request.queue_depth;
+  plan.queue_depth_reason = request.queue_depth_reason;
   plan.direct = request.wants_direct;
   plan.stable = request.stable;
   plan.grain_bytes = grain_of(request.format, request.memory_bytes, plan.direct);
@@ -130,7 +132,7 @@ ExternalPlan plan_two_passes(const PlanRequest& request) {
 }
 
 std::uint64_t one_pass_memory_bytes(const PlanRequest& request) {
-  const std::uint64_t blocks = request.threads + request.queue_depth;
+  const std::uint64_t blocks = OnePassPlan::blocks(request.threads, request.queue_depth);
   return request.input_bytes + scratch_for(request, request.input_bytes) + blocks * largest_block;
 }
 
@@ -146,7 +148,8 @@ std::vector<Choice> explain(const ExternalPlan& plan) {
   std::vector<Choice> choices = {
       {"memory", bytes(plan.memory_bytes), "given, or four fifths of what is available"},
       {"threads", std::to_string(plan.threads), "given, or all that this process may use"},
-      {"queue depth", std::to_string(plan.queue_depth), "transfers of each kind under way at once"},
+      {"queue depth", std::to_string(plan.queue_depth),
+       "transfers of each kind under way at once; " + plan.queue_depth_reason},
       {"input and output", plan.direct ? "direct" : "through the page cache", plan.direct_reason},
       {"block", bytes(plan.block_bytes),
        std::to_string(plan.blocks) + " of them, for input reads and output writes"},

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 
 #include "sortcore/error.hpp"
+#include "sortcore/external/depth_probe.hpp"
 #include "sortcore/external/kind.hpp"
 #include "sortcore/external/line_source.hpp"
 #include "sortcore/external/one_pass.hpp"
@@ -23,6 +25,10 @@ namespace {
 constexpr double warm_share = 0.95;
 constexpr unsigned default_queue_depth = 4;
 constexpr std::size_t one_pass_block_bytes = 4'096'000;
+
+double seconds_since(LifeTimer::Clock::time_point start) {
+  return std::chrono::duration<double>(LifeTimer::Clock::now() - start).count();
+}
 
 struct OpenInputs {
   std::vector<File> files;
@@ -80,10 +86,14 @@ OpenInputs open_inputs(const SortFilesRequest& request) {
   return inputs;
 }
 
+std::string directory_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
 std::vector<std::string> temporary_directories(const SortFilesRequest& request) {
   if (!request.temporary_directories.empty()) return request.temporary_directories;
-  const std::string parent = std::filesystem::path(request.outputs.front()).parent_path().string();
-  return {parent.empty() ? "." : parent};
+  return {directory_of(request.outputs.front())};
 }
 
 PlanRequest plan_request(const SortFilesRequest& request, OpenInputs& inputs) {
@@ -134,17 +144,18 @@ void run_one_pass(OpenInputs& inputs, std::vector<OutputFile>& outputs,
   const std::size_t grain = grain_of(wanted.format, wanted.memory_bytes, direct);
   const OnePassPlan plan{wanted.threads, wanted.queue_depth,
                          std::max(one_pass_block_bytes / grain, std::size_t{1}) * grain};
-  const InputMapping mapping(inputs.files.front(), static_cast<std::size_t>(inputs.total_bytes));
+  InputMapping mapping(inputs.files.front(), static_cast<std::size_t>(inputs.total_bytes));
   report.mode = "one pass";
   if (lines) {
     auto sorted =
         sort_lines_in_one_pass(mapping, *lines, outputs.front(), plan, most_lines(wanted), progress);
     report.records = sorted.lines;
-    report.phases = std::move(sorted.phases);
+    std::ranges::move(sorted.phases, std::back_inserter(report.phases));
   } else {
     outputs.front().set_size(inputs.total_bytes);
     report.records = inputs.total_bytes / wanted.format.record_bytes;
-    report.phases = sort_in_one_pass(mapping, wanted.format, outputs.front(), plan, progress);
+    std::ranges::move(sort_in_one_pass(mapping, wanted.format, outputs.front(), plan, progress),
+                      std::back_inserter(report.phases));
   }
   report.input_bytes_read = inputs.total_bytes;
   report.kept_bytes = inputs.total_bytes;
@@ -153,11 +164,31 @@ void run_one_pass(OpenInputs& inputs, std::vector<OutputFile>& outputs,
       {"memory", std::to_string(wanted.memory_bytes) + " bytes",
        "given, or four fifths of what is available"},
       {"threads", std::to_string(plan.threads), "given, or all that this process may use"},
-      {"queue depth", std::to_string(plan.queue_depth), "writes under way while others gather"},
+      {"queue depth", std::to_string(plan.queue_depth),
+       "writes under way while others gather; " + wanted.queue_depth_reason},
       {"input", "mapped", "the page cache holds it: no copy is made"},
       {"output", transfer_words(outputs.front().file()), "as the file system and the record size allow"},
       {"block", std::to_string(plan.block_bytes) + " bytes", "whole records and, if direct, whole pages"},
   };
+}
+
+// Tries the disks that will be written, unless the depth was given or the input is small.
+void try_disks(const SortFilesRequest& request, PlanRequest& wanted, SortReport& report,
+               const Progress* progress) {
+  if (request.queue_depth != 0) {
+    wanted.queue_depth_reason = "given";
+  } else if (wanted.input_bytes < request.probe_from_bytes || !wanted.wants_direct ||
+             wanted.memory_bytes < 2 * DepthProbe::memory_bytes) {
+    wanted.queue_depth_reason = "the usual; the disks are tried for larger inputs and direct transfers";
+  } else {
+    const auto start = LifeTimer::Clock::now();
+    std::vector<std::string> directories = temporary_directories(request);
+    for (const std::string& output : request.outputs) directories.push_back(directory_of(output));
+    const DepthChoice choice = choose_depth_by_trial(directories, default_queue_depth, progress);
+    wanted.queue_depth = choice.depth;
+    wanted.queue_depth_reason = choice.reason;
+    report.phases.push_back({"try disks", seconds_since(start), {}});
+  }
 }
 
 // Memory beyond what holds all of the data and its working space would only be mapped for nothing.
@@ -219,7 +250,10 @@ SortReport sort_files(const SortFilesRequest& given, Progress* progress) {
   request.format.check();
   OpenInputs inputs = open_inputs(request);
   check_outputs(request, inputs);
-  const PlanRequest wanted = plan_request(request, inputs);
+  PlanRequest wanted = plan_request(request, inputs);
+  SortReport report;
+  report.input_bytes = inputs.total_bytes;
+  try_disks(request, wanted, report, progress);
   bool direct = wanted.wants_direct;
   grain_of(request.format, request.memory_bytes, direct);
   std::vector<OutputFile> outputs;
@@ -228,15 +262,13 @@ SortReport sort_files(const SortFilesRequest& given, Progress* progress) {
     outputs.emplace_back(request.outputs[i], caching);
     if (!request.replicas.empty()) outputs.back().add_replica(request.replicas[i], caching);
   }
-  SortReport report;
-  report.input_bytes = inputs.total_bytes;
   sort_open_files(request, inputs, outputs, wanted, report, progress);
   throw_if_cancelled(progress);
   for (OutputFile& output : outputs) {
     output.commit();
     report.output_bytes_written += output.size() * (request.replicas.empty() ? 1 : 2);
   }
-  report.seconds = std::chrono::duration<double>(LifeTimer::Clock::now() - start).count();
+  report.seconds = seconds_since(start);
   return report;
 }
 

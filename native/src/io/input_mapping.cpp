@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "sortcore/buffer.hpp"
@@ -126,10 +127,17 @@ InputMapping::InputMapping(const File& file, std::size_t bytes) : file_(file), b
   }
 }
 
-InputMapping::~InputMapping() {
+InputMapping::~InputMapping() { unmap(); }
+
+void InputMapping::close() {
+  check();
+  unmap();
+}
+
+void InputMapping::unmap() noexcept {
   if (data_ == nullptr) return;
   release(slot_);
-  ::munmap(const_cast<std::byte*>(data_), bytes_);
+  ::munmap(const_cast<std::byte*>(std::exchange(data_, nullptr)), std::exchange(bytes_, 0));
 }
 
 void InputMapping::check() const {

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::uint64_t stride_bytes = 128'000'000;
 
+}  // namespace
+
 // The name lives for an instant only: unlinked at once, the space is freed when the process ends, even by
 // SIGKILL.
 File create_unlinked(const std::string& directory, File::Caching wanted) {
@@ -23,8 +25,6 @@ File create_unlinked(const std::string& directory, File::Caching wanted) {
   ::unlink(path.c_str());
   return file;
 }
-
-}  // namespace
 
 // While `live` extents are written, being written or not yet read, `file` stays as it is.
 struct ScratchFiles::Scratch {

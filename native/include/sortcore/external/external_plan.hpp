@@ -13,8 +13,9 @@ namespace sortcore {
 
 struct ExternalPlan {
   std::uint64_t memory_bytes = 0;
-  unsigned threads = 1;         // that compute: distribute, sort, gather
-  unsigned queue_depth = 4;     // transfers of each kind under way at once
+  unsigned threads = 1;      // that compute: distribute, sort, gather
+  unsigned queue_depth = 4;  // transfers of each kind under way at once
+  std::string queue_depth_reason;
   std::size_t grain_bytes = 0;  // whole records and, if direct, whole pages
   std::size_t block_bytes = 0;  // of input reads and output writes
   std::size_t blocks = 0;
@@ -37,6 +38,7 @@ struct PlanRequest {
   std::uint64_t memory_bytes = 0;
   unsigned threads = 1;
   unsigned queue_depth = 4;
+  std::string queue_depth_reason = "given, or the usual";
   unsigned outputs = 1;
   bool wants_direct = true;
   bool stable = false;                // equal keys keep the order of the input

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "sortcore/external/output_stream.hpp"
 #include "sortcore/external/sort_report.hpp"
 #include "sortcore/io/input_mapping.hpp"
 #include "sortcore/io/output_file.hpp"
@@ -13,13 +14,21 @@
 namespace sortcore {
 
 struct OnePassPlan {
-  unsigned threads;      // that read keys
-  unsigned queue_depth;  // writes under way while `threads` gather
+  unsigned threads;      // that read keys, then gather
+  unsigned queue_depth;  // writes under way meanwhile
   std::size_t block_bytes;
+
+  // One for each that gathers or writes, and two on their way from the one to the other.
+  static std::size_t blocks(unsigned threads, unsigned queue_depth) { return threads + queue_depth + 2; }
 };
 
-// Sorts the mapped records into `output`, whose size is set. Stable.
-std::vector<PhaseReport> sort_in_one_pass(const InputMapping& input, const RecordFormat& format,
-                                          OutputFile& output, const OnePassPlan& plan, Progress* progress);
+// The second half of one pass: some threads fill blocks of the whole output with `gather`, others write them.
+// Closes the input while the last are written.
+PhaseReport gather_and_write(InputMapping& input, OutputFile& output, const OnePassPlan& plan,
+                             const OutputStream::Fill& gather, Progress* progress);
+
+// Sorts the mapped records into `output`, whose size is set, and closes the input. Stable.
+std::vector<PhaseReport> sort_in_one_pass(InputMapping& input, const RecordFormat& format, OutputFile& output,
+                                          const OnePassPlan& plan, Progress* progress);
 
 }  // namespace sortcore

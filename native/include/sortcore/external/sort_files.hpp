@@ -27,7 +27,8 @@ struct SortFilesRequest {
   bool stable = false;              // equal keys keep the order of the input; one pass always does so
   std::uint64_t memory_bytes = 0;   // 0: four fifths of what is available
   unsigned threads = 0;             // 0: all available
-  unsigned queue_depth = 0;         // 0: four
+  unsigned queue_depth = 0;         // 0: tried out from `probe_from_bytes` on, else four
+  std::uint64_t probe_from_bytes = 4'000'000'000;  // smaller inputs are not worth a trial of the disks
   bool allow_direct = true;
   Passes passes = Passes::automatic;
 };

@@ -26,8 +26,13 @@ class InputMapping {
 
   // Throws Error(io) with path and offset if a page was missing since the mapping was made.
   void check() const;
+  // Checks, and unmaps: bytes() is empty from then on. For a caller who has other work to do meanwhile, since
+  // a gigabyte takes some hundredths of a second.
+  void close();
 
  private:
+  void unmap() noexcept;
+
   const File& file_;
   const std::byte* data_ = nullptr;
   std::size_t bytes_;

@@ -13,6 +13,9 @@
 
 namespace sortcore {
 
+// A new file in `directory` that has no name, so that it vanishes with its last user. Throws Error(io).
+File create_unlinked(const std::string& directory, File::Caching wanted);
+
 // A place in the scratch files.
 struct Extent {
   std::uint32_t file;

@@ -1,0 +1,51 @@
+// How many transfers the disks like to have under way: tried out, because no data sheet tells (TritonSort's
+// future work, section 6.2).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sortcore/progress.hpp"
+
+namespace sortcore {
+
+// What the disks moved, read and written together, with so many transfers of each kind under way.
+struct DepthTrial {
+  unsigned depth;
+  double bytes_per_s;
+};
+
+struct DepthProbe {
+  static constexpr std::size_t block_bytes = 1'024'000;
+  static constexpr unsigned deepest = 8;
+  // Memory that `try_depths` takes, and gives back.
+  static constexpr std::uint64_t memory_bytes = 2 * deepest * block_bytes;
+};
+
+// Reads and writes an unlinked file in each of the directories at once, with one, two, four and eight
+// transfers of each kind under way: about a fifth of a second. Nothing where transfers cannot go past the
+// page cache, which would be measured instead. Throws Error(io), Error(cancelled).
+std::vector<DepthTrial> try_depths(std::span<const std::string> directories,
+                                   const Progress* progress = nullptr);
+
+// The usual depth, unless another moved over a tenth more: trials as short as these differ by less from one
+// time to the next. Of several such, the fastest.
+unsigned choose_depth(std::span<const DepthTrial> trials, unsigned usual);
+
+// The trials in words: "1: 0.82, 2: 1.61 GB/s".
+std::string describe(std::span<const DepthTrial> trials);
+
+struct DepthChoice {
+  unsigned depth;
+  std::string reason;
+};
+
+// Tries and chooses, in words for `--explain`. A disk that cannot be tried is no reason to give up: whether
+// it holds the data will be seen. Throws Error(cancelled).
+DepthChoice choose_depth_by_trial(std::span<const std::string> directories, unsigned usual,
+                                  const Progress* progress = nullptr);
+
+}  // namespace sortcore

@@ -277,6 +277,28 @@ TEST(cancelling_a_sort_leaves_nothing) {
   CHECK(cancelled > 0);
 }
 
+TEST(the_memory_said_to_be_enough_is) {
+  for (const std::uint64_t line_bytes : {0, 100}) {
+    PlanRequest request;
+    request.input_bytes = 10'000'000'000;
+    request.memory_bytes = 1'000'000;
+    request.threads = 16;
+    if (line_bytes != 0) request.format = {1, 0, 1};
+    request.mean_line_bytes = line_bytes;
+    try {
+      plan_two_passes(request);
+      CHECK(false);
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::too_little_memory);
+      const std::string words = error.what(), before = "give at least ";
+      request.memory_bytes = std::stoull(words.substr(words.find(before) + before.size()));
+    }
+    CHECK(plan_two_passes(request).chunks > 0);
+    request.memory_bytes -= request.memory_bytes / 100;
+    CHECK_THROWS(too_little_memory, plan_two_passes(request));
+  }
+}
+
 TEST(plans_divide_the_memory_given) {
   RandomSequence random(48);
   for (int round = 0; round < 3'000; ++round) {

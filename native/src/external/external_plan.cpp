@@ -63,17 +63,12 @@ void plan_lines(ExternalPlan& plan) {
   plan.line_stride_bytes = plan.block_bytes - plan.chunk_bytes - page_bytes;
 }
 
-void check_enough(const ExternalPlan& plan, const PlanRequest& request) {
+bool is_enough(const ExternalPlan& plan, const PlanRequest& request) {
   const std::size_t needed =
       plan.partitions * plan.threads + plan.low_water_chunks + plan.queue_depth + plan.threads;
   const bool holds_lines =
       request.mean_line_bytes == 0 || plan.block_bytes > plan.chunk_bytes + 2 * page_bytes;
-  if (plan.chunks >= 2 * needed && plan.partition_limit_bytes >= plan.chunk_bytes && holds_lines) return;
-  const std::uint64_t would_do = 64 * plan.grain_bytes * (request.threads + request.queue_depth);
-  throw Error(ErrorCode::too_little_memory,
-              std::to_string(request.memory_bytes) + " bytes of memory are too few to sort " +
-                  std::to_string(request.input_bytes) + " bytes in two passes; give at least " +
-                  std::to_string(std::max(would_do, 2 * request.memory_bytes)));
+  return plan.chunks >= 2 * needed && plan.partition_limit_bytes >= plan.chunk_bytes && holds_lines;
 }
 
 }  // namespace
@@ -85,7 +80,9 @@ std::size_t grain_of(const RecordFormat& format, std::uint64_t memory_bytes, boo
   return format.record_bytes;
 }
 
-ExternalPlan plan_two_passes(const PlanRequest& request) {
+namespace {
+
+ExternalPlan lay_out(const PlanRequest& request) {
   ExternalPlan plan;
   plan.memory_bytes = request.memory_bytes;
   plan.threads = request.threads;
@@ -126,9 +123,38 @@ ExternalPlan plan_two_passes(const PlanRequest& request) {
                                   static_cast<std::size_t>(largest));
   plan.chunks = static_cast<std::size_t>(pool / plan.chunk_bytes);
   plan.low_water_chunks = std::max<std::size_t>(plan.chunks / free_share, plan.queue_depth + plan.threads);
-  check_enough(plan, request);
   if (lines) plan_lines(plan);
   return plan;
+}
+
+// More memory than the request has, found by halving, that is enough where a little less is not.
+std::uint64_t least_memory_bytes(PlanRequest request) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 50, precision = 1 << 16;
+  const auto enough = [&](std::uint64_t bytes) {
+    request.memory_bytes = bytes;
+    return is_enough(lay_out(request), request);
+  };
+  std::uint64_t too_few = std::max(request.memory_bytes, precision);
+  std::uint64_t suffices = 2 * too_few;
+  for (; suffices < most && !enough(suffices); suffices *= 2) too_few = suffices;
+  while (suffices - too_few > precision) {
+    const std::uint64_t middle = too_few + (suffices - too_few) / 2;
+    (enough(middle) ? suffices : too_few) = middle;
+  }
+  return suffices;
+}
+
+}  // namespace
+
+ExternalPlan plan_two_passes(const PlanRequest& request) {
+  ExternalPlan plan = lay_out(request);
+  if (is_enough(plan, request)) return plan;
+  throw Error(ErrorCode::too_little_memory,
+              std::to_string(request.memory_bytes) + " bytes of memory are too few to sort " +
+                  std::to_string(request.input_bytes) + " bytes in two passes with " +
+                  std::to_string(request.threads) + " threads; give at least " +
+                  std::to_string(least_memory_bytes(request)) +
+                  (request.threads > 1 ? ", or fewer threads" : ""));
 }
 
 std::uint64_t one_pass_memory_bytes(const PlanRequest& request) {

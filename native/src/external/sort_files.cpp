@@ -178,8 +178,9 @@ void try_disks(const SortFilesRequest& request, PlanRequest& wanted, SortReport&
   if (request.queue_depth != 0) {
     wanted.queue_depth_reason = "given";
   } else if (wanted.input_bytes < request.probe_from_bytes || !wanted.wants_direct ||
-             wanted.memory_bytes < 2 * DepthProbe::memory_bytes) {
-    wanted.queue_depth_reason = "the usual; the disks are tried for larger inputs and direct transfers";
+             wanted.memory_bytes < 16 * DepthProbe::memory_bytes) {
+    wanted.queue_depth_reason =
+        "the usual; disks are tried for more data, in more memory, with direct transfers";
   } else {
     const auto start = LifeTimer::Clock::now();
     std::vector<std::string> directories = temporary_directories(request);

@@ -38,6 +38,10 @@ def sort(
         Option(help="Sort on the Ray cluster at this address: INPUT and OUTPUT are manifests of partitions."),
     ] = None,
     copies: Annotated[int, Option(min=1, max=2, help="With --ray: nodes that keep each output partition.")] = 1,
+    to: Annotated[
+        str | None,
+        Option(help="With --ray: where partitions go, s3://bucket/prefix; a folder on the nodes' disks otherwise."),
+    ] = None,
     uniform: Annotated[
         bool, Option("--uniform", help="With --ray: trust keys to be evenly spread, as Indy may; nothing is sampled.")
     ] = False,
@@ -56,7 +60,7 @@ def sort(
     """
     memory_bytes = None if memory is None else parse_size(memory)
     if ray is not None:
-        found = _on_ray(source, output, address=ray, copies=copies, memory_bytes=memory_bytes, uniform=uniform)
+        found = _on_ray(source, output, address=ray, copies=copies, memory_bytes=memory_bytes, uniform=uniform, to=to)
         if json:
             show_json(found)
         else:
@@ -89,9 +93,11 @@ def sort(
 
 
 def _on_ray(
-    source: Path, output: Path, *, address: str, copies: int, memory_bytes: int | None, uniform: bool
+    source: Path, output: Path, *, address: str, copies: int, memory_bytes: int | None, uniform: bool, to: str | None
 ) -> dict[str, Any]:
-    """Sort a dataset, write its manifest, and return the report. Its partitions lie in folders called like OUTPUT."""
+    """Sort a dataset, write its manifest, and return the report; partitions lie in folders called like OUTPUT, or where
+    `to` says.
+    """
     from planner.cli.cluster_progress import heard_events
     from planner.cluster.ray_session import ray_session
     from planner.sorting.cluster.dataset import dataset_of, read_manifest, write_manifest
@@ -101,7 +107,7 @@ def _on_ray(
         "journal": str(output.with_name(f".{output.name}.journal").resolve()),
         "request": {
             "source": loads(read_manifest(source).to_json()),
-            "output": output.stem,
+            "output": to or output.stem,
             "copies": copies,
             "memory_bytes": memory_bytes,
             "uniform": uniform,

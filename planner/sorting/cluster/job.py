@@ -22,7 +22,8 @@ Emit = Callable[[dict[str, Any]], None]
 
 @dataclass(frozen=True, kw_only=True)
 class SortRequest:
-    """Sort `source` into the folder `output` of every node's disks, each partition on `copies` nodes.
+    """Sort `source` into the folder `output` of every node's disks, or below the prefix `output` of an object store
+    (s3://bucket/prefix), each partition on `copies` nodes.
 
     `rates` are the nodes' speeds in any one unit; nodes not named count as the mean. `directory` is where nodes that
     were not told of their disks keep files. `uniform` trusts keys to be evenly spread over all values (Indy).

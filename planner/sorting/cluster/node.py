@@ -35,7 +35,8 @@ class NodeFacts:
 class JobFiles:
     """Where a job keeps its files on every node, below the node's directory.
 
-    `output` names the folder of the output; `on_volume` puts it on the node's volume instead of its disks.
+    `output` names the folder of the output, or a prefix in an object store; `on_volume` puts a folder on the node's
+    volume instead of its disks.
     """
 
     job: str
@@ -46,6 +47,16 @@ class JobFiles:
     def runs(self) -> Path:
         """Return the folder of intermediate files on this node."""
         return node_directory(self.directory) / f".planner-sort-{self.job}"
+
+    @property
+    def in_store(self) -> bool:
+        """Whether the output goes to an object store."""
+        return "://" in self.output
+
+    def output_uri(self, number: int) -> str:
+        """Return where this node writes an output partition."""
+        name = f"part-{number:06d}"
+        return f"{self.output.rstrip('/')}/{name}" if self.in_store else str(self.outputs() / name)
 
     def outputs(self) -> Path:
         """Return the folder of output partitions on this node."""

@@ -17,6 +17,7 @@ from planner.sorting.cluster.dataset import Dataset, Layout, Partition
 from planner.sorting.cluster.job import Emit, Job, SortRequest
 from planner.sorting.cluster.ledger import Journal, Ledger
 from planner.sorting.cluster.node import JobFiles
+from planner.sorting.cluster.objects import is_object
 from planner.sorting.cluster.reduce import reduce
 from planner.sorting.cluster.shuffle import shuffle
 from planner.sorting.cluster.sizes import choose_sizes
@@ -88,6 +89,8 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
     """Return the job, with what an earlier call has done of it already noted."""
     crew = Crew(ray, directory=request.directory)
     name = job_name(request)
+    if is_object(request.output) and request.copies > 1:
+        raise BadInputError(f"{request.output} keeps copies of its own: ask for one, not {request.copies}")
     files = JobFiles(job=name, output=request.output, directory=request.directory, on_volume=request.on_volume)
     store_bytes = min(crew.store_bytes.values())
     layout = request.source.layout

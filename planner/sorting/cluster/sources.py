@@ -12,6 +12,7 @@ from planner.errors import IoFailureError
 from planner.native import core, core_errors
 from planner.sorting.cluster.dataset import Copy, Layout, Partition
 from planner.sorting.cluster.node import node_name
+from planner.sorting.cluster.objects import is_object, read_range
 from planner.sorting.cluster.run_files import failing, read_exactly
 
 Bytes = NDArray[np.uint8]
@@ -58,6 +59,9 @@ def _named(partition: Partition) -> str:
 
 
 def _read_copy(copy: Copy, into: Bytes, *, offset: int) -> None:
+    if is_object(copy.uri):
+        read_range(copy.uri, into, offset=offset)
+        return
     with failing("read", copy.uri), Path(copy.uri).open("rb", buffering=0) as file:
         file.seek(offset)
         read_exactly(file, into, copy.uri)

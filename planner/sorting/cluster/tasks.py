@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from planner.native import core, core_errors
 from planner.sorting.cluster import run_files, sources
 from planner.sorting.cluster.dataset import Copy, Layout, Partition, Recipe
 from planner.sorting.cluster.node import JobFiles, NodeFacts, facts, free_space, node_name
+from planner.sorting.cluster.objects import delete_partitions, is_object, write_object
 from planner.sorting.cluster.sources import Slice
 from planner.sorting.cluster.splitting import Splitting
 
@@ -188,12 +190,15 @@ def write_partition(records: Bytes, order: SortOrder) -> Sorted:
     layout, files = order.layout, order.files
     with core_errors():
         summary = core.validate_records(records.data, **layout.core(), threads=1)
-    path = files.outputs() / f"part-{order.number:06d}"
-    run_files.write_whole(path, (records,), durable=True)
+    uri = files.output_uri(order.number)
+    if files.in_store:
+        write_object(uri, records)
+    else:
+        run_files.write_whole(Path(uri), (records,), durable=True)
     key = slice(layout.key_offset, layout.key_offset + layout.key_size)
     partition = Partition(
         records=summary.records,
-        copies=(Copy(uri=str(path), node=_node_of(files)),),
+        copies=(Copy(uri=uri, node=_node_of(files)),),
         first_key=summary.first_record[key].hex(),
         last_key=summary.last_record[key].hex(),
         checksum=f"{summary.checksum:x}",
@@ -209,7 +214,10 @@ def read_partition(partition: Partition, layout: Layout) -> Bytes:
 def validate(partition: Partition, layout: Layout) -> bytes:
     """Read a partition's first copy and return valsort's summary of it, serialized."""
     with core_errors():
-        found = core.validate_file(partition.uri, **layout.core(), threads=1)
+        if is_object(partition.uri):
+            found = core.validate_records(read_partition(partition, layout).data, **layout.core(), threads=1)
+        else:
+            found = core.validate_file(partition.uri, **layout.core(), threads=1)
     if found.records != partition.records:
         raise IoFailureError(
             f"{node_name()}: {partition.uri} holds {found.records} records instead of {partition.records}"
@@ -225,12 +233,15 @@ def clean(files: JobFiles) -> None:
 def undo(files: JobFiles) -> None:
     """Delete a job's intermediate files on this node and what it has written of the output."""
     free_space(files.runs())
-    free_space(files.outputs())
+    if files.in_store:
+        delete_partitions(files.output)
+    else:
+        free_space(files.outputs())
 
 
 def _node_of(files: JobFiles) -> str:
-    """Return the node that output is bound to: none, when it lies on a volume that any node can attach."""
-    return "" if files.on_volume else node_name()
+    """Return the node that output is bound to: none, when all can reach it, on a volume or in an object store."""
+    return "" if files.on_volume or files.in_store else node_name()
 
 
 def _gathered(order: SortOrder) -> Bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -17,11 +18,24 @@ import pytest
 from planner.cluster.emulated_ray import EmulatedRay, emulated_ray
 from planner.cluster.ray_session import Session
 from planner.errors import IoFailureError
+from planner.providers.emulated import namespaces
 from planner.providers.emulated.cluster import HEAD
 from planner.providers.emulated.shaping import Shaping
+from planner.sorting.cluster.dataset import Dataset, dataset_of
 
 WORKERS = 3
 STORE_BYTES = 80_000_000
+STORE_ENVIRONMENT = {
+    "AWS_ALLOW_HTTP": "true",
+    "AWS_ACCESS_KEY_ID": "tests",
+    "AWS_SECRET_ACCESS_KEY": "tests",
+    "AWS_REGION": "us-east-1",
+}
+
+
+def store_address() -> tuple[str, int]:
+    """Where the object store of tests listens: on the head."""
+    return "10.0.0.1" if namespaces.usable() else "127.0.0.1", 5570
 
 
 class TestBed:
@@ -33,6 +47,10 @@ class TestBed:
         self.cluster = cluster
         self._opened = opened
         self._session: Session | None = None
+
+    @property
+    def store_address(self) -> tuple[str, int]:
+        return store_address()
 
     def directory(self, node: int) -> Path:
         return self.cluster.nodes.directory(node)
@@ -47,6 +65,21 @@ class TestBed:
             if "run the same command again" in error.message:
                 self._session = None
             raise
+
+    def sort(
+        self,
+        dataset: Dataset,
+        journal: Path,
+        *,
+        output: str,
+        copies: int = 1,
+        heard: Callable[[dict[str, Any]], None] = lambda _: None,
+        **options: Any,
+    ) -> tuple[Dataset, dict[str, Any]]:
+        """Sort a dataset and return the output and the report."""
+        request = {"source": json.loads(dataset.to_json()), "output": output, "copies": copies, **options}
+        done = self.do({"do": "sort", "request": request, "journal": str(journal)}, heard)
+        return dataset_of(done["dataset"]), done["report"]
 
     def driver(self) -> int:
         """Return the process of the driver."""
@@ -94,17 +127,14 @@ class TestBed:
 
 @pytest.fixture(scope="session")
 def test_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestBed]:
-    before = os.environ.get("PLANNER_STATE")
-    os.environ["PLANNER_STATE"] = str(tmp_path_factory.mktemp("state"))
     directory = tmp_path_factory.mktemp("nodes")
-    try:
-        with (
-            emulated_ray(workers=WORKERS, shaping=Shaping(), directory=directory, store_bytes=STORE_BYTES) as cluster,
-            ExitStack() as opened,
-        ):
-            yield TestBed(cluster, opened)
-    finally:
-        if before is None:
-            del os.environ["PLANNER_STATE"]
-        else:
-            os.environ["PLANNER_STATE"] = before
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as opened:
+        patch.setenv("PLANNER_STATE", str(tmp_path_factory.mktemp("state")))
+        host, port = store_address()
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        for name, value in STORE_ENVIRONMENT.items():
+            patch.setenv(name, value)
+        cluster = opened.enter_context(
+            emulated_ray(workers=WORKERS, shaping=Shaping(), directory=directory, store_bytes=STORE_BYTES)
+        )
+        yield TestBed(cluster, opened)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -16,7 +15,7 @@ import pytest
 
 from planner.errors import IoFailureError
 from planner.native import core
-from planner.sorting.cluster.dataset import Copy, Dataset, Partition, Recipe, dataset_of
+from planner.sorting.cluster.dataset import Copy, Dataset, Partition, Recipe
 from planner.sorting.cluster.job import SortRequest
 from planner.sorting.cluster.sort import job_name
 
@@ -52,21 +51,6 @@ def written(bed: TestBed, name: str, contents: list[bytes]) -> Dataset:
     return Dataset(partitions=tuple(partitions))
 
 
-def sort(
-    bed: TestBed,
-    dataset: Dataset,
-    journal: Path,
-    *,
-    output: str,
-    copies: int = 1,
-    heard: Callable[[Event], None] = lambda _: None,
-    **options: Any,
-) -> tuple[Dataset, dict[str, Any]]:
-    request = {"source": json.loads(dataset.to_json()), "output": output, "copies": copies, **options}
-    done = bed.do({"do": "sort", "request": request, "journal": str(journal)}, heard)
-    return dataset_of(done["dataset"]), done["report"]
-
-
 def summary_of(paths: list[str]) -> Any:
     first, *rest = [core.validate_file(path) for path in paths]
     for each in rest:
@@ -91,7 +75,7 @@ def no_intermediate_files(bed: TestBed) -> bool:
 
 def test_indy_reads_and_writes_each_record_twice(test_bed: TestBed, tmp_path: Path) -> None:
     source = generated(test_bed, "indy-in")
-    output, report = sort(test_bed, source, tmp_path / "j", output="indy")
+    output, report = test_bed.sort(source, tmp_path / "j", output="indy")
     check(source, output)
     moved = report["moved_bytes"]
     assert moved["input_read"] == moved["intermediate_read"] == moved["output_written"] == source.bytes
@@ -105,14 +89,14 @@ def test_indy_reads_and_writes_each_record_twice(test_bed: TestBed, tmp_path: Pa
 
 def test_daytona_keeps_every_partition_on_two_nodes(test_bed: TestBed, tmp_path: Path) -> None:
     source = generated(test_bed, "daytona-in")
-    output, report = sort(test_bed, source, tmp_path / "j", output="daytona", copies=2)
+    output, report = test_bed.sort(source, tmp_path / "j", output="daytona", copies=2)
     check(source, output, copies=2)
     assert report["moved_bytes"]["replica_written"] == source.bytes
 
 
 def test_uniform_keys_need_no_sample(test_bed: TestBed, tmp_path: Path) -> None:
     source = generated(test_bed, "uniform-in")
-    output, report = sort(test_bed, source, tmp_path / "j", output="uniform", uniform=True)
+    output, report = test_bed.sort(source, tmp_path / "j", output="uniform", uniform=True)
     check(source, output)
     assert report["moved_bytes"]["sample_read"] == 0
     assert report["largest_partition_bytes"] < 1.1 * source.bytes / report["partitions"]
@@ -121,7 +105,7 @@ def test_uniform_keys_need_no_sample(test_bed: TestBed, tmp_path: Path) -> None:
 def test_faster_nodes_get_more(test_bed: TestBed, tmp_path: Path) -> None:
     source = generated(test_bed, "weighted-in")
     rates = {"node-1": 2.0, "node-2": 1.0, "node-3": 1.0}
-    output, _ = sort(test_bed, source, tmp_path / "j", output="weighted", rates=rates)
+    output, _ = test_bed.sort(source, tmp_path / "j", output="weighted", rates=rates)
     check(source, output)
     held = {name: sum(each.records for each in output.partitions if each.copies[0].node == name) for name in rates}
     assert held["node-1"] == pytest.approx(source.records / 2, rel=0.15)
@@ -136,7 +120,7 @@ def equal_keys(records: int, *, share: float, seed: int) -> bytes:
 
 def test_ninety_percent_equal_keys_are_balanced(test_bed: TestBed, tmp_path: Path) -> None:
     source = written(test_bed, "equal", [equal_keys(60_000, share=0.9, seed=turn) for turn in range(3)])
-    output, report = sort(test_bed, source, tmp_path / "j", output="equal")
+    output, report = test_bed.sort(source, tmp_path / "j", output="equal")
     check(source, output)
     assert report["largest_partition_bytes"] < 1.6 * source.bytes / report["partitions"]
 
@@ -146,7 +130,7 @@ def test_ninety_percent_equal_keys_are_balanced(test_bed: TestBed, tmp_path: Pat
 )
 def test_few_records_or_none(test_bed: TestBed, tmp_path: Path, name: str, records: list[int]) -> None:
     source = written(test_bed, name, [equal_keys(count, share=0, seed=turn) for turn, count in enumerate(records)])
-    output, report = sort(test_bed, source, tmp_path / "j", output=name, copies=2)
+    output, report = test_bed.sort(source, tmp_path / "j", output=name, copies=2)
     assert output.records == sum(records) == report["records"]
     check(source, output, copies=2)
 
@@ -155,7 +139,7 @@ def test_an_unreadable_partition_is_named_and_nothing_is_left(test_bed: TestBed,
     source = generated(test_bed, "unreadable-in", recipes=False)
     Path(source.partitions[1].uri).unlink()
     with pytest.raises(IoFailureError, match=r"node-2: cannot read .*unreadable-in: No such file"):
-        sort(test_bed, source, tmp_path / "j", output="unreadable")
+        test_bed.sort(source, tmp_path / "j", output="unreadable")
     assert no_intermediate_files(test_bed)
     assert not (test_bed.directory(1) / "unreadable").exists()
     assert Path(source.partitions[0].uri).exists(), "the input is never touched"
@@ -166,14 +150,14 @@ def test_a_truncated_record_is_named(test_bed: TestBed, tmp_path: Path) -> None:
     with Path(source.partitions[2].uri).open("r+b") as file:
         file.truncate(RECORDS_PER_NODE * 100 - 30)
     with pytest.raises(IoFailureError, match=r"node-3: .*truncated-in ends .* bytes too early"):
-        sort(test_bed, source, tmp_path / "j", output="truncated")
+        test_bed.sort(source, tmp_path / "j", output="truncated")
     assert no_intermediate_files(test_bed)
 
 
 def test_too_little_memory_is_refused(test_bed: TestBed, tmp_path: Path) -> None:
     source = generated(test_bed, "memory-in", records=1000)
     with pytest.raises(Exception, match="hold no record"):
-        sort(test_bed, source, tmp_path / "j", output="memory", memory_bytes=100)
+        test_bed.sort(source, tmp_path / "j", output="memory", memory_bytes=100)
 
 
 class Once:
@@ -201,7 +185,7 @@ MAP, REDUCE = "map and shuffle", "sort and reduce"
 def test_killed_worker_processes_are_replaced(test_bed: TestBed, tmp_path: Path, phase: str, task: str) -> None:
     source = generated(test_bed, "worker-in")
     fault = Once(lambda: test_bed.kill(2, task), phase=phase, share=0.0)
-    output, report = sort(test_bed, source, tmp_path / "j", output=f"worker-{phase[:3]}", heard=fault)
+    output, report = test_bed.sort(source, tmp_path / "j", output=f"worker-{phase[:3]}", heard=fault)
     assert fault.done
     check(source, output)
     assert report["lost_nodes"] == []
@@ -224,7 +208,7 @@ def test_a_lost_node_costs_time_but_no_data(test_bed: TestBed, tmp_path: Path, p
         test_bed.kill(3, "raylet") if fault == "raylet" else test_bed.cluster.nodes.cut(3)
 
     event = Once(lose, phase=phase, share=0.2)
-    output, report = sort(test_bed, source, tmp_path / "j", output=f"{fault}-{phase[:3]}", copies=2, heard=event)
+    output, report = test_bed.sort(source, tmp_path / "j", output=f"{fault}-{phase[:3]}", copies=2, heard=event)
     assert event.done
     assert report["lost_nodes"] == event.lost == ["node-3"]
     check(source, output, copies=2, checksum=checksum)
@@ -237,7 +221,7 @@ def test_lost_input_that_cannot_be_had_again_is_named(test_bed: TestBed, tmp_pat
     source = generated(test_bed, "lost-in", recipes=False)
     event = Once(lambda: test_bed.kill(3, "raylet"), phase=MAP, share=0.0)
     with pytest.raises(IoFailureError, match="lost with node-3") as caught:
-        sort(test_bed, source, tmp_path / "j", output="lost", heard=event)
+        test_bed.sort(source, tmp_path / "j", output="lost", heard=event)
     assert caught.value.details == (f"{source.partitions[2].uri} on node-3: {RECORDS_PER_NODE} records",)
 
 
@@ -248,9 +232,9 @@ def test_a_second_call_goes_on_where_a_killed_driver_stopped(test_bed: TestBed, 
 
     event = Once(lambda: os.kill(test_bed.driver(), signal.SIGKILL), phase=phase, share=0.3)
     with pytest.raises(IoFailureError, match="run the same command again"):
-        sort(test_bed, source, tmp_path / "j", output=f"resume-{phase[:3]}", heard=event)
+        test_bed.sort(source, tmp_path / "j", output=f"resume-{phase[:3]}", heard=event)
     assert (tmp_path / "j").exists()
-    output, report = sort(test_bed, source, tmp_path / "j", output=f"resume-{phase[:3]}")
+    output, report = test_bed.sort(source, tmp_path / "j", output=f"resume-{phase[:3]}")
     check(source, output)
     assert report["resumed"]
     redone = report["moved_bytes"]["input_read" if phase == MAP else "output_written"]
@@ -272,7 +256,7 @@ def test_a_full_disk_is_named_and_space_is_freed(test_bed: TestBed, tmp_path: Pa
     test_bed.inside(2, "mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder))
     try:
         with pytest.raises(IoFailureError, match=r"node-2: cannot write .*No space left"):
-            sort(test_bed, source, tmp_path / "j", output=output)
+            test_bed.sort(source, tmp_path / "j", output=output)
         test_bed.inside(2, "sh", "-c", f'test -z "$(ls -A {folder})"')
     finally:
         test_bed.inside(2, "umount", str(folder))

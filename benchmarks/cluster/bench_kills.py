@@ -1,0 +1,140 @@
+"""Processes killed and links cut at random moments of a cluster sort: does it finish, is it right, how much longer?
+
+A Daytona sort on emulated nodes is timed undisturbed, then disturbed `--kills` times, in turn by kill -9 of all worker
+processes of a node, by kill -9 of its raylet, and by cutting its link; node and moment are drawn. Input on a lost node
+is made anew from its recipe. As root, with `pip install 'sortplanner[ray]'`:
+
+    python benchmarks/cluster/bench_kills.py --kills 20
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import tempfile
+import threading
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from planner.cluster.emulated_ray import EmulatedRay, emulated_ray
+from planner.cluster.ray_session import Session
+from planner.errors import PlannerError
+from planner.native import core
+from planner.providers.emulated.shaping import parse_shaping
+from planner.sorting.cluster.dataset import Copy, Dataset, Partition, Recipe, dataset_of
+
+KINDS = ("workers", "raylet", "link")
+
+
+def generated(cluster: EmulatedRay, records: int) -> tuple[Dataset, int]:
+    """Write `records` records to each node and return the dataset and its checksum."""
+    partitions, checksum = [], 0
+    for node in range(1, cluster.nodes.workers + 1):
+        path, start = cluster.nodes.directory(node) / "input", (node - 1) * records
+        core.generate_file(str(path), records=records, start=start)
+        checksum += core.validate_file(str(path)).checksum
+        copy = Copy(uri=str(path), node=cluster.nodes.name(node))
+        partitions.append(Partition(records=records, copies=(copy,), recipe=Recipe(start=start)))
+    return Dataset(partitions=tuple(partitions)), checksum
+
+
+def kill(cluster: EmulatedRay, node: int, kind: str) -> None:
+    """Do harm to a node."""
+    if kind == "link":
+        cluster.nodes.cut(node)
+        return
+    for pid in cluster.nodes.pids(node):
+        try:
+            program = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode(errors="replace")
+        except OSError:
+            continue
+        is_worker = program.startswith("ray::") and not program.endswith("Agent")
+        if is_worker if kind == "workers" else program.endswith("/raylet"):
+            os.kill(pid, signal.SIGKILL)
+
+
+def renew(cluster: EmulatedRay, node: int) -> None:
+    """End what is left on a node and start Ray on it again."""
+    cluster.nodes.mend(node)
+    while pids := cluster.nodes.pids(node):
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)
+    cluster.start_worker(node)
+
+
+def sort(session: Session, source: Dataset, journal: Path) -> tuple[Dataset, float, Any]:
+    """Sort with two copies; return the output, the seconds and the report."""
+    request = {"source": json.loads(source.to_json()), "output": "output", "copies": 2}
+    began = time.monotonic()
+    done = session.do({"do": "sort", "request": request, "journal": str(journal)}, lambda _: None)
+    return dataset_of(done["dataset"]), time.monotonic() - began, done["report"]
+
+
+def is_right(output: Dataset, checksum: int, records: int) -> bool:
+    """Say whether every copy of the output is there, in order, and holds the input."""
+    for copy in range(2):
+        whole, *rest = [core.validate_file(each.copies[copy].uri) for each in output.partitions]
+        for each in rest:
+            whole.append(each)
+        if (whole.records, whole.unordered, whole.checksum) != (records, 0, checksum):
+            return False
+    return True
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--nodes", type=int, default=4)
+    parser.add_argument("--records", type=int, default=2_000_000, help="on each node")
+    parser.add_argument("--rate", default="400Mbit")
+    parser.add_argument("--first", type=int, default=0, help="number of the first kill, to go on with a series")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    moments = [(rng.random(), 1 + rng.randrange(options.nodes)) for _ in range(options.first + options.kills)]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        emulated_ray(
+            workers=options.nodes,
+            shaping=parse_shaping(rate=options.rate),
+            directory=Path(folder),
+            store_bytes=200_000_000,
+        ) as cluster,
+        cluster.session() as session,
+    ):
+        source, checksum = generated(cluster, options.records)
+        journal = Path(folder) / "journal"
+        sort(session, source, journal)  # starts processes
+        undisturbed = [sort(session, source, journal)[1] for _ in range(3)]
+        normal_s = median(undisturbed)
+        print(f"undisturbed: {', '.join(f'{each:.1f}' for each in undisturbed)} s", flush=True)
+        ratios = []
+        for number in range(options.first, options.first + options.kills):
+            share, node = moments[number]
+            kind = KINDS[number % len(KINDS)]
+            timer = threading.Timer(share * normal_s, kill, (cluster, node, kind))
+            timer.start()
+            try:
+                output, seconds, report = sort(session, source, journal)
+                ratios.append(seconds / normal_s)
+                right = "right" if is_right(output, checksum, source.records) else "WRONG"
+                hit = [each["phase"] for each in report["timeline"] if each["start_s"] <= share * normal_s][-1]
+                ending = f"{hit}: {right}, {ratios[-1]:.2f} times, lost {', '.join(report['lost_nodes']) or 'no node'}"
+            except PlannerError as error:
+                ending = f"FAILED: {error.message} {error.details}"
+            timer.join()
+            print(f"{number + 1}: {kind} of node-{node} at {share * normal_s:.1f} s, {ending}", flush=True)
+            if kind != "workers":
+                renew(cluster, node)
+        print(f"{len(ratios)} of {options.kills} finished, in {median(ratios):.2f} times the undisturbed", end="")
+        print(f" in the median and {max(ratios):.2f} at most")
+
+
+if __name__ == "__main__":
+    main()

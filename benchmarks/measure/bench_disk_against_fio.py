@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from planner.measure.disk import MODES, Mode, run_disk
+from planner.measure.disk import MODES, WARM_UP_S, Mode, run_disk
 
 PAIRS = 5
 ALTERNATIONS = 2
@@ -45,6 +45,9 @@ def fio(directory: Path, mode: Mode) -> float:
     ways = ["read", "write"] if mode == "mixed" else [mode]
     memory = "mmaphuge" if has_reserved_huge_pages() else "malloc"
     common = ["--ioengine=psync", "--thread", "--direct=1", "--time_based", f"--runtime={SECONDS}", f"--iomem={memory}"]
+    common += [
+        f"--ramp_time={WARM_UP_S * 1000:.0f}ms"
+    ]  # as ours: the first blocks of a new file are the slowest to write
     jobs = [option for way in ways for option in (*stream(way), *(paced(way) if mode == "mixed" else ()))]
     with tempfile.TemporaryDirectory(dir=directory) as files:
         command = ["fio", "--output-format=json", f"--directory={files}", "--fallocate=native", *common, *jobs]

@@ -38,10 +38,22 @@ class Check:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunCost:
+    """What rented machines cost, from launch to end at the price at launch: an estimate that the cloud's own bill
+    replaces. `predicted_usd` is the total of the plan that was agreed to.
+    """
+
+    node_hours: float
+    usd: float
+    predicted_usd: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunReport:
     """A whole run: its plan, the rates it was planned with, each step's seconds, phases compared, files checked.
 
-    `steps_s` are the steps around the sort (measure, generate, validate); `sort` is the sort core's own report.
+    `steps_s` are the steps around the sort (measure, generate, validate); `sort` is the sort core's own report. On
+    rented machines `first_plan` is what they were rented for, and `plan` was made with what was measured on them.
     """
 
     plan: Plan
@@ -50,6 +62,8 @@ class RunReport:
     phases: tuple[PhaseComparison, ...]
     checks: tuple[Check, ...]
     sort: dict[str, Any] = field(default_factory=dict)
+    cost: RunCost | None = None
+    first_plan: Plan | None = None
 
     @property
     def passed(self) -> bool:

@@ -78,6 +78,7 @@ def build() -> typer.Typer:
     _add(rented, "status", cluster.cluster_status)
     _add(rented, "down", cluster.cluster_down)
     _add(rented, "sweep", cluster.cluster_sweep)
+    _add(rented, "wheelhouse", cluster.cluster_wheelhouse)
     app.add_typer(rented, name="cluster")
     instruments = typer.Typer(help="Measure this machine's disks and processors, and networks.", no_args_is_help=True)
     _add(instruments, "disk", bench.bench_disk)

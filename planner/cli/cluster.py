@@ -1,8 +1,7 @@
-"""`planner cluster up|status|down|sweep`: machines rented for a plan, and never one left behind."""
+"""`planner cluster up|status|down|sweep|wheelhouse`: machines rented for a plan, and never one left behind."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,22 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from planner.cli.console import show_json, show_text, talk
+from planner.cli import renting
+from planner.cli.console import show_json, show_text
 from planner.cli.emulate import emulate_sweep
 from planner.cli.interrupts import orderly_end
-from planner.errors import BadInputError, InterruptedRunError, LeftBehindError, ProviderRefusedError
-from planner.units import parse_duration, parse_size
+from planner.errors import LeftBehindError, ProviderRefusedError
 
 if TYPE_CHECKING:
     from planner.cluster.up import Hands
-    from planner.plan import Plan
     from planner.providers.order import Order
-    from planner.providers.protocol import Place, PlannedRequest, Preflight, Provider
+    from planner.providers.protocol import Place
 
 _JSON = Annotated[bool, Option("--json", help="Print as one JSON object.")]
-_PLACEHOLDER = "203.0.113.7/32"
-"""An address of the documentation's own (RFC 5737), for a dry run that was not told from where."""
-_YES = Annotated[bool, Option("--yes", help="Do not ask.")]
 
 
 def cluster_up(
@@ -34,18 +29,16 @@ def cluster_up(
     data: Annotated[str | None, Option(help="How much to sort: 100TB.")] = None,
     model: Annotated[str | None, Option(help="Cost model: a name that `planner models` lists, or a TOML file.")] = None,
     cloud: Annotated[str, Option(help="Where to rent: aws, gcp.")] = "aws",
-    region: Annotated[list[str] | None, Option(help="Further regions to try, in this order; may be repeated.")] = None,
-    instance: Annotated[list[str] | None, Option(help="Only these types; patterns such as 'i4i.*' work.")] = None,
+    region: renting.Regions = None,
+    instance: renting.Instances = None,
     nodes: Annotated[int | None, Option(help="Exactly so many nodes.", min=1)] = None,
-    max_cost: Annotated[float | None, Option(help="The whole run may cost so many US dollars.", min=0.01)] = None,
-    max_hours: Annotated[str | None, Option(help="Every machine ends by itself after: 4h, 90m.")] = None,
-    ssh_from: Annotated[
-        str | None, Option(help="The only network that may reach the head.", show_default="this machine's address")
-    ] = None,
-    image: Annotated[str | None, Option(help="Machine image.", show_default="the newest stock Ubuntu 24.04")] = None,
+    max_cost: renting.MaxCost = None,
+    max_hours: renting.MaxHours = None,
+    ssh_from: renting.SshFrom = None,
+    image: renting.Image = None,
     staging: Annotated[bool, Option("--staging", help="Let the nodes reach the cloud's object store.")] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="Print every request of up and down; make none.")] = False,
-    yes: _YES = False,
+    dry_run: renting.DryRun = False,
+    yes: renting.Yes = False,
     json: _JSON = False,
 ) -> None:
     """Rent the cluster of a plan: look, ask, then launch all of it in one placement group, or nothing.
@@ -55,28 +48,22 @@ def cluster_up(
 
     Example: planner cluster up --data 1TB --model indy --instance i4i.4xlarge --max-cost 50
     """
-    from planner.cluster.ordering import Limits, choices_of, order_of, own_network
-    from planner.cluster.run_directory import new_run_id
-
-    limits = Limits(cost_usd=max_cost, hours=parse_duration(max_hours) / 3600 if max_hours else None)
-    made = _plan(plan, data=data, model=model, cloud=cloud, regions=region, instances=instance, nodes=nodes)
-    now = datetime.now(UTC)
-    order = order_of(
-        choices_of(made, cloud=cloud, regions=region or ()),
-        run=new_run_id(now),
+    wishes = renting.Wishes(
         cloud=cloud,
-        ssh_from=ssh_from or (_PLACEHOLDER if dry_run else own_network()),
-        limits=limits,
-        now=now,
+        regions=tuple(region or ()),
+        max_cost=max_cost,
+        max_hours=max_hours,
+        ssh_from=ssh_from,
         image=image,
         staging=staging,
     )
-    hands = _hands(cloud)
+    made = renting.plan_of(plan, wishes, data=data, model=model, instances=instance, nodes=nodes)
+    order = renting.ordered(made, wishes, is_rehearsal=dry_run)
+    hands = renting.hands_of(cloud)
     if dry_run:
-        _show_requests(_rehearsed(order, hands.provider), json=json)
+        renting.show_rehearsal(order, hands.provider, json=json)
         return
-    places = _looked_at(order, hands.provider, limits)
-    _confirm(_offer(order, places, now), yes=yes)
+    places = renting.agreed_places(order, hands.provider, wishes.limits, yes=yes)
     with orderly_end():
         _raise(order, places, hands, json=json)
 
@@ -138,7 +125,7 @@ def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
         "expires_at": order.expires_at.isoformat(),
     }
     if asking:
-        provider = _hands(order.cloud).provider
+        provider = renting.hands_of(order.cloud).provider
         kinds = [kind for stage in provider.stages for kind in stage]
         resources = [r for region in directory.regions() for r in provider.find(kinds, region=region, run=order.run)]
         found |= {"resources": [resource.text for resource in resources]}
@@ -159,7 +146,7 @@ def cluster_down(
 
     directory = RunDirectory.open(run)
     with directory.held(), orderly_end():
-        removed = _patiently(lambda: down(directory, _hands(directory.order().cloud)))
+        removed = _patiently(lambda: down(directory, renting.hands_of(directory.order().cloud)))
     if json:
         show_json({"run": run, "removed": removed, "left": []})
     else:
@@ -172,7 +159,7 @@ def cluster_sweep(
     region: Annotated[list[str] | None, Option(help="Only these regions.", show_default="all of the account")] = None,
     all_runs: Annotated[bool, Option("--all", help="Also what has not expired yet.")] = False,
     anyone: Annotated[bool, Option("--anyone", help="Also what others began.")] = False,
-    yes: _YES = False,
+    yes: renting.Yes = False,
     json: _JSON = False,
 ) -> None:
     """Find clusters by their tags alone, whoever lost track of them, and take down those that have expired.
@@ -185,7 +172,7 @@ def cluster_sweep(
     from planner.cluster.ordering import owner
     from planner.cluster.up import expired, remove_swept, sweep
 
-    hands = _hands(cloud)
+    hands = renting.hands_of(cloud)
     me = owner()
     seen = sweep(
         hands,
@@ -194,7 +181,7 @@ def cluster_sweep(
     )
     if seen.runs:
         listed = "\n".join(f"run {run}: {len(some)} resources" for run, some in seen.runs.items())
-        _confirm(f"{listed}\nto be taken down", yes=yes)
+        renting.confirm(f"{listed}\nto be taken down", yes=yes)
     removed, left = {}, []
     with orderly_end():
         for run, some in seen.runs.items():
@@ -213,78 +200,28 @@ def cluster_sweep(
         raise ProviderRefusedError("could not look into these regions; --region leaves them out", reasons)
 
 
-def _hands(cloud: str) -> Hands:
-    from planner.cluster.up import Hands
-    from planner.providers.pace import Pace
-    from planner.providers.registry import provider_of
-
-    pace = Pace()
-    return Hands(provider=provider_of(cloud, pace=pace), pace=pace, say=talk)
-
-
-def _plan(
-    path: Path | None,
+def cluster_wheelhouse(
+    directory: Annotated[Path, Argument(help="Where the wheels go; made if need be.")],
     *,
-    data: str | None,
-    model: str | None,
-    cloud: str,
-    regions: Sequence[str] | None,
-    instances: Sequence[str] | None,
-    nodes: int | None,
-) -> Plan:
-    from planner.api import recommend
-    from planner.plan import Plan
+    json: _JSON = False,
+) -> None:
+    """Collect what bare machines need to run the planner, for machines with this one's Python and processor.
 
-    if path:
-        try:
-            return Plan.from_json(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise BadInputError(f"{path}: {error.strerror}; write a plan with `plan --json`") from error
-    if not data or not model:
-        raise BadInputError("say what for: a plan's file, or --data and --model")
-    first = tuple(regions or ())[:1]
-    answer = recommend(
-        data=parse_size(data),
-        model=model,
-        catalogs=(cloud,),
-        regions=first,
-        instances=tuple(instances or ()),
-        nodes=nodes,
-        today=datetime.now(UTC).date(),
-    )
-    return answer.plan
+    `planner run --cloud` does this by itself where they agree; elsewhere give it the directory with --wheelhouse.
 
+    Example: planner cluster wheelhouse wheels
+    """
+    import platform
 
-def _looked_at(order: Order, provider: Provider, limits: Any) -> tuple[Place, ...]:
-    """Return the places to try. Raises ProviderRefusedError with every reason when there are none."""
-    from planner.cluster.ordering import affordable
-    from planner.report.cluster_table import findings_text
+    from planner.cluster.wheelhouse import make_wheels
 
-    seen: Preflight = provider.preflight(order)
-    talk(findings_text(seen))
-    places, reasons = affordable(seen, limits)
-    if not places:
-        against = [f"{found.subject}: {found.text}" for found in seen.findings if found.ok is False]
-        raise ProviderRefusedError("nothing can be launched; nothing was created", [*against, *reasons])
-    return places
-
-
-def _offer(order: Order, places: Sequence[Place], now: datetime) -> str:
-    from planner.report.cluster_table import offer_text
-
-    return offer_text(order, places, now=now)
-
-
-def _confirm(text: str, *, yes: bool) -> None:
-    """Show what is about to be done and ask. Raises BadInputError where nobody can answer, and for a no."""
-    talk(text)
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise BadInputError("nothing was done: nobody to ask; --yes answers the question")
-    talk("go ahead? [y/N]")
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise InterruptedRunError("nothing was done")
+    python = ".".join(platform.python_version_tuple()[:2])
+    make_wheels(directory, python=python, architecture=platform.machine())
+    wheels = sorted(path.name for path in directory.glob("*.whl"))
+    if json:
+        show_json({"directory": str(directory), "python": python, "wheels": wheels})
+    else:
+        show_text(f"{directory}: {len(wheels)} wheels for Python {python} on Linux {platform.machine()}")
 
 
 def _patiently(work: Any) -> Any:
@@ -293,21 +230,3 @@ def _patiently(work: Any) -> Any:
         return work()
     except KeyboardInterrupt as interrupt:
         raise LeftBehindError("interrupted while taking down; repeat `planner cluster down`") from interrupt
-
-
-def _rehearsed(order: Order, provider: Provider) -> list[PlannedRequest]:
-    from planner.cluster.rehearsal import rehearse
-
-    return rehearse(order, provider)
-
-
-def _show_requests(requests: Sequence[PlannedRequest], *, json: bool) -> None:
-    from dataclasses import asdict
-
-    from planner.report.cluster_table import request_lines
-
-    if json:
-        show_json([asdict(request) for request in requests])
-        return
-    for line in request_lines(requests):
-        show_text(line)

@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from planner.cli import emulation
+from planner.cli import emulation, renting
 from planner.cli.console import show, show_text, talk
 from planner.cli.files import write_whole
 from planner.cli.progress import watched
-from planner.errors import BadInputError, ValidationFailedError
+from planner.cli.run_rented import Job, rehearse_rented, run_rented
+from planner.errors import ValidationFailedError
 from planner.units import parse_size
 
 if TYPE_CHECKING:
     from planner.cluster.emulated_run import EmulatedRun
+    from planner.cluster.node_trials import Effort
     from planner.run_report import RunReport
 
 
 EMULATED = "emulated"
+EMULATED_NODES = 4
 
 
 def run(
@@ -33,8 +36,10 @@ def run(
         str | None, Option(help="Memory for the sort: 2GB. Four fifths of what is free otherwise.")
     ] = None,
     threads: Annotated[int | None, Option(help="Threads; all cores otherwise.")] = None,
-    cloud: Annotated[str | None, Option(help="Where: `emulated` nodes; this machine as it is otherwise.")] = None,
-    nodes: emulation.Nodes = 4,
+    cloud: Annotated[
+        str | None, Option(help="Where: `aws` rents machines, `emulated` nodes; this machine as it is otherwise.")
+    ] = None,
+    nodes: Annotated[int | None, Option(help="Nodes; as planned, or 4 emulated ones.", min=1)] = None,
     rate: emulation.Rate = None,
     distribution: emulation.Distribution = None,
     rate_factor: emulation.RateFactor = 1.0,
@@ -42,7 +47,21 @@ def run(
     burst_rate: emulation.BurstRate = None,
     redraw: emulation.Redraw = None,
     seed: emulation.Seed = None,
-    skew: Annotated[bool, Option("--skew", help="Generate skewed keys; on emulated nodes.")] = False,
+    skew: Annotated[bool, Option("--skew", help="Generate skewed keys; on a cluster.")] = False,
+    region: renting.Regions = None,
+    instance: renting.Instances = None,
+    max_cost: renting.MaxCost = None,
+    max_hours: renting.MaxHours = None,
+    ssh_from: renting.SshFrom = None,
+    image: renting.Image = None,
+    wheelhouse: Annotated[
+        Path | None, Option(help="Wheels for rented machines, made by `planner cluster wheelhouse`.")
+    ] = None,
+    screen_seconds: Annotated[float, Option(help="Length of each measurement of rented machines.", min=0.1)] = 5.0,
+    screen_size: Annotated[str | None, Option(help="File on each disk for it; as DiskBench chooses otherwise.")] = None,
+    keep: Annotated[bool, Option("--keep", help="Leave the rented machines there in the end.")] = False,
+    dry_run: renting.DryRun = False,
+    yes: renting.Yes = False,
     profile: Annotated[str | None, Option(help="Calibrated profile to learn from this run; begun if new.")] = None,
     json: Annotated[bool, Option("--json", help="Print the report as one JSON object.")] = False,
     out: Annotated[
@@ -56,21 +75,45 @@ def run(
     Example: planner run --data 1GB --model daytona
 
     Example: planner run --cloud emulated --nodes 4 --rate 400Mbit --data 2GB --model daytona
+
+    Example: planner run --cloud aws --data 1TB --model indy --instance i4i.4xlarge --max-cost 50
     """
     memory_bytes = None if memory is None else parse_size(memory)
     if cloud is None:
         report = _locally(
             data_bytes=parse_size(data), model=model, directory=directory, memory_bytes=memory_bytes, threads=threads
         )
+    elif cloud != EMULATED:
+        job = Job(
+            data=data,
+            model=model,
+            instances=tuple(instance or ()),
+            nodes=nodes,
+            memory_bytes=memory_bytes,
+            skew=skew,
+            keep=keep,
+            wheelhouse=wheelhouse,
+        )
+        wishes = renting.Wishes(
+            cloud=cloud,
+            regions=tuple(region or ()),
+            max_cost=max_cost,
+            max_hours=max_hours,
+            ssh_from=ssh_from,
+            image=image,
+        )
+        if dry_run:
+            rehearse_rented(job, wishes, json=json)
+            return
+        report = run_rented(job, wishes, effort=_effort(screen_seconds, screen_size), yes=yes)
     else:
         from planner.cluster.emulated_run import EmulatedRun
 
-        report = _on_cloud(
-            cloud,
+        report = _emulated(
             EmulatedRun(
                 data_bytes=parse_size(data),
                 model=model,
-                nodes=nodes,
+                nodes=EMULATED_NODES if nodes is None else nodes,
                 shaping=emulation.shaping_of(locals()),
                 directory=directory,
                 memory_bytes=memory_bytes,
@@ -101,14 +144,18 @@ def _locally(
     return run_local(wanted, say=talk, watch=_watch)
 
 
-def _on_cloud(cloud: str, run: EmulatedRun) -> RunReport:
+def _emulated(run: EmulatedRun) -> RunReport:
     from planner.cli.cluster_progress import heard_events
     from planner.cluster.emulated_run import run_emulated
 
-    if cloud != EMULATED:
-        raise BadInputError(f"--cloud {cloud}: runs go to `{EMULATED}` nodes, or, without --cloud, to this machine")
     with heard_events() as heard:
         return run_emulated(run, say=talk, heard=heard)
+
+
+def _effort(seconds: float, size: str | None) -> Effort:
+    from planner.cluster.node_trials import Effort
+
+    return Effort(seconds=seconds, file_bytes=None if size is None else parse_size(size))
 
 
 def _watch(name: str) -> Any:

@@ -10,17 +10,18 @@ from typing import Any, Final
 
 from planner import lifecycle
 from planner.catalog import load_catalog
+from planner.cluster.cluster_report import cluster_report
 from planner.cluster.emulated_ray import EmulatedRay, emulated_ray
 from planner.cluster.local_run import HEADROOM_BYTES, RECORD_BYTES, copies
 from planner.errors import BadInputError, IoFailureError
 from planner.measure.machine import Machine, free_bytes, measure_machine, sample_size
 from planner.model import CostModel, load_model
-from planner.plan import Candidate, Plan, Request
+from planner.plan import Plan, Request
 from planner.providers.emulated.cluster import HEAD
 from planner.providers.emulated.shaping import Shaping
 from planner.providers.local import write_catalog
 from planner.recommendation import recommend, require_best
-from planner.run_report import Check, PhaseComparison, RunReport
+from planner.run_report import RunReport
 from planner.units import format_bytes, format_duration
 
 Heard = Callable[[dict[str, Any]], None]
@@ -63,7 +64,7 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], heard: Heard) 
         say(f"planned {format_duration(best.time_s.expected)} for the sort of {format_bytes(run.data_bytes)}")
         with cluster.session() as session:
             done = session.do({"do": "run", "arguments": _arguments(run, cluster, model)}, heard)
-    return _report(run, plan, best, machine, done)
+    return cluster_report(plan, machine=machine.to_dict(), records=run.data_bytes // RECORD_BYTES, done=done)
 
 
 def plan_for(machine: Machine, run: EmulatedRun, folder: Path, *, cap_bytes_per_s: float | None) -> Plan:
@@ -130,34 +131,3 @@ def _arguments(run: EmulatedRun, cluster: EmulatedRay, model: CostModel) -> dict
         "rates": {name: cap.bytes_per_s for name, cap in caps.items() if cap is not None},
         "on_volume": _MODELS[model.storage["data"]],
     }
-
-
-def _report(run: EmulatedRun, plan: Plan, best: Candidate, machine: Machine, done: dict[str, Any]) -> RunReport:
-    phases_s = done["sort"]["phases_s"]
-    records = run.data_bytes // RECORD_BYTES
-    return RunReport(
-        plan=plan,
-        machine=machine.to_dict(),
-        steps_s=done["steps_s"],
-        phases=tuple(
-            PhaseComparison(
-                name=phase.name,
-                predicted_s=phase.time_s,
-                measured_s=phases_s[phase.name],
-                bottleneck=phase.bottleneck,
-            )
-            for phase in best.phases
-        ),
-        checks=tuple(
-            Check(
-                path="output" if number == 0 else "replica",
-                records=found["records"],
-                checksum=found["checksum"],
-                sorted=found["sorted"],
-                duplicates=found["duplicates"],
-                passed=found["sorted"] and (found["records"], found["checksum"]) == (records, done["checksum"]),
-            )
-            for number, found in enumerate(done["found"])
-        ),
-        sort=done["sort"],
-    )

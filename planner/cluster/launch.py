@@ -81,6 +81,7 @@ class Launch:
             region=place.region,
             zone=place.zone,
             instance_type=place.choice.instance_type,
+            placement_group=place.choice.placement_group,
             node_usd_per_hour=place.choice.usd_per_hour / place.choice.nodes,
         )
         self.provider.prepare(self.order, place, self.directory)

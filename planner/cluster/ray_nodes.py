@@ -63,15 +63,27 @@ class RayNode:
         return {NODE_NAME: self.name, NODE_DIRECTORY: str(self.directory)} | volume
 
 
-def head_command(node: RayNode, *, port: int = RAY_PORT, temp_directory: Path | None = None) -> list[str]:
-    """Return the command that starts a head; its files lie in /tmp/ray unless `temp_directory` is given."""
+def head_command(
+    node: RayNode, *, port: int = RAY_PORT, temp_directory: Path | None = None, program: str | None = None
+) -> list[str]:
+    """Return the command that starts a head; its files lie in /tmp/ray unless `temp_directory` is given. `program` is
+    Ray's command line on another machine.
+    """
     where = [] if temp_directory is None else [f"--temp-dir={temp_directory}"]
-    return [ray_program(), "start", "--head", f"--port={port}", "--include-dashboard=false", *where, *_common(node)]
+    return [
+        program or ray_program(),
+        "start",
+        "--head",
+        f"--port={port}",
+        "--include-dashboard=false",
+        *where,
+        *_common(node),
+    ]
 
 
-def worker_command(node: RayNode, cluster: RayCluster) -> list[str]:
-    """Return the command that starts a worker and joins it to the head."""
-    return [ray_program(), "start", f"--address={cluster.address}", *_common(node)]
+def worker_command(node: RayNode, cluster: RayCluster, *, program: str | None = None) -> list[str]:
+    """Return the command that starts a worker and joins it to the head; `program` as for the head."""
+    return [program or ray_program(), "start", f"--address={cluster.address}", *_common(node)]
 
 
 def ray_program() -> str:

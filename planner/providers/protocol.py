@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from planner.errors import IoFailureError, ProviderRefusedError
 from planner.providers.order import Choice, Order
@@ -168,3 +168,11 @@ class Provider(Protocol):
         """Delete resources of one kind and region; one that is gone already is well. Raises StillInUseError for what
         has to wait; the rest is deleted all the same.
         """
+
+
+@runtime_checkable
+class TellsHostKeys(Protocol):
+    """A provider that can read what a machine wrote to its console while it booted."""
+
+    def host_keys(self, node: Node) -> tuple[str, ...]:
+        """Return the machine's public SSH host keys, each as `type key`; none as long as the console has none."""

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planner.run_report import RunReport
-from planner.units import format_bytes, format_duration, format_rate
+from planner.units import format_bytes, format_duration, format_rate, format_usd
 
 
 def render_run(report: RunReport) -> RenderableType:
@@ -43,12 +43,33 @@ def _phases(report: RunReport) -> Table:
 
 def _machine(report: RunReport) -> Text:
     seen = report.machine
+    if report.first_plan is not None:
+        return Text(_rented(report), style="dim")
     return Text(
         f"Measured beforehand: reads {format_rate(seen['read_bytes_per_s'])}, writes "
         f"{format_rate(seen['write_bytes_per_s'])} (the sort's own path, median of {seen['repeats']} trials of "
         f"{format_bytes(seen['sample_bytes'])})",
         style="dim",
     )
+
+
+def _rented(report: RunReport) -> str:
+    """What was measured on rented machines, how that changed the plan, and what they cost."""
+    seen, planned, first = report.machine, report.plan.best, report.first_plan and report.first_plan.best
+    rates = {"reads": "read_bytes_per_s", "writes": "write_bytes_per_s", "network": "network_bytes_per_s"}
+    known = ", ".join(f"{name} {format_rate(seen[key])}" for name, key in rates.items() if seen.get(key))
+    lines = [f"The slowest of {seen['nodes']} x {seen['instance_type']} in {seen['place']}: {known}"]
+    lines += [f"Sent away: {node}, {why}" for node, why in seen["dropped"].items()]
+    if planned and first:
+        expected = format_duration(first.time_s.expected), format_duration(planned.time_s.expected)
+        lines.append(f"Expected before measuring {expected[0]}, after it {expected[1]}")
+    if report.cost:
+        cost = report.cost
+        lines.append(
+            f"Cost so far {format_usd(cost.usd)} for {cost.node_hours:.2f} node-hours at the price of the launch; "
+            f"planned {format_usd(cost.predicted_usd)}"
+        )
+    return "\n".join(lines)
 
 
 def _steps(report: RunReport) -> Iterator[Text]:

@@ -28,6 +28,7 @@ CALLED_ELSEWHERE = {
     "cluster sweep": "needs a cloud: tests/cluster",
     "emulate up": "stays until it is interrupted: tests/providers/emulated",
     "emulate sweep": "touches what others emulate: tests/providers/emulated",
+    "cluster wheelhouse": "fetches wheels: tests/cluster/test_wheelhouse.py",
     "cluster status": "reads the user's own state: tests/cluster",
 }
 """Commands whose example is checked for its options alone, with the reason and the tests that do call them."""

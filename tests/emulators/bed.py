@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -76,9 +77,17 @@ class Bed(ABC):
         """Count the machines that really exist."""
         return sum(count for kind, count in self.left().items() if kind.startswith("instance"))
 
-    def _control(self, world: dict[str, Any] | None) -> dict[str, Any]:
+    def machines_described(self) -> list[dict[str, Any]]:
+        """Describe every machine that is there."""
+        return list(self._control(None)["machines"])
+
+    def show(self, machine: str, text: str) -> None:
+        """Put text on a machine's console."""
+        self._control({machine: text}, method="POST")
+
+    def _control(self, world: dict[str, Any] | None, *, method: str = "PUT") -> dict[str, Any]:
         url, body = f"http://127.0.0.1:{self.port}/control", None if world is None else json.dumps(world).encode()
-        request = urllib.request.Request(url, data=body, method="GET" if world is None else "PUT")
+        request = urllib.request.Request(url, data=body, method="GET" if world is None else method)
         with urllib.request.urlopen(request, timeout=30) as answer:
             return dict(json.load(answer))
 
@@ -104,12 +113,20 @@ class Bed(ABC):
         return provider_of(self.cloud, pace=pace)
 
     def planner(
-        self, *arguments: str, kill_at: int | None = None, signal_at: str | None = None, pace: Pace = QUICK
+        self,
+        *arguments: str,
+        kill_at: int | None = None,
+        signal_at: str | None = None,
+        pace: Pace = QUICK,
+        within_s: float = 120,
+        meanwhile: Callable[[int, str], bool] | None = None,
     ) -> Ended:
         """Run a command in a process of its own; with `kill_at`, kill it once the cloud has carried out its request of
-        that number from now on, with `signal_at`, send it SIGTERM at its first request of that action for a run.
+        that number from now on, with `signal_at`, send it SIGTERM at its first request of that action for a run;
+        `meanwhile` is told its process and what it has said, again and again, until it answers that it is done.
         """
         log = self.home.with_name(f"{self.home.name}.log")
+        log.write_text("", encoding="utf-8")
         process = ZYGOTES.Process(target=_run_command, args=(arguments, self.environment(), str(log), pace))
         before = len(self.proxy.seen)
 
@@ -123,7 +140,11 @@ class Bed(ABC):
         if kill_at or signal_at:
             self.proxy.judge = judge
         process.start()
-        process.join(120)
+        deadline = time.monotonic() + within_s
+        while process.is_alive() and time.monotonic() < deadline:
+            if meanwhile and meanwhile(process.pid or 0, log.read_text(encoding="utf-8")):
+                meanwhile = None
+            process.join(0.05 if meanwhile else deadline - time.monotonic())
         if process.is_alive():
             process.kill()
         if kill_at is not None:
@@ -154,12 +175,12 @@ def _run_command(arguments: Sequence[str], environment: dict[str, str], log: str
     with Path(log).open("w", encoding="utf-8") as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)
-    from planner.cli import cluster
+    from planner.cli import renting
     from planner.cli.app import build
     from planner.cli.console import exit_code_of
     from planner.cluster.up import Hands
 
-    cluster._hands = lambda cloud: Hands(provider=provider_of(cloud, pace=pace), pace=pace, say=cluster.talk)
+    renting.hands_of = lambda cloud: Hands(provider=provider_of(cloud, pace=pace), pace=pace, say=renting.talk)
     sys.argv = ["planner", *arguments]
     try:
         code = exit_code_of(build())

@@ -4,16 +4,18 @@
 
 Added: placement groups, client tokens, all-or-none launches, capacity per zone, vCPU quotas, dry runs of every call,
 machines that take time to start and to end or that end at boot, dependencies between resources, the price list and the
-quota service. Besides AWS's services it answers /control: PUT sets the world anew (JSON, see World), GET tells what
-really exists, whatever its tags.
+quota service. Besides AWS's services it answers /control: PUT sets the world anew (JSON, see World), POST puts text on
+machines' consoles, GET tells what really exists, whatever its tags.
 """
 
 from __future__ import annotations
 
+import base64
 import copy
 import functools
 import json
 import os
+import random
 import traceback
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -28,6 +30,7 @@ from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult
 from moto.ec2 import ec2_backends
 from moto.ec2.exceptions import DryRunClientError, EC2ClientError
+from moto.ec2.models import elastic_network_interfaces
 from moto.ec2.models.instances import InstanceState
 from moto.ec2.responses import EC2Response
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
@@ -59,6 +62,7 @@ class State:
     groups: ClassVar[dict[tuple[str, str], dict[str, Any]]] = {}
     launches: ClassVar[dict[tuple[str, str], tuple[dict[str, Any], Any]]] = {}
     countdown: ClassVar[dict[str, tuple[int, str]]] = {}
+    consoles: ClassVar[dict[str, str]] = {}
 
 
 def quota_of(region: str) -> float:
@@ -124,6 +128,12 @@ class Additions:
         for instance in self.ec2_backend.all_instances():
             advance(instance)
         return original(self)
+
+    def get_console_output(self: Any, original: Any) -> Any:
+        name = self._get_param("InstanceId")
+        self.ec2_backend.get_instance(name)
+        said = base64.b64encode(State.consoles.get(name, "").encode()).decode()
+        return ActionResult({"InstanceId": name, "Output": said})
 
     def describe_instance_type_offerings(self: Any, original: Any) -> Any:
         answer = original(self)
@@ -240,11 +250,20 @@ def complete(name: str, original: Any) -> Any:
     return action
 
 
+def documentation_address() -> str:
+    """A public address that is nobody's (RFC 5737), whatever is sent there by mistake."""
+    return f"198.51.100.{random.randrange(1, 255)}"
+
+
+VERBS = {"create", "delete", "run", "terminate", "attach", "detach", "associate", "authorize", "revoke", "import"}
+VERBS |= {"describe"}
+
+
 def install() -> None:
+    elastic_network_interfaces.random_public_ip = documentation_address
     for name in dir(EC2Response):
         verb = name.partition("_")[0]
-        if verb in {"create", "delete", "run", "terminate", "attach", "detach", "associate", "authorize", "revoke",
-                    "import", "describe"}:  # fmt: skip
+        if verb in VERBS or name == "get_console_output":
             setattr(EC2Response, name, complete(name, getattr(EC2Response, name)))
     for name in ("create_placement_group", "describe_placement_groups", "delete_placement_group"):
         setattr(EC2Response, name, complete(name, lambda self: None))
@@ -274,13 +293,32 @@ def everything() -> dict[str, int]:
     return {kind: count for kind, count in counts.items() if count}
 
 
+def machines() -> list[dict[str, Any]]:
+    """Describe every machine that is there, for whoever gives them a body."""
+    return [
+        {
+            "id": instance.id,
+            "private_address": instance.private_ip,
+            "public_address": instance.public_ip,
+            "public_key": next((k.public_key for k in keys if k.key_name == instance.key_name), ""),
+        }
+        for account in ec2_backends.values()
+        for backend in account.values()
+        for keys in [backend.describe_key_pairs([])]
+        for instance in live(backend)
+    ]
+
+
 def control(request: Request) -> Response:
+    if request.method == "POST":
+        State.consoles.update(json.loads(request.get_data()))
     if request.method == "PUT":
         State.world = World(**json.loads(request.get_data() or b"{}"))
-        for store in (State.groups, State.launches, State.countdown):
+        for store in (State.groups, State.launches, State.countdown, State.consoles):
             store.clear()
         ec2_backends.reset()
-    return Response(json.dumps({"left": everything(), "world": asdict(State.world)}), mimetype="application/json")
+    told = {"left": everything(), "world": asdict(State.world), "machines": machines()}
+    return Response(json.dumps(told), mimetype="application/json")
 
 
 def json_service(request: Request) -> Response | None:

@@ -27,6 +27,9 @@ _GP3_IOPS: Final = 3000
 """What every gp3 volume has."""
 _IO_BYTES: Final = 256 * 1024
 """The most bytes that count as one operation."""
+_KEYS_BEGIN: Final = "-----BEGIN SSH HOST KEY KEYS-----"
+_KEYS_END: Final = "-----END SSH HOST KEY KEYS-----"
+"""What cloud-init puts around the host keys on the console."""
 _TAGGED: Final = ("instance", "volume", "network-interface")
 
 
@@ -171,3 +174,11 @@ def _node(instance: dict[str, Any], *, region: str) -> Node:
         launched_at=instance.get("LaunchTime"),
         reason=instance.get("StateReason", {}).get("Message", ""),
     )
+
+
+def host_keys(ec2: Service, instance_id: str) -> tuple[str, ...]:
+    """Return the public SSH host keys that cloud-init wrote to a machine's console; none as long as it has not."""
+    said = str(ec2.call("get_console_output", InstanceId=instance_id, Latest=True).get("Output", ""))
+    between = said.partition(_KEYS_BEGIN)[2].partition(_KEYS_END)[0] if _KEYS_END in said else ""
+    words = [line.split() for line in between.splitlines()]
+    return tuple(" ".join(line[:2]) for line in words if len(line) >= 2)

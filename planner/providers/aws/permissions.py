@@ -56,8 +56,12 @@ STAGING_WRITES: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-READS: Final[dict[str, dict[str, Any]]] = {how.listing: {} for how in KINDS.values()}
-"""What taking down needs: whoever may not list a kind could launch and never be sure to have removed it."""
+READS: Final[dict[str, dict[str, Any]]] = {how.listing: {} for how in KINDS.values()} | {
+    "get_console_output": {"InstanceId": "i-00000000000000000"}
+}
+"""What taking down needs, since whoever may not list a kind could launch and never be sure to have removed it; and the
+console, which tells the head's host keys.
+"""
 
 
 def denied(ec2: Service, *, staging: bool) -> list[str]:

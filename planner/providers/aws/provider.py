@@ -67,6 +67,10 @@ class AwsProvider:
             ids = [node.id for node in nodes if node.region == region]
             kept.terminate(self._connect("ec2", region), ids)
 
+    def host_keys(self, node: Node) -> tuple[str, ...]:
+        """See TellsHostKeys."""
+        return fleet.host_keys(self._connect("ec2", node.region), node.id)
+
     def regions(self) -> tuple[str, ...]:
         """See Provider."""
         home = self._connect("ec2", _HOME_REGION)

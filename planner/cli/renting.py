@@ -1,0 +1,178 @@
+"""What the commands that rent machines have in common: their options, the look beforehand, and the question."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from planner.cli.console import show_json, show_text, talk
+from planner.errors import BadInputError, InterruptedRunError, ProviderRefusedError
+from planner.units import parse_duration, parse_size
+
+if TYPE_CHECKING:
+    from planner.cluster.ordering import Limits
+    from planner.cluster.up import Hands
+    from planner.plan import Plan
+    from planner.providers.order import Order
+    from planner.providers.protocol import Place, PlannedRequest, Preflight, Provider
+
+Regions = Annotated[
+    list[str] | None, Option("--region", help="Further regions to try, in this order; may be repeated.")
+]
+Instances = Annotated[list[str] | None, Option("--instance", help="Only these types; patterns such as 'i4i.*' work.")]
+MaxCost = Annotated[float | None, Option(help="The whole run may cost so many US dollars.", min=0.01)]
+MaxHours = Annotated[str | None, Option(help="Every machine ends by itself after: 4h, 90m.")]
+SshFrom = Annotated[
+    str | None, Option(help="The only network that may reach the head.", show_default="this machine's address")
+]
+Image = Annotated[str | None, Option(help="Machine image.", show_default="the newest stock Ubuntu 24.04")]
+DryRun = Annotated[bool, Option("--dry-run", help="Print every request of up and down; make none.")]
+Yes = Annotated[bool, Option("--yes", help="Do not ask.")]
+
+_PLACEHOLDER = "203.0.113.7/32"
+"""An address of the documentation's own (RFC 5737), for a dry run that was not told from where."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wishes:
+    """What a user said about machines to rent, beside the job."""
+
+    cloud: str
+    regions: tuple[str, ...] = ()
+    max_cost: float | None = None
+    max_hours: str | None = None
+    ssh_from: str | None = None
+    image: str | None = None
+    staging: bool = False
+
+    @property
+    def limits(self) -> Limits:
+        """What may be spent."""
+        from planner.cluster.ordering import Limits
+
+        hours = parse_duration(self.max_hours) / 3600 if self.max_hours else None
+        return Limits(cost_usd=self.max_cost, hours=hours)
+
+
+def hands_of(cloud: str) -> Hands:
+    """Return what works on a cloud."""
+    from planner.cluster.up import Hands
+    from planner.providers.pace import Pace
+    from planner.providers.registry import provider_of
+
+    pace = Pace()
+    return Hands(provider=provider_of(cloud, pace=pace), pace=pace, say=talk)
+
+
+def plan_of(
+    path: Path | None,
+    wishes: Wishes,
+    *,
+    data: str | None,
+    model: str | None,
+    instances: Sequence[str] | None,
+    nodes: int | None,
+    architecture: str | None = None,
+) -> Plan:
+    """Return the plan in a file, or made now for a job. Raises BadInputError when neither is given."""
+    from planner.api import recommend
+    from planner.plan import Plan
+
+    if path:
+        try:
+            return Plan.from_json(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise BadInputError(f"{path}: {error.strerror}; write a plan with `plan --json`") from error
+    if not data or not model:
+        raise BadInputError("say what for: a plan's file, or --data and --model")
+    answer = recommend(
+        data=parse_size(data),
+        model=model,
+        catalogs=(wishes.cloud,),
+        regions=wishes.regions[:1],
+        instances=tuple(instances or ()),
+        arch=architecture,
+        nodes=nodes,
+        today=datetime.now(UTC).date(),
+    )
+    return answer.plan
+
+
+def ordered(plan: Plan, wishes: Wishes, *, is_rehearsal: bool) -> Order:
+    """Return the order of a run that begins now. A rehearsal does not look for this machine's public address."""
+    from planner.cluster.ordering import choices_of, order_of, own_network
+    from planner.cluster.run_directory import new_run_id
+
+    now = datetime.now(UTC)
+    return order_of(
+        choices_of(plan, cloud=wishes.cloud, regions=wishes.regions),
+        run=new_run_id(now),
+        cloud=wishes.cloud,
+        ssh_from=wishes.ssh_from or (_PLACEHOLDER if is_rehearsal else own_network()),
+        limits=wishes.limits,
+        now=now,
+        image=wishes.image,
+        staging=wishes.staging,
+    )
+
+
+def agreed_places(order: Order, provider: Provider, limits: Limits, *, yes: bool) -> tuple[Place, ...]:
+    """Look, show what will be rented, ask, and return the places to try.
+
+    Raises ProviderRefusedError with every reason when there are none, and what `confirm` raises.
+    """
+    from planner.cluster.ordering import affordable
+    from planner.report.cluster_table import findings_text, offer_text
+
+    seen: Preflight = provider.preflight(order)
+    talk(findings_text(seen))
+    places, reasons = affordable(seen, limits)
+    if not places:
+        against = [f"{found.subject}: {found.text}" for found in seen.findings if found.ok is False]
+        raise ProviderRefusedError("nothing can be launched; nothing was created", [*against, *reasons])
+    confirm(offer_text(order, places, now=datetime.now(UTC)), yes=yes)
+    return places
+
+
+def confirm(text: str, *, yes: bool) -> None:
+    """Show what is about to be done and ask. Raises BadInputError where nobody can answer, InterruptedRunError for a
+    no.
+    """
+    talk(text)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise BadInputError("nothing was done: nobody to ask; --yes answers the question")
+    talk("go ahead? [y/N]")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InterruptedRunError("nothing was done")
+
+
+def show_rehearsal(order: Order, provider: Provider, *, json: bool) -> None:
+    """Print every request that launching and taking down would make."""
+    from dataclasses import asdict
+
+    from planner.cluster.rehearsal import rehearse
+    from planner.report.cluster_table import request_lines
+
+    requests: Sequence[PlannedRequest] = rehearse(order, provider)
+    if json:
+        show_json([asdict(request) | {"parameters": _plain(request.parameters)} for request in requests])
+        return
+    for line in request_lines(requests):
+        show_text(line)
+
+
+def _plain(value: Any) -> Any:
+    """Return a parameter as JSON has it: bytes, as in keys, as text."""
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,283 @@
+"""A whole run on rented machines, as in SoCC 2015, section 5: launch, measure, drop the slow, plan anew, sort,
+validate, account, and take everything down.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+from planner.catalog import load_catalog
+from planner.cluster.bill import bill_of
+from planner.cluster.bootstrap import Equipped, equip, wait_for_head
+from planner.cluster.cluster_report import cluster_report
+from planner.cluster.crew_choice import CrewChoice, choose_crew
+from planner.cluster.launch import Cluster, NeverJoinedError
+from planner.cluster.local_run import RECORD_BYTES, copies
+from planner.cluster.machine_ray import start_ray
+from planner.cluster.node_trials import Effort, Trials, measure
+from planner.cluster.run_directory import RunDirectory
+from planner.cluster.ssh import Ssh
+from planner.cluster.up import Hands, down, up
+from planner.cluster.wheelhouse import Wheelhouse
+from planner.errors import BadInputError, InterruptedRunError, nearest
+from planner.model import load_model
+from planner.plan import Candidate, Plan
+from planner.providers.order import Order
+from planner.providers.protocol import Place
+from planner.recommendation import require_best
+from planner.run_report import RunCost, RunReport
+from planner.units import format_duration
+
+REPORT: Final = "report.json"
+MEASURED: Final = "measured"
+"""In the run's directory: its report, and what the instruments wrote."""
+
+Heard = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloudRun:
+    """What to do with the machines: the job of `plan`. `memory_bytes` of each may be used, all of it otherwise; `keep`
+    leaves them there in the end.
+    """
+
+    plan: Plan
+    wheelhouse: Wheelhouse
+    effort: Effort = field(default_factory=Effort)
+    memory_bytes: int | None = None
+    skew: bool = False
+    keep: bool = False
+
+
+def check_runnable(plan: Plan) -> None:
+    """Raise BadInputError for a job that a cluster of rented machines does not do yet."""
+    request = plan.request
+    if request.data_bytes % RECORD_BYTES:
+        raise BadInputError(f"--data {request.data_bytes}B is not a whole number of {RECORD_BYTES}-byte records")
+    storage = set(load_model(request.model).storage.values())
+    if storage != {"local"}:
+        raise BadInputError(
+            f"--model {request.model} keeps data on {', '.join(sorted(storage))}; "
+            "only models with all data on local disks (indy, daytona) run on rented machines"
+        )
+
+
+def types_with_one_disk(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
+    """Return the types of a cloud, among those that fit a pattern, that have one local disk: the sort uses but one.
+
+    Raises BadInputError when there is none.
+    """
+    instances = load_catalog(cloud).instances
+    single = [str(name) for name in instances.instance_type[instances.local_disks == 1]]
+    found = tuple(name for name in single if any(fnmatchcase(name, pattern) for pattern in patterns or ("*",)))
+    if not found:
+        raise BadInputError(
+            f"--instance {' '.join(patterns)}: no such type of {cloud} has exactly one local disk, which is what the "
+            f"cluster sort uses.{nearest(patterns[0], single)}"
+        )
+    return found
+
+
+def run_on_cloud(
+    run: CloudRun, order: Order, places: Sequence[Place], directory: RunDirectory, hands: Hands, *, heard: Heard
+) -> RunReport:
+    """Do the run and return its report, which is also written into the run's directory.
+
+    Nothing is left in the cloud afterwards, whatever happens, unless `run.keep`. Raises what `up` raises,
+    IoFailureError when a machine fails that cannot be done without, LeftBehindError. Data that fails validation is
+    reported, not raised.
+    """
+    clock = Clock()
+    with clock.step("launch"):
+        cluster = up(order, places, directory, hands)
+    work = _Work(run=run, order=order, cluster=cluster, directory=directory, hands=hands, clock=clock)
+    try:
+        report = work.done(heard)
+    except BaseException as error:
+        is_interrupt = isinstance(error, KeyboardInterrupt | InterruptedRunError)
+        hands.say(f"the run ends: {'interrupted' if is_interrupt else error}")
+        if run.keep and not is_interrupt:
+            hands.say(_kept(order))
+            raise
+        down(directory, hands)
+        if is_interrupt:
+            raise InterruptedRunError(f"run {order.run}: interrupted; all that was created has been removed") from error
+        raise
+    _accounted(report, clock, directory, cluster)
+    if run.keep:
+        hands.say(_kept(order))
+    else:
+        with clock.step("take down"):
+            down(directory, hands)
+    return _accounted(report, clock, directory, cluster)
+
+
+class Clock:
+    """Seconds of each step, in the order they were taken."""
+
+    def __init__(self) -> None:
+        self.steps_s: dict[str, float] = {}
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Time what is done within."""
+        began = time.monotonic()
+        yield
+        self.steps_s[name] = time.monotonic() - began
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Work:
+    """What is done with a cluster that has come up."""
+
+    run: CloudRun
+    order: Order
+    cluster: Cluster
+    directory: RunDirectory
+    hands: Hands
+    clock: Clock
+
+    def done(self, heard: Heard) -> RunReport:
+        with Ssh(self.cluster.nodes, directory=self.directory.path, key=self.directory.key) as ssh:
+            with self.clock.step("equip"):
+                machines = self._equipped(ssh)
+            with self.clock.step("measure"):
+                trials = measure(
+                    ssh, machines, effort=self.run.effort, kept=self.directory.path / MEASURED, say=self.hands.say
+                )
+            crew = self._crew(trials)
+            kept = self._without_idle(machines, crew)
+            with self.clock.step("start Ray"):
+                ray = start_ray(ssh, kept, working=crew.working, memory_bytes=self.run.memory_bytes)
+            order = {"do": "run", "arguments": self._arguments(crew, trials, ray.memory_bytes)}
+            with ray.session() as session:
+                done = session.do(order, heard)
+        self.directory.note("sorted", **done["steps_s"])
+        self.clock.steps_s.update(done["steps_s"])
+        machine = self._machine(crew, trials)
+        report = cluster_report(crew.plan, machine=machine, records=self._records, done=done)
+        return replace(report, first_plan=self.run.plan)
+
+    def _equipped(self, ssh: Ssh) -> tuple[Equipped, ...]:
+        """Return the machines that are ready. Raises NeverJoinedError when too few are."""
+        pace, say = self.hands.pace, self.hands.say
+        wait_for_head(ssh, self.cluster.head, self.hands.provider, pace=pace, say=say)
+        found = equip(ssh, self.cluster.nodes, self.run.wheelhouse, pace=pace, say=say)
+        for name, why in found.failed.items():
+            say(f"giving up {name}: {why}")
+        self._end(list(found.failed))
+        wanted = self.cluster.place.choice.nodes
+        if len(found.ready) < wanted:
+            reasons = [f"{name}: {why.message}" for name, why in found.failed.items()]
+            raise NeverJoinedError(f"{len(found.ready)} machines are ready; {wanted} needed", reasons)
+        return found.ready
+
+    def _crew(self, trials: Trials) -> CrewChoice:
+        """Choose who works, say why, and set the new plan beside the old one."""
+        say, old = self.hands.say, self._planned()
+        crew = choose_crew(trials, old, self.run.plan.request)
+        for limit in crew.screening.limits:
+            say(limit.text)
+        for drop in crew.screening.dropped:
+            say(f"slow: {drop.node}, {drop.metric} {drop.reason}")
+        new = require_best(crew.plan)
+        say(
+            f"planned for {old.nodes} nodes before measuring: {format_duration(old.time_s.expected)}; "
+            f"for {new.nodes} as measured: {format_duration(new.time_s.expected)}"
+        )
+        self.directory.note("crew", working=list(crew.working), idle=list(crew.idle), expected_s=new.time_s.expected)
+        return crew
+
+    def _planned(self) -> Candidate:
+        """Return what of the plan the machines were launched for."""
+        choice = self.cluster.place.choice
+        return next(
+            each
+            for each in self.run.plan.candidates
+            if (each.cloud_type, each.nodes) == (choice.instance_type, choice.nodes)
+        )
+
+    def _without_idle(self, machines: Sequence[Equipped], crew: CrewChoice) -> tuple[Equipped, ...]:
+        """End the machines that have nothing to do; the head stays, because the others are reached through it."""
+        idle = [each.name for each in machines if each.name not in crew.working and not each.node.head]
+        self._end(idle)
+        return tuple(each for each in machines if each.name not in idle)
+
+    def _end(self, names: Sequence[str]) -> None:
+        gone = [node for node in self.cluster.nodes if node.id in names]
+        if gone:
+            self.hands.say(f"ending {len(gone)} machines: {', '.join(names)}")
+            self.hands.provider.terminate(gone)
+            self.directory.note("ended", nodes=list(names))
+
+    @property
+    def _records(self) -> int:
+        return self.run.plan.request.data_bytes // RECORD_BYTES
+
+    def _arguments(self, crew: CrewChoice, trials: Trials, memory_bytes: int) -> dict[str, Any]:
+        model = load_model(require_best(crew.plan).model)
+        disks = trials.rates["disk_both"]
+        return {
+            "records": self._records,
+            "copies": copies(model),
+            "journal": str(Path("planner") / "sort.journal"),
+            "memory_bytes": memory_bytes,
+            "skew": self.run.skew,
+            "rates": {name: disks[name] for name in crew.working},
+        }
+
+    def _machine(self, crew: CrewChoice, trials: Trials) -> dict[str, Any]:
+        """The slowest of those that worked, in the rates that the plan was made with."""
+        slowest = {metric: trials.slowest(metric, crew.working) for metric in trials.rates}
+        return {
+            "instance_type": self.cluster.place.choice.instance_type,
+            "place": self.cluster.place.zone or self.cluster.place.region,
+            "run": self.order.run,
+            "nodes": len(crew.working),
+            "read_bytes_per_s": slowest["disk_read"],
+            "write_bytes_per_s": slowest["disk_write"],
+            "network_bytes_per_s": slowest.get("network"),
+            "dropped": {drop.node: f"{drop.metric} {drop.reason}" for drop in crew.screening.dropped},
+        }
+
+
+def _accounted(report: RunReport, clock: Clock, directory: RunDirectory, cluster: Cluster) -> RunReport:
+    """Return the report with all steps so far and what they cost, and write it into the run's directory."""
+    bill = bill_of(directory.events(), now=datetime.now(UTC))
+    cost = RunCost(node_hours=bill.node_hours, usd=bill.usd, predicted_usd=cluster.place.choice.total_usd)
+    whole = replace(report, steps_s=dict(clock.steps_s), cost=cost)
+    (directory.path / REPORT).write_text(whole.to_json() + "\n", encoding="utf-8")
+    return whole
+
+
+def _kept(order: Order) -> str:
+    return (
+        f"run {order.run} is kept and costs money until {order.expires_at:%Y-%m-%d %H:%M} UTC, or until: "
+        f"planner cluster down {order.run}"
+    )
+
+
+def remember(directory: RunDirectory) -> Path:
+    """Add what was measured in a run to the user's own measurements, which the next plan uses; return the file.
+
+    Raises BadInputError or IoFailureError when it cannot be kept; then nothing is changed.
+    """
+    from planner.measure.ingest import read_measurements
+    from planner.measure.store import store
+
+    place = [event for event in directory.events() if event.what == "place"][-1].details
+    said = {"zone": place["zone"] or place["region"]}
+    near = {"placement_group": "yes" if place["placement_group"] else "no"}
+    files = sorted((directory.path / MEASURED).glob("disk-*.json"))
+    found = read_measurements(files, said=said, mapping={}, files_are="instances")
+    network = directory.path / MEASURED / "network.json"
+    if network.exists():
+        found += read_measurements([network], said=said | near, mapping={})
+    return store(found, catalog=directory.order().cloud, replace=True)

@@ -1,0 +1,202 @@
+"""`planner run --cloud aws` from end to end: an emulated EC2 whose machines are reached by SSH, measured, and sort."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from ec2_bed import QUICK, Ec2Bed
+from machine_room import MachineRoom, machine_room, write_stand_in_wheels
+
+from planner.cluster.run_directory import RunDirectory
+from planner.run_report import RunReport
+
+pytestmark = pytest.mark.needs_root(why="machines are network namespaces")
+PACE = replace(QUICK, poll_s=0.2, join_s=60.0, patience_s=30.0, gone_s=30.0)
+RECORDS = 200_000
+SWEEP = ("cluster", "sweep", "--region", "us-east-1", "--all", "--yes")
+
+
+@pytest.fixture
+def room(ec2: Ec2Bed, tmp_path: Path) -> Iterator[MachineRoom]:
+    with machine_room(ec2.machines_described, ec2.show, tmp_path / "machines") as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_stand_in_wheels(tmp_path_factory.mktemp("wheelhouse") / "wheels")
+
+
+def run_words(wheels: Path, *more: str) -> tuple[str, ...]:
+    """Two nodes and a spare."""
+    return (
+        *("run", "--cloud", "aws", "--data", f"{RECORDS * 100}B", "--model", "daytona", "--instance", "i4i.large"),
+        *("--nodes", "2", "--ssh-from", "203.0.113.7/32", "--wheelhouse", str(wheels), "--memory", "500MB", "--yes"),
+        *("--screen-seconds", "0.3", "--screen-size", "20MB", *more),
+    )
+
+
+class Watcher:
+    """Collects, while a run goes on, what any user of the machine can see of processes, and the run's secrets."""
+
+    def __init__(self, room: MachineRoom) -> None:
+        self.room = room
+        self.seen: set[str] = set()
+        self.tokens: set[str] = set()
+
+    def look(self) -> None:
+        listed = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True).stdout
+        self.seen.update(listed.splitlines())
+        for path in self.room.home.glob("*/home/planner/ray.env"):
+            for line in path.read_text("utf-8").splitlines():
+                if line.startswith("export RAY_AUTH_TOKEN="):
+                    self.tokens.add(line.partition("=")[2])
+
+
+@contextmanager
+def watched(room: MachineRoom) -> Iterator[Watcher]:
+    watcher, over = Watcher(room), threading.Event()
+
+    def keep() -> None:
+        while not over.wait(0.2):
+            watcher.look()
+
+    thread = threading.Thread(target=keep, daemon=True)
+    thread.start()
+    try:
+        yield watcher
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_rented_measured_sorted_validated_and_gone(
+    ec2: Ec2Bed, room: MachineRoom, wheels: Path, tmp_path: Path
+) -> None:
+    """One of three machines has a slow link: it is sent away, the job is planned anew, done and accounted for."""
+    room.caps = {0: 100}
+    out = tmp_path / "report.json"
+    with watched(room) as watcher:
+        ended = ec2.planner(*run_words(wheels, "--out", str(out)), pace=PACE, within_s=300)
+    assert ended.code == 0, ended.text
+    report = RunReport.from_json(out.read_text("utf-8"))
+    directory = RunDirectory.open(ec2.runs()[0])
+    assert report.passed and [check.records for check in report.checks] == [RECORDS] * 2
+    assert_the_slow_one_was_sent_away(ec2, report, directory, slow=room.order[0])
+    assert_accounted_for(report, directory, ended.text)
+    assert_no_secret_can_be_seen(watcher, directory, ended.text)
+    assert ec2.left() == {} and room.made == {}
+
+
+def assert_the_slow_one_was_sent_away(ec2: Ec2Bed, report: RunReport, directory: RunDirectory, *, slow: str) -> None:
+    crew = next(event.details for event in directory.events() if event.what == "crew")
+    assert slow in crew["idle"] and slow in report.machine["dropped"]
+    ended = [seen for seen in ec2.proxy.seen if seen.action == "TerminateInstances" and "DryRun" not in seen.params]
+    assert slow in ended[0].params.values() and slow not in ended[-1].params.values()
+    assert report.first_plan is not None and report.first_plan.best is not None and report.plan.best is not None
+    assert report.first_plan.best.nodes == 2
+    assert report.plan.request.assume["network"] == pytest.approx(report.machine["network_bytes_per_s"])
+    assert [phase.predicted_s for phase in report.phases] == [phase.time_s for phase in report.plan.best.phases]
+
+
+def assert_accounted_for(report: RunReport, directory: RunDirectory, text: str) -> None:
+    kept = RunReport.from_json((directory.path / "report.json").read_text("utf-8"))
+    assert kept == report
+    assert report.cost is not None and report.cost.node_hours > 0
+    assert report.cost.usd == pytest.approx(report.cost.node_hours * 0.172, rel=1e-6)
+    assert list(report.steps_s)[:4] == ["launch", "equip", "measure", "start Ray"]
+    assert list(report.steps_s)[-1] == "take down"
+    measured = {path.name.partition("-")[0] for path in (directory.path / "measured").iterdir()}
+    assert measured == {"disk", "network.json"}
+    assert "Expected before measuring" in text and "planned for 2 nodes before measuring" in text
+
+
+def assert_no_secret_can_be_seen(watcher: Watcher, directory: RunDirectory, text: str) -> None:
+    assert len(watcher.tokens) == 1 and len(watcher.seen) > 10
+    assert not directory.key.exists()
+    texts = [*watcher.seen, text, *(path.read_text("utf-8") for path in directory.path.rglob("*") if path.is_file())]
+    secrets = [*watcher.tokens, "the-secret-of-the-account", "PRIVATE KEY"]
+    assert not [secret for secret in secrets for one in texts if secret in one]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "word", ["waiting for the head", "bringing", "measuring the disks", "ending 1 machines", "sort"]
+)
+@pytest.mark.parametrize("way", ["down", "sweep"])
+def test_killed_while_it_runs(ec2: Ec2Bed, room: MachineRoom, wheels: Path, word: str, way: str) -> None:
+    """Killed as it says something, a run leaves what `down`, or `sweep` without its state, finds and removes."""
+    room.caps = {0: 100}
+    ended = ec2.planner(*run_words(wheels), pace=PACE, within_s=300, meanwhile=signalling(signal.SIGKILL, word))
+    assert ended.code == -signal.SIGKILL, ended.text
+    assert ec2.left()["instance"] >= 2
+    run = ec2.runs()[0]
+    if way == "sweep":
+        shutil.rmtree(ec2.home)
+    assert ec2.planner(*(SWEEP if way == "sweep" else ("cluster", "down", run)), pace=PACE).code == 0
+    assert ec2.left() == {}
+
+
+def signalling(number: int, word: str) -> Callable[[int, str], bool]:
+    """Send a signal to the process once it has begun a line with a word."""
+
+    def look(process: int, said: str) -> bool:
+        if not any(line.startswith(word) for line in said.splitlines()):
+            return False
+        os.kill(process, number)
+        return True
+
+    return look
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("word", ["bringing", "measuring the network", "sort"])
+def test_ended_by_a_signal(ec2: Ec2Bed, room: MachineRoom, wheels: Path, word: str) -> None:
+    meanwhile = signalling(signal.SIGTERM, word)
+    ended = ec2.planner(*run_words(wheels), pace=PACE, within_s=300, meanwhile=meanwhile)
+    assert ended.code == 130, ended.text
+    assert ec2.left() == {}
+
+
+@pytest.mark.soak
+def test_a_machine_that_never_answers_is_given_up(ec2: Ec2Bed, room: MachineRoom, wheels: Path) -> None:
+    room.mute = {0}
+    ended = ec2.planner(*run_words(wheels, "--json"), pace=replace(PACE, join_s=20.0), within_s=300)
+    assert ended.code == 0, ended.text
+    assert "giving up i-" in ended.text and ec2.left() == {}
+
+
+@pytest.mark.soak
+def test_too_few_that_answer_is_a_clean_retreat(ec2: Ec2Bed, room: MachineRoom, wheels: Path) -> None:
+    room.mute = {0, 1}
+    ended = ec2.planner(*run_words(wheels), pace=replace(PACE, join_s=15.0), within_s=300)
+    assert ended.code == 4, ended.text
+    assert "1 machines are ready; 2 needed" in ended.text and ec2.left() == {}
+
+
+@pytest.mark.soak
+def test_a_head_with_another_host_key_is_not_spoken_to(ec2: Ec2Bed, room: MachineRoom, wheels: Path) -> None:
+    room.has_false_keys = True
+    ended = ec2.planner(*run_words(wheels), pace=replace(PACE, join_s=5.0), within_s=300)
+    assert ended.code == 6, ended.text
+    assert "host key" in ended.text.lower() and ec2.left() == {}
+
+
+@pytest.mark.soak
+def test_kept_until_it_is_taken_down(ec2: Ec2Bed, room: MachineRoom, wheels: Path) -> None:
+    ended = ec2.planner(*run_words(wheels, "--keep"), pace=PACE, within_s=300)
+    assert ended.code == 0, ended.text
+    run = ec2.runs()[0]
+    assert f"planner cluster down {run}" in ended.text
+    assert ec2.left()["instance"] == 2
+    assert ec2.planner("cluster", "down", run, pace=PACE).code == 0
+    assert ec2.left() == {}

@@ -28,7 +28,7 @@ def cluster_up(
     *,
     data: Annotated[str | None, Option(help="How much to sort: 100TB.")] = None,
     model: Annotated[str | None, Option(help="Cost model: a name that `planner models` lists, or a TOML file.")] = None,
-    cloud: Annotated[str, Option(help="Where to rent: aws, gcp.")] = "aws",
+    cloud: Annotated[str, Option(help="Where to rent: aws, gcp, azure.")] = "aws",
     region: renting.Regions = None,
     instance: renting.Instances = None,
     nodes: Annotated[int | None, Option(help="Exactly so many nodes.", min=1)] = None,
@@ -155,7 +155,7 @@ def cluster_down(
 
 def cluster_sweep(
     *,
-    cloud: Annotated[str, Option(help="Which cloud: aws, gcp; or `emulated`, as `planner emulate sweep`.")] = "aws",
+    cloud: Annotated[str, Option(help="Which cloud: aws, gcp, azure; or `emulated`, as `planner emulate sweep`.")] = "aws",
     region: Annotated[list[str] | None, Option(help="Only these regions.", show_default="all of the account")] = None,
     all_runs: Annotated[bool, Option("--all", help="Also what has not expired yet.")] = False,
     anyone: Annotated[bool, Option("--anyone", help="Also what others began.")] = False,

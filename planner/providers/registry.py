@@ -8,7 +8,7 @@ from planner.errors import BadInputError, nearest
 from planner.providers.pace import Pace
 from planner.providers.protocol import Provider
 
-CLOUDS: Final = ("aws", "gcp")
+CLOUDS: Final = ("aws", "gcp", "azure")
 
 
 def provider_of(cloud: str, *, pace: Pace | None = None) -> Provider:
@@ -21,5 +21,9 @@ def provider_of(cloud: str, *, pace: Pace | None = None) -> Provider:
         from planner.providers.gcp.provider import GcpProvider
 
         return GcpProvider(pace=pace or Pace())
+    if cloud == "azure":
+        from planner.providers.azure.provider import AzureProvider
+
+        return AzureProvider(pace=pace or Pace())
     known = ", ".join(CLOUDS)
     raise BadInputError(f"cannot rent machines from {cloud!r}; these work: {known}.{nearest(cloud, CLOUDS)}")

@@ -1,4 +1,4 @@
-"""One EC2 and one Compute Engine for all tests of clusters; each begins with an empty account."""
+"""One EC2, one Compute Engine and one Azure for all tests of clusters; each begins with an empty account."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "emulators"))
+from azure_bed import AzureBed, azure_bed
 from bed import Bed
 from ec2_bed import Ec2Bed, ec2_bed
 from gcp_bed import GcpBed, gcp_bed
@@ -26,6 +27,12 @@ def _gcp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GcpBed]:
         yield bed
 
 
+@pytest.fixture(scope="session")
+def _azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AzureBed]:
+    with azure_bed(tmp_path_factory.mktemp("azure")) as bed:
+        yield bed
+
+
 @pytest.fixture
 def ec2(_ec2: Ec2Bed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ec2Bed:
     """An empty account, and a directory for runs."""
@@ -40,7 +47,14 @@ def gcp(_gcp: GcpBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GcpBed
     return _gcp
 
 
-@pytest.fixture(params=["ec2", "gcp"])
+@pytest.fixture
+def azure(_azure: AzureBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AzureBed:
+    """An empty subscription, and a directory for runs."""
+    begin(_azure, tmp_path, monkeypatch)
+    return _azure
+
+
+@pytest.fixture(params=["ec2", "gcp", "azure"])
 def cloud(request: pytest.FixtureRequest) -> Bed:
     """Each cloud in turn."""
     bed = request.getfixturevalue(request.param)

@@ -1,5 +1,9 @@
 """Loaded once by the process from which the tests' commands are forked: what each would spend its first second on."""
 
+import azure.identity
+import azure.mgmt.compute
+import azure.mgmt.network
+import azure.mgmt.resource.resources  # noqa: F401
 import boto3
 import google.auth.transport.requests
 import google.cloud.billing_v1
@@ -9,6 +13,7 @@ import planner.cli.cluster
 import planner.cluster.rehearsal
 import planner.cluster.up
 import planner.providers.aws.provider
+import planner.providers.azure.provider
 import planner.providers.gcp.provider
 import planner.report.cluster_table  # noqa: F401
 

@@ -1,0 +1,57 @@
+"""How Azure is reached: whose credentials, which subscription, and the address of its Resource Manager."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from planner.errors import BadInputError
+from planner.settings import load_settings
+
+SUBSCRIPTION_VARIABLE: Final = "AZURE_SUBSCRIPTION_ID"
+_NO_SDK: Final = "Azure needs its SDK: pip install 'sortplanner[azure]'"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """`arguments` are those of every client of the SDK besides credentials and subscription."""
+
+    subscription: str
+    credentials: Any = field(repr=False)
+    arguments: dict[str, Any]
+    prices_url: str = ""
+
+
+def subscription_named() -> str:
+    """Return the subscription that the environment or the settings name, or ''."""
+    return os.environ.get(SUBSCRIPTION_VARIABLE) or load_settings(today=datetime.now(UTC).date()).of("azure").account
+
+
+def default_access() -> Access:
+    """Return what the SDK finds in its environment, and the settings file.
+
+    Raises BadInputError without the SDK or a subscription.
+    """
+    try:
+        from azure.core.pipeline.policies import RetryPolicy, SansIOHTTPPolicy
+        from azure.identity import DefaultAzureCredential
+    except ImportError as error:
+        raise BadInputError(_NO_SDK) from error
+    subscription, settings = subscription_named(), load_settings(today=datetime.now(UTC).date()).of("azure")
+    if not subscription:
+        raise BadInputError(
+            f"Azure: no subscription; set {SUBSCRIPTION_VARIABLE}, or account under [azure] in settings"
+        )
+    arguments: dict[str, Any] = {"retry_policy": RetryPolicy.no_retries()}
+    if url := settings.specs_url:
+        arguments |= {"base_url": url, "credential_scopes": [url.rstrip("/") + "/.default"]}
+        if url.startswith("http://"):  # a proxy on this machine; no token goes out without encryption
+            arguments["authentication_policy"] = SansIOHTTPPolicy()
+    return Access(
+        subscription=subscription,
+        credentials=DefaultAzureCredential(),
+        arguments=arguments,
+        prices_url=settings.prices_url,
+    )

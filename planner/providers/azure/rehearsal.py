@@ -1,0 +1,49 @@
+"""Azure as far as a dry run needs it: what would be created is remembered, so that it can be listed again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from planner.providers.protocol import PlannedRequest
+
+SUBSCRIPTION: Final = "<subscription>"
+
+
+class PretendedArm:
+    """Notes requests; nothing is created, and nothing is asked: a launch needs nothing that the account alone knows."""
+
+    at_once = 1
+
+    def __init__(self, *, subscription: str) -> None:
+        self.subscription = subscription
+        self.requests: list[PlannedRequest] = []
+        self._made: dict[tuple[str, ...], dict[str, Any]] = {}
+
+    def create(self, kind: str, *names: str, body: dict[str, Any]) -> None:
+        """See Arm."""
+        self._note("create", kind, names, {"body": body})
+        item = {"name": names[-1], **body}
+        if kind == "machine":
+            item["properties"] = {**body["properties"], "provisioningState": "Succeeded"}
+        self._made[kind, *names] = item
+
+    def schedule(self, group: str, name: str, *, body: dict[str, Any]) -> None:
+        """See Arm."""
+        self._note("create", "schedule", (group, name), {"body": body})
+
+    def items(self, kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
+        """See Arm."""
+        self._note("list", kind, names, dict(options))
+        yield from [item for (of, *under), item in self._made.items() if of == kind and tuple(under[:-1]) == names]
+
+    def delete(self, kind: str, *names: str) -> None:
+        """See Arm."""
+        self._note("delete", kind, names, {})
+        self._made.pop((kind, *names), None)
+
+    def _note(self, verb: str, kind: str, names: tuple[str, ...], parameters: dict[str, Any]) -> None:
+        region = parameters.get("body", {}).get("location", "global")
+        about = {"subscription": self.subscription, "names": list(names), **parameters}
+        planned = PlannedRequest(service="arm", region=region, operation=f"{verb} {kind}", parameters=about)
+        self.requests.append(planned)

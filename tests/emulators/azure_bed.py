@@ -1,0 +1,93 @@
+"""The test bed of Azure: its emulator, a fault proxy before it, and `planner` run on both."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import bed
+from bed import Bed, served
+from fault_proxy import Answer, Seen
+
+from planner.api import recommend
+from planner.providers.order import Choice, Order
+
+
+class AzureBed(Bed):
+    """An Azure that can be told how to be, and to fail."""
+
+    cloud = "azure"
+    region = "eastus"
+    zones = tuple(f"eastus-{number}" for number in "123")
+    launching = "PUT virtualMachines"
+
+    def environment(self) -> dict[str, str]:
+        """Return what makes the SDK talk to this bed."""
+        return {
+            "AZURE_SUBSCRIPTION_ID": "s",
+            **self.usual_environment(),
+            "PLANNER_SETTINGS": str(self.settings_file),
+        }
+
+    @property
+    def settings_file(self) -> Path:
+        return self.plan.with_name("settings.toml")
+
+    def refusal(self, code: str, *, status: int = 400) -> Answer:
+        """Return an answer of Azure that refuses."""
+        body = json.dumps({"error": {"code": code, "message": "so it is"}})
+        return Answer(status=status, body=body, headers={"Content-Type": "application/json"})
+
+    def of_a_run(self, seen: Seen) -> bool:
+        """Say whether a request asks for what a run has."""
+        return "planner-r" in seen.path
+
+
+@contextmanager
+def azure_bed(home: Path) -> Iterator[AzureBed]:
+    """Start the emulator and its proxy, and end both."""
+    plan = home / "plan.json"
+    size = ["Standard_L8s_v3"]
+    answer = recommend(data="100GB", model="indy", catalogs=("azure",), regions=("eastus",), instances=size, nodes=3)
+    plan.write_text(answer.plan.to_json(), "utf-8")
+    with served("azure_server.py", naming=action_of) as proxy:
+        made = AzureBed(port=proxy.upstream, proxy=proxy, home=home, plan=plan)
+        settings = f'[azure]\nspecs_url = "{proxy.url}"\nprices_url = "{proxy.url}/prices"\n'
+        made.settings_file.write_text(settings, "utf-8")
+        yield made
+
+
+def action_of(method: str, path: str) -> str:
+    """Return what a request does to which kind: PUT virtualMachines, DELETE resourceGroups, GET usages."""
+    match = re.fullmatch(
+        r"/subscriptions/[^/]+(?:/resourcegroups(?:/[^/]+)?)?(?:/providers/[^/]+/(\w+).*)?", path, re.I
+    )
+    if match is None:
+        return f"{method} {path}"
+    return f"{method} {match[1] or 'resourceGroups'}"
+
+
+def choice(**changes: Any) -> Choice:
+    """Return three Standard_L8s_v3 and a spare, near each other."""
+    usual: dict[str, Any] = {
+        "instance_type": "Standard_L8s_v3",
+        "regions": ("eastus",),
+        "nodes": 3,
+        "spares": 1,
+        "placement_group": True,
+        "price_usd_per_hour": 0.696,
+        "usd_per_hour": 2.088,
+        "expected_s": 3600.0,
+        "total_usd": 2.0,
+        "volumes": None,
+    }
+    return Choice(**(usual | changes))
+
+
+def order(run: str, *choices: Choice, **changes: Any) -> Order:
+    """Return an order without a key."""
+    return bed.order(run, *(choices or (choice(),)), cloud="azure", **changes)

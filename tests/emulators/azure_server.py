@@ -1,0 +1,394 @@
+"""Azure's Resource Manager over HTTP for the tests: every body is checked against the models of Azure's own SDK.
+
+    python azure_server.py        prints its port, and serves until it is killed
+
+Behind it: resource groups with tags, whose deletion takes all that is in them; references between resources; machines
+that are made later, with their interfaces, addresses and disks, and may fail by then; capacity by zone, quotas by
+region. It answers for the retail price list too, and at /control: PUT sets the world anew (JSON, see World), GET tells
+what really exists, whatever its tags.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import threading
+from dataclasses import asdict, dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlsplit
+
+from azure.mgmt.compute import models as compute
+from azure.mgmt.network import models as network
+from azure.mgmt.resource.resources import models as resources
+from sdk_models import wrong
+
+FAMILY = "standardLSv3Family"
+SIZES = {"Standard_L8s_v3": 8, "Standard_L16s_v3": 16}
+PRICES = {"Standard_L8s_v3": 0.696, "Standard_L16s_v3": 1.392}
+REGIONS = ("eastus", "westus2")
+MODELS = {
+    "networkSecurityGroups": network.NetworkSecurityGroup,
+    "virtualNetworks": network.VirtualNetwork,
+    "proximityPlacementGroups": compute.ProximityPlacementGroup,
+    "virtualMachines": compute.VirtualMachine,
+    "schedules": resources.GenericResource,
+}
+PROVIDER = {
+    "networkSecurityGroups": "Microsoft.Network",
+    "virtualNetworks": "Microsoft.Network",
+    "networkInterfaces": "Microsoft.Network",
+    "publicIPAddresses": "Microsoft.Network",
+    "proximityPlacementGroups": "Microsoft.Compute",
+    "virtualMachines": "Microsoft.Compute",
+    "disks": "Microsoft.Compute",
+    "schedules": "Microsoft.DevTestLab",
+}
+PATH = re.compile(
+    r"/subscriptions/(?P<subscription>[^/]+)"
+    r"(?:/resourcegroups(?:/(?P<group>[^/]+))?)?"
+    r"(?:/providers/(?P<provider>[^/]+)/(?P<kind>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<under>usages))?)?/?",
+    re.IGNORECASE,
+)
+PAGE = 50
+
+
+@dataclass
+class World:
+    """How the cloud is today. Counts of polls are of listings."""
+
+    capacity: dict[str, int] = field(default_factory=dict)  # machines that a zone still has; others have enough
+    quota_vcpus: dict[str, int] = field(default_factory=dict)  # of the family, per region; 50000 elsewhere
+    price_factor: float = 1.0
+    starting_polls: int = 0
+    ending_polls: int = 0
+    fail_machines: list[list[str]] = field(default_factory=list)  # code and message, for the next machines
+    refuse_at_once: bool = False  # no capacity: said in the answer to the call, not later
+    reject_deletions: int = 0  # so many deletions of groups are accepted, and come to nothing
+
+
+class RefusedError(Exception):
+    def __init__(self, status: int, code: str, message: str = "") -> None:
+        self.status, self.code, self.message = status, code, message or code
+
+
+class Cloud:
+    """One subscription. Things lie under (group, kind, name), in lower case where Azure ignores case."""
+
+    def __init__(self) -> None:
+        self.begin(World())
+
+    def begin(self, world: World) -> None:
+        self.world = world
+        self.groups: dict[str, dict[str, Any]] = {}
+        self.things: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self.numbers = iter(range(1, 10**9))
+
+    def left(self) -> dict[str, int]:
+        counts = {"groups": len(self.groups)} if self.groups else {}
+        for _, kind, _ in self.things:
+            name = "instances" if kind == "virtualMachines" else kind
+            counts[name] = counts.get(name, 0) + 1
+        return counts
+
+    def answer(self, verb: str, parts: dict[str, str], query: dict[str, str], body: dict[str, Any]) -> tuple[int, Any]:
+        group, kind, name = parts["group"], parts["kind"], parts["name"]
+        if parts["under"] == "usages":
+            return 200, paged(self._usages(name), query)
+        if kind == "skus":
+            return 200, paged(self._sizes(query), query)
+        if not kind:
+            return self._group(verb, group, query, body)
+        if group not in self.groups:
+            raise RefusedError(404, "ResourceGroupNotFound", f"Resource group '{group}' could not be found.")
+        if PROVIDER.get(kind) != parts["provider"]:
+            raise RefusedError(404, "InvalidResourceType", f"{parts['provider']}/{kind}")
+        if verb == "GET" and not name:
+            return 200, paged(self._listed(group, kind, query), query)
+        key = (group, kind, name)
+        if verb == "PUT":
+            return self._put(key, body)
+        if key not in self.things:
+            raise RefusedError(404, "ResourceNotFound", f"The Resource '{kind}/{name}' was not found.")
+        if verb == "DELETE":
+            self._remove_machine(key)
+            return 202, {}
+        return 200, self.things[key]
+
+    def _group(self, verb: str, group: str, query: dict[str, str], body: dict[str, Any]) -> tuple[int, Any]:
+        if verb == "GET" and not group:
+            self._advance_groups()
+            return 200, paged([item for item in self.groups.values() if fits(item, query.get("$filter", ""))], query)
+        known = self.groups.get(group)
+        if known and known["properties"]["provisioningState"] == "Deleting":
+            raise RefusedError(409, "ResourceGroupBeingDeleted", f"The resource group '{group}' is being deleted.")
+        if verb == "PUT":
+            check(resources.ResourceGroup, body)
+            item = {"id": f"/subscriptions/s/resourceGroups/{group}", "name": group, **body}
+            self.groups[group] = {**item, "properties": {"provisioningState": "Succeeded"}, "polls": 0}
+            return 200 if known else 201, self.groups[group]
+        if known is None:
+            raise RefusedError(404, "ResourceGroupNotFound", f"Resource group '{group}' could not be found.")
+        if verb == "DELETE":
+            known["properties"] = {"provisioningState": "Deleting"}
+            known["polls"] = self.world.ending_polls
+            return 202, {}
+        return 200, known
+
+    def _advance_groups(self) -> None:
+        """Bring deletions nearer to their end, by one listing."""
+        for name, group in list(self.groups.items()):
+            if group["properties"]["provisioningState"] != "Deleting":
+                continue
+            if group["polls"] > 0:
+                group["polls"] -= 1
+            elif self.world.reject_deletions > 0:
+                self.world.reject_deletions -= 1
+                group["properties"] = {"provisioningState": "Succeeded"}
+            else:
+                del self.groups[name]
+                self.things = {key: thing for key, thing in self.things.items() if key[0] != name}
+
+    def _put(self, key: tuple[str, str, str], body: dict[str, Any]) -> tuple[int, Any]:
+        group, kind, name = key
+        if kind not in MODELS:
+            raise RefusedError(405, "MethodNotAllowed", kind)
+        check(MODELS[kind], body)
+        for identity in references(body):
+            self._named(identity)
+        known = self.things.get(key)
+        if kind == "virtualMachines" and known is None:
+            self._room(group, body)
+        identity = f"/subscriptions/s/resourceGroups/{group}/providers/{PROVIDER[kind]}/{kind}/{name}"
+        if known is None:
+            item = {"id": identity, "name": name, **copy.deepcopy(body)}
+            item["properties"]["provisioningState"] = "Creating" if kind == "virtualMachines" else "Succeeded"
+            self.things[key] = item
+            if kind == "virtualMachines":
+                self._begin_machine(key, item)
+        return 200 if known else 201, public(self.things[key])
+
+    def _named(self, identity: str) -> None:
+        parts = identity.split("/")
+        key = (parts[4], parts[7], parts[8])
+        if key not in self.things:
+            raise RefusedError(404, "NotFound", f"Resource {identity} not found.")
+        if len(parts) > 9:
+            subnets = [each["name"] for each in self.things[key]["properties"].get("subnets", ())]
+            if parts[10] not in subnets:
+                raise RefusedError(400, "InvalidResourceReference", identity)
+
+    def _room(self, group: str, body: dict[str, Any]) -> None:
+        region, size = body["location"], body["properties"]["hardwareProfile"]["vmSize"]
+        if self._used(region) + SIZES[size] > self.world.quota_vcpus.get(region, 50000):
+            message = "Operation could not be completed as it results in exceeding approved quota."
+            raise RefusedError(409, "OperationNotAllowed", message)
+        if self.world.refuse_at_once and self._full(body):
+            raise RefusedError(409, "SkuNotAvailable", f"The requested size is currently not available in {region}")
+
+    def _full(self, body: dict[str, Any]) -> bool:
+        zone = "-".join([body["location"], *body.get("zones", ())])
+        return self.world.capacity.get(zone, 1) <= 0
+
+    def _used(self, region: str) -> int:
+        machines = [t for (_, kind, _), t in self.things.items() if kind == "virtualMachines"]
+        return sum(SIZES[m["properties"]["hardwareProfile"]["vmSize"]] for m in machines if m["location"] == region)
+
+    def _begin_machine(self, key: tuple[str, str, str], item: dict[str, Any]) -> None:
+        """Say what will become of a machine."""
+        zone = "-".join([item["location"], *item.get("zones", ())])
+        if self.world.fail_machines:
+            item["fails"] = self.world.fail_machines.pop(0)
+        elif self._full(item):
+            item["fails"] = ["ZonalAllocationFailed", "Allocation failed. We do not have sufficient capacity"]
+        elif zone in self.world.capacity:
+            self.world.capacity[zone] -= 1
+        item["polls"] = self.world.starting_polls
+
+    def _listed(self, group: str, kind: str, query: dict[str, str]) -> list[dict[str, Any]]:
+        found = [(key, thing) for key, thing in self.things.items() if key[:2] == (group, kind)]
+        if kind == "virtualMachines":
+            for key, machine in found:
+                self._advance_machine(key, machine)
+        return [public(thing, view=query.get("$expand") == "instanceView") for _, thing in found]
+
+    def _advance_machine(self, key: tuple[str, str, str], machine: dict[str, Any]) -> None:
+        properties = machine["properties"]
+        if properties["provisioningState"] != "Creating":
+            return
+        if machine["polls"] > 0:
+            machine["polls"] -= 1
+        elif "fails" in machine:
+            properties["provisioningState"] = "Failed"
+            code, message = machine["fails"]
+            machine["statuses"] = [{"code": f"ProvisioningState/failed/{code}", "message": message}]
+        else:
+            properties["provisioningState"] = "Succeeded"
+            machine["statuses"] = [{"code": "ProvisioningState/succeeded"}, {"code": "PowerState/running"}]
+            self._make_parts(key, machine)
+
+    def _make_parts(self, key: tuple[str, str, str], machine: dict[str, Any]) -> None:
+        group, _, name = key
+        scope = f"/subscriptions/s/resourceGroups/{group}/providers"
+        number = next(self.numbers)
+        storage = machine["properties"]["storageProfile"]
+        for order in range(1 + len(storage.get("dataDisks", ()))):
+            self.things[group, "disks", f"{name}-{order}"] = {"name": f"{name}-{order}", "of": name}
+        for wanted in machine["properties"]["networkProfile"]["networkInterfaceConfigurations"]:
+            address = {"privateIPAddress": f"10.77.{number // 250 % 128}.{number % 250 + 4}", "primary": True}
+            if "publicIPAddressConfiguration" in wanted["properties"]["ipConfigurations"][0]["properties"]:
+                identity = f"{scope}/Microsoft.Network/publicIPAddresses/{name}"
+                address["publicIPAddress"] = {"id": identity}
+                public_address = {"id": identity, "name": name, "properties": {"ipAddress": "198.51.100.9"}, "of": name}
+                self.things[group, "publicIPAddresses", name] = public_address
+            properties = {
+                "virtualMachine": {"id": machine["id"]},
+                "ipConfigurations": [{"name": "cluster", "properties": address}],
+            }
+            self.things[group, "networkInterfaces", name] = {"name": name, "properties": properties, "of": name}
+
+    def _remove_machine(self, key: tuple[str, str, str]) -> None:
+        del self.things[key]
+        parts = [other for other, thing in self.things.items() if other[0] == key[0] and thing.get("of") == key[2]]
+        for other in parts:
+            del self.things[other]
+
+    def _usages(self, region: str) -> list[dict[str, Any]]:
+        used, limit = self._used(region), self.world.quota_vcpus.get(region, 50000)
+        limits = {FAMILY: (used, limit), "cores": (used, 100000), "virtualMachines": (used // 8, 25000)}
+        return [
+            {"name": {"value": name}, "currentValue": at, "limit": most, "unit": "Count"}
+            for name, (at, most) in limits.items()
+        ]
+
+    def _sizes(self, query: dict[str, str]) -> list[dict[str, Any]]:
+        region = query["$filter"].split("'")[1]
+        return [
+            {
+                "name": name,
+                "resourceType": "virtualMachines",
+                "family": FAMILY,
+                "locations": [region],
+                "locationInfo": [{"location": region, "zones": ["1", "2", "3"]}],
+                "capabilities": [
+                    {"name": "vCPUs", "value": str(vcpus)},
+                    {"name": "EncryptionAtHostSupported", "value": "True"},
+                ],
+                "restrictions": [],
+            }
+            for name, vcpus in SIZES.items()
+        ]
+
+
+def check(model: type, body: dict[str, Any]) -> None:
+    if complaints := list(wrong(model, body)):
+        raise RefusedError(400, "InvalidRequestContent", f"WRONG REQUEST: {'; '.join(complaints)}")
+
+
+def references(value: Any) -> list[str]:
+    """Return the ids of other resources that a body names."""
+    if isinstance(value, list):
+        return [each for item in value for each in references(item)]
+    if not isinstance(value, dict):
+        return []
+    own = [value["id"]] if str(value.get("id", "")).startswith("/subscriptions/") else []
+    own += [value["targetResourceId"]] if "targetResourceId" in value else []
+    return own + [each for item in value.values() for each in references(item)]
+
+
+def public(thing: dict[str, Any], *, view: bool = False) -> dict[str, Any]:
+    """Return what the API shows of a thing."""
+    own = {key: value for key, value in thing.items() if key not in ("polls", "fails", "statuses", "of")}
+    if view and "statuses" in thing:
+        own["properties"] = {**own["properties"], "instanceView": {"statuses": thing["statuses"]}}
+    return own
+
+
+def fits(group: dict[str, Any], wanted: str) -> bool:
+    """Say whether a group passes a filter of the two forms in use; any other is an error."""
+    if not wanted:
+        return True
+    match = re.fullmatch(r"tagName eq '([\w-]+)'(?: and tagValue eq '([\w-]+)')?", wanted)
+    if match is None:
+        raise RefusedError(400, "InvalidFilterInQueryString", wanted)
+    have = group.get("tags", {}).get(match[1])
+    return have is not None and match[2] in (None, have)
+
+
+def paged(items: list[dict[str, Any]], query: dict[str, str]) -> dict[str, Any]:
+    start = int(query.get("$skiptoken") or 0)
+    page: dict[str, Any] = {
+        "value": [public(item) if "polls" in item else item for item in items[start : start + PAGE]]
+    }
+    if len(items) > start + PAGE:
+        page["more"] = start + PAGE
+    return page
+
+
+CLOUD, LOCK = Cloud(), threading.Lock()
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = 1 << 20
+
+    def handle_any(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        parts = urlsplit(self.path)
+        with LOCK:
+            status, answer = self._answer(parts.path, dict(parse_qsl(parts.query)), body)
+            if "more" in answer:
+                token = f"%24skiptoken={answer.pop('more')}"
+                others = [f"{quote(k)}={quote(v)}" for k, v in parse_qsl(parts.query) if k != "$skiptoken"]
+                answer["nextLink"] = f"http://{self.headers['Host']}{parts.path}?{'&'.join([*others, token])}"
+            content = json.dumps(answer).encode()
+        self.send_response_only(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = handle_any
+
+    def _answer(self, path: str, query: dict[str, str], body: bytes) -> tuple[int, dict[str, Any]]:
+        content = json.loads(body or b"{}")
+        if path == "/control":
+            if self.command == "PUT":
+                CLOUD.begin(World(**content))
+            return 200, {"left": CLOUD.left(), "world": asdict(CLOUD.world)}
+        if path == "/prices":
+            return 200, {"Items": [price_item(name) for name in PRICES], "NextPageLink": None}
+        match = PATH.fullmatch(path)
+        try:
+            if match is None or "api-version" not in query:
+                raise RefusedError(404, "InvalidPath", f"{self.command} {path}")
+            found = {key: value or "" for key, value in match.groupdict().items()}
+            if found["kind"] == "locations":
+                found["under"] = found["under"] or "usages"
+            return CLOUD.answer(self.command, found, query, content)
+        except RefusedError as error:
+            return error.status, {"error": {"code": error.code, "message": error.message}}
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def price_item(name: str) -> dict[str, Any]:
+    return {
+        "armSkuName": name,
+        "productName": "Virtual Machines LSv3 Series",
+        "skuName": name,
+        "unitOfMeasure": "1 Hour",
+        "retailPrice": PRICES[name] * CLOUD.world.price_factor,
+        "currencyCode": "USD",
+        "type": "Consumption",
+        "isPrimaryMeterRegion": True,
+    }
+
+
+if __name__ == "__main__":
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    print(server.server_address[1], flush=True)
+    server.serve_forever()

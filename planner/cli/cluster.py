@@ -155,7 +155,7 @@ def cluster_down(
 
 def cluster_sweep(
     *,
-    cloud: Annotated[str, Option(help="Which cloud: aws, gcp, azure; or `emulated`, as `planner emulate sweep`.")] = "aws",
+    cloud: Annotated[str, Option(help="aws, gcp, azure; or `emulated`, as `planner emulate sweep`.")] = "aws",
     region: Annotated[list[str] | None, Option(help="Only these regions.", show_default="all of the account")] = None,
     all_runs: Annotated[bool, Option("--all", help="Also what has not expired yet.")] = False,
     anyone: Annotated[bool, Option("--anyone", help="Also what others began.")] = False,

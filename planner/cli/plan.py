@@ -168,9 +168,9 @@ def plan(
     if out:
         write_whole(out, answered.plan.to_json() + "\n", option="--out")
     if html and answered.best:
-        from planner.report.page import plan_page
+        from planner.cli.pages import plan_html
 
-        write_whole(html, plan_page(answered, made_on=date.today()), option="--html")
+        write_whole(html, plan_html(answered), option="--html")
     _show(answered, explained=explain, rejected=rejected, json=json)
 
 

@@ -1,10 +1,10 @@
-"""Progress of long native calls: bytes done, rate and time left, on stderr and only on a terminal."""
+"""Progress of what takes long: what is done and the time left, on stderr and only on a terminal."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,24 @@ def watched(phases: Sequence[str]) -> Iterator[Progress]:
     finally:
         over.set()
         display.join()
+
+
+@contextmanager
+def stepped(steps: int) -> Iterator[Callable[[str], None]]:
+    """Yield what is to be told of each of so many steps as it begins; shown are the step and the time left.
+
+    The time left is known from the second step on.
+    """
+    if not sys.stderr.isatty():
+        yield lambda step: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=steps, completed=-1)
+        yield lambda step: bar.update(task, description=step, advance=1)
 
 
 def _display(progress: Progress, phases: Sequence[str], over: threading.Event) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,13 +52,10 @@ def _read(path: Path) -> RunReport | Plan:
 
 def _page(kept: RunReport | Plan) -> str:
     from planner.api import Recommendation
-    from planner.report.page import plan_page, run_page
+    from planner.cli.pages import plan_html, run_html
     from planner.run_report import RunReport
 
-    today = date.today()
-    if isinstance(kept, RunReport):
-        return run_page(kept, made_on=today)
-    return plan_page(Recommendation(kept), made_on=today)
+    return run_html(kept) if isinstance(kept, RunReport) else plan_html(Recommendation(kept))
 
 
 def _table(kept: RunReport | Plan) -> Any:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from planner.errors import PlannerError
 from planner.plan import ALL_MODELS, Candidate, Plan
@@ -21,13 +21,23 @@ if TYPE_CHECKING:
     from planner.api import Recommendation
 
 
-def plan_page(recommendation: Recommendation, *, made_on: date | None = None) -> str:
-    """Return the page as HTML. Raises InfeasibleError when there is nothing to recommend, PlannerError without the
-    extra `plots`.
+PAGE_STEPS: Final = 3
+
+
+def plan_page(
+    recommendation: Recommendation, *, made_on: date | None = None, on_step: Callable[[str], None] | None = None
+) -> str:
+    """Return the page as HTML; `on_step` is told what begins, PAGE_STEPS times.
+
+    Raises InfeasibleError when there is nothing to recommend, PlannerError without the extra `plots`.
     """
-    plan = recommendation.plan
+    plan, told = recommendation.plan, on_step or (lambda step: None)
     best = require_best(plan)
-    figures = plan_figures(recommendation)
+    told("planning around the answer")
+    contrast = _contrast(recommendation)
+    told("drawing charts")
+    figures = plan_figures(plan, contrast)
+    told("writing the page")
     return render(
         "plan.html",
         figures=figures,
@@ -37,16 +47,15 @@ def plan_page(recommendation: Recommendation, *, made_on: date | None = None) ->
         asked=f"Which cluster to rent to sort {format_bytes(plan.request.data_bytes)} under the {best.model} model?",
         headline=f"Rent {frames.cluster_name(best)} ({_place(best)})",
         key_figures=list(_key_figures(best)),
-        reasons=reasons(plan, _contrast(recommendation)),
+        reasons=reasons(plan, contrast or Contrast()),
         warnings=[*plan.warnings, *best.warnings],
         command=plan_command(plan.request),
         plan=plan_parts(plan, figures=figures, total=_sum(plan, best)),
     )
 
 
-def plan_figures(recommendation: Recommendation) -> list[Figure]:
-    """Return the charts of a plan; that of the sensitivities is missing where its catalog is no longer there."""
-    plan = recommendation.plan
+def plan_figures(plan: Plan, contrast: Contrast | None) -> list[Figure]:
+    """Return the charts of a plan; that of the sensitivities is missing where there is nothing to compare with."""
     candidates, points = frames.candidates_frame(plan), frames.frontier_frame(plan)
     best = require_best(plan)
     found = [
@@ -74,7 +83,7 @@ def plan_figures(recommendation: Recommendation) -> list[Figure]:
             chart=plots.ranges(candidates),
         ),
     ]
-    return [*found, *_sensitivities(recommendation)]
+    return [*found, *_sensitivities(best, contrast)]
 
 
 def plan_parts(plan: Plan, *, figures: list[Figure], total: str) -> dict[str, Any]:
@@ -93,11 +102,10 @@ def plan_parts(plan: Plan, *, figures: list[Figure], total: str) -> dict[str, An
     }
 
 
-def _sensitivities(recommendation: Recommendation) -> Iterator[Figure]:
-    try:
-        frame = recommendation.sensitivities()
-    except PlannerError:
+def _sensitivities(best: Candidate, contrast: Contrast | None) -> Iterator[Figure]:
+    if contrast is None:
         return
+    frame = frames.sensitivities_frame(best, {0.5: contrast.burdens, 2.0: contrast.reliefs})
     yield Figure(
         name="sensitivities",
         title="Sensitivities",
@@ -106,12 +114,12 @@ def _sensitivities(recommendation: Recommendation) -> Iterator[Figure]:
     )
 
 
-def _contrast(recommendation: Recommendation) -> Contrast:
-    """Return nothing to compare with where the catalog is no longer there."""
+def _contrast(recommendation: Recommendation) -> Contrast | None:
+    """Return None where the catalog of a kept plan is no longer there to plan with."""
     try:
         return recommendation.contrast()
     except PlannerError:
-        return Contrast()
+        return None
 
 
 def _sum(plan: Plan, best: Candidate) -> str:

@@ -1,0 +1,29 @@
+"""Pages for `--html`, with what is being done shown meanwhile: a page takes some seconds."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+from planner.cli.progress import stepped
+
+if TYPE_CHECKING:
+    from planner.api import Recommendation
+    from planner.run_report import RunReport
+
+
+def plan_html(recommendation: Recommendation) -> str:
+    """Return the page of a plan, made today."""
+    from planner.report.page import PLAN_PAGE_STEPS, plan_page
+
+    with stepped(PLAN_PAGE_STEPS) as on_step:
+        return plan_page(recommendation, made_on=date.today(), on_step=on_step)
+
+
+def run_html(report: RunReport) -> str:
+    """Return the page of a run, made today."""
+    from planner.report.page import run_page
+
+    with stepped(1) as on_step:
+        on_step("writing the page")
+        return run_page(report, made_on=date.today())

@@ -1,0 +1,69 @@
+"""What a person sees at a real terminal: the step and the time left, and a sentence after Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PLANNER = [sys.executable, "-m", "planner"]
+
+
+class Terminal:
+    """A command whose stderr is a terminal; what it says there is read as it comes."""
+
+    def __init__(self, *words: str, folder: Path) -> None:
+        ours, theirs = pty.openpty()
+        self.process = subprocess.Popen(
+            [*PLANNER, *words],
+            cwd=folder,
+            stderr=theirs,
+            stdout=subprocess.DEVNULL,
+            env=os.environ | {"COLUMNS": "100"},
+        )
+        os.close(theirs)
+        self._from, self.said = ours, ""
+
+    def read(self, *, until: str | None = None) -> str:
+        """Return all that was said until a word comes, or until the end."""
+        while until is None or until not in self.said:
+            try:
+                more = os.read(self._from, 4096)
+            except OSError:  # Linux says so when the other side is closed
+                more = b""
+            if not more:
+                break
+            self.said += more.decode(errors="replace")
+        return self.said
+
+    def end(self) -> int:
+        self.read()
+        os.close(self._from)
+        return self.process.wait()
+
+
+def test_a_page_says_what_is_being_done(tmp_path: Path) -> None:
+    plan = ("plan", "--data", "1TB", "--model", "indy", "--instance", "i4i.4xlarge", "--html", "plan.html")
+    terminal = Terminal(*plan, folder=tmp_path)
+    assert terminal.end() == 0
+    steps = [terminal.said.find(step) for step in ("planning around", "drawing charts", "writing the page")]
+    assert -1 < steps[0] < steps[1] < steps[2]
+    piped = subprocess.run([*PLANNER, *plan], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert piped.stderr == "written to plan.html\n"
+
+
+@pytest.mark.parametrize(
+    "words", [("generate", "--records", "40000000", "in.dat"), ("run", "--data", "3GB", "--model", "indy")]
+)
+def test_ctrl_c_leaves_a_sentence_and_no_files(words: tuple[str, ...], tmp_path: Path) -> None:
+    terminal = Terminal(*words, folder=tmp_path)
+    terminal.read(until="generat")
+    terminal.process.send_signal(signal.SIGINT)
+    assert terminal.end() == 130
+    assert "interrupted" in terminal.said and "Traceback" not in terminal.said
+    assert list(tmp_path.iterdir()) == []

@@ -29,9 +29,10 @@ _EXTRAS: Final = {
     "plots": (("altair", "jinja2", "vl_convert"), "charts and `plan --html`"),
     "notebooks": (("ipykernel", "ipywidgets"), "the notebooks"),
     "ray": (("ray",), "sorting on a cluster"),
+    "objects": (("obstore",), "a cluster sort from and to object stores"),
     "aws": (("boto3",), "renting on AWS and refreshing its catalog"),
-    "gcp": (("google.cloud.compute_v1", "google.cloud.billing_v1"), "Compute Engine's catalog"),
-    "azure": (("azure.mgmt.compute", "azure.identity"), "Azure's catalog"),
+    "gcp": (("google.cloud.compute_v1", "google.cloud.billing_v1"), "renting on Compute Engine and refreshing its catalog"),
+    "azure": (("azure.mgmt.compute", "azure.identity"), "refreshing Azure's catalog"),
 }
 _CREDENTIALS: Final = {
     "AWS": (("AWS_ACCESS_KEY_ID", "AWS_PROFILE"), (".aws/credentials", ".aws/config"), "aws configure"),

@@ -34,7 +34,7 @@ def test_a_checkout_set_up_is_ready(tmp_path: Path) -> None:
 def test_extras_are_those_of_the_package() -> None:
     extras = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     advised = [f.name.removeprefix("extra ") for f in examined(CHECKOUT).values() if f.name.startswith("extra ")]
-    assert set(advised) >= extras.keys()
+    assert set(advised) == extras.keys()
 
 
 def test_credentials_are_told_by_their_place_and_never_by_their_content(

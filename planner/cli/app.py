@@ -87,6 +87,7 @@ def build() -> typer.Typer:
     app.add_typer(instruments, name="bench")
     emulated = typer.Typer(help="Clusters emulated on this machine, their links capped.", no_args_is_help=True)
     _add(emulated, "up", emulate.emulate_up)
+    _add(emulated, "study", emulate.emulate_study)
     _add(emulated, "sweep", emulate.emulate_sweep)
     app.add_typer(emulated, name="emulate")
     return app

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from planner.cli import emulation
-from planner.cli.console import show_json, show_text, talk
+from planner.cli.console import show, show_json, show_text, talk
 from planner.cli.interrupts import orderly_end
+from planner.units import parse_size
 
 if TYPE_CHECKING:
     from planner.cluster.emulated_ray import EmulatedRay
@@ -46,6 +47,37 @@ def emulate_up(
         talk("up; Ctrl-C removes it")
         with suppress(KeyboardInterrupt):
             signal.pause()
+
+
+def emulate_study(
+    *,
+    data: Annotated[str, Option(help="How much to sort each time: 400MB.")] = "400MB",
+    nodes: emulation.Nodes = 4,
+    rate_factor: emulation.RateFactor = 0.2,
+    repeats: Annotated[int, Option(min=1, help="Rounds through all networks.")] = 3,
+    clouds: Annotated[str, Option(help="Which of the study's clouds: ABCDEFGH.")] = "ABCDEFGH",
+    seed: emulation.Seed = None,
+    directory: Annotated[Path, Option("--dir", help="The disk for the nodes' files, removed at the end.")] = Path(),
+    json: Annotated[bool, Option("--json", help="Print the study as one JSON object.")] = False,
+) -> None:
+    """Sort under a homogeneous network and under clouds A-H of Uta and Obaseki's study; set slowdowns beside its own.
+
+    Example: planner emulate study --nodes 4 --data 400MB --rate-factor 0.2
+    """
+    from planner.cli.cluster_progress import heard_events
+    from planner.cluster.emulated_study import Study, document, run_study
+    from planner.report.study_table import render_study
+
+    study = Study(
+        data_bytes=parse_size(data), nodes=nodes, rate_factor=rate_factor, repeats=repeats, directory=directory,
+        clouds=tuple(clouds.upper()), seed=seed,
+    )  # fmt: skip
+    with orderly_end(), heard_events() as heard:
+        measured = run_study(study, say=talk, heard=heard)
+    if json:
+        show_json(document(study, measured))
+    else:
+        show(render_study(measured))
 
 
 def emulate_sweep(*, json: Annotated[bool, Option("--json", help="Print the ids as JSON.")] = False) -> None:

@@ -27,6 +27,7 @@ CALLED_ELSEWHERE = {
     "cluster down": "needs a cluster: tests/cluster",
     "cluster sweep": "needs a cloud: tests/cluster",
     "emulate up": "stays until it is interrupted: tests/providers/emulated",
+    "emulate study": "takes minutes: tests/cluster/test_emulated_study.py",
     "emulate sweep": "touches what others emulate: tests/providers/emulated",
     "cluster wheelhouse": "fetches wheels: tests/cluster/test_wheelhouse.py",
     "cluster status": "reads the user's own state: tests/cluster",

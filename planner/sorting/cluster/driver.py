@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import PlannerError
-from planner.sorting.cluster.crew import import_ray
+from planner.sorting.cluster.crew import Crew, import_ray
 from planner.sorting.cluster.dataset import dataset_of
-from planner.sorting.cluster.generated import run_generated
+from planner.sorting.cluster.generated import generated, run_generated
 from planner.sorting.cluster.job import SortRequest
 from planner.sorting.cluster.sort import sort_dataset
 
@@ -57,7 +57,12 @@ def _sort(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
     return {"dataset": json.loads(dataset.to_json()), "report": report.to_dict()}
 
 
-_DOINGS = {"run": _run_generated, "sort": _sort}
+def _generate(ray: Any, order: dict[str, Any], _: Any) -> dict[str, Any]:
+    dataset, checksum = generated(Crew(ray), records=order["records"])
+    return {"dataset": json.loads(dataset.to_json()), "checksum": checksum}
+
+
+_DOINGS = {"generate": _generate, "run": _run_generated, "sort": _sort}
 
 if __name__ == "__main__":
     main(sys.stdin, descriptor=int(sys.argv[1]), address=sys.argv[2])

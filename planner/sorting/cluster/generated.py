@@ -84,6 +84,12 @@ def run_generated(
     return GeneratedRun(steps_s=steps_s, checksum=before.checksum, found=found, sort=report)
 
 
+def generated(crew: Crew, *, records: int) -> tuple[Dataset, str]:
+    """Have all nodes write test records; return the dataset and its checksum. Raises IoFailureError."""
+    dataset = generate(crew, records=records)
+    return dataset, _validated(crew, dataset, copy=0).checksum
+
+
 def generate(crew: Crew, *, records: int, skew: bool = False, on_volume: bool = False) -> Dataset:
     """Have every node write an equal share of test records, in one partition. Raises IoFailureError."""
     names = crew.names

@@ -29,12 +29,12 @@ def tool(name: str) -> str:
     return found
 
 
-def build() -> Path:
-    """Build the benchmark; returns its program."""
+def build(target: str = "bench_memory") -> Path:
+    """Build a benchmark; returns its program."""
     configure = [tool("cmake"), "-S", str(ROOT / "native"), "-B", str(BUILD), "-DSORTCORE_BENCHMARKS=ON"]
     subprocess.run([*configure, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}"], check=True, stdout=sys.stderr)
-    subprocess.run([tool("cmake"), "--build", str(BUILD), "--target", "bench_memory"], check=True, stdout=sys.stderr)
-    return next(path for path in BUILD.rglob("bench_memory") if path.is_file())
+    subprocess.run([tool("cmake"), "--build", str(BUILD), "--target", target], check=True, stdout=sys.stderr)
+    return next(path for path in BUILD.rglob(target) if path.is_file())
 
 
 def main() -> None:

@@ -31,7 +31,10 @@ _EXTRAS: Final = {
     "ray": (("ray",), "sorting on a cluster"),
     "objects": (("obstore",), "a cluster sort from and to object stores"),
     "aws": (("boto3",), "renting on AWS and refreshing its catalog"),
-    "gcp": (("google.cloud.compute_v1", "google.cloud.billing_v1"), "renting on Compute Engine and refreshing its catalog"),
+    "gcp": (
+        ("google.cloud.compute_v1", "google.cloud.billing_v1"),
+        "renting on Compute Engine and refreshing its catalog",
+    ),
     "azure": (("azure.mgmt.compute", "azure.identity"), "refreshing Azure's catalog"),
 }
 _CREDENTIALS: Final = {

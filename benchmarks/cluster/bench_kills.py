@@ -29,6 +29,7 @@ from planner.providers.emulated.shaping import parse_shaping
 from planner.sorting.cluster.dataset import Copy, Dataset, Partition, Recipe, dataset_of
 
 KINDS = ("workers", "raylet", "link")
+STORE_BYTES = 200_000_000
 
 
 def generated(cluster: EmulatedRay, records: int) -> tuple[Dataset, int]:
@@ -56,16 +57,6 @@ def kill(cluster: EmulatedRay, node: int, kind: str) -> None:
         is_worker = program.startswith("ray::") and not program.endswith("Agent")
         if is_worker if kind == "workers" else program.endswith("/raylet"):
             os.kill(pid, signal.SIGKILL)
-
-
-def renew(cluster: EmulatedRay, node: int) -> None:
-    """End what is left on a node and start Ray on it again."""
-    cluster.nodes.mend(node)
-    while pids := cluster.nodes.pids(node):
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
-        time.sleep(0.05)
-    cluster.start_worker(node)
 
 
 def sort(session: Session, source: Dataset, journal: Path) -> tuple[Dataset, float, Any]:
@@ -104,7 +95,7 @@ def main() -> None:
             workers=options.nodes,
             shaping=parse_shaping(rate=options.rate),
             directory=Path(folder),
-            store_bytes=200_000_000,
+            store_bytes=STORE_BYTES,
         ) as cluster,
         cluster.session() as session,
     ):
@@ -131,7 +122,8 @@ def main() -> None:
             timer.join()
             print(f"{number + 1}: {kind} of node-{node} at {share * normal_s:.1f} s, {ending}", flush=True)
             if kind != "workers":
-                renew(cluster, node)
+                cluster.nodes.end(node)
+                cluster.start_worker(node, store_bytes=STORE_BYTES)
         print(f"{len(ratios)} of {options.kills} finished, in {median(ratios):.2f} times the undisturbed", end="")
         print(f" in the median and {max(ratios):.2f} at most")
 

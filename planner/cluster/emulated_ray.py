@@ -22,6 +22,7 @@ CPUS_PER_NODE: Final = 3
 HEAD_STORE_BYTES: Final = 80_000_000
 NODE_STORE_BYTES: Final = 300_000_000
 _LONGEST_START_S: Final = 120
+_STARTS: Final = 3
 _AT_ONCE: Final = 4
 
 
@@ -49,9 +50,18 @@ class EmulatedRay:
         )
 
     def start_worker(self, node: int, *, store_bytes: int = NODE_STORE_BYTES) -> None:
-        """Start Ray on a node and wait until it has joined. Raises IoFailureError with what Ray said."""
+        """Start Ray on a node and wait until it has joined; Ray gives up after 30 s, which on a busy machine need not
+        mean anything, so it is tried again. Raises IoFailureError with what Ray said.
+        """
         ray_node = _ray_node(self.nodes, node, cpus=CPUS_PER_NODE, store_bytes=store_bytes)
-        _start(self, node, ray_node, worker_command(ray_node, self.ray))
+        for left in reversed(range(_STARTS if self.nodes.is_shaped else 1)):
+            try:
+                _start(self, node, ray_node, worker_command(ray_node, self.ray))
+                return
+            except IoFailureError:
+                if not left:
+                    raise
+                self.nodes.end(node)
 
 
 @contextmanager
@@ -94,6 +104,8 @@ def _ray_node(nodes: EmulatedCluster, node: int, *, cpus: float, store_bytes: in
         cpus=cpus,
         object_store_bytes=store_bytes,
         directory=nodes.directory(node),
+        volume=nodes.volume(node),
+        memory=nodes.memory(node),
     )
 
 

@@ -26,8 +26,9 @@ from planner.units import format_bytes, format_duration
 
 Heard = Callable[[dict[str, Any]], None]
 
-_MODELS: Final = {"local": False, "volumes": True}
-"""Where a model keeps its data, and whether that is on volumes; others do not run on an emulated cluster."""
+_ON_VOLUME: Final = {"local": False, "volumes": True}
+_IN_MEMORY: Final = {"local": False, "memory": True}
+"""Where a model keeps its data, and its intermediate data, in the sort's terms; others do not run on emulated nodes."""
 _FRAME_BYTES: Final = 9000
 _HEADER_BYTES: Final = 14 + 20 + 32
 """Ethernet, IPv4, and TCP with its time stamps, in every frame that a cap counts."""
@@ -100,8 +101,10 @@ def _model(run: EmulatedRun) -> CostModel:
     if run.data_bytes % RECORD_BYTES:
         raise BadInputError(f"--data {run.data_bytes}B is not a whole number of {RECORD_BYTES}-byte records")
     model = load_model(run.model)
-    if model.storage["data"] not in _MODELS or model.storage["intermediate"] != "local":
-        raise BadInputError(f"--model {run.model} does not run on an emulated cluster; indy, daytona and cloudsort do")
+    if model.storage["data"] not in _ON_VOLUME or model.storage["intermediate"] not in _IN_MEMORY:
+        raise BadInputError(
+            f"--model {run.model} does not run on an emulated cluster; indy, daytona, cloudsort and minutesort do"
+        )
     return model
 
 
@@ -129,5 +132,6 @@ def _arguments(run: EmulatedRun, cluster: EmulatedRay, model: CostModel) -> dict
         "memory_bytes": run.memory_bytes,
         "skew": run.skew,
         "rates": {name: cap.bytes_per_s for name, cap in caps.items() if cap is not None},
-        "on_volume": _MODELS[model.storage["data"]],
+        "on_volume": _ON_VOLUME[model.storage["data"]],
+        "in_memory": _IN_MEMORY[model.storage["intermediate"]],
     }

@@ -15,7 +15,10 @@ RAY_PORT: Final = 6379
 NODE_NAME: Final = "PLANNER_NODE_NAME"
 NODE_DIRECTORY: Final = "PLANNER_NODE_DIRECTORY"
 NODE_VOLUME: Final = "PLANNER_NODE_VOLUME"
-"""Environment of every process on a node: what it is called, and where its disks and its volume are mounted."""
+NODE_MEMORY: Final = "PLANNER_NODE_MEMORY"
+"""Environment of every process on a node: what it is called, and where its disks, its volume and a file system in its
+memory are mounted.
+"""
 
 FAILURE_SETTINGS: Final = {
     "RAY_grpc_client_keepalive_time_ms": "5000",
@@ -56,11 +59,13 @@ class RayNode:
     object_store_bytes: int
     directory: Path
     volume: Path | None = None
+    memory: Path | None = None
 
     def environment(self) -> dict[str, str]:
         """Return what the node's processes are told about it."""
-        volume = {} if self.volume is None else {NODE_VOLUME: str(self.volume)}
-        return {NODE_NAME: self.name, NODE_DIRECTORY: str(self.directory)} | volume
+        mounted = {NODE_VOLUME: self.volume, NODE_MEMORY: self.memory}
+        known = {name: str(path) for name, path in mounted.items() if path is not None}
+        return {NODE_NAME: self.name, NODE_DIRECTORY: str(self.directory)} | known
 
 
 def head_command(

@@ -19,6 +19,7 @@ from planner.providers.emulated.registry import Entry
 from planner.providers.emulated.shaping import Cap, Shaping
 
 HEAD: Final = 0
+_MEMORY: Final = Path("/dev/shm")
 MOST_NODES: Final = 200
 _BIND: Final = 'mount --bind "$0" /tmp/ray && exec "$@"'
 """`ip netns exec` gives each command a mount namespace of its own, so this is seen by that command alone."""
@@ -61,6 +62,14 @@ class EmulatedCluster:
         name = self.name(node) if self.is_shaped else "all"
         return Path("/tmp") / f"planner-ray-{self.entry.cluster_id}" / name
 
+    def memory(self, node: int) -> Path:
+        """Return the folder that stands for a node's memory as a file system."""
+        return _MEMORY / f"planner-emu-{self.entry.cluster_id}" / self.name(node)
+
+    def volume(self, node: int) -> Path:
+        """Return the folder that stands for a node's block volume."""
+        return self.directory(node) / "volume"
+
     def command(self, node: int, *words: str) -> list[str]:
         """Return `words` as a command to run on a node."""
         if self.namespaces is None:
@@ -93,6 +102,12 @@ class EmulatedCluster:
         """Return the processes of a node; those of plain nodes cannot be told apart."""
         return self.namespaces.pids(node) if self.namespaces else []
 
+    def end(self, node: int) -> None:
+        """End every process of a node, which is whole again afterwards but for its files; plain nodes have none."""
+        if self.namespaces is not None:
+            self.namespaces.mend(node)
+            self.namespaces.end(node)
+
     def _plain_pids(self) -> list[int]:
         """Return the processes whose command line names this cluster's folder of Ray files, which no other has."""
         mark = f"planner-ray-{self.entry.cluster_id}".encode()
@@ -105,6 +120,8 @@ class EmulatedCluster:
             self.namespaces.create()
         for node in range(self.workers + 1):
             self.directory(node).mkdir(parents=True)
+            self.volume(node).mkdir()
+            self.memory(node).mkdir(parents=True)
             self.ray_directory(node).mkdir(parents=True, exist_ok=True)
 
     def remove(self) -> None:
@@ -114,7 +131,7 @@ class EmulatedCluster:
         for pid in self._plain_pids():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        for folder in (Path(self.entry.directory), self.ray_directory(HEAD).parent):
+        for folder in (Path(self.entry.directory), self.ray_directory(HEAD).parent, self.memory(HEAD).parent):
             _remove_folder(folder)
         registry.forget(self.entry)
 

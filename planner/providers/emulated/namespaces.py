@@ -90,6 +90,10 @@ class Namespaces:
         """Return the processes that live in a node."""
         return _pids_in(self.name(node))
 
+    def end(self, node: int) -> None:
+        """End every process that lives in a node. Raises IoFailureError when some do not."""
+        _end_all(self.name(node))
+
     def remove(self) -> None:
         """End every process within and delete the namespaces; what is gone already is left alone."""
         existing = set(namespaces_of(self.cluster_id))

@@ -53,6 +53,7 @@ def run_generated(
     skew: bool = False,
     rates: Mapping[str, float] | None = None,
     on_volume: bool = False,
+    in_memory: bool = False,
 ) -> GeneratedRun:
     """Generate `records` records, sort them with `copies` copies, and validate every copy.
 
@@ -77,6 +78,7 @@ def run_generated(
         memory_bytes=memory_bytes,
         rates=dict(rates or {}),
         on_volume=on_volume,
+        in_memory=in_memory,
     )
     dataset, report = timed("sort", lambda: sort_dataset(request, ray=ray, journal=journal, emit=emit))
     crew.newly_lost(at_once=True)

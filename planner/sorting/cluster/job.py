@@ -27,6 +27,7 @@ class SortRequest:
 
     `rates` are the nodes' speeds in any one unit; nodes not named count as the mean. `directory` is where nodes that
     were not told of their disks keep files. `uniform` trusts keys to be evenly spread over all values (Indy).
+    `in_memory` keeps intermediate data in the nodes' memory (Minutesort).
     """
 
     source: Dataset
@@ -37,6 +38,7 @@ class SortRequest:
     directory: str = ""
     uniform: bool = False
     on_volume: bool = False
+    in_memory: bool = False
 
 
 @dataclass

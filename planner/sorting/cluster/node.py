@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from planner.cluster.ray_nodes import NODE_DIRECTORY, NODE_NAME, NODE_VOLUME
+from planner.cluster.ray_nodes import NODE_DIRECTORY, NODE_MEMORY, NODE_NAME, NODE_VOLUME
 from planner.errors import IoFailureError
 
 
@@ -36,17 +36,18 @@ class JobFiles:
     """Where a job keeps its files on every node, below the node's directory.
 
     `output` names the folder of the output, or a prefix in an object store; `on_volume` puts a folder on the node's
-    volume instead of its disks.
+    volume instead of its disks. `in_memory` keeps intermediate files in memory, as Minutesort does.
     """
 
     job: str
     output: str
     directory: str = ""
     on_volume: bool = False
+    in_memory: bool = False
 
     def runs(self) -> Path:
         """Return the folder of intermediate files on this node."""
-        return node_directory(self.directory) / f".planner-sort-{self.job}"
+        return (node_memory() if self.in_memory else node_directory(self.directory)) / f".planner-sort-{self.job}"
 
     @property
     def in_store(self) -> bool:
@@ -81,6 +82,11 @@ def node_volume() -> Path:
     if not (volume := os.environ.get(NODE_VOLUME)):
         raise IoFailureError(f"node {node_name()} has no volume: set {NODE_VOLUME} where it is mounted")
     return Path(volume)
+
+
+def node_memory() -> Path:
+    """Return where a file system in this node's memory is mounted."""
+    return Path(os.environ.get(NODE_MEMORY) or "/dev/shm")
 
 
 def facts(directory: str = "") -> NodeFacts:

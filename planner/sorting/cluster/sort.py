@@ -91,7 +91,13 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
     name = job_name(request)
     if is_object(request.output) and request.copies > 1:
         raise BadInputError(f"{request.output} keeps copies of its own: ask for one, not {request.copies}")
-    files = JobFiles(job=name, output=request.output, directory=request.directory, on_volume=request.on_volume)
+    files = JobFiles(
+        job=name,
+        output=request.output,
+        directory=request.directory,
+        on_volume=request.on_volume,
+        in_memory=request.in_memory,
+    )
     store_bytes = min(crew.store_bytes.values())
     layout = request.source.layout
     sizes = choose_sizes(

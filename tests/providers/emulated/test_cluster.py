@@ -55,7 +55,8 @@ def sent_bytes_per_s(cluster: EmulatedCluster, *, source: int, target: int, seco
 def nothing_is_left(cluster: EmulatedCluster) -> bool:
     ray_files = Path(f"/tmp/planner-ray-{cluster.entry.cluster_id}")
     namespaces_left = namespaces_of(cluster.entry.cluster_id) if cluster.is_shaped else []
-    return not (namespaces_left or Path(cluster.entry.directory).exists() or ray_files.exists() or list(entries()))
+    folders = (Path(cluster.entry.directory), ray_files, cluster.memory(0).parent)
+    return not (namespaces_left or any(folder.exists() for folder in folders) or list(entries()))
 
 
 @NEEDS_ROOT

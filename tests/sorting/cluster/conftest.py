@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -115,11 +114,7 @@ class TestBed:
 
     def restart(self, node: int) -> None:
         """End everything on a node, as a new one would have nothing of the old, and start Ray on it."""
-        self.cluster.nodes.mend(node)
-        while pids := self.cluster.nodes.pids(node):
-            for pid in pids:
-                os.kill(pid, signal.SIGKILL)
-            time.sleep(0.05)
+        self.cluster.nodes.end(node)
         for left in self.directory(node).glob(".planner-sort-*"):
             shutil.rmtree(left)
         self.cluster.start_worker(node, store_bytes=STORE_BYTES)

@@ -180,6 +180,30 @@ class Once:
 MAP, REDUCE = "map and shuffle", "sort and reduce"
 
 
+def test_minutesort_keeps_intermediate_data_in_memory(test_bed: TestBed, tmp_path: Path) -> None:
+    source = generated(test_bed, "minute-in")
+    seen: set[str] = set()
+
+    def look() -> None:
+        seen.update(path.name for path in test_bed.cluster.nodes.memory(1).glob(".planner-sort-*/*.run"))
+        assert no_intermediate_files(test_bed), "nothing on the disks"
+
+    fault = Once(look, phase=REDUCE, share=0.0)
+    output, _ = test_bed.sort(source, tmp_path / "j", output="minute", in_memory=True, heard=fault)
+    check(source, output)
+    assert seen
+    assert not list(test_bed.cluster.nodes.memory(1).iterdir())
+
+
+def test_cloudsort_writes_to_volumes(test_bed: TestBed, tmp_path: Path) -> None:
+    source = generated(test_bed, "cloud-in")
+    output, _ = test_bed.sort(source, tmp_path / "j", output="cloud", on_volume=True)
+    check(source, output)
+    volumes = {test_bed.cluster.nodes.volume(node) / "cloud" for node in (1, 2, 3)}
+    assert {Path(each.uri).parent for each in output.partitions} == volumes
+    assert {each.copies[0].node for each in output.partitions} == {""}, "any node can attach a volume"
+
+
 @pytest.mark.needs_root(why="finds a node's processes by its network namespace")
 @pytest.mark.parametrize(("phase", "task"), [(MAP, "ray::"), (REDUCE, "ray::")])
 def test_killed_worker_processes_are_replaced(test_bed: TestBed, tmp_path: Path, phase: str, task: str) -> None:

@@ -22,6 +22,7 @@ NOT_HERE = {
     "planner ingest": "takes the bench's output: tests/measure/test_ingest.py",
     "planner calibrate": "takes the user's runs: tests/cli/test_help.py",
     "planner predict": "takes the user's profile: tests/cli/test_help.py",
+    "planner run --cloud": "rents, or needs root: tests/cluster, tests/providers/emulated",
     "planner cluster": "rents machines: tests/cluster",
     "planner catalog refresh": "needs a cloud: tests/refresh",
     "plan --data 1TB --model indy --profile": "takes the user's profile: tests/cli/test_help.py",

@@ -61,7 +61,7 @@ tarfile.open(fileobj=io.BytesIO(content)).extractall("wheels")
 PYTHON
 python3 -m venv --clear --without-pip venv
 pip=$(echo wheels/pip-*.whl)/pip
-venv/bin/python "$pip" install --quiet --no-index --no-cache-dir --find-links wheels --upgrade \
+PIP_FIND_LINKS=wheels venv/bin/python "$pip" install --quiet --no-index --no-cache-dir --upgrade \
   --no-warn-script-location 'sortplanner[ray]'
 rm -rf wheels
 venv/bin/python -c 'import planner.native'

@@ -1,8 +1,8 @@
 """Reaching the machines of a run by OpenSSH: the head at its public address, all others through it.
 
 Everything a connection needs lies in the run's directory, `ssh_config` and `known_hosts` among it, so that
-`ssh -F DIRECTORY/ssh_config head` works by hand too. Scripts, and with them secrets, travel on standard input: what is on a
-command line can be read by everybody on the machine.
+`ssh -F DIRECTORY/ssh_config head` works by hand too. Scripts, and with them secrets, travel on standard input: what is
+on a command line can be read by everybody on the machine.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ class KeySample {
     }
   }
 
+  std::span<const std::uint64_t> indices() const noexcept { return indices_; }
   // Any of the records.
   std::uint64_t reference() const noexcept { return indices_.empty() ? 0 : indices_.front(); }
 

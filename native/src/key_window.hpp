@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "bytes.hpp"
 #include "common_bytes.hpp"
@@ -52,6 +53,7 @@ class RecordKeys {
     const std::uint64_t needed = bytes + sizeof(KeyWindow);
     readable_ = bytes_from_first_key_ < needed ? 0 : (bytes_from_first_key_ - needed) / record_bytes_ + 1;
   }
+  void learn(std::span<const std::uint64_t> /*sample*/) noexcept {}  // windows show key bytes as they are
   // True when keys that are equal in their windows are equal.
   bool window_tells_all() const noexcept { return key_bytes_ - skipped_ <= sizeof(KeyWindow); }
   // Bits of a window that keys can differ in.

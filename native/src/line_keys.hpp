@@ -5,11 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
+#include <vector>
 
 #include "bytes.hpp"
 #include "common_bytes.hpp"
 #include "key_window.hpp"
 #include "sortcore/line_format.hpp"
+#include "varying_bits.hpp"
 
 namespace sortcore {
 
@@ -29,6 +32,16 @@ class LineKeys {
     skipped_ = bytes;
     common_ = bytes == 0 ? nullptr : key(reference).data();
   }
+  // Draws from windows what keys like these differ in.
+  void learn(std::span<const std::uint64_t> sample) {
+    if (sample.empty()) return;
+    std::vector<VaryingBits::Words> words;
+    for (const std::uint64_t index : sample) {
+      const std::span<const std::byte> whole = key(index);
+      words.push_back(words_of(whole.subspan(std::min<std::size_t>(skipped_, whole.size()))));
+    }
+    bits_ = VaryingBits(words);
+  }
   bool window_tells_all() const noexcept { return false; }
   std::uint64_t window_bits() const noexcept { return 128; }
   std::uint64_t common_with_reference(std::uint64_t /*index*/) const noexcept { return skipped_; }
@@ -42,11 +55,7 @@ class LineKeys {
       if (order > 0) return {~std::uint64_t{0}, ~std::uint64_t{0}};
       if (order < 0 || whole.size() < skipped_) return {0, 0};
     }
-    const std::span<const std::byte> rest = whole.subspan(skipped_);
-    if (rest.data() + sizeof(KeyWindow) > base_ + extent_) [[unlikely]]
-      return {padded(rest, 0), padded(rest, 8)};
-    return {load_big_endian(rest.data()) & top_bytes_mask(rest.size()),
-            rest.size() <= 8 ? 0 : load_big_endian(rest.data() + 8) & top_bytes_mask(rest.size() - 8)};
+    return bits_.of(words_of(whole.subspan(skipped_)));
   }
   // Lines are read one after another, which the processor foresees.
   void prefetch_behind(std::uint64_t /*index*/) const noexcept {}
@@ -81,6 +90,15 @@ class LineKeys {
     const std::uint64_t start = starts_[index];
     return format_.key_of({base_ + start, starts_[index + 1] - start - 1});
   }
+  VaryingBits::Words words_of(std::span<const std::byte> rest) const noexcept {
+    VaryingBits::Words words{};
+    const bool readable = rest.data() + sizeof words <= base_ + extent_;
+    for (std::size_t i = 0; i < words.size() && 8 * i < rest.size(); ++i) {
+      words[i] = readable ? load_big_endian(rest.data() + 8 * i) & top_bytes_mask(rest.size() - 8 * i)
+                          : padded(rest, 8 * i);
+    }
+    return words;
+  }
   static std::uint64_t padded(std::span<const std::byte> key, std::size_t from) noexcept {
     return key.size() <= from ? 0 : load_big_endian(key.data() + from, key.size() - from);
   }
@@ -91,6 +109,7 @@ class LineKeys {
   LineFormat format_;
   std::uint64_t skipped_ = 0;
   const std::byte* common_ = nullptr;
+  VaryingBits bits_;
 };
 
 }  // namespace sortcore

@@ -113,6 +113,7 @@ void Ordering<Keys>::distribute(const Keys& keys, std::span<const RecordRun> run
   std::uint64_t common = sample.common_bytes();
   while (true) {
     keys_.skip(common, sample.reference());
+    keys_.learn(sample.indices());
     classifier_.emplace(sample.highs(keys_), bucket_bits_for(records));
     const std::uint64_t found = distribute_on(records, threads, progress);
     if (found == common) break;

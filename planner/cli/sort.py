@@ -11,16 +11,21 @@ from typer import Argument, Option
 
 from planner.cli.console import show_json, show_text, talk
 from planner.cli.progress import watched
+from planner.errors import BadInputError
 from planner.units import format_bytes, format_duration, format_rate, parse_size
 
 if TYPE_CHECKING:
-    from planner.sorting.local import SortReport
+    from planner.sorting.local import SortReport, StageReport
 
 
 def sort(
-    source: Annotated[Path, Argument(metavar="INPUT", help="The file to sort; it is only read.")],
+    sources: Annotated[list[Path], Argument(metavar="INPUT", help="The files to sort; they are only read.")],
     output: Annotated[Path, Argument(metavar="OUTPUT", help="Where the result goes; it appears whole or not at all.")],
     *,
+    more_output: Annotated[
+        list[Path] | None,
+        Option(help="Where the result goes on, perhaps on another disk: each file has an equal share."),
+    ] = None,
     memory: Annotated[str | None, Option(help="Memory: 2GB. Four fifths of what is free otherwise.")] = None,
     threads: Annotated[int | None, Option(help="Threads; all cores otherwise.")] = None,
     temp_dir: Annotated[
@@ -48,11 +53,14 @@ def sort(
     explain: Annotated[bool, Option("--explain", help="Say what was chosen and why, and where the time went.")] = False,
     json: Annotated[bool, Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Sort a file of fixed-size records by their key, or text by its lines, in as much memory as it is given.
+    """Sort fixed-size records by their key, or text by its lines, in as much memory as it is given.
 
-    Keys compare as bytes, which for text is the order of LC_ALL=C.
+    Keys compare as bytes, which for text is the order of LC_ALL=C. Files and temporary directories on different disks
+    are read and written at the same time.
 
     Example: planner sort input.dat output.dat --memory 2GB
+
+    Example: planner sort input.dat more.dat first.dat --more-output second.dat
 
     Example: planner sort --lines --key-offset 5 --key-size 12 --stable app.log sorted.log
 
@@ -60,7 +68,11 @@ def sort(
     """
     memory_bytes = None if memory is None else parse_size(memory)
     if ray is not None:
-        found = _on_ray(source, output, address=ray, copies=copies, memory_bytes=memory_bytes, uniform=uniform, to=to)
+        if len(sources) > 1 or more_output:
+            raise BadInputError("with --ray there is one INPUT and one OUTPUT: manifests, which name many partitions")
+        found = _on_ray(
+            sources[0], output, address=ray, copies=copies, memory_bytes=memory_bytes, uniform=uniform, to=to
+        )
         if json:
             show_json(found)
         else:
@@ -68,10 +80,11 @@ def sort(
         return
     from planner.sorting.local import sort_file
 
+    _keep_what_may_be_an_input(sources, output)
     with watched(["read", "distribute", "write"]) as progress:
         report = sort_file(
-            source,
-            output,
+            sources,
+            [output, *(more_output or ())],
             memory_bytes=memory_bytes,
             threads=threads,
             record_size=record_size,
@@ -131,10 +144,24 @@ def _explained(report: SortReport) -> str:
     ]
     phases = []
     for phase in report.phases:
-        phases.append(f"{phase.name}: {phase.seconds:.3f} s")
+        slowest = f", the bottleneck: {phase.bottleneck}" if phase.bottleneck else ""
+        phases.append(f"{phase.name}: {phase.seconds:.3f} s{slowest}")
         phases += [
             f"  {stage.name}: {stage.threads} threads, {stage.working_s:.3f} s at work, "
-            f"{stage.waiting_s:.3f} s waiting, {format_bytes(stage.bytes)}"
+            f"{stage.waiting_s:.3f} s waiting, {format_bytes(stage.bytes)}{_rate(stage)}"
             for stage in phase.stages
         ]
     return "\n".join([*chosen, *moved, *phases])
+
+
+def _rate(stage: StageReport) -> str:
+    return f", {format_rate(stage.bytes_per_s)} if it never waited" if stage.bytes_per_s else ""
+
+
+def _keep_what_may_be_an_input(sources: list[Path], output: Path) -> None:
+    """`planner sort *.dat` without an output must not replace the last of the data."""
+    if len(sources) > 1 and output.exists():
+        raise BadInputError(
+            f"{output} exists: with several inputs the last name is that of the output, which might be an oversight. "
+            "Name a new file, or remove this one first"
+        )

@@ -25,14 +25,34 @@ class StageReport:
     waiting_s: float
     bytes: int
 
+    @property
+    def bytes_per_s(self) -> float | None:
+        """What the stage would do if it never waited for another; None if it did nothing."""
+        return self.bytes * self.threads / self.working_s if self.bytes and self.working_s else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields and the rate as JSON-able values."""
+        return asdict(self) | {"bytes_per_s": self.bytes_per_s}
+
 
 @dataclass(frozen=True)
 class PhaseReport:
-    """One phase of a sort, in `seconds` of the clock; its busiest stage is the bottleneck."""
+    """One phase of a sort, in `seconds` of the clock."""
 
     name: str
     seconds: float
     stages: tuple[StageReport, ...]
+
+    @property
+    def bottleneck(self) -> str | None:
+        """The stage whose threads waited least for their share of the phase; None of a phase without stages."""
+        busy = {stage.name: stage.working_s / stage.threads for stage in self.stages if stage.bytes}
+        return max(busy, key=busy.__getitem__) if busy else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields, the stages' rates and the bottleneck as JSON-able values."""
+        stages = [stage.to_dict() for stage in self.stages]
+        return asdict(self) | {"stages": stages, "bottleneck": self.bottleneck}
 
 
 @dataclass(frozen=True)
@@ -68,8 +88,8 @@ class SortReport:
     choices: tuple[Choice, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON-able values."""
-        return asdict(self)
+        """Return the fields, and what the phases' figures tell, as JSON-able values."""
+        return asdict(self) | {"phases": [phase.to_dict() for phase in self.phases]}
 
 
 def sort_file(

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from planner.cli.app import build
 from planner.errors import BadInputError, ValidationFailedError
+from planner.sorting.validate import validate_files
 
 RUNNER = CliRunner()
 
@@ -96,8 +97,33 @@ def test_sort_reports_what_it_did(tmp_path: Path) -> None:
     assert report["records"] == 5000
     assert json.loads(call("validate", out, "--json"))["sorted"] is True
     explained = call("sort", data, out, "--explain")
-    for word in ("threads:", "kept in memory", "waiting"):
+    for word in ("threads:", "kept in memory", "waiting", "the bottleneck: ", "if it never waited"):
         assert word in explained
+
+
+def test_sort_tells_rates_and_bottlenecks(tmp_path: Path) -> None:
+    data, out = str(tmp_path / "data"), str(tmp_path / "out")
+    call("generate", data, "--records", "50000")
+    phases = json.loads(call("sort", data, out, "--json"))["phases"]
+    assert any(phase["bottleneck"] for phase in phases)
+    for phase in phases:
+        busy = {stage["name"]: stage for stage in phase["stages"] if stage["bytes"]}
+        assert phase["bottleneck"] in busy or not busy
+        for stage in busy.values():
+            assert stage["bytes_per_s"] == pytest.approx(stage["bytes"] * stage["threads"] / stage["working_s"])
+
+
+def test_sort_takes_several_inputs_and_outputs(tmp_path: Path) -> None:
+    parts = [str(tmp_path / name) for name in ("a", "b")]
+    outs = [str(tmp_path / name) for name in ("x", "y", "z")]
+    for number, part in enumerate(parts):
+        call("generate", part, "--records", "2000", "--start", str(2000 * number))
+    call("sort", *parts, outs[0], "--more-output", outs[1], "--more-output", outs[2])
+    after = json.loads(call("validate", *outs, "--json", "--checksum", validate_files(parts).checksum))
+    assert (after["sorted"], after["records"]) == (True, 4000)
+    assert all(Path(out).stat().st_size > 0 for out in outs)
+    with pytest.raises(BadInputError, match="might be an oversight"):
+        call("sort", *parts, outs[0])
 
 
 def test_lines_are_generated_sorted_and_validated(tmp_path: Path) -> None:

@@ -78,6 +78,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for command in (
             "generate --records 1000 input.dat",
             "generate --lines --size 100kB app.log",
+            "generate --records 1000 --start 1000 more.dat",
             "sort input.dat output.dat",
             "sort --lines --key-offset 5 --key-size 12 app.log sorted.log",
             "plan --data 1TB --model indy --out small.json",

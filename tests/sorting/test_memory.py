@@ -146,6 +146,11 @@ def test_ctrl_c_cancels_the_work() -> None:
 
 
 def test_handles_are_not_pickled() -> None:
-    for handle in (Progress(), core.choose_splitters(b"", partitions=1), core.validate_records(b"")):
+    for handle in (
+        Progress(),
+        core.choose_splitters(b"", partitions=1),
+        core.validate_records(b""),
+        core.validate_lines(b""),
+    ):
         with pytest.raises(TypeError, match="pickle"):
             pickle.dumps(handle)

@@ -96,11 +96,11 @@ class LinePartitionSorter : public PartitionSorter {
  public:
   LinePartitionSorter(const LineFormat& format, unsigned threads) : sorter_(format, threads) {}
 
-  std::uint64_t sort(ChunkStore& store, std::span<ChunkStore::Held> chunks) override {
+  std::uint64_t sort(ChunkStore& store, std::span<ChunkStore::Held> chunks, Progress* progress) override {
     std::vector<TextRun> runs;
     for (const ChunkStore::Held& held : chunks)
       runs.push_back({std::uint64_t{held.chunk} * store.chunk_bytes(), held.bytes});
-    sorter_.sort(store.memory(), runs);
+    sorter_.sort(store.memory(), runs, progress);
     return sorter_.bytes();
   }
   void gather(std::uint64_t from, std::span<std::byte> out) const override { sorter_.gather(from, out); }

@@ -39,7 +39,7 @@ class PartitionWriter {
     const LifeTimer timer(clocks_.sorting);
     chunks = context_.store.take(partition.partition, clocks_.sorting);
     std::ranges::sort(chunks, {}, &ChunkStore::Held::sequence);
-    const std::uint64_t bytes = sorter_.sort(context_.store, chunks);
+    const std::uint64_t bytes = sorter_.sort(context_.store, chunks, context_.progress);
     clocks_.sorting.bytes += bytes;
     return bytes;
   }

@@ -68,7 +68,7 @@ class RecordPartitionSorter : public PartitionSorter {
   RecordPartitionSorter(const RecordFormat& format, unsigned threads, bool stable)
       : sorter_(format, threads), record_bytes_(format.record_bytes), stable_(stable) {}
 
-  std::uint64_t sort(ChunkStore& store, std::span<ChunkStore::Held> chunks) override {
+  std::uint64_t sort(ChunkStore& store, std::span<ChunkStore::Held> chunks, Progress* progress) override {
     if (stable_) lay_in_order(store, chunks);
     std::vector<RecordRun> runs;
     for (const ChunkStore::Held& held : chunks) {
@@ -76,7 +76,7 @@ class RecordPartitionSorter : public PartitionSorter {
       runs.push_back({begin / record_bytes_, held.bytes / record_bytes_});
     }
     std::ranges::sort(runs, {}, &RecordRun::first_record);
-    sorter_.sort(store.memory(), runs);
+    sorter_.sort(store.memory(), runs, progress);
     return sorter_.records() * record_bytes_;
   }
   void gather(std::uint64_t from, std::span<std::byte> out) const override {

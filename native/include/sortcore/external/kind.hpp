@@ -37,8 +37,8 @@ class PartitionSorter {
  public:
   virtual ~PartitionSorter() = default;
   // Chunks that come in the order of the input keep it among equal keys; they may change places. Returns
-  // their bytes. All threads of the sorter work.
-  virtual std::uint64_t sort(ChunkStore& store, std::span<ChunkStore::Held> chunks) = 0;
+  // their bytes. All threads of the sorter work. Throws Error(cancelled).
+  virtual std::uint64_t sort(ChunkStore& store, std::span<ChunkStore::Held> chunks, Progress* progress) = 0;
   // Fills `out` with the sorted partition from byte `from` on; threads may call at once.
   virtual void gather(std::uint64_t from, std::span<std::byte> out) const = 0;
 };

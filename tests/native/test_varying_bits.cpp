@@ -1,0 +1,83 @@
+// Windows of the bits that vary: the order of the keys, whatever the sample told.
+#include "varying_bits.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "bytes.hpp"
+#include "check.hpp"
+#include "random_sequence.hpp"
+
+namespace {
+using namespace sortcore;
+using Words = VaryingBits::Words;
+
+Words words_of(const std::string& text) {
+  char padded[sizeof(Words)] = {};
+  std::memcpy(padded, text.data(), std::min(text.size(), sizeof padded));
+  Words words;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    words[i] = load_big_endian(reinterpret_cast<const std::byte*>(padded) + 8 * i);
+  return words;
+}
+
+bool equal(const KeyWindow& a, const KeyWindow& b) { return a.high == b.high && a.low == b.low; }
+bool at_most(const KeyWindow& a, const KeyWindow& b) {
+  return a.high < b.high || (a.high == b.high && a.low <= b.low);
+}
+
+std::string timestamp(RandomSequence& random) {
+  char text[48];
+  std::snprintf(text, sizeof text, "2026-%02u-%02uT%02u:%02u:%02u.%06uZ", unsigned(1 + random.below(12)),
+                unsigned(1 + random.below(28)), unsigned(random.below(24)), unsigned(random.below(60)),
+                unsigned(random.below(60)), unsigned(random.below(1'000'000)));
+  return text;
+}
+
+// Texts of which most are alike, and some differ somewhere in a byte or are cut off there.
+std::string mostly_a_timestamp(RandomSequence& random, std::uint64_t one_in) {
+  std::string text = timestamp(random);
+  if (random.below(one_in) != 0) return text;
+  const std::size_t at = random.below(text.size());
+  if (random.below(2) == 0) return text.substr(0, at);
+  text[at] = static_cast<char>(random.next());
+  return text;
+}
+}  // namespace
+
+TEST(windows_of_varying_bits_keep_the_order) {
+  RandomSequence random(71);
+  for (std::uint64_t round = 0; round < 60; ++round) {
+    const std::uint64_t in_sample = 1 + random.below(200);
+    std::vector<Words> sample(random.below(400)), keys;
+    for (Words& each : sample) each = words_of(mostly_a_timestamp(random, in_sample));
+    for (int i = 0; i < 300; ++i) keys.push_back(words_of(mostly_a_timestamp(random, 3)));
+    keys.insert(keys.end(), sample.begin(), sample.end());
+    std::ranges::sort(keys);
+    const VaryingBits bits = sample.empty() ? VaryingBits() : VaryingBits(sample);
+    const VaryingBits portable = bits.portable();
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (i > 0) CHECK(at_most(bits.of(keys[i - 1]), bits.of(keys[i])));
+      CHECK(equal(bits.of(keys[i]), portable.of(keys[i])));
+    }
+  }
+}
+
+TEST(windows_of_varying_bits_tell_timestamps_apart) {
+  RandomSequence random(72);
+  std::vector<Words> sample(2'000);
+  for (Words& each : sample) each = words_of(timestamp(random));
+  const VaryingBits bits(sample);
+  std::ranges::sort(sample);
+  for (std::size_t i = 1; i < sample.size(); ++i)
+    CHECK_EQUAL(equal(bits.of(sample[i - 1]), bits.of(sample[i])), sample[i - 1] == sample[i]);
+}
+
+TEST(without_a_sample_a_window_is_the_first_sixteen_bytes) {
+  const Words key = words_of("0123456789abcdefghijkl");
+  const KeyWindow window = VaryingBits().of(key);
+  CHECK(window.high == key[0] && window.low == key[1]);
+}

@@ -85,6 +85,25 @@ class Cloud:
         self.things: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.numbers = iter(range(1, 10**9))
 
+    def machines(self) -> list[dict[str, Any]]:
+        """Describe every machine that is there, for whoever gives them a body."""
+        found = [(group, name) for group, kind, name in self.things if kind == "networkInterfaces"]
+        return [self._body(group, name) for group, name in found if not self._goes(group)]
+
+    def _goes(self, group: str) -> bool:
+        return str(self.groups[group]["properties"]["provisioningState"]) == "Deleting"
+
+    def _body(self, group: str, name: str) -> dict[str, Any]:
+        interface = self.things[group, "networkInterfaces", name]["properties"]["ipConfigurations"][0]["properties"]
+        public = self.things.get((group, "publicIPAddresses", name), {"properties": {"ipAddress": ""}})
+        system = self.things[group, "virtualMachines", name]["properties"]["osProfile"]["linuxConfiguration"]
+        return {
+            "id": f"{group}/{name}",
+            "private_address": interface["privateIPAddress"],
+            "public_address": public["properties"]["ipAddress"],
+            "public_key": system["ssh"]["publicKeys"][0]["keyData"],
+        }
+
     def left(self) -> dict[str, int]:
         counts = {"groups": len(self.groups)} if self.groups else {}
         for _, kind, _ in self.things:
@@ -356,7 +375,7 @@ class Handler(BaseHTTPRequestHandler):
         if path == "/control":
             if self.command == "PUT":
                 CLOUD.begin(World(**content))
-            return 200, {"left": CLOUD.left(), "world": asdict(CLOUD.world)}
+            return 200, {"left": CLOUD.left(), "world": asdict(CLOUD.world), "machines": CLOUD.machines()}
         if path == "/prices":
             return 200, {"Items": [price_item(name) for name in PRICES], "NextPageLink": None}
         match = PATH.fullmatch(path)

@@ -35,6 +35,7 @@ PERMISSIONS = {
     "instances.aggregatedList": ("compute.instances.list",),
     "instances.bulkInsert": ("compute.instances.create", "compute.disks.create", "compute.subnetworks.use"),
     "instances.delete": ("compute.instances.delete",),
+    "instances.getSerialPortOutput": ("compute.instances.getSerialPortOutput",),
     "machineTypes.aggregatedList": ("compute.machineTypes.list",),
     "networks.delete": ("compute.networks.delete",),
     "networks.insert": ("compute.networks.create",),

@@ -63,7 +63,12 @@ class Cloud:
         self.operations: dict[str, dict[str, Any]] = {}
         self.pending: list[tuple[int, dict[str, Any], Any]] = []
         self.replays: dict[str, tuple[Any, dict[str, Any]]] = {}
+        self.consoles: dict[str, str] = {}
         self.numbers = iter(range(1, 10**9))
+
+    def machines(self) -> list[dict[str, Any]]:
+        """Describe every machine that is there, for whoever gives them a body."""
+        return [body_of(item) for item in self.things["instances"].values() if item["status"] != "STOPPING"]
 
     def left(self) -> dict[str, int]:
         counts = {name: len(some) for name, some in self.things.items()} | {"operations": len(self.pending)}
@@ -200,6 +205,7 @@ class Cloud:
             "creationTimestamp": "2026-11-21T12:00:00.000-08:00",
             "networkInterfaces": [interface],
             "resourcePolicies": wanted.get("resourcePolicies", []),
+            "metadata": wanted["metadata"],
             "polls": self.world.starting_polls,
             "next": "TERMINATED" if ends else "RUNNING",
             "disks": disks,
@@ -290,6 +296,9 @@ class Cloud:
     def quota(self, region: str, metric: str) -> float:
         return self.world.quota.get(region, {}).get(metric, 50000.0)
 
+    def getSerialPortOutput(self, asked: Asked) -> dict[str, Any]:
+        return {"contents": self.consoles.get(asked.path["instance"], "")}
+
     def wait(self, asked: Asked) -> dict[str, Any]:
         operation = self.operations.get(asked.path["operation"])
         if operation is None:
@@ -335,6 +344,18 @@ def public(item: dict[str, Any]) -> dict[str, Any]:
     """Return what the API shows of a thing."""
     own = {key: value for key, value in item.items() if key not in ("polls", "next")}
     return {**own, "disks": [{"deviceName": name} for name in own["disks"]]} if "disks" in own else own
+
+
+def body_of(machine: dict[str, Any]) -> dict[str, Any]:
+    """Return a machine's name, its addresses, and the key that opens it."""
+    interface = machine["networkInterfaces"][0]
+    metadata = {item["key"]: item["value"] for item in machine["metadata"]["items"]}
+    return {
+        "id": machine["name"],
+        "private_address": interface["networkIP"],
+        "public_address": next((access["natIP"] for access in interface.get("accessConfigs", ())), ""),
+        "public_key": metadata["ssh-keys"].partition(":")[2],
+    }
 
 
 def fits(item: dict[str, Any], wanted: str) -> bool:
@@ -383,9 +404,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self, path: str, query: dict[str, str], body: bytes) -> tuple[int, dict[str, Any]]:
         if path == "/control":
+            if self.command == "POST":
+                CLOUD.consoles.update(json.loads(body))
             if self.command == "PUT":
                 CLOUD.begin(World(**json.loads(body or b"{}")))
-            return 200, {"left": CLOUD.left(), "world": asdict(CLOUD.world)}
+            return 200, {"left": CLOUD.left(), "world": asdict(CLOUD.world), "machines": CLOUD.machines()}
         if path == "/token":
             return 200, {"access_token": TOKEN, "token_type": "Bearer", "expires_in": 3600}
         try:

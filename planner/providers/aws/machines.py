@@ -11,6 +11,7 @@ from planner.errors import BadInputError
 from planner.providers.aws import resources
 from planner.providers.aws.calls import Service
 from planner.providers.aws.site import Site
+from planner.providers.console import host_keys_in
 from planner.providers.order import VolumeOrder
 from planner.providers.protocol import Node, NodeState, Place, Resource
 from planner.providers.user_data import cloud_config
@@ -27,9 +28,6 @@ _GP3_IOPS: Final = 3000
 """What every gp3 volume has."""
 _IO_BYTES: Final = 256 * 1024
 """The most bytes that count as one operation."""
-_KEYS_BEGIN: Final = "-----BEGIN SSH HOST KEY KEYS-----"
-_KEYS_END: Final = "-----END SSH HOST KEY KEYS-----"
-"""What cloud-init puts around the host keys on the console."""
 _TAGGED: Final = ("instance", "volume", "network-interface")
 
 
@@ -178,7 +176,5 @@ def _node(instance: dict[str, Any], *, region: str) -> Node:
 
 def host_keys(ec2: Service, instance_id: str) -> tuple[str, ...]:
     """Return the public SSH host keys that cloud-init wrote to a machine's console; none as long as it has not."""
-    said = str(ec2.call("get_console_output", InstanceId=instance_id, Latest=True).get("Output", ""))
-    between = said.partition(_KEYS_BEGIN)[2].partition(_KEYS_END)[0] if _KEYS_END in said else ""
-    words = [line.split() for line in between.splitlines()]
-    return tuple(" ".join(line[:2]) for line in words if len(line) >= 2)
+    said = ec2.call("get_console_output", InstanceId=instance_id, Latest=True).get("Output", "")
+    return host_keys_in(str(said))

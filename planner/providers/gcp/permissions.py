@@ -20,6 +20,7 @@ PERMISSIONS: Final = (
     "compute.globalOperations.list",
     "compute.instances.create",
     "compute.instances.delete",
+    "compute.instances.getSerialPortOutput",
     "compute.instances.list",
     "compute.instances.setLabels",
     "compute.instances.setMetadata",

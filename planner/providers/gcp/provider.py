@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planner.providers.console import host_keys_in
 from planner.providers.gcp import machines as fleet
 from planner.providers.gcp import preflight as looking
 from planner.providers.gcp import resources as kept
@@ -66,6 +67,12 @@ class GcpProvider:
         """See Provider."""
         kind = "instance"
         kept.delete(self._compute, [Resource(kind=kind, id=node.id, region=node.region, run="") for node in nodes])
+
+    def host_keys(self, node: Node) -> tuple[str, ...]:
+        """See TellsHostKeys."""
+        zone, _, name = node.id.rpartition("/")
+        said = self._compute.get("instances.getSerialPortOutput", zone=zone, instance=name)
+        return host_keys_in(str(said.get("contents", "")))
 
     def regions(self) -> tuple[str, ...]:
         """See Provider."""

@@ -35,7 +35,10 @@ _EXTRAS: Final = {
         ("google.cloud.compute_v1", "google.cloud.billing_v1"),
         "renting on Compute Engine and refreshing its catalog",
     ),
-    "azure": (("azure.mgmt.compute", "azure.identity"), "refreshing Azure's catalog"),
+    "azure": (
+        ("azure.mgmt.compute", "azure.mgmt.network", "azure.mgmt.resource", "azure.identity"),
+        "renting on Azure and refreshing its catalog",
+    ),
 }
 _CREDENTIALS: Final = {
     "AWS": (("AWS_ACCESS_KEY_ID", "AWS_PROFILE"), (".aws/credentials", ".aws/config"), "aws configure"),

@@ -68,7 +68,9 @@ class Resource:
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """A machine of a run. Addresses are '' until the cloud has given them; `reason` says why one has ended."""
+    """A machine of a run. `id` may serve as the name of a file or a host. Addresses are '' until the cloud has given
+    them; `reason` says why one has ended.
+    """
 
     id: str
     region: str

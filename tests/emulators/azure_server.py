@@ -98,7 +98,7 @@ class Cloud:
         public = self.things.get((group, "publicIPAddresses", name), {"properties": {"ipAddress": ""}})
         system = self.things[group, "virtualMachines", name]["properties"]["osProfile"]["linuxConfiguration"]
         return {
-            "id": f"{group}/{name}",
+            "id": f"{group}.{name}",
             "private_address": interface["privateIPAddress"],
             "public_address": public["properties"]["ipAddress"],
             "public_key": system["ssh"]["publicKeys"][0]["keyData"],

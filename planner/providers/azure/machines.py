@@ -60,7 +60,7 @@ def launch(site: Site, pace: Pace, *, machines: int, head: bool, round: int) -> 
     with ThreadPoolExecutor(site.arm.at_once) as pool:
         list(pool.map(one, names))
     for name in names:
-        made = Resource(kind="instance", id=f"{site.group}/{name}", region=site.place.region, run=site.order.run)
+        made = Resource(kind="instance", id=f"{site.group}.{name}", region=site.place.region, run=site.order.run)
         site.journal.made(made)
     if refusals or (refusals := _failures(site, pace, names)):
         raise _worst(refusals)
@@ -227,7 +227,7 @@ def _node(item: dict[str, Any], group: str, addresses: tuple[str, str], *, regio
     properties, created = item["properties"], item["properties"].get("timeCreated")
     state = _state(item)
     return Node(
-        id=f"{group}/{item['name']}",
+        id=f"{group}.{item['name']}",
         region=region,
         zone="-".join([region, *item["zones"]]) if item.get("zones") else "",
         head=item.get("tags", {}).get("planner-role") == "head",

@@ -67,7 +67,7 @@ class AzureProvider:
     def terminate(self, nodes: Sequence[Node]) -> None:
         """See Provider."""
         for node in nodes:
-            group, _, name = node.id.rpartition("/")
+            group, _, name = node.id.rpartition(".")
             try:
                 self._arm.delete("machine", group, name)
             except NotFoundError:

@@ -63,7 +63,7 @@ def _bulk_insert(site: Site, place: Place, role: str, names: list[str]) -> None:
     with suppress(DuplicateError):  # an earlier call, whose answer was lost, has made them
         site.compute.create("instances.bulkInsert", zone=place.zone, body=body, run=site.order.run)
     for name in names:
-        made = Resource(kind="instance", id=f"{place.zone}/{name}", region=site.region, run=site.order.run)
+        made = Resource(kind="instance", id=f"{place.zone}.{name}", region=site.region, run=site.order.run)
         site.journal.made(made)
 
 

@@ -70,7 +70,7 @@ class GcpProvider:
 
     def host_keys(self, node: Node) -> tuple[str, ...]:
         """See TellsHostKeys."""
-        zone, _, name = node.id.rpartition("/")
+        zone, _, name = node.id.rpartition(".")
         said = self._compute.get("instances.getSerialPortOutput", zone=zone, instance=name)
         return host_keys_in(str(said.get("contents", "")))
 

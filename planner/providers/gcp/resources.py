@@ -101,7 +101,7 @@ def delete(compute: Compute, resources: Sequence[Resource]) -> None:
 
 
 def _delete_one(compute: Compute, how: Kind, resource: Resource) -> None:
-    zone, _, name = resource.id.rpartition("/")
+    zone, _, name = resource.id.rpartition(".")
     where = {"zone": {"zone": zone}, "region": {"region": resource.region}}.get(how.scope, {})
     act = compute.begin if how.scope == "zone" else compute.finish
     act(f"{how.collection}.delete", **where, **{how.word: name})
@@ -128,7 +128,7 @@ def _resource(kind: str, item: dict[str, Any], tags: dict[str, str], *, region: 
         expires_at = None
     return Resource(
         kind=kind,
-        id="/".join(part for part in (zone_of(item), item["name"]) if part),
+        id=".".join(part for part in (zone_of(item), item["name"]) if part),
         region=region,
         run=tags["planner-run"],
         owner=tags.get("planner-owner", ""),

@@ -25,6 +25,7 @@ from planner.sorting.cluster.sources import Slice, nodes_with
 from planner.sorting.cluster.splitting import SAMPLE_PER_PARTITION, Splitting, share_out, split
 
 SAMPLE_PHASE: Final = "sample"
+_MOST_SAMPLINGS: Final = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,8 +113,10 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
     earlier = journal.read(name)
     if earlier is None:
         crew.on_all(tasks.clean, files)
+        began_with = {"bytes_done": 0, "bytes_total": request.source.bytes, "nodes": len(crew.names)}
+        emit({"event": "progress", "phase": SAMPLE_PHASE} | began_with)
         slice_records = sizes.slice_records
-        splitting, sample_bytes = _split(request, crew, ray, partitions=sizes.partitions)
+        splitting, sample_bytes = _split(request, crew, emit, partitions=sizes.partitions)
         owner = share_out(splitting.weights, _rates(request.rates, crew.names))
         journal.begin(job=name, slice_records=slice_records, splitting=splitting, owner=owner)
         done: dict[int, tuple[Partition, bytes]] = {}
@@ -157,23 +160,38 @@ def _take_stock(job: Job) -> None:
                 job.ledger.record(slice_number=slice_number, first=first, counts=counts)
 
 
-def _split(request: SortRequest, crew: Crew, ray: Any, *, partitions: int) -> tuple[Splitting, int]:
+def _split(request: SortRequest, crew: Crew, emit: Emit, *, partitions: int) -> tuple[Splitting, int]:
     """Sample the input, as much of each partition as it is large, and choose splitters; also return the bytes read."""
     source = request.source
     if request.uniform:
         return split(_even_keys(partitions, source.layout), partitions=partitions, layout=source.layout), 0
-    wanted = SAMPLE_PER_PARTITION * partitions
-    began = []
-    for turn, partition in enumerate(each for each in source.partitions if each.records):
-        at_hand, node = _at_hand(partition, crew, turn)
-        keys = max(1, round(wanted * partition.records / source.records))
-        began.append(crew.run(node, tasks.sample, at_hand, source.layout, keys, share=TASK_SHARE))
-    sampled = [crew.outcome(reference) for reference in began]
-    if any(keys is LOST for keys in sampled):
-        raise IoFailureError("a node was lost while keys were sampled; start again")
-    keys_of = b"".join(sampled)
+    keys_of = b"".join(_sampled(source, crew, emit, wanted=SAMPLE_PER_PARTITION * partitions))
     bytes_read = len(keys_of) // source.layout.key_size * source.layout.record_size
     return split(keys_of, partitions=partitions, layout=source.layout), bytes_read
+
+
+def _sampled(source: Dataset, crew: Crew, emit: Emit, *, wanted: int) -> list[bytes]:
+    """Return about `wanted` keys, those of each partition apart; what is lost with a node is sampled elsewhere.
+
+    Raises IoFailureError when a partition cannot be had.
+    """
+    missing = {number: each for number, each in enumerate(source.partitions) if each.records}
+    sampled: dict[int, bytes] = {}
+    for _ in range(_MOST_SAMPLINGS):
+        began = {}
+        for number, partition in missing.items():
+            at_hand, node = _at_hand(partition, crew, number)
+            keys = max(1, round(wanted * partition.records / source.records))
+            began[number] = crew.run(node, tasks.sample, at_hand, source.layout, keys, share=TASK_SHARE)
+        outcomes = {number: crew.outcome(reference) for number, reference in began.items()}
+        sampled |= {number: keys for number, keys in outcomes.items() if keys is not LOST}
+        missing = {number: each for number, each in missing.items() if number not in sampled}
+        if not missing:
+            return [sampled[number] for number in sorted(sampled)]
+        if gone := crew.newly_lost(at_once=True):
+            emit({"event": "lost", "nodes": sorted(gone), "left": crew.names})
+    lost = [f"{each.uri if each.copies else 'a recipe'}: {each.records} records" for each in missing.values()]
+    raise IoFailureError(f"keys could not be sampled in {_MOST_SAMPLINGS} attempts", lost)
 
 
 def _at_hand(partition: Partition, crew: Crew, turn: int) -> tuple[Partition, str]:

@@ -139,8 +139,9 @@ def _facts(catalogs: list[Catalog], instance_type: str, *, json: bool) -> None:
     if json:
         show_json(rows)
         return
-    columns = ["catalog", "kind", "field", "value", "unit", "evidence", "truth", "as of", "source", "note"]
-    show(_table(columns, _cells(rows)))
+    from planner.report.facts_table import render_facts
+
+    show(*render_facts(instance_type, rows))
 
 
 def _score(fact: Fact) -> int | None:
@@ -149,14 +150,6 @@ def _score(fact: Fact) -> int | None:
 
     measured = fact.kind in _MEASUREMENTS and fact.unit == "bytes/s"
     return truth_of(fact.field, fact.row).score if measured else None
-
-
-def _cells(rows: list[dict[str, Any]]) -> list[list[str]]:
-    return [[_cell(value) for value in row.values()] for row in rows]
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _findings_table(name: str, findings: list[tuple[str, str]]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,11 +15,12 @@ from planner.cli import renting
 from planner.cli.cluster_progress import heard_events
 from planner.cli.console import talk
 from planner.cli.interrupts import orderly_end
-from planner.errors import PlannerError
+from planner.errors import IoFailureError, PlannerError
 
 if TYPE_CHECKING:
     from planner.cluster.node_trials import Effort
     from planner.cluster.run_directory import RunDirectory
+    from planner.cluster.up import Hands
     from planner.cluster.wheelhouse import Wheelhouse
     from planner.plan import Plan
     from planner.run_report import RunReport
@@ -43,7 +45,7 @@ class Job:
 
 def rehearse_rented(job: Job, wishes: renting.Wishes, *, json: bool) -> None:
     """Print every request of launching and taking down."""
-    provider = renting.hands_of(wishes.cloud).provider
+    provider = _hands(wishes).provider
     order = renting.ordered(_plan(job, wishes), wishes, is_rehearsal=True)
     renting.show_rehearsal(order, provider, json=json)
 
@@ -53,7 +55,7 @@ def run_rented(job: Job, wishes: renting.Wishes, *, effort: Effort, yes: bool) -
     from planner.cluster.cloud_run import REPORT, CloudRun, check_runnable, run_on_cloud
     from planner.cluster.up import begin
 
-    hands = renting.hands_of(wishes.cloud)
+    hands = _hands(wishes)
     plan = _plan(job, wishes)
     check_runnable(plan)
     order = renting.ordered(plan, wishes, is_rehearsal=False)
@@ -69,11 +71,19 @@ def run_rented(job: Job, wishes: renting.Wishes, *, effort: Effort, yes: bool) -
         places = renting.agreed_places(order, hands.provider, wishes.limits, yes=yes)
         with orderly_end():
             keyed, directory = begin(order)
-            with directory.held(), heard_events() as heard:
-                report = run_on_cloud(run, keyed, places, directory, hands, heard=heard)
+            with directory.held():
+                report = run_on_cloud(run, keyed, places, directory, hands, listening=heard_events)
     talk(f"report: {directory.path / REPORT}")
     _remember(directory)
     return report
+
+
+def _hands(wishes: renting.Wishes) -> Hands:
+    """Return what works on a cloud. Raises BadInputError for unknown clouds, IoFailureError without SSH."""
+    hands = renting.hands_of(wishes.cloud)
+    if not shutil.which("ssh"):
+        raise IoFailureError("ssh is missing, by which rented machines are reached; install OpenSSH's client")
+    return hands
 
 
 def _plan(job: Job, wishes: renting.Wishes) -> Plan:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -40,6 +40,7 @@ MEASURED: Final = "measured"
 """In the run's directory: its report, and what the instruments wrote."""
 
 Heard = Callable[[dict[str, Any]], None]
+Listening = Callable[[], AbstractContextManager[Heard]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,9 +87,10 @@ def types_with_one_disk(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
 
 
 def run_on_cloud(
-    run: CloudRun, order: Order, places: Sequence[Place], directory: RunDirectory, hands: Hands, *, heard: Heard
+    run: CloudRun, order: Order, places: Sequence[Place], directory: RunDirectory, hands: Hands, *, listening: Listening
 ) -> RunReport:
-    """Do the run and return its report, which is also written into the run's directory.
+    """Do the run and return its report, which is also written into the run's directory. `listening` is entered for the
+    sort, and hears how it goes.
 
     Nothing is left in the cloud afterwards, whatever happens, unless `run.keep`. Raises what `up` raises,
     IoFailureError when a machine fails that cannot be done without, LeftBehindError. Data that fails validation is
@@ -99,7 +101,7 @@ def run_on_cloud(
         cluster = up(order, places, directory, hands)
     work = _Work(run=run, order=order, cluster=cluster, directory=directory, hands=hands, clock=clock)
     try:
-        report = work.done(heard)
+        report = work.done(listening)
     except BaseException as error:
         is_interrupt = isinstance(error, KeyboardInterrupt | InterruptedRunError)
         hands.say(f"the run ends: {'interrupted' if is_interrupt else error}")
@@ -144,7 +146,7 @@ class _Work:
     hands: Hands
     clock: Clock
 
-    def done(self, heard: Heard) -> RunReport:
+    def done(self, listening: Listening) -> RunReport:
         with Ssh(self.cluster.nodes, directory=self.directory.path, key=self.directory.key) as ssh:
             with self.clock.step("equip"):
                 machines = self._equipped(ssh)
@@ -157,7 +159,7 @@ class _Work:
             with self.clock.step("start Ray"):
                 ray = start_ray(ssh, kept, working=crew.working, memory_bytes=self.run.memory_bytes)
             order = {"do": "run", "arguments": self._arguments(crew, trials, ray.memory_bytes)}
-            with ray.session() as session:
+            with ray.session() as session, listening() as heard:
                 done = session.do(order, heard)
         self.directory.note("sorted", **done["steps_s"])
         self.clock.steps_s.update(done["steps_s"])

@@ -8,7 +8,6 @@ on a command line can be read by everybody on the machine.
 from __future__ import annotations
 
 import contextlib
-import os
 import shlex
 import shutil
 import subprocess
@@ -200,8 +199,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def environment_script(values: Mapping[str, str]) -> str:
     """Return shell lines that set and export variables."""
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items())
-
-
-def has_openssh() -> bool:
-    """Say whether OpenSSH's client is installed."""
-    return shutil.which("ssh", path=os.environ.get("PATH")) is not None

@@ -29,7 +29,7 @@ from planner.providers.registry import provider_of
 
 HERE = Path(__file__).parent
 QUICK = Pace(
-    first_pause_s=0.01, longest_pause_s=0.05, patience_s=3.0, poll_s=0.01, join_s=2.0, gone_s=3.0, settle_s=0.01
+    first_pause_s=0.01, longest_pause_s=0.05, patience_s=3.0, poll_s=0.01, join_s=4.0, gone_s=8.0, settle_s=0.01
 )
 ZYGOTES = multiprocessing.get_context("forkserver")
 ZYGOTES.set_forkserver_preload(["warm"])

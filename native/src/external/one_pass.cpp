@@ -45,6 +45,7 @@ std::vector<PhaseReport> sort_in_one_pass(InputMapping& input, const RecordForma
   if (progress != nullptr) progress->begin_phase(0, input.bytes().size());
   {
     const LifeTimer timer(keys);
+    input.populate(plan.threads, progress);
     sorter.sort(input.bytes(), progress);
   }
   keys.bytes += input.bytes().size();

@@ -13,6 +13,7 @@
 
 #include "sortcore/buffer.hpp"
 #include "sortcore/error.hpp"
+#include "sortcore/threads.hpp"
 
 namespace sortcore {
 namespace {
@@ -128,6 +129,25 @@ InputMapping::InputMapping(const File& file, std::size_t bytes) : file_(file), b
 }
 
 InputMapping::~InputMapping() { unmap(); }
+
+void InputMapping::populate(unsigned threads, const Progress* progress) const {
+#ifdef MADV_POPULATE_READ
+  constexpr std::uint64_t stretch = std::uint64_t{16} << 20;  // between two looks at a cancel
+  std::byte* const begin = const_cast<std::byte*>(data_);
+  const std::uint64_t stretches = (bytes_ + stretch - 1) / stretch;
+  run_parallel(threads, [&](unsigned index) {
+    const Range mine = part_of(stretches, index, threads);
+    for (std::uint64_t at = mine.begin * stretch; at < std::min<std::uint64_t>(mine.end * stretch, bytes_);
+         at += stretch) {
+      throw_if_cancelled(progress);
+      ::madvise(begin + at, std::min<std::uint64_t>(stretch, bytes_ - at), MADV_POPULATE_READ);
+    }
+  });
+#else
+  static_cast<void>(threads);
+  static_cast<void>(progress);
+#endif
+}
 
 void InputMapping::close() {
   check();

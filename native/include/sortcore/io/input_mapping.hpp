@@ -6,6 +6,7 @@
 #include <span>
 
 #include "sortcore/io/file.hpp"
+#include "sortcore/progress.hpp"
 
 namespace sortcore {
 
@@ -21,6 +22,10 @@ class InputMapping {
   ~InputMapping();
   InputMapping(const InputMapping&) = delete;
   InputMapping& operator=(const InputMapping&) = delete;
+
+  // Maps all pages now, with `threads` threads, so that nobody waits for the kernel later; where the system
+  // cannot, they are mapped as they are touched. Throws Error(cancelled).
+  void populate(unsigned threads, const Progress* progress) const;
 
   std::span<const std::byte> bytes() const noexcept { return {data_, bytes_}; }
 

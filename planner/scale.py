@@ -65,11 +65,19 @@ def scale(request: Request, *, vcpus: Mapping[str, float], plan_of: Callable[[Re
     return Scaling(vcpus=total, sizes=tuple(_size(request, name, vcpus[name], total, plan_of) for name in order))
 
 
+def plans_of(types: int) -> int:
+    """Return how many plans a comparison of so many types makes."""
+    return 1 + len(_counts(vcpu=1, total=1)) * types
+
+
+def _counts(*, vcpu: float, total: float) -> dict[str, int | None]:
+    return {"equal": max(1, math.ceil(total / vcpu - 1e-9)), "best": None, "single": 1}
+
+
 def _size(request: Request, name: str, vcpu: float, total: float, plan_of: Callable[[Request], Plan]) -> Size:
-    counts = {"equal": max(1, math.ceil(total / vcpu - 1e-9)), "best": None, "single": 1}
     plans = {
         kind: plan_of(replace(request, instances=(name,), nodes=count, max_nodes=max(request.max_nodes, count or 1)))
-        for kind, count in counts.items()
+        for kind, count in _counts(vcpu=vcpu, total=total).items()
     }
     reasons = {kind: _reason(plan) for kind, plan in plans.items() if plan.best is None}
     found = {kind: plan.best for kind, plan in plans.items()}

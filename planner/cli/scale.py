@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from planner.cli.console import show, show_json, show_text
+from planner.cli.progress import stepped
 from planner.errors import BadInputError, nearest
 from planner.units import format_duration, format_usd, parse_size
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
-    from planner.plan import Candidate
+    from planner.plan import Candidate, Plan
     from planner.scale import Scaling, Size
 
 
@@ -34,6 +35,7 @@ def scale(
     from planner.api import answer
     from planner.catalog import load_catalog
     from planner.plan import Request
+    from planner.scale import plans_of
     from planner.scale import scale as compare
     from planner.settings import load_settings
 
@@ -46,7 +48,13 @@ def scale(
         own_prices=load_settings(today=date.today()).own_prices,
     )
     vcpus = _sizes(load_catalog(catalog), family)
-    scaling = compare(request, vcpus=vcpus, plan_of=lambda asked: answer(asked).plan)
+    with stepped(plans_of(len(vcpus))) as on_step:
+
+        def plan_of(asked: Request) -> Plan:
+            on_step(asked.instances[0] if len(asked.instances) == 1 else family)
+            return answer(asked).plan
+
+        scaling = compare(request, vcpus=vcpus, plan_of=plan_of)
     if json:
         show_json(_as_json(scaling))
         return

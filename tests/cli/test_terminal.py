@@ -67,3 +67,19 @@ def test_ctrl_c_leaves_a_sentence_and_no_files(words: tuple[str, ...], tmp_path:
     assert terminal.end() == 130
     assert "interrupted" in terminal.said and "Traceback" not in terminal.said
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_while_modules_load_leaves_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    ended = subprocess.run(
+        [*PLANNER, "models"], check=False, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path}
+    )
+    assert (ended.returncode, ended.stdout) == (130, "")
+    assert ended.stderr == "error: interrupted before anything was begun\n"
+
+
+def test_a_comparison_of_sizes_says_what_is_being_planned(tmp_path: Path) -> None:
+    terminal = Terminal("scale", "i4i", "--data", "20TB", "--model", "indy", folder=tmp_path)
+    assert terminal.end() == 0
+    assert "i4i.large" in terminal.said

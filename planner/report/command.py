@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, Final
 
-from planner.plan import Request
+from planner.plan import Plan, Request
+from planner.providers.registry import CLOUDS
 
 _OPTIONS: Final = {
     "data_bytes": "--data",
@@ -37,14 +38,35 @@ def plan_command(request: Request) -> str:
 
     Prices that come from the settings file have no option; a comment says so.
     """
-    command = shlex.join(["plan", *_words(request), *_own_prices(request), *_capacity(request)])
+    command = shlex.join(["plan", *_asked(request)])
     settled = any(price.note not in _PRICE_OPTIONS for price in request.own_prices)
     return command + ("  # with the prices of your settings file" if settled else "")
+
+
+def rent_commands(plan: Plan) -> str | None:
+    """Return the commands that keep a plan in a file and rent its best cluster; None where none can be rented.
+
+    Rented are on-demand machines of the clouds of today; a catalog of the past bears another name than its cloud.
+    """
+    best, request = plan.best, plan.request
+    if (
+        best is None
+        or request.paper
+        or best.pricing != "on-demand"
+        or best.cloud not in {*CLOUDS} & {*request.catalogs}
+    ):
+        return None
+    keep = shlex.join(["plan", "--out", "plan.json", *_asked(request)])
+    return f"{keep}\n{shlex.join(['planner', 'cluster', 'up', 'plan.json', '--cloud', best.cloud])}"
 
 
 def run_command(request: Request) -> str:
     """Return the `planner run` command that sorts as much under the same model on the machine in front of you."""
     return shlex.join(["planner", "run", "--data", _size(request.data_bytes), "--model", request.model])
+
+
+def _asked(request: Request) -> list[str]:
+    return [*_words(request), *_own_prices(request), *_capacity(request)]
 
 
 def _words(request: Request) -> Iterator[str]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from planner.api import answer
 from planner.cli.app import build
 from planner.cli.price_options import discounts, own_prices
 from planner.plan import NodeLimit, OwnPrice, Request, to_jsonable
-from planner.report.command import plan_command, run_command
+from planner.report.command import plan_command, rent_commands, run_command
 
 PLAIN = Request(data_bytes=10**14, model="indy")
 REQUESTS = [
@@ -50,3 +52,19 @@ def test_the_usual_command_is_as_people_write_it() -> None:
 def test_prices_of_the_settings_are_said_beside_the_command() -> None:
     settled = replace(PLAIN, own_prices=(OwnPrice(cloud="aws", discount=0.1, note="framework agreement"),))
     assert plan_command(settled).endswith("--catalog aws  # with the prices of your settings file")
+
+
+def test_what_can_be_rented_has_its_commands() -> None:
+    request = replace(PLAIN, data_bytes=10**12)
+    commands = rent_commands(answer(request).plan)
+    assert (
+        commands
+        == "plan --out plan.json --data 1TB --model indy --catalog aws\nplanner cluster up plan.json --cloud aws"
+    )
+
+
+@pytest.mark.parametrize(
+    "change", [{"catalogs": ("oci",)}, {"catalogs": ("aws-2014",)}, {"catalogs": ("gcp",), "pricing": "spot"}], ids=str
+)
+def test_what_cannot_be_rented_has_none(change: dict[str, Any]) -> None:
+    assert rent_commands(answer(replace(PLAIN, data_bytes=10**12, **change)).plan) is None

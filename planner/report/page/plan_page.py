@@ -11,7 +11,7 @@ from planner.errors import PlannerError
 from planner.plan import ALL_MODELS, Candidate, Plan
 from planner.recommendation import require_best
 from planner.report import frames, plots
-from planner.report.command import plan_command
+from planner.report.command import plan_command, rent_commands
 from planner.report.evidence import bases
 from planner.report.page.rendering import Figure, render
 from planner.report.reasons import Contrast, reasons
@@ -50,6 +50,7 @@ def plan_page(
         reasons=reasons(plan, contrast or Contrast()),
         warnings=[*plan.warnings, *best.warnings],
         command=plan_command(plan.request),
+        rent=rent_commands(plan),
         plan=plan_parts(plan, figures=figures, total=_sum(plan, best)),
     )
 

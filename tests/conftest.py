@@ -17,6 +17,7 @@ from hypothesis import settings
 
 NEEDS_ROOT = "needs root: "
 NEEDS_BROWSER = "needs a browser: "
+TESTS = Path(__file__).resolve().parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 # Continuous integration repeats the same examples each time; elsewhere each run tries new ones. No example is timed.
@@ -34,13 +35,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--strict-skips", action="store_true", help="fail when a test skips that does not need root")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     absent = {"needs_root": NEEDS_ROOT} if os.geteuid() else {}
     absent |= {} if any(map(shutil.which, BROWSERS)) else {"needs_browser": NEEDS_BROWSER}
+    _share_processes(items)
     for item in items:
         for name, reason in absent.items():
             for marker in item.iter_markers(name):
                 item.add_marker(pytest.mark.skip(reason=reason + marker.kwargs["why"]))
+
+
+def _share_processes(items: list[pytest.Item]) -> None:
+    """Keep the tests of a file in one process, and all files that change the machine (as only root can) in one."""
+    rooted = {item.path for item in items if item.get_closest_marker("needs_root")}
+    for item in items:
+        if not item.get_closest_marker("xdist_group"):
+            name = "root" if item.path in rooted else item.path.relative_to(TESTS).with_suffix("").as_posix()
+            item.add_marker(pytest.mark.xdist_group(name))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -107,7 +108,11 @@ class FaultProxy:
         elif isinstance(fault, Lose) and not fault.carried_out:
             _hang_up(handler)
         else:
-            status, headers, answer = self._forward(handler, body)
+            try:
+                status, headers, answer = self._forward(handler, body)
+            except OSError:  # the emulator hung or died: who asked sees a broken connection
+                _hang_up(handler)
+                return
             if isinstance(fault, Kill):
                 os.kill(fault.pid(), signal.SIGKILL)
             if fault is None:
@@ -133,12 +138,10 @@ class FaultProxy:
         return seen
 
     def _forward(self, handler: BaseHTTPRequestHandler, body: bytes) -> tuple[int, dict[str, str], bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.upstream, timeout=60)
-        connection.request(handler.command, handler.path, body, dict(handler.headers.items()))
-        answer = connection.getresponse()
-        content = answer.read()
-        connection.close()
-        return answer.status, dict(answer.getheaders()), content
+        with closing(http.client.HTTPConnection("127.0.0.1", self.upstream, timeout=60)) as connection:
+            connection.request(handler.command, handler.path, body, dict(handler.headers.items()))
+            answer = connection.getresponse()
+            return answer.status, dict(answer.getheaders()), answer.read()
 
 
 def _first_values(form: str) -> dict[str, str]:

@@ -36,10 +36,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     absent = {"needs_root": NEEDS_ROOT} if os.geteuid() else {}
     absent |= {} if any(map(shutil.which, BROWSERS)) else {"needs_browser": NEEDS_BROWSER}
     _share_processes(items)
+    if config.getoption("loadgroup", default=False):  # in a process of several
+        items.sort(key=_turn)
     for item in items:
         for name, reason in absent.items():
             for marker in item.iter_markers(name):
@@ -53,6 +55,12 @@ def _share_processes(items: list[pytest.Item]) -> None:
         if not item.get_closest_marker("xdist_group"):
             name = "root" if item.path in rooted else item.path.relative_to(TESTS).with_suffix("").as_posix()
             item.add_marker(pytest.mark.xdist_group(name))
+
+
+def _turn(item: pytest.Item) -> int:
+    """Begin with the longest, so that no process waits for another in the end: C++ is built, root has only one."""
+    name = next(item.iter_markers("xdist_group")).args[0]
+    return 0 if name.startswith("native") else 1 if name == "root" else 2
 
 
 @pytest.hookimpl(tryfirst=True)

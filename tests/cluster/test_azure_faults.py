@@ -9,7 +9,10 @@ from collections.abc import Callable
 
 import pytest
 from azure_bed import AzureBed
+from bed import HASTY, QUICK
 from fault_proxy import Answer, Fault, Lose, Seen
+
+from planner.providers.pace import Pace
 
 Judge = Callable[[Seen], Fault]
 WRITES = {
@@ -63,8 +66,8 @@ def went_up_and_down(azure: AzureBed) -> None:
     assert azure.left() == {}
 
 
-def refused(azure: AzureBed, code: int = 4) -> str:
-    ended = azure.planner(*azure.up)
+def refused(azure: AzureBed, *, code: int = 4, pace: Pace = QUICK) -> str:
+    ended = azure.planner(*azure.up, pace=pace)
     assert ended.code == code, ended.text
     assert azure.left() == {}
     return ended.text
@@ -130,7 +133,7 @@ def test_throttled_at_every_call(azure: AzureBed, code: str, status: int) -> Non
 @pytest.mark.soak
 def test_throttled_for_ever(azure: AzureBed) -> None:
     azure.proxy.judge = always("PUT virtualNetworks", azure.refusal("TooManyRequests", status=429))
-    assert "gave up after" in refused(azure, code=6)
+    assert "gave up after" in refused(azure, code=6, pace=HASTY)
 
 
 @pytest.mark.parametrize("carried_out", [True, pytest.param(False, marks=pytest.mark.soak)])
@@ -167,7 +170,7 @@ def test_a_volume_that_will_not_attach_sends_the_cluster_elsewhere(azure: AzureB
 @pytest.mark.soak
 def test_machines_that_never_run_are_given_up(azure: AzureBed) -> None:
     azure.world(starting_polls=100_000)
-    assert "0 of 4 machines run" in refused(azure)
+    assert "0 of 4 machines run" in refused(azure, pace=HASTY)
 
 
 def test_a_deletion_that_comes_to_nothing_is_repeated(azure: AzureBed) -> None:
@@ -192,7 +195,7 @@ def test_something_that_will_not_go_is_named(azure: AzureBed) -> None:
     assert azure.planner(*azure.up).code == 0
     run = azure.runs()[0]
     azure.proxy.judge = always("DELETE resourceGroups", azure.refusal("ScopeLocked", status=409))
-    ended = azure.planner("cluster", "down", run)
+    ended = azure.planner("cluster", "down", run, pace=HASTY)
     assert ended.code == 7
     assert f"resource-group planner-{run}-eastus-1" in ended.text
     azure.proxy.judge = lambda _: None

@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,6 @@ from planner.providers.pace import Pace
 from planner.providers.protocol import Place
 
 ROLE = Path(__file__).resolve().parents[2] / "docs" / "azure-role.json"
-PATIENT = replace(QUICK, patience_s=60.0, join_s=60.0, gone_s=180.0)
 
 
 def place(at: Order) -> Place:
@@ -232,9 +230,9 @@ def test_two_hundred_nodes_and_a_thousand(azure: AzureBed) -> None:
         azure.world(starting_polls=3, ending_polls=3)
         began = time.monotonic()
         asked = order(f"n{nodes}", choice(nodes=nodes - 1, spares=1), expires_at=datetime.now(UTC) + timedelta(hours=3))
-        _, directory = launched(asked, PATIENT)
+        _, directory = launched(asked)
         assert azure.left()["instances"] == nodes
-        down(directory, hands(PATIENT))
+        down(directory, hands())
         took_s = time.monotonic() - began
         times = [seen.at_s for seen in azure.proxy.seen]
         peak = max(sum(start <= at < start + 1 for at in times) for start in times)

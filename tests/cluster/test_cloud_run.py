@@ -20,7 +20,7 @@ from planner.cluster.run_directory import RunDirectory
 from planner.run_report import RunReport
 
 pytestmark = pytest.mark.needs_root(why="machines are network namespaces")
-PACE = replace(QUICK, poll_s=0.2, join_s=60.0, patience_s=30.0, gone_s=30.0)
+PACE = replace(QUICK, poll_s=0.2)
 RECORDS = 200_000
 SWEEP = ("cluster", "sweep", "--region", "us-east-1", "--all", "--yes")
 

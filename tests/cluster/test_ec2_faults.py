@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from ec2_bed import QUICK, Ec2Bed
+from bed import HASTY, QUICK
+from ec2_bed import Ec2Bed
 from fault_proxy import Fault, Lose, Seen, ec2_error
 
 from planner.cluster.capacity_seen import capacity_seen
 from planner.providers.aws.permissions import STAGING_WRITES, WRITES, action_of
+from planner.providers.pace import Pace
 
 Judge = Callable[[Seen], Fault]
 LEFTOVERS_ONLY = {"DeleteVolume", "DeleteNetworkInterface"}
@@ -55,8 +57,8 @@ def went_up_and_down(ec2: Ec2Bed, *, machines: int = 4) -> None:
     assert ec2.left() == {}
 
 
-def refused(ec2: Ec2Bed, code: int = 4) -> str:
-    ended = ec2.planner(*ec2.up)
+def refused(ec2: Ec2Bed, *, code: int = 4, pace: Pace = QUICK) -> str:
+    ended = ec2.planner(*ec2.up, pace=pace)
     assert ended.code == code, ended.text
     assert ec2.left() == {}
     return ended.text
@@ -128,7 +130,7 @@ def test_throttled_at_every_call(ec2: Ec2Bed) -> None:
 
 def test_throttled_for_ever(ec2: Ec2Bed) -> None:
     ec2.proxy.judge = always("CreateSubnet", ec2_error("RequestLimitExceeded", status=503))
-    assert "gave up after" in refused(ec2, code=6)
+    assert "gave up after" in refused(ec2, code=6, pace=HASTY)
 
 
 @pytest.mark.parametrize("carried_out", [True, False])
@@ -159,7 +161,7 @@ def test_a_volume_that_will_not_attach_ends_the_machine(ec2: Ec2Bed) -> None:
 
 def test_machines_that_never_run_are_given_up(ec2: Ec2Bed) -> None:
     ec2.world(starting_polls=10_000)
-    assert "0 of 4 machines run" in refused(ec2)
+    assert "0 of 4 machines run" in refused(ec2, pace=HASTY)
 
 
 def test_group_still_in_use(ec2: Ec2Bed) -> None:
@@ -195,7 +197,7 @@ def test_something_that_will_not_go_is_named(ec2: Ec2Bed) -> None:
     assert ec2.planner(*ec2.up).code == 0
     run = ec2.runs()[0]
     ec2.proxy.judge = always("DeleteSubnet", ec2_error("DependencyViolation"))
-    ended = ec2.planner("cluster", "down", run)
+    ended = ec2.planner("cluster", "down", run, pace=HASTY)
     assert ended.code == 7
     assert "subnet subnet-" in ended.text
     ec2.proxy.judge = lambda _: None
@@ -206,7 +208,7 @@ def test_something_that_will_not_go_is_named(ec2: Ec2Bed) -> None:
 def test_interrupted_going_up(ec2: Ec2Bed) -> None:
     """SIGTERM arrives while machines start: all is taken down before the command ends with 130."""
     ec2.world(starting_polls=10_000)
-    ended = ec2.planner(*ec2.up, signal_at="DescribeInstances", pace=QUICK)
+    ended = ec2.planner(*ec2.up, signal_at="DescribeInstances")
     assert ended.code == 130, ended.text
     assert ec2.left() == {}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -21,7 +20,6 @@ from planner.providers.order import Order
 from planner.providers.pace import Pace
 from planner.providers.protocol import Place
 
-PATIENT = replace(QUICK, patience_s=60.0, join_s=60.0, gone_s=180.0)
 CREATES = ("Create", "Run", "Import")
 
 
@@ -140,9 +138,9 @@ def test_the_dry_run_is_what_is_done(ec2: Ec2Bed) -> None:
 @pytest.mark.soak
 def test_more_than_a_thousand_machines_go(ec2: Ec2Bed) -> None:
     ec2.world(quota_vcpus={"us-east-1": 1e6})
-    _, directory = launched(order("many", choice(nodes=1100, spares=1)), PATIENT)
+    _, directory = launched(order("many", choice(nodes=1100, spares=1)))
     assert ec2.left()["instance"] == 1101
-    down(directory, hands(PATIENT))
+    down(directory, hands())
     assert ec2.left() == {}
     asked = [sum(name.startswith("InstanceId.") for name in s.params) for s in requests(ec2, "TerminateInstances")]
     assert asked == [1000, 101]
@@ -205,8 +203,8 @@ def test_two_hundred_nodes(ec2: Ec2Bed) -> None:
     for nodes in (20, 200):
         ec2.world(quota_vcpus={"us-east-1": 1e6}, starting_polls=3, ending_polls=3)
         began = datetime.now(UTC)
-        _, directory = launched(order(f"n{nodes}", choice(nodes=nodes - 1, spares=1)), PATIENT)
-        down(directory, hands(PATIENT))
+        _, directory = launched(order(f"n{nodes}", choice(nodes=nodes - 1, spares=1)))
+        down(directory, hands())
         took_s = (datetime.now(UTC) - began).total_seconds()
         times = [seen.at_s for seen in ec2.proxy.seen]
         peak = max(sum(start <= at < start + 1 for at in times) for start in times)

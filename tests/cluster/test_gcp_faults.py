@@ -8,8 +8,11 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from bed import HASTY, QUICK
 from fault_proxy import Fault, Lose, Seen
 from gcp_bed import GcpBed
+
+from planner.providers.pace import Pace
 
 Judge = Callable[[Seen], Fault]
 CREATES = ("networks", "subnetworks", "firewalls", "resourcePolicies", "instances/bulkInsert")
@@ -48,8 +51,8 @@ def went_up_and_down(gcp: GcpBed) -> None:
     assert gcp.left() == {}
 
 
-def refused(gcp: GcpBed, code: int = 4) -> str:
-    ended = gcp.planner(*gcp.up)
+def refused(gcp: GcpBed, *, code: int = 4, pace: Pace = QUICK) -> str:
+    ended = gcp.planner(*gcp.up, pace=pace)
     assert ended.code == code, ended.text
     assert gcp.left() == {}
     return ended.text
@@ -129,7 +132,7 @@ def test_throttled_at_every_call(gcp: GcpBed, code: str, status: int) -> None:
 @pytest.mark.soak
 def test_throttled_for_ever(gcp: GcpBed) -> None:
     gcp.proxy.judge = always("POST subnetworks", gcp.refusal("rateLimitExceeded", status=403))
-    assert "gave up after" in refused(gcp, code=6)
+    assert "gave up after" in refused(gcp, code=6, pace=HASTY)
 
 
 @pytest.mark.parametrize("carried_out", [True, pytest.param(False, marks=pytest.mark.soak)])
@@ -175,7 +178,7 @@ def test_machines_that_end_at_boot_are_replaced(gcp: GcpBed) -> None:
 @pytest.mark.soak
 def test_machines_that_never_run_are_given_up(gcp: GcpBed) -> None:
     gcp.world(starting_polls=10_000)
-    assert "0 of 4 machines run" in refused(gcp)
+    assert "0 of 4 machines run" in refused(gcp, pace=HASTY)
 
 
 def test_policy_and_network_still_in_use(gcp: GcpBed) -> None:
@@ -211,7 +214,7 @@ def test_something_that_will_not_go_is_named(gcp: GcpBed) -> None:
     assert gcp.planner(*gcp.up).code == 0
     run = gcp.runs()[0]
     gcp.proxy.judge = always("DELETE subnetworks", gcp.refusal("resourceInUseByAnotherResource"))
-    ended = gcp.planner("cluster", "down", run)
+    ended = gcp.planner("cluster", "down", run, pace=HASTY)
     assert ended.code == 7
     assert f"subnetwork planner-{run}-us-central1-nodes" in ended.text
     gcp.proxy.judge = lambda _: None

@@ -31,7 +31,6 @@ from planner.providers.pace import Pace
 from planner.providers.protocol import Place
 
 ROLE = Path(__file__).resolve().parents[2] / "docs" / "gcp-role.json"
-PATIENT = replace(QUICK, patience_s=60.0, join_s=60.0, gone_s=180.0)
 
 
 def place(at: Order) -> Place:
@@ -172,15 +171,15 @@ def test_what_was_accepted_before_a_crash_is_waited_for(gcp: GcpBed) -> None:
             number["kill"] = seen.number
 
     gcp.proxy.judge = find_launch
-    assert gcp.planner(*gcp.up, pace=PATIENT).code == 0
+    assert gcp.planner(*gcp.up).code == 0
     assert all(count[name] == 1 for name in started)
     before = gcp.runs()[0]
-    assert gcp.planner("cluster", "down", before, pace=PATIENT).code == 0
+    assert gcp.planner("cluster", "down", before).code == 0
     gcp.world(operation_polls=3)
-    assert gcp.planner(*gcp.up, pace=PATIENT, kill_at=number["kill"]).code == -9
+    assert gcp.planner(*gcp.up, kill_at=number["kill"]).code == -9
     assert "instances" not in gcp.left() and gcp.left()["operations"] == 1
     killed = next(run for run in gcp.runs() if run != before)
-    assert gcp.planner("cluster", "down", killed, pace=PATIENT).code == 0
+    assert gcp.planner("cluster", "down", killed).code == 0
     assert gcp.left() == {}
 
 
@@ -282,9 +281,9 @@ def test_two_hundred_nodes_and_a_thousand(gcp: GcpBed) -> None:
         gcp.world(starting_polls=3, ending_polls=3, operation_polls=3)
         began = time.monotonic()
         asked = order(f"n{nodes}", choice(nodes=nodes - 1, spares=1), expires_at=datetime.now(UTC) + timedelta(hours=3))
-        _, directory = launched(asked, PATIENT)
+        _, directory = launched(asked)
         assert gcp.left()["instances"] == nodes
-        down(directory, hands(PATIENT))
+        down(directory, hands())
         took_s = time.monotonic() - began
         times = [seen.at_s for seen in gcp.proxy.seen]
         peak = max(sum(start <= at < start + 1 for at in times) for start in times)

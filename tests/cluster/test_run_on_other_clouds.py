@@ -15,7 +15,7 @@ from machine_room import MachineRoom, machine_room, write_stand_in_wheels
 from planner.cluster.run_directory import RunDirectory
 from planner.run_report import RunReport
 
-PACE = replace(QUICK, poll_s=0.2, join_s=60.0, patience_s=30.0, gone_s=30.0)
+PACE = replace(QUICK, poll_s=0.2)
 RECORDS = 200_000
 
 pytestmark = [pytest.mark.needs_root(why="machines are network namespaces"), pytest.mark.soak]

@@ -13,7 +13,7 @@ import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from multiprocessing import forkserver
 from pathlib import Path
@@ -29,8 +29,11 @@ from planner.providers.registry import provider_of
 
 HERE = Path(__file__).parent
 QUICK = Pace(
-    first_pause_s=0.01, longest_pause_s=0.05, patience_s=3.0, poll_s=0.01, join_s=4.0, gone_s=8.0, settle_s=0.01
+    first_pause_s=0.01, longest_pause_s=0.05, patience_s=60.0, poll_s=0.01, join_s=60.0, gone_s=180.0, settle_s=0.01
 )
+"""Asks often, and gives up so late that a busy machine is no reason to."""
+HASTY = replace(QUICK, patience_s=1.0, join_s=0.5, gone_s=2.0)
+"""For what never comes."""
 ZYGOTES = multiprocessing.get_context("forkserver")
 ZYGOTES.set_forkserver_preload(["warm"])
 

@@ -34,7 +34,7 @@ def test_directories_take_the_roles_of_the_mode(tmp_path: Path, mode: str, roles
         directory.mkdir()
     before = open_files()
     assert mode in MODES
-    run = run_disk(directories, mode=mode, seconds=0.3, queue_depth=2, file_bytes=SMALL)
+    run = run_disk(directories, mode=mode, seconds=1, queue_depth=2, file_bytes=SMALL)
     assert {volume.role for volume in run.volumes} == roles
     assert len(run.volumes) == (2 if (count, mode) == (1, "mixed") else count)
     assert all(volume.bytes_per_s > 0 for volume in run.volumes)

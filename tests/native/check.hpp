@@ -31,6 +31,13 @@ struct Registration {
   Registration(const char* name, void (*run)()) { tests().push_back({name, run}); }
 };
 
+// Sanitizers make everything some ten times slower, so that there is less of it.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = false;
+#endif
+
 // How many times as many random cases as usual: the long run sets SORTCORE_TEST_EFFORT.
 inline std::uint64_t effort() {
   const char* wanted = std::getenv("SORTCORE_TEST_EFFORT");

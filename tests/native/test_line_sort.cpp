@@ -12,11 +12,7 @@ namespace {
 using namespace sortcore;
 using lines::Text;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t effort = 1;
-#else
-constexpr std::uint64_t effort = 10;
-#endif
+constexpr std::uint64_t effort = check::sanitized ? 1 : 10;
 
 Text sorted_by_core(const Text& text, const LineFormat& format, unsigned threads) {
   Text out(text.size() + (!text.empty() && text.back() != newline));
@@ -43,9 +39,12 @@ TEST(lines_sort_as_the_standard_library_does) {
 // Enough lines for buckets, blocks that fill, and threads that share them.
 TEST(many_lines_with_threads) {
   RandomSequence random(22);
+  std::uint64_t turn = 0;
   for (const lines::Kind kind : lines::all_kinds) {
     for (const LineFormat& format : {LineFormat{}, LineFormat{3, 9}}) {
-      check_sort(lines::random_text(effort == 1 ? 70'000 : 150'000, kind, random), format, 3);
+      const std::uint64_t place = turn++ % 4;
+      if (check::sanitized && place != 0 && place != 3) continue;  // each kind in one of the formats
+      check_sort(lines::random_text(check::sanitized ? 70'000 : 150'000, kind, random), format, 3);
     }
   }
 }
@@ -97,7 +96,7 @@ TEST(lines_in_several_runs) {
 TEST(very_long_equal_beginnings) {
   RandomSequence random(25);
   Text text;
-  for (int line = 0; line < 24; ++line) {
+  for (int line = 0; line < (check::sanitized ? 12 : 24); ++line) {
     text.insert(text.end(), 1'000'000 + random.below(3),
                 std::byte{line % 2 == 0 ? std::uint8_t{0} : std::uint8_t{'a'}});
     if (line % 3 == 0) text.push_back(static_cast<std::byte>(random.below(3)));

@@ -7,12 +7,7 @@ namespace {
 using namespace sortcore;
 using shapes::Bytes;
 
-// Under sanitizers everything takes ten times as long.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t effort = 1;
-#else
-constexpr std::uint64_t effort = 20;
-#endif
+constexpr std::uint64_t effort = check::sanitized ? 1 : 20;
 
 std::uint64_t random_count(RandomSequence& random) {
   constexpr std::uint64_t sizes[] = {0, 1, 2, 3, 15, 16, 17, 48, 49, 50, 127, 128, 129, 1000, 4097};
@@ -45,7 +40,7 @@ TEST(sort_many_records_with_threads) {
   std::uint64_t turn = 0;
   for (const shapes::Keys kind : shapes::all_keys) {
     for (const RecordFormat& format : formats) {
-      if (effort == 1 && turn++ % 3 != 0) continue;
+      if (check::sanitized && turn++ % 3 != 0) continue;
       check_sort(shapes::random_records(format, 70'001 + random.below(20'000), kind, random), format, 3);
     }
   }
@@ -57,7 +52,8 @@ TEST(sort_large_buckets) {
   RandomSequence random(3);
   for (const std::uint32_t key_bytes : {9U, 10U, 16U, 30U}) {
     const RecordFormat format{.record_bytes = 32, .key_offset = 1, .key_bytes = key_bytes};
-    Bytes records = shapes::random_records(format, 200'000, shapes::Keys::random, random);
+    Bytes records =
+        shapes::random_records(format, check::sanitized ? 80'000 : 200'000, shapes::Keys::random, random);
     for (std::size_t i = 0; i < records.size(); i += 2 * 32) std::fill_n(&records[i + 1], 8, std::byte{0x55});
     check_sort(records, format, 2);
   }

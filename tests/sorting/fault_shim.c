@@ -1,17 +1,20 @@
-/* Makes file calls fail on purpose; preloaded into a process that sorts.
+/* Makes file calls fail, wait or dawdle on purpose; preloaded into a process that sorts.
  *
  * FAULT_CALL   the call to disturb: pread, pwrite, fallocate, ftruncate, fsync, rename
  * FAULT_NTH    the first call to disturb, counted from 1
- * FAULT_KIND   short (half of what was asked), eintr (every second call from then on), or an errno's number
+ * FAULT_KIND   short (half of what was asked), eintr (every second call from then on), slow (a tenth of a second more
+ *              from then on), stop (the process, until someone continues it), or an errno's number
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 static atomic_long calls;
 
@@ -30,7 +33,15 @@ static enum verdict judge(const char* call) {
     errno = EINTR;
     return FAIL;
   }
+  if (strcmp(kind, "slow") == 0) {
+    usleep(100 * 1000);
+    return PASS;
+  }
   if (now > nth) return PASS;
+  if (strcmp(kind, "stop") == 0) {
+    kill(getpid(), SIGSTOP);
+    return PASS;
+  }
   errno = atoi(kind);
   return FAIL;
 }

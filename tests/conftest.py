@@ -1,6 +1,6 @@
 """The suite's promise: only want of root or of a browser skips a test, by name and counted.
 
-`--strict-skips` leaves want of root as the only excuse.
+`--strict-skips` leaves want of root as the only excuse. In several processes, tests that share something share one.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import csv
 import os
 import shutil
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,28 +40,45 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     absent = {"needs_root": NEEDS_ROOT} if os.geteuid() else {}
     absent |= {} if any(map(shutil.which, BROWSERS)) else {"needs_browser": NEEDS_BROWSER}
-    _share_processes(items)
-    if config.getoption("loadgroup", default=False):  # in a process of several
-        items.sort(key=_turn)
+    if hasattr(config, "workerinput"):  # in a process of several
+        items.sort(key=lambda item: _turn(_shared_by(item.nodeid)))
     for item in items:
         for name, reason in absent.items():
             for marker in item.iter_markers(name):
                 item.add_marker(pytest.mark.skip(reason=reason + marker.kwargs["why"]))
 
 
-def _share_processes(items: list[pytest.Item]) -> None:
-    """Keep the tests of a file in one process, and all files that change the machine (as only root can) in one."""
-    rooted = {item.path for item in items if item.get_closest_marker("needs_root")}
-    for item in items:
-        if not item.get_closest_marker("xdist_group"):
-            name = "root" if item.path in rooted else item.path.relative_to(TESTS).with_suffix("").as_posix()
-            item.add_marker(pytest.mark.xdist_group(name))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    from xdist.scheduler import LoadScopeScheduling
+
+    class BySharing(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _shared_by(nodeid)
+
+    config.option.loadscopereorder = False  # not by number: `_turn` knows which take long
+    return BySharing(config, log)
 
 
-def _turn(item: pytest.Item) -> int:
-    """Begin with the longest, so that no process waits for another in the end: C++ is built, root has only one."""
-    name = next(item.iter_markers("xdist_group")).args[0]
-    return 0 if name.startswith("native") else 1 if name == "root" else 2
+def _shared_by(nodeid: str) -> str:
+    """Name what tests of one process share: the machine that they change, as only root can, or Ray's cluster on it; a
+    build of the C++ tests; or else their file.
+    """
+    file, _, test = nodeid.partition("::")
+    if file.endswith("native/test_cpp.py"):
+        return f"build {test.partition('[')[2].partition('-')[0].rstrip(']')}"
+    return "machine" if _changes_the_machine(file) else file
+
+
+@cache
+def _changes_the_machine(file: str) -> bool:
+    text = (TESTS.parent / file).read_text("utf-8")
+    return any(word in text for word in ("mark.needs_root", "test_bed"))
+
+
+def _turn(shared: str) -> int:
+    """Begin with what takes longest, so that no process waits for another in the end."""
+    return 0 if shared.startswith("build ") else 1 if shared == "machine" else 2
 
 
 @pytest.hookimpl(tryfirst=True)

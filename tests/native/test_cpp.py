@@ -12,7 +12,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 VARIANTS = {"plain": "", "address": "address,undefined", "thread": "thread"}
-BUILDS = [pytest.param(name, marks=pytest.mark.xdist_group(f"native-{name}")) for name in VARIANTS]
 FUZZ_TARGETS = sorted(path.stem for path in Path(__file__).parent.glob("fuzz_*.cpp"))
 
 
@@ -34,7 +33,7 @@ def tool(name: str) -> str:
     return found
 
 
-@pytest.fixture(scope="module", params=BUILDS)
+@pytest.fixture(scope="module", params=VARIANTS)
 def build(request: pytest.FixtureRequest) -> Path:
     """Build one variant, again only as far as sources changed; returns its directory."""
     directory = ROOT / "build" / "cpp-tests" / request.param

@@ -19,8 +19,6 @@ from planner.sorting.cluster.dataset import Copy, Dataset, Partition
 if TYPE_CHECKING:
     from conftest import TestBed
 
-pytestmark = pytest.mark.xdist_group("root")  # shares Ray's cluster with the tests that need root
-
 SERVER = Path(__file__).parents[2] / "emulators" / "s3_server.py"
 RECORDS = 30_000
 BUCKET = "s3://sorted"

@@ -282,4 +282,7 @@ def remember(directory: RunDirectory) -> Path:
     network = directory.path / MEASURED / "network.json"
     if network.exists():
         found += read_measurements([network], said=said | near, mapping={})
-    return store(found, catalog=directory.order().cloud, replace=True)
+    report = RunReport.from_json((directory.path / REPORT).read_text(encoding="utf-8"))
+    planned = require_best(report.plan).instance_type  # the catalog's name, which may say what disks were added
+    named = [replace(each, instance_type=planned) for each in found]
+    return store(named, catalog=directory.order().cloud, replace=True)

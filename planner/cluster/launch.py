@@ -108,7 +108,7 @@ class _Joining:
     def cluster(self) -> Cluster:
         """Return the cluster when all machines run, or enough of them once time is up."""
         pace, choice = self.launch.pace, self.place.choice
-        rounds, replaced = 1, frozenset[str]()
+        rounds, replaced, launched = 1, frozenset[str](), choice.machines
         for _ in pace.polls(pace.join_s):
             nodes = self._nodes()
             running = [node for node in nodes if node.state == "running"]
@@ -117,8 +117,10 @@ class _Joining:
                 return self._of(running)
             lost = [node for node in ended if node.id not in replaced]
             if lost and rounds < _ROUNDS:
-                self._replace(lost, alive=[node for node in nodes if node.state != "ended"], round=rounds)
+                launched += self._replace(lost, alive=[node for node in nodes if node.state != "ended"], round=rounds)
                 replaced, rounds = frozenset(node.id for node in ended), rounds + 1
+            elif len(nodes) == len(running) + len(ended) >= launched:
+                break  # none is starting, so none can join any more
         return self._late()
 
     def _nodes(self) -> list[Node]:
@@ -127,7 +129,8 @@ class _Joining:
         found = self.launch.provider.nodes(self.launch.order.run, region=self.place.region)
         return [node for node in found if (node.zone, node.instance_type) == here]
 
-    def _replace(self, ended: list[Node], *, alive: list[Node], round: int) -> None:
+    def _replace(self, ended: list[Node], *, alive: list[Node], round: int) -> int:
+        """Launch as many machines as have ended and return how many that are; none if there is no room and no need."""
         launch = self.launch
         for node in ended:
             launch.say(f"{node.id} ended at boot: {node.reason or 'no reason given'}")
@@ -140,6 +143,8 @@ class _Joining:
             if head or len(alive) < self.place.choice.nodes:
                 raise
             launch.say(f"not replaced: {refusal.message}")
+            return 0
+        return len(ended)
 
     def _late(self) -> Cluster:
         """Go on without those that have not joined, if enough have."""

@@ -80,11 +80,12 @@ def watched(room: MachineRoom) -> Iterator[Watcher]:
 
 
 def test_rented_measured_sorted_validated_and_gone(
-    ec2: Ec2Bed, room: MachineRoom, wheels: Path, tmp_path: Path
+    ec2: Ec2Bed, room: MachineRoom, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One of three machines has a slow link: it is sent away, the job is planned anew, done and accounted for."""
     room.caps = {0: 100}
     out = tmp_path / "report.json"
+    monkeypatch.setattr(ec2, "extra", {"PLANNER_MEASUREMENTS": str(tmp_path / "mine")})
     with watched(room) as watcher:
         ended = ec2.planner(*run_words(wheels, "--out", str(out)), pace=PACE, within_s=300)
     assert ended.code == 0, ended.text
@@ -94,6 +95,7 @@ def test_rented_measured_sorted_validated_and_gone(
     assert_the_slow_one_was_sent_away(ec2, report, directory, slow=room.order[0])
     assert_accounted_for(report, directory, ended.text)
     assert_no_secret_can_be_seen(watcher, directory, ended.text)
+    assert "measurements stored in" in ended.text
     assert ec2.left() == {} and room.made == {}
 
 
@@ -197,6 +199,6 @@ def test_kept_until_it_is_taken_down(ec2: Ec2Bed, room: MachineRoom, wheels: Pat
     assert ended.code == 0, ended.text
     run = ec2.runs()[0]
     assert f"planner cluster down {run}" in ended.text
-    assert ec2.left()["instance"] == 2
+    assert ec2.left()["instance"] in (2, 3), "an idle spare goes, unless it is the head"
     assert ec2.planner("cluster", "down", run, pace=PACE).code == 0
     assert ec2.left() == {}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
-from datetime import UTC, datetime
 
 import pytest
 from ec2_bed import QUICK, Ec2Bed, choice, order, volumes
@@ -135,17 +133,6 @@ def test_the_dry_run_is_what_is_done(ec2: Ec2Bed) -> None:
     assert [each for each in planned if not each.startswith(("Describe", "Get"))] == done
 
 
-@pytest.mark.soak
-def test_more_than_a_thousand_machines_go(ec2: Ec2Bed) -> None:
-    ec2.world(quota_vcpus={"us-east-1": 1e6})
-    _, directory = launched(order("many", choice(nodes=1100, spares=1)))
-    assert ec2.left()["instance"] == 1101
-    down(directory, hands())
-    assert ec2.left() == {}
-    asked = [sum(name.startswith("InstanceId.") for name in s.params) for s in requests(ec2, "TerminateInstances")]
-    assert asked == [1000, 101]
-
-
 def test_status_tells_cost_and_what_is_there(ec2: Ec2Bed) -> None:
     assert ec2.planner(*ec2.up).code == 0
     run = ec2.runs()[0]
@@ -194,24 +181,3 @@ def test_a_run_nobody_knows(ec2: Ec2Bed) -> None:
     ended = ec2.planner("cluster", "down", "r20260101-0000-aaaaaa")
     assert ended.code == 2
     assert "sweep" in ended.text
-
-
-@pytest.mark.soak
-def test_two_hundred_nodes(ec2: Ec2Bed) -> None:
-    """Calls grow with pages and kinds, not with nodes."""
-    made = {}
-    for nodes in (20, 200):
-        ec2.world(quota_vcpus={"us-east-1": 1e6}, starting_polls=3, ending_polls=3)
-        began = datetime.now(UTC)
-        _, directory = launched(order(f"n{nodes}", choice(nodes=nodes - 1, spares=1)))
-        down(directory, hands())
-        took_s = (datetime.now(UTC) - began).total_seconds()
-        times = [seen.at_s for seen in ec2.proxy.seen]
-        peak = max(sum(start <= at < start + 1 for at in times) for start in times)
-        made[nodes] = len(times)
-        print(
-            f"{nodes} nodes up and down: {len(times)} calls, at most {peak} in a second, {took_s:.1f} s",
-            file=sys.stderr,
-        )
-        assert ec2.left() == {}
-    assert made[200] == made[20]

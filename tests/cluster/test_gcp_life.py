@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
-import time
 from collections import Counter
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +27,8 @@ from planner.providers.order import Order
 from planner.providers.pace import Pace
 from planner.providers.protocol import Place
 
+NOT_IN_A_LIFE = {"compute.disks.delete", "compute.instances.getSerialPortOutput"}
+"""Used where a machine left a disk behind, and by runs, for the head's host key; without it, that is pinned unseen."""
 ROLE = Path(__file__).resolve().parents[2] / "docs" / "gcp-role.json"
 
 
@@ -219,7 +218,7 @@ def test_of_the_role_nothing_can_go(gcp: GcpBed, permission: str, monkeypatch: p
 @pytest.mark.soak
 @pytest.mark.parametrize("permission", PERMISSIONS)
 def test_of_the_role_nothing_at_all_can_go(gcp: GcpBed, permission: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert without_a_permission(gcp, permission, monkeypatch) or permission == "compute.disks.delete"
+    assert without_a_permission(gcp, permission, monkeypatch) or permission in NOT_IN_A_LIFE
 
 
 def test_a_permission_that_lacks_is_seen_beforehand(gcp: GcpBed) -> None:
@@ -271,24 +270,3 @@ def test_a_body_that_google_would_not_know_is_not_sent(gcp: GcpBed) -> None:
     with pytest.raises(BadInputError, match="nonsense"):
         compute.create("networks.insert", body={"name": "x", "nonsense": 1}, run="x")
     assert gcp.proxy.seen == []
-
-
-@pytest.mark.soak
-def test_two_hundred_nodes_and_a_thousand(gcp: GcpBed) -> None:
-    """Calls grow linearly: one for each machine that is deleted, and the same few besides; listings have pages."""
-    made = {}
-    for nodes in (20, 200, 1100):
-        gcp.world(starting_polls=3, ending_polls=3, operation_polls=3)
-        began = time.monotonic()
-        asked = order(f"n{nodes}", choice(nodes=nodes - 1, spares=1), expires_at=datetime.now(UTC) + timedelta(hours=3))
-        _, directory = launched(asked)
-        assert gcp.left()["instances"] == nodes
-        down(directory, hands())
-        took_s = time.monotonic() - began
-        times = [seen.at_s for seen in gcp.proxy.seen]
-        peak = max(sum(start <= at < start + 1 for at in times) for start in times)
-        made[nodes] = len(times)
-        text = f"{nodes} nodes up and down: {len(times)} calls, at most {peak} in a second, {took_s:.1f} s"
-        print(text, file=sys.stderr)
-        assert gcp.left() == {}
-    assert made[200] - made[20] == pytest.approx(180, abs=20)

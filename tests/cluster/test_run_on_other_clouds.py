@@ -7,9 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from azure_bed import AzureBed
-from bed import QUICK, Bed
-from gcp_bed import GcpBed
+from bed import QUICK, Bed, Ended
 from machine_room import MachineRoom, machine_room, write_stand_in_wheels
 
 from planner.cluster.run_directory import RunDirectory
@@ -27,9 +25,9 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=["gcp", "azure"])
-def bed(request: pytest.FixtureRequest) -> GcpBed | AzureBed:
+def bed(request: pytest.FixtureRequest) -> Bed:
     made = request.getfixturevalue(request.param)
-    assert isinstance(made, GcpBed | AzureBed)
+    assert isinstance(made, Bed)
     return made
 
 
@@ -39,23 +37,40 @@ def room(bed: Bed, tmp_path: Path) -> Iterator[MachineRoom]:
         yield made
 
 
-def test_rented_measured_sorted_validated_and_gone(
-    bed: GcpBed | AzureBed, room: MachineRoom, wheels: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "report.json"
+def ran(bed: Bed, wheels: Path, *more: str) -> Ended:
+    """Return how a run on two nodes and a spare has ended."""
     sizes = {"gcp": "n2-standard-4+1x*", "azure": "Standard_L8s_v3"}
-    ended = bed.planner(
+    return bed.planner(
         *("run", "--cloud", bed.cloud, "--data", f"{RECORDS * 100}B", "--model", "daytona"),
         *("--instance", sizes[bed.cloud], "--nodes", "2", "--ssh-from", "203.0.113.7/32", "--wheelhouse", str(wheels)),
-        *("--memory", "500MB", "--yes", "--screen-seconds", "0.3", "--screen-size", "20MB", "--out", str(out)),
+        *("--memory", "500MB", "--yes", "--screen-seconds", "0.3", "--screen-size", "20MB", *more),
         pace=PACE,
         within_s=300,
     )
+
+
+def test_rented_measured_sorted_validated_and_gone(
+    bed: Bed, room: MachineRoom, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "report.json"
+    monkeypatch.setattr(bed, "extra", {"PLANNER_MEASUREMENTS": str(tmp_path / "mine")})
+    ended = ran(bed, wheels, "--out", str(out))
     assert ended.code == 0, ended.text
     report = RunReport.from_json(out.read_text("utf-8"))
     assert report.passed and [check.records for check in report.checks] == [RECORDS] * 2
     assert report.cost is not None and report.cost.node_hours > 0
     pinned_blindly = "it is pinned at the first contact" in ended.text
+    assert "measurements stored in" in ended.text
     assert pinned_blindly == (bed.cloud == "azure"), "Compute Engine tells the head's key on its console"
     assert not RunDirectory.open(bed.runs()[0]).key.exists()
     assert bed.left() == {} and room.made == {}
+
+
+def test_kept_until_it_is_taken_down(bed: Bed, room: MachineRoom, wheels: Path) -> None:
+    ended = ran(bed, wheels, "--keep")
+    assert ended.code == 0, ended.text
+    run = bed.runs()[0]
+    assert f"planner cluster down {run}" in ended.text
+    assert bed.machines() in (2, 3), "an idle spare goes, unless it is the head"
+    assert bed.planner("cluster", "down", run, pace=PACE).code == 0
+    assert bed.left() == {}

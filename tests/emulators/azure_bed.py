@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import bed
 from bed import Bed, served
@@ -16,14 +16,34 @@ from fault_proxy import Answer, Seen
 from planner.api import recommend
 from planner.providers.order import Choice, Order
 
+IN_GROUP = (
+    *("networkSecurityGroups", "virtualNetworks", "proximityPlacementGroups"),
+    *("virtualMachines", "schedules"),
+)
+
 
 class AzureBed(Bed):
     """An Azure that can be told how to be, and to fail."""
 
     cloud = "azure"
-    region = "eastus"
+    region, other_region = "eastus", "westus2"
     zones = tuple(f"eastus-{number}" for number in "123")
     launching = "PUT virtualMachines"
+    kept_when_ended = ("instances", "schedules")
+    calls_of_a_launch = calls_refused_at_once = 4
+    whole: ClassVar = {
+        "groups": 1,
+        "networkSecurityGroups": 2,
+        "virtualNetworks": 1,
+        "proximityPlacementGroups": 1,
+        "instances": 4,
+        "schedules": 4,
+        "disks": 4,
+        "networkInterfaces": 4,
+        "publicIPAddresses": 1,
+    }
+    writes = frozenset([f"PUT {name}" for name in ("resourceGroups", *IN_GROUP)] + ["DELETE resourceGroups"])
+    building = frozenset(f"PUT {name}" for name in IN_GROUP)
 
     def environment(self) -> dict[str, str]:
         """Return what makes the SDK talk to this bed."""
@@ -41,6 +61,9 @@ class AzureBed(Bed):
         """Return an answer of Azure that refuses."""
         body = json.dumps({"error": {"code": code, "message": "so it is"}})
         return Answer(status=status, body=body, headers={"Content-Type": "application/json"})
+
+    def zone_of(self, launch: Seen) -> str:
+        return re.findall(r"/planner-r\d+-\d+-\w+?-([^/]+)/", launch.path)[0]
 
     def of_a_run(self, seen: Seen) -> bool:
         """Say whether a request asks for what a run has."""

@@ -22,7 +22,8 @@ from urllib.parse import parse_qsl, quote, urlsplit
 from azure.mgmt.compute import models as compute
 from azure.mgmt.network import models as network
 from azure.mgmt.resource.resources import models as resources
-from sdk_models import wrong
+from azure_requests import RefusedError, check, demanded, fits, references
+from public_addresses import public_address
 
 FAMILY = "standardLSv3Family"
 SIZES = {"Standard_L8s_v3": 8, "Standard_L16s_v3": 16}
@@ -66,11 +67,7 @@ class World:
     fail_machines: list[list[str]] = field(default_factory=list)  # code and message, for the next machines
     refuse_at_once: bool = False  # no capacity: said in the answer to the call, not later
     reject_deletions: int = 0  # so many deletions of groups are accepted, and come to nothing
-
-
-class RefusedError(Exception):
-    def __init__(self, status: int, code: str, message: str = "") -> None:
-        self.status, self.code, self.message = status, code, message or code
+    actions: list[str] | None = None  # what the caller's role allows; everything if None
 
 
 class Cloud:
@@ -113,6 +110,7 @@ class Cloud:
 
     def answer(self, verb: str, parts: dict[str, str], query: dict[str, str], body: dict[str, Any]) -> tuple[int, Any]:
         group, kind, name = parts["group"], parts["kind"], parts["name"]
+        self._permit(demanded(verb, parts, body))
         if parts["under"] == "usages":
             return 200, paged(self._usages(name), query)
         if kind == "skus":
@@ -134,6 +132,12 @@ class Cloud:
             self._remove_machine(key)
             return 202, {}
         return 200, self.things[key]
+
+    def _permit(self, actions: list[str]) -> None:
+        for action in actions:
+            if self.world.actions is not None and action not in self.world.actions:
+                message = f"The client does not have authorization to perform action '{action}'"
+                raise RefusedError(403, "AuthorizationFailed", message)
 
     def _group(self, verb: str, group: str, query: dict[str, str], body: dict[str, Any]) -> tuple[int, Any]:
         if verb == "GET" and not group:
@@ -259,8 +263,8 @@ class Cloud:
             if "publicIPAddressConfiguration" in wanted["properties"]["ipConfigurations"][0]["properties"]:
                 identity = f"{scope}/Microsoft.Network/publicIPAddresses/{name}"
                 address["publicIPAddress"] = {"id": identity}
-                public_address = {"id": identity, "name": name, "properties": {"ipAddress": "198.51.100.9"}, "of": name}
-                self.things[group, "publicIPAddresses", name] = public_address
+                door = {"id": identity, "name": name, "properties": {"ipAddress": public_address()}, "of": name}
+                self.things[group, "publicIPAddresses", name] = door
             properties = {
                 "virtualMachine": {"id": machine["id"]},
                 "ipConfigurations": [{"name": "cluster", "properties": address}],
@@ -300,39 +304,12 @@ class Cloud:
         ]
 
 
-def check(model: type, body: dict[str, Any]) -> None:
-    if complaints := list(wrong(model, body)):
-        raise RefusedError(400, "InvalidRequestContent", f"WRONG REQUEST: {'; '.join(complaints)}")
-
-
-def references(value: Any) -> list[str]:
-    """Return the ids of other resources that a body names."""
-    if isinstance(value, list):
-        return [each for item in value for each in references(item)]
-    if not isinstance(value, dict):
-        return []
-    own = [value["id"]] if str(value.get("id", "")).startswith("/subscriptions/") else []
-    own += [value["targetResourceId"]] if "targetResourceId" in value else []
-    return own + [each for item in value.values() for each in references(item)]
-
-
 def public(thing: dict[str, Any], *, view: bool = False) -> dict[str, Any]:
     """Return what the API shows of a thing."""
     own = {key: value for key, value in thing.items() if key not in ("polls", "fails", "statuses", "of")}
     if view and "statuses" in thing:
         own["properties"] = {**own["properties"], "instanceView": {"statuses": thing["statuses"]}}
     return own
-
-
-def fits(group: dict[str, Any], wanted: str) -> bool:
-    """Say whether a group passes a filter of the two forms in use; any other is an error."""
-    if not wanted:
-        return True
-    match = re.fullmatch(r"tagName eq '([\w-]+)'(?: and tagValue eq '([\w-]+)')?", wanted)
-    if match is None:
-        raise RefusedError(400, "InvalidFilterInQueryString", wanted)
-    have = group.get("tags", {}).get(match[1])
-    return have is not None and match[2] in (None, have)
 
 
 def paged(items: list[dict[str, Any]], query: dict[str, str]) -> dict[str, Any]:

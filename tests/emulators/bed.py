@@ -13,14 +13,14 @@ import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from fault_proxy import FaultProxy, Kill, Seen
+from fault_proxy import Answer, FaultProxy, Kill, Seen
 
 from planner.providers.order import Choice, Order, VolumeOrder
 from planner.providers.pace import Pace
@@ -32,8 +32,6 @@ QUICK = Pace(
     first_pause_s=0.01, longest_pause_s=0.05, patience_s=60.0, poll_s=0.01, join_s=60.0, gone_s=180.0, settle_s=0.01
 )
 """Asks often, and gives up so late that a busy machine is no reason to."""
-HASTY = replace(QUICK, patience_s=1.0, join_s=0.5, gone_s=2.0)
-"""For what never comes."""
 ZYGOTES = multiprocessing.get_context("forkserver")
 ZYGOTES.set_forkserver_preload(["warm"])
 
@@ -51,10 +49,22 @@ class Bed(ABC):
     cloud: ClassVar[str]
     region: ClassVar[str]
     zones: ClassVar[tuple[str, ...]]
+    other_region: ClassVar[str]
     launching: ClassVar[str]
     """The action that launches machines."""
     slow: ClassVar[dict[str, int]] = {"starting_polls": 1, "ending_polls": 1}
     """A world in which what is asked for takes a while."""
+    calls_of_a_launch: ClassVar[int]
+    calls_refused_at_once: ClassVar[int]
+    """How many calls launch the cluster, and how many of them are made where there is no room."""
+    whole: ClassVar[dict[str, int]]
+    """What there is, by kind, when the cluster is up."""
+    kept_when_ended: ClassVar[tuple[str, ...]] = ()
+    """Kinds of which one stays there for each machine that has ended by itself, until the cluster goes."""
+    writes: ClassVar[frozenset[str]]
+    """All actions that create or delete something in a whole life."""
+    building: ClassVar[frozenset[str]]
+    """Those of them that name something that was just made."""
 
     def world(self, **world: Any) -> None:
         """Begin anew, with an empty account in a world as described by the emulator's World."""
@@ -99,8 +109,20 @@ class Bed(ABC):
         """Return what makes the SDK talk to this bed."""
 
     @abstractmethod
-    def refusal(self, code: str, *, status: int = 400) -> Any:
+    def refusal(self, code: str, *, status: int = 400) -> Answer:
         """Return an answer of this cloud that refuses."""
+
+    @abstractmethod
+    def zone_of(self, launch: Seen) -> str:
+        """Return where a request launches machines."""
+
+    def is_meant(self, seen: Seen) -> bool:
+        """Say whether a request is to have an effect, or asks for one."""
+        return True
+
+    def launches(self) -> list[str]:
+        """Return the zone of every request that launches machines."""
+        return [self.zone_of(seen) for seen in self.proxy.seen if seen.action == self.launching and self.is_meant(seen)]
 
     def usual_environment(self) -> dict[str, str]:
         """Return what all beds need."""

@@ -6,14 +6,20 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import bed
 from bed import QUICK, Bed, Ended, served
-from fault_proxy import Answer, ec2_error
+from fault_proxy import Answer, Seen, ec2_error
 
 from planner.api import recommend
+from planner.providers.aws.permissions import STAGING_WRITES, WRITES, action_of
 from planner.providers.order import Choice, Order, VolumeOrder
+
+LEFTOVERS_ONLY = {"DeleteVolume", "DeleteNetworkInterface"}
+"""What a run does only when a machine left something behind that should have gone with it."""
+FIRST = {"CreateVpc", "CreatePlacementGroup", "CreateInternetGateway", "ImportKeyPair"}
+"""What is made before anything else is there."""
 
 __all__ = ["QUICK", "Ec2Bed", "Ended", "choice", "ec2_bed", "order", "volumes"]
 
@@ -22,9 +28,25 @@ class Ec2Bed(Bed):
     """An EC2 that can be told how to be, and to fail."""
 
     cloud = "aws"
-    region = "us-east-1"
+    region, other_region = "us-east-1", "us-west-2"
     zones = tuple(f"us-east-1{letter}" for letter in "abcdef")
     launching = "RunInstances"
+    calls_of_a_launch, calls_refused_at_once = 2, 1
+    whole: ClassVar = {
+        "vpc": 1,
+        "subnet": 2,
+        "security-group": 3,
+        "placement-group": 1,
+        "key-pair": 1,
+        "internet-gateway": 1,
+        "route-table": 2,
+        "vpc-endpoint": 1,
+        "instance": 4,
+        "volume": 4,
+        "network-interface": 4,
+    }
+    writes = frozenset(action_of(name).removeprefix("ec2:") for name in WRITES | STAGING_WRITES) - LEFTOVERS_ONLY
+    building = frozenset(name for name in writes if not name.startswith(("Delete", "Detach", "Terminate"))) - FIRST
 
     def environment(self) -> dict[str, str]:
         """Return what makes the SDK talk to this bed."""
@@ -41,6 +63,13 @@ class Ec2Bed(Bed):
     def refusal(self, code: str, *, status: int = 400) -> Answer:
         """Return an answer of EC2 that refuses."""
         return ec2_error(code, status=status)
+
+    def zone_of(self, launch: Seen) -> str:
+        return launch.params["Placement.AvailabilityZone"]
+
+    def is_meant(self, seen: Seen) -> bool:
+        """Say whether a request is one of EC2, and no dry run."""
+        return bool(seen.params) and "DryRun" not in seen.params
 
 
 @contextmanager

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import base64
 import copy
+import faulthandler
 import functools
 import json
 import os
-import random
+import threading
 import traceback
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -34,9 +35,11 @@ from moto.ec2.models import elastic_network_interfaces
 from moto.ec2.models.instances import InstanceState
 from moto.ec2.responses import EC2Response
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from public_addresses import public_address
 from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
+HANGS_S = 30.0
 NO_CAPACITY = """<?xml version="1.0" encoding="UTF-8"?>
 <Response><Errors><Error><Code>InsufficientInstanceCapacity</Code>
 <Message>We currently do not have sufficient {kind} capacity in the Availability Zone you requested ({zone}).</Message>
@@ -250,17 +253,12 @@ def complete(name: str, original: Any) -> Any:
     return action
 
 
-def documentation_address() -> str:
-    """A public address that is nobody's (RFC 5737), whatever is sent there by mistake."""
-    return f"198.51.100.{random.randrange(1, 255)}"
-
-
 VERBS = {"create", "delete", "run", "terminate", "attach", "detach", "associate", "authorize", "revoke", "import"}
 VERBS |= {"describe"}
 
 
 def install() -> None:
-    elastic_network_interfaces.random_public_ip = documentation_address
+    elastic_network_interfaces.random_public_ip = public_address
     for name in dir(EC2Response):
         verb = name.partition("_")[0]
         if verb in VERBS or name == "get_console_output":
@@ -321,8 +319,8 @@ def control(request: Request) -> Response:
     return Response(json.dumps(told), mimetype="application/json")
 
 
-def json_service(request: Request) -> Response | None:
-    """Answer for the price list and the quotas, which moto does not have."""
+def json_service(request: Request) -> Response:
+    """Answer for the price list and the quotas, which moto does not have; nothing else is asked in this protocol."""
     operation, body = request.headers.get("X-Amz-Target", "").rpartition(".")[2], request.get_data()
     if operation == "GetServiceQuota":
         region = request.headers["Authorization"].split("/")[2]
@@ -334,20 +332,27 @@ def json_service(request: Request) -> Response | None:
         offer = {"terms": {"OnDemand": {"a": {"priceDimensions": {"b": dimension}}}}}
         found = [] if price is None else [json.dumps(offer)]
         return Response(json.dumps({"PriceList": found}), mimetype="application/x-amz-json-1.1")
-    return None
+    return Response(json.dumps({"__type": "UnknownOperationException"}), 400, mimetype="application/x-amz-json-1.1")
 
 
 def application() -> Any:
-    moto = DomainDispatcherApplication(create_backend_app)
+    """Return the server: one request after another, because moto's stores may not be changed while they are listed. One
+    that hangs tells on standard error where.
+    """
+    moto, alone = DomainDispatcherApplication(create_backend_app), threading.Lock()
 
     def serve(environ: Any, start_response: Any) -> Any:
-        request = Request(environ)
+        with alone:
+            faulthandler.dump_traceback_later(HANGS_S)
+            try:
+                return answered(Request(environ))(environ, start_response)
+            finally:
+                faulthandler.cancel_dump_traceback_later()
+
+    def answered(request: Request) -> Any:
         if request.path == "/control":
-            return control(request)(environ, start_response)
-        answer = json_service(request) if "X-Amz-Target" in request.headers else None
-        if answer is not None:
-            return answer(environ, start_response)
-        return moto(environ, start_response)
+            return control(request)
+        return json_service(request) if "X-Amz-Target" in request.headers else moto
 
     return serve
 

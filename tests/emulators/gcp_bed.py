@@ -19,15 +19,31 @@ from planner.api import recommend
 from planner.providers.order import Choice, Order
 
 PROJECT = "some-project"
+KINDS = ("networks", "subnetworks", "firewalls", "resourcePolicies")
 
 
 class GcpBed(Bed):
     """A Compute Engine that can be told how to be, and to fail."""
 
     cloud = "gcp"
-    region = "us-central1"
+    region, other_region = "us-central1", "us-east4"
     zones = tuple(f"us-central1-{letter}" for letter in "abc")
     launching = "POST instances/bulkInsert"
+    kept_when_ended = ("instances", "disks")
+    calls_of_a_launch, calls_refused_at_once = 2, 1
+    whole: ClassVar = {
+        "networks": 1,
+        "subnetworks": 1,
+        "firewalls": 5,
+        "resourcePolicies": 1,
+        "instances": 4,
+        "disks": 4,
+    }
+    writes = frozenset(
+        [f"POST {name}" for name in (*KINDS, "instances/bulkInsert")]
+        + [f"DELETE {name}" for name in (*KINDS, "instances")]
+    )
+    building = frozenset({"POST subnetworks", "POST firewalls", launching})
     slow: ClassVar = {**Bed.slow, "operation_polls": 2}
 
     def environment(self) -> dict[str, str]:
@@ -55,6 +71,9 @@ class GcpBed(Bed):
         errors = [{"message": "so it is", "domain": "global", "reason": code}]
         body = json.dumps({"error": {"code": status, "message": "so it is", "errors": errors}})
         return Answer(status=status, body=body, headers={"Content-Type": "application/json"})
+
+    def zone_of(self, launch: Seen) -> str:
+        return re.findall(r"/zones/([^/]+)/", launch.path)[0]
 
     def of_a_run(self, seen: Seen) -> bool:
         """Say whether a request asks for what a run has."""

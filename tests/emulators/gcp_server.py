@@ -22,6 +22,7 @@ from urllib.parse import parse_qsl, urlsplit
 from discovery import Asked, Discovery, WrongRequestError
 from gcp_facts import MACHINE_TYPES, PERMISSIONS, REGIONS, ZONES, price_list
 from google.auth import jwt
+from public_addresses import public_address
 
 TOKEN = "the-token-of-the-account"
 ACCOUNT = "runner@some-project.iam.gserviceaccount.com"
@@ -189,7 +190,7 @@ class Cloud:
         interface = copy.deepcopy(wanted["networkInterfaces"][0])
         interface["networkIP"] = f"10.77.{number // 250 % 128}.{number % 250 + 2}"
         for access in interface.get("accessConfigs", ()):
-            access["natIP"] = f"198.51.100.{number % 250}"
+            access["natIP"] = public_address()
         disks = []
         for order, disk in enumerate(wanted["disks"]):
             if disk.get("type") != "SCRATCH":

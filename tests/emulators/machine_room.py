@@ -131,6 +131,9 @@ class MachineRoom:
                 [*within, *server, *keys], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
 
+    def said(self, number: int) -> str:
+        return (self.home / str(number) / "server.log").read_text("utf-8")
+
     def pids(self, number: int) -> list[int]:
         return [int(pid) for pid in run("ip", "netns", "pids", self.namespace(number)).split()]
 
@@ -143,6 +146,8 @@ class MachineRoom:
             time.sleep(0.02)
         if process := self.processes.pop(name, None):
             process.wait()
+            if process.returncode != -signal.SIGKILL:
+                self.trouble.append(RuntimeError(f"{name}'s SSH server ended: {self.said(number)}"))
         run("ip", "netns", "delete", self.namespace(number))
         shutil.rmtree(self.home / str(number), ignore_errors=True)
 

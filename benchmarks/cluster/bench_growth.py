@@ -1,0 +1,74 @@
+"""How calls and time of a launch and a teardown grow with nodes, on the emulators of all three clouds.
+
+    python benchmarks/cluster/bench_growth.py --nodes 50 100 200 --rounds 5
+
+The clouds take turns. Emulated machines take three looks to start and to end, and waits are short: seconds are those of
+the planner, its SDK and the emulator on this machine, not those of a cloud. Calls are what a cloud would see.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from statistics import median
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "emulators"))
+from azure_bed import azure_bed
+from bed import Bed
+from ec2_bed import ec2_bed
+from gcp_bed import gcp_bed
+from many_nodes import Life, life_of
+
+BEDS = (ec2_bed, gcp_bed, azure_bed)
+
+
+@contextmanager
+def in_environment_of(bed: Bed) -> Iterator[None]:
+    """Let this process be a user of a bed's cloud."""
+    before = dict(os.environ)
+    os.environ.update(bed.environment())
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def measured(beds: list[Bed], *, nodes: list[int], rounds: int) -> dict[tuple[str, int], list[Life]]:
+    """Return the lives of each cloud and size, taken in turn."""
+    lives: dict[tuple[str, int], list[Life]] = {(bed.cloud, count): [] for bed in beds for count in nodes}
+    for _ in range(rounds):
+        for count in nodes:
+            for bed in beds:
+                with in_environment_of(bed):
+                    lives[bed.cloud, count].append(life_of(bed, count))
+    return lives
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nodes", type=int, nargs="+", default=[50, 100, 200])
+    parser.add_argument("--rounds", type=int, default=5)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as home, ExitStack() as stack:
+        beds: list[Bed] = []
+        for number, open_bed in enumerate(BEDS):
+            (Path(home) / str(number)).mkdir()
+            beds.append(stack.enter_context(open_bed(Path(home) / str(number))))
+        lives = measured(beds, nodes=asked.nodes, rounds=asked.rounds)
+    print(f"{'cloud':6} {'nodes':>6} {'calls up':>9} {'down':>6} {'peak/s':>7} {'wall s, median (range)':>24}")
+    for (cloud, nodes), some in lives.items():
+        walls = sorted(life.wall_s for life in some)
+        up, down = median(life.calls_up for life in some), median(life.calls_down for life in some)
+        peak = max(life.peak_calls_per_s for life in some)
+        wall = f"{median(walls):.1f} ({walls[0]:.1f}-{walls[-1]:.1f})"
+        print(f"{cloud:6} {nodes:6} {up:9.0f} {down:6.0f} {peak:7} {wall:>24}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""Calls grow linearly with nodes, and more than a thousand machines go. Times: benchmarks/cluster/bench_growth.py."""
+
+from __future__ import annotations
+
+import pytest
+from bed import Bed
+from many_nodes import life_of
+
+PER_NODE = {"aws": 0.0, "gcp": 1.0, "azure": 2.0}
+"""EC2 ends a thousand machines by one call; Compute Engine deletes each; Azure creates each and its schedule."""
+PAGES = 0.15
+"""Calls of listings per node, at most: pages of 50, of which several looks are taken."""
+
+
+@pytest.mark.soak
+def test_calls_grow_linearly(cloud: Bed) -> None:
+    few, some, many = (life_of(cloud, nodes).calls for nodes in (50, 100, 200))
+    per_node = PER_NODE[cloud.cloud]
+    assert per_node * 50 <= some - few <= (per_node + PAGES) * 50
+    assert per_node * 100 <= many - some <= (per_node + PAGES) * 100
+
+
+@pytest.mark.soak
+def test_more_than_a_thousand_machines_go(cloud: Bed) -> None:
+    """EC2 takes at most a thousand ids in a call."""
+    life_of(cloud, 1101)
+    if cloud.cloud == "aws":
+        ended = [seen for seen in cloud.proxy.seen if seen.action == "TerminateInstances" and cloud.is_meant(seen)]
+        ids = [sum(name.startswith("InstanceId.") for name in seen.params) for seen in ended]
+        assert ids == [1000, 101]

@@ -1,0 +1,59 @@
+"""What a request to Azure's Resource Manager must be, and what it needs: its body, what it names, the caller's role."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from sdk_models import wrong
+
+
+class RefusedError(Exception):
+    def __init__(self, status: int, code: str, message: str = "") -> None:
+        self.status, self.code, self.message = status, code, message or code
+
+
+def check(model: type, body: dict[str, Any]) -> None:
+    if complaints := list(wrong(model, body)):
+        raise RefusedError(400, "InvalidRequestContent", f"WRONG REQUEST: {'; '.join(complaints)}")
+
+
+def references(value: Any) -> list[str]:
+    """Return the ids of other resources that a body names."""
+    if isinstance(value, list):
+        return [each for item in value for each in references(item)]
+    if not isinstance(value, dict):
+        return []
+    own = [value["id"]] if str(value.get("id", "")).startswith("/subscriptions/") else []
+    own += [value["targetResourceId"]] if "targetResourceId" in value else []
+    return own + [each for item in value.values() for each in references(item)]
+
+
+def demanded(verb: str, parts: dict[str, str], body: dict[str, Any]) -> list[str]:
+    """Return the actions that a request needs, by the names of Azure's list of operations: what it does to the kind in
+    its path, the joining of subnets and security groups that it names, and the parts that are made with a machine.
+    """
+    kind, does = parts["kind"], {"GET": "read", "PUT": "write", "DELETE": "delete"}[verb]
+    if not kind:
+        return [f"Microsoft.Resources/subscriptions/resourceGroups/{does}"]
+    actions = [f"{parts['provider']}/{kind}{'/usages' if parts['under'] else ''}/{does}"]
+    named = [identity.split("/") for identity in references(body)]
+    actions += ["Microsoft.Network/virtualNetworks/subnets/join/action" for path in named if "subnets" in path]
+    actions += [f"Microsoft.Network/{path[7]}/join/action" for path in named if path[7] == "networkSecurityGroups"]
+    if kind == "virtualMachines" and verb == "PUT":
+        actions += ["Microsoft.Compute/disks/write", "Microsoft.Network/networkInterfaces/write"]
+        addressed = "publicIPAddressConfiguration" in json.dumps(body)
+        actions += ["Microsoft.Network/publicIPAddresses/write"] if addressed else []
+    return actions
+
+
+def fits(group: dict[str, Any], wanted: str) -> bool:
+    """Say whether a group passes a filter of the two forms in use; any other is an error."""
+    if not wanted:
+        return True
+    match = re.fullmatch(r"tagName eq '([\w-]+)'(?: and tagValue eq '([\w-]+)')?", wanted)
+    if match is None:
+        raise RefusedError(400, "InvalidFilterInQueryString", wanted)
+    have = group.get("tags", {}).get(match[1])
+    return have is not None and match[2] in (None, have)

@@ -6,7 +6,7 @@ The papers' cost counts the job alone; budgets must count everything that is bil
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -58,6 +58,21 @@ PAPER = Lifecycle(
     notes={"all": "the papers' equations: nothing but the job, no CPU, no variation"},
 )
 """What `--paper` plans with."""
+
+
+def on_hand() -> Lifecycle:
+    """Return the figures for machines that are there already, measured on the sort's own path: nothing boots, is
+    screened or ends, none is spare, and the measured rates have file system and processors in them.
+    """
+    return replace(
+        shipped(),
+        boot_s=0.0,
+        screen_s=0.0,
+        teardown_s=0.0,
+        spare_fraction=0.0,
+        file_system_overhead=0.0,
+        cpu_bytes_per_s_per_vcpu=PAPER.cpu_bytes_per_s_per_vcpu,
+    )
 
 
 @lru_cache(maxsize=1)

@@ -49,11 +49,28 @@ class RunCost:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StagingComparison:
+    """What was brought from an object store (`stage in`) or taken there (`stage out`): time and US dollars, machines
+    and requests together, as planned and as they were. What is not known of these is None.
+    """
+
+    name: str
+    place: str
+    bytes: int
+    requests: int
+    predicted_s: float | None
+    measured_s: float
+    predicted_usd: float | None
+    measured_usd: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunReport:
     """A whole run: its plan, the rates it was planned with, each step's seconds, phases compared, files checked.
 
     `steps_s` are the steps around the sort (measure, generate, validate); `sort` is the sort core's own report. On
     rented machines `first_plan` is what they were rented for, and `plan` was made with what was measured on them.
+    `manifest` is the URI of the list of output partitions in an object store, '' when they stayed on the nodes.
     """
 
     plan: Plan
@@ -64,6 +81,8 @@ class RunReport:
     sort: dict[str, Any] = field(default_factory=dict)
     cost: RunCost | None = None
     first_plan: Plan | None = None
+    staging: tuple[StagingComparison, ...] = ()
+    manifest: str = ""
 
     @property
     def passed(self) -> bool:

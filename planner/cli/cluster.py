@@ -37,6 +37,8 @@ def cluster_up(
     ssh_from: renting.SshFrom = None,
     image: renting.Image = None,
     staging: Annotated[bool, Option("--staging", help="Let the nodes reach the cloud's object store.")] = False,
+    node_identity: renting.NodeIdentity = None,
+    pricing: renting.Pricing = "on-demand",
     dry_run: renting.DryRun = False,
     yes: renting.Yes = False,
     json: _JSON = False,
@@ -48,15 +50,7 @@ def cluster_up(
 
     Example: planner cluster up --data 1TB --model indy --instance i4i.4xlarge --max-cost 50
     """
-    wishes = renting.Wishes(
-        cloud=cloud,
-        regions=tuple(region or ()),
-        max_cost=max_cost,
-        max_hours=max_hours,
-        ssh_from=ssh_from,
-        image=image,
-        staging=staging,
-    )
+    wishes = renting.wishes_of(locals(), staging=staging)
     made = renting.plan_of(plan, wishes, data=data, model=model, instances=instance, nodes=nodes)
     order = renting.ordered(made, wishes, is_rehearsal=dry_run)
     hands = renting.hands_of(cloud)

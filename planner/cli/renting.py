@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +32,11 @@ SshFrom = Annotated[
     str | None, Option(help="The only network that may reach the head.", show_default="this machine's address")
 ]
 Image = Annotated[str | None, Option(help="Machine image.", show_default="the newest stock Ubuntu 24.04")]
+Pricing = Annotated[str, Option(help="Only on-demand machines are rented; spot ones are planned for.")]
+NodeIdentity = Annotated[
+    str | None,
+    Option(help="What the machines are to the cloud: instance profile, service account, managed identity."),
+]
 DryRun = Annotated[bool, Option("--dry-run", help="Print every request of up and down; make none.")]
 Yes = Annotated[bool, Option("--yes", help="Do not ask.")]
 
@@ -50,6 +55,7 @@ class Wishes:
     ssh_from: str | None = None
     image: str | None = None
     staging: bool = False
+    node_identity: str = ""
 
     @property
     def limits(self) -> Limits:
@@ -58,6 +64,25 @@ class Wishes:
 
         hours = parse_duration(self.max_hours) / 3600 if self.max_hours else None
         return Limits(cost_usd=self.max_cost, hours=hours)
+
+
+def wishes_of(options: Mapping[str, Any], *, staging: bool = False) -> Wishes:
+    """Return what the options of a command say. Raises BadInputError for spot machines."""
+    if options["pricing"] != "on-demand":
+        raise BadInputError(
+            f"--pricing {options['pricing']}: only on-demand machines are rented, because the sort cannot go on when "
+            "many are taken back at once; `plan --pricing spot` says what spot ones would cost"
+        )
+    return Wishes(
+        cloud=options["cloud"],
+        regions=tuple(options["region"] or ()),
+        max_cost=options["max_cost"],
+        max_hours=options["max_hours"],
+        ssh_from=options["ssh_from"],
+        image=options["image"],
+        staging=staging,
+        node_identity=options["node_identity"] or "",
+    )
 
 
 def hands_of(cloud: str) -> Hands:
@@ -79,6 +104,8 @@ def plan_of(
     instances: Sequence[str] | None,
     nodes: int | None,
     architecture: str | None = None,
+    input: str | None = None,
+    output: str | None = None,
 ) -> Plan:
     """Return the plan in a file, or made now for a job. Raises BadInputError when neither is given."""
     from planner.api import recommend
@@ -99,6 +126,8 @@ def plan_of(
         instances=tuple(instances or ()),
         arch=architecture,
         nodes=nodes,
+        input=input,
+        output=output,
         today=datetime.now(UTC).date(),
     )
     return answer.plan
@@ -119,6 +148,7 @@ def ordered(plan: Plan, wishes: Wishes, *, is_rehearsal: bool) -> Order:
         now=now,
         image=wishes.image,
         staging=wishes.staging,
+        node_identity=wishes.node_identity,
     )
 
 

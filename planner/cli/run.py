@@ -11,8 +11,8 @@ from planner.cli import emulation, renting
 from planner.cli.console import show, show_text, talk
 from planner.cli.files import write_whole
 from planner.cli.progress import watched
-from planner.cli.run_rented import Job, rehearse_rented, run_rented
-from planner.errors import ValidationFailedError
+from planner.cli.run_rented import Job, dataset_to_sort, rehearse_rented, run_rented
+from planner.errors import BadInputError, ValidationFailedError
 from planner.units import parse_size
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ EMULATED_NODES = 4
 
 def run(
     *,
-    data: Annotated[str, Option(help="How much to sort: 1GB.")],
+    data: Annotated[str | None, Option(help="How much to sort: 1GB; what --input holds otherwise.")] = None,
     model: Annotated[str, Option(help="Cost model: a name that `planner models` lists, or a TOML file.")],
     directory: Annotated[
         Path, Option("--dir", help="The disk to work on; everything written there is removed.")
@@ -47,9 +47,22 @@ def run(
     burst_rate: emulation.BurstRate = None,
     redraw: emulation.Redraw = None,
     seed: emulation.Seed = None,
+    input: Annotated[
+        str | None, Option(help="Where the data is: s3://bucket/path.", show_default="generated on the nodes")
+    ] = None,
+    output: Annotated[
+        str | None,
+        Option(help="Where the result goes: s3://bucket/path.", show_default="nowhere: it ends with the nodes"),
+    ] = None,
+    node_identity: renting.NodeIdentity = None,
+    lend_credentials: Annotated[
+        bool,
+        Option("--lend-credentials", help="Hand the machines this environment's keys to the object store, by SSH."),
+    ] = False,
     skew: Annotated[bool, Option("--skew", help="Generate skewed keys; on a cluster.")] = False,
     region: renting.Regions = None,
     instance: renting.Instances = None,
+    pricing: renting.Pricing = "on-demand",
     max_cost: renting.MaxCost = None,
     max_hours: renting.MaxHours = None,
     ssh_from: renting.SshFrom = None,
@@ -77,11 +90,18 @@ def run(
     Example: planner run --cloud emulated --nodes 4 --rate 400Mbit --data 2GB --model daytona
 
     Example: planner run --cloud aws --data 1TB --model indy --instance i4i.4xlarge --max-cost 50
+
+    Example: planner run --cloud aws --input s3://b/in --output s3://b/out --model indy --node-identity sorter
     """
     memory_bytes = None if memory is None else parse_size(memory)
+    _require_data(data, input=input, output=output, is_local=cloud is None)
     if cloud is None:
         report = _locally(
-            data_bytes=parse_size(data), model=model, directory=directory, memory_bytes=memory_bytes, threads=threads
+            data_bytes=parse_size(data or ""),
+            model=model,
+            directory=directory,
+            memory_bytes=memory_bytes,
+            threads=threads,
         )
     elif cloud != EMULATED:
         job = Job(
@@ -93,15 +113,11 @@ def run(
             skew=skew,
             keep=keep,
             wheelhouse=wheelhouse,
+            input=input,
+            output=output,
+            is_lent=lend_credentials,
         )
-        wishes = renting.Wishes(
-            cloud=cloud,
-            regions=tuple(region or ()),
-            max_cost=max_cost,
-            max_hours=max_hours,
-            ssh_from=ssh_from,
-            image=image,
-        )
+        wishes = renting.wishes_of(locals(), staging=bool(input or output))
         if dry_run:
             rehearse_rented(job, wishes, json=json)
             return
@@ -109,15 +125,19 @@ def run(
     else:
         from planner.cluster.emulated_run import EmulatedRun
 
+        source = dataset_to_sort(data, input=input, output=output)
         report = _emulated(
             EmulatedRun(
-                data_bytes=parse_size(data),
+                data_bytes=source.bytes if source else parse_size(data or ""),
                 model=model,
                 nodes=EMULATED_NODES if nodes is None else nodes,
                 shaping=emulation.shaping_of(locals()),
                 directory=directory,
                 memory_bytes=memory_bytes,
                 skew=skew,
+                input=input,
+                output=output,
+                source=source,
             ),
         )
     if out:
@@ -131,6 +151,16 @@ def run(
     _require_valid(report)
     if profile:
         _feed(profile, report)
+
+
+def _require_data(data: str | None, *, input: str | None, output: str | None, is_local: bool) -> None:
+    """Raise BadInputError when nobody says how much to sort, or data is to be moved without a cluster."""
+    if (input or output) and is_local:
+        raise BadInputError(
+            "--input and --output are brought and taken by the nodes of a cluster: --cloud aws, gcp, azure or emulated"
+        )
+    if data is None and input is None:
+        raise BadInputError("say how much to sort: --data 1GB, or what: --input s3://bucket/path")
 
 
 def _locally(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import tempfile
@@ -15,15 +16,18 @@ from planner.cli import renting
 from planner.cli.cluster_progress import heard_events
 from planner.cli.console import talk
 from planner.cli.interrupts import orderly_end
-from planner.errors import IoFailureError, PlannerError
+from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.units import parse_size
 
 if TYPE_CHECKING:
     from planner.cluster.node_trials import Effort
     from planner.cluster.run_directory import RunDirectory
+    from planner.cluster.store_access import StoreAccess
     from planner.cluster.up import Hands
     from planner.cluster.wheelhouse import Wheelhouse
     from planner.plan import Plan
     from planner.run_report import RunReport
+    from planner.sorting.cluster.dataset import Dataset
 
 _NAMES = {"aarch64": "arm64"}
 """What clouds call a processor that Linux calls otherwise."""
@@ -31,9 +35,11 @@ _NAMES = {"aarch64": "arm64"}
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What to run, beside where."""
+    """What to run, beside where. `input` and `output` are prefixes in an object store, whose keys `is_lent` hands over;
+    `data` is needed where there is no `input`.
+    """
 
-    data: str
+    data: str | None
     model: str
     instances: tuple[str, ...] = ()
     nodes: int | None = None
@@ -41,11 +47,17 @@ class Job:
     skew: bool = False
     keep: bool = False
     wheelhouse: Path | None = None
+    input: str | None = None
+    output: str | None = None
+    is_lent: bool = False
 
 
 def rehearse_rented(job: Job, wishes: renting.Wishes, *, json: bool) -> None:
     """Print every request of launching and taking down."""
     provider = _hands(wishes).provider
+    _access(job, wishes)
+    if job.data is None:
+        job = _sized(job, dataset_to_sort(None, input=job.input, output=None))
     order = renting.ordered(_plan(job, wishes), wishes, is_rehearsal=True)
     renting.show_rehearsal(order, provider, json=json)
 
@@ -56,8 +68,12 @@ def run_rented(job: Job, wishes: renting.Wishes, *, effort: Effort, yes: bool) -
     from planner.cluster.up import begin
 
     hands = _hands(wishes)
+    access = _access(job, wishes)
+    data_bytes = None if job.data is None else parse_size(job.data)
+    check_runnable(job.model, data_bytes=data_bytes, input=job.input, output=job.output)
+    source = dataset_to_sort(job.data, input=job.input, output=job.output)
+    job = _sized(job, source)
     plan = _plan(job, wishes)
-    check_runnable(plan)
     order = renting.ordered(plan, wishes, is_rehearsal=False)
     with _wheels(job.wheelhouse) as wheelhouse:
         run = CloudRun(
@@ -67,6 +83,8 @@ def run_rented(job: Job, wishes: renting.Wishes, *, effort: Effort, yes: bool) -
             memory_bytes=job.memory_bytes,
             skew=job.skew,
             keep=job.keep,
+            source=source,
+            store=access.environment,
         )
         places = renting.agreed_places(order, hands.provider, wishes.limits, yes=yes)
         with orderly_end():
@@ -87,10 +105,10 @@ def _hands(wishes: renting.Wishes) -> Hands:
 
 
 def _plan(job: Job, wishes: renting.Wishes) -> Plan:
-    """Plan for machines with one local disk, which is what the cluster sort uses, and with this one's processor unless
-    the user brings wheels for others.
+    """Plan for machines with local disks, on which the cluster sort works, and with this one's processor unless the
+    user brings wheels for others.
     """
-    from planner.cluster.cloud_run import types_with_one_disk
+    from planner.cluster.cloud_run import types_with_disks
 
     machine = platform.machine()
     plan = renting.plan_of(
@@ -98,11 +116,40 @@ def _plan(job: Job, wishes: renting.Wishes) -> Plan:
         wishes,
         data=job.data,
         model=job.model,
-        instances=types_with_one_disk(wishes.cloud, job.instances),
+        instances=types_with_disks(wishes.cloud, job.instances),
         nodes=job.nodes,
         architecture=None if job.wheelhouse else _NAMES.get(machine, machine),
+        input=job.input,
+        output=job.output,
     )
     return replace(plan, rejected=())  # each would name all the types that were asked for
+
+
+def _sized(job: Job, source: Dataset | None) -> Job:
+    return job if source is None else replace(job, data=f"{source.bytes}B")
+
+
+def _access(job: Job, wishes: renting.Wishes) -> StoreAccess:
+    from planner.cluster.store_access import access_to
+
+    uris = [uri for uri in (job.input, job.output) if uri]
+    return access_to(uris, cloud=wishes.cloud, identity=wishes.node_identity, is_lent=job.is_lent, environ=os.environ)
+
+
+def dataset_to_sort(data: str | None, *, input: str | None, output: str | None) -> Dataset | None:
+    """Look from here, before anything is rented or begun, at what there is to sort; None where it is generated.
+
+    Raises BadInputError when there is nothing, or not as much as was said, or something where the output is to go.
+    """
+    from planner.sorting.cluster.dataset import Layout
+    from planner.sorting.cluster.staging import dataset_below, require_empty
+
+    source = dataset_below(input, Layout()) if input else None
+    if source is not None and data is not None and parse_size(data) != source.bytes:
+        raise BadInputError(f"--data {data}: {input} holds {source.bytes} bytes; leave --data out")
+    if output:
+        require_empty(output)
+    return source
 
 
 @contextmanager

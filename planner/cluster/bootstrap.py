@@ -62,7 +62,7 @@ PYTHON
 python3 -m venv --clear --without-pip venv
 pip=$(echo wheels/pip-*.whl)/pip
 PIP_FIND_LINKS=wheels venv/bin/python "$pip" install --quiet --no-index --no-cache-dir --upgrade \
-  --no-warn-script-location 'sortplanner[ray]'
+  --no-warn-script-location 'sortplanner[ray,objects]'
 rm -rf wheels
 venv/bin/python -c 'import planner.native'
 for disk in {disks}/disk*; do if [ -d "$disk" ]; then echo "disk $disk"; fi; done
@@ -73,7 +73,7 @@ awk '/^MemTotal/ {{ print "memory_kib", $2 }}' /proc/meminfo
 
 @dataclass(frozen=True, kw_only=True)
 class Equipped:
-    """A machine that runs the planner, and what it says of itself; of `disks`, directories, the first is used."""
+    """A machine that runs the planner, and what it says of itself; `disks` are directories."""
 
     node: Node
     vcpus: int

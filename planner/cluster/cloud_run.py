@@ -4,8 +4,9 @@ validate, account, and take everything down.
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -33,11 +34,13 @@ from planner.providers.order import Order
 from planner.providers.protocol import Place
 from planner.recommendation import require_best
 from planner.run_report import RunCost, RunReport
+from planner.sorting.cluster.dataset import Dataset, dataset_of, write_manifest
 from planner.units import format_duration
 
 REPORT: Final = "report.json"
 MEASURED: Final = "measured"
-"""In the run's directory: its report, and what the instruments wrote."""
+MANIFEST: Final = "output.json"
+"""In the run's directory: its report, what the instruments wrote, and where each partition of the output lies."""
 
 Heard = Callable[[dict[str, Any]], None]
 Listening = Callable[[], AbstractContextManager[Heard]]
@@ -45,8 +48,9 @@ Listening = Callable[[], AbstractContextManager[Heard]]
 
 @dataclass(frozen=True, kw_only=True)
 class CloudRun:
-    """What to do with the machines: the job of `plan`. `memory_bytes` of each may be used, all of it otherwise; `keep`
-    leaves them there in the end.
+    """What to do with the machines: the job of `plan`, on `source` in an object store if it has an input. `store` is
+    what the machines are told to reach it, which may be secret. `memory_bytes` of each may be used, all of it
+    otherwise; `keep` leaves them there in the end.
     """
 
     plan: Plan
@@ -55,33 +59,42 @@ class CloudRun:
     memory_bytes: int | None = None
     skew: bool = False
     keep: bool = False
+    source: Dataset | None = None
+    store: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-def check_runnable(plan: Plan) -> None:
+def check_runnable(model: str, *, data_bytes: int | None, input: str | None, output: str | None) -> None:
     """Raise BadInputError for a job that a cluster of rented machines does not do yet."""
-    request = plan.request
-    if request.data_bytes % RECORD_BYTES:
-        raise BadInputError(f"--data {request.data_bytes}B is not a whole number of {RECORD_BYTES}-byte records")
-    storage = set(load_model(request.model).storage.values())
-    if storage != {"local"}:
+    if data_bytes is not None and data_bytes % RECORD_BYTES:
+        raise BadInputError(f"--data {data_bytes}B is not a whole number of {RECORD_BYTES}-byte records")
+    storage = load_model(model).storage
+    if storage["data"] == "object-store" and not (input and output):
+        raise BadInputError(f"--model {model} sorts from an object store to one: give --input and --output")
+    if storage["data"] not in ("local", "object-store") or storage["intermediate"] != "local":
         raise BadInputError(
-            f"--model {request.model} keeps data on {', '.join(sorted(storage))}; "
-            "only models with all data on local disks (indy, daytona) run on rented machines"
+            f"--model {model} keeps data on {', '.join(sorted(set(storage.values())))}; on rented machines run "
+            "models with all data on local disks (indy, daytona), and with input and output in an object store "
+            "(object-store)"
         )
 
 
-def types_with_one_disk(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
-    """Return the types of a cloud, among those that fit a pattern, that have one local disk: the sort uses but one.
+def is_in_place(plan: Plan) -> bool:
+    """Say whether the sort itself reads from the object store and writes to it, so that nothing is staged."""
+    return load_model(plan.request.model).storage["data"] == "object-store"
+
+
+def types_with_disks(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
+    """Return the types of a cloud, among those that fit a pattern, that have local disks: the sort works on these.
 
     Raises BadInputError when there is none.
     """
     instances = load_catalog(cloud).instances
-    single = [str(name) for name in instances.instance_type[instances.local_disks == 1]]
-    found = tuple(name for name in single if any(fnmatchcase(name, pattern) for pattern in patterns or ("*",)))
+    able = [str(name) for name in instances.instance_type[instances.local_disks >= 1]]
+    found = tuple(name for name in able if any(fnmatchcase(name, pattern) for pattern in patterns or ("*",)))
     if not found:
         raise BadInputError(
-            f"--instance {' '.join(patterns)}: no such type of {cloud} has exactly one local disk, which is what the "
-            f"cluster sort uses.{nearest(patterns[0], single)}"
+            f"--instance {' '.join(patterns)}: no such type of {cloud} has local disks, on which the cluster sort "
+            f"works.{nearest(patterns[0], able)}"
         )
     return found
 
@@ -157,12 +170,21 @@ class _Work:
             crew = self._crew(trials)
             kept = self._without_idle(machines, crew)
             with self.clock.step("start Ray"):
-                ray = start_ray(ssh, kept, working=crew.working, memory_bytes=self.run.memory_bytes)
-            order = {"do": "run", "arguments": self._arguments(crew, trials, ray.memory_bytes)}
+                ray = start_ray(
+                    ssh,
+                    kept,
+                    working=crew.working,
+                    memory_bytes=self.run.memory_bytes,
+                    split=require_best(crew.plan).disk_split,
+                    store=self._store(),
+                )
+            wanted = self._wanted(crew, trials, ray.memory_bytes)
+            order = {"do": "run", "wanted": wanted, "journal": str(Path("planner") / "sort.journal")}
             with ray.session() as session, listening() as heard:
                 done = session.do(order, heard)
         self.directory.note("sorted", **done["steps_s"])
         self.clock.steps_s.update(done["steps_s"])
+        write_manifest(dataset_of(done["dataset"]), self.directory.path / MANIFEST)
         machine = self._machine(crew, trials)
         report = cluster_report(crew.plan, machine=machine, records=self._records, done=done)
         return replace(report, first_plan=self.run.plan)
@@ -223,13 +245,20 @@ class _Work:
     def _records(self) -> int:
         return self.run.plan.request.data_bytes // RECORD_BYTES
 
-    def _arguments(self, crew: CrewChoice, trials: Trials, memory_bytes: int) -> dict[str, Any]:
+    def _store(self) -> dict[str, str]:
+        """The object store that machines reach without a way to the world is that of their own region."""
+        region = {"AWS_REGION": self.cluster.place.region} if self.order.cloud == "aws" and self.order.staging else {}
+        return {**region, **self.run.store}
+
+    def _wanted(self, crew: CrewChoice, trials: Trials, memory_bytes: int) -> dict[str, Any]:
         model = load_model(require_best(crew.plan).model)
-        disks = trials.rates["disk_both"]
+        disks, source = trials.rates["disk_both"], self.run.source
         return {
             "records": self._records,
             "copies": copies(model),
-            "journal": str(Path("planner") / "sort.journal"),
+            "source": None if source is None else json.loads(source.to_json()),
+            "output": self.run.plan.request.output or "",
+            "in_place": is_in_place(self.run.plan),
             "memory_bytes": memory_bytes,
             "skew": self.run.skew,
             "rates": {name: disks[name] for name in crew.working},

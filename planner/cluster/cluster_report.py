@@ -1,27 +1,77 @@
-"""What a cluster's run on generated data did, beside what its plan said."""
+"""What a cluster's run did, beside what its plan said."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Mapping
+from typing import Any, Final
 
-from planner.plan import Plan
+from planner import lifecycle
+from planner.plan import Candidate, Plan
 from planner.recommendation import require_best
-from planner.run_report import Check, PhaseComparison, RunReport
+from planner.run_report import Check, PhaseComparison, RunReport, StagingComparison
+
+_VERBS: Final = {"stage in": "read", "stage out": "write"}
 
 
 def cluster_report(plan: Plan, *, machine: dict[str, Any], records: int, done: dict[str, Any]) -> RunReport:
     """Return the report of a run whose driver answered `done`; `machine` is what was measured beforehand."""
-    phases_s = done["sort"]["phases_s"]
+    best, phases_s = require_best(plan), done["sort"]["phases_s"]
     phases = tuple(
         PhaseComparison(
             name=phase.name, predicted_s=phase.time_s, measured_s=phases_s[phase.name], bottleneck=phase.bottleneck
         )
-        for phase in require_best(plan).phases
+        for phase in best.phases
     )
-    checks = tuple(_check(number, found, records, done["checksum"]) for number, found in enumerate(done["found"]))
+    places = {"stage in": plan.request.input or "", "stage out": plan.request.output or ""}
+    staging = tuple(
+        staging_comparison(best, name, place=places[name], measured_s=done["steps_s"][name], **moved)
+        for name, moved in done["staged"].items()
+    )
     return RunReport(
-        plan=plan, machine=machine, steps_s=done["steps_s"], phases=phases, checks=checks, sort=done["sort"]
+        plan=plan,
+        machine=machine,
+        steps_s=done["steps_s"],
+        phases=phases,
+        checks=tuple(_check(number, found, records, done["checksum"]) for number, found in enumerate(done["found"])),
+        sort=done["sort"],
+        staging=staging,
+        manifest=done["manifest"],
     )
+
+
+def staging_comparison(
+    planned: Candidate, name: str, *, place: str, measured_s: float, bytes: int, requests: int
+) -> StagingComparison:
+    """Set a step of staging beside its lines of the planned bill: machines by their seconds, requests by their number,
+    traffic by its bytes, which are those of the plan.
+    """
+    lines = {line.name: line for line in planned.bill if line.name.partition(":")[0] == name}
+    usd = {line_name: line.usd for line_name, line in lines.items()}
+    predicted_s = planned.overheads_s.get(name)
+    planned_requests = math.ceil(bytes / lifecycle.shipped().staging_request_bytes[_VERBS[name]])
+    factors = {
+        name: measured_s / predicted_s if predicted_s else math.nan,
+        f"{name}: requests": requests / planned_requests if planned_requests else math.nan,
+    }
+    return StagingComparison(
+        name=name,
+        place=place,
+        bytes=bytes,
+        requests=requests,
+        predicted_s=predicted_s,
+        measured_s=measured_s,
+        predicted_usd=_total(usd),
+        measured_usd=_total(
+            {line: None if each is None else each * factors.get(line, 1.0) for line, each in usd.items()}
+        ),
+    )
+
+
+def _total(usd: Mapping[str, float | None]) -> float | None:
+    """Return the sum of a bill's lines; None where one of them, or all, are unknown."""
+    known = [each for each in usd.values() if each is not None and not math.isnan(each)]
+    return sum(known) if usd and len(known) == len(usd) else None
 
 
 def _check(number: int, found: dict[str, Any], records: int, checksum: str) -> Check:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +32,10 @@ class EmulatedRay:
 
     nodes: EmulatedCluster
     ray: RayCluster
+    disks: int = 1
+    """Directories of each node, which stand for disks of its own."""
+    store: Mapping[str, str] = field(default_factory=dict)
+    """The environment in which tasks reach an object store, where it is not that of this process."""
 
     def command(self, node: int, *words: str) -> list[str]:
         """Return `words` as a command to run on a node."""
@@ -39,7 +43,7 @@ class EmulatedRay:
 
     def environment(self) -> dict[str, str]:
         """Return the whole environment of a process that shall reach this cluster."""
-        return {**os.environ, **self.ray.environment()}
+        return {**os.environ, **self.store, **self.ray.environment()}
 
     def session(self) -> AbstractContextManager[Session]:
         """Return a context that drives sorts from the head."""
@@ -49,11 +53,15 @@ class EmulatedRay:
             environment=self.environment(),
         )
 
-    def start_worker(self, node: int, *, store_bytes: int = NODE_STORE_BYTES) -> None:
+    def disk(self, node: int, number: int) -> Path:
+        """Return the directory that stands for a disk of a node; the first is the node's own."""
+        return self.nodes.directory(node) / f"disk{number}" if number else self.nodes.directory(node)
+
+    def start_worker(self, node: int, *, store_bytes: int = NODE_STORE_BYTES, cpus: float = CPUS_PER_NODE) -> None:
         """Start Ray on a node and wait until it has joined; Ray gives up after 30 s, which on a busy machine need not
         mean anything, so it is tried again. Raises IoFailureError with what Ray said.
         """
-        ray_node = _ray_node(self.nodes, node, cpus=CPUS_PER_NODE, store_bytes=store_bytes)
+        ray_node = _ray_node(self, node, cpus=cpus, store_bytes=store_bytes)
         for left in reversed(range(_STARTS if self.nodes.is_shaped else 1)):
             try:
                 _start(self, node, ray_node, worker_command(ray_node, self.ray))
@@ -71,6 +79,8 @@ def emulated_ray(
     shaping: Shaping,
     directory: Path,
     store_bytes: int = NODE_STORE_BYTES,
+    cpus: float = CPUS_PER_NODE,
+    disks: int = 1,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[EmulatedRay]:
     """Yield a Ray cluster of `workers` emulated nodes and a head; all of it is gone afterwards.
@@ -79,31 +89,43 @@ def emulated_ray(
     """
     ray_program()
     with emulated_cluster(workers=workers, shaping=shaping, directory=directory, say=say) as nodes:
-        yield start_ray(nodes, store_bytes=store_bytes)
+        yield start_ray(nodes, store_bytes=store_bytes, cpus=cpus, disks=disks)
 
 
-def start_ray(nodes: EmulatedCluster, *, store_bytes: int = NODE_STORE_BYTES) -> EmulatedRay:
+def start_ray(
+    nodes: EmulatedCluster,
+    *,
+    store_bytes: int = NODE_STORE_BYTES,
+    cpus: float = CPUS_PER_NODE,
+    disks: int = 1,
+    store: Mapping[str, str] | None = None,
+) -> EmulatedRay:
     """Start Ray on every node, the head first, and return how to reach it. Raises IoFailureError with what Ray said."""
     port = RAY_PORT if nodes.is_shaped else _free_port()
-    cluster = EmulatedRay(nodes=nodes, ray=RayCluster(address=f"{nodes.address(HEAD)}:{port}"))
-    head = _ray_node(nodes, HEAD, cpus=0, store_bytes=HEAD_STORE_BYTES)
+    address = f"{nodes.address(HEAD)}:{port}"
+    cluster = EmulatedRay(nodes=nodes, ray=RayCluster(address=address), disks=disks, store=store or {})
+    head = _ray_node(cluster, HEAD, cpus=0, store_bytes=HEAD_STORE_BYTES)
     temp_directory = None if nodes.is_shaped else nodes.ray_directory(HEAD)
     _start(cluster, HEAD, head, head_command(head, port=port, temp_directory=temp_directory))
     with ThreadPoolExecutor(_AT_ONCE if nodes.is_shaped else 1) as pool:
         for _ in pool.map(
-            lambda node: cluster.start_worker(node, store_bytes=store_bytes), range(1, nodes.workers + 1)
+            lambda node: cluster.start_worker(node, store_bytes=store_bytes, cpus=cpus), range(1, nodes.workers + 1)
         ):
             pass
     return cluster
 
 
-def _ray_node(nodes: EmulatedCluster, node: int, *, cpus: float, store_bytes: int) -> RayNode:
+def _ray_node(cluster: EmulatedRay, node: int, *, cpus: float, store_bytes: int) -> RayNode:
+    nodes = cluster.nodes
+    disks = tuple(cluster.disk(node, number) for number in range(cluster.disks))
+    for disk in disks:
+        disk.mkdir(exist_ok=True)
     return RayNode(
         name=nodes.name(node),
         address=nodes.address(node),
         cpus=cpus,
         object_store_bytes=store_bytes,
-        directory=nodes.directory(node),
+        disks=disks,
         volume=nodes.volume(node),
         memory=nodes.memory(node),
     )

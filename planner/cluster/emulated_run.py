@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -11,17 +14,20 @@ from typing import Any, Final
 from planner import lifecycle
 from planner.catalog import load_catalog
 from planner.cluster.cluster_report import cluster_report
-from planner.cluster.emulated_ray import EmulatedRay, emulated_ray
+from planner.cluster.emulated_ray import EmulatedRay, emulated_ray, start_ray
 from planner.cluster.local_run import HEADROOM_BYTES, RECORD_BYTES, copies
+from planner.cluster.ray_nodes import ray_program
 from planner.errors import BadInputError, IoFailureError
 from planner.measure.machine import Machine, free_bytes, measure_machine, sample_size
 from planner.model import CostModel, load_model
 from planner.plan import Plan, Request
-from planner.providers.emulated.cluster import HEAD
+from planner.providers.emulated.cluster import HEAD, emulated_cluster
+from planner.providers.emulated.relay import relayed
 from planner.providers.emulated.shaping import Shaping
 from planner.providers.local import write_catalog
 from planner.recommendation import recommend, require_best
 from planner.run_report import RunReport
+from planner.sorting.cluster.dataset import Dataset
 from planner.units import format_bytes, format_duration
 
 Heard = Callable[[dict[str, Any]], None]
@@ -36,7 +42,11 @@ _HEADER_BYTES: Final = 14 + 20 + 32
 
 @dataclass(frozen=True, kw_only=True)
 class EmulatedRun:
-    """What to run: `nodes` emulated nodes whose files lie below `directory`; `memory_bytes` for sorting on each."""
+    """What to run: `nodes` emulated nodes whose files lie below `directory`; `memory_bytes` for sorting on each.
+
+    The data comes from `source`, all objects below the prefix `input`, and goes below the prefix `output`; it is
+    generated, and ends with the nodes, otherwise.
+    """
 
     data_bytes: int
     model: str
@@ -45,6 +55,9 @@ class EmulatedRun:
     directory: Path
     memory_bytes: int | None = None
     skew: bool = False
+    input: str | None = None
+    output: str | None = None
+    source: Dataset | None = None
 
 
 def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], heard: Heard) -> RunReport:
@@ -55,7 +68,7 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], heard: Heard) 
     """
     model = _model(run)
     _check_space(run, model)
-    with emulated_ray(workers=run.nodes, shaping=run.shaping, directory=run.directory, say=say) as cluster:
+    with _emulated_ray(run, say=say) as cluster:
         caps = [None if cap is None else cap.bytes_per_s for cap in cluster.nodes.caps]
         say(f"{run.nodes} emulated nodes are up; caps: {', '.join(str(cap or 'none') for cap in cluster.nodes.caps)}")
         folder = cluster.nodes.directory(HEAD)
@@ -64,8 +77,25 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], heard: Heard) 
         best = require_best(plan)
         say(f"planned {format_duration(best.time_s.expected)} for the sort of {format_bytes(run.data_bytes)}")
         with cluster.session() as session:
-            done = session.do({"do": "run", "arguments": _arguments(run, cluster, model)}, heard)
+            wanted, journal = _wanted(run, cluster, model), str(cluster.nodes.directory(HEAD) / "journal")
+            done = session.do({"do": "run", "wanted": wanted, "journal": journal}, heard)
     return cluster_report(plan, machine=machine.to_dict(), records=run.data_bytes // RECORD_BYTES, done=done)
+
+
+@contextmanager
+def _emulated_ray(run: EmulatedRun, *, say: Callable[[str], None]) -> Iterator[EmulatedRay]:
+    """Yield Ray on emulated nodes; where the run has to do with an object store, they reach it by a relay."""
+    if not (run.input or run.output):
+        with emulated_ray(workers=run.nodes, shaping=run.shaping, directory=run.directory, say=say) as cluster:
+            yield cluster
+        return
+    ray_program()
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
+    with (
+        emulated_cluster(workers=run.nodes, shaping=run.shaping, directory=run.directory, say=say) as nodes,
+        relayed(nodes, endpoint) as url,
+    ):
+        yield start_ray(nodes, store=dict.fromkeys(("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"), url))
 
 
 def plan_for(machine: Machine, run: EmulatedRun, folder: Path, *, cap_bytes_per_s: float | None) -> Plan:
@@ -83,18 +113,16 @@ def plan_for(machine: Machine, run: EmulatedRun, folder: Path, *, cap_bytes_per_
     payload = (_FRAME_BYTES - _HEADER_BYTES + 14) / (_FRAME_BYTES + 14)
     assume = {} if cap_bytes_per_s is None else {"network": cap_bytes_per_s * payload}
     request = Request(
-        data_bytes=run.data_bytes, model=run.model, catalogs=(str(catalog),), nodes=run.nodes, assume=assume
+        data_bytes=run.data_bytes,
+        model=run.model,
+        catalogs=(str(catalog),),
+        nodes=run.nodes,
+        assume=assume,
+        input=run.input,
+        output=run.output,
     )
-    here = replace(
-        lifecycle.shipped(),
-        boot_s=0.0,
-        screen_s=0.0,
-        teardown_s=0.0,
-        spare_fraction=0.0,
-        file_system_overhead=0.0,
-        cpu_bytes_per_s_per_vcpu=lifecycle.PAPER.cpu_bytes_per_s_per_vcpu,
-    )
-    return recommend(request, model=load_model(run.model), catalogs=[load_catalog(catalog)], surroundings=here)
+    catalogs, here = [load_catalog(catalog)], lifecycle.on_hand()
+    return recommend(request, model=load_model(run.model), catalogs=catalogs, surroundings=here)
 
 
 def _model(run: EmulatedRun) -> CostModel:
@@ -123,12 +151,13 @@ def _slowest(caps: list[float | None]) -> float | None:
     return min(known) if known else None
 
 
-def _arguments(run: EmulatedRun, cluster: EmulatedRay, model: CostModel) -> dict[str, Any]:
+def _wanted(run: EmulatedRun, cluster: EmulatedRay, model: CostModel) -> dict[str, Any]:
     caps = {cluster.nodes.name(node): cap for node, cap in enumerate(cluster.nodes.caps, start=1)}
     return {
         "records": run.data_bytes // RECORD_BYTES,
         "copies": copies(model),
-        "journal": str(cluster.nodes.directory(HEAD) / "journal"),
+        "source": None if run.source is None else json.loads(run.source.to_json()),
+        "output": run.output or "",
         "memory_bytes": run.memory_bytes,
         "skew": run.skew,
         "rates": {name: cap.bytes_per_s for name, cap in caps.items() if cap is not None},

@@ -98,15 +98,7 @@ def plan_for(machine: Machine, run: LocalRun, model: CostModel, folder: Path) ->
     """
     catalog = write_catalog(machine, folder / "catalog", today=date.today())
     request = Request(data_bytes=run.data_bytes, model=run.model, catalogs=(str(catalog),), nodes=1)
-    here = replace(
-        lifecycle.shipped(),
-        boot_s=0.0,
-        screen_s=0.0,
-        teardown_s=0.0,
-        file_system_overhead=0.0,
-        memory_share=0.0,
-        cpu_bytes_per_s_per_vcpu=lifecycle.PAPER.cpu_bytes_per_s_per_vcpu,
-    )
+    here = replace(lifecycle.on_hand(), memory_share=0.0)
     fitting = kept_in_memory(model) if fits_in_memory(run, machine) else model
     return recommend(request, model=fitting, catalogs=[load_catalog(catalog)], surroundings=here)
 

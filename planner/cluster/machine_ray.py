@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from planner.cluster.ray_nodes import RAY_PORT, RayCluster, RayNode, head_comman
 from planner.cluster.ray_session import Session, ray_session
 from planner.cluster.ssh import HEAD, Ssh, environment_script, failures
 from planner.errors import IoFailureError
+from planner.plan import DiskSplit
 
 _RAY: Final = "planner/venv/bin/ray"
 _ENVIRONMENT: Final = "planner/ray.env"
@@ -64,24 +65,35 @@ class MachineRay:
 
 
 def start_ray(
-    ssh: Ssh, machines: Sequence[Equipped], *, working: Sequence[str], memory_bytes: int | None = None
+    ssh: Ssh,
+    machines: Sequence[Equipped],
+    *,
+    working: Sequence[str],
+    memory_bytes: int | None = None,
+    split: DiskSplit | None = None,
+    store: Mapping[str, str] | None = None,
 ) -> MachineRay:
     """Start Ray on the head, then on all others at once. `memory_bytes` of each machine may be used, all otherwise.
+    Disks hold input and output, or intermediate files, as `split` says; without it all hold both. `store` is the
+    environment in which tasks reach an object store: it may be secret, and is not written anywhere.
 
     Raises IoFailureError with what Ray said, by machine.
     """
     head = next(each for each in machines if each.node.head)
     cluster = RayCluster(address=f"{head.node.private_address}:{RAY_PORT}")
     least = min(memory_bytes or each.memory_bytes for each in machines)
-    settings = {each.name: _ray_node(each, working=each.name in working, memory_bytes=least) for each in machines}
+    settings = {
+        each.name: _ray_node(each, working=each.name in working, memory_bytes=least, split=split) for each in machines
+    }
     own = settings[head.name]
     keep = _KEEP.format(path=_ENVIRONMENT, environment=environment_script(cluster.environment() | own.environment()))
-    ssh.run(HEAD, keep + _script(cluster, own, head_command(own, program=_RAY)), within_s=_LONGEST_START_S)
+    lent = environment_script(store or {})
+    ssh.run(HEAD, keep + lent + _script(cluster, own, head_command(own, program=_RAY)), within_s=_LONGEST_START_S)
     others = [each for each in machines if each is not head]
 
     def join(node: Any) -> str:
         ray_node = settings[node.id]
-        script = _script(cluster, ray_node, worker_command(ray_node, cluster, program=_RAY))
+        script = lent + _script(cluster, ray_node, worker_command(ray_node, cluster, program=_RAY))
         return ssh.run(node.id, script, within_s=_LONGEST_START_S)
 
     if wrong := failures(ssh.each([each.node for each in others], join)):
@@ -95,13 +107,17 @@ def start_ray(
     )
 
 
-def _ray_node(machine: Equipped, *, working: bool, memory_bytes: int) -> RayNode:
+def _ray_node(machine: Equipped, *, working: bool, memory_bytes: int, split: DiskSplit | None) -> RayNode:
+    disks = tuple(Path(disk) for disk in machine.disks)
+    apart = split is not None and split.data + split.intermediate == len(disks)
+    data = split.data if split is not None and apart else len(disks)
     return RayNode(
         name=machine.name,
         address=machine.node.private_address,
         cpus=float(machine.vcpus) if working else 0.0,
         object_store_bytes=int(memory_bytes * _STORE_SHARE),
-        directory=Path(machine.disks[0]),
+        disks=disks[:data],
+        scratch=disks[data:],
     )
 
 

@@ -114,7 +114,7 @@ def _disks(ssh: Ssh, machines: Sequence[Equipped], name: str, effort: Effort) ->
     words = [PLANNER, "bench", "disk", "--mode", "all", "--json", "--type", machine.node.instance_type]
     words += ["--seconds", f"{effort.seconds:g}", "--repeats", str(effort.repeats)]
     words += [] if effort.file_bytes is None else ["--size", f"{effort.file_bytes}B"]
-    words += ["--dir", machine.disks[0]]
+    words += [word for disk in machine.disks for word in ("--dir", disk)]
     return _document(ssh.run(name, shlex.join(words), within_s=effort.disk_s + _SLACK_S), name)
 
 

@@ -39,9 +39,14 @@ class Limits:
 def choices_of(plan: Plan, *, cloud: str, regions: Sequence[str], alternatives: int = ALTERNATIVES) -> list[Choice]:
     """Return a plan's clusters on one cloud, best first, with the spares that the plan paid for.
 
-    Raises InfeasibleError when there is none.
+    Raises InfeasibleError when there is none, BadInputError for a plan of spot machines.
     """
     fitting = [candidate for candidate in plan.candidates if candidate.cloud == cloud]
+    if any(candidate.pricing == "spot" for candidate in fitting):
+        raise BadInputError(
+            "the plan is for spot machines, which may be taken back at any moment; only on-demand machines are rented: "
+            "plan without --pricing spot"
+        )
     if not fitting:
         raise InfeasibleError(f"the plan has no cluster on {cloud}")
     share = lifecycle.shipped().spare_fraction
@@ -61,6 +66,7 @@ def order_of(
     now: datetime,
     image: str | None = None,
     staging: bool = False,
+    node_identity: str = "",
 ) -> Order:
     """Return the order of a run that begins now; its SSH key is still to be made.
 
@@ -76,6 +82,7 @@ def order_of(
         ssh_public_key="",
         image=image,
         staging=staging,
+        node_identity=node_identity,
     )
 
 

@@ -14,10 +14,11 @@ from planner.errors import PlannerError
 RAY_PORT: Final = 6379
 NODE_NAME: Final = "PLANNER_NODE_NAME"
 NODE_DIRECTORY: Final = "PLANNER_NODE_DIRECTORY"
+NODE_SCRATCH: Final = "PLANNER_NODE_SCRATCH"
 NODE_VOLUME: Final = "PLANNER_NODE_VOLUME"
 NODE_MEMORY: Final = "PLANNER_NODE_MEMORY"
-"""Environment of every process on a node: what it is called, and where its disks, its volume and a file system in its
-memory are mounted.
+"""Environment of every process on a node: what it is called, and where its disks, those of them that hold intermediate
+files alone, its volume and a file system in its memory are mounted. Several disks are separated as in PATH.
 """
 
 FAILURE_SETTINGS: Final = {
@@ -51,13 +52,17 @@ class RayCluster:
 
 @dataclass(frozen=True, kw_only=True)
 class RayNode:
-    """One node to start Ray on: `cpus` it offers to tasks, the size of its object store, where its disks are."""
+    """One node to start Ray on: `cpus` it offers to tasks, the size of its object store, the directories of its disks.
+
+    Intermediate files go to the disks of `scratch`, and to all disks where there are none.
+    """
 
     name: str
     address: str
     cpus: float
     object_store_bytes: int
-    directory: Path
+    disks: tuple[Path, ...]
+    scratch: tuple[Path, ...] = ()
     volume: Path | None = None
     memory: Path | None = None
 
@@ -65,7 +70,9 @@ class RayNode:
         """Return what the node's processes are told about it."""
         mounted = {NODE_VOLUME: self.volume, NODE_MEMORY: self.memory}
         known = {name: str(path) for name, path in mounted.items() if path is not None}
-        return {NODE_NAME: self.name, NODE_DIRECTORY: str(self.directory)} | known
+        if self.scratch:
+            known[NODE_SCRATCH] = _joined(self.scratch)
+        return {NODE_NAME: self.name, NODE_DIRECTORY: _joined(self.disks)} | known
 
 
 def head_command(
@@ -97,6 +104,10 @@ def ray_program() -> str:
     if not os.access(program, os.X_OK):
         raise PlannerError("the cluster sort runs on Ray, which is not installed: pip install 'sortplanner[ray]'")
     return str(program)
+
+
+def _joined(disks: tuple[Path, ...]) -> str:
+    return os.pathsep.join(map(str, disks))
 
 
 def _common(node: RayNode) -> list[str]:

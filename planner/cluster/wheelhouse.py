@@ -27,8 +27,11 @@ from planner.errors import BadInputError, IoFailureError
 DISTRIBUTION: Final = "sortplanner"
 STOCK_PYTHON: Final = "3.12"
 """What the stock image, Ubuntu 24.04, comes with."""
-_GLIBC: Final = ("2_39", "2_35", "2_34", "2_31", "2_28", "2_27", "2_24", "2_17")
-"""Of manylinux, newest first: what the stock image's C library is good for."""
+_MANYLINUX: Final = ("_2_39", "_2_35", "_2_34", "_2_31", "_2_28", "_2_27", "_2_24", "_2_17", "2014")
+"""Newest first: what the stock image's C library is good for. pip takes 2014 for another platform than 2_17, which it
+is another name of, and Ray's wheels are called by it.
+"""
+_EXTRAS: Final = ('extra == "ray"', 'extra == "objects"')
 _NO_PIP: Final = "pip is missing beside this interpreter; install it, or name a directory of wheels with --wheelhouse"
 
 
@@ -48,7 +51,7 @@ def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: st
     """
     _check_fit(python=python, architecture=architecture)
     directory.mkdir(parents=True, exist_ok=True)
-    platforms = [f"--platform=manylinux_{glibc}_{architecture}" for glibc in _GLIBC]
+    platforms = [f"--platform=manylinux{version}_{architecture}" for version in _MANYLINUX]
     wanted = [f"--python-version={python}", "--implementation=cp", "--only-binary=:all:", *platforms]
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", *wanted]
     if find_spec("pip") is None:
@@ -62,11 +65,11 @@ def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: st
 
 
 def requirements() -> list[str]:
-    """Return what the planner and its cluster sort need, as pip takes it."""
+    """Return what the planner, its cluster sort and object stores need, as pip takes it."""
     wanted = []
     for line in distribution(DISTRIBUTION).requires or []:
         requirement, _, marker = line.partition(";")
-        if not marker or 'extra == "ray"' in marker.replace("'", '"'):
+        if not marker or marker.replace("'", '"').strip() in _EXTRAS:
             wanted.append(requirement.strip())
     return wanted
 

@@ -85,7 +85,8 @@ class Order:
     """All that `up` needs to know. `choices` are tried in turn; `expires_at` is when every machine ends by itself.
 
     `ssh_from` is the only network, in CIDR notation, that reaches the head; `staging` opens the nodes' way to the
-    cloud's object store; `image` replaces the stock machine image.
+    cloud's object store; `node_identity` is what they are to the cloud, '' for nobody: an instance profile (EC2), a
+    service account (Compute Engine), a user-assigned identity (Azure); `image` replaces the stock machine image.
     """
 
     run: str
@@ -97,6 +98,7 @@ class Order:
     ssh_public_key: str
     image: str | None = None
     staging: bool = False
+    node_identity: str = ""
 
     @property
     def tags(self) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -14,7 +14,8 @@ from planner.units import format_bytes, format_duration, format_rate, format_usd
 
 def render_run(report: RunReport) -> RenderableType:
     """Return the whole report."""
-    return Group(_verdict(report), _phases(report), _machine(report), *_steps(report), *_checks(report))
+    around = (*_staging(report), _machine(report), *_steps(report), *_checks(report))
+    return Group(_verdict(report), _phases(report), *around)
 
 
 def _verdict(report: RunReport) -> Text:
@@ -39,6 +40,26 @@ def _phases(report: RunReport) -> Table:
         seconds = format_duration(phase.predicted_s), format_duration(phase.measured_s)
         table.add_row(phase.name, *seconds, f"{100 * phase.error:+.0f}%", phase.bottleneck.replace("_", " "))
     return table
+
+
+def _staging(report: RunReport) -> Iterator[Table | Text]:
+    """What was brought from an object store and taken there, and where the output lies."""
+    if report.staging:
+        table = Table(box=None, pad_edge=False)
+        for name in ("step", "predicted", "measured", "cost predicted", "cost measured", "moved"):
+            table.add_column(name, justify="left" if name in ("step", "moved") else "right")
+        for each in report.staging:
+            seconds = _known(each.predicted_s, format_duration), format_duration(each.measured_s)
+            dollars = _known(each.predicted_usd, format_usd), _known(each.measured_usd, format_usd)
+            moved = f"{format_bytes(each.bytes)} by {each.requests} requests, {each.place}"
+            table.add_row(each.name, *seconds, *dollars, moved)
+        yield table
+    if report.manifest:
+        yield Text(f"The output's partitions are listed in {report.manifest}")
+
+
+def _known(value: float | None, show: Callable[[float], str]) -> str:
+    return "unknown" if value is None else show(value)
 
 
 def _machine(report: RunReport) -> Text:

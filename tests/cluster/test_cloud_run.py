@@ -7,21 +7,29 @@ import shutil
 import signal
 import subprocess
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from ec2_bed import QUICK, Ec2Bed
 from machine_room import MachineRoom, machine_room, write_stand_in_wheels
 
 from planner.cluster.run_directory import RunDirectory
+from planner.native import core
 from planner.run_report import RunReport
+from planner.sorting.cluster import objects
+from planner.sorting.cluster.dataset import read_manifest
+from planner.sorting.cluster.sources import read_records
 
 pytestmark = pytest.mark.needs_root(why="machines are network namespaces")
 PACE = replace(QUICK, poll_s=0.2)
 RECORDS = 200_000
+LENT = "the-secret-of-the-account"
 SWEEP = ("cluster", "sweep", "--region", "us-east-1", "--all", "--yes")
 
 
@@ -36,24 +44,32 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_stand_in_wheels(tmp_path_factory.mktemp("wheelhouse") / "wheels")
 
 
-def run_words(wheels: Path, *more: str) -> tuple[str, ...]:
+def run_words(wheels: Path, *more: str, source: tuple[str, ...] = ("--data", f"{RECORDS * 100}B")) -> tuple[str, ...]:
     """Two nodes and a spare."""
     return (
-        *("run", "--cloud", "aws", "--data", f"{RECORDS * 100}B", "--model", "daytona", "--instance", "i4i.large"),
+        *("run", "--cloud", "aws", *source, "--model", "daytona", "--instance", "i4i.large"),
         *("--nodes", "2", "--ssh-from", "203.0.113.7/32", "--wheelhouse", str(wheels), "--memory", "500MB", "--yes"),
         *("--screen-seconds", "0.3", "--screen-size", "20MB", *more),
     )
 
 
 class Watcher:
-    """Collects, while a run goes on, what any user of the machine can see of processes, and the run's secrets."""
+    """Collects, while a run goes on, what any user of the machine can see of processes, the run's secrets, and files of
+    the machines that hold what was lent to them.
+    """
 
     def __init__(self, room: MachineRoom) -> None:
         self.room = room
         self.seen: set[str] = set()
         self.tokens: set[str] = set()
+        self.leaks: set[str] = set()
 
     def look(self) -> None:
+        leaked = subprocess.run(
+            ["grep", "-rlIF", "--exclude-dir=venv", "--exclude-dir=disk*", LENT, str(self.room.home)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        self.leaks.update(leaked.stdout.splitlines())
         listed = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True).stdout
         self.seen.update(listed.splitlines())
         for path in self.room.home.glob("*/home/planner/ray.env"):
@@ -79,24 +95,72 @@ def watched(room: MachineRoom) -> Iterator[Watcher]:
         thread.join()
 
 
+@pytest.fixture
+def store(ec2: Ec2Bed, room: MachineRoom, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """An object store with two buckets, in one of which are 20 MB of input in objects of different sizes."""
+    with room.object_store("10.77.200.1") as url:
+        for name in ("in", "out"):
+            request = urllib.request.Request(f"{url}/{name}", method="PUT")
+            urllib.request.urlopen(request, timeout=30).close()
+        ec2.extra = {"AWS_ENDPOINT_URL_S3": url, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1"}
+        for name, value in ec2.extra.items():
+            monkeypatch.setenv(name, value)
+        for number, (start, end) in enumerate(pairwise([0, RECORDS // 10, RECORDS // 2, RECORDS])):
+            records = np.empty((end - start) * 100, np.uint8)
+            core.generate_records(records.data, start=start, skewed=False, threads=1)
+            objects.write_object(f"s3://in/job/{number}", records)
+        yield url
+    ec2.extra = {}
+    objects._store.cache_clear()
+
+
 def test_rented_measured_sorted_validated_and_gone(
-    ec2: Ec2Bed, room: MachineRoom, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ec2: Ec2Bed, room: MachineRoom, store: str, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of three machines has a slow link: it is sent away, the job is planned anew, done and accounted for."""
+    """One of three machines has a slow link: it is sent away, the job is planned anew, done and accounted for. Input
+    comes from an object store, and output goes there.
+    """
     room.caps = {0: 100}
     out = tmp_path / "report.json"
-    monkeypatch.setattr(ec2, "extra", {"PLANNER_MEASUREMENTS": str(tmp_path / "mine")})
+    monkeypatch.setattr(ec2, "extra", ec2.extra | {"PLANNER_MEASUREMENTS": str(tmp_path / "mine")})
+    staged = ("--input", "s3://in/job", "--output", "s3://out/sorted", "--lend-credentials")
     with watched(room) as watcher:
-        ended = ec2.planner(*run_words(wheels, "--out", str(out)), pace=PACE, within_s=300)
+        words = run_words(wheels, "--out", str(out), source=staged)
+        ended = ec2.planner(*words, pace=PACE, within_s=300)
     assert ended.code == 0, ended.text
     report = RunReport.from_json(out.read_text("utf-8"))
     directory = RunDirectory.open(ec2.runs()[0])
     assert report.passed and [check.records for check in report.checks] == [RECORDS] * 2
+    assert_the_output_is_in_the_store(report, directory)
+    assert_staging_is_compared(report)
+    assert watcher.leaks == set()
     assert_the_slow_one_was_sent_away(ec2, report, directory, slow=room.order[0])
     assert_accounted_for(report, directory, ended.text)
     assert_no_secret_can_be_seen(watcher, directory, ended.text)
     assert "measurements stored in" in ended.text
     assert ec2.left() == {} and room.made == {}
+
+
+def assert_the_output_is_in_the_store(report: RunReport, directory: RunDirectory) -> None:
+    """The manifest, here and there, names objects that hold the input's records in order."""
+    there = objects.listed("s3://out/sorted")
+    manifest = read_manifest(directory.path / "output.json")
+    assert report.manifest == "s3://out/sorted/manifest.json" and report.manifest in there
+    assert set(there) - {report.manifest} == {each.uri for each in manifest.partitions}
+    read = [read_records(each, manifest.layout, first=0, records=each.records) for each in manifest.partitions]
+    found = core.validate_records(np.concatenate(read).data)
+    assert (found.records, found.unordered) == (RECORDS, 0)
+    assert f"{found.checksum:x}" == report.checks[0].checksum
+
+
+def assert_staging_is_compared(report: RunReport) -> None:
+    assert [each.name for each in report.staging] == ["stage in", "stage out"]
+    assert [each.place for each in report.staging] == ["s3://in/job", "s3://out/sorted"]
+    for each in report.staging:
+        assert each.bytes == RECORDS * 100 and each.requests >= 3
+        assert report.plan.best is not None and each.predicted_s == report.plan.best.overheads_s[each.name]
+        assert each.measured_s == report.steps_s[each.name]
+        assert each.predicted_usd is not None and each.measured_usd is not None and each.measured_usd > 0
 
 
 def assert_the_slow_one_was_sent_away(ec2: Ec2Bed, report: RunReport, directory: RunDirectory, *, slow: str) -> None:
@@ -126,7 +190,7 @@ def assert_no_secret_can_be_seen(watcher: Watcher, directory: RunDirectory, text
     assert len(watcher.tokens) == 1 and len(watcher.seen) > 10
     assert not directory.key.exists()
     texts = [*watcher.seen, text, *(path.read_text("utf-8") for path in directory.path.rglob("*") if path.is_file())]
-    secrets = [*watcher.tokens, "the-secret-of-the-account", "PRIVATE KEY"]
+    secrets = [*watcher.tokens, LENT, "PRIVATE KEY"]
     assert not [secret for secret in secrets for one in texts if secret in one]
 
 

@@ -77,6 +77,6 @@ def test_another_python_or_processor_is_refused_before_anything_is_fetched(tmp_p
     assert not (tmp_path / "wheels").exists()
 
 
-def test_what_is_needed_includes_ray() -> None:
+def test_what_is_needed_includes_ray_and_object_stores() -> None:
     names = [line.split(">")[0] for line in wheelhouse.requirements()]
-    assert names == ["typer", "rich", "numpy", "pandas", "ray"]
+    assert names == ["typer", "rich", "numpy", "pandas", "ray", "obstore"]

@@ -1,8 +1,9 @@
 """A body for every machine that an emulated cloud says it has: a network namespace with an SSH server in it.
 
 Machines reach each other at their private addresses, over links of one switch. The head, which has a public address,
-can be reached from this machine's own network, by that address and at port 22; no other machine can. Everything is
-removed at the end, and a machine's body when the cloud has ended it.
+can be reached from this machine's own network, by that address and at port 22; no other machine can. Each has two
+disks. An object store may stand at the switch too, which machines and this machine's own network reach at one address.
+Everything is removed at the end, and a machine's body when the cloud has ended it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import sysconfig
 import threading
 import time
+import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,14 +27,30 @@ from typing import Any
 
 HERE = Path(__file__).parent
 FRAME_BYTES = 9000
+STORE = 250
+"""The object store's number among machines."""
 BIND = """
-mount -t tmpfs tmpfs /mnt && mkdir -p /mnt/planner/disk0 && mount --bind "$0/disk" /mnt/planner/disk0 &&
+mount -t tmpfs tmpfs /mnt && mkdir -p /mnt/planner/disk0 /mnt/planner/disk1 &&
+mount --bind "$0/disk0" /mnt/planner/disk0 && mount --bind "$0/disk1" /mnt/planner/disk1 &&
 mount --bind "$0/ray" /tmp/ray && cd "$0/home" && exec "$@"
 """
 
 
 def run(*words: str) -> str:
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+def wait_for(url: str, *, within_s: float = 60.0) -> None:
+    """Return when something answers."""
+    until = time.monotonic() + within_s
+    while True:
+        try:
+            urllib.request.urlopen(url, timeout=10).close()
+            return
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.1)
 
 
 class MachineRoom:
@@ -80,23 +98,16 @@ class MachineRoom:
 
     def create(self, name: str, machine: dict[str, Any]) -> None:
         number = self.made[name]
-        space, port, folder = self.namespace(number), f"port{number}", self.home / str(number)
-        run("ip", "netns", "add", space)
-        mtu = str(FRAME_BYTES)
-        run("ip", "-n", self.switch, "link", "add", port, "mtu", mtu, "type", "veth", "peer", "name", "eth0", "mtu",
-            mtu, "netns", space)  # fmt: skip
-        run("ip", "-n", self.switch, "link", "set", port, "master", "bridge", "up")
-        run("ip", "-n", space, "addr", "add", f"{machine['private_address']}/16", "dev", "eth0")
+        space, folder = self.namespace(number), self.home / str(number)
+        self.connect(space, number, machine["private_address"])
         if number in self.caps:
             limit = ["tbf", "rate", f"{self.caps[number]}mbit", "burst", "256kb", "latency", "20ms"]
             run("tc", "-n", space, "qdisc", "replace", "dev", "eth0", "root", *limit)
-        for device in ("lo", "eth0"):
-            run("ip", "-n", space, "link", "set", device, "up")
         addresses = [machine["private_address"]]
         if machine["public_address"]:
             self.open_door(space, number, machine["public_address"])
             addresses.append(machine["public_address"])
-        for part in ("disk", "ray", "home", "bin"):
+        for part in ("disk0", "disk1", "ray", "home", "bin"):
             (folder / part).mkdir(parents=True)
         (folder / "bin" / "python3").symlink_to(sys._base_executable)  # type: ignore[attr-defined]
         (folder / "authorized_keys").write_text(machine["public_key"] + "\n", encoding="utf-8")
@@ -107,6 +118,33 @@ class MachineRoom:
         self.show(name, f"boot\n-----BEGIN SSH HOST KEY KEYS-----\n{public}\n-----END SSH HOST KEY KEYS-----\n")
         if number not in self.mute:
             self.processes[name] = self.serve(space, folder, addresses)
+
+    def connect(self, space: str, number: int, address: str) -> None:
+        """Make a namespace with a link to the switch."""
+        port, mtu = f"port{number}", str(FRAME_BYTES)
+        run("ip", "netns", "add", space)
+        run("ip", "-n", self.switch, "link", "add", port, "mtu", mtu, "type", "veth", "peer", "name", "eth0", "mtu",
+            mtu, "netns", space)  # fmt: skip
+        run("ip", "-n", self.switch, "link", "set", port, "master", "bridge", "up")
+        run("ip", "-n", space, "addr", "add", f"{address}/16", "dev", "eth0")
+        for device in ("lo", "eth0"):
+            run("ip", "-n", space, "link", "set", device, "up")
+
+    @contextmanager
+    def object_store(self, address: str) -> Iterator[str]:
+        """Run an S3 in memory at an address of the machines' network and yield its URL."""
+        space, number = self.namespace(STORE), STORE
+        self.connect(space, number, address)
+        self.open_door(space, number, address)
+        server = [sys.executable, str(HERE / "s3_server.py"), address, "80", str(10**9), os.devnull]
+        process = subprocess.Popen(["ip", "netns", "exec", space, *server], stderr=subprocess.DEVNULL)
+        try:
+            wait_for(f"http://{address}/")
+            yield f"http://{address}"
+        finally:
+            process.kill()
+            process.wait()
+            run("ip", "netns", "delete", space)
 
     def open_door(self, space: str, number: int, public_address: str) -> None:
         """A link from this machine's own network to the head, at its public address."""
@@ -198,7 +236,8 @@ def write_stand_in_wheels(directory: Path) -> Path:
     info, tag = "sortplanner-0.1.0.dist-info", f"{version}-{version}-linux_{os.uname().machine}"
     files = {
         "planner_under_test.pth": f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n",
-        f"{info}/METADATA": "Metadata-Version: 2.1\nName: sortplanner\nVersion: 0.1.0\nProvides-Extra: ray\n",
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: sortplanner\nVersion: 0.1.0\n"
+        "Provides-Extra: ray\nProvides-Extra: objects\n",
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: false\nTag: {tag}\n",
         f"{info}/entry_points.txt": "[console_scripts]\nplanner=planner.cli.app:main\nray=ray.scripts.scripts:main\n",
     }

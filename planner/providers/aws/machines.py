@@ -101,7 +101,13 @@ def _common(site: Site, place: Place) -> dict[str, Any]:
         "InstanceInitiatedShutdownBehavior": "terminate",
         "MetadataOptions": {"HttpTokens": "required", "HttpEndpoint": "enabled", "HttpPutResponseHopLimit": 1},
         "UserData": cloud_config(expires_at=order.expires_at),
+        **_identity(order.node_identity),
     }
+
+
+def _identity(name: str) -> dict[str, Any]:
+    """An instance profile, by its name or ARN: what the machines may do in the account; nothing without one."""
+    return {"IamInstanceProfile": {"Arn" if name.startswith("arn:") else "Name": name}} if name else {}
 
 
 def _network(site: Site, role: str) -> dict[str, Any]:

@@ -132,9 +132,11 @@ def _machine(site: Site, name: str) -> dict[str, Any]:
         properties["proximityPlacementGroup"] = {"id": near}
     zone = place.zone.removeprefix(place.region).lstrip("-")
     zones = {"zones": [zone]} if zone else {}
+    assigned = {"type": "UserAssigned", "userAssignedIdentities": {order.node_identity: {}}}
     return {
         "location": place.region,
         "tags": {**order.tags, "planner-role": role},
+        **({"identity": assigned} if order.node_identity else {}),
         **zones,
         "properties": properties,
     }

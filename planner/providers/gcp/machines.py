@@ -28,6 +28,7 @@ _STATES: Final[dict[str, NodeState]] = {
     "PENDING": "starting",
     "RUNNING": "running",
 }
+_STORE_SCOPE: Final = "https://www.googleapis.com/auth/devstorage.read_write"
 _HYPERDISK_MIBPS: Final = 140
 _HYPERDISK_IOPS: Final = 3000
 """What every balanced Hyperdisk has; one MiB/s takes four operations of 256 KiB."""
@@ -81,6 +82,8 @@ def properties(site: Site, place: Place, role: str) -> dict[str, Any]:
         "shieldedInstanceConfig": {"enableSecureBoot": True, "enableVtpm": True, "enableIntegrityMonitoring": True},
         "metadata": {"items": [{"key": key, "value": value} for key, value in _metadata(order).items()]},
     }
+    if order.node_identity:
+        asked["serviceAccounts"] = [{"email": order.node_identity, "scopes": [_STORE_SCOPE]}]
     if choice.placement_group:
         asked["resourcePolicies"] = [site.full_name("group")]
     return asked
@@ -106,7 +109,7 @@ def _interface(site: Site, role: str) -> dict[str, Any]:
 
 
 def _metadata(order: Order) -> dict[str, str]:
-    """No service account, no keys of the project, no serial console: the run's own key alone opens a machine."""
+    """No keys of the project, no serial console: the run's own key alone opens a machine."""
     store = {name: OBJECT_STORE.partition("/")[0] for name in _STORE_HOSTS} if order.staging else {}
     return {
         "user-data": cloud_config(expires_at=order.expires_at, hosts=store),

@@ -8,14 +8,12 @@ from typing import Any, Final
 
 from planner.errors import IoFailureError, PlannerError
 from planner.sorting.cluster import tasks
+from planner.sorting.cluster.concurrency import Concurrency
 from planner.sorting.cluster.node import NodeFacts, versions
 from planner.sorting.cluster.usage import Sampler
 
 WORKER_RETRIES: Final = 5
 """How often Ray runs a task again whose process has died."""
-TASKS_PER_NODE: Final = 3
-TASK_SHARE: Final = 1 / TASKS_PER_NODE
-"""Of a node's CPUs: one task reads, one sorts or groups, one writes. Each takes one thread."""
 LOST: Final = object()
 """Stands for the outcome of a task that was lost."""
 _EVERY_S: Final = 0.5
@@ -43,6 +41,7 @@ class Crew:
         self._ids: dict[str, str] = {}
         self.facts: dict[str, NodeFacts] = {}
         self.cpus: dict[str, float] = {}
+        self.concurrency = Concurrency.of(())
         self.store_bytes: dict[str, int] = {}
         self._meet()
 
@@ -51,10 +50,12 @@ class Crew:
         """Return the nodes that are there, in a fixed order."""
         return sorted(self._ids.keys() - self.lost)
 
-    def run(
-        self, node: str, task: Callable[..., Any], *arguments: Any, share: float, returns: int = 1, firmly: bool = True
-    ) -> Any:
-        """Begin a task on a node, taking `share` of its CPUs, and return its reference or references.
+    def threads(self, node: str) -> int:
+        """Return the threads of a task on a node."""
+        return self.concurrency.threads(self.cpus[node])
+
+    def run(self, node: str, task: Callable[..., Any], *arguments: Any, returns: int = 1, firmly: bool = True) -> Any:
+        """Begin a task on a node, taking its share of the node's CPUs, and return its reference or references.
 
         Where not `firmly`, Ray may run it elsewhere when that node has gone.
         """
@@ -63,7 +64,7 @@ class Crew:
         where = NodeAffinitySchedulingStrategy(self._ids[node], soft=not firmly)
         remote = self._remotes.setdefault(task, self._ray.remote(task))
         return remote.options(
-            num_cpus=share * self.cpus[node],
+            num_cpus=self.concurrency.cpus(self.cpus[node]),
             num_returns=returns,
             max_retries=WORKER_RETRIES,
             scheduling_strategy=where,
@@ -71,7 +72,7 @@ class Crew:
 
     def on_all(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Run a task on every node and return what each returns; nodes that go meanwhile are left out."""
-        began = {name: self.run(name, task, *arguments, share=TASK_SHARE) for name in self.names}
+        began = {name: self.run(name, task, *arguments) for name in self.names}
         outcomes = {name: self.outcome(reference) for name, reference in began.items()}
         return {name: value for name, value in outcomes.items() if value is not LOST}
 
@@ -105,6 +106,16 @@ class Crew:
                 return LOST
             raise IoFailureError("a task failed in a way that nobody foresaw", str(error).splitlines()[-6:]) from error
 
+    def outcomes(self, began: Sequence[Any], *, doing: str) -> list[Any]:
+        """Return what several tasks returned. Raises what `outcome` raises, and IoFailureError when one was lost."""
+        found = [self.outcome(reference) for reference in began]
+        if any(each is LOST for each in found):
+            self.newly_lost(at_once=True)
+            raise IoFailureError(
+                f"a node was lost while {doing}", [", ".join(sorted(self.lost)) or "its name is unknown"]
+            )
+        return found
+
     def newly_lost(self, *, at_once: bool = False) -> frozenset[str]:
         """Return the nodes that have gone since the last call. Raises IoFailureError when none is left.
 
@@ -130,10 +141,11 @@ class Crew:
         for node in offering:
             self._ids[node["NodeID"]] = node["NodeID"]
             self.cpus[node["NodeID"]] = node["Resources"]["CPU"]
+        self.concurrency = Concurrency.of(self.cpus.values())
         # A process takes a second to start: as many as will be needed are started before anything waits for them.
-        for _ in range(TASKS_PER_NODE - 1):
+        for _ in range(self.concurrency.tasks - 1):
             for name in self._ids:
-                self.run(name, tasks.describe, self._directory, share=TASK_SHARE)
+                self.run(name, tasks.describe, self._directory)
         greetings = self.on_all(tasks.describe, self._directory)
         _check_versions(greetings.values())
         _check_names([found.name for found in greetings.values()])

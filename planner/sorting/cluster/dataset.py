@@ -37,10 +37,13 @@ class Recipe:
 
 @dataclass(frozen=True, kw_only=True)
 class Copy:
-    """A file with a partition's records: a path on the disks of `node`, or, where that is '', a URI that all reach."""
+    """A file with a partition's records, which begin `offset` bytes into it: a path on the disks of `node`, or, where
+    that is '', a URI that all reach.
+    """
 
     uri: str
     node: str = ""
+    offset: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

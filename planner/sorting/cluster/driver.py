@@ -19,9 +19,10 @@ from typing import Any
 from planner.errors import PlannerError
 from planner.sorting.cluster.crew import Crew, import_ray
 from planner.sorting.cluster.dataset import dataset_of
-from planner.sorting.cluster.generated import generated, run_generated
+from planner.sorting.cluster.generated import generated
 from planner.sorting.cluster.job import SortRequest
 from planner.sorting.cluster.sort import sort_dataset
+from planner.sorting.cluster.whole_run import Wanted, run_whole
 
 
 def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
@@ -45,10 +46,11 @@ def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
     ray.shutdown()
 
 
-def _run_generated(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
-    arguments = order["arguments"]
-    done = run_generated(ray=ray, emit=emit, **arguments | {"journal": Path(arguments["journal"])})
-    return dataclasses.asdict(done)
+def _run(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
+    document = order["wanted"]
+    source = None if document.get("source") is None else dataset_of(document["source"])
+    wanted = Wanted(**document | {"source": source})
+    return dataclasses.asdict(run_whole(wanted, ray=ray, journal=Path(order["journal"]), emit=emit))
 
 
 def _sort(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
@@ -62,7 +64,7 @@ def _generate(ray: Any, order: dict[str, Any], _: Any) -> dict[str, Any]:
     return {"dataset": json.loads(dataset.to_json()), "checksum": checksum}
 
 
-_DOINGS = {"generate": _generate, "run": _run_generated, "sort": _sort}
+_DOINGS = {"generate": _generate, "run": _run, "sort": _sort}
 
 if __name__ == "__main__":
     main(sys.stdin, descriptor=int(sys.argv[1]), address=sys.argv[2])

@@ -27,7 +27,7 @@ class SortRequest:
 
     `rates` are the nodes' speeds in any one unit; nodes not named count as the mean. `directory` is where nodes that
     were not told of their disks keep files. `uniform` trusts keys to be evenly spread over all values (Indy).
-    `in_memory` keeps intermediate data in the nodes' memory (Minutesort).
+    `in_memory` keeps intermediate data in the nodes' memory (Minutesort). `sums_input` asks for the input's checksum.
     """
 
     source: Dataset
@@ -39,6 +39,7 @@ class SortRequest:
     uniform: bool = False
     on_volume: bool = False
     in_memory: bool = False
+    sums_input: bool = False
 
 
 @dataclass
@@ -72,6 +73,8 @@ class Job:
     emit: Emit
     samplers: dict[str, Any]
     moved: Moved = field(default_factory=Moved)
+    input_checksums: dict[int, int] = field(default_factory=dict)
+    """Of the slices that were read; the sum of all is that of the input."""
     retries: int = 0
     timeline: list[dict[str, Any]] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)

@@ -7,21 +7,22 @@ import platform
 import shutil
 import socket
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from planner.cluster.ray_nodes import NODE_DIRECTORY, NODE_MEMORY, NODE_NAME, NODE_VOLUME
+from planner.cluster.ray_nodes import NODE_DIRECTORY, NODE_MEMORY, NODE_NAME, NODE_SCRATCH, NODE_VOLUME
 from planner.errors import IoFailureError
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeFacts:
-    """A node as it describes itself."""
+    """A node as it describes itself; `free_bytes` on all of its disks."""
 
     name: str
-    directory: str
+    data_disks: int
     free_bytes: int
     memory_bytes: int
     versions: dict[str, str]
@@ -33,7 +34,7 @@ class NodeFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class JobFiles:
-    """Where a job keeps its files on every node, below the node's directory.
+    """Where a job keeps its files on every node: on each of its disks by turns, below the disk's directory.
 
     `output` names the folder of the output, or a prefix in an object store; `on_volume` puts a folder on the node's
     volume instead of its disks. `in_memory` keeps intermediate files in memory, as Minutesort does.
@@ -45,9 +46,15 @@ class JobFiles:
     on_volume: bool = False
     in_memory: bool = False
 
-    def runs(self) -> Path:
-        """Return the folder of intermediate files on this node."""
-        return (node_memory() if self.in_memory else node_directory(self.directory)) / f".planner-sort-{self.job}"
+    def run_folders(self) -> list[Path]:
+        """Return the folders of intermediate files on this node, one on each disk that takes them."""
+        disks = [node_memory()] if self.in_memory else scratch_directories(self.directory)
+        return [disk / f".planner-sort-{self.job}" for disk in disks]
+
+    def run_folder(self, slice_number: int) -> Path:
+        """Return the folder of the intermediate files of a slice."""
+        folders = self.run_folders()
+        return folders[slice_number % len(folders)]
 
     @property
     def in_store(self) -> bool:
@@ -57,11 +64,15 @@ class JobFiles:
     def output_uri(self, number: int) -> str:
         """Return where this node writes an output partition."""
         name = f"part-{number:06d}"
-        return f"{self.output.rstrip('/')}/{name}" if self.in_store else str(self.outputs() / name)
+        if self.in_store:
+            return f"{self.output.rstrip('/')}/{name}"
+        folders = self.output_folders()
+        return str(folders[number % len(folders)] / name)
 
-    def outputs(self) -> Path:
-        """Return the folder of output partitions on this node."""
-        return (node_volume() if self.on_volume else node_directory(self.directory)) / self.output
+    def output_folders(self) -> list[Path]:
+        """Return the folders of output partitions on this node, one on each disk that takes them."""
+        disks = [node_volume()] if self.on_volume else data_directories(self.directory)
+        return [disk / self.output for disk in disks]
 
 
 def node_name() -> str:
@@ -69,12 +80,18 @@ def node_name() -> str:
     return os.environ.get(NODE_NAME) or socket.gethostname()
 
 
-def node_directory(fallback: str = "") -> Path:
-    """Return where this node's disks are mounted. Raises IoFailureError when nobody has said."""
-    directory = os.environ.get(NODE_DIRECTORY) or fallback
-    if not directory:
+def data_directories(fallback: str = "") -> list[Path]:
+    """Return where this node's disks for input and output are mounted. Raises IoFailureError when nobody has said."""
+    directories = os.environ.get(NODE_DIRECTORY) or fallback
+    if not directories:
         raise IoFailureError(f"node {node_name()} does not know its disks: set {NODE_DIRECTORY} or pass --dir")
-    return Path(directory)
+    return [Path(directory) for directory in directories.split(os.pathsep)]
+
+
+def scratch_directories(fallback: str = "") -> list[Path]:
+    """Return where this node's disks for intermediate files are mounted: the same ones, unless they are set apart."""
+    apart = os.environ.get(NODE_SCRATCH)
+    return [Path(directory) for directory in apart.split(os.pathsep)] if apart else data_directories(fallback)
 
 
 def node_volume() -> Path:
@@ -90,16 +107,12 @@ def node_memory() -> Path:
 
 
 def facts(directory: str = "") -> NodeFacts:
-    """Describe this node. Raises IoFailureError when its directory cannot be used."""
-    where = node_directory(directory)
-    try:
-        free_bytes = shutil.disk_usage(where).free
-    except OSError as error:
-        raise IoFailureError(f"{node_name()}: {where}: {error.strerror}") from error
+    """Describe this node. Raises IoFailureError when a disk of it cannot be used."""
+    data, scratch = data_directories(directory), scratch_directories(directory)
     return NodeFacts(
         name=node_name(),
-        directory=str(where),
-        free_bytes=free_bytes,
+        data_disks=len(data),
+        free_bytes=sum(_free_bytes(disk) for disk in dict.fromkeys([*data, *scratch])),
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         versions=versions(),
     )
@@ -111,10 +124,18 @@ def versions() -> dict[str, str]:
     return {"planner": version("sortplanner"), "ray": version("ray"), "python": python}
 
 
-def free_space(folder: Path) -> None:
-    """Delete a folder and all in it; it is well if there is none."""
-    for _ in range(3):  # a task that was given up may still be writing
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
-            return
-        time.sleep(0.1)
+def free_space(folders: Iterable[Path]) -> None:
+    """Delete folders and all in them; it is well if there are none."""
+    for folder in folders:
+        for _ in range(3):  # a task that was given up may still be writing
+            shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():
+                break
+            time.sleep(0.1)
+
+
+def _free_bytes(disk: Path) -> int:
+    try:
+        return shutil.disk_usage(disk).free
+    except OSError as error:
+        raise IoFailureError(f"{node_name()}: {disk}: {error.strerror}") from error

@@ -6,11 +6,14 @@ listens, the nodes' environment says (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, ...).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +23,8 @@ from planner.sorting.cluster.node import node_name
 from planner.sorting.cluster.run_files import raw
 
 SCHEMES: Final = ("s3://", "gs://", "az://")
+REQUEST_BYTES: Final = 64_000_000
+"""What staging moves by one request."""
 _PART: Final = re.compile(r"part-\d{6,}")
 
 
@@ -47,6 +52,37 @@ def write_object(uri: str, content: NDArray[Any]) -> int:
     with _failing("write", uri):
         _obstore().put(store, path, raw(content))
     return content.nbytes
+
+
+def write_file(uri: str, path: Path) -> int:
+    """Write a file as an object, in parts if it is large, and return the requests that it took; it is seen when all of
+    it has been taken. Raises IoFailureError.
+    """
+    store, name = _store_and_path(uri)
+    size = path.stat().st_size
+    with _failing("write", uri):
+        _obstore().put(
+            store, name, path, use_multipart=size > REQUEST_BYTES, chunk_size=REQUEST_BYTES, max_concurrency=2
+        )
+    return 1 if size <= REQUEST_BYTES else math.ceil(size / REQUEST_BYTES) + 2
+
+
+def listed(prefix: str) -> dict[str, int]:
+    """Return the bytes of every object below a prefix by its URI, ordered by their names. Raises IoFailureError."""
+    store, path = _store_and_path(prefix)
+    bucket = "/".join(prefix.split("/", 3)[:3])
+    with _failing("list", prefix):
+        found = _obstore().list(store, prefix=path or None).collect()
+    return {f"{bucket}/{entry['path']}": int(entry["size"]) for entry in sorted(found, key=lambda each: each["path"])}
+
+
+def require_writable(prefix: str) -> None:
+    """Write and delete an empty object. Raises IoFailureError when either is refused."""
+    uri = f"{prefix.rstrip('/')}/.planner-writable-{uuid4().hex[:8]}"
+    write_object(uri, np.empty(0, np.uint8))
+    store, path = _store_and_path(uri)
+    with _failing("delete", uri):
+        _obstore().delete(store, path)
 
 
 def delete_partitions(prefix: str) -> None:

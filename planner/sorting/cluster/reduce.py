@@ -9,10 +9,9 @@ from typing import Any, Final
 
 from planner.errors import IoFailureError
 from planner.sorting.cluster import tasks
-from planner.sorting.cluster.crew import LOST, TASK_SHARE
+from planner.sorting.cluster.crew import LOST
 from planner.sorting.cluster.flight import Flight
 from planner.sorting.cluster.job import Job
-from planner.sorting.cluster.sizes import SORTS_IN_FLIGHT
 from planner.sorting.cluster.tasks import Sorted, SortOrder
 
 PHASE: Final = "sort and reduce"
@@ -28,7 +27,7 @@ def reduce(job: Job) -> bool:
 
 
 class Reduce:
-    """Keeps SORTS_IN_FLIGHT partitions of every node under way until all are finished or a node is lost."""
+    """Keeps a few partitions of every node under way until all are finished or a node is lost."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -76,7 +75,7 @@ class Reduce:
         busy, left = Counter(self._under_way.values()), deque[int]()
         for number in queue:
             owner = self._job.ledger.owner[number]
-            if busy[owner] < SORTS_IN_FLIGHT:
+            if busy[owner] < self._job.crew.concurrency.sorts:
                 busy[owner] += 1
                 self._begin(number, owner)
             else:
@@ -86,12 +85,12 @@ class Reduce:
     def _begin(self, number: int, owner: str) -> None:
         job = self._job
         job.retries += number in self._sorted
-        order = self._order(number, job.ledger.records_of(number))
-        found, records = job.crew.run(owner, tasks.sort_partition, order, share=TASK_SHARE, returns=2)
+        order = self._order(number, owner, job.ledger.records_of(number))
+        found, records = job.crew.run(owner, tasks.sort_partition, order, returns=2)
         self._under_way[number] = owner
         self._flight.add(found, partial(self._sorted_one, number, records))
 
-    def _order(self, number: int, records: int) -> SortOrder:
+    def _order(self, number: int, node: str, records: int) -> SortOrder:
         return SortOrder(
             number=number,
             records=records,
@@ -99,6 +98,7 @@ class Reduce:
             files=self._job.files,
             memory_bytes=self._job.sizes.sort_bytes,
             is_copied=self._copies > 1,
+            threads=self._job.crew.threads(node),
         )
 
     def _sorted_one(self, number: int, records: Any, found: Any) -> None:
@@ -121,8 +121,8 @@ class Reduce:
             self._finish(number, self._sorted[number])
             return
         node = others[number % len(others)]
-        order = self._order(number, self._sorted[number].partition.records)
-        copied = job.crew.run(node, tasks.write_partition, records, order, share=TASK_SHARE)
+        order = self._order(number, node, self._sorted[number].partition.records)
+        copied = job.crew.run(node, tasks.write_partition, records, order)
         self._flight.add(copied, partial(self._copied, number))
 
     def _copied(self, number: int, copied: Any) -> None:
@@ -160,7 +160,7 @@ class Reduce:
                 source = partition.copies[0].node
                 self._sorted[number] = Sorted(partition=partition, read_bytes=0, written_bytes=0, summary=summary)
                 layout = self._job.request.source.layout
-                records = self._job.crew.run(source, tasks.read_partition, partition, layout, share=TASK_SHARE)
+                records = self._job.crew.run(source, tasks.read_partition, partition, layout)
                 self._under_way[number] = source
                 self._copy(number, records, source=source)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import FileIO
@@ -52,9 +52,9 @@ class RunFile:
             read_exactly(file, into, self.path)
 
 
-def run_files(folder: Path) -> list[RunFile]:
-    """Return the complete run files of a folder in order of slices; none when there is no folder."""
-    named = [(path, _NAME.fullmatch(path.name)) for path in folder.glob("*.run")]
+def run_files(folders: Iterable[Path]) -> list[RunFile]:
+    """Return the complete run files of some folders in order of slices; none where there is no folder."""
+    named = [(path, _NAME.fullmatch(path.name)) for folder in folders for path in folder.glob("*.run")]
     found = [
         RunFile(path=path, slice_number=int(match[1]), first=int(match[2]), end=int(match[3]))
         for path, match in named
@@ -69,7 +69,7 @@ def write_run(folder: Path, *, slice_number: int, first: int, counts: Ints, reco
     return write_whole(path, (records, counts.astype("<i8")), durable=False)
 
 
-def write_whole(path: Path, arrays: tuple[NDArray[Any], ...], *, durable: bool) -> int:
+def write_whole(path: Path, arrays: Iterable[NDArray[Any]], *, durable: bool) -> int:
     """Write arrays one after another to `path`, which appears whole or not at all, and return the bytes.
 
     `durable` files survive a power cut when this returns. Raises IoFailureError naming node and file.
@@ -122,6 +122,7 @@ def _write_all(descriptor: int, array: NDArray[Any]) -> int:
     return done
 
 
-def partial_files(folder: Path) -> Iterator[Path]:
+def partial_files(folders: Iterable[Path]) -> Iterator[Path]:
     """Yield what tasks that were killed left of files they had begun."""
-    yield from folder.glob(".*.partial")
+    for folder in folders:
+        yield from folder.glob(".*.partial")

@@ -9,10 +9,9 @@ from typing import Any, Final
 
 from planner.errors import IoFailureError
 from planner.sorting.cluster import tasks
-from planner.sorting.cluster.crew import LOST, TASK_SHARE
+from planner.sorting.cluster.crew import LOST
 from planner.sorting.cluster.flight import Flight
 from planner.sorting.cluster.job import Job
-from planner.sorting.cluster.sizes import SLICES_IN_FLIGHT
 from planner.sorting.cluster.sources import Slice, nodes_with
 from planner.sorting.cluster.tasks import MapOrder
 
@@ -28,7 +27,7 @@ def shuffle(job: Job) -> None:
 
 
 class Shuffle:
-    """Keeps SLICES_IN_FLIGHT slices of every node under way until nothing is missing."""
+    """Keeps a few slices of every node under way until nothing is missing."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -69,8 +68,9 @@ class Shuffle:
     def _submit(self) -> bool:
         """Start what there is room for; say whether anything is still queued."""
         busy = Counter(source for source, _ in self._under_way.values())
+        most = self._job.crew.concurrency.slices
         for node in self._job.crew.names:
-            while busy[node] < SLICES_IN_FLIGHT and (queue := self._queues[node] or self._queues[""]):
+            while busy[node] < most and (queue := self._queues[node] or self._queues[""]):
                 busy[node] += self._begin(queue.popleft(), node)
         return any(self._queues.values())
 
@@ -91,20 +91,21 @@ class Shuffle:
             layout=job.request.source.layout,
             job=job.files.job,
             ranges=tuple((first, end) for _, first, end in missing),
+            threads=job.crew.threads(node),
+            sums=job.request.sums_input,
         )
         mapped, *blocks = job.crew.run(
             node,
             tasks.map_slice,
             order,
             job.splitting_reference,
-            share=TASK_SHARE,
             returns=1 + len(missing),
             firmly=nodes_with(source) != [""] and source.recipe is None,
         )
         self._under_way[number] = (node, 1 + len(blocks))
         self._flight.add(mapped, partial(self._mapped, number))
         for block, (owner, first, _) in zip(blocks, missing, strict=True):
-            stored = job.crew.run(owner, tasks.store, block, job.files, number, first, share=TASK_SHARE)
+            stored = job.crew.run(owner, tasks.store, block, job.files, number, first)
             self._flight.add(stored, partial(self._stored, slice_, owner, first))
         return True
 
@@ -112,6 +113,7 @@ class Shuffle:
         if mapped is not LOST:
             self._job.moved.input_read += mapped.read_bytes
             self._job.moved.input_remade += mapped.remade_bytes
+            self._job.input_checksums[number] = mapped.checksum
         self._one_ended(number)
 
     def _stored(self, slice_: Slice, owner: str, first: int, counts: Any) -> None:

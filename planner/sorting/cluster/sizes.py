@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from planner.errors import BadInputError
+from planner.sorting.cluster.concurrency import Concurrency
 
-SLICES_IN_FLIGHT: Final = 4
-"""Slices of one node that are being read, sent or stored at a time: enough that links never wait for a map task."""
-SORTS_IN_FLIGHT: Final = 2
 _LARGEST_SLICE_BYTES: Final = 256_000_000
 _LEAST_SLICE_BYTES: Final = 1_000_000
 _LEAST_PARTITION_BYTES: Final = 1_000_000
@@ -28,7 +26,14 @@ class Sizes:
 
 
 def choose_sizes(
-    *, data_bytes: int, record_size: int, nodes: int, memory_bytes: int, store_bytes: int, replicated: bool
+    *,
+    data_bytes: int,
+    record_size: int,
+    nodes: int,
+    memory_bytes: int,
+    store_bytes: int,
+    replicated: bool,
+    concurrency: Concurrency,
 ) -> Sizes:
     """Return the sizes for `nodes` nodes, each with `memory_bytes` for sorting and an object store of `store_bytes`.
 
@@ -36,12 +41,13 @@ def choose_sizes(
     twice its size to be sorted, and once in two stores on its way to its replica; a third is left for records that the
     sample did not foresee. Raises BadInputError when the memory is too small for a record.
     """
-    slice_bytes = min(store_bytes * 4 // 5 // (2 * SLICES_IN_FLIGHT), max(_LEAST_SLICE_BYTES, data_bytes // nodes // 8))
+    enough_bytes = max(_LEAST_SLICE_BYTES, data_bytes // nodes // (2 * concurrency.slices))
+    slice_bytes = min(store_bytes * 4 // 5 // (2 * concurrency.slices), enough_bytes)
     slice_records = min(slice_bytes, _LARGEST_SLICE_BYTES) // record_size
-    sort_bytes = memory_bytes // SORTS_IN_FLIGHT
+    sort_bytes = memory_bytes // concurrency.sorts
     largest_bytes = sort_bytes * 2 // 3 / 2.2
     if replicated:
-        largest_bytes = min(largest_bytes, store_bytes * 4 // 5 / (3 * SORTS_IN_FLIGHT))
+        largest_bytes = min(largest_bytes, store_bytes * 4 // 5 / (3 * concurrency.sorts))
     if slice_records < 1 or largest_bytes < record_size:
         raise BadInputError(f"{memory_bytes} bytes of memory and {store_bytes} of object store hold no record")
     least = min(nodes * _PARTITIONS_PER_NODE, max(1, data_bytes // _LEAST_PARTITION_BYTES))

@@ -12,7 +12,7 @@ from typing import Any, Final
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.native import core
 from planner.sorting.cluster import tasks
-from planner.sorting.cluster.crew import LOST, TASK_SHARE, Crew
+from planner.sorting.cluster.crew import LOST, Crew
 from planner.sorting.cluster.dataset import Dataset, Layout, Partition
 from planner.sorting.cluster.job import Emit, Job, SortRequest
 from planner.sorting.cluster.ledger import Journal, Ledger
@@ -32,7 +32,8 @@ _MOST_SAMPLINGS: Final = 10
 class ClusterSortReport:
     """What a cluster sort did: seconds of each phase, bytes moved, what was lost and done again, and the output.
 
-    `checksum` is the sum of the CRC-32 of all output records, as valsort prints it.
+    `checksum` is the sum of the CRC-32 of all output records, as valsort prints it; `input_checksum` that of the input,
+    '' when it was not asked for, or an earlier call has read a part.
     """
 
     records: int
@@ -47,6 +48,7 @@ class ClusterSortReport:
     retries: int
     resumed: bool
     checksum: str
+    input_checksum: str
     sorted: bool
     duplicates: int
     usage: dict[str, list[dict[str, float]]]
@@ -108,6 +110,7 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
         memory_bytes=request.memory_bytes or store_bytes,
         store_bytes=store_bytes,
         replicated=request.copies > 1,
+        concurrency=crew.concurrency,
     )
     samplers, began, began_at_s = crew.watch(), time.monotonic(), time.time()
     earlier = journal.read(name)
@@ -182,7 +185,7 @@ def _sampled(source: Dataset, crew: Crew, emit: Emit, *, wanted: int) -> list[by
         for number, partition in missing.items():
             at_hand, node = _at_hand(partition, crew, number)
             keys = max(1, round(wanted * partition.records / source.records))
-            began[number] = crew.run(node, tasks.sample, at_hand, source.layout, keys, share=TASK_SHARE)
+            began[number] = crew.run(node, tasks.sample, at_hand, source.layout, keys)
         outcomes = {number: crew.outcome(reference) for number, reference in began.items()}
         sampled |= {number: keys for number, keys in outcomes.items() if keys is not LOST}
         missing = {number: each for number, each in missing.items() if number not in sampled}
@@ -219,12 +222,15 @@ def _rates(given: Mapping[str, float], names: list[str]) -> dict[str, float]:
 
 
 def _slices(source: Dataset, slice_records: int) -> Iterator[Slice]:
+    """Yield slices of all partitions in turn: those of one node lie on different disks, which then all are read."""
+    longest = max((partition.records for partition in source.partitions), default=0)
     number = 0
-    for index, partition in enumerate(source.partitions):
-        for first in range(0, partition.records, slice_records):
-            records = min(slice_records, partition.records - first)
-            yield Slice(number=number, partition=index, first=first, records=records)
-            number += 1
+    for first in range(0, longest, slice_records):
+        for index, partition in enumerate(source.partitions):
+            if first < partition.records:
+                records = min(slice_records, partition.records - first)
+                yield Slice(number=number, partition=index, first=first, records=records)
+                number += 1
 
 
 def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
@@ -249,10 +255,16 @@ def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
         retries=job.retries,
         resumed=resumed,
         checksum=f"{whole.checksum:x}",
+        input_checksum=_input_checksum(job),
         sorted=whole.unordered == 0,
         duplicates=whole.duplicates,
         usage=job.usage(),
     )
+
+
+def _input_checksum(job: Job) -> str:
+    known = job.request.sums_input and len(job.input_checksums) == len(job.slices)
+    return f"{sum(job.input_checksums.values()):x}" if known else ""
 
 
 def joined(summaries: Iterator[bytes]) -> Any:

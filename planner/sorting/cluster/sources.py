@@ -34,9 +34,11 @@ def read_records(partition: Partition, layout: Layout, *, first: int, records: i
     Raises IoFailureError naming node and file when a copy cannot be read, or when there is none.
     """
     into = np.empty(records * layout.record_size, np.uint8)
-    copies = [copy for copy in partition.copies if copy.node in ("", node_name())]
+    copies = sorted(
+        (copy for copy in partition.copies if copy.node in ("", node_name())), key=lambda copy: not copy.node
+    )
     if copies:
-        _read_copy(copies[0], into, offset=first * layout.record_size)
+        _read_copy(copies[0], into, offset=copies[0].offset + first * layout.record_size)
     elif partition.recipe is not None:
         with core_errors():
             recipe = partition.recipe
@@ -49,9 +51,9 @@ def read_records(partition: Partition, layout: Layout, *, first: int, records: i
 
 
 def nodes_with(partition: Partition) -> list[str]:
-    """Return the nodes that a partition can be read on; [''] when on all of them."""
-    nodes = [copy.node for copy in partition.copies]
-    return [""] if "" in nodes or (not nodes and partition.recipe) else nodes
+    """Return the nodes that a partition is to be read on: those whose disks it lies on, [''] where any can read it."""
+    nodes = [copy.node for copy in partition.copies if copy.node]
+    return nodes or ([""] if partition.copies or partition.recipe else [])
 
 
 def _named(partition: Partition) -> str:

@@ -33,12 +33,15 @@ SAMPLE_WINDOW_RECORDS = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Mapped:
-    """What a map task did: bytes read from a copy of its input, bytes made anew, and the seconds of it all."""
+    """What a map task did: bytes read from a copy of its input, bytes made anew, the seconds of it all, and, where it
+    was asked for, the sum of its records' checksums.
+    """
 
     node: str
     read_bytes: int
     remade_bytes: int
     seconds: float
+    checksum: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +63,8 @@ class MapOrder:
     layout: Layout
     job: str
     ranges: tuple[tuple[int, int], ...]
+    threads: int = 1
+    sums: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +77,7 @@ class SortOrder:
     files: JobFiles
     memory_bytes: int
     is_copied: bool
+    threads: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,13 +93,13 @@ def describe(directory: str) -> NodeFacts:
     return facts(directory)
 
 
-def generate(recipe: Recipe, records: int, files: JobFiles, index: int) -> Partition:
-    """Write a partition of test records below the node's directory."""
-    path = files.outputs() / f"part-{index:06d}"
+def generate(recipe: Recipe, records: int, files: JobFiles, index: int, threads: int = 1) -> Partition:
+    """Write a partition of test records to one of the node's disks."""
+    path = Path(files.output_uri(index))
     with run_files.failing("make", path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
     with core_errors():
-        core.generate_file(str(path), records=records, start=recipe.start, skewed=recipe.skew, threads=1)
+        core.generate_file(str(path), records=records, start=recipe.start, skewed=recipe.skew, threads=threads)
     return Partition(records=records, copies=(Copy(uri=str(path), node=_node_of(files)),), recipe=recipe)
 
 
@@ -127,8 +133,9 @@ def map_slice(order: MapOrder, splitting: Splitting) -> tuple[Mapped | Block, ..
             splitters,
             record_bytes=layout.record_size,
             key_offset=layout.key_offset,
-            threads=1,
+            threads=order.threads,
         )
+        checksum = _checksum(records, layout, threads=order.threads) if order.sums else 0
     offsets = splitting.offsets(at)
     size = layout.record_size
     blocks = tuple(
@@ -141,23 +148,24 @@ def map_slice(order: MapOrder, splitting: Splitting) -> tuple[Mapped | Block, ..
         read_bytes=len(records) if read else 0,
         remade_bytes=0 if read else len(records),
         seconds=time.monotonic() - began,
+        checksum=checksum,
     )
     return (mapped, *blocks)
 
 
 def store(block: Block, files: JobFiles, slice_number: int, first: int) -> Ints:
-    """Write a block to this node's disk and return the records of each of its partitions."""
+    """Write a block to one of this node's disks and return the records of each of its partitions."""
     counts, records = block
-    run_files.write_run(files.runs(), slice_number=slice_number, first=first, counts=counts, records=records)
+    folder = files.run_folder(slice_number)
+    run_files.write_run(folder, slice_number=slice_number, first=first, counts=counts, records=records)
     return counts
 
 
 def inventory(files: JobFiles) -> Inventory:
     """Return what this node has of a job, and delete what killed tasks left half written."""
-    folder = files.runs()
-    for partial in run_files.partial_files(folder):
+    for partial in run_files.partial_files(files.run_folders()):
         partial.unlink(missing_ok=True)
-    found = run_files.run_files(folder)
+    found = run_files.run_files(files.run_folders())
     runs = tuple((run.slice_number, run.first, run.end, run.counts()) for run in found)
     return Inventory(runs=runs, bytes=sum(run.path.stat().st_size for run in found))
 
@@ -170,7 +178,7 @@ def sort_partition(order: SortOrder) -> tuple[Sorted, Bytes | None]:
     in the memory allowed.
     """
     layout = order.layout
-    needed = 2 * order.records * layout.record_size + core.scratch_bytes(order.records, threads=1)
+    needed = 2 * order.records * layout.record_size + core.scratch_bytes(order.records, threads=order.threads)
     if needed > order.memory_bytes:
         raise BadInputError(
             f"{node_name()}: partition {order.number} of {order.records} records needs {needed} bytes of memory to be "
@@ -179,7 +187,7 @@ def sort_partition(order: SortOrder) -> tuple[Sorted, Bytes | None]:
     gathered = _gathered(order)
     output = np.empty_like(gathered)
     with core_errors():
-        core.sort_records(gathered.data, output.data, **layout.core(), threads=1)
+        core.sort_records(gathered.data, output.data, **layout.core(), threads=order.threads)
     del gathered
     done = write_partition(output, order)
     return replace(done, read_bytes=len(output)), output if order.is_copied else None
@@ -189,7 +197,7 @@ def write_partition(records: Bytes, order: SortOrder) -> Sorted:
     """Write sorted records as an output partition of this node, durably, and say what was written."""
     layout, files = order.layout, order.files
     with core_errors():
-        summary = core.validate_records(records.data, **layout.core(), threads=1)
+        summary = core.validate_records(records.data, **layout.core(), threads=order.threads)
     uri = files.output_uri(order.number)
     if files.in_store:
         write_object(uri, records)
@@ -211,13 +219,13 @@ def read_partition(partition: Partition, layout: Layout) -> Bytes:
     return sources.read_records(partition, layout, first=0, records=partition.records)
 
 
-def validate(partition: Partition, layout: Layout) -> bytes:
+def validate(partition: Partition, layout: Layout, threads: int = 1) -> bytes:
     """Read a partition's first copy and return valsort's summary of it, serialized."""
     with core_errors():
         if is_object(partition.uri):
-            found = core.validate_records(read_partition(partition, layout).data, **layout.core(), threads=1)
+            found = core.validate_records(read_partition(partition, layout).data, **layout.core(), threads=threads)
         else:
-            found = core.validate_file(partition.uri, **layout.core(), threads=1)
+            found = core.validate_file(partition.uri, **layout.core(), threads=threads)
     if found.records != partition.records:
         raise IoFailureError(
             f"{node_name()}: {partition.uri} holds {found.records} records instead of {partition.records}"
@@ -227,16 +235,20 @@ def validate(partition: Partition, layout: Layout) -> bytes:
 
 def clean(files: JobFiles) -> None:
     """Delete a job's intermediate files on this node."""
-    free_space(files.runs())
+    free_space(files.run_folders())
 
 
 def undo(files: JobFiles) -> None:
     """Delete a job's intermediate files on this node and what it has written of the output."""
-    free_space(files.runs())
+    free_space(files.run_folders())
     if files.in_store:
         delete_partitions(files.output)
     else:
-        free_space(files.outputs())
+        free_space(files.output_folders())
+
+
+def _checksum(records: Bytes, layout: Layout, *, threads: int) -> int:
+    return int(core.validate_records(records.data, **layout.core(), threads=threads).checksum)
 
 
 def _node_of(files: JobFiles) -> str:
@@ -248,7 +260,7 @@ def _gathered(order: SortOrder) -> Bytes:
     size = order.layout.record_size
     gathered = np.empty(order.records * size, np.uint8)
     done = 0
-    for run in run_files.run_files(order.files.runs()):
+    for run in run_files.run_files(order.files.run_folders()):
         if run.first <= order.number < run.end:
             counts = run.counts()
             end = done + int(counts[order.number - run.first]) * size
@@ -258,10 +270,14 @@ def _gathered(order: SortOrder) -> Bytes:
             done = end
     if done != len(gathered):
         raise IoFailureError(
-            f"{node_name()}: {order.files.runs()} does not hold the {len(gathered)} bytes of partition {order.number}; "
-            "intermediate files were lost or changed"
+            f"{node_name()}: {_listed(order.files.run_folders())}: not the {len(gathered)} bytes of partition "
+            f"{order.number}; intermediate files were lost or changed"
         )
     return gathered
+
+
+def _listed(folders: list[Path]) -> str:
+    return ", ".join(map(str, folders))
 
 
 class _Unhashed:

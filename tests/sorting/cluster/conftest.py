@@ -23,6 +23,7 @@ from planner.providers.emulated.shaping import Shaping
 from planner.sorting.cluster.dataset import Dataset, dataset_of
 
 WORKERS = 3
+DISKS = 2
 STORE_BYTES = 80_000_000
 STORE_ENVIRONMENT = {
     "AWS_ALLOW_HTTP": "true",
@@ -115,7 +116,7 @@ class TestBed:
     def restart(self, node: int) -> None:
         """End everything on a node, as a new one would have nothing of the old, and start Ray on it."""
         self.cluster.nodes.end(node)
-        for left in self.directory(node).glob(".planner-sort-*"):
+        for left in self.directory(node).rglob(".planner-sort-*"):
             shutil.rmtree(left)
         self.cluster.start_worker(node, store_bytes=STORE_BYTES)
 
@@ -130,6 +131,6 @@ def test_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestBed]:
         for name, value in STORE_ENVIRONMENT.items():
             patch.setenv(name, value)
         cluster = opened.enter_context(
-            emulated_ray(workers=WORKERS, shaping=Shaping(), directory=directory, store_bytes=STORE_BYTES)
+            emulated_ray(workers=WORKERS, shaping=Shaping(), directory=directory, store_bytes=STORE_BYTES, disks=DISKS)
         )
         yield TestBed(cluster, opened)

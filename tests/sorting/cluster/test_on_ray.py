@@ -69,7 +69,9 @@ def check(source: Dataset, output: Dataset, *, copies: int = 1, checksum: int | 
 
 def no_intermediate_files(bed: TestBed) -> bool:
     return not [
-        path for node in range(1, bed.cluster.nodes.workers + 1) for path in bed.directory(node).glob(".planner-sort-*")
+        path
+        for node in range(1, bed.cluster.nodes.workers + 1)
+        for path in bed.directory(node).rglob(".planner-sort-*")
     ]
 
 
@@ -204,6 +206,20 @@ def test_cloudsort_writes_to_volumes(test_bed: TestBed, tmp_path: Path) -> None:
     assert {each.copies[0].node for each in output.partitions} == {""}, "any node can attach a volume"
 
 
+def test_a_whole_run_on_generated_data_uses_every_disk(test_bed: TestBed, tmp_path: Path) -> None:
+    wanted = {"records": 120_001, "copies": 2, "skew": True}
+    done = test_bed.do({"do": "run", "wanted": wanted, "journal": str(tmp_path / "j")})
+    assert list(done["steps_s"]) == ["connect", "generate", "checksum of the input", "sort", "validate"]
+    assert [(each["records"], each["checksum"], each["sorted"]) for each in done["found"]] == [
+        (120_001, done["checksum"], True)
+    ] * 2
+    assert (done["staged"], done["manifest"], done["dataset"]["records"]) == ({}, "", 120_001)
+    for node in (1, 2, 3):
+        for number in (0, 1):
+            disk = test_bed.cluster.disk(node, number)
+            assert list((disk / "input").iterdir()) and list((disk / "output").iterdir())
+
+
 @pytest.mark.needs_root(why="finds a node's processes by its network namespace")
 @pytest.mark.parametrize(("phase", "task"), [(MAP, "ray::"), (REDUCE, "ray::")])
 def test_killed_worker_processes_are_replaced(test_bed: TestBed, tmp_path: Path, phase: str, task: str) -> None:
@@ -279,7 +295,7 @@ def test_a_full_disk_is_named_and_space_is_freed(test_bed: TestBed, tmp_path: Pa
     job = job_name(SortRequest(source=source, output=output))
     folder = test_bed.directory(2) / (output if phase == REDUCE else f".planner-sort-{job}")
     folder.mkdir()
-    test_bed.inside(2, "mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder))
+    test_bed.inside(2, "mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder))
     try:
         with pytest.raises(IoFailureError, match=r"node-2: cannot write .*No space left"):
             test_bed.sort(source, tmp_path / "j", output=output)

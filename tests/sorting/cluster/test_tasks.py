@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core
 from planner.sorting.cluster import tasks
+from planner.sorting.cluster.concurrency import Concurrency
 from planner.sorting.cluster.dataset import (
     Dataset,
     Layout,
@@ -35,7 +37,11 @@ PARTITIONS = 5
 @pytest.fixture(autouse=True)
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PLANNER_NODE_NAME", "node-1")
-    monkeypatch.setenv("PLANNER_NODE_DIRECTORY", str(tmp_path))
+    disks = [tmp_path / name for name in ("disk0", "disk1", "disk2")]
+    for disk in disks:
+        disk.mkdir()
+    monkeypatch.setenv("PLANNER_NODE_DIRECTORY", os.pathsep.join(map(str, disks[:2])))
+    monkeypatch.setenv("PLANNER_NODE_SCRATCH", os.pathsep.join(map(str, disks[1:])))
     return tmp_path
 
 
@@ -62,9 +68,15 @@ def shuffle(partition: Partition, splitting: Splitting, *, slice_records: int = 
     return [int(total) for total in totals]
 
 
-def order(number: int, records: int, *, memory_bytes: int = 10**9) -> SortOrder:
+def order(number: int, records: int, *, memory_bytes: int = 10**9, threads: int = 2) -> SortOrder:
     return SortOrder(
-        number=number, records=records, layout=LAYOUT, files=FILES, memory_bytes=memory_bytes, is_copied=False
+        number=number,
+        records=records,
+        layout=LAYOUT,
+        files=FILES,
+        memory_bytes=memory_bytes,
+        is_copied=False,
+        threads=threads,
     )
 
 
@@ -79,6 +91,31 @@ def test_slices_become_sorted_partitions(partition: Partition) -> None:
     assert sum(each.read_bytes for each in done) == sum(each.written_bytes for each in done) == 500_000
     keys = [key for each in done for key in (each.partition.first_key, each.partition.last_key)]
     assert keys == sorted(keys)
+
+
+def test_every_disk_holds_its_part(node: Path, partition: Partition) -> None:
+    """Output on the disks that are for data, intermediate files on those set apart for them; all are removed."""
+    totals = shuffle(partition, splitting_of(partition))
+    runs = [run.path for run in run_files(FILES.run_folders())]
+    assert Counter(path.parent.parent.name for path in runs) == {"disk1": 6, "disk2": 4}, (
+        "five slices, two runs of each"
+    )
+    done = [tasks.sort_partition(order(number, total))[0].partition for number, total in enumerate(totals)]
+    assert [Path(each.uri).parent.parent.name for each in done] == ["disk0", "disk1", "disk0", "disk1", "disk0"]
+    tasks.undo(FILES)
+    assert {path.name for path in node.glob("disk*/*")} == {"in"}
+
+
+def test_disks_are_shared_unless_some_are_set_apart(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PLANNER_NODE_SCRATCH")
+    assert [folder.parent.name for folder in FILES.run_folders()] == ["disk0", "disk1"]
+    assert tasks.describe("").data_disks == 2
+
+
+def test_a_disk_that_is_not_there_is_named(node: Path) -> None:
+    (node / "disk2").rmdir()
+    with pytest.raises(IoFailureError, match=rf"node-1: {node / 'disk2'}: No such file"):
+        tasks.describe("")
 
 
 def test_a_lost_partition_is_made_anew_from_its_recipe(partition: Partition) -> None:
@@ -116,7 +153,7 @@ def test_a_missing_partition_is_named(partition: Partition) -> None:
 
 def test_lost_runs_are_noticed(partition: Partition) -> None:
     totals = shuffle(partition, splitting_of(partition))
-    run_files(FILES.runs())[0].path.unlink()
+    run_files(FILES.run_folders())[0].path.unlink()
     with pytest.raises(IoFailureError, match="intermediate files were lost or changed"):
         tasks.sort_partition(order(0, totals[0]))
 
@@ -129,22 +166,24 @@ def test_too_little_memory_is_refused_before_it_is_used(partition: Partition) ->
 
 def test_a_full_disk_leaves_nothing_half_written(node: Path, partition: Partition) -> None:
     block = (np.array([10], np.int64), np.zeros(1000, np.uint8))
-    FILES.runs().mkdir(parents=True)
-    (FILES.runs() / "00000000-000000-000001.run").mkdir()  # a write that cannot succeed
+    folder = FILES.run_folder(0)
+    folder.mkdir(parents=True)
+    (folder / "00000000-000000-000001.run").mkdir()  # a write that cannot succeed
     with pytest.raises(IoFailureError, match=r"node-1: cannot write .*00000000-000000-000001\.run"):
         tasks.store(block, FILES, 0, 0)
-    assert len(list(FILES.runs().iterdir())) == 1
+    assert len(list(folder.iterdir())) == 1
 
 
 def test_an_inventory_has_whole_files_and_drops_halves(partition: Partition) -> None:
     totals = shuffle(partition, splitting_of(partition))
-    (FILES.runs() / ".x.run.1234.partial").write_bytes(b"half")
+    for folder in FILES.run_folders():
+        (folder / ".x.run.1234.partial").write_bytes(b"half")
     found = tasks.inventory(FILES)
     per_partition = np.zeros(PARTITIONS, np.int64)
     for _, first, end, counts in found.runs:
         per_partition[first:end] += counts
     assert per_partition.tolist() == totals
-    assert not list(FILES.runs().glob(".*"))
+    assert not [half for folder in FILES.run_folders() for half in folder.glob(".*")]
     tasks.clean(FILES)
     assert tasks.inventory(FILES).runs == ()
 
@@ -166,14 +205,20 @@ def test_what_is_no_manifest_is_refused(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("data_bytes", [100, 10**6, 10**9, 10**13])
 @pytest.mark.parametrize("replicated", [False, True])
-def test_sizes_fit_in_memory(data_bytes: int, replicated: bool) -> None:
+@pytest.mark.parametrize("cpus", [1, 32])
+def test_sizes_fit_in_memory(data_bytes: int, replicated: bool, cpus: float) -> None:
     memory_bytes = store_bytes = 300_000_000
+    concurrency = Concurrency.of([cpus])
     sizes = choose_sizes(
         data_bytes=data_bytes, record_size=100, nodes=4, memory_bytes=memory_bytes, store_bytes=store_bytes,
-        replicated=replicated,
+        replicated=replicated, concurrency=concurrency,
     )  # fmt: skip
     partition_bytes = data_bytes / sizes.partitions
     assert 2.2 * partition_bytes <= sizes.sort_bytes
-    assert 8 * sizes.slice_records * 100 <= store_bytes
+    assert concurrency.sorts * sizes.sort_bytes <= memory_bytes
+    assert 2 * concurrency.slices * sizes.slice_records * 100 <= store_bytes
     with pytest.raises(BadInputError):
-        choose_sizes(data_bytes=1, record_size=100, nodes=1, memory_bytes=9, store_bytes=9, replicated=replicated)
+        choose_sizes(
+            data_bytes=1, record_size=100, nodes=1, memory_bytes=9, store_bytes=9, replicated=replicated,
+            concurrency=concurrency,
+        )  # fmt: skip

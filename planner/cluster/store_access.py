@@ -1,0 +1,68 @@
+"""How rented machines get at an object store: with an identity of their own, or with what the caller lends them.
+
+An identity (an instance profile, a service account, a managed identity) hands out keys that change by themselves, and
+nothing secret is sent. What is lent is taken from the caller's environment and travels on SSH's standard input into the
+environment of the processes that need it: it is in no request to the cloud, no file, no log and no command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from planner.errors import BadInputError
+
+SCHEME_OF_CLOUD: Final = {"aws": "s3", "gcp": "gs", "azure": "az"}
+"""What the machines of a cloud can reach: its own store, by a way that no one else shares."""
+_SETTINGS: Final = {
+    "s3": ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ALLOW_HTTP"),
+    "gs": (),
+    "az": ("AZURE_STORAGE_ACCOUNT_NAME",),
+}
+_NEEDED: Final = {
+    "s3": ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
+    "gs": ("GOOGLE_SERVICE_ACCOUNT_KEY",),
+    "az": ("AZURE_STORAGE_ACCOUNT_KEY",),
+}
+_FURTHER: Final = {"s3": ("AWS_SESSION_TOKEN",), "gs": (), "az": ()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreAccess:
+    """The `identity` that machines are launched with, '' for none, and the `environment` that they are lent, which may
+    be secret.
+    """
+
+    identity: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def access_to(
+    uris: Sequence[str], *, cloud: str, identity: str | None, is_lent: bool, environ: Mapping[str, str]
+) -> StoreAccess:
+    """Return how machines of a cloud get at these URIs; nothing where there are none.
+
+    Raises BadInputError for another cloud's store, when nobody said how, and when there is nothing to lend.
+    """
+    if not uris:
+        if identity or is_lent:
+            raise BadInputError("--node-identity and --lend-credentials go with --input or --output")
+        return StoreAccess()
+    scheme = SCHEME_OF_CLOUD[cloud]
+    if foreign := [uri for uri in uris if not uri.startswith(f"{scheme}://")]:
+        raise BadInputError(
+            f"{foreign[0]}: machines on {cloud} reach nothing but their own cloud's object store, {scheme}://bucket/path"
+        )
+    if bool(identity) == is_lent:
+        raise BadInputError(
+            "say how the machines may get at the object store, in one of two ways: --node-identity NAME launches them "
+            "with an identity that may read and write there; --lend-credentials hands them "
+            f"{', '.join(_NEEDED[scheme])} of this environment by SSH"
+        )
+    if is_lent and (missing := [name for name in _NEEDED[scheme] if not environ.get(name)]):
+        raise BadInputError(f"--lend-credentials: {', '.join(missing)} not set in this environment")
+    names = (*_SETTINGS[scheme], *(_NEEDED[scheme] + _FURTHER[scheme] if is_lent else ()))
+    return StoreAccess(
+        identity=identity or "", environment={name: environ[name] for name in names if environ.get(name)}
+    )

@@ -99,7 +99,7 @@ def watched(room: MachineRoom) -> Iterator[Watcher]:
 def store(ec2: Ec2Bed, room: MachineRoom, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """An object store with two buckets, in one of which are 20 MB of input in objects of different sizes."""
     with room.object_store("10.77.200.1") as url:
-        for name in ("in", "out"):
+        for name in ("data", "sorted"):
             request = urllib.request.Request(f"{url}/{name}", method="PUT")
             urllib.request.urlopen(request, timeout=30).close()
         ec2.extra = {"AWS_ENDPOINT_URL_S3": url, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1"}
@@ -108,7 +108,7 @@ def store(ec2: Ec2Bed, room: MachineRoom, monkeypatch: pytest.MonkeyPatch) -> It
         for number, (start, end) in enumerate(pairwise([0, RECORDS // 10, RECORDS // 2, RECORDS])):
             records = np.empty((end - start) * 100, np.uint8)
             core.generate_records(records.data, start=start, skewed=False, threads=1)
-            objects.write_object(f"s3://in/job/{number}", records)
+            objects.write_object(f"s3://data/job/{number}", records)
         yield url
     ec2.extra = {}
     objects._store.cache_clear()
@@ -123,7 +123,7 @@ def test_rented_measured_sorted_validated_and_gone(
     room.caps = {0: 100}
     out = tmp_path / "report.json"
     monkeypatch.setattr(ec2, "extra", ec2.extra | {"PLANNER_MEASUREMENTS": str(tmp_path / "mine")})
-    staged = ("--input", "s3://in/job", "--output", "s3://out/sorted", "--lend-credentials")
+    staged = ("--input", "s3://data/job", "--output", "s3://sorted/job", "--lend-credentials")
     with watched(room) as watcher:
         words = run_words(wheels, "--out", str(out), source=staged)
         ended = ec2.planner(*words, pace=PACE, within_s=300)
@@ -143,9 +143,9 @@ def test_rented_measured_sorted_validated_and_gone(
 
 def assert_the_output_is_in_the_store(report: RunReport, directory: RunDirectory) -> None:
     """The manifest, here and there, names objects that hold the input's records in order."""
-    there = objects.listed("s3://out/sorted")
+    there = objects.listed("s3://sorted/job")
     manifest = read_manifest(directory.path / "output.json")
-    assert report.manifest == "s3://out/sorted/manifest.json" and report.manifest in there
+    assert report.manifest == "s3://sorted/job/manifest.json" and report.manifest in there
     assert set(there) - {report.manifest} == {each.uri for each in manifest.partitions}
     read = [read_records(each, manifest.layout, first=0, records=each.records) for each in manifest.partitions]
     found = core.validate_records(np.concatenate(read).data)
@@ -155,7 +155,7 @@ def assert_the_output_is_in_the_store(report: RunReport, directory: RunDirectory
 
 def assert_staging_is_compared(report: RunReport) -> None:
     assert [each.name for each in report.staging] == ["stage in", "stage out"]
-    assert [each.place for each in report.staging] == ["s3://in/job", "s3://out/sorted"]
+    assert [each.place for each in report.staging] == ["s3://data/job", "s3://sorted/job"]
     for each in report.staging:
         assert each.bytes == RECORDS * 100 and each.requests >= 3
         assert report.plan.best is not None and each.predicted_s == report.plan.best.overheads_s[each.name]

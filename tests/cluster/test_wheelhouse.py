@@ -9,6 +9,7 @@ import tarfile
 import zipfile
 from hashlib import sha256
 from pathlib import Path
+from platform import machine
 
 import pytest
 
@@ -75,6 +76,36 @@ def test_another_python_or_processor_is_refused_before_anything_is_fetched(tmp_p
     with pytest.raises(BadInputError, match=r"Python 3\.99 on Linux x86_64.*--wheelhouse"):
         wheelhouse.make_wheels(tmp_path / "wheels", python="3.99")
     assert not (tmp_path / "wheels").exists()
+
+
+@pytest.mark.parametrize("platform", ["manylinux2014", "manylinux_2_17", "manylinux_2_28"])
+def test_wheels_are_found_by_any_name_of_their_platform(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str
+) -> None:
+    """Ray's wheels are called manylinux2014, which pip does not take for the manylinux_2_17 that it is."""
+    tag = f"{cpython()}-{cpython()}-{platform}_{machine()}"
+    for name in ("pip", *(line.split(">")[0] for line in wheelhouse.requirements())):
+        write_empty_wheel(tmp_path / "index", name, tag)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    wheelhouse.make_wheels(tmp_path / "wheels", python=here, architecture=machine())
+    found = {path.name.split("-")[0] for path in (tmp_path / "wheels").iterdir()}
+    assert found == {"pip", "typer", "rich", "numpy", "pandas", "ray", "obstore", "sortplanner"}
+
+
+def cpython() -> str:
+    return f"cp{sys.version_info.major}{sys.version_info.minor}"
+
+
+def write_empty_wheel(directory: Path, name: str, tag: str) -> None:
+    """Write a wheel of version 99 with nothing in it."""
+    directory.mkdir(exist_ok=True)
+    info = f"{name}-99.dist-info"
+    with zipfile.ZipFile(directory / f"{name}-99-{tag}.whl", "w") as wheel:
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 99\n")
+        wheel.writestr(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: false\nTag: {tag}\n")
+        wheel.writestr(f"{info}/RECORD", "")
 
 
 def test_what_is_needed_includes_ray_and_object_stores() -> None:

@@ -69,7 +69,8 @@ def test_from_a_store_and_back_on_emulated_nodes(store: str, tmp_path: Path) -> 
     assert all(each["predicted_usd"] is each["measured_usd"] is None for each in report["staging"]), (
         "not known: no price"
     )
-    manifest = json.loads(urllib.request.urlopen(f"{store}/data/out/manifest.json", timeout=30).read())
+    with urllib.request.urlopen(f"{store}/data/out/manifest.json", timeout=30) as answer:
+        manifest = json.load(answer)
     assert manifest["records"] == RECORDS
     sizes = objects.listed("s3://data/out")
     assert sum(sizes[each["copies"][0]["uri"]] for each in manifest["partitions"]) == RECORDS * 100

@@ -16,7 +16,7 @@ import pytest
 from machine_room import wait_for
 from typer.testing import CliRunner
 
-from planner.cli.app import app
+from planner.cli.app import build
 from planner.errors import BadInputError
 from planner.native import core
 from planner.providers.emulated import namespaces
@@ -61,7 +61,7 @@ def test_from_a_store_and_back_on_emulated_nodes(store: str, tmp_path: Path) -> 
         core.generate_records(records.data, start=number * RECORDS // 2, skewed=False, threads=1)
         objects.write_object(f"s3://data/in/{number}", records)
     words = ["run", "--cloud", "emulated", "--nodes", "2", "--model", "indy", "--dir", str(tmp_path), "--json"]
-    ended = CliRunner().invoke(app, [*words, "--input", "s3://data/in", "--output", "s3://data/out"])
+    ended = CliRunner().invoke(build(), [*words, "--input", "s3://data/in", "--output", "s3://data/out"])
     assert ended.exit_code == 0, ended.output
     report = json.loads(ended.stdout)
     assert report["passed"] and [each["name"] for each in report["staging"]] == ["stage in", "stage out"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import subprocess
@@ -11,14 +10,10 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from machine_room import wait_for
-from typer.testing import CliRunner
 
-from planner.cli.app import build
 from planner.errors import BadInputError
-from planner.native import core
 from planner.providers.emulated import namespaces
 from planner.providers.emulated.cluster import HEAD, emulated_cluster
 from planner.providers.emulated.relay import relayed
@@ -53,27 +48,6 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         finally:
             objects._store.cache_clear()
             server.kill()
-
-
-def test_from_a_store_and_back_on_emulated_nodes(store: str, tmp_path: Path) -> None:
-    for number in range(2):
-        records = np.empty(RECORDS * 50, np.uint8)
-        core.generate_records(records.data, start=number * RECORDS // 2, skewed=False, threads=1)
-        objects.write_object(f"s3://data/in/{number}", records)
-    words = ["run", "--cloud", "emulated", "--nodes", "2", "--model", "indy", "--dir", str(tmp_path), "--json"]
-    ended = CliRunner().invoke(build(), [*words, "--input", "s3://data/in", "--output", "s3://data/out"])
-    assert ended.exit_code == 0, ended.output
-    report = json.loads(ended.stdout)
-    assert report["passed"] and [each["name"] for each in report["staging"]] == ["stage in", "stage out"]
-    assert all(each["predicted_s"] > 0 for each in report["staging"])
-    assert all(each["predicted_usd"] is each["measured_usd"] is None for each in report["staging"]), (
-        "not known: no price"
-    )
-    with urllib.request.urlopen(f"{store}/data/out/manifest.json", timeout=30) as answer:
-        manifest = json.load(answer)
-    assert manifest["records"] == RECORDS
-    sizes = objects.listed("s3://data/out")
-    assert sum(sizes[each["copies"][0]["uri"]] for each in manifest["partitions"]) == RECORDS * 100
 
 
 @pytest.mark.needs_root(why="makes network namespaces")

@@ -15,7 +15,6 @@ from planner.cluster.run_directory import JOURNAL, RunDirectory
 from planner.plan import NodeLimit, Plan
 from planner.providers.order import Order
 
-NOW = datetime.now(UTC)
 Note = Callable[..., RunDirectory]
 
 
@@ -26,7 +25,13 @@ def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Note:
 
     def begin(run: str) -> RunDirectory:
         order = Order(
-            run=run, owner="me", cloud="aws", expires_at=NOW, choices=(), ssh_from="192.0.2.1/32", ssh_public_key=""
+            run=run,
+            owner="me",
+            cloud="aws",
+            expires_at=datetime.now(UTC),
+            choices=(),
+            ssh_from="192.0.2.1/32",
+            ssh_public_key="",
         )
         return RunDirectory.create(order)
 
@@ -38,6 +43,11 @@ def refuse(directory: RunDirectory, machines: int, *, capacity: bool = True) -> 
     directory.note("refused", place="there", why="none left", capacity=capacity, machines=machines, **place)
 
 
+def refused_on(directory: RunDirectory) -> str:
+    (day,) = {f"{event.at:%Y-%m-%d}" for event in directory.events() if event.what == "refused"}
+    return day
+
+
 def give(directory: RunDirectory, machines: int) -> None:
     names = [f"i-{number}" for number in range(machines)]
     directory.note("up", nodes=names, region="us-east-1", instance_type="i4i.8xlarge")
@@ -45,11 +55,12 @@ def give(directory: RunDirectory, machines: int) -> None:
 
 def test_fewer_than_the_least_that_was_refused(journal: Note) -> None:
     refuse(journal("r1"), 80)
-    refuse(journal("r2"), 60)
+    least = journal("r2")
+    refuse(least, 60)
     refuse(journal("r3"), 70)
     (found,) = capacity_seen()
     assert (found.nodes, found.cloud, found.instance, found.region) == (59, "aws", "i4i.8xlarge", "us-east-1")
-    assert found.note == f"60 were refused on {NOW:%Y-%m-%d}"
+    assert found.note == f"60 were refused on {refused_on(least)}"
 
 
 @pytest.mark.parametrize(("given", "limited"), [(60, False), (59, True)])
@@ -63,7 +74,7 @@ def test_what_is_no_lack_of_capacity_or_long_ago_says_nothing(journal: Note) -> 
     refuse(journal("r1"), 60, capacity=False)
     assert capacity_seen() == []
     refuse(journal("r2"), 60)
-    assert capacity_seen(now=NOW + timedelta(days=SEEN_DAYS, minutes=5)) == []
+    assert capacity_seen(now=datetime.now(UTC) + timedelta(days=SEEN_DAYS, minutes=5)) == []
 
 
 def test_a_journal_that_cannot_be_read_is_passed_over(journal: Note, tmp_path: Path) -> None:
@@ -74,7 +85,8 @@ def test_a_journal_that_cannot_be_read_is_passed_over(journal: Note, tmp_path: P
 
 
 def test_plans_keep_to_it_and_say_so_and_may_be_told_better(journal: Note) -> None:
-    refuse(journal("r1"), 9)
+    full = journal("r1")
+    refuse(full, 9)
     asked = ["plan", "--data", "100TB", "--model", "indy", "--instance", "i4i.8xlarge", "--objective", "time"]
     told = CliRunner().invoke(build(), [*asked, "--max-nodes", "100", "--json", "--capacity", "i4i.*=50"])
     best = Plan.from_json(told.stdout).best
@@ -83,7 +95,7 @@ def test_plans_keep_to_it_and_say_so_and_may_be_told_better(journal: Note) -> No
     seen = CliRunner().invoke(build(), [*asked, "--json"])
     plan = Plan.from_json(seen.stdout)
     assert plan.best is None
-    note = f"9 were refused on {NOW:%Y-%m-%d}"
+    note = f"9 were refused on {refused_on(full)}"
     assert plan.request.node_limits == (
         NodeLimit(nodes=8, cloud="aws", instance="i4i.8xlarge", region="us-east-1", note=note),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import shutil
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,10 +23,6 @@ from planner.providers.order import Order
 from planner.providers.pace import Pace
 from planner.providers.protocol import Place
 
-NOT_CHECKED = {
-    "Microsoft.Compute/virtualMachines/deallocate/action",
-}
-"""What the emulator does not ask for in a life without trouble."""
 ROLE = Path(__file__).resolve().parents[2] / "docs" / "azure-role.json"
 
 
@@ -229,13 +224,3 @@ def test_the_role_is_enough(azure: AzureBed) -> None:
     azure.world(actions=role())
     assert whole_life(azure) == [0, 0, 0, 0]
     assert azure.left() == {}
-
-
-@pytest.mark.soak
-def test_of_the_role_nothing_that_is_checked_can_go(azure: AzureBed) -> None:
-    spare = set()
-    for action in role():
-        shutil.rmtree(azure.home, ignore_errors=True)
-        azure.world(actions=[each for each in role() if each != action])
-        spare |= set() if any(whole_life(azure)) else {action}
-    assert spare == NOT_CHECKED

@@ -12,12 +12,18 @@ from planner.plan import Plan, from_jsonable, to_jsonable
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseComparison:
-    """One phase: the plan's seconds, the clock's, and what the plan held for its bottleneck."""
+    """One phase: the plan's seconds, the clock's, and what the plan held for its bottleneck.
+
+    On a cluster `utilisation` is the share of each resource that was in use in the mean, as sampled each second, and
+    `measured_bottleneck` the busiest of them; elsewhere nobody has looked.
+    """
 
     name: str
     predicted_s: float
     measured_s: float
     bottleneck: str
+    measured_bottleneck: str | None = None
+    utilisation: dict[str, float] = field(default_factory=dict)
 
     @property
     def error(self) -> float:

@@ -54,6 +54,7 @@ FLOORS = {
     "planner.rates": MIND,
     "planner.recommendation": MIND,
     "planner.screening": MIND,
+    "planner.utilisation": MIND,
     "planner.profiled": MIND,
     "planner.scale": MIND,
     "planner.selection": MIND,

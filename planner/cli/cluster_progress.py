@@ -15,7 +15,7 @@ Heard = Callable[[dict[str, Any]], None]
 
 @contextmanager
 def heard_events() -> Iterator[Heard]:
-    """Yield what to tell events: losses and steps are said, progress is shown where there is a terminal."""
+    """Yield what to tell events: losses, slow nodes and steps are said, progress is shown where there is a terminal."""
     if not sys.stderr.isatty():
         yield _say
         return
@@ -37,5 +37,7 @@ def heard_events() -> Iterator[Heard]:
 def _say(event: dict[str, Any]) -> None:
     if event["event"] == "lost":
         talk(f"lost {', '.join(event['nodes'])}; {len(event['left'])} nodes go on")
+    elif event["event"] == "slow":
+        talk(f"{event['node']} is slow: {event['reason']}")
     elif event["event"] == "step":
         talk(event["name"])

@@ -7,22 +7,24 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from planner import lifecycle
-from planner.plan import Candidate, Plan
+from planner.plan import Candidate, PhaseEstimate, Plan
 from planner.recommendation import require_best
 from planner.run_report import Check, PhaseComparison, RunReport, StagingComparison
+from planner.utilisation import DISKS, NETWORK, bottleneck, utilisation
 
 _VERBS: Final = {"stage in": "read", "stage out": "write"}
 
 
-def cluster_report(plan: Plan, *, machine: dict[str, Any], records: int, done: dict[str, Any]) -> RunReport:
-    """Return the report of a run whose driver answered `done`; `machine` is what was measured beforehand."""
-    best, phases_s = require_best(plan), done["sort"]["phases_s"]
-    phases = tuple(
-        PhaseComparison(
-            name=phase.name, predicted_s=phase.time_s, measured_s=phases_s[phase.name], bottleneck=phase.bottleneck
-        )
-        for phase in best.phases
-    )
+def cluster_report(
+    plan: Plan, *, machine: dict[str, Any], records: int, done: dict[str, Any], vcpus: float | None = None
+) -> RunReport:
+    """Return the report of a run whose driver answered `done`; `machine` is what was measured beforehand, `vcpus` the
+    processors that all nodes share, where it is not each node that has those it offers.
+    """
+    best = require_best(plan)
+    if vcpus is None:
+        vcpus = sum(done["sort"]["cpus"].values())
+    phases = tuple(_compared(phase, done["sort"], vcpus=vcpus) for phase in best.phases)
     places = {"stage in": plan.request.input or "", "stage out": plan.request.output or ""}
     staging = tuple(
         staging_comparison(best, name, place=places[name], measured_s=done["steps_s"][name], **moved)
@@ -72,6 +74,23 @@ def _total(usd: Mapping[str, float | None]) -> float | None:
     """Return the sum of a bill's lines; None where one of them, or all, are unknown."""
     known = [each for each in usd.values() if each is not None and not math.isnan(each)]
     return sum(known) if usd and len(known) == len(usd) else None
+
+
+def _compared(phase: PhaseEstimate, sort: dict[str, Any], *, vcpus: float) -> PhaseComparison:
+    disks = [each.bytes_per_s for name, each in phase.resources.items() if name.endswith(("_disks", "_volumes"))]
+    rates = {DISKS: sum(disks)}
+    if NETWORK in phase.resources:
+        rates[NETWORK] = phase.resources[NETWORK].bytes_per_s
+    stretches = [each for each in sort["timeline"] if each["phase"] == phase.name]
+    shares = utilisation(sort["usage"], stretches, rates_bytes_per_s=rates, vcpus=vcpus)
+    return PhaseComparison(
+        name=phase.name,
+        predicted_s=phase.time_s,
+        measured_s=sort["phases_s"][phase.name],
+        bottleneck=phase.bottleneck,
+        measured_bottleneck=bottleneck(shares),
+        utilisation=shares,
+    )
 
 
 def _check(number: int, found: dict[str, Any], records: int, checksum: str) -> Check:

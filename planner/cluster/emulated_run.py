@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
@@ -15,6 +15,7 @@ from planner import lifecycle
 from planner.catalog import load_catalog
 from planner.cluster.cluster_report import cluster_report
 from planner.cluster.emulated_ray import EmulatedRay, emulated_ray, start_ray
+from planner.cluster.emulated_trial import measure_cpu
 from planner.cluster.local_run import HEADROOM_BYTES, RECORD_BYTES, copies
 from planner.cluster.ray_nodes import ray_program
 from planner.errors import BadInputError, IoFailureError
@@ -68,18 +69,20 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], heard: Heard) 
     """
     model = _model(run)
     _check_space(run, model)
-    with _emulated_ray(run, say=say) as cluster:
+    with _emulated_ray(run, say=say) as cluster, cluster.session() as session:
         caps = [None if cap is None else cap.bytes_per_s for cap in cluster.nodes.caps]
         say(f"{run.nodes} emulated nodes are up; caps: {', '.join(str(cap or 'none') for cap in cluster.nodes.caps)}")
         folder = cluster.nodes.directory(HEAD)
         machine = measure_machine(folder, sample_bytes=sample_size(run.data_bytes), copies=copies(model))
-        plan = plan_for(machine, run, folder, cap_bytes_per_s=_slowest(caps))
+        cpu = measure_cpu(cluster.nodes, session, data_bytes=machine.sample_bytes, copies=copies(model))
+        plan = plan_for(machine, run, folder, cap_bytes_per_s=_slowest(caps), cpu=cpu)
         best = require_best(plan)
         say(f"planned {format_duration(best.time_s.expected)} for the sort of {format_bytes(run.data_bytes)}")
-        with cluster.session() as session:
-            wanted, journal = _wanted(run, cluster, model), str(cluster.nodes.directory(HEAD) / "journal")
-            done = session.do({"do": "run", "wanted": wanted, "journal": journal}, heard)
-    return cluster_report(plan, machine=machine.to_dict(), records=run.data_bytes // RECORD_BYTES, done=done)
+        wanted, journal = _wanted(run, cluster, model), str(cluster.nodes.directory(HEAD) / "journal")
+        done = session.do({"do": "run", "wanted": wanted, "journal": journal}, heard)
+    records = run.data_bytes // RECORD_BYTES
+    seen = machine.to_dict() | ({} if cpu is None else {"cpu_bytes_per_s_per_vcpu": cpu})
+    return cluster_report(plan, machine=seen, records=records, done=done, vcpus=machine.vcpu)
 
 
 @contextmanager
@@ -98,10 +101,18 @@ def _emulated_ray(run: EmulatedRun, *, say: Callable[[str], None]) -> Iterator[E
         yield start_ray(nodes, store=dict.fromkeys(("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"), url))
 
 
-def plan_for(machine: Machine, run: EmulatedRun, folder: Path, *, cap_bytes_per_s: float | None) -> Plan:
+def plan_for(
+    machine: Machine,
+    run: EmulatedRun,
+    folder: Path,
+    *,
+    cap_bytes_per_s: float | None,
+    cpu: Mapping[str, float] | None = None,
+) -> Plan:
     """Plan the run for N nodes that share this machine's disk and processors evenly, each behind the slowest cap.
 
-    As in a local run the rates are those of the sort's own path, so that its CPU work is in them.
+    As in a local run the rates of disks are those of the sort's own path, so that the sort core's CPU work is in them;
+    `cpu` is what Ray and the kernel need besides (`measure_cpu`), where that is known.
     """
     share = replace(
         machine,
@@ -122,6 +133,8 @@ def plan_for(machine: Machine, run: EmulatedRun, folder: Path, *, cap_bytes_per_
         output=run.output,
     )
     catalogs, here = [load_catalog(catalog)], lifecycle.on_hand()
+    if cpu is not None:
+        here = replace(here, cpu_bytes_per_s_per_vcpu=dict(cpu))
     return recommend(request, model=load_model(run.model), catalogs=catalogs, surroundings=here)
 
 

@@ -31,6 +31,15 @@ FAILURE_SETTINGS: Final = {
 }
 """With Ray's defaults a vanished node is noticed after a minute, and tasks that wait for it hang for longer."""
 
+MEMORY_SETTINGS: Final = {
+    "MALLOC_CONF": "dirty_decay_ms:60000,muzzy_decay_ms:60000",  # jemalloc, which Ray's raylet uses
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),  # the C library, which the rest uses
+    "MALLOC_TRIM_THRESHOLD_": str(256 << 20),
+}
+"""Ray moves objects in pieces of 5 MB. By default the memory of each soon goes back to the kernel, which clears it for
+the next one; so it is kept.
+"""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RayCluster:
@@ -43,6 +52,7 @@ class RayCluster:
         """Return what every process of the cluster, the driver included, needs in its environment."""
         return {
             **FAILURE_SETTINGS,
+            **MEMORY_SETTINGS,
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": self.token,
             "RAY_USAGE_STATS_ENABLED": "0",

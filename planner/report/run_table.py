@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from planner.run_report import RunReport
+from planner.run_report import PhaseComparison, RunReport
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
 
 def render_run(report: RunReport) -> RenderableType:
     """Return the whole report."""
-    around = (*_staging(report), _machine(report), *_steps(report), *_checks(report))
+    around = (*_staging(report), _machine(report), *_course(report), *_steps(report), *_checks(report))
     return Group(_verdict(report), _phases(report), *around)
 
 
@@ -34,11 +35,13 @@ def _phases(report: RunReport) -> Table:
     table = Table(
         title="Predicted against measured", title_justify="left", title_style="bold", box=None, pad_edge=False
     )
-    for name in ("phase", "predicted", "measured", "error", "bottleneck"):
-        table.add_column(name, justify="left" if name in ("phase", "bottleneck") else "right")
+    words = ("phase", "waits for", "was busy")
+    for name in ("phase", "predicted", "measured", "error", "waits for", "was busy"):
+        table.add_column(name, justify="left" if name in words else "right")
     for phase in report.phases:
         seconds = format_duration(phase.predicted_s), format_duration(phase.measured_s)
-        table.add_row(phase.name, *seconds, f"{100 * phase.error:+.0f}%", phase.bottleneck.replace("_", " "))
+        bottleneck = phase.bottleneck.replace("_", " ")
+        table.add_row(phase.name, *seconds, f"{100 * phase.error:+.0f}%", bottleneck, busy(phase) or "-")
     return table
 
 
@@ -62,6 +65,23 @@ def _known(value: float | None, show: Callable[[float], str]) -> str:
     return "unknown" if value is None else show(value)
 
 
+def busy(phase: PhaseComparison) -> str:
+    """Name the resources that were sampled while a phase ran, the busiest first; '' when none was."""
+    shares = sorted(phase.utilisation.items(), key=lambda item: -item[1])
+    return ", ".join(f"{name} {100 * share:.0f}%" for name, share in shares)
+
+
+def _course(report: RunReport) -> Iterator[Text]:
+    stretches = report.sort.get("timeline", [])
+    if stretches:
+        told = [f"{each['phase']} {each['start_s']:.1f}-{each['end_s']:.1f} s" for each in stretches]
+        yield Text(f"Timeline: {', '.join(told)}", style="dim")
+    for node in report.sort.get("lost_nodes", []):
+        yield Text(f"Lost meanwhile: {node}", style="bold")
+    for node, reason in report.sort.get("slow_nodes", {}).items():
+        yield Text(f"Slow: {node}, {reason}", style="bold")
+
+
 def _machine(report: RunReport) -> Text:
     seen = report.machine
     if report.first_plan is not None:
@@ -69,9 +89,15 @@ def _machine(report: RunReport) -> Text:
     return Text(
         f"Measured beforehand: reads {format_rate(seen['read_bytes_per_s'])}, writes "
         f"{format_rate(seen['write_bytes_per_s'])} (the sort's own path, median of {seen['repeats']} trials of "
-        f"{format_bytes(seen['sample_bytes'])})",
+        f"{format_bytes(seen['sample_bytes'])}){_processors(seen)}",
         style="dim",
     )
+
+
+def _processors(seen: dict[str, Any]) -> str:
+    rates = seen.get("cpu_bytes_per_s_per_vcpu", {})
+    told = [f"{format_rate(rate)} to {work}" for work, rate in rates.items()]
+    return f"; a processor's rate for each node: {', '.join(told)}" if told else ""
 
 
 def _rented(report: RunReport) -> str:

@@ -21,6 +21,9 @@ from planner.providers.emulated.shaping import Cap
 PREFIX: Final = "planner-emu-"
 MTU_BYTES: Final = 9000
 """Jumbo frames, as inside a cloud's network; headers then take less than 1% of a cap."""
+_CONGESTION_CONTROL: Final = "reno"
+"""Fills a link with a short queue, in every kernel; what this machine uses may pace itself below the cap."""
+_CONGESTION_CONTROL_FILE: Final = "/proc/sys/net/ipv4/tcp_congestion_control"
 _QUEUE_S: Final = 0.02
 _LEAST_BURST_BYTES: Final = 128 * 1024
 _LONGEST_END_S: Final = 10.0
@@ -68,6 +71,7 @@ class Namespaces:
         _run("ip", "-n", name, "addr", "add", f"{self.address(node)}/16", "dev", "eth0")
         for device in ("lo", "eth0"):
             _run("ip", "-n", name, "link", "set", device, "up")
+        _run("ip", "netns", "exec", name, "sh", "-c", f"echo {_CONGESTION_CONTROL} > {_CONGESTION_CONTROL_FILE}")
 
     def cap(self, node: int, cap: Cap | None) -> None:
         """Hold a node's link to `cap` in both directions from now on; None lifts the cap."""

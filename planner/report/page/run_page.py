@@ -10,6 +10,7 @@ from typing import Any
 from planner.report import frames, plots
 from planner.report.command import run_command
 from planner.report.page.rendering import Figure, render
+from planner.report.run_table import busy
 from planner.run_report import RunReport
 from planner.units import format_bytes, format_duration, format_rate
 
@@ -77,10 +78,12 @@ def _compared(report: RunReport) -> dict[str, Any]:
             format_duration(phase.measured_s),
             f"{phase.error:+.0%}",
             frames.words(phase.bottleneck),
+            busy(phase) or "-",
         ]
         for phase in report.phases
     ]
-    return {"columns": ["phase", "predicted", "measured", "error", "waits for"], "rows": rows, "numbers": (1, 2, 3)}
+    columns = ["phase", "predicted", "measured", "error", "waits for", "was busy"]
+    return {"columns": columns, "rows": rows, "numbers": (1, 2, 3)}
 
 
 def _steps(report: RunReport) -> dict[str, Any]:

@@ -30,7 +30,9 @@ def import_ray() -> Any:
 
 
 class Crew:
-    """The nodes that offer CPUs when the job begins; `lost` are those that have gone since."""
+    """The nodes that offer CPUs when the job begins; `lost` are those that have gone since, and those that are left out
+    because they are slow, which `avoided` names.
+    """
 
     def __init__(self, ray: Any, *, directory: str = "") -> None:
         self._ray = ray
@@ -38,6 +40,7 @@ class Crew:
         self._remotes: dict[Callable[..., Any], Any] = {}
         self._looked_at = time.monotonic()
         self.lost: frozenset[str] = frozenset()
+        self.avoided: frozenset[str] = frozenset()
         self._ids: dict[str, str] = {}
         self.facts: dict[str, NodeFacts] = {}
         self.cpus: dict[str, float] = {}
@@ -70,9 +73,21 @@ class Crew:
             scheduling_strategy=where,
         ).remote(*arguments)
 
+    def avoid(self, node: str) -> None:
+        """Take a node for lost, though it answers."""
+        self.avoided |= {node}
+        self.lost |= {node}
+
     def on_all(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Run a task on every node and return what each returns; nodes that go meanwhile are left out."""
-        began = {name: self.run(name, task, *arguments) for name in self.names}
+        return self._on(self.names, task, *arguments)
+
+    def on_avoided(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        """Run a task on the nodes that are left out for being slow."""
+        return self._on(sorted(self.avoided), task, *arguments)
+
+    def _on(self, names: Sequence[str], task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        began = {name: self.run(name, task, *arguments) for name in names}
         outcomes = {name: self.outcome(reference) for name, reference in began.items()}
         return {name: value for name, value in outcomes.items() if value is not LOST}
 

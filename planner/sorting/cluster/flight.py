@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from planner.sorting.cluster.crew import Crew
+from planner.sorting.cluster.crew import LOST, Crew
 
 _LONGEST_WAIT_S: Final = 0.5
 """So that progress is told and lost nodes are noticed when nothing ends."""
@@ -21,13 +21,15 @@ class Flight:
         self._ray = ray
         self._crew = crew
         self._landings: dict[Any, Landing] = {}
+        self._nodes: dict[Any, str] = {}
 
     def __len__(self) -> int:
         return len(self._landings)
 
-    def add(self, reference: Any, landing: Landing) -> None:
-        """Watch a task."""
+    def add(self, reference: Any, landing: Landing, *, node: str = "") -> None:
+        """Watch a task that runs on `node`."""
         self._landings[reference] = landing
+        self._nodes[reference] = node
 
     def land(self) -> None:
         """Wait until something has ended, or for half a second, and tell all that has. Raises what tasks raised."""
@@ -36,11 +38,21 @@ class Flight:
         if ended:
             ended, _ = self._ray.wait(under_way, num_returns=len(under_way), timeout=0, fetch_local=False)
         for reference in ended:
-            landing = self._landings.pop(reference)
-            landing(self._crew.outcome(reference))
+            self._pop(reference)(self._crew.outcome(reference))
+
+    def give_up(self, node: str) -> None:
+        """Cancel what runs on a node, best effort, and take it for lost."""
+        for reference in [each for each, at in self._nodes.items() if at == node]:
+            self._ray.cancel(reference, force=True)
+            self._pop(reference)(LOST)
 
     def abandon(self) -> None:
         """Cancel everything, best effort."""
         for reference in self._landings:
             self._ray.cancel(reference, force=True)
         self._landings.clear()
+        self._nodes.clear()
+
+    def _pop(self, reference: Any) -> Landing:
+        del self._nodes[reference]
+        return self._landings.pop(reference)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planner.errors import IoFailureError
+from planner.screening import Drop
 from planner.sorting.cluster.crew import LOST, Crew
 from planner.sorting.cluster.dataset import Dataset, Partition
 from planner.sorting.cluster.ledger import Journal, Ledger
@@ -28,6 +29,7 @@ class SortRequest:
     `rates` are the nodes' speeds in any one unit; nodes not named count as the mean. `directory` is where nodes that
     were not told of their disks keep files. `uniform` trusts keys to be evenly spread over all values (Indy).
     `in_memory` keeps intermediate data in the nodes' memory (Minutesort). `sums_input` asks for the input's checksum.
+    `avoid_slow` leaves out nodes that turn out much slower than the others, if these can do their work.
     """
 
     source: Dataset
@@ -40,6 +42,7 @@ class SortRequest:
     on_volume: bool = False
     in_memory: bool = False
     sums_input: bool = False
+    avoid_slow: bool = True
 
 
 @dataclass
@@ -76,6 +79,8 @@ class Job:
     input_checksums: dict[int, int] = field(default_factory=dict)
     """Of the slices that were read; the sum of all is that of the input."""
     retries: int = 0
+    slow_nodes: dict[str, str] = field(default_factory=dict)
+    """Nodes that were much slower than the others, and what came of it."""
     timeline: list[dict[str, Any]] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     began_at_s: float = field(default_factory=time.time)
@@ -98,6 +103,24 @@ class Job:
             self.journal.owners(self.ledger.owner)
             self.require_inputs()
         return gone
+
+    def avoid(self, drop: Drop) -> bool:
+        """Leave a slow node out if the others can do its work; say whether. What it had is done again elsewhere."""
+        if not self.request.avoid_slow:
+            return False
+        node, left = drop.node, [name for name in self.crew.names if name != drop.node]
+        copies = self.request.copies
+        free_bytes = min((self.crew.facts[name].free_bytes for name in left), default=0)
+        needed_bytes = self.request.source.bytes * (1 + copies) / max(1, len(left))
+        gone = self.crew.lost | {node}
+        partitions = [each.without_nodes(gone) for each in self.request.source.partitions]
+        can_be_had = all(each.copies or each.recipe is not None for each in partitions)
+        if len(left) < copies or needed_bytes > free_bytes or not can_be_had:
+            return False
+        self.crew.avoid(node)
+        self.ledger.forget_nodes(frozenset({node}), self.crew.names)
+        self.journal.owners(self.ledger.owner)
+        return True
 
     def require_inputs(self) -> None:
         """Raise IoFailureError, naming each, when partitions of the input are still needed and cannot be had."""

@@ -55,6 +55,11 @@ class Ledger:
         missing = (self.counts[:, open_partitions] == MISSING).any(axis=1)
         return [int(number) for number in np.flatnonzero(missing)]
 
+    def share_missing(self, owner: str) -> float:
+        """Return the share of an owner's blocks that are not stored; 0 for one that owns nothing."""
+        own = [partition for partition, name in enumerate(self.owner) if name == owner]
+        return float((self.counts[:, own] == MISSING).mean()) if own and len(self.counts) else 0.0
+
     def records_of(self, partition: int) -> int:
         """Return the records of a partition, all slices of which are stored."""
         return int(self.counts[:, partition].sum())

@@ -41,6 +41,7 @@ class Reduce:
         """Do it, and cancel what is under way if it fails."""
         ledger = self._job.ledger
         queue = deque(number for number in range(len(ledger.owner)) if number not in ledger.done)
+        self._tell()
         try:
             self._restore_copies()
             while queue or self._under_way:

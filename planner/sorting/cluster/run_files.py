@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import IoFailureError
+from planner.sorting.cluster import direct_files
 from planner.sorting.cluster.node import node_name
 
 _NAME: Final = re.compile(r"(\d+)-(\d+)-(\d+)\.run")
@@ -47,9 +48,10 @@ class RunFile:
     def read(self, partition: int, counts: Ints, into: Bytes, *, record_size: int) -> None:
         """Read the records of one partition into `into`, which has their size. Raises IoFailureError."""
         start = int(counts[: partition - self.first].sum()) * record_size
-        with failing("read", self.path), self.path.open("rb", buffering=0) as file:
-            file.seek(start)
-            read_exactly(file, into, self.path)
+        with failing("read", self.path), direct_files.opened(self.path, os.O_RDONLY) as descriptor:
+            done = direct_files.read_into(descriptor, into, offset=start)
+        if done < len(into):
+            raise _too_short(self.path, len(into) - done)
 
 
 def run_files(folders: Iterable[Path]) -> list[RunFile]:
@@ -78,10 +80,10 @@ def write_whole(path: Path, arrays: Iterable[NDArray[Any]], *, durable: bool) ->
     with failing("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with partial.open("wb", buffering=0) as file:
-                written = sum(_write_all(file.fileno(), array) for array in arrays)
+            with direct_files.opened(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
+                written = direct_files.write_all(descriptor, arrays)
                 if durable:
-                    os.fsync(file.fileno())
+                    os.fsync(descriptor)
             partial.replace(path)
         except BaseException:
             partial.unlink(missing_ok=True)
@@ -95,9 +97,7 @@ def read_exactly(file: FileIO, into: Bytes, path: Path | str) -> None:
     while done < len(view):
         count = file.readinto(view[done:])
         if not count:
-            raise IoFailureError(
-                f"{node_name()}: {path} ends {len(view) - done} bytes too early: it is truncated, or was changed"
-            )
+            raise _too_short(path, len(view) - done)
         done += count
 
 
@@ -115,11 +115,8 @@ def raw(array: NDArray[Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _write_all(descriptor: int, array: NDArray[Any]) -> int:
-    view, done = raw(array), 0
-    while done < len(view):
-        done += os.write(descriptor, view[done:])
-    return done
+def _too_short(path: Path | str, missing: int) -> IoFailureError:
+    return IoFailureError(f"{node_name()}: {path} ends {missing} bytes too early: it is truncated, or was changed")
 
 
 def partial_files(folders: Iterable[Path]) -> Iterator[Path]:

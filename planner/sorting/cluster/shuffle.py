@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict, deque
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -12,12 +13,16 @@ from planner.sorting.cluster import tasks
 from planner.sorting.cluster.crew import LOST
 from planner.sorting.cluster.flight import Flight
 from planner.sorting.cluster.job import Job
-from planner.sorting.cluster.sources import Slice, nodes_with
+from planner.sorting.cluster.lines import Block, Lines
+from planner.sorting.cluster.pace import Pace
+from planner.sorting.cluster.sources import nodes_with
 from planner.sorting.cluster.tasks import MapOrder
 
 PHASE: Final = "map and shuffle"
 _MOST_ATTEMPTS: Final = 10
 _PROGRESS_EVERY_S: Final = 0.5
+_WORTH_AVOIDING: Final = 1 / 3
+"""Of what a slow node shall store, if that much is still to come: it would take longer than doing all of it again."""
 
 
 def shuffle(job: Job) -> None:
@@ -27,7 +32,9 @@ def shuffle(job: Job) -> None:
 
 
 class Shuffle:
-    """Keeps a few slices of every node under way until nothing is missing."""
+    """Keeps a few slices of every node under way until nothing is missing; one to begin with, then one more
+    for each that is grouped, so that links need not wait until several are grouped side by side.
+    """
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -36,20 +43,28 @@ class Shuffle:
         self._under_way: dict[int, tuple[str, int]] = {}  # slice: its source, tasks not yet ended
         self._attempts: Counter[int] = Counter()
         self._told_at = 0.0
+        self._lines = Lines()
+        self._grouped: Counter[str] = Counter()  # slices by node
+        self._pace = Pace()
+        self._judged: set[str] = set()
 
     def run(self) -> None:
         """Do it, and cancel what is under way if it fails."""
+        self._tell()
         try:
             self._enqueue(self._job.ledger.slices_missing())
             while self._submit() or self._under_way:
+                self._send()
                 if self._flight:
                     self._flight.land()
                 self._heed_losses()
-                self._tell()
+                if time.monotonic() - self._told_at >= _PROGRESS_EVERY_S:
+                    self._heed_slow_nodes()
+                    self._tell()
         except BaseException:
             self._flight.abandon()
             raise
-        self._tell(at_once=True)
+        self._tell()
 
     def _heed_losses(self, *, at_once: bool = False) -> bool:
         """Queue everything anew when nodes have gone, whose queues nobody would empty; say whether any has."""
@@ -58,6 +73,20 @@ class Shuffle:
         self._queues.clear()
         self._enqueue([number for number in self._job.ledger.slices_missing() if number not in self._under_way])
         return True
+
+    def _heed_slow_nodes(self) -> None:
+        """Report nodes that are much slower than the others; go on without them if much is still to come to them."""
+        job = self._job
+        for drop in self._pace.slow([name for name in job.crew.names if name not in self._judged]):
+            self._judged.add(drop.node)
+            is_early = not job.ledger.done and job.ledger.share_missing(drop.node) > _WORTH_AVOIDING
+            is_avoided = is_early and job.avoid(drop)
+            job.slow_nodes[drop.node] = f"{drop.reason}, {'left out' if is_avoided else 'kept'}"
+            job.emit({"event": "slow", "node": drop.node, "reason": job.slow_nodes[drop.node]})
+            if is_avoided:
+                self._flight.give_up(drop.node)
+                self._queues.clear()
+                self._enqueue([number for number in job.ledger.slices_missing() if number not in self._under_way])
 
     def _enqueue(self, numbers: list[int]) -> None:
         """Queue slices at a node that has their input; '' is the queue of those that any node can read."""
@@ -70,12 +99,13 @@ class Shuffle:
         busy = Counter(source for source, _ in self._under_way.values())
         most = self._job.crew.concurrency.slices
         for node in self._job.crew.names:
-            while busy[node] < most and (queue := self._queues[node] or self._queues[""]):
+            room = min(most, 1 + self._grouped[node])
+            while busy[node] < room and (queue := self._queues[node] or self._queues[""]):
                 busy[node] += self._begin(queue.popleft(), node)
         return any(self._queues.values())
 
     def _begin(self, number: int, node: str) -> bool:
-        """Start the map task of a slice and the store tasks that wait for its blocks; say whether there was need."""
+        """Start the map task of a slice, whose blocks will then stand in line; say whether there was need."""
         job, slice_ = self._job, self._job.slices[number]
         missing = job.ledger.missing_ranges(number)
         if not missing:
@@ -102,27 +132,47 @@ class Shuffle:
             returns=1 + len(missing),
             firmly=nodes_with(source) != [""] and source.recipe is None,
         )
+        share = slice_.records * job.record_size // len(job.ledger.owner)
+        standing = [
+            Block(slice=slice_, source=node, owner=owner, first=first, size_bytes=(end - first) * share, records=block)
+            for block, (owner, first, end) in zip(blocks, missing, strict=True)
+        ]
         self._under_way[number] = (node, 1 + len(blocks))
-        self._flight.add(mapped, partial(self._mapped, number))
-        for block, (owner, first, _) in zip(blocks, missing, strict=True):
-            stored = job.crew.run(owner, tasks.store, block, job.files, number, first)
-            self._flight.add(stored, partial(self._stored, slice_, owner, first))
+        self._flight.add(mapped, partial(self._mapped, number, standing), node=node)
         return True
 
-    def _mapped(self, number: int, mapped: Any) -> None:
-        if mapped is not LOST:
+    def _mapped(self, number: int, blocks: list[Block], mapped: Any) -> None:
+        if mapped is LOST:
+            for _ in blocks:
+                self._one_ended(number)
+        else:
+            self._grouped[blocks[0].source] += 1
             self._job.moved.input_read += mapped.read_bytes
             self._job.moved.input_remade += mapped.remade_bytes
             self._job.input_checksums[number] = mapped.checksum
+            for block in blocks:
+                self._lines.join(block)
         self._one_ended(number)
 
-    def _stored(self, slice_: Slice, owner: str, first: int, counts: Any) -> None:
-        source, _ = self._under_way[slice_.number]
+    def _send(self) -> None:
+        """Have owners pull and store the blocks whose turn it is; those of nodes that have gone are for nobody."""
+        for block in self._lines.leave(self._job.crew.lost):
+            self._one_ended(block.slice.number)
+        for block in self._lines.next():
+            self._pace.began(block, at_s=time.monotonic())
+            place = (self._job.files, block.slice.number, block.first)
+            stored = self._job.crew.run(block.owner, tasks.store, block.records, *place)
+            self._flight.add(stored, partial(self._stored, replace(block, records=None)), node=block.owner)
+
+    def _stored(self, block: Block, counts: Any) -> None:
+        self._lines.done(block)
+        slice_, source, owner, first = block.slice, block.source, block.owner, block.first
         # The owner may have gone after the task ended, or the partition may have a new owner already.
         if counts is not LOST and owner not in self._job.crew.lost:
             size = int(counts.sum()) * self._job.record_size
             self._job.moved.intermediate_written += size + counts.nbytes
             self._job.moved.crossed_network += 0 if source == owner else size
+            self._pace.stored(block, size_bytes=size, at_s=time.monotonic())
             self._job.ledger.record(slice_number=slice_.number, first=first, counts=counts)
         self._one_ended(slice_.number)
 
@@ -133,9 +183,7 @@ class Shuffle:
         elif self._job.ledger.missing_ranges(number) and not self._heed_losses(at_once=True):
             self._enqueue([number])
 
-    def _tell(self, *, at_once: bool = False) -> None:
-        if not at_once and time.monotonic() - self._told_at < _PROGRESS_EVERY_S:
-            return
+    def _tell(self) -> None:
         self._told_at = time.monotonic()
         job = self._job
         done, total = job.ledger.stored_records, job.request.source.records

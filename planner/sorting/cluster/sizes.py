@@ -51,8 +51,7 @@ def choose_sizes(
     if slice_records < 1 or largest_bytes < record_size:
         raise BadInputError(f"{memory_bytes} bytes of memory and {store_bytes} of object store hold no record")
     least = min(nodes * _PARTITIONS_PER_NODE, max(1, data_bytes // _LEAST_PARTITION_BYTES))
-    return Sizes(
-        slice_records=slice_records,
-        partitions=max(least, math.ceil(data_bytes / largest_bytes)),
-        sort_bytes=sort_bytes,
-    )
+    partitions = max(least, math.ceil(data_bytes / largest_bytes))
+    if partitions > nodes:  # so that all can have equally many, and no link has more to carry than others
+        partitions = math.ceil(partitions / nodes) * nodes
+    return Sizes(slice_records=slice_records, partitions=partitions, sort_bytes=sort_bytes)

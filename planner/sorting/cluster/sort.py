@@ -40,6 +40,8 @@ class ClusterSortReport:
     data_bytes: int
     nodes: tuple[str, ...]
     lost_nodes: tuple[str, ...]
+    slow_nodes: dict[str, str]
+    """Nodes that were much slower than the others, and whether they were left out."""
     partitions: int
     largest_partition_bytes: int
     phases_s: dict[str, float]
@@ -51,6 +53,8 @@ class ClusterSortReport:
     input_checksum: str
     sorted: bool
     duplicates: int
+    cpus: dict[str, float]
+    """By node, the processors that it offered to tasks."""
     usage: dict[str, list[dict[str, float]]]
     """By node, what `planner.sorting.cluster.usage` saw of it each second; seconds from the job's beginning."""
 
@@ -76,9 +80,11 @@ def sort_dataset(
         dataset, report = _result(job, resumed=resumed)
     except PlannerError:
         job.crew.on_all(tasks.undo, job.files)
+        job.crew.on_avoided(tasks.clean, job.files)
         job.journal.end()
         raise
     job.crew.on_all(tasks.clean, job.files)
+    job.crew.on_avoided(tasks.clean, job.files)
     job.journal.end()
     return dataset, report
 
@@ -246,7 +252,8 @@ def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
         records=dataset.records,
         data_bytes=dataset.bytes,
         nodes=tuple(sorted({*job.crew.names, *job.crew.lost})),
-        lost_nodes=tuple(sorted(job.crew.lost)),
+        lost_nodes=tuple(sorted(job.crew.lost - job.crew.avoided)),
+        slow_nodes=dict(job.slow_nodes),
         partitions=len(dataset.partitions),
         largest_partition_bytes=max(each.records for each in dataset.partitions) * job.record_size,
         phases_s={phase: job.seconds(phase) for phase in dict.fromkeys(each["phase"] for each in job.timeline)},
@@ -258,6 +265,7 @@ def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
         input_checksum=_input_checksum(job),
         sorted=whole.unordered == 0,
         duplicates=whole.duplicates,
+        cpus=dict(job.crew.cpus),
         usage=job.usage(),
     )
 

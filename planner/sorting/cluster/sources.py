@@ -28,12 +28,14 @@ class Slice:
     records: int
 
 
-def read_records(partition: Partition, layout: Layout, *, first: int, records: int) -> Bytes:
+def read_records(partition: Partition, layout: Layout, *, first: int, records: int, into: Bytes | None = None) -> Bytes:
     """Return some records of a partition, read from a copy that this node reaches, else made anew from the recipe.
 
-    Raises IoFailureError naming node and file when a copy cannot be read, or when there is none.
+    They are put `into` an array of their size, if one is given. Raises IoFailureError naming node and file when a copy
+    cannot be read, or when there is none.
     """
-    into = np.empty(records * layout.record_size, np.uint8)
+    if into is None:
+        into = np.empty(records * layout.record_size, np.uint8)
     copies = sorted(
         (copy for copy in partition.copies if copy.node in ("", node_name())), key=lambda copy: not copy.node
     )

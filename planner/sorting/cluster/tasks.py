@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
-from planner.sorting.cluster import run_files, sources
+from planner.sorting.cluster import run_files, sources, workspace
 from planner.sorting.cluster.dataset import Copy, Layout, Partition, Recipe
 from planner.sorting.cluster.node import JobFiles, NodeFacts, facts, free_space, node_name
 from planner.sorting.cluster.objects import delete_partitions, is_object, write_object
@@ -29,6 +29,8 @@ Block = tuple[Ints, Bytes]
 """What a slice holds for consecutive partitions: the records of each, and all of them one after another."""
 
 SAMPLE_WINDOW_RECORDS = 64
+_RAW, _ORDERED = "raw", "ordered"
+"""A process' arrays: records as they came, and grouped or sorted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,12 +121,13 @@ def sample(partition: Partition, layout: Layout, keys: int) -> bytes:
 
 def map_slice(order: MapOrder, splitting: Splitting) -> tuple[Mapped | Block, ...]:
     """Read a slice, group its records by output partition, and return what was done and a block for each range of
-    partitions.
+    partitions, which the next task of this process overwrites.
     """
     began = time.monotonic()
     layout, slice_ = order.layout, order.slice
-    records = sources.read_records(order.partition, layout, first=slice_.first, records=slice_.records)
-    grouped = np.empty_like(records)
+    records = workspace.array(_RAW, slice_.records * layout.record_size)
+    sources.read_records(order.partition, layout, first=slice_.first, records=slice_.records, into=records)
+    grouped = workspace.array(_ORDERED, len(records))
     splitters = _splitters(order.job, _Unhashed(splitting))
     with core_errors():
         at = core.partition_records(
@@ -172,7 +175,7 @@ def inventory(files: JobFiles) -> Inventory:
 
 def sort_partition(order: SortOrder) -> tuple[Sorted, Bytes | None]:
     """Bring the runs of a partition together, sort them and write the partition; where it is to be copied, also return
-    its records.
+    its records, which the next task of this process overwrites.
 
     Raises IoFailureError when the runs do not hold as many records as they should, BadInputError when these do not fit
     in the memory allowed.
@@ -185,10 +188,9 @@ def sort_partition(order: SortOrder) -> tuple[Sorted, Bytes | None]:
             f"sorted, but {order.memory_bytes} are allowed; sort with more memory"
         )
     gathered = _gathered(order)
-    output = np.empty_like(gathered)
+    output = workspace.array(_ORDERED, len(gathered))
     with core_errors():
         core.sort_records(gathered.data, output.data, **layout.core(), threads=order.threads)
-    del gathered
     done = write_partition(output, order)
     return replace(done, read_bytes=len(output)), output if order.is_copied else None
 
@@ -258,7 +260,7 @@ def _node_of(files: JobFiles) -> str:
 
 def _gathered(order: SortOrder) -> Bytes:
     size = order.layout.record_size
-    gathered = np.empty(order.records * size, np.uint8)
+    gathered = workspace.array(_RAW, order.records * size)
     done = 0
     for run in run_files.run_files(order.files.run_folders()):
         if run.first <= order.number < run.end:

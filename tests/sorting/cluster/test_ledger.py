@@ -39,6 +39,13 @@ def test_what_is_recorded_is_not_missing() -> None:
     assert ledger.stored_records == 2
 
 
+def test_shares_are_of_an_owners_own_blocks() -> None:
+    ledger = Ledger(slices=2, owner=["a", "a", "b"])
+    ledger.record(slice_number=1, first=0, counts=counts(7))
+    assert (ledger.share_missing("a"), ledger.share_missing("b"), ledger.share_missing("c")) == (0.75, 1.0, 0.0)
+    assert Ledger(slices=0, owner=["a"]).share_missing("a") == 0.0
+
+
 def test_a_lost_nodes_partitions_are_missing_again_and_shared_out() -> None:
     ledger = full(["a", "b", "b", "c"])
     ledger.forget_nodes(frozenset({"b"}), ["a", "c"])

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -251,6 +252,24 @@ def test_lost_input_that_cannot_be_had_again_is_named(test_bed: TestBed, tmp_pat
     with pytest.raises(IoFailureError, match="lost with node-3") as caught:
         test_bed.sort(source, tmp_path / "j", output="lost", heard=event)
     assert caught.value.details == (f"{source.partitions[2].uri} on node-3: {RECORDS_PER_NODE} records",)
+
+
+@pytest.mark.needs_root(why="ends a node's processes by its network namespace")
+@pytest.mark.usefixtures("restarted")
+def test_nodes_of_different_versions_are_named(
+    test_bed: TestBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = generated(test_bed, "version-in")
+    old = tmp_path / "old" / "sortplanner-0.0.1.dist-info"
+    old.mkdir(parents=True)
+    (old / "METADATA").write_text("Metadata-Version: 2.1\nName: sortplanner\nVersion: 0.0.1\n")
+    with monkeypatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(old.parent))
+        test_bed.restart(3)
+    with pytest.raises(IoFailureError, match="do not run the same versions") as caught:
+        test_bed.sort(source, tmp_path / "j", output="version")
+    assert caught.value.details == (f"node-3 has planner 0.0.1, the driver {version('sortplanner')}",)
+    assert not (tmp_path / "j").exists()
 
 
 @pytest.mark.needs_root(why="finds a node's processes by its network namespace")

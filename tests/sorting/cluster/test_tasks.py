@@ -27,7 +27,7 @@ from planner.sorting.cluster.run_files import run_files
 from planner.sorting.cluster.sizes import choose_sizes
 from planner.sorting.cluster.sources import Slice
 from planner.sorting.cluster.splitting import Splitting, split
-from planner.sorting.cluster.tasks import MapOrder, SortOrder
+from planner.sorting.cluster.tasks import MapOrder, Mapped, SortOrder
 
 LAYOUT = Layout()
 FILES = JobFiles(job="j", output="out")
@@ -122,14 +122,15 @@ def test_a_lost_partition_is_made_anew_from_its_recipe(partition: Partition) -> 
     elsewhere = partition.without_nodes(frozenset({"node-1"}))
     taken = Slice(number=0, partition=0, first=700, records=300)
     splitting = splitting_of(partition)
-    results = [
-        tasks.map_slice(
-            MapOrder(slice=taken, partition=each, layout=LAYOUT, job="j", ranges=((0, PARTITIONS),)), splitting
-        )
-        for each in (partition, elsewhere)
-    ]
-    (read, (_, from_disk)), (remade, (_, from_recipe)) = results  # type: ignore[misc]
-    assert np.array_equal(from_disk, from_recipe)
+
+    def mapped(at_hand: Partition) -> tuple[Mapped, bytes]:
+        ranges = ((0, PARTITIONS),)
+        order = MapOrder(slice=taken, partition=at_hand, layout=LAYOUT, job="j", ranges=ranges)
+        done, (_, records) = tasks.map_slice(order, splitting)  # type: ignore[misc]
+        return done, records.tobytes()
+
+    (read, from_disk), (remade, from_recipe) = mapped(partition), mapped(elsewhere)
+    assert from_disk == from_recipe
     assert (read.read_bytes, read.remade_bytes, remade.read_bytes, remade.remade_bytes) == (30_000, 0, 0, 30_000)
 
 

@@ -1,0 +1,192 @@
+"""`planner sort` beside Ray Data's sort and Exoshuffle's algorithm: same emulated cluster, input and disks, in turn.
+
+Seconds are those of the sort itself, from when its driver is connected. Every output is validated against the input.
+Memory is the greatest sum over the cluster of what its processes hold for themselves and of the object stores' pages in
+use, sampled twice a second; spilled is what Ray wrote out of its stores. As root:
+
+    pip install 'sortplanner[ray]' pyarrow fsspec
+    python benchmarks/cluster/bench_peers.py --data 2GB --runs 3
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import ray
+
+from planner.cluster.emulated_ray import EmulatedRay, emulated_ray
+from planner.cluster.ray_session import Session
+from planner.native import core
+from planner.providers.emulated.cluster import HEAD
+from planner.providers.emulated.shaping import parse_shaping
+from planner.units import format_bytes, parse_size
+
+HERE = Path(__file__).parent
+Sort = Callable[[], tuple[float, list[str]]]
+"""Sorts, and returns the seconds and the output's files in order."""
+
+
+@dataclass
+class Seen:
+    """The greatest memory and spilled bytes seen while a contestant ran."""
+
+    memory_bytes: int = 0
+    spilled_bytes: int = 0
+
+
+class Watch:
+    """Samples a cluster's memory while its body runs."""
+
+    def __init__(self, cluster: EmulatedRay) -> None:
+        self.seen = Seen()
+        self._cluster = cluster
+        self._over = threading.Event()
+        self._base = store_bytes()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Seen:
+        self._thread.start()
+        return self.seen
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        nodes = range(self._cluster.nodes.workers + 1)
+        while not self._over.wait(0.5):
+            own = sum(own_bytes(pid) for node in nodes for pid in self._cluster.nodes.pids(node))
+            self.seen.memory_bytes = max(self.seen.memory_bytes, own + store_bytes())
+            folders = [self._cluster.nodes.ray_directory(node) for node in nodes]
+            spilled = sum(size(path) for folder in folders for path in folder.glob("**/ray_spilled_objects*/*"))
+            self.seen.spilled_bytes = max(self.seen.spilled_bytes, spilled)
+
+
+def own_bytes(pid: int) -> int:
+    """Memory that a process shares with no other, as the kernel's page counts have it."""
+    try:
+        _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text().split()
+    except OSError:
+        return 0
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+
+
+def store_bytes() -> int:
+    """What lies in this machine's file system in memory, where object stores are."""
+    return shutil.disk_usage("/dev/shm").used
+
+
+def size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def planner_sort(session: Session, source: dict[str, Any], journal: Path) -> tuple[float, list[str]]:
+    request = {"source": source["dataset"], "output": "output"}
+    done = session.do({"do": "sort", "request": request, "journal": str(journal)}, lambda _: None)
+    outputs = [each["copies"][0]["uri"] for each in done["dataset"]["partitions"]]
+    return sum(done["report"]["phases_s"].values()), outputs
+
+
+def peer_sort(cluster: EmulatedRay, program: str, source: dict[str, Any], strategy: str) -> tuple[float, list[str]]:
+    nodes = range(1, cluster.nodes.workers + 1)
+    order = {
+        "address": cluster.ray.address,
+        "manifest": source["dataset"],
+        "directories": {cluster.nodes.name(node): str(cluster.nodes.directory(node)) for node in nodes},
+        "addresses": {cluster.nodes.name(node): cluster.nodes.address(node) for node in nodes},
+        "strategy": strategy,
+        "repeats": 1,
+    }
+    command = cluster.command(HEAD, sys.executable, str(HERE / program))
+    done = subprocess.run(
+        command, input=json.dumps(order), env=cluster.environment(), capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        sys.exit(f"{program} failed:\n{done.stderr[-3000:]}")
+    found = json.loads(done.stdout.splitlines()[-1])
+    return found["seconds"][-1], found["outputs"]
+
+
+def check(outputs: list[str], source: dict[str, Any]) -> None:
+    """End with an error unless the output holds the input in order."""
+    whole, *rest = [core.validate_file(path) for path in outputs]
+    for each in rest:
+        whole.append(each)
+    if whole.unordered or f"{whole.checksum:x}" != source["checksum"]:
+        sys.exit(f"wrong output: {whole.unordered} records out of order, checksum {whole.checksum:x}")
+
+
+def clear(cluster: EmulatedRay) -> None:
+    """Delete what contestants wrote."""
+    for node in range(1, cluster.nodes.workers + 1):
+        for name in ("output", "peer", "exoshuffle"):
+            shutil.rmtree(cluster.nodes.directory(node) / name, ignore_errors=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default="2GB")
+    parser.add_argument("--nodes", type=int, default=4)
+    parser.add_argument("--rate", default="400Mbit")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--dir", type=Path, default=None)
+    parser.add_argument("--only", default="planner,exoshuffle,pull", help="also: push")
+    options = parser.parse_args()
+    wanted = options.only.split(",")
+    print(f"Ray {ray.__version__}, {options.data}, {options.nodes} nodes behind {options.rate}, {os.cpu_count()} CPUs")
+    with (
+        tempfile.TemporaryDirectory(dir=options.dir) as folder,
+        emulated_ray(
+            workers=options.nodes, shaping=parse_shaping(rate=options.rate), directory=Path(folder)
+        ) as cluster,
+        cluster.session() as session,
+    ):
+        source = session.do({"do": "generate", "records": parse_size(options.data) // 100}, lambda _: None)
+        contestants: dict[str, Sort] = {
+            "planner": lambda: planner_sort(session, source, Path(folder) / "journal"),
+            "exoshuffle": lambda: peer_sort(cluster, "exoshuffle_peer.py", source, ""),
+            "pull": lambda: peer_sort(cluster, "ray_data_peer.py", source, "pull"),
+            "push": lambda: peer_sort(cluster, "ray_data_peer.py", source, "push"),
+        }
+        seconds: dict[str, list[float]] = {name: [] for name in wanted}
+        memory: dict[str, list[Seen]] = {name: [] for name in wanted}
+        for number in range(options.runs):
+            for name in wanted:
+                with Watch(cluster) as seen:
+                    took, outputs = contestants[name]()
+                check(outputs, source)
+                clear(cluster)
+                seconds[name].append(took)
+                memory[name].append(seen)
+                print(
+                    f"run {number + 1}, {name}: {took:.1f} s, memory {format_bytes(seen.memory_bytes)}, "
+                    f"spilled {format_bytes(seen.spilled_bytes)}",
+                    flush=True,
+                )
+        first = wanted[0]
+        for name in wanted:
+            ratios = [other / own for other, own in zip(seconds[name], seconds[first], strict=True)]
+            peak = median(seen.memory_bytes for seen in memory[name])
+            print(
+                f"{name}: median {median(seconds[name]):.1f} s ({min(seconds[name]):.1f}-{max(seconds[name]):.1f}), "
+                f"{median(ratios):.2f} times {first}'s, memory {format_bytes(int(peak))}"
+            )
+
+
+if __name__ == "__main__":
+    main()

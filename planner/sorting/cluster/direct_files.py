@@ -1,0 +1,91 @@
+"""Writing and reading files past the page cache, in blocks of a buffer that stays.
+
+Intermediate data and output are larger than memory and read at most once, so the page cache only costs: filling fresh
+pages of it takes a processor longer than the disk takes for the bytes.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+
+_BLOCK_BYTES: Final = 4096
+"""What offsets, sizes and addresses must be a multiple of, as all disks take it."""
+_BUFFER_BYTES: Final = 4 << 20
+
+
+class _Kept(threading.local):
+    def __init__(self) -> None:
+        self.buffer: Bytes = np.frombuffer(mmap.mmap(-1, _BUFFER_BYTES), np.uint8)  # begins on a page
+
+
+_KEPT: Final = _Kept()
+
+
+@contextmanager
+def opened(path: Path, flags: int) -> Iterator[int]:
+    """Yield a descriptor past the page cache, or through it where the file system knows no other way."""
+    try:
+        descriptor = os.open(path, flags | os.O_DIRECT, 0o644)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        descriptor = os.open(path, flags, 0o644)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def write_all(descriptor: int, arrays: Iterable[NDArray[Any]]) -> int:
+    """Write arrays one after another to an empty file and return the bytes. Raises OSError."""
+    buffer, filled, written = _KEPT.buffer, 0, 0
+    for array in arrays:
+        content = array.reshape(-1).view(np.uint8)
+        while len(content):
+            taken = min(len(content), len(buffer) - filled)
+            buffer[filled : filled + taken] = content[:taken]
+            content, filled = content[taken:], filled + taken
+            if filled == len(buffer):
+                _write(descriptor, buffer)
+                filled, written = 0, written + filled
+    if filled:
+        _write(descriptor, buffer[: _blocks(filled)])
+        os.ftruncate(descriptor, written + filled)
+    return written + filled
+
+
+def read_into(descriptor: int, into: Bytes, *, offset: int) -> int:
+    """Fill `into` from `offset` on and return the bytes, fewer where the file ends. Raises OSError."""
+    buffer, done = _KEPT.buffer, 0
+    while done < len(into):
+        ahead = (offset + done) % _BLOCK_BYTES
+        wanted = min(len(buffer), _blocks(ahead + len(into) - done))
+        count = os.preadv(descriptor, [buffer[:wanted].data], offset + done - ahead) - ahead
+        if count <= 0:
+            break
+        taken = min(count, len(into) - done)
+        into[done : done + taken] = buffer[ahead : ahead + taken]
+        done += taken
+    return done
+
+
+def _blocks(size: int) -> int:
+    """Return the bytes of the blocks that hold `size` bytes."""
+    return -(-size // _BLOCK_BYTES) * _BLOCK_BYTES
+
+
+def _write(descriptor: int, content: Bytes) -> None:
+    while len(content):
+        content = content[os.write(descriptor, content.data) :]

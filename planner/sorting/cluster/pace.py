@@ -1,0 +1,58 @@
+"""How fast each node takes part in the shuffle, and which is much slower than the others.
+
+A transfer lasts as long as the slower of its two ends needs, so a slow node shows in all its own transfers, but in one
+of several of every other node: medians tell them apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from statistics import median
+from typing import Final
+
+from planner.screening import MIN_NODES, Drop, screen
+from planner.sorting.cluster.lines import Block
+
+ENOUGH_TRANSFERS: Final = 6
+"""Of every node, before any is judged."""
+_LATEST_TRANSFERS: Final = 20
+"""Of every node that count."""
+LOOKS: Final = 4
+"""In a row: a node whose processes are being started is slow for a moment."""
+MUCH_SLOWER: Final = 1 / 4
+"""Of the median: a node that is left out takes its share of all work with it, which a slightly slow one is worth."""
+
+
+class Pace:
+    """Transfers between nodes that have ended, in bytes/s from when the owner was told until records were stored."""
+
+    def __init__(self) -> None:
+        self._began_at_s: dict[tuple[int, int], float] = {}
+        self._looks: Counter[str] = Counter()
+        self._rates: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_LATEST_TRANSFERS))
+
+    def began(self, block: Block, *, at_s: float) -> None:
+        """Note that a block is on its way."""
+        self._began_at_s[block.key] = at_s
+
+    def stored(self, block: Block, *, size_bytes: int, at_s: float) -> None:
+        """Note that a block was stored; those that never crossed the network say nothing."""
+        began_at_s = self._began_at_s.pop(block.key)
+        if block.is_local or not size_bytes:
+            return
+        rate = size_bytes / max(at_s - began_at_s, 1e-3)
+        self._rates[block.source].append(rate)
+        self._rates[block.owner].append(rate)
+
+    def slow(self, names: list[str]) -> list[Drop]:
+        """Return those of `names` that are much slower than the others, and were so each time in a row of looks; none
+        until all have transferred enough.
+        """
+        rates = {name: self._rates[name] for name in names}
+        if len(names) <= MIN_NODES or any(len(each) < ENOUGH_TRANSFERS for each in rates.values()):
+            return []
+        found = screen({"transfers": {name: median(each) for name, each in rates.items()}})
+        usual = found.limits[0].median_per_s
+        slow = [drop for drop in found.dropped if drop.rate_per_s < MUCH_SLOWER * usual]
+        self._looks = Counter({drop.node: self._looks[drop.node] + 1 for drop in slow})
+        return [drop for drop in slow if self._looks[drop.node] >= LOOKS]

@@ -1,0 +1,62 @@
+"""A slow node is told from its partners, and from noise."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.sorting.cluster.lines import Block
+from planner.sorting.cluster.pace import ENOUGH_TRANSFERS, LOOKS, Pace
+from planner.sorting.cluster.sources import Slice
+
+NODES = [f"node-{number}" for number in range(1, 6)]
+
+
+def transfer(pace: Pace, number: int, *, source: str, owner: str, seconds: float) -> None:
+    slice_ = Slice(number=number, partition=0, first=0, records=10)
+    block = Block(slice=slice_, source=source, owner=owner, first=0, size_bytes=1000)
+    pace.began(block, at_s=10.0)
+    pace.stored(block, size_bytes=1000, at_s=10.0 + seconds)
+
+
+def pace_of(rates: dict[str, float], *, rounds: int = ENOUGH_TRANSFERS) -> Pace:
+    """Transfers between all pairs of nodes, each as fast as the slower end."""
+    pace = Pace()
+    for turn in range(rounds):
+        for number, (source, owner) in enumerate(permutations(rates, 2), start=100 * turn):
+            transfer(pace, number, source=source, owner=owner, seconds=1000 / min(rates[source], rates[owner]))
+    return pace
+
+
+def test_a_tenth_of_the_rate_is_seen() -> None:
+    pace = pace_of({name: 10.0 if name == "node-3" else 100.0 for name in NODES})
+    looks = [pace.slow(NODES) for _ in range(LOOKS)]
+    assert looks[:-1] == [[]] * (LOOKS - 1), "it might pass"
+    (drop,) = looks[-1]
+    assert drop.node == "node-3"
+    assert drop.reason == "at 10% of the median"
+
+
+@given(st.lists(st.floats(50, 100), min_size=5, max_size=5))
+def test_what_is_usual_is_not(rates: list[float]) -> None:
+    pace = pace_of(dict(zip(NODES, rates, strict=True)))
+    assert not any(pace.slow(NODES) for _ in range(2 * LOOKS))
+
+
+def test_nobody_is_judged_too_early_or_by_too_few() -> None:
+    pace = Pace()
+    transfer(pace, 0, source="node-3", owner="node-1", seconds=100.0)
+    assert pace.slow(NODES) == []
+    slow = {name: 10.0 if name == "node-3" else 100.0 for name in NODES}
+    pace = pace_of(slow)
+    assert not any(pace.slow(NODES[:3]) for _ in range(2 * LOOKS))
+
+
+def test_what_stays_on_a_node_says_nothing() -> None:
+    pace = Pace()
+    for number in range(100):
+        name = NODES[number % len(NODES)]
+        transfer(pace, number, source=name, owner=name, seconds=100.0 if name == "node-1" else 1.0)
+    assert pace.slow(NODES) == []

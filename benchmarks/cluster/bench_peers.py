@@ -1,10 +1,11 @@
-"""`planner sort` beside Ray Data's sort and Exoshuffle's algorithm: same emulated cluster, input and disks, in turn.
+"""`planner sort` beside Exoshuffle's algorithm on Ray: the same emulated cluster, input and disks, in turn.
 
-Seconds are those of the sort itself, from when its driver is connected. Every output is validated against the input.
-Memory is the greatest sum over the cluster of what its processes hold for themselves and of the object stores' pages in
-use, sampled twice a second; spilled is what Ray wrote out of its stores. As root:
+Seconds are those of the sort itself, from when its driver is connected. The planner's processes run already, those of
+Exoshuffle's driver start within its time: compare on data that takes much longer. Every output is validated against the
+input. Memory is the greatest sum over the cluster of what its processes hold for themselves and of the object stores'
+pages in use, sampled twice a second; spilled is what Ray wrote out of its stores. As root:
 
-    pip install 'sortplanner[ray]' pyarrow fsspec
+    pip install 'sortplanner[ray]'
     python benchmarks/cluster/bench_peers.py --data 2GB --runs 3
 """
 
@@ -102,14 +103,13 @@ def planner_sort(session: Session, source: dict[str, Any], journal: Path) -> tup
     return sum(done["report"]["phases_s"].values()), outputs
 
 
-def peer_sort(cluster: EmulatedRay, program: str, source: dict[str, Any], strategy: str) -> tuple[float, list[str]]:
+def peer_sort(cluster: EmulatedRay, program: str, source: dict[str, Any]) -> tuple[float, list[str]]:
     nodes = range(1, cluster.nodes.workers + 1)
     order = {
         "address": cluster.ray.address,
         "manifest": source["dataset"],
         "directories": {cluster.nodes.name(node): str(cluster.nodes.directory(node)) for node in nodes},
         "addresses": {cluster.nodes.name(node): cluster.nodes.address(node) for node in nodes},
-        "strategy": strategy,
         "repeats": 1,
     }
     command = cluster.command(HEAD, sys.executable, str(HERE / program))
@@ -145,7 +145,9 @@ def main() -> None:
     parser.add_argument("--rate", default="400Mbit")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--dir", type=Path, default=None)
-    parser.add_argument("--only", default="planner,exoshuffle,pull", help="also: push")
+    parser.add_argument(
+        "--only", default="planner,exoshuffle", help="who sorts, the first being what others are set to"
+    )
     options = parser.parse_args()
     wanted = options.only.split(",")
     print(f"Ray {ray.__version__}, {options.data}, {options.nodes} nodes behind {options.rate}, {os.cpu_count()} CPUs")
@@ -159,9 +161,7 @@ def main() -> None:
         source = session.do({"do": "generate", "records": parse_size(options.data) // 100}, lambda _: None)
         contestants: dict[str, Sort] = {
             "planner": lambda: planner_sort(session, source, Path(folder) / "journal"),
-            "exoshuffle": lambda: peer_sort(cluster, "exoshuffle_peer.py", source, ""),
-            "pull": lambda: peer_sort(cluster, "ray_data_peer.py", source, "pull"),
-            "push": lambda: peer_sort(cluster, "ray_data_peer.py", source, "push"),
+            "exoshuffle": lambda: peer_sort(cluster, "exoshuffle_peer.py", source),
         }
         seconds: dict[str, list[float]] = {name: [] for name in wanted}
         memory: dict[str, list[Seen]] = {name: [] for name in wanted}

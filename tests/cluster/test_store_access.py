@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from bed import Bed
 from ec2_bed import Ec2Bed
 
 from planner.cluster.store_access import access_to
@@ -10,6 +13,11 @@ from planner.errors import BadInputError
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AK", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "t", "AWS_REGION": "r"}
 IN = ["s3://b/in"]
+IDENTITIES = {
+    "aws": "sorter",
+    "gcp": "sorter@project.iam.gserviceaccount.com",
+    "azure": "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/sorter",
+}
 
 
 def test_keys_go_along_only_when_they_are_lent() -> None:
@@ -36,6 +44,23 @@ def test_what_would_not_work_is_refused(
 ) -> None:
     with pytest.raises(BadInputError, match=said):
         access_to(uris, cloud=cloud, identity=identity, is_lent=is_lent, environ=KEYS)
+
+
+def test_machines_are_launched_with_the_identity_that_was_named(cloud: Bed) -> None:
+    """The emulators check every request; without the option no machine is anybody."""
+    identity = IDENTITIES[cloud.cloud]
+    without = cloud.planner(*cloud.up, "--dry-run", "--json")
+    assert without.code == 0 and identity not in without.text, without.text
+    words = (*cloud.up, "--node-identity", identity)
+    planned = cloud.planner(*words, "--dry-run", "--json")
+    assert planned.code == 0, planned.text
+    launching = [request for request in json.loads(planned.text) if identity in json.dumps(request["parameters"])]
+    assert launching, "the identity is in the request that launches"
+    if cloud.cloud == "aws":  # the emulator has no instance profiles, and refuses one that it does not have
+        return
+    assert cloud.planner(*words).code == 0
+    assert cloud.planner("cluster", "down", cloud.runs()[0]).code == 0
+    assert cloud.left() == {}
 
 
 @pytest.mark.parametrize("command", [("run", "--data", "1GB", "--model", "indy", "--cloud", "aws"), ("cluster", "up")])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -108,6 +109,46 @@ def test_round_trip_through_a_store_that_fails_now_and_then(test_bed: TestBed, s
     assert sizes == {each.uri.removeprefix(f"{BUCKET}/"): each.records * 100 for each in output.partitions}
     whole = core.validate_records(b"".join(store.get(each.uri) for each in output.partitions))
     assert (whole.records, whole.unordered, whole.checksum) == (source.records, 0, checksum)
+
+
+def run(bed: TestBed, source: Dataset, journal: Path, **wanted: Any) -> dict[str, Any]:
+    """Have a whole run done on a dataset of the store."""
+    whole = {"records": source.records, "copies": 1, "source": json.loads(source.to_json()), **wanted}
+    return bed.do({"do": "run", "wanted": whole, "journal": str(journal)})
+
+
+def test_sorted_in_place_from_store_to_store(test_bed: TestBed, store: Store, tmp_path: Path) -> None:
+    """Nothing is staged; the input's checksum is that of what was read while it was sorted."""
+    source, checksum = stored(store, "place")
+    done = run(test_bed, source, tmp_path / "j", output=f"{BUCKET}/in-place", in_place=True)
+    assert done["checksum"] == f"{checksum:x}" == done["found"][0]["checksum"] and done["found"][0]["sorted"]
+    assert done["staged"] == {} and list(done["steps_s"]) == ["connect", "sort", "validate"]
+    assert done["sort"]["moved_bytes"]["input_read"] == source.bytes
+    manifest = json.loads(store.get(done["manifest"]))
+    assert manifest == done["dataset"] and done["manifest"] == f"{BUCKET}/in-place/manifest.json"
+    assert set(store.sizes("in-place")) - {"in-place/manifest.json"} == {
+        each["copies"][0]["uri"].removeprefix(f"{BUCKET}/") for each in manifest["partitions"]
+    }
+
+
+def test_staged_to_all_disks_and_out_again(test_bed: TestBed, store: Store, tmp_path: Path) -> None:
+    source, checksum = stored(store, "staged")
+    done = run(test_bed, source, tmp_path / "j", output=f"{BUCKET}/staged-out", copies=2)
+    assert list(done["steps_s"]) == ["connect", "stage in", "sort", "validate", "stage out"]
+    assert [each["checksum"] for each in done["found"]] == [f"{checksum:x}"] * 2
+    assert {name: moved["bytes"] for name, moved in done["staged"].items()} == {
+        "stage in": source.bytes, "stage out": source.bytes
+    }  # fmt: skip
+    disks = [test_bed.cluster.disk(node, number) for node in (1, 2, 3) for number in (0, 1)]
+    held = [sum(path.stat().st_size for path in (disk / "input").iterdir()) for disk in disks]
+    assert sum(held) == source.bytes and min(held) >= source.bytes / 12, "no disk without a fair share"
+    assert json.loads(store.get(done["manifest"])) == done["dataset"]
+
+
+def test_output_that_cannot_be_taken_is_noticed_before_anything_else(test_bed: TestBed, tmp_path: Path) -> None:
+    source = Dataset(partitions=(Partition(records=1, copies=(Copy(uri=f"{BUCKET}/none"),)),))
+    with pytest.raises(IoFailureError, match="cannot write s3://nobodys-bucket/out"):
+        run(test_bed, source, tmp_path / "j", output="s3://nobodys-bucket/out")
 
 
 def test_a_missing_object_is_named_and_no_output_is_left(test_bed: TestBed, store: Store, tmp_path: Path) -> None:

@@ -207,6 +207,20 @@ def test_cloudsort_writes_to_volumes(test_bed: TestBed, tmp_path: Path) -> None:
     assert {each.copies[0].node for each in output.partitions} == {""}, "any node can attach a volume"
 
 
+def test_a_whole_run_on_generated_data_uses_every_disk(test_bed: TestBed, tmp_path: Path) -> None:
+    wanted = {"records": 120_001, "copies": 2, "skew": True}
+    done = test_bed.do({"do": "run", "wanted": wanted, "journal": str(tmp_path / "j")})
+    assert list(done["steps_s"]) == ["connect", "generate", "checksum of the input", "sort", "validate"]
+    assert [(each["records"], each["checksum"], each["sorted"]) for each in done["found"]] == [
+        (120_001, done["checksum"], True)
+    ] * 2
+    assert (done["staged"], done["manifest"], done["dataset"]["records"]) == ({}, "", 120_001)
+    for node in (1, 2, 3):
+        for number in (0, 1):
+            disk = test_bed.cluster.disk(node, number)
+            assert list((disk / "input").iterdir()) and list((disk / "output").iterdir())
+
+
 @pytest.mark.needs_root(why="finds a node's processes by its network namespace")
 @pytest.mark.parametrize(("phase", "task"), [(MAP, "ray::"), (REDUCE, "ray::")])
 def test_killed_worker_processes_are_replaced(test_bed: TestBed, tmp_path: Path, phase: str, task: str) -> None:

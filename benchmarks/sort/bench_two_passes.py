@@ -1,4 +1,4 @@
-"""Sorting a file larger than memory beside the tools that can, in turn: DuckDB (records streamed through it), GNU sort.
+"""Sorting a file larger than memory beside tools that can: DuckDB (streamed through it), STXXL, GNU sort, in turn.
 
 The floor is the same bytes copied twice with our blocks and queue depths, nothing sorted. Whole processes are timed.
 The records are ASCII, because GNU sort needs lines, and lie on disk rather than in the page cache at first. Every
@@ -35,6 +35,12 @@ def contestants(source: Path, output: Path, memory_bytes: int) -> list[Contestan
         found.append(Contestant("DuckDB", [sys.executable, str(PEERS), "duckdb-streamed", *files, memory]))
     else:
         print("DuckDB or PyArrow is not installed; left out")
+    if (stxxl := Path(program).with_name("peer_stxxl")).exists():
+        settings = output.with_name("stxxl.cfg")
+        settings.write_text(f"disk={output.with_name('stxxl-runs')},0,syscall direct=on unlink\n", encoding="utf-8")
+        found.append(Contestant("STXXL", ["env", f"STXXLCFG={settings}", str(stxxl), *files, memory]))
+    else:
+        print("STXXL is not installed (Debian's libstxxl-dev); left out")
     if program_found := shutil.which("sort"):
         words = ["env", "LC_ALL=C", program_found, "-S", f"{memory}b", "--parallel=2", "-T", str(output.parent)]
         found.append(Contestant("GNU sort", [*words, "-k1.1,1.10", "-o", files[1], files[0]]))

@@ -17,6 +17,8 @@ namespace sortcore {
 namespace {
 
 constexpr unsigned fewest_dealers = 4;  // if there are as many processors: one disk may be an array of many
+constexpr std::size_t chunks_per_transfer =
+    4;  // chunks fill up at random: writers must not wait for the next
 
 using Volumes = std::vector<std::unique_ptr<Volume>>;
 
@@ -43,7 +45,8 @@ class DiskBench {
   static unsigned count_dealers(const DiskBenchRequest& request) {
     const auto directories =
         static_cast<unsigned>(std::max(request.read_directories.size(), request.write_directories.size()));
-    return std::min(available_threads(), std::max(directories, fewest_dealers));
+    const unsigned processors = std::max(available_threads(), 2U) - 1;  // one is for the transfers
+    return std::min(processors, std::max(directories, fewest_dealers));
   }
 
   // As many for each directory, so that all get the same.
@@ -125,7 +128,7 @@ void DiskBench::measure() {
   BlockPool blocks(monitor_, request_.read_block_bytes, 2 * std::size_t{count_threads(reads_)});
   BlockPool chunks(
       monitor_, request_.write_block_bytes,
-      (deals ? std::size_t{dealers_} * partitions_ : 0) + 2 * std::size_t{count_threads(writes_)});
+      (deals ? std::size_t{dealers_} * partitions_ : 0) + chunks_per_transfer * count_threads(writes_));
   Blocks filled(monitor_);
   for (std::size_t i = 0; i < writes_.size(); ++i) full_.push_back(std::make_unique<Blocks>(monitor_));
   fill_all(blocks);

@@ -4,8 +4,6 @@
 //
 //   STXXLCFG=stxxl.cfg peer_stxxl INPUT OUTPUT MEMORY_BYTES     stxxl.cfg says where runs go
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <iostream>

@@ -46,7 +46,12 @@ def test_an_indy_run_keeps_one_copy(tmp_path: Path) -> None:
 
 def test_the_report_is_json_with_predicted_and_measured_apart(tmp_path: Path) -> None:
     document = json.loads(run(tmp_path, model="indy").to_json())
-    assert set(document["phases"][0]) == {"name", "predicted_s", "measured_s", "bottleneck", "error"}
+    phase = document["phases"][0]
+    assert set(phase) == {
+        *("name", "predicted_s", "measured_s", "error"),
+        *("bottleneck", "measured_bottleneck", "utilisation"),
+    }
+    assert (phase["measured_bottleneck"], phase["utilisation"]) == (None, {}), "nobody looked"
     assert document["passed"] is True
     assert document["plan"]["best"]["instance_type"] == "this-machine"
 

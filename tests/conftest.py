@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import os
 import shutil
+import signal
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -25,6 +26,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("house")
 
+# A shell that starts the suite in the background makes it deaf to Ctrl-C, and what the tests start inherits that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The developer's own measurements, refreshed catalogs and settings must not change what the tests see.
 os.environ["PLANNER_MEASUREMENTS"] = os.devnull + "/none"

@@ -38,7 +38,9 @@ def contestants(source: Path, output: Path, memory_bytes: int) -> list[Contestan
     if (stxxl := Path(program).with_name("peer_stxxl")).exists():
         settings = output.with_name("stxxl.cfg")
         settings.write_text(f"disk={output.with_name('stxxl-runs')},0,syscall direct=on unlink\n", encoding="utf-8")
-        found.append(Contestant("STXXL", ["env", f"STXXLCFG={settings}", str(stxxl), *files, memory]))
+        logs = [f"{name}={output.with_name(name)}" for name in ("STXXLLOGFILE", "STXXLERRLOGFILE")]
+        words = ["env", f"STXXLCFG={settings}", *logs, str(stxxl), *files, memory]
+        found.append(Contestant("STXXL", words))
     else:
         print("STXXL is not installed (Debian's libstxxl-dev); left out")
     if program_found := shutil.which("sort"):

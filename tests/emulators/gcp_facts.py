@@ -69,3 +69,7 @@ def _sku(text: str, unit: str, usd: float) -> dict[str, Any]:
         "serviceRegions": list(REGIONS),
         "pricingInfo": [{"pricingExpression": terms}],
     }
+
+
+def vcpus_of(machine: dict[str, Any]) -> int:
+    return int(MACHINE_TYPES[machine["machineType"].rpartition("/")[2]]["guestCpus"])

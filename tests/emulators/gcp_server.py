@@ -20,12 +20,10 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from discovery import Asked, Discovery, WrongRequestError
-from gcp_facts import MACHINE_TYPES, PERMISSIONS, REGIONS, ZONES, price_list
-from google.auth import jwt
+from gcp_facts import MACHINE_TYPES, REGIONS, ZONES, price_list, vcpus_of
+from gcp_requests import TOKEN, RefusedError, fits, is_known, needed, paged, refused
 from public_addresses import public_address
 
-TOKEN = "the-token-of-the-account"
-ACCOUNT = "runner@some-project.iam.gserviceaccount.com"
 COLLECTIONS = ("networks", "subnetworks", "firewalls", "resourcePolicies", "instances", "disks")
 ROOT = "https://www.googleapis.com/compute/v1/"
 
@@ -45,11 +43,6 @@ class World:
     end_reason: str = "the guest has failed"
     fail_operations: list[list[str]] = field(default_factory=list)  # method and code, for the next operations
     permissions: list[str] | None = None  # what the account may do; everything if None
-
-
-class RefusedError(Exception):
-    def __init__(self, status: int, reason: str, message: str = "") -> None:
-        self.status, self.reason, self.message = status, reason, message or reason
 
 
 class Cloud:
@@ -323,24 +316,6 @@ def failing(code: str) -> Any:
     return effect
 
 
-def needed(asked: Asked) -> list[str]:
-    """Return the permissions that Google's reference names for a method; a launch needs some for what it mentions."""
-    wanted = list(PERMISSIONS[asked.method])
-    if asked.method == "instances.bulkInsert":
-        properties = asked.body["instanceProperties"]
-        wanted += ["compute.resourcePolicies.use"] * bool(properties.get("resourcePolicies"))
-        wanted += ["compute.subnetworks.useExternalIp"] * ("accessConfigs" in properties["networkInterfaces"][0])
-        wanted += [
-            f"compute.instances.set{what.capitalize()}" for what in ("labels", "metadata", "tags") if what in properties
-        ]
-        wanted += ["compute.disks.setLabels"] * any("labels" in d["initializeParams"] for d in properties["disks"])
-    return wanted
-
-
-def vcpus_of(machine: dict[str, Any]) -> int:
-    return int(MACHINE_TYPES[machine["machineType"].rpartition("/")[2]]["guestCpus"])
-
-
 def public(item: dict[str, Any]) -> dict[str, Any]:
     """Return what the API shows of a thing."""
     own = {key: value for key, value in item.items() if key not in ("polls", "next")}
@@ -357,28 +332,6 @@ def body_of(machine: dict[str, Any]) -> dict[str, Any]:
         "public_address": next((access["natIP"] for access in interface.get("accessConfigs", ())), ""),
         "public_key": metadata["ssh-keys"].partition(":")[2],
     }
-
-
-def fits(item: dict[str, Any], wanted: str) -> bool:
-    """Say whether an item passes a filter of the few forms in use; any other is an error."""
-    if not wanted:
-        return True
-    match = re.fullmatch(r"([\w.-]+)(!=|=|:)([\w*-]+)", wanted)
-    if match is None:
-        raise RefusedError(400, "invalid", f"filter {wanted}")
-    name, sign, value = match.groups()
-    have = item.get("labels", {}).get(name[7:]) if name.startswith("labels.") else item.get(name)
-    if sign == ":":
-        return have is not None
-    return (have == value) == (sign == "=")
-
-
-def paged(asked: Asked, items: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    start, size = int(asked.query.get("pageToken") or 0), int(asked.query.get("maxResults", 500))
-    if not 1 <= size <= 500:
-        raise RefusedError(400, "invalid", f"maxResults {size}")
-    more = {"nextPageToken": str(start + size)} if len(items) > start + size else {}
-    return items[start : start + size], more
 
 
 CLOUD, LOCK = Cloud(), threading.Lock()
@@ -435,16 +388,6 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
-
-
-def is_known(token: str) -> bool:
-    """Say whether a token was given here, or is one that a service account makes for itself."""
-    return token == TOKEN or (token.count(".") == 2 and jwt.decode(token, verify=False)["iss"] == ACCOUNT)
-
-
-def refused(status: int, reason: str, message: str) -> tuple[int, dict[str, Any]]:
-    errors = [{"message": message, "domain": "global", "reason": reason}]
-    return status, {"error": {"code": status, "message": message, "errors": errors}}
 
 
 if __name__ == "__main__":

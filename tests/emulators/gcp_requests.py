@@ -1,0 +1,64 @@
+"""What a request to Compute Engine needs and must be: who asks, with which permissions, for which items and page."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from discovery import Asked
+from gcp_facts import PERMISSIONS
+from google.auth import jwt
+
+TOKEN = "the-token-of-the-account"
+ACCOUNT = "runner@some-project.iam.gserviceaccount.com"
+
+
+class RefusedError(Exception):
+    def __init__(self, status: int, reason: str, message: str = "") -> None:
+        self.status, self.reason, self.message = status, reason, message or reason
+
+
+def needed(asked: Asked) -> list[str]:
+    """Return the permissions that Google's reference names for a method; a launch needs some for what it mentions."""
+    wanted = list(PERMISSIONS[asked.method])
+    if asked.method == "instances.bulkInsert":
+        properties = asked.body["instanceProperties"]
+        wanted += ["compute.resourcePolicies.use"] * bool(properties.get("resourcePolicies"))
+        wanted += ["compute.subnetworks.useExternalIp"] * ("accessConfigs" in properties["networkInterfaces"][0])
+        wanted += [
+            f"compute.instances.set{what.capitalize()}" for what in ("labels", "metadata", "tags") if what in properties
+        ]
+        wanted += ["compute.disks.setLabels"] * any("labels" in d["initializeParams"] for d in properties["disks"])
+    return wanted
+
+
+def fits(item: dict[str, Any], wanted: str) -> bool:
+    """Say whether an item passes a filter of the few forms in use; any other is an error."""
+    if not wanted:
+        return True
+    match = re.fullmatch(r"([\w.-]+)(!=|=|:)([\w*-]+)", wanted)
+    if match is None:
+        raise RefusedError(400, "invalid", f"filter {wanted}")
+    name, sign, value = match.groups()
+    have = item.get("labels", {}).get(name[7:]) if name.startswith("labels.") else item.get(name)
+    if sign == ":":
+        return have is not None
+    return (have == value) == (sign == "=")
+
+
+def paged(asked: Asked, items: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    start, size = int(asked.query.get("pageToken") or 0), int(asked.query.get("maxResults", 500))
+    if not 1 <= size <= 500:
+        raise RefusedError(400, "invalid", f"maxResults {size}")
+    more = {"nextPageToken": str(start + size)} if len(items) > start + size else {}
+    return items[start : start + size], more
+
+
+def is_known(token: str) -> bool:
+    """Say whether a token was given here, or is one that a service account makes for itself."""
+    return token == TOKEN or (token.count(".") == 2 and jwt.decode(token, verify=False)["iss"] == ACCOUNT)
+
+
+def refused(status: int, reason: str, message: str) -> tuple[int, dict[str, Any]]:
+    errors = [{"message": message, "domain": "global", "reason": reason}]
+    return status, {"error": {"code": status, "message": message, "errors": errors}}

@@ -16,6 +16,8 @@ from ec2_bed import Ec2Bed, Ended
 POLICY = Path(__file__).resolve().parents[2] / "docs" / "aws-policy.json"
 NOT_ENFORCED = {"ec2:CreateTags", "pricing:GetProducts", "servicequotas:GetServiceQuota"}
 """The emulator lets these pass; AWS does not. Without the latter two, price and quota are unknown, and said to be."""
+ROLE = "arn:aws:iam::123456789012:role/sorter"
+"""Of the instance profile that there is."""
 Enforce = Callable[[dict[str, Any]], None]
 
 
@@ -45,6 +47,7 @@ def enforce(ec2: Ec2Bed, monkeypatch: pytest.MonkeyPatch) -> Iterator[Enforce]:
         demand(ec2, "inf")
         ec2.world()
         authority.create_user(UserName="runner")
+        assert ec2.offer_profile("sorter") == ROLE
         key = authority.create_access_key(UserName="runner")["AccessKey"]
         authority.put_user_policy(UserName="runner", PolicyName="planner", PolicyDocument=json.dumps(policy))
         theirs = {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
@@ -60,6 +63,31 @@ def demand(ec2: Ec2Bed, after: str) -> None:
     url = f"http://127.0.0.1:{ec2.port}/moto-api/reset-auth"
     plain = {"Content-Type": "text/plain"}
     urllib.request.urlopen(urllib.request.Request(url, data=after.encode(), headers=plain), timeout=10).close()
+
+
+def lending(policy: dict[str, Any], role: str) -> dict[str, Any]:
+    """A policy with which one role may be handed to machines besides."""
+    passing = {"Effect": "Allow", "Action": ["iam:PassRole"], "Resource": role}
+    return {**policy, "Statement": [*policy["Statement"], passing]}
+
+
+def test_an_instance_profile_is_lent_by_whom_may_pass_its_role(
+    ec2: Ec2Bed, enforce: Enforce, policy: dict[str, Any]
+) -> None:
+    """Whoever may not hears so before anything is made; so does who names a profile that is not there."""
+    up = (*ec2.up, "--node-identity", "sorter")
+    enforce(policy)
+    ended = ec2.planner(*up)
+    assert ended.code == 4 and "lacks iam:PassRole" in ended.text, ended.text
+    missing = ec2.planner(*ec2.up, "--node-identity", "nobody")
+    assert missing.code == 4 and "Invalid IAM Instance Profile name" in missing.text, missing.text
+    assert ec2.launches() == [] and ec2.left() == {} and ec2.runs() == []
+    enforce(lending(policy, ROLE))
+    ended = ec2.planner(*up)
+    assert ended.code == 0, ended.text
+    lent = [seen.params.get("IamInstanceProfile.Name") for seen in ec2.proxy.seen if seen.action == ec2.launching]
+    assert lent[-2:] == ["sorter"] * 2 and "machines may be launched with it" in ended.text
+    assert ec2.planner("cluster", "down", ec2.runs()[0]).code == 0 and ec2.left() == {}
 
 
 def whole_life(ec2: Ec2Bed) -> Iterator[Ended]:

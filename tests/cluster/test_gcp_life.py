@@ -265,6 +265,16 @@ def test_a_policy_holds_so_many_machines(gcp: GcpBed) -> None:
     assert seen.places == ()
 
 
+def test_whose_machines_may_be_whose(gcp: GcpBed) -> None:
+    """Google tells of the project; what is granted on a service account alone shows at the launch."""
+    asked = order("whose", node_identity="sorter@some-project.iam.gserviceaccount.com")
+    for permissions, ok in ((None, True), (list(PERMISSIONS), None)):
+        gcp.world(permissions=permissions)
+        seen = GcpProvider(pace=QUICK).preflight(asked)
+        assert [found.ok for found in seen.findings if found.subject.startswith("service account")] == [ok]
+        assert seen.places
+
+
 def test_a_body_that_google_would_not_know_is_not_sent(gcp: GcpBed) -> None:
     compute = calls.LiveCompute(pace=replace(QUICK, patience_s=0.05))
     with pytest.raises(BadInputError, match="nonsense"):

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from bed import QUICK, Bed, Ended
+from gcp_bed import GcpBed
 from machine_room import MachineRoom, machine_room, write_stand_in_wheels
+from watching import watched
 
 from planner.cluster.run_directory import RunDirectory
 from planner.run_report import RunReport
 
 PACE = replace(QUICK, poll_s=0.2)
 RECORDS = 200_000
+TOKEN = "the-token-of-the-account"
+"""Which the emulated Google gives for the account's key."""
 
 pytestmark = [pytest.mark.needs_root(why="machines are network namespaces"), pytest.mark.soak]
 
@@ -49,13 +54,23 @@ def ran(bed: Bed, wheels: Path, *more: str) -> Ended:
     )
 
 
+def secrets_of(bed: Bed) -> list[str]:
+    """Return what the caller's account is proved with; the emulated Azure asks for nothing."""
+    if not isinstance(bed, GcpBed):
+        return []
+    account = json.loads(bed.account_file.read_text("utf-8"))
+    return [account["private_key"].splitlines()[1], TOKEN]
+
+
 def test_rented_measured_sorted_validated_and_gone(
     bed: Bed, room: MachineRoom, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "report.json"
     monkeypatch.setattr(bed, "extra", {"PLANNER_MEASUREMENTS": str(tmp_path / "mine")})
-    ended = ran(bed, wheels, "--out", str(out))
+    with watched(bed, room, account=secrets_of(bed)) as watcher:
+        ended = ran(bed, wheels, "--out", str(out))
     assert ended.code == 0, ended.text
+    watcher.require_hidden(ended.text)
     report = RunReport.from_json(out.read_text("utf-8"))
     assert report.passed and [check.records for check in report.checks] == [RECORDS] * 2
     assert report.cost is not None and report.cost.node_hours > 0

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
 import bed
+import boto3
 from bed import QUICK, Bed, Ended, served
 from fault_proxy import Answer, Seen, ec2_error
 
@@ -59,6 +60,17 @@ class Ec2Bed(Bed):
             "AWS_EC2_METADATA_DISABLED": "true",
             **self.usual_environment(),
         }
+
+    def offer_profile(self, name: str) -> str:
+        """Make an instance profile with a role of the same name, and return the role's ARN."""
+        url = f"http://127.0.0.1:{self.port}"
+        keys = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "the-secret-of-the-account"}
+        authority = boto3.client("iam", region_name=self.region, endpoint_url=url, **keys)
+        with closing(authority):
+            role = authority.create_role(RoleName=name, AssumeRolePolicyDocument="{}")["Role"]
+            authority.create_instance_profile(InstanceProfileName=name)
+            authority.add_role_to_instance_profile(InstanceProfileName=name, RoleName=name)
+        return str(role["Arn"])
 
     def refusal(self, code: str, *, status: int = 400) -> Answer:
         """Return an answer of EC2 that refuses."""

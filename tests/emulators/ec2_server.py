@@ -3,9 +3,10 @@
     python ec2_server.py        prints its port, and serves until it is killed
 
 Added: placement groups, client tokens, all-or-none launches, capacity per zone, vCPU quotas, dry runs of every call,
-machines that take time to start and to end or that end at boot, dependencies between resources, the price list and the
-quota service. Besides AWS's services it answers /control: PUT sets the world anew (JSON, see World), POST puts text on
-machines' consoles, GET tells what really exists, whatever its tags.
+instance profiles that the caller must be allowed to lend, machines that take time to start and to end or that end at
+boot, dependencies between resources, the price list and the quota service. Besides AWS's services it answers /control:
+PUT sets the world anew (JSON, see World), POST puts text on machines' consoles, GET tells what really exists, whatever
+its tags.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from moto.ec2.exceptions import DryRunClientError, EC2ClientError
 from moto.ec2.models import elastic_network_interfaces
 from moto.ec2.models.instances import InstanceState
 from moto.ec2.responses import EC2Response
+from moto.iam import iam_backends
+from moto.iam.access_control import IAMRequest
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from public_addresses import public_address
 from werkzeug.serving import WSGIRequestHandler, make_server
@@ -234,12 +237,40 @@ def matches(description: dict[str, Any], filters: dict[str, Any]) -> bool:
     return True
 
 
+class PassingRole(IAMRequest):
+    """A caller who hands a role to a machine."""
+
+    def __init__(self, **asked: Any) -> None:
+        super().__init__(**asked)
+        self._action = "iam:PassRole"
+
+    def _raise_access_denied(self) -> None:
+        raise EC2ClientError("UnauthorizedOperation", "You are not authorized to perform this operation.")
+
+
+def require_lendable(response: Any) -> None:
+    """Refuse a launch with an instance profile that is not there, or whose role the caller may not pass."""
+    named = response._get_param("IamInstanceProfile", {})
+    if not named:
+        return
+    profiles = iam_backends[response.current_account][response.partition].instance_profiles.values()
+    found = next((each for each in profiles if named in ({"Name": each.name}, {"Arn": each.arn})), None)
+    if found is None:
+        [(kind, value)] = named.items()
+        wrong = f"Value ({value}) for parameter iamInstanceProfile.{kind.lower()} is invalid."
+        raise EC2ClientError("InvalidParameterValue", f"{wrong} Invalid IAM Instance Profile {kind.lower()}")
+    for role in found.roles:
+        response._authenticate_and_authorize_action(PassingRole, role.arn)
+
+
 def complete(name: str, original: Any) -> Any:
     """Return an EC2 action that knows dry runs and is completed by Additions."""
     addition = getattr(Additions, name, None)
 
     @functools.wraps(original)
     def action(self: Any) -> Any:
+        if name == "run_instances":
+            require_lendable(self)
         if self._get_param("DryRun", False):
             raise DryRunClientError
         try:

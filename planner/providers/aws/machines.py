@@ -101,12 +101,12 @@ def _common(site: Site, place: Place) -> dict[str, Any]:
         "InstanceInitiatedShutdownBehavior": "terminate",
         "MetadataOptions": {"HttpTokens": "required", "HttpEndpoint": "enabled", "HttpPutResponseHopLimit": 1},
         "UserData": cloud_config(expires_at=order.expires_at),
-        **_identity(order.node_identity),
+        **identity_request(order.node_identity),
     }
 
 
-def _identity(name: str) -> dict[str, Any]:
-    """An instance profile, by its name or ARN: what the machines may do in the account; nothing without one."""
+def identity_request(name: str) -> dict[str, Any]:
+    """Return the part of a launch that names an instance profile, by its name or ARN; nothing for ''."""
     return {"IamInstanceProfile": {"Arn" if name.startswith("arn:") else "Name": name}} if name else {}
 
 

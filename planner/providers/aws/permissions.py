@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from planner.errors import ProviderRefusedError
+from planner.errors import PlannerError, ProviderRefusedError
 from planner.providers.aws.calls import Service
 from planner.providers.aws.faults import RefusedCallError
+from planner.providers.aws.machines import architecture_of, identity_request, newest_image, shape_of
 from planner.providers.aws.resources import KINDS
+from planner.providers.order import Order
 from planner.providers.protocol import Finding, PermissionDeniedError, StillInUseError
 
 _VPC: Final = {"VpcId": "vpc-00000000000000000"}
@@ -20,6 +22,8 @@ _ANY: Final = {"IpPermissions": [{"IpProtocol": "-1"}]}
 _GATEWAY: Final = {"InternetGatewayId": "igw-00000000000000000"}
 _TABLE: Final = {"RouteTableId": "rtb-00000000000000000"}
 _SUBNET: Final = {"SubnetId": "subnet-00000000000000000"}
+_DRY_RUN_PASSED: Final = "DryRunOperation"
+"""What EC2 answers to a dry run of what it would have done."""
 
 WRITES: Final[dict[str, dict[str, Any]]] = {
     "create_vpc": {"CidrBlock": "10.77.0.0/16"},
@@ -75,6 +79,36 @@ def permission_finding(ec2: Service, *, staging: bool) -> Finding:
     missing = denied(ec2, staging=staging)
     text = f"lacks {', '.join(map(action_of, missing))}" if missing else "all actions allowed"
     return Finding(subject=f"permissions in {ec2.region}", ok=not missing, text=text)
+
+
+def identity_finding(ec2: Service, order: Order) -> Finding:
+    """Say whether the account may launch machines with the order's instance profile, by a launch that is a dry run.
+
+    Who may launch machines, but not with the profile, lacks iam:PassRole on its role. What speaks neither for nor
+    against leaves it unknown.
+    """
+    name = order.node_identity
+    subject = f"instance profile {name}"
+    try:
+        ec2.call("run_instances", DryRun=True, **_a_launch(ec2, order))
+    except PermissionDeniedError as error:
+        return Finding(subject=subject, ok=False, text=f"lacks iam:PassRole on its role: {error.message}")
+    except RefusedCallError as error:
+        if error.code == _DRY_RUN_PASSED:
+            return Finding(subject=subject, ok=True, text="machines may be launched with it")
+        no_such = error.code == "InvalidParameterValue" and "instance profile" in error.message.lower()
+        return Finding(subject=subject, ok=False if no_such else None, text=error.message)
+    except PlannerError as error:
+        return Finding(subject=subject, ok=None, text=f"not known: {error.message}")
+    return Finding(subject=subject, ok=None, text="not known: AWS did not answer the dry run as one")
+
+
+def _a_launch(ec2: Service, order: Order) -> dict[str, Any]:
+    """Return a launch in which all that it names exists, so that the profile alone can be refused."""
+    instance_type = order.choices[0].instance_type
+    image = order.image or newest_image(ec2, architecture_of(shape_of(ec2, instance_type)))
+    launch = {"ImageId": image, "InstanceType": instance_type, "MinCount": 1, "MaxCount": 1}
+    return launch | identity_request(order.node_identity)
 
 
 def action_of(operation: str) -> str:

@@ -9,7 +9,7 @@ from planner.errors import BadInputError
 from planner.providers.aws import prices
 from planner.providers.aws.calls import Connect
 from planner.providers.aws.machines import shape_of
-from planner.providers.aws.permissions import permission_finding
+from planner.providers.aws.permissions import identity_finding, permission_finding
 from planner.providers.aws.quota import quota_vcpus, used_vcpus
 from planner.providers.order import Choice, Order
 from planner.providers.protocol import Finding, Place, Preflight
@@ -33,7 +33,9 @@ def preflight(order: Order, connect: Connect) -> Preflight:
     account = connect("sts", order.choices[0].regions[0]).call("get_caller_identity")
     look.note("credentials", True, f"account {account['Account']} as {account['Arn']}")
     regions = list(dict.fromkeys(region for choice in order.choices for region in choice.regions))
-    allowed = {region for region in regions if _allowed(look, order, connect, region)}
+    allowed = [region for region in regions if _allowed(look, order, connect, region)]
+    if order.node_identity and allowed and not _may_lend(look, order, connect, allowed[0]):
+        allowed = []
     for choice in order.choices:
         for region in choice.regions:
             if region in allowed:
@@ -45,6 +47,12 @@ def preflight(order: Order, connect: Connect) -> Preflight:
 
 def _allowed(look: _Look, order: Order, connect: Connect, region: str) -> bool:
     look.findings.append(permission_finding(connect("ec2", region), staging=order.staging))
+    return look.findings[-1].ok is not False
+
+
+def _may_lend(look: _Look, order: Order, connect: Connect, region: str) -> bool:
+    """Instance profiles are the same in all regions: one is asked."""
+    look.findings.append(identity_finding(connect("ec2", region), order))
     return look.findings[-1].ok is not False
 
 

@@ -45,6 +45,9 @@ PERMISSIONS: Final = (
     "compute.zoneOperations.get",
 )
 
+ACT_AS: Final = "iam.serviceAccounts.actAs"
+"""Needed besides where machines are launched as a service account."""
+
 
 def permission_finding(compute: Compute) -> Finding:
     """Say whether the caller may do all that a run does; unknown where Google will not tell."""
@@ -55,3 +58,18 @@ def permission_finding(compute: Compute) -> Finding:
         return Finding(subject=subject, ok=None, text=f"not known: {error.message}")
     missing = [permission for permission in PERMISSIONS if permission not in allowed]
     return Finding(subject=subject, ok=not missing, text=f"lacks {', '.join(missing)}" if missing else "all granted")
+
+
+def identity_finding(compute: Compute, account: str) -> Finding:
+    """Say whether the caller may launch machines as a service account. Who may not in the whole project may still be
+    allowed to use this one account, which is seen at the launch: unknown.
+    """
+    subject = f"service account {account}"
+    try:
+        is_granted = bool(compute.allowed([ACT_AS]))
+    except PlannerError as error:
+        return Finding(subject=subject, ok=None, text=f"not known: {error.message}")
+    if is_granted:
+        return Finding(subject=subject, ok=True, text=f"{ACT_AS} is granted on the project")
+    text = f"{ACT_AS} is not granted on the project; unless it is on the account itself, the launch fails"
+    return Finding(subject=subject, ok=None, text=text)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from planner.providers.gcp import quota
 from planner.providers.gcp.calls import Compute
-from planner.providers.gcp.permissions import permission_finding
+from planner.providers.gcp.permissions import identity_finding, permission_finding
 from planner.providers.gcp.resources import zone_of
 from planner.providers.order import Choice, Order
 from planner.providers.protocol import Finding, Place, Preflight
@@ -44,6 +44,8 @@ def preflight(order: Order, compute: Compute, *, account: str, price: Price) -> 
     """Look at credentials and permissions, then at every choice in every region."""
     look = _Look(compute=compute, price=price)
     look.findings.append(permission_finding(compute))
+    if order.node_identity:
+        look.findings.append(identity_finding(compute, order.node_identity))
     look.note("credentials", True, f"project {compute.project} as {account}")
     look.note("encryption", True, "Google encrypts every disk at rest, and the network between machines")
     if look.findings[0].ok is not False:

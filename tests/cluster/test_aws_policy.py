@@ -62,7 +62,7 @@ def demand(ec2: Ec2Bed, after: str) -> None:
     """Check permissions from so many calls on."""
     url = f"http://127.0.0.1:{ec2.port}/moto-api/reset-auth"
     plain = {"Content-Type": "text/plain"}
-    urllib.request.urlopen(urllib.request.Request(url, data=after.encode(), headers=plain), timeout=10).close()
+    urllib.request.urlopen(urllib.request.Request(url, data=after.encode(), headers=plain), timeout=60).close()
 
 
 def lending(policy: dict[str, Any], role: str) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +44,7 @@ def room(bed: Bed, tmp_path: Path) -> Iterator[MachineRoom]:
         yield made
 
 
-def ran(bed: Bed, wheels: Path, *more: str) -> Ended:
+def ran(bed: Bed, wheels: Path, *more: str, kill_at: str | None = None) -> Ended:
     """Return how a run on two nodes and a spare has ended."""
     sizes = {"gcp": "n2-standard-4+1x*", "azure": "Standard_L8s_v3"}
     return bed.planner(
@@ -51,6 +53,7 @@ def ran(bed: Bed, wheels: Path, *more: str) -> Ended:
         *("--memory", "500MB", "--yes", "--screen-seconds", "0.3", "--screen-size", "20MB", *more),
         pace=PACE,
         within_s=300,
+        kill_at=kill_at,
     )
 
 
@@ -88,4 +91,19 @@ def test_kept_until_it_is_taken_down(bed: Bed, room: MachineRoom, wheels: Path) 
     assert f"planner cluster down {run}" in ended.text
     assert bed.machines() in (2, 3), "an idle spare goes, unless it is the head"
     assert bed.planner("cluster", "down", run, pace=PACE).code == 0
+    assert bed.left() == {}
+
+
+@pytest.mark.parametrize("way", ["down", "sweep"])
+def test_killed_as_it_ends_a_slow_machine(bed: Bed, room: MachineRoom, wheels: Path, way: str) -> None:
+    """The only change that a run makes in the cloud between its launch and its end."""
+    room.caps = {0: 100}
+    ended = ran(bed, wheels, kill_at=bed.ending)
+    assert ended.code == -signal.SIGKILL, ended.text
+    assert "ending 1 machines" in ended.text and bed.machines() >= 2
+    run = bed.runs()[0]
+    if way == "sweep":
+        shutil.rmtree(bed.home)
+    cleaned = bed.planner(*(bed.sweep if way == "sweep" else ("cluster", "down", run)), pace=PACE)
+    assert cleaned.code == 0, cleaned.text
     assert bed.left() == {}

@@ -28,7 +28,7 @@ class AzureBed(Bed):
     cloud = "azure"
     region, other_region = "eastus", "westus2"
     zones = tuple(f"eastus-{number}" for number in "123")
-    launching = "PUT virtualMachines"
+    launching, ending = "PUT virtualMachines", "DELETE virtualMachines"
     kept_when_ended = ("instances", "schedules")
     calls_of_a_launch = calls_refused_at_once = 4
     whole: ClassVar = {

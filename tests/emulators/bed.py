@@ -52,6 +52,8 @@ class Bed(ABC):
     other_region: ClassVar[str]
     launching: ClassVar[str]
     """The action that launches machines."""
+    ending: ClassVar[str]
+    """The action that ends machines of a cluster that goes on."""
     slow: ClassVar[dict[str, int]] = {"starting_polls": 1, "ending_polls": 1}
     """A world in which what is asked for takes a while."""
     calls_of_a_launch: ClassVar[int]
@@ -101,7 +103,7 @@ class Bed(ABC):
     def _control(self, world: dict[str, Any] | None, *, method: str = "PUT") -> dict[str, Any]:
         url, body = f"http://127.0.0.1:{self.port}/control", None if world is None else json.dumps(world).encode()
         request = urllib.request.Request(url, data=body, method="GET" if world is None else method)
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=120) as answer:
             return dict(json.load(answer))
 
     @abstractmethod
@@ -140,15 +142,16 @@ class Bed(ABC):
     def planner(
         self,
         *arguments: str,
-        kill_at: int | None = None,
+        kill_at: int | str | None = None,
         signal_at: str | None = None,
         pace: Pace = QUICK,
         within_s: float = 120,
         meanwhile: Callable[[int, str], bool] | None = None,
     ) -> Ended:
         """Run a command in a process of its own; with `kill_at`, kill it once the cloud has carried out its request of
-        that number from now on, with `signal_at`, send it SIGTERM at its first request of that action for a run;
-        `meanwhile` is told its process and what it has said, again and again, until it answers that it is done.
+        that number from now on, or its first of that action; with `signal_at`, send it SIGTERM at its first request of
+        that action for a run; `meanwhile` is told its process and what it has said, again and again, until it answers
+        that it is done.
         """
         log = self.home.with_name(f"{self.home.name}.log")
         log.write_text("", encoding="utf-8")
@@ -160,7 +163,8 @@ class Bed(ABC):
             if seen.action == signal_at and self.of_a_run(seen):
                 signal_at = None
                 os.kill(process.pid or 0, signal.SIGTERM)
-            return Kill(lambda: process.pid or 0) if seen.number - before == kill_at else None
+            named = seen.action == kill_at and self.is_meant(seen)
+            return Kill(lambda: process.pid or 0) if named or seen.number - before == kill_at else None
 
         if kill_at or signal_at:
             self.proxy.judge = judge

@@ -31,7 +31,7 @@ class Ec2Bed(Bed):
     cloud = "aws"
     region, other_region = "us-east-1", "us-west-2"
     zones = tuple(f"us-east-1{letter}" for letter in "abcdef")
-    launching = "RunInstances"
+    launching, ending = "RunInstances", "TerminateInstances"
     calls_of_a_launch, calls_refused_at_once = 2, 1
     whole: ClassVar = {
         "vpc": 1,

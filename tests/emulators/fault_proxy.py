@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -114,7 +114,8 @@ class FaultProxy:
                 _hang_up(handler)
                 return
             if isinstance(fault, Kill):
-                os.kill(fault.pid(), signal.SIGKILL)
+                with suppress(ProcessLookupError):  # another of its requests, at the same time, was its end
+                    os.kill(fault.pid(), signal.SIGKILL)
             if fault is None:
                 _reply(handler, status, headers, answer)
             else:

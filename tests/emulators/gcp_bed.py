@@ -28,7 +28,7 @@ class GcpBed(Bed):
     cloud = "gcp"
     region, other_region = "us-central1", "us-east4"
     zones = tuple(f"us-central1-{letter}" for letter in "abc")
-    launching = "POST instances/bulkInsert"
+    launching, ending = "POST instances/bulkInsert", "DELETE instances"
     kept_when_ended = ("instances", "disks")
     calls_of_a_launch, calls_refused_at_once = 2, 1
     whole: ClassVar = {

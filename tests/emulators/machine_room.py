@@ -55,8 +55,8 @@ def wait_for(url: str, *, within_s: float = 60.0) -> None:
 
 class MachineRoom:
     """`listed` tells which machines the cloud has, `show` writes to a machine's console; `caps`, in Mbit/s, hold for
-    machines in the order they come, `mute` ones of them never answer, and with `has_false_keys` what a console tells is
-    not the key that the machine has.
+    machines other than the head, in the order they come; `mute` ones of all never answer, and with `has_false_keys`
+    what a console tells is not the key that the machine has.
     """
 
     def __init__(
@@ -71,6 +71,7 @@ class MachineRoom:
         self.order: list[str] = []
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.numbers = itertools.count()
+        self.ranks = itertools.count()  # of machines other than the head
         self.trouble: list[BaseException] = []
         self.caps: dict[int, int] = {}
         self.mute: set[int] = set()
@@ -100,8 +101,9 @@ class MachineRoom:
         number = self.made[name]
         space, folder = self.namespace(number), self.home / str(number)
         self.connect(space, number, machine["private_address"])
-        if number in self.caps:
-            limit = ["tbf", "rate", f"{self.caps[number]}mbit", "burst", "256kb", "latency", "20ms"]
+        cap = None if machine["public_address"] else self.caps.get(next(self.ranks))
+        if cap:
+            limit = ["tbf", "rate", f"{cap}mbit", "burst", "256kb", "latency", "20ms"]
             run("tc", "-n", space, "qdisc", "replace", "dev", "eth0", "root", *limit)
         addresses = [machine["private_address"]]
         if machine["public_address"]:

@@ -1,12 +1,12 @@
-"""`planner sort` beside Exoshuffle's algorithm on Ray: the same emulated cluster, input and disks, in turn.
+"""`planner sort` beside Ray Data and Exoshuffle's algorithm on Ray: on the same emulated nodes and input, in turn.
 
-Seconds are those of the sort itself, from when its driver is connected. The planner's processes run already, those of
-Exoshuffle's driver start within its time: compare on data that takes much longer. Every output is validated against the
+Seconds are those of the sort itself, from when its driver is connected. Each time a contestant sorts on a cluster that
+was started for it, twice: the first sort starts processes, the second counts. Its output is validated against the
 input. Memory is the greatest sum over the cluster of what its processes hold for themselves and of the object stores'
 pages in use, sampled twice a second; spilled is what Ray wrote out of its stores. As root:
 
-    pip install 'sortplanner[ray]'
-    python benchmarks/cluster/bench_peers.py --data 2GB --runs 3
+    pip install 'sortplanner[ray]' pyarrow
+    python benchmarks/cluster/bench_peers.py --data 1GB --runs 3
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -35,8 +34,13 @@ from planner.providers.emulated.shaping import parse_shaping
 from planner.units import format_bytes, parse_size
 
 HERE = Path(__file__).parent
-Sort = Callable[[], tuple[float, list[str]]]
-"""Sorts, and returns the seconds and the output's files in order."""
+REPEATS = 2
+PEERS = {
+    "exoshuffle": ("exoshuffle_peer.py", {}),
+    "ray-data": ("ray_data_peer.py", {"strategy": "pull"}),
+    "ray-data-push": ("ray_data_peer.py", {"strategy": "push"}),
+}
+"""Their programs, and what they are told besides the input."""
 
 
 @dataclass
@@ -69,7 +73,7 @@ class Watch:
         nodes = range(self._cluster.nodes.workers + 1)
         while not self._over.wait(0.5):
             own = sum(own_bytes(pid) for node in nodes for pid in self._cluster.nodes.pids(node))
-            self.seen.memory_bytes = max(self.seen.memory_bytes, own + store_bytes())
+            self.seen.memory_bytes = max(self.seen.memory_bytes, own + store_bytes() - self._base)
             folders = [self._cluster.nodes.ray_directory(node) for node in nodes]
             spilled = sum(size(path) for folder in folders for path in folder.glob("**/ray_spilled_objects*/*"))
             self.seen.spilled_bytes = max(self.seen.spilled_bytes, spilled)
@@ -85,7 +89,7 @@ def own_bytes(pid: int) -> int:
 
 
 def store_bytes() -> int:
-    """What lies in this machine's file system in memory, where object stores are."""
+    """Return what lies in this machine's file system in memory, where object stores are."""
     return shutil.disk_usage("/dev/shm").used
 
 
@@ -98,19 +102,21 @@ def size(path: Path) -> int:
 
 def planner_sort(session: Session, source: dict[str, Any], journal: Path) -> tuple[float, list[str]]:
     request = {"source": source["dataset"], "output": "output"}
-    done = session.do({"do": "sort", "request": request, "journal": str(journal)}, lambda _: None)
+    for _ in range(REPEATS):
+        done = session.do({"do": "sort", "request": request, "journal": str(journal)}, lambda _: None)
     outputs = [each["copies"][0]["uri"] for each in done["dataset"]["partitions"]]
     return sum(done["report"]["phases_s"].values()), outputs
 
 
-def peer_sort(cluster: EmulatedRay, program: str, source: dict[str, Any]) -> tuple[float, list[str]]:
+def peer_sort(cluster: EmulatedRay, program: str, source: dict[str, Any], **options: str) -> tuple[float, list[str]]:
     nodes = range(1, cluster.nodes.workers + 1)
     order = {
         "address": cluster.ray.address,
         "manifest": source["dataset"],
         "directories": {cluster.nodes.name(node): str(cluster.nodes.directory(node)) for node in nodes},
         "addresses": {cluster.nodes.name(node): cluster.nodes.address(node) for node in nodes},
-        "repeats": 1,
+        "repeats": REPEATS,
+        **options,
     }
     command = cluster.command(HEAD, sys.executable, str(HERE / program))
     done = subprocess.run(
@@ -131,61 +137,53 @@ def check(outputs: list[str], source: dict[str, Any]) -> None:
         sys.exit(f"wrong output: {whole.unordered} records out of order, checksum {whole.checksum:x}")
 
 
-def clear(cluster: EmulatedRay) -> None:
-    """Delete what contestants wrote."""
-    for node in range(1, cluster.nodes.workers + 1):
-        for name in ("output", "peer", "exoshuffle"):
-            shutil.rmtree(cluster.nodes.directory(node) / name, ignore_errors=True)
+def measured(name: str, options: argparse.Namespace) -> tuple[float, Seen]:
+    """Have a contestant sort on a cluster of its own; return its seconds, and the memory it took."""
+    shaping = parse_shaping(rate=options.rate)
+    with (
+        tempfile.TemporaryDirectory(dir=options.dir) as folder,
+        emulated_ray(workers=options.nodes, shaping=shaping, directory=Path(folder)) as cluster,
+    ):
+        with cluster.session() as session:
+            source = session.do({"do": "generate", "records": parse_size(options.data) // 100}, lambda _: None)
+            if name == "planner":
+                with Watch(cluster) as seen:
+                    took, outputs = planner_sort(session, source, Path(folder) / "journal")
+        if name != "planner":
+            program, more = PEERS[name]
+            with Watch(cluster) as seen:
+                took, outputs = peer_sort(cluster, program, source, **more)
+        check(outputs, source)
+    return took, seen
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="2GB")
+    parser.add_argument("--data", default="1GB")
     parser.add_argument("--nodes", type=int, default=4)
     parser.add_argument("--rate", default="400Mbit")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--dir", type=Path, default=None)
-    parser.add_argument(
-        "--only", default="planner,exoshuffle", help="who sorts, the first being what others are set to"
-    )
+    parser.add_argument("--only", default=",".join(("planner", *PEERS)), help="who sorts; others are set to the first")
     options = parser.parse_args()
     wanted = options.only.split(",")
     print(f"Ray {ray.__version__}, {options.data}, {options.nodes} nodes behind {options.rate}, {os.cpu_count()} CPUs")
-    with (
-        tempfile.TemporaryDirectory(dir=options.dir) as folder,
-        emulated_ray(
-            workers=options.nodes, shaping=parse_shaping(rate=options.rate), directory=Path(folder)
-        ) as cluster,
-        cluster.session() as session,
-    ):
-        source = session.do({"do": "generate", "records": parse_size(options.data) // 100}, lambda _: None)
-        contestants: dict[str, Sort] = {
-            "planner": lambda: planner_sort(session, source, Path(folder) / "journal"),
-            "exoshuffle": lambda: peer_sort(cluster, "exoshuffle_peer.py", source),
-        }
-        seconds: dict[str, list[float]] = {name: [] for name in wanted}
-        memory: dict[str, list[Seen]] = {name: [] for name in wanted}
-        for number in range(options.runs):
-            for name in wanted:
-                with Watch(cluster) as seen:
-                    took, outputs = contestants[name]()
-                check(outputs, source)
-                clear(cluster)
-                seconds[name].append(took)
-                memory[name].append(seen)
-                print(
-                    f"run {number + 1}, {name}: {took:.1f} s, memory {format_bytes(seen.memory_bytes)}, "
-                    f"spilled {format_bytes(seen.spilled_bytes)}",
-                    flush=True,
-                )
-        first = wanted[0]
+    found: dict[str, list[tuple[float, Seen]]] = {name: [] for name in wanted}
+    for number in range(options.runs):
         for name in wanted:
-            ratios = [other / own for other, own in zip(seconds[name], seconds[first], strict=True)]
-            peak = median(seen.memory_bytes for seen in memory[name])
-            print(
-                f"{name}: median {median(seconds[name]):.1f} s ({min(seconds[name]):.1f}-{max(seconds[name]):.1f}), "
-                f"{median(ratios):.2f} times {first}'s, memory {format_bytes(int(peak))}"
-            )
+            took, seen = measured(name, options)
+            found[name].append((took, seen))
+            memory, spilled = format_bytes(seen.memory_bytes), format_bytes(seen.spilled_bytes)
+            print(f"run {number + 1}, {name}: {took:.1f} s, memory {memory}, spilled {spilled}", flush=True)
+    first = found[wanted[0]]
+    for name, runs in found.items():
+        seconds = [took for took, _ in runs]
+        ratios = [took / own for took, (own, _) in zip(seconds, first, strict=True)]
+        memory_ratios = [seen.memory_bytes / own.memory_bytes for (_, seen), (_, own) in zip(runs, first, strict=True)]
+        print(
+            f"{name}: median {median(seconds):.1f} s ({min(seconds):.1f}-{max(seconds):.1f}), "
+            f"{median(ratios):.2f} times {wanted[0]}'s, {median(memory_ratios):.2f} times its memory"
+        )
 
 
 if __name__ == "__main__":

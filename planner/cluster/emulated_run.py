@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
@@ -14,8 +14,9 @@ from typing import Any, Final
 from planner import lifecycle
 from planner.catalog import load_catalog
 from planner.cluster.cluster_report import cluster_report
+from planner.cluster.emulated_network import measure_links, payload_bytes_per_s
 from planner.cluster.emulated_ray import EmulatedRay, emulated_ray, start_ray
-from planner.cluster.emulated_trial import measure_cpu
+from planner.cluster.emulated_trial import Trial, try_sort
 from planner.cluster.local_run import HEADROOM_BYTES, RECORD_BYTES, copies
 from planner.cluster.ray_nodes import ray_program
 from planner.errors import BadInputError, IoFailureError
@@ -36,9 +37,6 @@ Heard = Callable[[dict[str, Any]], None]
 _ON_VOLUME: Final = {"local": False, "volumes": True}
 _IN_MEMORY: Final = {"local": False, "memory": True}
 """Where a model keeps its data, and its intermediate data, in the sort's terms; others do not run on emulated nodes."""
-_FRAME_BYTES: Final = 9000
-_HEADER_BYTES: Final = 14 + 20 + 32
-"""Ethernet, IPv4, and TCP with its time stamps, in every frame that a cap counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,18 +68,19 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], heard: Heard) 
     model = _model(run)
     _check_space(run, model)
     with _emulated_ray(run, say=say) as cluster, cluster.session() as session:
-        caps = [None if cap is None else cap.bytes_per_s for cap in cluster.nodes.caps]
         say(f"{run.nodes} emulated nodes are up; caps: {', '.join(str(cap or 'none') for cap in cluster.nodes.caps)}")
         folder = cluster.nodes.directory(HEAD)
         machine = measure_machine(folder, sample_bytes=sample_size(run.data_bytes), copies=copies(model))
-        cpu = measure_cpu(cluster.nodes, session, data_bytes=machine.sample_bytes, copies=copies(model))
-        plan = plan_for(machine, run, folder, cap_bytes_per_s=_slowest(caps), cpu=cpu)
+        trial = try_sort(cluster.nodes, session, data_bytes=machine.sample_bytes, copies=copies(model))
+        network = _network_bytes_per_s(cluster)
+        plan = plan_for(machine, run, folder, network_bytes_per_s=network, trial=trial)
         best = require_best(plan)
         say(f"planned {format_duration(best.time_s.expected)} for the sort of {format_bytes(run.data_bytes)}")
         wanted, journal = _wanted(run, cluster, model), str(cluster.nodes.directory(HEAD) / "journal")
         done = session.do({"do": "run", "wanted": wanted, "journal": journal}, heard)
     records = run.data_bytes // RECORD_BYTES
-    seen = machine.to_dict() | ({} if cpu is None else {"cpu_bytes_per_s_per_vcpu": cpu})
+    seen = machine.to_dict() | {"network_bytes_per_s": network}
+    seen |= {} if trial is None else {"cpu_bytes_per_s_per_vcpu": trial.cpu_bytes_per_s}
     return cluster_report(plan, machine=seen, records=records, done=done, vcpus=machine.vcpu)
 
 
@@ -106,13 +105,14 @@ def plan_for(
     run: EmulatedRun,
     folder: Path,
     *,
-    cap_bytes_per_s: float | None,
-    cpu: Mapping[str, float] | None = None,
+    network_bytes_per_s: float,
+    trial: Trial | None = None,
 ) -> Plan:
-    """Plan the run for N nodes that share this machine's disk and processors evenly, each behind the slowest cap.
+    """Plan the run for N nodes that share this machine's disk and processors evenly, each with a link that carries
+    `network_bytes_per_s` of payload in each direction.
 
     As in a local run the rates of disks are those of the sort's own path, so that the sort core's CPU work is in them;
-    `cpu` is what Ray and the kernel need besides (`measure_cpu`), where that is known.
+    `trial` tells what Ray and the kernel need besides, and how long the sample takes, where that is known.
     """
     share = replace(
         machine,
@@ -121,21 +121,19 @@ def plan_for(
         write_bytes_per_s=machine.write_bytes_per_s / run.nodes,
     )
     catalog = write_catalog(share, folder / "catalog", today=date.today())
-    payload = (_FRAME_BYTES - _HEADER_BYTES + 14) / (_FRAME_BYTES + 14)
-    assume = {} if cap_bytes_per_s is None else {"network": cap_bytes_per_s * payload}
     request = Request(
         data_bytes=run.data_bytes,
         model=run.model,
         catalogs=(str(catalog),),
         nodes=run.nodes,
-        assume=assume,
+        assume={"network": network_bytes_per_s},
         input=run.input,
         output=run.output,
     )
-    catalogs, here = [load_catalog(catalog)], lifecycle.on_hand()
-    if cpu is not None:
-        here = replace(here, cpu_bytes_per_s_per_vcpu=dict(cpu))
-    return recommend(request, model=load_model(run.model), catalogs=catalogs, surroundings=here)
+    model, here = load_model(run.model), lifecycle.on_hand()
+    if trial is not None:
+        model, here = trial.applied_to(model), replace(here, cpu_bytes_per_s_per_vcpu=trial.cpu_bytes_per_s)
+    return recommend(request, model=model, catalogs=[load_catalog(catalog)], surroundings=here)
 
 
 def _model(run: EmulatedRun) -> CostModel:
@@ -159,9 +157,10 @@ def _check_space(run: EmulatedRun, model: CostModel) -> None:
         )
 
 
-def _slowest(caps: list[float | None]) -> float | None:
-    known = [cap for cap in caps if cap is not None]
-    return min(known) if known else None
+def _network_bytes_per_s(cluster: EmulatedRay) -> float:
+    """Return the payload that each link carries: that of the slowest cap, or, without caps, as measured."""
+    caps = [cap.bytes_per_s for cap in cluster.nodes.caps if cap is not None]
+    return payload_bytes_per_s(min(caps)) if caps else measure_links(cluster.nodes)
 
 
 def _wanted(run: EmulatedRun, cluster: EmulatedRay, model: CostModel) -> dict[str, Any]:

@@ -6,16 +6,17 @@ planner predicts for the same caps stands beside what was measured, and the stud
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from planner.cluster.emulated_network import payload_bytes_per_s
 from planner.cluster.emulated_ray import EmulatedRay, emulated_ray
 from planner.cluster.emulated_run import EmulatedRun, plan_for
-from planner.cluster.emulated_trial import measure_cpu
+from planner.cluster.emulated_trial import Trial, try_sort
 from planner.cluster.ray_session import Session
 from planner.errors import BadInputError, ValidationFailedError
 from planner.measure.machine import Machine, measure_machine, sample_size
@@ -92,13 +93,13 @@ def run_study(study: Study, *, say: Callable[[str], None], heard: Heard = lambda
             raise BadInputError("the study caps links, which needs network namespaces: run as root, with ip and tc")
         folder = cluster.nodes.directory(HEAD)
         machine = measure_machine(folder, sample_bytes=sample_size(study.data_bytes), copies=1)
-        cpu = measure_cpu(cluster.nodes, session, data_bytes=study.data_bytes, copies=1)  # also starts processes
+        trial = try_sort(cluster.nodes, session, data_bytes=study.data_bytes, copies=1)  # also starts processes
         source = session.do({"do": "generate", "records": study.data_bytes // 100}, heard)
         for number in range(study.repeats):
             for name, drawn in draws.items():
                 slowest = _capped(cluster, drawn)
                 seconds = _sorted(session, source, folder, heard)
-                seen[name].append((seconds, _predicted_s(study, machine, cpu, slowest), slowest))
+                seen[name].append((seconds, _predicted_s(study, machine, trial, slowest), slowest))
                 say(f"round {number + 1}, {name}: {seconds:.1f} s")
     return [_measured(name, rounds) for name, rounds in seen.items()]
 
@@ -156,12 +157,14 @@ def _sorted(session: Session, source: dict[str, Any], folder: Path, heard: Heard
     return float(sum(done["phases_s"].values()))
 
 
-def _predicted_s(study: Study, machine: Machine, cpu: Mapping[str, float] | None, slowest_bytes_per_s: float) -> float:
+def _predicted_s(study: Study, machine: Machine, trial: Trial | None, slowest_bytes_per_s: float) -> float:
     run = EmulatedRun(
         data_bytes=study.data_bytes, model=_MODEL, nodes=study.nodes, shaping=Shaping(), directory=study.directory
     )
     with TemporaryDirectory() as folder:
-        plan = plan_for(machine, run, Path(folder), cap_bytes_per_s=slowest_bytes_per_s, cpu=cpu)
+        plan = plan_for(
+            machine, run, Path(folder), network_bytes_per_s=payload_bytes_per_s(slowest_bytes_per_s), trial=trial
+        )
     return float(require_best(plan).time_s.expected)
 
 

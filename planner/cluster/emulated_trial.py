@@ -11,16 +11,19 @@ import shutil
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from planner.cluster.ray_session import Session
+from planner.model import CostModel, Phase
 from planner.providers.emulated.cluster import EmulatedCluster
 
 _INPUT: Final = "input"
 _OUTPUT: Final = "trial"
 _WORK_OF: Final = {"map and shuffle": "partition", "sort and reduce": "sort"}
 """The kind of CPU work, in the models' terms, that each phase of a sort is."""
+_SAMPLE: Final = "sample"
 _TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -58,35 +61,51 @@ class CpuMeter:
         return found
 
 
-def measure_cpu(nodes: EmulatedCluster, session: Session, *, data_bytes: int, copies: int) -> dict[str, float] | None:
-    """Return the bytes/s of each kind of CPU work that one of the machine's processors does for one node, while all
-    others do as much: what sorting `data_bytes` costs more than a quarter of that, so that what does not grow with the
-    data is left out.
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """What trial sorts told: `cpu_bytes_per_s` of each kind of CPU work that one of the machine's processors does for
+    one node, while all others do as much, and the seconds that the sample took.
+    """
+
+    cpu_bytes_per_s: dict[str, float]
+    sample_s: float
+
+    def applied_to(self, model: CostModel) -> CostModel:
+        """Return a model that begins with the sample, a phase that moves nothing to speak of."""
+        sample = Phase(name=_SAMPLE, read={}, write={}, network={}, cpu={}, startup_s=self.sample_s)
+        return replace(model, phases=(sample, *model.phases))
+
+
+def try_sort(nodes: EmulatedCluster, session: Session, *, data_bytes: int, copies: int) -> Trial | None:
+    """Sort `data_bytes` on the nodes, and a quarter of that: what the processors do more for the larger sort is what
+    grows with the data.
 
     Returns None where nodes are plain processes, whose processor time cannot be told from others'. Raises what the sort
     raises.
     """
     if not nodes.is_shaped:
         return None
-    few = _spent(nodes, session, data_bytes=data_bytes // 4, copies=copies, times=2)
-    many = _spent(nodes, session, data_bytes=data_bytes, copies=copies, times=1)
+    few, _ = _spent(nodes, session, data_bytes=data_bytes // 4, copies=copies, times=2)
+    many, sample_s = _spent(nodes, session, data_bytes=data_bytes, copies=copies, times=1)
     more = {phase: max(many[phase] - few[phase], 1 / _TICKS_PER_S) for phase in _WORK_OF}
-    return {work: data_bytes * 3 / 4 / more[phase] / nodes.workers for phase, work in _WORK_OF.items()}
+    rates = {work: data_bytes * 3 / 4 / more[phase] / nodes.workers for phase, work in _WORK_OF.items()}
+    return Trial(cpu_bytes_per_s=rates, sample_s=sample_s)
 
 
 def _spent(
     nodes: EmulatedCluster, session: Session, *, data_bytes: int, copies: int, times: int
-) -> Mapping[str, float]:
-    """Return the processor seconds of each phase of the last of some sorts; the first starts processes."""
+) -> tuple[Mapping[str, float], float]:
+    """Return the processor seconds of each phase of the last of some sorts, and how long its sample took; the first
+    starts processes.
+    """
     source = session.do({"do": "generate", "records": data_bytes // 100}, lambda _: None)["dataset"]
     request = {"source": source, "output": _OUTPUT, "copies": copies}
     order = {"do": "sort", "request": request, "journal": str(nodes.directory(0) / "trial.journal")}
-    meter = CpuMeter(nodes)
     for _ in range(times):
         meter = CpuMeter(nodes)
-        session.do(order, meter.hear)
+        report = session.do(order, meter.hear)["report"]
         meter.turn_to("")
     for node in range(1, nodes.workers + 1):
         for name in (_INPUT, _OUTPUT):
             shutil.rmtree(nodes.directory(node) / name, ignore_errors=True)
-    return meter.spent_s
+    return meter.spent_s, float(report["phases_s"][_SAMPLE])

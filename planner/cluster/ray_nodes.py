@@ -40,6 +40,9 @@ MEMORY_SETTINGS: Final = {
 the next one; so it is kept.
 """
 
+PROCESS_SETTINGS: Final = {"RAY_idle_worker_killing_time_threshold_ms": "3600000"}
+"""By default a process that was idle for a second is ended, and the next phase waits until another has started."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RayCluster:
@@ -53,6 +56,7 @@ class RayCluster:
         return {
             **FAILURE_SETTINGS,
             **MEMORY_SETTINGS,
+            **PROCESS_SETTINGS,
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": self.token,
             "RAY_USAGE_STATS_ENABLED": "0",
@@ -127,4 +131,5 @@ def _common(node: RayNode) -> list[str]:
         "--num-gpus=0",
         f"--object-store-memory={node.object_store_bytes}",
         "--disable-usage-stats",
+        "--include-log-monitor=false",
     ]

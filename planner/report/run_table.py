@@ -42,6 +42,11 @@ def _phases(report: RunReport) -> Table:
         seconds = format_duration(phase.predicted_s), format_duration(phase.measured_s)
         bottleneck = phase.bottleneck.replace("_", " ")
         table.add_row(phase.name, *seconds, f"{100 * phase.error:+.0f}%", bottleneck, busy(phase) or "-")
+    if len(report.phases) > 1:
+        predicted_s = sum(phase.predicted_s for phase in report.phases)
+        measured_s = sum(phase.measured_s for phase in report.phases)
+        error = f"{100 * (predicted_s / measured_s - 1):+.0f}%"
+        table.add_row("all", format_duration(predicted_s), format_duration(measured_s), error, "", "")
     return table
 
 
@@ -89,9 +94,14 @@ def _machine(report: RunReport) -> Text:
     return Text(
         f"Measured beforehand: reads {format_rate(seen['read_bytes_per_s'])}, writes "
         f"{format_rate(seen['write_bytes_per_s'])} (the sort's own path, median of {seen['repeats']} trials of "
-        f"{format_bytes(seen['sample_bytes'])}){_processors(seen)}",
+        f"{format_bytes(seen['sample_bytes'])}){_links(seen)}{_processors(seen)}",
         style="dim",
     )
+
+
+def _links(seen: dict[str, Any]) -> str:
+    rate = seen.get("network_bytes_per_s")
+    return "" if rate is None else f"; each link carries {format_rate(rate)} of payload"
 
 
 def _processors(seen: dict[str, Any]) -> str:

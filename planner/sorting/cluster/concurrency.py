@@ -31,13 +31,20 @@ class Concurrency:
         return cls(tasks=min(_MOST_TASKS, max(_FEWEST_TASKS, int(min(cpus, default=0)))))
 
     @property
-    def slices(self) -> int:
-        """Slices of one node that are being read, sent or stored: one more than tasks, so that links never wait."""
+    def under_way(self) -> int:
+        """How many slices, or partitions, of a node are read, sent or stored at a time: one more than tasks, so that
+        links never wait.
+        """
         return self.tasks + 1
 
     @property
+    def maps(self) -> int:
+        """Slices of one node that are being read and grouped, so that a task is left for blocks that arrive."""
+        return self.tasks - 1
+
+    @property
     def sorts(self) -> int:
-        """Partitions of one node that are being sorted or written, so that a task is left for copies from others."""
+        """Partitions of one node that are being read and sorted, so that a task is left for copies from others."""
         return self.tasks - 1
 
     def cpus(self, offered: float) -> float:

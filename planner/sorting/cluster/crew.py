@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any, Final
 
 from planner.errors import IoFailureError, PlannerError
@@ -92,16 +93,9 @@ class Crew:
         return {name: value for name, value in outcomes.items() if value is not LOST}
 
     def watch(self) -> dict[str, Any]:
-        """Start a sampler of its use on every node and return the actors; they end when they are forgotten."""
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        sampler = self._ray.remote(Sampler)
-        return {
-            name: sampler.options(
-                num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy(self._ids[name], soft=False)
-            ).remote()
-            for name in self.names
-        }
+        """Return a sampler of its use on every node, an actor that goes on until the driver ends."""
+        job = self._ray.get_runtime_context().get_job_id()
+        return {name: _sampler(job, self._ids[name]) for name in self.names}
 
     def outcome(self, reference: Any) -> Any:
         """Return what a task returned, or LOST when it went with a process or a node.
@@ -171,6 +165,15 @@ class Crew:
         self.store_bytes = {
             name: int(resources[node].get("object_store_memory", 0)) for name, node in self._ids.items()
         }
+
+
+@cache
+def _sampler(job: str, node_id: str) -> Any:
+    """Start a sampler on a node, one for all sorts of a Ray job: its process takes a second of a processor to start."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    where = NodeAffinitySchedulingStrategy(node_id, soft=False)
+    return import_ray().remote(Sampler).options(num_cpus=0, max_restarts=-1, scheduling_strategy=where).remote()
 
 
 def _check_versions(found: Iterable[NodeFacts]) -> None:

@@ -137,11 +137,15 @@ class Job:
             raise IoFailureError(f"lost with {gone}, and there is neither a copy nor a recipe to remake it", lost)
 
     def usage(self) -> dict[str, list[dict[str, float]]]:
-        """Return each node's samples, their times counted from the job's beginning; none of nodes that are lost."""
+        """Return each node's samples since the job's beginning, from which times count; none of nodes that are lost."""
         asked = {name: self.samplers[name].samples.remote() for name in self.crew.names if name in self.samplers}
         found = {name: self.crew.outcome(reference) for name, reference in asked.items()}
         return {
-            name: [sample | {"at_s": sample["at_s"] - self.began_at_s} for sample in samples]
+            name: [
+                sample | {"at_s": sample["at_s"] - self.began_at_s}
+                for sample in samples
+                if sample["at_s"] > self.began_at_s
+            ]
             for name, samples in found.items()
             if samples is not LOST
         }

@@ -14,8 +14,8 @@ from planner.sorting.cluster.sources import Slice
 
 BLOCKS_IN_FLIGHT: Final = 3
 """To one node at least: one arrives while another is written and a third is asked for."""
-BYTES_IN_FLIGHT: Final = 32_000_000
-"""To one node, where blocks are small: what a link of 25 Gbit/s carries while the driver hears and answers."""
+BYTES_IN_FLIGHT: Final = 64_000_000
+"""To one node, where blocks are small: some wait for senders that are busy with others, and meanwhile none may lack."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +33,6 @@ class Block:
     def key(self) -> tuple[int, int]:
         """What tells this block from all others that are under way."""
         return self.slice.number, self.first
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it never crosses the network."""
-        return self.source == self.owner
 
 
 class Lines:
@@ -65,7 +60,7 @@ class Lines:
         """Take out and yield the blocks that may go now: first those of sources that send least, then the oldest."""
         for owner, line in self._lines.items():
             while line and self._has_room(owner):
-                block = min(line, key=lambda each: -1 if each.is_local else self._from[each.source])
+                block = min(line, key=lambda each: self._from[each.source])
                 line.remove(block)
                 self._count(block, 1)
                 yield block
@@ -78,7 +73,6 @@ class Lines:
         return self._to[owner] < BLOCKS_IN_FLIGHT or self._to_bytes[owner] < BYTES_IN_FLIGHT
 
     def _count(self, block: Block, change: int) -> None:
-        if not block.is_local:
-            self._to[block.owner] += change
-            self._to_bytes[block.owner] += change * block.size_bytes
-            self._from[block.source] += change
+        self._to[block.owner] += change
+        self._to_bytes[block.owner] += change * block.size_bytes
+        self._from[block.source] += change

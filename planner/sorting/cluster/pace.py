@@ -36,9 +36,9 @@ class Pace:
         self._began_at_s[block.key] = at_s
 
     def stored(self, block: Block, *, size_bytes: int, at_s: float) -> None:
-        """Note that a block was stored; those that never crossed the network say nothing."""
+        """Note that a block was stored; an empty one says nothing."""
         began_at_s = self._began_at_s.pop(block.key)
-        if block.is_local or not size_bytes:
+        if not size_bytes:
             return
         rate = size_bytes / max(at_s - began_at_s, 1e-3)
         self._rates[block.source].append(rate)

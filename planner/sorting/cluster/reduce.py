@@ -73,11 +73,14 @@ class Reduce:
 
     def _submit(self, queue: deque[int]) -> deque[int]:
         """Start what there is room for and return what is left."""
+        concurrency = self._job.crew.concurrency
         busy, left = Counter(self._under_way.values()), deque[int]()
+        sorting = Counter(owner for number, owner in self._under_way.items() if number not in self._sorted)
         for number in queue:
             owner = self._job.ledger.owner[number]
-            if busy[owner] < self._job.crew.concurrency.sorts:
+            if busy[owner] < concurrency.under_way and sorting[owner] < concurrency.sorts:
                 busy[owner] += 1
+                sorting[owner] += 1
                 self._begin(number, owner)
             else:
                 left.append(number)
@@ -85,7 +88,7 @@ class Reduce:
 
     def _begin(self, number: int, owner: str) -> None:
         job = self._job
-        job.retries += number in self._sorted
+        job.retries += self._sorted.pop(number, None) is not None
         order = self._order(number, owner, job.ledger.records_of(number))
         found, records = job.crew.run(owner, tasks.sort_partition, order, returns=2)
         self._under_way[number] = owner

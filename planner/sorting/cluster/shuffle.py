@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict, deque
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
+from math import floor
 from typing import Any, Final
 
 from planner.errors import IoFailureError
@@ -14,15 +16,25 @@ from planner.sorting.cluster.crew import LOST
 from planner.sorting.cluster.flight import Flight
 from planner.sorting.cluster.job import Job
 from planner.sorting.cluster.lines import Block, Lines
+from planner.sorting.cluster.mapping import Ints, MapOrder, map_slice
 from planner.sorting.cluster.pace import Pace
 from planner.sorting.cluster.sources import nodes_with
-from planner.sorting.cluster.tasks import MapOrder
 
 PHASE: Final = "map and shuffle"
 _MOST_ATTEMPTS: Final = 10
 _PROGRESS_EVERY_S: Final = 0.5
 _WORTH_AVOIDING: Final = 1 / 3
 """Of what a slow node shall store, if that much is still to come: it would take longer than doing all of it again."""
+
+
+@dataclass(kw_only=True)
+class _UnderWay:
+    """A slice: the node that groups it, into how many blocks, and how many of these are not stored yet."""
+
+    source: str
+    blocks: int
+    left: int
+    is_grouping: bool = True
 
 
 def shuffle(job: Job) -> None:
@@ -40,7 +52,7 @@ class Shuffle:
         self._job = job
         self._flight = Flight(job.ray, job.crew)
         self._queues: dict[str, deque[int]] = defaultdict(deque)
-        self._under_way: dict[int, tuple[str, int]] = {}  # slice: its source, tasks not yet ended
+        self._under_way: dict[int, _UnderWay] = {}  # by slice
         self._attempts: Counter[int] = Counter()
         self._told_at = 0.0
         self._lines = Lines()
@@ -96,13 +108,21 @@ class Shuffle:
 
     def _submit(self) -> bool:
         """Start what there is room for; say whether anything is still queued."""
-        busy = Counter(source for source, _ in self._under_way.values())
-        most = self._job.crew.concurrency.slices
+        held, grouping = self._held(), Counter(each.source for each in self._under_way.values() if each.is_grouping)
+        concurrency = self._job.crew.concurrency
         for node in self._job.crew.names:
-            room = min(most, 1 + self._grouped[node])
-            while busy[node] < room and (queue := self._queues[node] or self._queues[""]):
-                busy[node] += self._begin(queue.popleft(), node)
+            room = floor(min(concurrency.under_way, 1 + self._grouped[node]) - held[node])
+            room = min(room, concurrency.maps - grouping[node])
+            while room > 0 and (queue := self._queues[node] or self._queues[""]):
+                room -= self._begin(queue.popleft(), node)
         return any(self._queues.values())
+
+    def _held(self) -> dict[str, Fraction]:
+        """Return how many slices each node holds, or is about to, what has left it taken off."""
+        held = defaultdict[str, Fraction](Fraction)
+        for each in self._under_way.values():
+            held[each.source] += Fraction(each.left, each.blocks)
+        return held
 
     def _begin(self, number: int, node: str) -> bool:
         """Start the map task of a slice, whose blocks will then stand in line; say whether there was need."""
@@ -119,14 +139,14 @@ class Shuffle:
             slice=slice_,
             partition=source,
             layout=job.request.source.layout,
-            job=job.files.job,
-            ranges=tuple((first, end) for _, first, end in missing),
+            files=job.files,
+            ranges=tuple(missing),
             threads=job.crew.threads(node),
             sums=job.request.sums_input,
         )
         mapped, *blocks = job.crew.run(
             node,
-            tasks.map_slice,
+            map_slice,
             order,
             job.splitting_reference,
             returns=1 + len(missing),
@@ -137,22 +157,27 @@ class Shuffle:
             Block(slice=slice_, source=node, owner=owner, first=first, size_bytes=(end - first) * share, records=block)
             for block, (owner, first, end) in zip(blocks, missing, strict=True)
         ]
-        self._under_way[number] = (node, 1 + len(blocks))
+        self._under_way[number] = _UnderWay(source=node, blocks=len(blocks), left=len(blocks))
         self._flight.add(mapped, partial(self._mapped, number, standing), node=node)
         return True
 
     def _mapped(self, number: int, blocks: list[Block], mapped: Any) -> None:
+        under_way = self._under_way[number]
+        under_way.is_grouping = False
         if mapped is LOST:
             for _ in blocks:
                 self._one_ended(number)
-        else:
-            self._grouped[blocks[0].source] += 1
-            self._job.moved.input_read += mapped.read_bytes
-            self._job.moved.input_remade += mapped.remade_bytes
-            self._job.input_checksums[number] = mapped.checksum
-            for block in blocks:
-                self._lines.join(block)
-        self._one_ended(number)
+            return
+        self._grouped[under_way.source] += 1
+        self._job.moved.input_read += mapped.read_bytes
+        self._job.moved.input_remade += mapped.remade_bytes
+        self._job.input_checksums[number] = mapped.checksum
+        for block in blocks:
+            if block.first in mapped.stored:
+                self._record(block, mapped.stored[block.first])
+                self._one_ended(number)
+            else:
+                self._lines.join(replace(block, source=mapped.node))
 
     def _send(self) -> None:
         """Have owners pull and store the blocks whose turn it is; those of nodes that have gone are for nobody."""
@@ -166,21 +191,31 @@ class Shuffle:
 
     def _stored(self, block: Block, counts: Any) -> None:
         self._lines.done(block)
-        slice_, source, owner, first = block.slice, block.source, block.owner, block.first
-        # The owner may have gone after the task ended, or the partition may have a new owner already.
-        if counts is not LOST and owner not in self._job.crew.lost:
-            size = int(counts.sum()) * self._job.record_size
-            self._job.moved.intermediate_written += size + counts.nbytes
-            self._job.moved.crossed_network += 0 if source == owner else size
+        if counts is not LOST:
+            size = self._record(block, counts)
+            self._job.moved.crossed_network += size
             self._pace.stored(block, size_bytes=size, at_s=time.monotonic())
-            self._job.ledger.record(slice_number=slice_.number, first=first, counts=counts)
-        self._one_ended(slice_.number)
+        self._one_ended(block.slice.number)
+
+    def _record(self, block: Block, counts: Ints) -> int:
+        """Note that a block lies on its owner's disk and return its bytes; none of it counts where the owner has gone
+        since, whose partitions have new owners.
+        """
+        if block.owner in self._job.crew.lost:
+            return 0
+        size = int(counts.sum()) * self._job.record_size
+        self._job.moved.intermediate_written += size + counts.nbytes
+        self._job.ledger.record(slice_number=block.slice.number, first=block.first, counts=counts)
+        return size
 
     def _one_ended(self, number: int) -> None:
-        source, left = self._under_way.pop(number)
-        if left > 1:
-            self._under_way[number] = (source, left - 1)
-        elif self._job.ledger.missing_ranges(number) and not self._heed_losses(at_once=True):
+        """Note that a block was stored or lost; after the last one, what is missing of the slice is queued again."""
+        under_way = self._under_way[number]
+        under_way.left -= 1
+        if under_way.left:
+            return
+        del self._under_way[number]
+        if self._job.ledger.missing_ranges(number) and not self._heed_losses(at_once=True):
             self._enqueue([number])
 
     def _tell(self) -> None:

@@ -41,13 +41,13 @@ def choose_sizes(
     twice its size to be sorted, and once in two stores on its way to its replica; a third is left for records that the
     sample did not foresee. Raises BadInputError when the memory is too small for a record.
     """
-    enough_bytes = max(_LEAST_SLICE_BYTES, data_bytes // nodes // (2 * concurrency.slices))
-    slice_bytes = min(store_bytes * 4 // 5 // (2 * concurrency.slices), enough_bytes)
+    enough_bytes = max(_LEAST_SLICE_BYTES, data_bytes // nodes // (2 * concurrency.under_way))
+    slice_bytes = min(store_bytes * 4 // 5 // (2 * concurrency.under_way), enough_bytes)
     slice_records = min(slice_bytes, _LARGEST_SLICE_BYTES) // record_size
     sort_bytes = memory_bytes // concurrency.sorts
     largest_bytes = sort_bytes * 2 // 3 / 2.2
     if replicated:
-        largest_bytes = min(largest_bytes, store_bytes * 4 // 5 / (3 * concurrency.sorts))
+        largest_bytes = min(largest_bytes, store_bytes * 4 // 5 / (3 * concurrency.under_way))
     if slice_records < 1 or largest_bytes < record_size:
         raise BadInputError(f"{memory_bytes} bytes of memory and {store_bytes} of object store hold no record")
     least = min(nodes * _PARTITIONS_PER_NODE, max(1, data_bytes // _LEAST_PARTITION_BYTES))

@@ -21,7 +21,8 @@ from planner.sorting.cluster.objects import is_object
 from planner.sorting.cluster.reduce import reduce
 from planner.sorting.cluster.shuffle import shuffle
 from planner.sorting.cluster.sizes import choose_sizes
-from planner.sorting.cluster.sources import Slice, nodes_with
+from planner.sorting.cluster.slicing import slices
+from planner.sorting.cluster.sources import nodes_with
 from planner.sorting.cluster.splitting import SAMPLE_PER_PARTITION, Splitting, share_out, split
 
 SAMPLE_PHASE: Final = "sample"
@@ -132,17 +133,17 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
     else:
         slice_records, splitting, owner, done = earlier
         sample_bytes = 0
-    slices = list(_slices(request.source, slice_records))
+    cut = list(slices(request.source, slice_records))
     job = Job(
         request=request,
         ray=ray,
         crew=crew,
         files=files,
         sizes=sizes,
-        slices=slices,
+        slices=cut,
         splitting=splitting,
         splitting_reference=ray.put(splitting),
-        ledger=Ledger(slices=len(slices), owner=owner),
+        ledger=Ledger(slices=len(cut), owner=owner),
         journal=journal,
         emit=emit,
         samplers=samplers,
@@ -225,18 +226,6 @@ def _rates(given: Mapping[str, float], names: list[str]) -> dict[str, float]:
         raise BadInputError(f"rates of unknown nodes {', '.join(unknown)}; there are {', '.join(names)}")
     mean = sum(given.values()) / len(given) if given else 1.0
     return {name: given.get(name, mean) for name in names}
-
-
-def _slices(source: Dataset, slice_records: int) -> Iterator[Slice]:
-    """Yield slices of all partitions in turn: those of one node lie on different disks, which then all are read."""
-    longest = max((partition.records for partition in source.partitions), default=0)
-    number = 0
-    for first in range(0, longest, slice_records):
-        for index, partition in enumerate(source.partitions):
-            if first < partition.records:
-                records = min(slice_records, partition.records - first)
-                yield Slice(number=number, partition=index, first=first, records=records)
-                number += 1
 
 
 def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:

@@ -5,11 +5,9 @@ All of them may be run again at any time: what they write appears whole under a 
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,30 +18,13 @@ from planner.sorting.cluster import run_files, sources, workspace
 from planner.sorting.cluster.dataset import Copy, Layout, Partition, Recipe
 from planner.sorting.cluster.node import JobFiles, NodeFacts, facts, free_space, node_name
 from planner.sorting.cluster.objects import delete_partitions, is_object, write_object
-from planner.sorting.cluster.sources import Slice
-from planner.sorting.cluster.splitting import Splitting
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 Block = tuple[Ints, Bytes]
 """What a slice holds for consecutive partitions: the records of each, and all of them one after another."""
 
-SAMPLE_WINDOW_RECORDS = 64
-_RAW, _ORDERED = "raw", "ordered"
-"""A process' arrays: records as they came, and grouped or sorted."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mapped:
-    """What a map task did: bytes read from a copy of its input, bytes made anew, the seconds of it all, and, where it
-    was asked for, the sum of its records' checksums.
-    """
-
-    node: str
-    read_bytes: int
-    remade_bytes: int
-    seconds: float
-    checksum: int = 0
+SAMPLE_WINDOW_RECORDS: Final = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,19 +35,6 @@ class Sorted:
     read_bytes: int
     written_bytes: int
     summary: bytes
-
-
-@dataclass(frozen=True, kw_only=True)
-class MapOrder:
-    """What a map task shall do: group `slice` of `partition` and return a block for each range of partitions."""
-
-    slice: Slice
-    partition: Partition
-    layout: Layout
-    job: str
-    ranges: tuple[tuple[int, int], ...]
-    threads: int = 1
-    sums: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,43 +87,6 @@ def sample(partition: Partition, layout: Layout, keys: int) -> bytes:
         return core.sample_keys(together.data, count=min(keys, len(together) // layout.record_size), **layout.core())
 
 
-def map_slice(order: MapOrder, splitting: Splitting) -> tuple[Mapped | Block, ...]:
-    """Read a slice, group its records by output partition, and return what was done and a block for each range of
-    partitions, which the next task of this process overwrites.
-    """
-    began = time.monotonic()
-    layout, slice_ = order.layout, order.slice
-    records = workspace.array(_RAW, slice_.records * layout.record_size)
-    sources.read_records(order.partition, layout, first=slice_.first, records=slice_.records, into=records)
-    grouped = workspace.array(_ORDERED, len(records))
-    splitters = _splitters(order.job, _Unhashed(splitting))
-    with core_errors():
-        at = core.partition_records(
-            records.data,
-            grouped.data,
-            splitters,
-            record_bytes=layout.record_size,
-            key_offset=layout.key_offset,
-            threads=order.threads,
-        )
-        checksum = _checksum(records, layout, threads=order.threads) if order.sums else 0
-    offsets = splitting.offsets(at)
-    size = layout.record_size
-    blocks = tuple(
-        (np.diff(offsets[first : end + 1]), grouped[offsets[first] * size : offsets[end] * size])
-        for first, end in order.ranges
-    )
-    read = any(copy.node in ("", node_name()) for copy in order.partition.copies)
-    mapped = Mapped(
-        node=node_name(),
-        read_bytes=len(records) if read else 0,
-        remade_bytes=0 if read else len(records),
-        seconds=time.monotonic() - began,
-        checksum=checksum,
-    )
-    return (mapped, *blocks)
-
-
 def store(block: Block, files: JobFiles, slice_number: int, first: int) -> Ints:
     """Write a block to one of this node's disks and return the records of each of its partitions."""
     counts, records = block
@@ -188,7 +119,7 @@ def sort_partition(order: SortOrder) -> tuple[Sorted, Bytes | None]:
             f"sorted, but {order.memory_bytes} are allowed; sort with more memory"
         )
     gathered = _gathered(order)
-    output = workspace.array(_ORDERED, len(gathered))
+    output = workspace.array(workspace.ORDERED, len(gathered))
     with core_errors():
         core.sort_records(gathered.data, output.data, **layout.core(), threads=order.threads)
     done = write_partition(output, order)
@@ -249,10 +180,6 @@ def undo(files: JobFiles) -> None:
         free_space(files.output_folders())
 
 
-def _checksum(records: Bytes, layout: Layout, *, threads: int) -> int:
-    return int(core.validate_records(records.data, **layout.core(), threads=threads).checksum)
-
-
 def _node_of(files: JobFiles) -> str:
     """Return the node that output is bound to: none, when all can reach it, on a volume or in an object store."""
     return "" if files.on_volume or files.in_store else node_name()
@@ -260,7 +187,7 @@ def _node_of(files: JobFiles) -> str:
 
 def _gathered(order: SortOrder) -> Bytes:
     size = order.layout.record_size
-    gathered = workspace.array(_RAW, order.records * size)
+    gathered = workspace.array(workspace.RAW, order.records * size)
     done = 0
     for run in run_files.run_files(order.files.run_folders()):
         if run.first <= order.number < run.end:
@@ -280,22 +207,3 @@ def _gathered(order: SortOrder) -> Bytes:
 
 def _listed(folders: list[Path]) -> str:
     return ", ".join(map(str, folders))
-
-
-class _Unhashed:
-    """Carries a value past a cache's key: equal whatever it holds."""
-
-    def __init__(self, value: Splitting) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return 0
-
-    def __eq__(self, other: Any) -> bool:
-        return isinstance(other, _Unhashed)
-
-
-@lru_cache(maxsize=4)
-def _splitters(job: str, splitting: _Unhashed) -> Any:
-    """Return a job's splitters, chosen once in each process."""
-    return splitting.value.splitters()

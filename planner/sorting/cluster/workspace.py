@@ -15,6 +15,11 @@ from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
 
+RAW: Final = "raw"
+ORDERED: Final = "ordered"
+"""Roles: records as they came, and grouped or sorted."""
+_LEAST_BYTES: Final = 64 << 20
+"""An array to begin with: what is never touched takes no memory, and an array that grows is touched anew."""
 _SPARE: Final = 8
 """One in so many bytes is added when an array has to grow: partitions differ in size by a few percent."""
 
@@ -36,5 +41,5 @@ def array(role: str, size: int) -> Bytes:
     if kept is None or len(kept) < size:
         _KEPT.arrays.pop(role, None)
         del kept  # before the larger one is made
-        kept = _KEPT.arrays[role] = np.empty(size + size // _SPARE, np.uint8)
+        kept = _KEPT.arrays[role] = np.empty(max(_LEAST_BYTES, size + size // _SPARE), np.uint8)
     return kept[:size]

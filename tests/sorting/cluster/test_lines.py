@@ -26,13 +26,6 @@ def test_sources_take_turns() -> None:
     assert list(lines.next()) == []
 
 
-def test_local_blocks_need_no_link() -> None:
-    lines = Lines()
-    for number in range(10):
-        lines.join(block(number, "a", "a"))
-    assert len(list(lines.next())) == 10
-
-
 def test_small_blocks_go_together() -> None:
     lines = Lines()
     for number in range(20):
@@ -55,7 +48,7 @@ def test_all_arrive_and_no_link_carries_too_many(pairs: list[tuple[str, str]], r
     for number, (source, owner) in enumerate(pairs):
         lines.join(block(number, source, owner))
     while began := [*under_way, *lines.next()]:
-        assert max(Counter(each.owner for each in began if not each.is_local).values(), default=0) <= BLOCKS_IN_FLIGHT
+        assert max(Counter(each.owner for each in began).values(), default=0) <= BLOCKS_IN_FLIGHT
         done = began.pop(random.randrange(len(began)))  # type: ignore[attr-defined]
         lines.done(done)
         arrived.add(done.slice.number)

@@ -22,16 +22,18 @@ from planner.sorting.cluster.dataset import (
     read_manifest,
     write_manifest,
 )
+from planner.sorting.cluster.mapping import MapOrder, Mapped, map_slice
 from planner.sorting.cluster.node import JobFiles
 from planner.sorting.cluster.run_files import run_files
 from planner.sorting.cluster.sizes import choose_sizes
 from planner.sorting.cluster.sources import Slice
 from planner.sorting.cluster.splitting import Splitting, split
-from planner.sorting.cluster.tasks import MapOrder, Mapped, SortOrder
+from planner.sorting.cluster.tasks import SortOrder
 
 LAYOUT = Layout()
 FILES = JobFiles(job="j", output="out")
 PARTITIONS = 5
+RANGES = (("node-1", 0, 2), ("node-2", 2, PARTITIONS))
 
 
 @pytest.fixture(autouse=True)
@@ -55,15 +57,17 @@ def splitting_of(partition: Partition) -> Splitting:
 
 
 def shuffle(partition: Partition, splitting: Splitting, *, slice_records: int = 1200) -> list[int]:
-    """Store every slice and return the records of each partition."""
+    """Store every slice, in part by the map task, and return the records of each partition."""
     totals = np.zeros(splitting.partitions, np.int64)
     for number, first in enumerate(range(0, partition.records, slice_records)):
         taken = Slice(number=number, partition=0, first=first, records=min(slice_records, partition.records - first))
-        order = MapOrder(slice=taken, partition=partition, layout=LAYOUT, job="j", ranges=((0, 2), (2, PARTITIONS)))
-        _, *blocks = tasks.map_slice(order, splitting)
-        for first_partition, block in zip((0, 2), blocks, strict=True):
-            assert isinstance(block, tuple)
-            counts = tasks.store(block, FILES, number, first_partition)
+        order = MapOrder(slice=taken, partition=partition, layout=LAYOUT, files=FILES, ranges=RANGES)
+        mapped, here, there = map_slice(order, splitting)
+        assert isinstance(mapped, Mapped)
+        assert isinstance(there, tuple)
+        assert here is None
+        stored = mapped.stored | {2: tasks.store(there, FILES, number, 2)}
+        for first_partition, counts in stored.items():
             totals[first_partition : first_partition + len(counts)] += counts
     return [int(total) for total in totals]
 
@@ -124,9 +128,9 @@ def test_a_lost_partition_is_made_anew_from_its_recipe(partition: Partition) -> 
     splitting = splitting_of(partition)
 
     def mapped(at_hand: Partition) -> tuple[Mapped, bytes]:
-        ranges = ((0, PARTITIONS),)
-        order = MapOrder(slice=taken, partition=at_hand, layout=LAYOUT, job="j", ranges=ranges)
-        done, (_, records) = tasks.map_slice(order, splitting)  # type: ignore[misc]
+        ranges = (("node-2", 0, PARTITIONS),)
+        order = MapOrder(slice=taken, partition=at_hand, layout=LAYOUT, files=FILES, ranges=ranges)
+        done, (_, records) = map_slice(order, splitting)  # type: ignore[misc]
         return done, records.tobytes()
 
     (read, from_disk), (remade, from_recipe) = mapped(partition), mapped(elsewhere)
@@ -217,7 +221,7 @@ def test_sizes_fit_in_memory(data_bytes: int, replicated: bool, cpus: float) -> 
     partition_bytes = data_bytes / sizes.partitions
     assert 2.2 * partition_bytes <= sizes.sort_bytes
     assert concurrency.sorts * sizes.sort_bytes <= memory_bytes
-    assert 2 * concurrency.slices * sizes.slice_records * 100 <= store_bytes
+    assert 2 * concurrency.under_way * sizes.slice_records * 100 <= store_bytes
     with pytest.raises(BadInputError):
         choose_sizes(
             data_bytes=1, record_size=100, nodes=1, memory_bytes=9, store_bytes=9, replicated=replicated,

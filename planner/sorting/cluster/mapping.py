@@ -1,0 +1,126 @@
+"""The map task: a slice of the input is read and grouped by output partition. What stays on its node is written there;
+the rest is returned, for Ray to move.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.native import core, core_errors
+from planner.sorting.cluster import sources, workspace
+from planner.sorting.cluster.dataset import Layout, Partition
+from planner.sorting.cluster.node import JobFiles, node_name
+from planner.sorting.cluster.sources import Slice
+from planner.sorting.cluster.splitting import Splitting
+from planner.sorting.cluster.tasks import Block, store
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapOrder:
+    """What a map task shall do: group `slice` of `partition` and return a block for each range of partitions, given as
+    (owner, first, end); it stores those that the node owns which it runs on.
+    """
+
+    slice: Slice
+    partition: Partition
+    layout: Layout
+    files: JobFiles
+    ranges: tuple[tuple[str, int, int], ...]
+    threads: int = 1
+    sums: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mapped:
+    """What a map task did on `node`: bytes read from a copy of its input, bytes made anew, the seconds of it all, and,
+    where it was asked for, the sum of its records' checksums. `stored` has, by first partition, the records of each
+    partition of the blocks that it wrote to the node's disks.
+    """
+
+    node: str
+    read_bytes: int
+    remade_bytes: int
+    seconds: float
+    checksum: int
+    stored: dict[int, Ints]
+
+
+def map_slice(order: MapOrder, splitting: Splitting) -> tuple[Mapped | Block | None, ...]:
+    """Do a map task; return what was done and a block for each range, which the next task of this process overwrites,
+    None for those that were stored.
+
+    Raises IoFailureError naming node and file.
+    """
+    began = time.monotonic()
+    size = order.layout.record_size
+    records = workspace.array(workspace.RAW, order.slice.records * size)
+    sources.read_records(
+        order.partition, order.layout, first=order.slice.first, records=order.slice.records, into=records
+    )
+    grouped = workspace.array(workspace.ORDERED, len(records))
+    offsets = splitting.offsets(_grouped(order, splitting, records, into=grouped))
+    blocks: dict[int, Block | None] = {
+        first: (np.diff(offsets[first : end + 1]), grouped[offsets[first] * size : offsets[end] * size])
+        for _, first, end in order.ranges
+    }
+    stored = {}
+    for owner, first, _ in order.ranges:
+        if owner == node_name() and (block := blocks[first]) is not None:
+            stored[first] = store(block, order.files, order.slice.number, first)
+            blocks[first] = None
+    read = any(copy.node in ("", node_name()) for copy in order.partition.copies)
+    mapped = Mapped(
+        node=node_name(),
+        read_bytes=len(records) if read else 0,
+        remade_bytes=0 if read else len(records),
+        seconds=time.monotonic() - began,
+        checksum=_checksum(order, records) if order.sums else 0,
+        stored=stored,
+    )
+    return (mapped, *blocks.values())
+
+
+def _grouped(order: MapOrder, splitting: Splitting, records: Any, *, into: Any) -> Any:
+    """Group records by partition and return where each one ends."""
+    splitters = _splitters(order.files.job, _Unhashed(splitting))
+    with core_errors():
+        return core.partition_records(
+            records.data,
+            into.data,
+            splitters,
+            record_bytes=order.layout.record_size,
+            key_offset=order.layout.key_offset,
+            threads=order.threads,
+        )
+
+
+def _checksum(order: MapOrder, records: Any) -> int:
+    with core_errors():
+        return int(core.validate_records(records.data, **order.layout.core(), threads=order.threads).checksum)
+
+
+class _Unhashed:
+    """Carries a value past a cache's key: equal whatever it holds."""
+
+    def __init__(self, value: Splitting) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, _Unhashed)
+
+
+@lru_cache(maxsize=4)
+def _splitters(job: str, splitting: _Unhashed) -> Any:
+    """Return a job's splitters, chosen once in each process."""
+    return splitting.value.splitters()

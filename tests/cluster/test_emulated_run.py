@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -10,10 +11,12 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from machine_room import wait_for
 
 from planner.errors import BadInputError
+from planner.native import core
 from planner.providers.emulated import namespaces
 from planner.providers.emulated.cluster import HEAD, emulated_cluster
 from planner.providers.emulated.relay import relayed
@@ -66,3 +69,27 @@ def test_nodes_reach_the_store_and_nothing_else_of_this_machine(store: str, tmp_
         if namespaces.usable():
             with pytest.raises(BadInputError, match="by http alone"), relayed(nodes, "https://s3.amazonaws.com"):
                 pass
+
+
+@pytest.mark.needs_root(why="makes network namespaces")
+def test_from_a_store_and_back_without_caps(store: str, tmp_path: Path) -> None:
+    for number in range(2):
+        records = np.empty(RECORDS * 50, np.uint8)
+        core.generate_records(records.data, start=number * RECORDS // 2, skewed=False, threads=1)
+        objects.write_object(f"s3://data/in/{number}", records)
+    words = [sys.executable, "-m", "planner", "run", "--cloud", "emulated", "--nodes", "2", "--model", "indy", "--json"]
+    words += ["--dir", str(tmp_path), "--input", "s3://data/in", "--output", "s3://data/out"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["passed"]
+    assert [each["name"] for each in report["staging"]] == ["stage in", "stage out"]
+    assert all(each["predicted_s"] > 0 and each["measured_s"] > 0 for each in report["phases"])
+    assert report["machine"]["network_bytes_per_s"] > 0
+    sizes = objects.listed("s3://data/out")
+    content = np.empty(sizes[report["manifest"]], np.uint8)
+    objects.read_range(report["manifest"], content, offset=0)
+    manifest = json.loads(content.tobytes())
+    assert manifest["records"] == RECORDS
+    assert sum(sizes[each["copies"][0]["uri"]] for each in manifest["partitions"]) == RECORDS * 100
+    assert not list((tmp_path / "state").rglob("*.json")), "nothing of the cluster is left"

@@ -47,7 +47,7 @@ def run_words(wheels: Path, *more: str, source: tuple[str, ...] = ("--data", f"{
     return (
         *("run", "--cloud", "aws", *source, "--model", "daytona", "--instance", "i4i.large"),
         *("--nodes", "2", "--ssh-from", "203.0.113.7/32", "--wheelhouse", str(wheels), "--memory", "500MB", "--yes"),
-        *("--screen-seconds", "0.3", "--screen-size", "20MB", *more),
+        *("--screen-seconds", "1", "--screen-size", "20MB", *more),
     )
 
 

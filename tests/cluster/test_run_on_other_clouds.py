@@ -50,7 +50,7 @@ def ran(bed: Bed, wheels: Path, *more: str, kill_at: str | None = None) -> Ended
     return bed.planner(
         *("run", "--cloud", bed.cloud, "--data", f"{RECORDS * 100}B", "--model", "daytona"),
         *("--instance", sizes[bed.cloud], "--nodes", "2", "--ssh-from", "203.0.113.7/32", "--wheelhouse", str(wheels)),
-        *("--memory", "500MB", "--yes", "--screen-seconds", "0.3", "--screen-size", "20MB", *more),
+        *("--memory", "500MB", "--yes", "--screen-seconds", "1", "--screen-size", "20MB", *more),
         pace=PACE,
         within_s=300,
         kill_at=kill_at,

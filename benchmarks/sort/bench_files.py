@@ -1,10 +1,10 @@
 """Sorting files beside the floor (the same bytes moved, not sorted) and beside other tools, in turn.
 
-One pass: `--bytes` of warm input; two passes: the same with `--memory`. Whole processes are timed, so that start-up and
-clean-up count for all alike. Every output is validated against the input, out of the time. Peers not installed are
-named and left out; `make bench` installs them. bench_two_passes.py has those that sort what is larger than memory.
+The input is warm and fits in memory: one pass. Whole processes are timed, so that start-up and clean-up count for all
+alike. Every output is validated against the input, out of the time. Peers not installed are named and left out; `make
+bench` installs them. bench_two_passes.py has what is larger than memory.
 
-    python benchmarks/sort/bench_files.py --bytes 10GB --memory 1GB --memory 2GB --runs 5
+    python benchmarks/sort/bench_files.py --bytes 1GB --runs 5
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -74,24 +73,15 @@ def gnu_sort(source: Path, output: Path, memory: str, threads: int) -> Contestan
     return Contestant("GNU sort (ASCII)", [*words, str(source)])
 
 
-def two_passes(program: Path, source: Path, output: Path, memory_bytes: int) -> list[Contestant]:
-    words = [str(source), str(output), "--memory", str(memory_bytes)]
-    return [
-        Contestant("floor: copy twice", [str(program), "floor-copy", *words], sorts=False),
-        Contestant("sort, native", [str(program), "sort", *words, "--passes", "2"]),
-    ]
-
-
-def measure(contestants: list[Contestant], source: Path, output: Path, runs: int, *, is_warm: bool) -> None:
-    """Run all in turn, `is_warm` with the input in the page cache, and print what they took."""
+def measure(contestants: list[Contestant], source: Path, output: Path, runs: int) -> None:
+    """Run all in turn, the input in the page cache, and print what they took."""
     from planner.sorting.validate import validate_files
 
     checksum = validate_files([source]).checksum
     seconds: dict[str, list[float]] = {each.name: [] for each in contestants}
     for run in range(runs + 1):  # the first round warms up
         for each in contestants:
-            if is_warm:  # outputs and what peers hold drive it out
-                warm(source)
+            warm(source)  # outputs and what peers hold drive it out
             elapsed = seconds_of(each)
             if run > 0:
                 seconds[each.name].append(elapsed)
@@ -131,7 +121,7 @@ def timed_against_gnu_sort(program: Path, directory: Path, size_bytes: int, runs
     peer = gnu_sort(source, output, "4G", len(os.sched_getaffinity(0)))
     ours = Contestant("sort, native (ASCII)", [str(program), "sort", str(source), str(output)])
     if peer is not None:
-        measure([ours, peer], source, output, runs, is_warm=True)
+        measure([ours, peer], source, output, runs)
     source.unlink()
 
 
@@ -140,7 +130,6 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bytes", type=parse_size, default=parse_size("1GB"))
-    parser.add_argument("--memory", type=parse_size, action="append", help="two passes in so much; may be repeated")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--directory", type=Path, default=ROOT / "build")
     options = parser.parse_args()
@@ -149,19 +138,11 @@ def main() -> None:
         directory = Path(name)
         source = generated(directory, options.bytes)
         output = directory / "output"
-        rounds: list[tuple[str, Callable[[], list[Contestant]]]] = []
-        for memory_bytes in options.memory or []:
-            title = f"two passes, {options.bytes} bytes in {memory_bytes} bytes of memory"
-            rounds.append((title, lambda memory_bytes=memory_bytes: two_passes(program, source, output, memory_bytes)))
-        if not options.memory:
-            rounds.append((f"one pass, {options.bytes} bytes, warm", lambda: one_pass(program, source, output)))
-        for title, contestants in rounds:
-            print(title)
-            measure(contestants(), source, output, options.runs, is_warm=not options.memory)
-        if not options.memory:
-            source.unlink()
-            print("beside GNU sort (the first line is ours)")
-            timed_against_gnu_sort(program, directory, options.bytes, options.runs)
+        print(f"one pass, {options.bytes} bytes, warm")
+        measure(one_pass(program, source, output), source, output, options.runs)
+        source.unlink()
+        print("beside GNU sort (the first line is ours)")
+        timed_against_gnu_sort(program, directory, options.bytes, options.runs)
 
 
 if __name__ == "__main__":

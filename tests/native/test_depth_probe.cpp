@@ -13,8 +13,8 @@ unsigned chosen(std::vector<DepthTrial> trials) { return choose_depth(trials, us
 }  // namespace
 
 TEST(depth_stays_as_usual_among_rates_that_are_about_equal) {
-  CHECK_EQUAL(chosen({{1, 2.0e9}, {2, 2.1e9}, {4, 2.0e9}, {8, 2.15e9}}), usual);
-  CHECK_EQUAL(chosen({{1, 1.1e9}, {2, 1.8e9}, {4, 2.0e9}, {8, 2.19e9}}), usual);
+  CHECK_EQUAL(chosen({{1, 2.0e9}, {2, 2.1e9}, {4, 2.0e9}, {8, 2.4e9}}), usual);
+  CHECK_EQUAL(chosen({{1, 1.1e9}, {2, 1.8e9}, {4, 2.0e9}, {8, 2.49e9}}), usual);
 }
 
 TEST(depth_grows_for_a_disk_that_wants_more) {

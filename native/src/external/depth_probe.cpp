@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t block_bytes = DepthProbe::block_bytes;
 constexpr std::uint64_t blocks_of_each_kind = 24;  // in each file
 constexpr std::chrono::milliseconds trial_time{40};
-constexpr double worth_changing = 1.1;
+constexpr double worth_changing = 1.25;
 
 // The first half of each file is read, the second written.
 class Trial {

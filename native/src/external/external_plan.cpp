@@ -18,11 +18,13 @@ constexpr std::uint64_t fewest_grains = 200;      // of all memory, or blocks an
 constexpr std::size_t largest_block = 4'096'000;  // 40,960 records of 100 bytes and 1,000 pages
 constexpr std::size_t largest_chunk = 1'024'000;
 constexpr std::size_t fewest_partitions = 16;
-// Of the memory for records: a partition takes an eighth, so that one is sorted while others are read; the
-// chunks being filled a sixth; what is kept free for bursts a sixteenth. A partition may turn out up to three
-// times as large.
-constexpr std::uint64_t partitions_in_memory = 8;
-constexpr std::uint64_t filling_share = 6;
+// Of the memory for records: a partition takes a fifth, so that one is sorted while others are read and
+// written; the chunks being filled a third, or where memory is short a sixth; what is kept free for bursts a
+// sixteenth. Smaller partitions would be more, their chunks smaller, and the disk slower. A partition may turn
+// out up to three times as large.
+constexpr std::uint64_t partitions_in_memory = 5;
+constexpr std::uint64_t least_filling_share = 6;
+constexpr std::uint64_t filling_shares[] = {3, least_filling_share};
 constexpr std::uint64_t free_share = 16;
 constexpr std::uint64_t largest_share = 3;
 constexpr std::uint64_t scratch_share = 3;
@@ -113,16 +115,19 @@ ExternalPlan lay_out(const PlanRequest& request) {
   const std::uint64_t typical = std::min(pool / partitions_in_memory, plan.partition_limit_bytes / 2);
   const std::uint64_t wanted = divide_up(request.input_bytes, std::max<std::uint64_t>(typical, 1));
   const std::uint64_t most =
-      std::max<std::uint64_t>(pool / (filling_share * plan.threads * plan.grain_bytes), 1);
+      std::max<std::uint64_t>(pool / (least_filling_share * plan.threads * plan.grain_bytes), 1);
   plan.partitions =
       static_cast<std::size_t>(std::min(std::clamp<std::uint64_t>(wanted, fewest_partitions, 16'384), most));
   const bool lines = request.mean_line_bytes != 0;
   const std::uint64_t largest = std::min<std::uint64_t>(
       {largest_chunk, lines ? plan.block_bytes / 4 : plan.block_bytes, plan.partition_limit_bytes});
-  plan.chunk_bytes = whole_grains(pool / (filling_share * plan.threads * plan.partitions), plan.grain_bytes,
-                                  static_cast<std::size_t>(largest));
-  plan.chunks = static_cast<std::size_t>(pool / plan.chunk_bytes);
-  plan.low_water_chunks = std::max<std::size_t>(plan.chunks / free_share, plan.queue_depth + plan.threads);
+  for (const std::uint64_t share : filling_shares) {
+    plan.chunk_bytes = whole_grains(pool / (share * plan.threads * plan.partitions), plan.grain_bytes,
+                                    static_cast<std::size_t>(largest));
+    plan.chunks = static_cast<std::size_t>(pool / plan.chunk_bytes);
+    plan.low_water_chunks = std::max<std::size_t>(plan.chunks / free_share, plan.queue_depth + plan.threads);
+    if (is_enough(plan, request)) break;
+  }
   if (lines) plan_lines(plan);
   return plan;
 }
@@ -179,7 +184,7 @@ std::vector<Choice> explain(const ExternalPlan& plan) {
       {"input and output", plan.direct ? "direct" : "through the page cache", plan.direct_reason},
       {"block", bytes(plan.block_bytes),
        std::to_string(plan.blocks) + " of them, for input reads and output writes"},
-      {"partitions", std::to_string(plan.partitions), "so that about eight fit in memory at once"},
+      {"partitions", std::to_string(plan.partitions), "so that about five fit in memory at once"},
       {"chunk", bytes(plan.chunk_bytes), std::to_string(plan.chunks) + " of them, for temporary transfers"},
       {"low water", std::to_string(plan.low_water_chunks) + " chunks", "fewer free ones send data to disk"},
       {"largest partition", bytes(plan.partition_limit_bytes), "a larger one is split again"},

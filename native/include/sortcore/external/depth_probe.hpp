@@ -31,7 +31,7 @@ struct DepthProbe {
 std::vector<DepthTrial> try_depths(std::span<const std::string> directories,
                                    const Progress* progress = nullptr);
 
-// The usual depth, unless another moved over a tenth more: trials as short as these differ by less from one
+// The usual depth, unless another moved over a quarter more: trials as short as these differ by less from one
 // time to the next. Of several such, the fastest.
 unsigned choose_depth(std::span<const DepthTrial> trials, unsigned usual);
 

@@ -18,7 +18,7 @@ from planner.sorting.cluster.dataset import Layout, Partition
 from planner.sorting.cluster.node import JobFiles, node_name
 from planner.sorting.cluster.sources import Slice
 from planner.sorting.cluster.splitting import Splitting
-from planner.sorting.cluster.tasks import Block, store
+from planner.sorting.cluster.tasks import Block, write_block
 
 Ints = NDArray[np.int64]
 
@@ -74,7 +74,7 @@ def map_slice(order: MapOrder, splitting: Splitting) -> tuple[Mapped | Block | N
     stored = {}
     for owner, first, _ in order.ranges:
         if owner == node_name() and (block := blocks[first]) is not None:
-            stored[first] = store(block, order.files, order.slice.number, first)
+            stored[first] = write_block(block, order.files, order.slice.number, first)
             blocks[first] = None
     read = any(copy.node in ("", node_name()) for copy in order.partition.copies)
     mapped = Mapped(

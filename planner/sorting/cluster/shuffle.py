@@ -190,8 +190,9 @@ class Shuffle:
             self._flight.add(stored, partial(self._stored, replace(block, records=None)), node=block.owner)
 
     def _stored(self, block: Block, counts: Any) -> None:
+        """Note what an owner stored; a block that was lost, or stored beside it by a task repeated, is made again."""
         self._lines.done(block)
-        if counts is not LOST:
+        if counts is not LOST and counts is not None:
             size = self._record(block, counts)
             self._job.moved.crossed_network += size
             self._pace.stored(block, size_bytes=size, at_s=time.monotonic())

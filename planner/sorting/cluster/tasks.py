@@ -87,7 +87,15 @@ def sample(partition: Partition, layout: Layout, keys: int) -> bytes:
         return core.sample_keys(together.data, count=min(keys, len(together) // layout.record_size), **layout.core())
 
 
-def store(block: Block, files: JobFiles, slice_number: int, first: int) -> Ints:
+def store(block: Block | None, files: JobFiles, slice_number: int, first: int) -> Ints | None:
+    """Write a block that comes from another node to one of this node's disks and return the records of each of its
+    partitions; None for one that did not come: when a node is lost Ray repeats map tasks elsewhere, and one that ran
+    here this time has kept the block.
+    """
+    return None if block is None else write_block(block, files, slice_number, first)
+
+
+def write_block(block: Block, files: JobFiles, slice_number: int, first: int) -> Ints:
     """Write a block to one of this node's disks and return the records of each of its partitions."""
     counts, records = block
     folder = files.run_folder(slice_number)

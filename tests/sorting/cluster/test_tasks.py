@@ -66,10 +66,29 @@ def shuffle(partition: Partition, splitting: Splitting, *, slice_records: int = 
         assert isinstance(mapped, Mapped)
         assert isinstance(there, tuple)
         assert here is None
-        stored = mapped.stored | {2: tasks.store(there, FILES, number, 2)}
+        came = tasks.store(there, FILES, number, 2)
+        assert came is not None
+        stored = mapped.stored | {2: came}
         for first_partition, counts in stored.items():
             totals[first_partition : first_partition + len(counts)] += counts
     return [int(total) for total in totals]
+
+
+def test_what_a_repeated_map_task_kept_is_asked_for_again(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    splitting = splitting_of(partition)
+    taken = Slice(number=0, partition=0, first=0, records=1200)
+    order = MapOrder(slice=taken, partition=partition, layout=LAYOUT, files=FILES, ranges=RANGES)
+    _, _, there = map_slice(order, splitting)
+    assert there is not None, "the block stands in line for node-2"
+    monkeypatch.setenv("PLANNER_NODE_NAME", "node-2")
+    mapped, here, kept = map_slice(order, splitting)  # node-1 is lost: Ray repeats the task, on node-2 as it happens
+    assert isinstance(mapped, Mapped)
+    assert here is not None
+    assert list(mapped.stored) == [2]
+    assert kept is None
+    assert tasks.store(kept, FILES, 0, 2) is None
 
 
 def order(number: int, records: int, *, memory_bytes: int = 10**9, threads: int = 2) -> SortOrder:

@@ -28,6 +28,7 @@ os.environ["MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION"] = "true"
 os.environ["MOTO_ENABLE_AMI_VALIDATION"] = "true"
 os.environ["MOTO_ENABLE_KEYPAIR_VALIDATION"] = "true"
 
+from ec2_lending import require_lendable
 from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult
 from moto.ec2 import ec2_backends
@@ -35,8 +36,6 @@ from moto.ec2.exceptions import DryRunClientError, EC2ClientError
 from moto.ec2.models import elastic_network_interfaces
 from moto.ec2.models.instances import InstanceState
 from moto.ec2.responses import EC2Response
-from moto.iam import iam_backends
-from moto.iam.access_control import IAMRequest
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from public_addresses import public_address
 from werkzeug.serving import WSGIRequestHandler, make_server
@@ -235,32 +234,6 @@ def matches(description: dict[str, Any], filters: dict[str, Any]) -> bool:
         if not set(have) & set(values):
             return False
     return True
-
-
-class PassingRole(IAMRequest):
-    """A caller who hands a role to a machine."""
-
-    def __init__(self, **asked: Any) -> None:
-        super().__init__(**asked)
-        self._action = "iam:PassRole"
-
-    def _raise_access_denied(self) -> None:
-        raise EC2ClientError("UnauthorizedOperation", "You are not authorized to perform this operation.")
-
-
-def require_lendable(response: Any) -> None:
-    """Refuse a launch with an instance profile that is not there, or whose role the caller may not pass."""
-    named = response._get_param("IamInstanceProfile", {})
-    if not named:
-        return
-    profiles = iam_backends[response.current_account][response.partition].instance_profiles.values()
-    found = next((each for each in profiles if named in ({"Name": each.name}, {"Arn": each.arn})), None)
-    if found is None:
-        [(kind, value)] = named.items()
-        wrong = f"Value ({value}) for parameter iamInstanceProfile.{kind.lower()} is invalid."
-        raise EC2ClientError("InvalidParameterValue", f"{wrong} Invalid IAM Instance Profile {kind.lower()}")
-    for role in found.roles:
-        response._authenticate_and_authorize_action(PassingRole, role.arn)
 
 
 def complete(name: str, original: Any) -> Any:

@@ -68,6 +68,11 @@ class Drop:
     limit_per_s: float
     reason: str
 
+    @property
+    def share(self) -> float:
+        """Rate over limit; 0 where there is no figure."""
+        return self.rate_per_s / self.limit_per_s if self.rate_per_s > 0 else 0.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Screening:
@@ -81,18 +86,18 @@ class Screening:
 def screen(rates: Mapping[str, Mapping[str, float]]) -> Screening:
     """Return which nodes to keep, given each metric's rate (higher is better) by node.
 
-    A node that lacks a figure which others have is dropped, and so is one at zero. Raises BadInputError for no
-    figures, or rates that are negative or infinite.
+    A node that lacks a figure which others have is dropped, and so is one at zero; of several reasons, the worst is
+    given. Raises BadInputError for no figures, or rates that are negative or infinite.
     """
     nodes = list(dict.fromkeys(node for figures in rates.values() for node in figures))
     if not nodes:
         raise BadInputError("nothing to screen: no node has a figure")
     limits = {metric: limit_of(metric, list(figures.values())) for metric, figures in rates.items()}
     drops: dict[str, Drop] = {}
-    for metric, figures in rates.items():
-        for node in nodes:
-            if drop := _judged(node, figures.get(node, math.nan), limits[metric]):
-                drops.setdefault(node, drop)
+    for node in nodes:
+        reasons = [_judged(node, figures.get(node, math.nan), limits[metric]) for metric, figures in rates.items()]
+        if found := [drop for drop in reasons if drop is not None]:
+            drops[node] = min(found, key=lambda drop: drop.share)
     fraction = {n: min(rates[m][n] / limits[m].median_per_s for m in rates) for n in nodes if n not in drops}
     return Screening(
         kept=tuple(sorted(fraction, key=lambda node: -fraction[node])),

@@ -73,6 +73,14 @@ def test_a_node_must_pass_every_metric_and_the_best_come_first() -> None:
     assert found.kept[0] == "a"
 
 
+def test_of_several_reasons_the_worst_is_given() -> None:
+    """A disk at 80% must not hide a link at 10%: who fills up a crew takes the least bad by this."""
+    disk, network = named([80.0, 100.0, 100.0]), named([10.0, 100.0, 100.0])
+    (drop,) = screen({"disk": disk, "network": network}).dropped
+    assert (drop.metric, drop.share) == ("network", pytest.approx(10 / 90))
+    assert [each.share for each in screen({"disk": {"a": math.nan, "b": 0.0, "c": 1.0, "d": 1.0}}).dropped] == [0, 0]
+
+
 @given(RATES)
 def test_every_node_is_kept_or_dropped_and_never_the_better_half(rates: list[float]) -> None:
     found = screen({"rate": named(rates)})

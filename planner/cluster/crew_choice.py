@@ -42,7 +42,7 @@ def choose_crew(trials: Trials, candidate: Candidate, request: Request) -> CrewC
     screening = trials.screened()
     wanted = candidate.nodes
     able = [drop for drop in screening.dropped if drop.node not in trials.failed and drop.rate_per_s > 0]
-    slow = [drop.node for drop in sorted(able, key=lambda drop: -drop.rate_per_s / drop.limit_per_s)]
+    slow = [drop.node for drop in sorted(able, key=lambda drop: -drop.share)]
     crews = [screening.kept[:wanted]]
     if len(crews[0]) < wanted and slow:
         crews.append((*screening.kept, *slow)[:wanted])

@@ -97,7 +97,7 @@ def test_kept_until_it_is_taken_down(bed: Bed, room: MachineRoom, wheels: Path) 
 @pytest.mark.parametrize("way", ["down", "sweep"])
 def test_killed_as_it_ends_a_slow_machine(bed: Bed, room: MachineRoom, wheels: Path, way: str) -> None:
     """The only change that a run makes in the cloud between its launch and its end."""
-    room.caps = {0: 100}
+    room.caps = {0: 10}
     ended = ran(bed, wheels, kill_at=bed.ending)
     assert ended.code == -signal.SIGKILL, ended.text
     assert "ending 1 machines" in ended.text and bed.machines() >= 2

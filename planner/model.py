@@ -144,6 +144,11 @@ def kept_in_memory(model: CostModel) -> CostModel:
     return replace(model, capacity=_without_intermediate(model.capacity), phases=phases)
 
 
+def on_a_cluster(model: CostModel) -> CostModel:
+    """Return the model as the sort on a cluster does it: intermediate data goes to files whatever the memory."""
+    return replace(model, in_memory=False)
+
+
 def _without_intermediate(groups: Mapping[str, Coefficients]) -> dict[str, Coefficients]:
     return {group: coefficients for group, coefficients in groups.items() if group != "intermediate"}
 

@@ -10,7 +10,7 @@ from planner.catalog import load_catalog
 from planner.cluster.local_run import copies
 from planner.cluster.node_trials import Trials
 from planner.errors import PlannerError
-from planner.model import load_model
+from planner.model import load_model, on_a_cluster
 from planner.plan import Candidate, Plan, Request
 from planner.recommendation import recommend, require_best
 from planner.screening import Screening
@@ -83,8 +83,7 @@ def plan_for(crew: Sequence[str], trials: Trials, candidate: Candidate, request:
         network_distribution=None,
     )
     here = replace(lifecycle.shipped(), node_sigma={})  # these are the nodes, and the slowest is known
-    plan = recommend(
-        again, model=load_model(candidate.model), catalogs=[load_catalog(candidate.cloud)], surroundings=here
-    )
+    model, catalogs = on_a_cluster(load_model(candidate.model)), [load_catalog(candidate.cloud)]
+    plan = recommend(again, model=model, catalogs=catalogs, surroundings=here)
     require_best(plan)
     return replace(plan, rejected=())

@@ -16,12 +16,12 @@ from planner.catalog import load_catalog
 from planner.cluster.cluster_report import cluster_report
 from planner.cluster.emulated_network import measure_links, payload_bytes_per_s
 from planner.cluster.emulated_ray import EmulatedRay, emulated_ray, start_ray
-from planner.cluster.emulated_trial import Trial, try_sort
+from planner.cluster.emulated_trial import Trial, trial_size, try_sort
 from planner.cluster.local_run import HEADROOM_BYTES, RECORD_BYTES, copies
 from planner.cluster.ray_nodes import ray_program
 from planner.errors import BadInputError, IoFailureError
 from planner.measure.machine import Machine, free_bytes, measure_machine, sample_size
-from planner.model import CostModel, load_model
+from planner.model import CostModel, load_model, on_a_cluster
 from planner.plan import Plan, Request
 from planner.providers.emulated.cluster import HEAD, emulated_cluster
 from planner.providers.emulated.relay import relayed
@@ -71,7 +71,7 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], heard: Heard) 
         say(f"{run.nodes} emulated nodes are up; caps: {', '.join(str(cap or 'none') for cap in cluster.nodes.caps)}")
         folder = cluster.nodes.directory(HEAD)
         machine = measure_machine(folder, sample_bytes=sample_size(run.data_bytes), copies=copies(model))
-        trial = try_sort(cluster.nodes, session, data_bytes=machine.sample_bytes, copies=copies(model))
+        trial = try_sort(cluster.nodes, session, data_bytes=trial_size(run.data_bytes), copies=copies(model))
         network = _network_bytes_per_s(cluster)
         plan = plan_for(machine, run, folder, network_bytes_per_s=network, trial=trial)
         best = require_best(plan)
@@ -80,7 +80,14 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], heard: Heard) 
         done = session.do({"do": "run", "wanted": wanted, "journal": journal}, heard)
     records = run.data_bytes // RECORD_BYTES
     seen = machine.to_dict() | {"network_bytes_per_s": network}
-    seen |= {} if trial is None else {"cpu_bytes_per_s_per_vcpu": trial.cpu_bytes_per_s}
+    seen |= (
+        {}
+        if trial is None
+        else {
+            "cpu_bytes_per_s_per_vcpu": trial.cpu_bytes_per_s,
+            "disk_bytes_per_s_per_node": trial.disk_bytes_per_s,
+        }
+    )
     return cluster_report(plan, machine=seen, records=records, done=done, vcpus=machine.vcpu)
 
 
@@ -112,7 +119,8 @@ def plan_for(
     `network_bytes_per_s` of payload in each direction.
 
     As in a local run the rates of disks are those of the sort's own path, so that the sort core's CPU work is in them;
-    `trial` tells what Ray and the kernel need besides, and how long the sample takes, where that is known.
+    `trial`, where there was one, tells what they are while all nodes work, what Ray and the kernel need besides, and
+    how long the sample takes.
     """
     share = replace(
         machine,
@@ -120,7 +128,8 @@ def plan_for(
         read_bytes_per_s=machine.read_bytes_per_s / run.nodes,
         write_bytes_per_s=machine.write_bytes_per_s / run.nodes,
     )
-    catalog = write_catalog(share, folder / "catalog", today=date.today())
+    both = None if trial is None else trial.disk_bytes_per_s
+    catalog = write_catalog(share, folder / "catalog", today=date.today(), simultaneous_bytes_per_s=both)
     request = Request(
         data_bytes=run.data_bytes,
         model=run.model,
@@ -130,7 +139,7 @@ def plan_for(
         input=run.input,
         output=run.output,
     )
-    model, here = load_model(run.model), lifecycle.on_hand()
+    model, here = on_a_cluster(load_model(run.model)), lifecycle.on_hand()
     if trial is not None:
         model, here = trial.applied_to(model), replace(here, cpu_bytes_per_s_per_vcpu=trial.cpu_bytes_per_s)
     return recommend(request, model=model, catalogs=[load_catalog(catalog)], surroundings=here)

@@ -1,7 +1,9 @@
-"""What sorting on emulated nodes costs this machine's processors, which they share: a trial sort before the plan.
+"""What sorting on emulated nodes asks of this machine's processors and disk, which they share: a trial sort before the
+plan.
 
 On machines of their own Ray's copies and the kernel's are hidden behind the network. Here N nodes' worth of them run on
-one machine, so that rates above what its processors can feed are not reached, and a plan has to know.
+one machine, so that rates above what its processors can feed are not reached, and a plan has to know. Nor do N nodes
+that each read, sort and write get out of one disk what a single sort gets.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ _INPUT: Final = "input"
 _OUTPUT: Final = "trial"
 _WORK_OF: Final = {"map and shuffle": "partition", "sort and reduce": "sort"}
 """The kind of CPU work, in the models' terms, that each phase of a sort is."""
+_ON_DISK: Final = "sort and reduce"
 _SAMPLE: Final = "sample"
+_LEAST_BYTES: Final = 64_000_000
+_MOST_BYTES: Final = 1_000_000_000
 _TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -64,10 +69,12 @@ class CpuMeter:
 @dataclass(frozen=True, kw_only=True)
 class Trial:
     """What trial sorts told: `cpu_bytes_per_s` of each kind of CPU work that one of the machine's processors does for
-    one node, while all others do as much, and the seconds that the sample took.
+    one node, while all others do as much; `disk_bytes_per_s` that a node read and at the same time wrote in the second
+    phase; and the seconds that the sample took.
     """
 
     cpu_bytes_per_s: dict[str, float]
+    disk_bytes_per_s: float
     sample_s: float
 
     def applied_to(self, model: CostModel) -> CostModel:
@@ -76,36 +83,53 @@ class Trial:
         return replace(model, phases=(sample, *model.phases))
 
 
+def trial_size(data_bytes: int) -> int:
+    """Return how large a trial tells about a job: half of it, but no more than takes ten seconds or so."""
+    return min(max(data_bytes // 2, _LEAST_BYTES), _MOST_BYTES) // 400 * 400
+
+
 def try_sort(nodes: EmulatedCluster, session: Session, *, data_bytes: int, copies: int) -> Trial | None:
-    """Sort `data_bytes` on the nodes, and a quarter of that: what the processors do more for the larger sort is what
-    grows with the data.
+    """Sort `data_bytes` on the nodes, and a quarter of that: what the larger sort takes more is what grows with the
+    data.
 
     Returns None where nodes are plain processes, whose processor time cannot be told from others'. Raises what the sort
     raises.
     """
     if not nodes.is_shaped:
         return None
-    few, _ = _spent(nodes, session, data_bytes=data_bytes // 4, copies=copies, times=2)
-    many, sample_s = _spent(nodes, session, data_bytes=data_bytes, copies=copies, times=1)
-    more = {phase: max(many[phase] - few[phase], 1 / _TICKS_PER_S) for phase in _WORK_OF}
-    rates = {work: data_bytes * 3 / 4 / more[phase] / nodes.workers for phase, work in _WORK_OF.items()}
-    return Trial(cpu_bytes_per_s=rates, sample_s=sample_s)
+    _spent(nodes, session, data_bytes=data_bytes, copies=copies)  # starts processes, and touches their memory
+    few = _spent(nodes, session, data_bytes=data_bytes // 4, copies=copies)
+    many = _spent(nodes, session, data_bytes=data_bytes, copies=copies)
+    more_bytes = data_bytes * 3 / 4 / nodes.workers
+    cpu_s = {work: _more(few.cpu_s[phase], many.cpu_s[phase]) for phase, work in _WORK_OF.items()}
+    return Trial(
+        cpu_bytes_per_s={work: more_bytes / seconds for work, seconds in cpu_s.items()},
+        disk_bytes_per_s=copies * more_bytes / _more(few.phases_s[_ON_DISK], many.phases_s[_ON_DISK]),
+        sample_s=many.phases_s[_SAMPLE],
+    )
 
 
-def _spent(
-    nodes: EmulatedCluster, session: Session, *, data_bytes: int, copies: int, times: int
-) -> tuple[Mapping[str, float], float]:
-    """Return the processor seconds of each phase of the last of some sorts, and how long its sample took; the first
-    starts processes.
-    """
+@dataclass(frozen=True, kw_only=True)
+class _Spent:
+    """Processor seconds, and seconds, of each phase."""
+
+    cpu_s: Mapping[str, float]
+    phases_s: Mapping[str, float]
+
+
+def _more(few_s: float, many_s: float) -> float:
+    return max(many_s - few_s, 1 / _TICKS_PER_S)
+
+
+def _spent(nodes: EmulatedCluster, session: Session, *, data_bytes: int, copies: int) -> _Spent:
+    """Return what a sort took; its files are removed again."""
     source = session.do({"do": "generate", "records": data_bytes // 100}, lambda _: None)["dataset"]
     request = {"source": source, "output": _OUTPUT, "copies": copies}
     order = {"do": "sort", "request": request, "journal": str(nodes.directory(0) / "trial.journal")}
-    for _ in range(times):
-        meter = CpuMeter(nodes)
-        report = session.do(order, meter.hear)["report"]
-        meter.turn_to("")
+    meter = CpuMeter(nodes)
+    report = session.do(order, meter.hear)["report"]
+    meter.turn_to("")
     for node in range(1, nodes.workers + 1):
         for name in (_INPUT, _OUTPUT):
             shutil.rmtree(nodes.directory(node) / name, ignore_errors=True)
-    return meter.spent_s, float(report["phases_s"][_SAMPLE])
+    return _Spent(cpu_s=meter.spent_s, phases_s=report["phases_s"])

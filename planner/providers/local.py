@@ -23,10 +23,13 @@ trial = {{ title = "a trial of the sort's own path on this machine: {sample} byt
 """
 
 
-def write_catalog(machine: Machine, directory: Path, *, today: date) -> Path:
+def write_catalog(
+    machine: Machine, directory: Path, *, today: date, simultaneous_bytes_per_s: float | None = None
+) -> Path:
     """Write the catalog of this machine to `directory` (made anew) and return it.
 
-    Its one type has one disk that holds what is free, and the rates of the trial. No prices: nothing is rented.
+    Its one type has one disk that holds what is free, and the rates of the trial, among them what it reads and at the
+    same time writes, if that is known. No prices: nothing is rented.
     """
     directory.mkdir(parents=True)
     head = _HEAD.format(today=today.isoformat(), sample=machine.sample_bytes, repeats=machine.repeats)
@@ -34,6 +37,7 @@ def write_catalog(machine: Machine, directory: Path, *, today: date) -> Path:
     seen = {"evidence": "measured", "source": "trial", "as_of": today.isoformat()}
     _write(directory / "instances.csv", [_shape(machine) | seen])
     rates = {"read_only": machine.read_bytes_per_s, "write_only": machine.write_bytes_per_s}
+    rates |= {} if simultaneous_bytes_per_s is None else {"simultaneous": simultaneous_bytes_per_s}
     _write(directory / "disks.csv", [_disk(mode, rate, machine.repeats) | seen for mode, rate in rates.items()])
     (directory / "prices.csv").write_text(
         "instance_type,region,pricing,price_usd_per_hour,evidence,source,as_of\n", encoding="utf-8"

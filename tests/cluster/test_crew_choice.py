@@ -49,6 +49,14 @@ def test_the_new_plan_has_the_rates_of_the_slowest_that_works(plan: Plan) -> Non
     assert crew.plan.request.assume == {"network": 5e8, "local_read": 5e8, "local_write": 5e8}
 
 
+def test_data_that_would_fit_in_memory_goes_to_files_on_a_cluster_all_the_same() -> None:
+    """The plan before the launch counts on memory; the sort on a cluster does not use it so."""
+    small = recommend(data="4GB", model="indy", instances=["i4i.large"], nodes=4).plan
+    best = planned(chosen(small, trials(a=5e8, b=5e8, c=5e8, d=5e8)).plan)
+    assert "memory" in planned(small).storage and "memory" not in best.storage
+    assert best.time_s.equation == pytest.approx(8.0)  # 1 GB a node, read and written twice at 0.5 GB/s
+
+
 def test_a_slow_machine_helps_where_too_few_are_fast(plan: Plan) -> None:
     """At 45% of the others a fifth machine would hold the four back; at 80% it would not."""
     alone = chosen(plan, trials(a=1e9, b=1e9, c=1e9, d=3e8))

@@ -42,10 +42,11 @@ class Concurrency:
         """Slices of one node that are being read and grouped, so that a task is left for blocks that arrive."""
         return self.tasks - 1
 
-    @property
-    def sorts(self) -> int:
-        """Partitions of one node that are being read and sorted, so that a task is left for copies from others."""
-        return self.tasks - 1
+    def sorts(self, *, copied: bool) -> int:
+        """Partitions of one node that are being read and sorted: where they are `copied`, a task is left for copies
+        from others.
+        """
+        return self.tasks - 1 if copied else self.tasks
 
     def cpus(self, offered: float) -> float:
         """Return what a task takes of the CPUs that a node offers, rounded down to what Ray can count."""

@@ -11,7 +11,7 @@ import mmap
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,11 +23,24 @@ Bytes = NDArray[np.uint8]
 _BLOCK_BYTES: Final = 4096
 """What offsets, sizes and addresses must be a multiple of, as all disks take it."""
 _BUFFER_BYTES: Final = 4 << 20
+_HUGE_PAGE_BYTES: Final = 2 << 20
 
 
 class _Kept(threading.local):
     def __init__(self) -> None:
-        self.buffer: Bytes = np.frombuffer(mmap.mmap(-1, _BUFFER_BYTES), np.uint8)  # begins on a page
+        self.buffer = _in_huge_pages(_BUFFER_BYTES)
+
+
+def _in_huge_pages(size: int) -> Bytes:
+    """Return memory for transfers, where the kernel can in huge pages: from ordinary ones a transfer takes four times
+    as many requests.
+    """
+    memory = mmap.mmap(-1, size + _HUGE_PAGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):  # a kernel without them
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    whole = np.frombuffer(memory, np.uint8)
+    start = -whole.ctypes.data % _HUGE_PAGE_BYTES
+    return whole[start : start + size]
 
 
 _KEPT: Final = _Kept()

@@ -74,11 +74,12 @@ class Reduce:
     def _submit(self, queue: deque[int]) -> deque[int]:
         """Start what there is room for and return what is left."""
         concurrency = self._job.crew.concurrency
+        sorts = concurrency.sorts(copied=self._copies > 1)
         busy, left = Counter(self._under_way.values()), deque[int]()
         sorting = Counter(owner for number, owner in self._under_way.items() if number not in self._sorted)
         for number in queue:
             owner = self._job.ledger.owner[number]
-            if busy[owner] < concurrency.under_way and sorting[owner] < concurrency.sorts:
+            if busy[owner] < concurrency.under_way and sorting[owner] < sorts:
                 busy[owner] += 1
                 sorting[owner] += 1
                 self._begin(number, owner)

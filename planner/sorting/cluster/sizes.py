@@ -44,7 +44,7 @@ def choose_sizes(
     enough_bytes = max(_LEAST_SLICE_BYTES, data_bytes // nodes // (2 * concurrency.under_way))
     slice_bytes = min(store_bytes * 4 // 5 // (2 * concurrency.under_way), enough_bytes)
     slice_records = min(slice_bytes, _LARGEST_SLICE_BYTES) // record_size
-    sort_bytes = memory_bytes // concurrency.sorts
+    sort_bytes = memory_bytes // concurrency.sorts(copied=replicated)
     largest_bytes = sort_bytes * 2 // 3 / 2.2
     if replicated:
         largest_bytes = min(largest_bytes, store_bytes * 4 // 5 / (3 * concurrency.under_way))

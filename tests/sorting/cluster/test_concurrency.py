@@ -14,8 +14,8 @@ from planner.sorting.cluster.concurrency import Concurrency
 )
 def test_tasks_first_then_threads(cpus: float, tasks: int, threads: int) -> None:
     found = Concurrency.of([cpus])
-    assert (found.tasks, found.under_way, found.sorts, found.threads(cpus)) == (tasks, tasks + 1, tasks - 1, threads)
-    assert found.maps == tasks - 1
+    assert (found.tasks, found.under_way, found.threads(cpus)) == (tasks, tasks + 1, threads)
+    assert (found.maps, found.sorts(copied=True), found.sorts(copied=False)) == (tasks - 1, tasks - 1, tasks)
 
 
 def test_the_smallest_node_sets_the_tasks_and_larger_ones_have_more_threads() -> None:

@@ -29,7 +29,7 @@ _ON_DISK: Final = "sort and reduce"
 _SAMPLE: Final = "sample"
 _LEAST_BYTES: Final = 64_000_000
 _MOST_BYTES: Final = 1_000_000_000
-_TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
+_TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
 
 
 class CpuMeter:
@@ -58,11 +58,11 @@ class CpuMeter:
     def _counted(self) -> dict[int, float]:
         """Return processor seconds by process; those of interrupts, which belong to none, as process 0."""
         pids = [pid for node in range(self._nodes.workers + 1) for pid in self._nodes.pids(node)]
-        found = {0: int(Path("/proc/stat").read_text().split()[7]) / _TICKS_PER_S}
+        found = {0: int(Path("/proc/stat").read_text().split()[7]) * _TICK_S}
         for pid in pids:
             with suppress(OSError):  # it has ended
                 ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-                found[pid] = sum(map(int, ticks)) / _TICKS_PER_S
+                found[pid] = sum(map(int, ticks)) * _TICK_S
         return found
 
 
@@ -84,28 +84,26 @@ class Trial:
 
 
 def trial_size(data_bytes: int) -> int:
-    """Return how large a trial tells about a job: half of it, but no more than takes ten seconds or so."""
-    return min(max(data_bytes // 2, _LEAST_BYTES), _MOST_BYTES) // 400 * 400
+    """Return how large a trial tells about a job: as large as the job, but no more than takes ten seconds or so."""
+    return min(max(data_bytes, _LEAST_BYTES), _MOST_BYTES) // 400 * 400
 
 
 def try_sort(nodes: EmulatedCluster, session: Session, *, data_bytes: int, copies: int) -> Trial | None:
-    """Sort `data_bytes` on the nodes, and a quarter of that: what the larger sort takes more is what grows with the
-    data.
+    """Sort `data_bytes` on the nodes twice, and tell what the second sort took: the first starts processes and touches
+    their memory.
 
     Returns None where nodes are plain processes, whose processor time cannot be told from others'. Raises what the sort
     raises.
     """
     if not nodes.is_shaped:
         return None
-    _spent(nodes, session, data_bytes=data_bytes, copies=copies)  # starts processes, and touches their memory
-    few = _spent(nodes, session, data_bytes=data_bytes // 4, copies=copies)
-    many = _spent(nodes, session, data_bytes=data_bytes, copies=copies)
-    more_bytes = data_bytes * 3 / 4 / nodes.workers
-    cpu_s = {work: _more(few.cpu_s[phase], many.cpu_s[phase]) for phase, work in _WORK_OF.items()}
+    _spent(nodes, session, data_bytes=data_bytes, copies=copies)
+    spent = _spent(nodes, session, data_bytes=data_bytes, copies=copies)
+    node_bytes = data_bytes / nodes.workers
     return Trial(
-        cpu_bytes_per_s={work: more_bytes / seconds for work, seconds in cpu_s.items()},
-        disk_bytes_per_s=copies * more_bytes / _more(few.phases_s[_ON_DISK], many.phases_s[_ON_DISK]),
-        sample_s=many.phases_s[_SAMPLE],
+        cpu_bytes_per_s={work: node_bytes / max(spent.cpu_s[phase], _TICK_S) for phase, work in _WORK_OF.items()},
+        disk_bytes_per_s=copies * node_bytes / spent.phases_s[_ON_DISK],
+        sample_s=spent.phases_s[_SAMPLE],
     )
 
 
@@ -115,10 +113,6 @@ class _Spent:
 
     cpu_s: Mapping[str, float]
     phases_s: Mapping[str, float]
-
-
-def _more(few_s: float, many_s: float) -> float:
-    return max(many_s - few_s, 1 / _TICKS_PER_S)
 
 
 def _spent(nodes: EmulatedCluster, session: Session, *, data_bytes: int, copies: int) -> _Spent:

@@ -40,5 +40,5 @@ def test_a_plan_knows_what_the_nodes_share(tmp_path: Path, network: float, secon
     assert [phase.bottleneck for phase in best.phases][::2] == ["start_up", "local_disks"]
 
 
-def test_a_trial_is_half_the_job_within_limits() -> None:
-    assert [trial_size(size) for size in (10**6, 10**9, 10**12)] == [64_000_000, 500_000_000, 1_000_000_000]
+def test_a_trial_is_as_large_as_the_job_within_limits() -> None:
+    assert [trial_size(size) for size in (10**6, 5 * 10**8, 10**12)] == [64_000_000, 500_000_000, 1_000_000_000]

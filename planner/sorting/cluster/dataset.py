@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -61,6 +61,10 @@ class Partition:
     def uri(self) -> str:
         """Where the first copy lies."""
         return self.copies[0].uri
+
+    def reached_from(self, nodes: Collection[str]) -> Partition:
+        """Return the partition with the copies that one of `nodes` can read: theirs, and those that all can read."""
+        return replace(self, copies=tuple(copy for copy in self.copies if not copy.node or copy.node in nodes))
 
     def without_nodes(self, lost: frozenset[str]) -> Partition:
         """Return the partition with the copies that survive the loss of nodes."""

@@ -92,7 +92,7 @@ class Job:
 
     def input_of(self, slice_: Slice) -> Partition:
         """Return the partition that a slice is of, with the copies that are left."""
-        return self.request.source.partitions[slice_.partition].without_nodes(self.crew.lost)
+        return self.request.source.partitions[slice_.partition].reached_from(self.crew.names)
 
     def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
         """Strike out nodes that have gone, and return them. Raises IoFailureError naming input that went with them."""
@@ -112,8 +112,7 @@ class Job:
         copies = self.request.copies
         free_bytes = min((self.crew.facts[name].free_bytes for name in left), default=0)
         needed_bytes = self.request.source.bytes * (1 + copies) / max(1, len(left))
-        gone = self.crew.lost | {node}
-        partitions = [each.without_nodes(gone) for each in self.request.source.partitions]
+        partitions = [each.reached_from(left) for each in self.request.source.partitions]
         can_be_had = all(each.copies or each.recipe is not None for each in partitions)
         if len(left) < copies or needed_bytes > free_bytes or not can_be_had:
             return False
@@ -125,16 +124,18 @@ class Job:
     def require_inputs(self) -> None:
         """Raise IoFailureError, naming each, when partitions of the input are still needed and cannot be had."""
         needed = {self.slices[number].partition for number in self.ledger.slices_missing()}
-        partitions = self.request.source.partitions
+        partitions, here = self.request.source.partitions, self.crew.names
         lost = [
-            f"{partitions[number].uri} on {', '.join(copy.node for copy in partitions[number].copies)}: "
-            f"{partitions[number].records} records"
+            partitions[number]
             for number in sorted(needed)
-            if not partitions[number].without_nodes(self.crew.lost).copies and partitions[number].recipe is None
+            if not partitions[number].reached_from(here).copies and partitions[number].recipe is None
         ]
         if lost:
-            gone = ", ".join(sorted(self.crew.lost))
-            raise IoFailureError(f"lost with {gone}, and there is neither a copy nor a recipe to remake it", lost)
+            gone = ", ".join(sorted({copy.node for partition in lost for copy in partition.copies} - set(here)))
+            found = [
+                f"{each.uri} on {', '.join(copy.node for copy in each.copies)}: {each.records} records" for each in lost
+            ]
+            raise IoFailureError(f"lost with {gone}, and there is neither a copy nor a recipe to remake it", found)
 
     def usage(self) -> dict[str, list[dict[str, float]]]:
         """Return each node's samples since the job's beginning, from which times count; none of nodes that are lost."""

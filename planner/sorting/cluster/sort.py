@@ -206,10 +206,10 @@ def _sampled(source: Dataset, crew: Crew, emit: Emit, *, wanted: int) -> list[by
 
 def _at_hand(partition: Partition, crew: Crew, turn: int) -> tuple[Partition, str]:
     """Return a partition with the copies that the cluster reaches, and a node to read it on. Raises IoFailureError."""
-    absent = frozenset(copy.node for copy in partition.copies) - set(crew.names) - {""}
-    left = partition.without_nodes(absent)
+    left = partition.reached_from(crew.names)
     if not (nodes := nodes_with(left)):
-        raise IoFailureError(f"{partition.uri} lies on {', '.join(sorted(absent))}, which is not in the cluster")
+        absent = ", ".join(sorted(copy.node for copy in partition.copies))
+        raise IoFailureError(f"{partition.uri} lies on {absent}, which is not in the cluster")
     return left, nodes[0] or crew.names[turn % len(crew.names)]
 
 

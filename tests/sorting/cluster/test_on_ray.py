@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -266,6 +267,19 @@ def test_lost_input_that_cannot_be_had_again_is_named(test_bed: TestBed, tmp_pat
     with pytest.raises(IoFailureError, match="lost with node-3") as caught:
         test_bed.sort(source, tmp_path / "j", output="lost", heard=event)
     assert caught.value.details == (f"{source.partitions[2].uri} on node-3: {RECORDS_PER_NODE} records",)
+
+
+def test_input_of_a_node_that_never_came_is_made_anew_or_named(test_bed: TestBed, tmp_path: Path) -> None:
+    """Its node was lost before the sort began, which nobody will notice, and no one reads for it."""
+    source = generated(test_bed, "absent-in")
+    here, lost = source.partitions[0], replace(source.partitions[2].copies[0], node="node-9")
+    away = Dataset(partitions=(*source.partitions[:2], replace(source.partitions[2], copies=(lost,))))
+    output, report = test_bed.sort(away, tmp_path / "j", output="absent")
+    check(source, output)
+    assert report["moved_bytes"]["input_remade"] == RECORDS_PER_NODE * 100
+    without = Dataset(partitions=(here, Partition(records=RECORDS_PER_NODE, copies=(lost,))))
+    with pytest.raises(IoFailureError, match="lies on node-9, which is not in the cluster"):
+        test_bed.sort(without, tmp_path / "j", output="absent")
 
 
 @pytest.mark.needs_root(why="ends a node's processes by its network namespace")

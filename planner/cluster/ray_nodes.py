@@ -31,6 +31,11 @@ FAILURE_SETTINGS: Final = {
 }
 """With Ray's defaults a vanished node is noticed after a minute, and tasks that wait for it hang for longer."""
 
+TRANSFER_SETTINGS: Final = {"RAY_object_manager_pull_timeout_ms": "60000"}
+"""A block that takes longer is asked for again, and sent twice. By default that is 10 s, and of what came over links of
+50 Mbit/s an eighth had come before.
+"""
+
 MEMORY_SETTINGS: Final = {
     "MALLOC_CONF": "dirty_decay_ms:60000,muzzy_decay_ms:60000",  # jemalloc, which Ray's raylet uses
     "MALLOC_MMAP_THRESHOLD_": str(32 << 20),  # the C library, which the rest uses
@@ -55,6 +60,7 @@ class RayCluster:
         """Return what every process of the cluster, the driver included, needs in its environment."""
         return {
             **FAILURE_SETTINGS,
+            **TRANSFER_SETTINGS,
             **MEMORY_SETTINGS,
             **PROCESS_SETTINGS,
             "RAY_AUTH_MODE": "token",

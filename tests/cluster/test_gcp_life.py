@@ -201,11 +201,13 @@ def test_the_role_is_enough(gcp: GcpBed) -> None:
 
 
 def without_a_permission(gcp: GcpBed, permission: str, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Say whether something fails; preflight, which would see it first, is kept from asking."""
+    """Say whether something fails; preflight, which would see it first, is kept from asking, and operations take long
+    enough to be asked after.
+    """
     usual = gcp.environment()
     blind = usual | {"CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDRESOURCEMANAGER": f"{gcp.proxy.url}/nowhere"}
     monkeypatch.setattr(gcp, "environment", lambda: blind)
-    gcp.world(permissions=[each for each in PERMISSIONS if each != permission])
+    gcp.world(permissions=[each for each in PERMISSIONS if each != permission], operation_polls=1)
     return any(whole_life(gcp))
 
 

@@ -239,7 +239,7 @@ def test_sizes_fit_in_memory(data_bytes: int, replicated: bool, cpus: float) -> 
     )  # fmt: skip
     partition_bytes = data_bytes / sizes.partitions
     assert 2.2 * partition_bytes <= sizes.sort_bytes
-    assert concurrency.sorts * sizes.sort_bytes <= memory_bytes
+    assert concurrency.sorts(copied=replicated) * sizes.sort_bytes <= memory_bytes
     assert 2 * concurrency.under_way * sizes.slice_records * 100 <= store_bytes
     with pytest.raises(BadInputError):
         choose_sizes(

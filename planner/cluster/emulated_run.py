@@ -80,14 +80,7 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], heard: Heard) 
         done = session.do({"do": "run", "wanted": wanted, "journal": journal}, heard)
     records = run.data_bytes // RECORD_BYTES
     seen = machine.to_dict() | {"network_bytes_per_s": network}
-    seen |= (
-        {}
-        if trial is None
-        else {
-            "cpu_bytes_per_s_per_vcpu": trial.cpu_bytes_per_s,
-            "disk_bytes_per_s_per_node": trial.disk_bytes_per_s,
-        }
-    )
+    seen |= {} if trial is None else trial.to_dict()
     return cluster_report(plan, machine=seen, records=records, done=done, vcpus=machine.vcpu)
 
 

@@ -77,6 +77,13 @@ class Trial:
     disk_bytes_per_s: float
     sample_s: float
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rates as JSON-able values."""
+        return {
+            "cpu_bytes_per_s_per_vcpu": self.cpu_bytes_per_s,
+            "disk_bytes_per_s_per_node": self.disk_bytes_per_s,
+        }
+
     def applied_to(self, model: CostModel) -> CostModel:
         """Return a model that begins with the sample, a phase that moves nothing to speak of."""
         sample = Phase(name=_SAMPLE, read={}, write={}, network={}, cpu={}, startup_s=self.sample_s)

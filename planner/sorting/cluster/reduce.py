@@ -74,7 +74,7 @@ class Reduce:
     def _submit(self, queue: deque[int]) -> deque[int]:
         """Start what there is room for and return what is left."""
         concurrency = self._job.crew.concurrency
-        sorts = concurrency.sorts(copied=self._copies > 1)
+        sorts = concurrency.sorts(copied=self._job.request.copies > 1)  # as memory was divided, whoever is left
         busy, left = Counter(self._under_way.values()), deque[int]()
         sorting = Counter(owner for number, owner in self._under_way.items() if number not in self._sorted)
         for number in queue:

@@ -1,8 +1,9 @@
 """Processes killed and links cut at random moments of a cluster sort: does it finish, is it right, how much longer?
 
-A Daytona sort on emulated nodes is timed undisturbed, then disturbed `--kills` times, in turn by kill -9 of all worker
-processes of a node, by kill -9 of its raylet, and by cutting its link; node and moment are drawn. Input on a lost node
-is made anew from its recipe. As root, with `pip install 'sortplanner[ray]'`:
+A Daytona sort on emulated nodes is disturbed `--kills` times, in turn by kill -9 of all worker processes of a node, by
+kill -9 of its raylet, and by cutting its link; node and moment are drawn. Before each it is timed undisturbed, after a
+sort that warms up what was started anew. Input on a lost node is made anew from its recipe. As root, with
+`pip install 'sortplanner[ray]'`:
 
     python benchmarks/cluster/bench_kills.py --kills 20
 """
@@ -101,31 +102,35 @@ def main() -> None:
     ):
         source, checksum = generated(cluster, options.records)
         journal = Path(folder) / "journal"
-        sort(session, source, journal)  # starts processes
-        undisturbed = [sort(session, source, journal)[1] for _ in range(3)]
-        normal_s = median(undisturbed)
-        print(f"undisturbed: {', '.join(f'{each:.1f}' for each in undisturbed)} s", flush=True)
-        ratios = []
+        ratios: dict[str, list[float]] = {kind: [] for kind in KINDS}
         for number in range(options.first, options.first + options.kills):
             share, node = moments[number]
             kind = KINDS[number % len(KINDS)]
+            sort(session, source, journal)
+            _, normal_s, _ = sort(session, source, journal)
             timer = threading.Timer(share * normal_s, kill, (cluster, node, kind))
             timer.start()
             try:
                 output, seconds, report = sort(session, source, journal)
-                ratios.append(seconds / normal_s)
+                ratios[kind].append(seconds / normal_s)
                 right = "right" if is_right(output, checksum, source.records) else "WRONG"
                 hit = [each["phase"] for each in report["timeline"] if each["start_s"] <= share * normal_s][-1]
-                ending = f"{hit}: {right}, {ratios[-1]:.2f} times, lost {', '.join(report['lost_nodes']) or 'no node'}"
+                lost = ", ".join(report["lost_nodes"]) or "no node"
+                ending = f"{hit}: {right}, {seconds:.1f} s, {seconds / normal_s:.2f} times, lost {lost}"
             except PlannerError as error:
                 ending = f"FAILED: {error.message} {error.details}"
             timer.join()
-            print(f"{number + 1}: {kind} of node-{node} at {share * normal_s:.1f} s, {ending}", flush=True)
+            print(
+                f"{number + 1}: {kind} of node-{node} at {share * normal_s:.1f} of {normal_s:.1f} s, {ending}",
+                flush=True,
+            )
             if kind != "workers":
                 cluster.nodes.end(node)
                 cluster.start_worker(node, store_bytes=STORE_BYTES)
-        print(f"{len(ratios)} of {options.kills} finished, in {median(ratios):.2f} times the undisturbed", end="")
-        print(f" in the median and {max(ratios):.2f} at most")
+        print(f"{sum(map(len, ratios.values()))} of {options.kills} finished; times the undisturbed, median (range):")
+        for kind, found in ratios.items():
+            if found:
+                print(f"{kind} ({len(found)}): {median(found):.2f} ({min(found):.2f}-{max(found):.2f})")
 
 
 if __name__ == "__main__":

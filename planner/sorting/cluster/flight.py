@@ -26,22 +26,30 @@ class Flight:
     def __len__(self) -> int:
         return len(self._landings)
 
-    def add(self, reference: Any, landing: Landing, *, node: str = "") -> None:
+    def add(self, reference: Any, landing: Landing, *, node: str) -> None:
         """Watch a task that runs on `node`."""
         self._landings[reference] = landing
         self._nodes[reference] = node
 
     def land(self) -> None:
-        """Wait until something has ended, or for half a second, and tell all that has. Raises what tasks raised."""
+        """Give up what runs on lost nodes, wait until something else has ended, or for half a second, and tell all that
+        has. Raises what tasks raised.
+        """
+        for node in self._crew.lost.intersection(self._nodes.values()):
+            self._give_up(node)
         under_way = list(self._landings)
+        if not under_way:
+            return
         ended, _ = self._ray.wait(under_way, num_returns=1, timeout=_LONGEST_WAIT_S, fetch_local=False)
         if ended:
             ended, _ = self._ray.wait(under_way, num_returns=len(under_way), timeout=0, fetch_local=False)
         for reference in ended:
             self._pop(reference)(self._crew.outcome(reference))
 
-    def give_up(self, node: str) -> None:
-        """Cancel what runs on a node, best effort, and take it for lost."""
+    def _give_up(self, node: str) -> None:
+        """Cancel what runs on a node, best effort; take it for lost. After a link was cut Ray says that the node has
+        gone ten seconds before it says so of the tasks there.
+        """
         for reference in [each for each, at in self._nodes.items() if at == node]:
             self._ray.cancel(reference, force=True)
             self._pop(reference)(LOST)

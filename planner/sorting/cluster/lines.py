@@ -43,6 +43,7 @@ class Lines:
         self._to: Counter[str] = Counter()
         self._to_bytes: Counter[str] = Counter()
         self._from: Counter[str] = Counter()
+        self._from_bytes: Counter[str] = Counter()  # those that have arrived count too
 
     def join(self, block: Block) -> None:
         """Put a block at the end of its owner's line."""
@@ -57,12 +58,13 @@ class Lines:
         return left
 
     def next(self) -> Iterator[Block]:
-        """Take out and yield the blocks that may go now: first those of sources that send least, then the oldest."""
+        """Take out and yield the blocks that may go now: of sources that send least; of these, that have sent least."""
         for owner, line in self._lines.items():
             while line and self._has_room(owner):
-                block = min(line, key=lambda each: self._from[each.source])
+                block = min(line, key=lambda each: (self._from[each.source], self._from_bytes[each.source]))
                 line.remove(block)
                 self._count(block, 1)
+                self._from_bytes[block.source] += block.size_bytes
                 yield block
 
     def done(self, block: Block) -> None:

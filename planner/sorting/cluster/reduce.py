@@ -93,7 +93,7 @@ class Reduce:
         order = self._order(number, owner, job.ledger.records_of(number))
         found, records = job.crew.run(owner, tasks.sort_partition, order, returns=2)
         self._under_way[number] = owner
-        self._flight.add(found, partial(self._sorted_one, number, records))
+        self._flight.add(found, partial(self._sorted_one, number, records), node=owner)
 
     def _order(self, number: int, node: str, records: int) -> SortOrder:
         return SortOrder(
@@ -128,7 +128,7 @@ class Reduce:
         node = others[number % len(others)]
         order = self._order(number, node, self._sorted[number].partition.records)
         copied = job.crew.run(node, tasks.write_partition, records, order)
-        self._flight.add(copied, partial(self._copied, number))
+        self._flight.add(copied, partial(self._copied, number), node=node)
 
     def _copied(self, number: int, copied: Any) -> None:
         if copied is LOST:

@@ -65,6 +65,14 @@ def run_files(folders: Iterable[Path]) -> list[RunFile]:
     return sorted(found, key=lambda run: (run.slice_number, run.first))
 
 
+def runs_of(partition: int, folders: Iterable[Path]) -> list[RunFile]:
+    """Return a run file of each slice that holds `partition`. There may be several of a slice: when a node is lost, Ray
+    repeats its map tasks, and one that runs on the owner writes there what others bring along with more partitions.
+    """
+    holding = (run for run in run_files(folders) if run.first <= partition < run.end)
+    return list({run.slice_number: run for run in holding}.values())
+
+
 def write_run(folder: Path, *, slice_number: int, first: int, counts: Ints, records: Bytes) -> int:
     """Write a run file and return its bytes. Raises IoFailureError, with nothing left of it."""
     path = folder / f"{slice_number:08d}-{first:06d}-{first + len(counts):06d}.run"

@@ -96,7 +96,6 @@ class Shuffle:
             job.slow_nodes[drop.node] = f"{drop.reason}, {'left out' if is_avoided else 'kept'}"
             job.emit({"event": "slow", "node": drop.node, "reason": job.slow_nodes[drop.node]})
             if is_avoided:
-                self._flight.give_up(drop.node)
                 self._queues.clear()
                 self._enqueue([number for number in job.ledger.slices_missing() if number not in self._under_way])
 

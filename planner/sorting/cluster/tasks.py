@@ -197,14 +197,13 @@ def _gathered(order: SortOrder) -> Bytes:
     size = order.layout.record_size
     gathered = workspace.array(workspace.RAW, order.records * size)
     done = 0
-    for run in run_files.run_files(order.files.run_folders()):
-        if run.first <= order.number < run.end:
-            counts = run.counts()
-            end = done + int(counts[order.number - run.first]) * size
-            if end > len(gathered):
-                break
-            run.read(order.number, counts, gathered[done:end], record_size=size)
-            done = end
+    for run in run_files.runs_of(order.number, order.files.run_folders()):
+        counts = run.counts()
+        end = done + int(counts[order.number - run.first]) * size
+        if end > len(gathered):
+            break
+        run.read(order.number, counts, gathered[done:end], record_size=size)
+        done = end
     if done != len(gathered):
         raise IoFailureError(
             f"{node_name()}: {_listed(order.files.run_folders())}: not the {len(gathered)} bytes of partition "

@@ -26,6 +26,17 @@ def test_sources_take_turns() -> None:
     assert list(lines.next()) == []
 
 
+def test_a_source_that_lags_behind_comes_first() -> None:
+    lines = Lines()
+    for number, source in enumerate("aab"):
+        lines.join(block(number, source, "c"))
+    for each in list(lines.next()):
+        lines.done(each)
+    for number, source in enumerate("ab"):
+        lines.join(block(number, source, "c"))
+    assert next(lines.next()).source == "b"
+
+
 def test_small_blocks_go_together() -> None:
     lines = Lines()
     for number in range(20):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,26 @@ def test_what_a_repeated_map_task_kept_is_asked_for_again(
     assert list(mapped.stored) == [2]
     assert kept is None
     assert tasks.store(kept, FILES, 0, 2) is None
+
+
+def test_what_a_repeated_map_task_kept_counts_once_when_it_comes_again(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    splitting, half = splitting_of(partition), partition.records // 2
+    cut = [Slice(number=number, partition=0, first=number * half, records=half) for number in range(2)]
+    first = MapOrder(slice=cut[0], partition=partition, layout=LAYOUT, files=FILES, ranges=RANGES)
+    monkeypatch.setenv("PLANNER_NODE_NAME", "node-2")
+    map_slice(first, splitting)  # node-1 is lost: Ray repeats the task, on node-2, which now owns all partitions
+    totals = np.zeros(splitting.partitions, np.int64)
+    for each in cut:
+        again = replace(first, slice=each, ranges=(("node-2", 0, splitting.partitions),))
+        mapped, _ = map_slice(again, splitting)
+        assert isinstance(mapped, Mapped)
+        totals += mapped.stored[0]
+    assert len(run_files(FILES.run_folders())) == 3
+    done = [tasks.sort_partition(order(number, int(records)))[0] for number, records in enumerate(totals)]
+    whole = sum(int(each.partition.checksum, 16) for each in done)
+    assert whole == core.validate_file(partition.uri).checksum
 
 
 def order(number: int, records: int, *, memory_bytes: int = 10**9, threads: int = 2) -> SortOrder:

@@ -1,0 +1,46 @@
+"""Tasks under way land when they end, and at once when their node is lost."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from planner.sorting.cluster.crew import LOST, Crew
+from planner.sorting.cluster.flight import Flight
+
+
+class Silent:
+    """A Ray that has heard of no task's end yet."""
+
+    def __init__(self) -> None:
+        self.cancelled: list[str] = []
+
+    def wait(self, under_way: list[str], **_: Any) -> tuple[list[str], list[str]]:
+        assert under_way
+        return [], under_way
+
+    def cancel(self, reference: str, *, force: bool) -> None:
+        assert force
+        self.cancelled.append(reference)
+
+
+class Nodes:
+    """Those that are lost."""
+
+    lost = frozenset[str]()
+
+
+def test_tasks_of_a_lost_node_are_given_up_at_once() -> None:
+    ray, nodes, landed = Silent(), Nodes(), list[tuple[str, Any]]()
+    flight = Flight(ray, cast("Crew", nodes))
+    for reference, node in (("one", "a"), ("two", "b"), ("three", "a")):
+        flight.add(reference, lambda outcome, reference=reference: landed.append((reference, outcome)), node=node)
+    flight.land()
+    assert landed == []
+    nodes.lost = frozenset({"a"})
+    flight.land()
+    assert landed == [("one", LOST), ("three", LOST)]
+    assert ray.cancelled == ["one", "three"]
+    assert len(flight) == 1
+    nodes.lost = frozenset({"a", "b"})
+    flight.land()
+    assert len(flight) == 0

@@ -14,17 +14,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
-import threading
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import ray
+from memory_watch import Seen, Watch
 
 from planner.cluster.emulated_ray import EmulatedRay, emulated_ray
 from planner.cluster.ray_session import Session
@@ -41,63 +39,6 @@ PEERS = {
     "ray-data-push": ("ray_data_peer.py", {"strategy": "push"}),
 }
 """Their programs, and what they are told besides the input."""
-
-
-@dataclass
-class Seen:
-    """The greatest memory and spilled bytes seen while a contestant ran."""
-
-    memory_bytes: int = 0
-    spilled_bytes: int = 0
-
-
-class Watch:
-    """Samples a cluster's memory while its body runs."""
-
-    def __init__(self, cluster: EmulatedRay) -> None:
-        self.seen = Seen()
-        self._cluster = cluster
-        self._over = threading.Event()
-        self._base = store_bytes()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Seen:
-        self._thread.start()
-        return self.seen
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        nodes = range(self._cluster.nodes.workers + 1)
-        while not self._over.wait(0.5):
-            own = sum(own_bytes(pid) for node in nodes for pid in self._cluster.nodes.pids(node))
-            self.seen.memory_bytes = max(self.seen.memory_bytes, own + store_bytes() - self._base)
-            folders = [self._cluster.nodes.ray_directory(node) for node in nodes]
-            spilled = sum(size(path) for folder in folders for path in folder.glob("**/ray_spilled_objects*/*"))
-            self.seen.spilled_bytes = max(self.seen.spilled_bytes, spilled)
-
-
-def own_bytes(pid: int) -> int:
-    """Memory that a process shares with no other, as the kernel's page counts have it."""
-    try:
-        _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text().split()
-    except OSError:
-        return 0
-    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
-
-
-def store_bytes() -> int:
-    """Return what lies in this machine's file system in memory, where object stores are."""
-    return shutil.disk_usage("/dev/shm").used
-
-
-def size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
 
 
 def planner_sort(session: Session, source: dict[str, Any], journal: Path) -> tuple[float, list[str]]:

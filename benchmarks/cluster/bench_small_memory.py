@@ -75,9 +75,7 @@ def main() -> None:
             report = sort(session, source, memory_bytes=each_bytes, journal=journal)
         swapped = swapped_pages() - swapped
     data_bytes, moved = report["data_bytes"], report["moved_bytes"]
-    print(
-        f"{format_bytes(data_bytes)} on {options.nodes} nodes, allowed {format_bytes(allowed_bytes)} of memory together"
-    )
+    print(f"{format_bytes(data_bytes)}, {options.nodes} nodes with {format_bytes(allowed_bytes)} of memory together")
     print(f"taken above the idle {format_bytes(idle_bytes)}: {format_bytes(seen.memory_bytes - idle_bytes)}")
     print(f"spilled by Ray: {format_bytes(seen.spilled_bytes)}, swapped out: {swapped} pages")
     for name in ("input_read", "intermediate_written", "intermediate_read", "output_written"):

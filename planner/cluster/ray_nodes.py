@@ -23,13 +23,16 @@ files alone, its volume and a file system in its memory are mounted. Several dis
 
 FAILURE_SETTINGS: Final = {
     "RAY_grpc_client_keepalive_time_ms": "5000",
-    "RAY_grpc_client_keepalive_timeout_ms": "5000",
+    "RAY_grpc_client_keepalive_timeout_ms": "60000",
     "RAY_health_check_initial_delay_ms": "1000",
     "RAY_health_check_period_ms": "250",
     "RAY_health_check_timeout_ms": "1000",
     "RAY_health_check_failure_threshold": "3",
 }
-"""With Ray's defaults a vanished node is noticed after a minute, and tasks that wait for it hang for longer."""
+"""With Ray's defaults a vanished node is noticed after a minute, and tasks that wait for it hang for longer. A
+connection is given more time than a node to answer: on a slow link the answer stands behind megabytes of blocks, which
+are lost when the connection is given up.
+"""
 
 TRANSFER_SETTINGS: Final = {"RAY_object_manager_pull_timeout_ms": "60000"}
 """A block that takes longer is asked for again, and sent twice. By default that is 10 s, and of what came over links of

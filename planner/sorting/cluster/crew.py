@@ -18,7 +18,6 @@ WORKER_RETRIES: Final = 5
 LOST: Final = object()
 """Stands for the outcome of a task that was lost."""
 _EVERY_S: Final = 0.5
-_LONGEST_GREETING_S: Final = 60.0
 
 
 def import_ray() -> Any:
@@ -89,13 +88,22 @@ class Crew:
 
     def _on(self, names: Sequence[str], task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         began = {name: self.run(name, task, *arguments) for name in names}
-        outcomes = {name: self.outcome(reference) for name, reference in began.items()}
+        outcomes = {name: self.awaited(reference, nodes=(name,)) for name, reference in began.items()}
         return {name: value for name, value in outcomes.items() if value is not LOST}
 
     def watch(self) -> dict[str, Any]:
         """Return a sampler of its use on every node, an actor that goes on until the driver ends."""
         job = self._ray.get_runtime_context().get_job_id()
         return {name: _sampler(job, self._ids[name]) for name in self.names}
+
+    def awaited(self, reference: Any, *, nodes: Sequence[str]) -> Any:
+        """Wait for a task and return its outcome; LOST as soon as one of `nodes` has gone: after a link was cut, Ray
+        says so of a node long before it does of the tasks there. Raises what `outcome` raises.
+        """
+        while not self._ray.wait([reference], timeout=_EVERY_S, fetch_local=False)[0]:
+            if not self._alive().issuperset(self._ids[name] for name in nodes):
+                return LOST
+        return self.outcome(reference)
 
     def outcome(self, reference: Any) -> Any:
         """Return what a task returned, or LOST when it went with a process or a node.
@@ -117,7 +125,7 @@ class Crew:
 
     def outcomes(self, began: Sequence[Any], *, doing: str) -> list[Any]:
         """Return what several tasks returned. Raises what `outcome` raises, and IoFailureError when one was lost."""
-        found = [self.outcome(reference) for reference in began]
+        found = [self.awaited(reference, nodes=self.names) for reference in began]
         if any(each is LOST for each in found):
             self.newly_lost(at_once=True)
             raise IoFailureError(
@@ -133,12 +141,15 @@ class Crew:
         if not at_once and time.monotonic() - self._looked_at < _EVERY_S:
             return frozenset()
         self._looked_at = time.monotonic()
-        alive = {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
+        alive = self._alive()
         gone = frozenset(name for name, node in self._ids.items() if node not in alive) - self.lost
         self.lost |= gone
         if not self.names:
             raise IoFailureError("no node is left", [f"lost: {', '.join(sorted(self.lost))}"])
         return gone
+
+    def _alive(self) -> set[str]:
+        return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
 
     def _meet(self) -> None:
         """Ask every node that offers CPUs who it is. Raises IoFailureError for nodes that differ in version or share a

@@ -140,7 +140,7 @@ class Job:
     def usage(self) -> dict[str, list[dict[str, float]]]:
         """Return each node's samples since the job's beginning, from which times count; none of nodes that are lost."""
         asked = {name: self.samplers[name].samples.remote() for name in self.crew.names if name in self.samplers}
-        found = {name: self.crew.outcome(reference) for name, reference in asked.items()}
+        found = {name: self.crew.awaited(reference, nodes=(name,)) for name, reference in asked.items()}
         return {
             name: [
                 sample | {"at_s": sample["at_s"] - self.began_at_s}

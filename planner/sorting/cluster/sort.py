@@ -192,8 +192,8 @@ def _sampled(source: Dataset, crew: Crew, emit: Emit, *, wanted: int) -> list[by
         for number, partition in missing.items():
             at_hand, node = _at_hand(partition, crew, number)
             keys = max(1, round(wanted * partition.records / source.records))
-            began[number] = crew.run(node, tasks.sample, at_hand, source.layout, keys)
-        outcomes = {number: crew.outcome(reference) for number, reference in began.items()}
+            began[number] = node, crew.run(node, tasks.sample, at_hand, source.layout, keys)
+        outcomes = {number: crew.awaited(reference, nodes=(node,)) for number, (node, reference) in began.items()}
         sampled |= {number: keys for number, keys in outcomes.items() if keys is not LOST}
         missing = {number: each for number, each in missing.items() if number not in sampled}
         if not missing:

@@ -87,7 +87,7 @@ def stage_out(crew: Crew, dataset: Dataset, prefix: str) -> tuple[Dataset, int]:
         require_sizes(staged, sizes, record_size=dataset.layout.record_size)
     except BaseException:
         with suppress(PlannerError):
-            crew.outcome(crew.run(crew.names[0], objects.delete_partitions, prefix))
+            crew.awaited(crew.run(crew.names[0], objects.delete_partitions, prefix), nodes=crew.names[:1])
         raise
     there = Dataset(partitions=tuple(each.partition for each in staged), layout=dataset.layout)
     return there, sum(each.requests for each in staged)

@@ -7,6 +7,8 @@ pages in use, sampled twice a second; spilled is what Ray wrote out of its store
 
     pip install 'sortplanner[ray]' pyarrow
     python benchmarks/cluster/bench_peers.py --data 1GB --runs 3
+
+The others' clusters have the settings that the planner starts Ray with, unless `--stock` leaves them Ray's own.
 """
 
 from __future__ import annotations
@@ -17,13 +19,17 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 import ray
 from memory_watch import Seen, Watch
 
+from planner.cluster import ray_nodes
 from planner.cluster.emulated_ray import EmulatedRay, emulated_ray
 from planner.cluster.ray_session import Session
 from planner.native import core
@@ -32,6 +38,12 @@ from planner.providers.emulated.shaping import parse_shaping
 from planner.units import format_bytes, parse_size
 
 HERE = Path(__file__).parent
+SETTINGS = (
+    ray_nodes.FAILURE_SETTINGS,
+    ray_nodes.TRANSFER_SETTINGS,
+    ray_nodes.MEMORY_SETTINGS,
+    ray_nodes.PROCESS_SETTINGS,
+)
 REPEATS = 2
 PEERS = {
     "exoshuffle": ("exoshuffle_peer.py", {}),
@@ -78,11 +90,21 @@ def check(outputs: list[str], source: dict[str, Any]) -> None:
         sys.exit(f"wrong output: {whole.unordered} records out of order, checksum {whole.checksum:x}")
 
 
+@contextmanager
+def settings_of(name: str, *, stock: bool) -> Iterator[None]:
+    """Start clusters in the body as the planner does, or, for others, where `stock`, as Ray does by itself."""
+    with ExitStack() as changed:
+        for settings in SETTINGS if stock and name != "planner" else ():
+            changed.enter_context(patch.dict(settings, clear=True))
+        yield
+
+
 def measured(name: str, options: argparse.Namespace) -> tuple[float, Seen]:
     """Have a contestant sort on a cluster of its own; return its seconds, and the memory it took."""
     shaping = parse_shaping(rate=options.rate)
     with (
         tempfile.TemporaryDirectory(dir=options.dir) as folder,
+        settings_of(name, stock=options.stock),
         emulated_ray(workers=options.nodes, shaping=shaping, directory=Path(folder)) as cluster,
     ):
         with cluster.session() as session:
@@ -106,6 +128,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--dir", type=Path, default=None)
     parser.add_argument("--only", default=",".join(("planner", *PEERS)), help="who sorts; others are set to the first")
+    parser.add_argument("--stock", action="store_true", help="leave the others Ray's own settings")
     options = parser.parse_args()
     wanted = options.only.split(",")
     print(f"Ray {ray.__version__}, {options.data}, {options.nodes} nodes behind {options.rate}, {os.cpu_count()} CPUs")

@@ -15,9 +15,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from memory_watch import Watch, own_bytes
+from memory_watch import Watch, held_bytes
 
-from planner.cluster.emulated_ray import EmulatedRay, emulated_ray
+from planner.cluster.emulated_ray import emulated_ray
 from planner.cluster.ray_session import Session
 from planner.providers.emulated.shaping import parse_shaping
 from planner.units import format_bytes, parse_size
@@ -31,12 +31,6 @@ def sort(session: Session, source: dict[str, Any], *, memory_bytes: int, journal
     if not report["sorted"] or report["checksum"] != source["checksum"]:
         sys.exit(f"wrong output: checksum {report['checksum']}, the input's {source['checksum']}")
     return report
-
-
-def held_bytes(cluster: EmulatedRay) -> int:
-    """Return what all processes of a cluster hold for themselves."""
-    nodes = range(cluster.nodes.workers + 1)
-    return sum(own_bytes(pid) for node in nodes for pid in cluster.nodes.pids(node))
 
 
 def swapped_pages() -> int:

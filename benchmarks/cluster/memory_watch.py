@@ -13,7 +13,7 @@ from planner.cluster.emulated_ray import EmulatedRay
 
 @dataclass
 class Seen:
-    """The greatest memory and spilled bytes seen while a contestant ran."""
+    """The greatest memory and spilled bytes seen."""
 
     memory_bytes: int = 0
     spilled_bytes: int = 0
@@ -40,11 +40,17 @@ class Watch:
     def _run(self) -> None:
         nodes = range(self._cluster.nodes.workers + 1)
         while not self._over.wait(0.5):
-            own = sum(own_bytes(pid) for node in nodes for pid in self._cluster.nodes.pids(node))
+            own = held_bytes(self._cluster)
             self.seen.memory_bytes = max(self.seen.memory_bytes, own + store_bytes() - self._base)
             folders = [self._cluster.nodes.ray_directory(node) for node in nodes]
             spilled = sum(size(path) for folder in folders for path in folder.glob("**/ray_spilled_objects*/*"))
             self.seen.spilled_bytes = max(self.seen.spilled_bytes, spilled)
+
+
+def held_bytes(cluster: EmulatedRay) -> int:
+    """Return what all processes of a cluster hold for themselves."""
+    nodes = range(cluster.nodes.workers + 1)
+    return sum(own_bytes(pid) for node in nodes for pid in cluster.nodes.pids(node))
 
 
 def own_bytes(pid: int) -> int:

@@ -29,7 +29,7 @@ class Pace:
     def __init__(self) -> None:
         self._began_at_s: dict[tuple[int, int], float] = {}
         self._looks: Counter[str] = Counter()
-        self._rates: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_LATEST_TRANSFERS))
+        self._rates: dict[str, deque[tuple[str, float]]] = defaultdict(lambda: deque(maxlen=_LATEST_TRANSFERS))
 
     def began(self, block: Block, *, at_s: float) -> None:
         """Note that a block is on its way."""
@@ -41,14 +41,15 @@ class Pace:
         if not size_bytes:
             return
         rate = size_bytes / max(at_s - began_at_s, 1e-3)
-        self._rates[block.source].append(rate)
-        self._rates[block.owner].append(rate)
+        self._rates[block.source].append((block.owner, rate))
+        self._rates[block.owner].append((block.source, rate))
 
     def slow(self, names: list[str]) -> list[Drop]:
         """Return those of `names` that are much slower than the others, and were so each time in a row of looks; none
-        until all have transferred enough.
+        until all have transferred enough. What they send to nodes not named, or get from them, says nothing of them:
+        a slow node that is kept is the last that all the others wait for.
         """
-        rates = {name: self._rates[name] for name in names}
+        rates = {name: [rate for other, rate in self._rates[name] if other in {*names} - {name}] for name in names}
         if len(names) <= MIN_NODES or any(len(each) < ENOUGH_TRANSFERS for each in rates.values()):
             return []
         found = screen({"transfers": {name: median(each) for name, each in rates.items()}})

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from io import FileIO
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +25,8 @@ from planner.sorting.cluster import direct_files
 from planner.sorting.cluster.node import node_name
 
 _NAME: Final = re.compile(r"(\d+)-(\d+)-(\d+)\.run")
+_FILES_KNOWN: Final = 4096
+"""Of which a process keeps the counts: it reads a piece of each for every partition that it sorts."""
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -40,29 +43,50 @@ class RunFile:
 
     def counts(self) -> Ints:
         """Return the records of each partition. Raises IoFailureError."""
-        size = 8 * (self.end - self.first)
-        with failing("read", self.path), self.path.open("rb") as file:
-            file.seek(-size, os.SEEK_END)
-            return np.frombuffer(file.read(size), "<i8").astype(np.int64)
+        return np.diff(self._ends(), prepend=0)
 
-    def read(self, partition: int, counts: Ints, into: Bytes, *, record_size: int) -> None:
-        """Read the records of one partition into `into`, which has their size. Raises IoFailureError."""
-        start = int(counts[: partition - self.first].sum()) * record_size
+    def records(self, partition: int) -> slice:
+        """Return which of the file's records are a partition's. Raises IoFailureError."""
+        ends, number = self._ends(), partition - self.first
+        return slice(int(ends[number - 1]) if number else 0, int(ends[number]))
+
+    def read(self, records: slice, into: Bytes, *, record_size: int) -> None:
+        """Read some of the file's records into `into`, which has their size. Raises IoFailureError."""
         with failing("read", self.path), direct_files.opened(self.path, os.O_RDONLY) as descriptor:
-            done = direct_files.read_into(descriptor, into, offset=start)
+            done = direct_files.read_into(descriptor, into, offset=records.start * record_size)
         if done < len(into):
             raise _too_short(self.path, len(into) - done)
+
+    def _ends(self) -> Ints:
+        with failing("read", self.path):
+            return _ends(self.path, self.path.stat().st_mtime_ns, self.end - self.first)
+
+
+@lru_cache(maxsize=_FILES_KNOWN)
+def _ends(path: Path, _written_at: int, partitions: int) -> Ints:
+    """Return how many of a run file's records stand before the end of each partition."""
+    with path.open("rb") as file:
+        file.seek(-8 * partitions, os.SEEK_END)
+        return np.cumsum(np.frombuffer(file.read(8 * partitions), "<i8"))
 
 
 def run_files(folders: Iterable[Path]) -> list[RunFile]:
     """Return the complete run files of some folders in order of slices; none where there is no folder."""
-    named = [(path, _NAME.fullmatch(path.name)) for folder in folders for path in folder.glob("*.run")]
+    named = ((entry, _NAME.fullmatch(entry.name)) for folder in folders for entry in _entries(folder))
     found = [
-        RunFile(path=path, slice_number=int(match[1]), first=int(match[2]), end=int(match[3]))
-        for path, match in named
+        RunFile(path=Path(entry.path), slice_number=int(match[1]), first=int(match[2]), end=int(match[3]))
+        for entry, match in named
         if match
     ]
     return sorted(found, key=lambda run: (run.slice_number, run.first))
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        return []
 
 
 def runs_of(partition: int, folders: Iterable[Path]) -> list[RunFile]:

@@ -198,11 +198,11 @@ def _gathered(order: SortOrder) -> Bytes:
     gathered = workspace.array(workspace.RAW, order.records * size)
     done = 0
     for run in run_files.runs_of(order.number, order.files.run_folders()):
-        counts = run.counts()
-        end = done + int(counts[order.number - run.first]) * size
+        records = run.records(order.number)
+        end = done + (records.stop - records.start) * size
         if end > len(gathered):
             break
-        run.read(order.number, counts, gathered[done:end], record_size=size)
+        run.read(records, gathered[done:end], record_size=size)
         done = end
     if done != len(gathered):
         raise IoFailureError(

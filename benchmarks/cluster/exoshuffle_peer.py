@@ -92,7 +92,9 @@ class Waiting:
     def add(self, reference: Any) -> None:
         self.references.append(reference)
         if len(self.references) > self.most:
-            _, self.references = ray.wait(self.references, num_returns=len(self.references) - self.most)
+            enough = len(self.references) - self.most
+            # Not fetched, or the driver's node would pull blocks, and be asked for those that it has dropped again.
+            _, self.references = ray.wait(self.references, num_returns=enough, fetch_local=False)
 
 
 def sort(manifest: dict[str, Any], directories: dict[str, str], ids: dict[str, str]) -> list[str]:

@@ -16,6 +16,10 @@ BLOCKS_IN_FLIGHT: Final = 3
 """To one node at least: one arrives while another is written and a third is asked for."""
 BYTES_IN_FLIGHT: Final = 64_000_000
 """To one node, where blocks are small: some wait for senders that are busy with others, and meanwhile none may lack."""
+STORE_SHARE: Final = 2 / 5
+"""Of a node's object store, for what is in flight to it; as much is for its own slices. When more is asked for than the
+store has room for, Ray drops what has come of a block, and asks for it again only after its pull timeout.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +40,10 @@ class Block:
 
 
 class Lines:
-    """A line of blocks for each owner, and how much is under way from and to each node."""
+    """A line of blocks for each owner, and how much is under way from and to each node, with `store_bytes` each."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, store_bytes: int) -> None:
+        self._room_bytes = min(BYTES_IN_FLIGHT, store_bytes * STORE_SHARE)
         self._lines: dict[str, deque[Block]] = {}
         self._to: Counter[str] = Counter()
         self._to_bytes: Counter[str] = Counter()
@@ -72,7 +77,7 @@ class Lines:
         self._count(block, -1)
 
     def _has_room(self, owner: str) -> bool:
-        return self._to[owner] < BLOCKS_IN_FLIGHT or self._to_bytes[owner] < BYTES_IN_FLIGHT
+        return self._to[owner] < BLOCKS_IN_FLIGHT or self._to_bytes[owner] < self._room_bytes
 
     def _count(self, block: Block, change: int) -> None:
         self._to[block.owner] += change

@@ -55,7 +55,7 @@ class Shuffle:
         self._under_way: dict[int, _UnderWay] = {}  # by slice
         self._attempts: Counter[int] = Counter()
         self._told_at = 0.0
-        self._lines = Lines()
+        self._lines = Lines(store_bytes=min(job.crew.store_bytes.values()))
         self._grouped: Counter[str] = Counter()  # slices by node
         self._pace = Pace()
         self._judged: set[str] = set()

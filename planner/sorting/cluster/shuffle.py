@@ -89,7 +89,8 @@ class Shuffle:
     def _heed_slow_nodes(self) -> None:
         """Report nodes that are much slower than the others; go on without them if much is still to come to them."""
         job = self._job
-        for drop in self._pace.slow([name for name in job.crew.names if name not in self._judged]):
+        unjudged = [name for name in job.crew.names if name not in self._judged]
+        for drop in self._pace.slow(unjudged, at_s=time.monotonic()):
             self._judged.add(drop.node)
             is_early = not job.ledger.done and job.ledger.share_missing(drop.node) > _WORTH_AVOIDING
             is_avoided = is_early and job.avoid(drop)
@@ -191,10 +192,9 @@ class Shuffle:
     def _stored(self, block: Block, counts: Any) -> None:
         """Note what an owner stored; a block that was lost, or stored beside it by a task repeated, is made again."""
         self._lines.done(block)
-        if counts is not LOST and counts is not None:
-            size = self._record(block, counts)
-            self._job.moved.crossed_network += size
-            self._pace.stored(block, size_bytes=size, at_s=time.monotonic())
+        size = 0 if counts is LOST or counts is None else self._record(block, counts)
+        self._job.moved.crossed_network += size
+        self._pace.ended(block, size_bytes=size, at_s=time.monotonic())
         self._one_ended(block.slice.number)
 
     def _record(self, block: Block, counts: Ints) -> int:

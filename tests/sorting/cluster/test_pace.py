@@ -14,11 +14,18 @@ from planner.sorting.cluster.sources import Slice
 NODES = [f"node-{number}" for number in range(1, 6)]
 
 
-def transfer(pace: Pace, number: int, *, source: str, owner: str, seconds: float) -> None:
+NOW_S = 20.0
+
+
+def begin(pace: Pace, number: int, *, source: str, owner: str) -> Block:
     slice_ = Slice(number=number, partition=0, first=0, records=10)
     block = Block(slice=slice_, source=source, owner=owner, first=0, size_bytes=1000)
     pace.began(block, at_s=10.0)
-    pace.stored(block, size_bytes=1000, at_s=10.0 + seconds)
+    return block
+
+
+def transfer(pace: Pace, number: int, *, source: str, owner: str, seconds: float) -> None:
+    pace.ended(begin(pace, number, source=source, owner=owner), size_bytes=1000, at_s=10.0 + seconds)
 
 
 def pace_of(rates: dict[str, float], *, rounds: int = ENOUGH_TRANSFERS) -> Pace:
@@ -32,7 +39,7 @@ def pace_of(rates: dict[str, float], *, rounds: int = ENOUGH_TRANSFERS) -> Pace:
 
 def test_a_tenth_of_the_rate_is_seen() -> None:
     pace = pace_of({name: 10.0 if name == "node-3" else 100.0 for name in NODES})
-    looks = [pace.slow(NODES) for _ in range(LOOKS)]
+    looks = [pace.slow(NODES, at_s=NOW_S) for _ in range(LOOKS)]
     assert looks[:-1] == [[]] * (LOOKS - 1), "it might pass"
     (drop,) = looks[-1]
     assert drop.node == "node-3"
@@ -42,16 +49,16 @@ def test_a_tenth_of_the_rate_is_seen() -> None:
 @given(st.lists(st.floats(50, 100), min_size=5, max_size=5))
 def test_what_is_usual_is_not(rates: list[float]) -> None:
     pace = pace_of(dict(zip(NODES, rates, strict=True)))
-    assert not any(pace.slow(NODES) for _ in range(2 * LOOKS))
+    assert not any(pace.slow(NODES, at_s=NOW_S) for _ in range(2 * LOOKS))
 
 
 def test_nobody_is_judged_too_early_or_by_too_few() -> None:
     pace = Pace()
     transfer(pace, 0, source="node-3", owner="node-1", seconds=100.0)
-    assert pace.slow(NODES) == []
+    assert pace.slow(NODES, at_s=NOW_S) == []
     slow = {name: 10.0 if name == "node-3" else 100.0 for name in NODES}
     pace = pace_of(slow)
-    assert not any(pace.slow(NODES[:3]) for _ in range(2 * LOOKS))
+    assert not any(pace.slow(NODES[:3], at_s=NOW_S) for _ in range(2 * LOOKS))
 
 
 def test_what_stays_on_a_node_says_nothing() -> None:
@@ -59,7 +66,7 @@ def test_what_stays_on_a_node_says_nothing() -> None:
     for number in range(100):
         name = NODES[number % len(NODES)]
         transfer(pace, number, source=name, owner=name, seconds=100.0 if name == "node-1" else 1.0)
-    assert not any(pace.slow(NODES) for _ in range(2 * LOOKS))
+    assert not any(pace.slow(NODES, at_s=NOW_S) for _ in range(2 * LOOKS))
 
 
 def test_who_has_much_left_with_a_slow_node_is_not_slow_itself() -> None:
@@ -69,4 +76,21 @@ def test_who_has_much_left_with_a_slow_node_is_not_slow_itself() -> None:
     for number in range(1000, 1000 + ENOUGH_TRANSFERS):
         for source, owner in (("node-3", "node-4"), ("node-4", "node-3")):
             transfer(pace, number, source=source, owner=owner, seconds=100.0)
-    assert not any(pace.slow(judged) for _ in range(2 * LOOKS))
+    assert not any(pace.slow(judged, at_s=NOW_S) for _ in range(2 * LOOKS))
+
+
+def test_who_has_not_ended_anything_is_seen_by_what_is_under_way() -> None:
+    pace = pace_of({name: 1000.0 for name in NODES if name != "node-3"})
+    others = [name for name in NODES if name != "node-3"]
+    for number, other in enumerate(2 * others, start=1000):
+        begin(pace, number, source="node-3", owner=other)
+    looks = [pace.slow(NODES, at_s=NOW_S) for _ in range(LOOKS)]
+    assert [drop.node for drop in looks[-1]] == ["node-3"]
+    assert not any(pace.slow(NODES, at_s=10.5) for _ in range(2 * LOOKS)), "half a second says nothing yet"
+
+
+def test_what_was_lost_is_no_longer_under_way() -> None:
+    pace = pace_of(dict.fromkeys(NODES, 1000.0))
+    for number in range(1000, 1030):
+        pace.ended(begin(pace, number, source="node-3", owner="node-1"), size_bytes=0, at_s=11.0)
+    assert not any(pace.slow(NODES, at_s=NOW_S) for _ in range(2 * LOOKS))

@@ -89,6 +89,15 @@ def test_who_has_not_ended_anything_is_seen_by_what_is_under_way() -> None:
     assert not any(pace.slow(NODES, at_s=10.5) for _ in range(2 * LOOKS)), "half a second says nothing yet"
 
 
+def test_however_much_waits_for_a_slow_node_the_others_are_not_slow() -> None:
+    pace = pace_of({name: 1000.0 for name in NODES if name != "node-3"})
+    for number, other in enumerate(20 * [name for name in NODES if name != "node-3"], start=1000):
+        begin(pace, number, source="node-3", owner=other)
+    for _ in range(LOOKS):
+        found = pace.slow(NODES, at_s=NOW_S)
+    assert [drop.node for drop in found] == ["node-3"]
+
+
 def test_what_was_lost_is_no_longer_under_way() -> None:
     pace = pace_of(dict.fromkeys(NODES, 1000.0))
     for number in range(1000, 1030):

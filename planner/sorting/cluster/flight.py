@@ -21,22 +21,21 @@ class Flight:
         self._ray = ray
         self._crew = crew
         self._landings: dict[Any, Landing] = {}
-        self._nodes: dict[Any, str] = {}
+        self._nodes: dict[Any, tuple[str, str]] = {}
 
     def __len__(self) -> int:
         return len(self._landings)
 
-    def add(self, reference: Any, landing: Landing, *, node: str) -> None:
-        """Watch a task that runs on `node`."""
+    def add(self, reference: Any, landing: Landing, *, node: str, source: str = "") -> None:
+        """Watch a task that runs on `node`, with what comes from `source`, if anything does."""
         self._landings[reference] = landing
-        self._nodes[reference] = node
+        self._nodes[reference] = node, source or node
 
     def land(self) -> None:
-        """Give up what runs on lost nodes, wait until something else has ended, or for half a second, and tell all that
+        """Give up what runs on lost nodes or waits for them, wait until something else has ended, or for half a second, and tell all that
         has. Raises what tasks raised.
         """
-        for node in self._crew.lost.intersection(self._nodes.values()):
-            self._give_up(node)
+        self._give_up(self._crew.lost)
         under_way = list(self._landings)
         if not under_way:
             return
@@ -46,12 +45,14 @@ class Flight:
         for reference in ended:
             self._pop(reference)(self._crew.outcome(reference))
 
-    def _give_up(self, node: str) -> None:
-        """Cancel what runs on a node, best effort; take it for lost. After a link was cut Ray says that the node has
-        gone ten seconds before it says so of the tasks there.
+    def _give_up(self, lost: frozenset[str]) -> None:
+        """Cancel what runs on lost nodes or waits for them, best effort; take it for lost. After a link was cut Ray
+        says that the node has gone ten seconds before it says so of the tasks there, and then makes anew what others
+        wait for, as this job does by itself.
         """
-        for reference in [each for each, at in self._nodes.items() if at == node]:
-            self._ray.cancel(reference, force=True)
+        for reference in [each for each, nodes in self._nodes.items() if lost.intersection(nodes)]:
+            node, _ = self._nodes[reference]
+            self._ray.cancel(reference, force=node in lost)  # without force a task's process goes on
             self._pop(reference)(LOST)
 
     def abandon(self) -> None:

@@ -187,7 +187,8 @@ class Shuffle:
             self._pace.began(block, at_s=time.monotonic())
             place = (self._job.files, block.slice.number, block.first)
             stored = self._job.crew.run(block.owner, tasks.store, block.records, *place)
-            self._flight.add(stored, partial(self._stored, replace(block, records=None)), node=block.owner)
+            landing = partial(self._stored, replace(block, records=None))
+            self._flight.add(stored, landing, node=block.owner, source=block.source)
 
     def _stored(self, block: Block, counts: Any) -> None:
         """Note what an owner stored; a block that was lost, or stored beside it by a task repeated, is made again."""

@@ -1,4 +1,4 @@
-"""Tasks under way land when they end, and at once when their node is lost."""
+"""Tasks under way land when they end, and at once when their node is lost, or one whose data they wait for."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ class Silent:
     """A Ray that has heard of no task's end yet."""
 
     def __init__(self) -> None:
-        self.cancelled: list[str] = []
+        self.cancelled: list[tuple[str, bool]] = []
 
     def wait(self, under_way: list[str], **_: Any) -> tuple[list[str], list[str]]:
         assert under_way
         return [], under_way
 
     def cancel(self, reference: str, *, force: bool) -> None:
-        assert force
-        self.cancelled.append(reference)
+        self.cancelled.append((reference, force))
 
 
 class Nodes:
@@ -39,8 +38,18 @@ def test_tasks_of_a_lost_node_are_given_up_at_once() -> None:
     nodes.lost = frozenset({"a"})
     flight.land()
     assert landed == [("one", LOST), ("three", LOST)]
-    assert ray.cancelled == ["one", "three"]
+    assert ray.cancelled == [("one", True), ("three", True)]
     assert len(flight) == 1
     nodes.lost = frozenset({"a", "b"})
     flight.land()
     assert len(flight) == 0
+
+
+def test_what_waits_for_a_lost_node_is_given_up_and_its_own_node_left_in_peace() -> None:
+    ray, nodes, landed = Silent(), Nodes(), list[Any]()
+    flight = Flight(ray, cast("Crew", nodes))
+    flight.add("one", landed.append, node="a", source="b")
+    flight.add("two", landed.append, node="a", source="c")
+    nodes.lost = frozenset({"b"})
+    flight.land()
+    assert (landed, ray.cancelled, len(flight)) == ([LOST], [("one", False)], 1)

@@ -32,8 +32,8 @@ class Flight:
         self._nodes[reference] = node, source or node
 
     def land(self) -> None:
-        """Give up what runs on lost nodes or waits for them, wait until something else has ended, or for half a second, and tell all that
-        has. Raises what tasks raised.
+        """Give up what runs on lost nodes or waits for them, wait until something else has ended, or for half a second,
+        and tell all that has. Raises what tasks raised.
         """
         self._give_up(self._crew.lost)
         under_way = list(self._landings)

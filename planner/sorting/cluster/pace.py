@@ -64,8 +64,9 @@ class Pace:
         partners: dict[str, list[float]] = {name: [] for name in names}
         transfers = Counter[str]()
         for pair, rates in self._rates_between(frozenset(names), at_s).items():
+            usual = median(rates)
             for name in pair:
-                partners[name].append(median(rates))
+                partners[name].append(usual)
                 transfers[name] += len(rates)
         if any(2 * len(partners[name]) < len(names) or transfers[name] < ENOUGH_TRANSFERS for name in names):
             return None

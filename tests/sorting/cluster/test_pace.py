@@ -12,8 +12,6 @@ from planner.sorting.cluster.pace import ENOUGH_TRANSFERS, LOOKS, Pace
 from planner.sorting.cluster.sources import Slice
 
 NODES = [f"node-{number}" for number in range(1, 6)]
-
-
 NOW_S = 20.0
 
 

@@ -111,6 +111,13 @@ class Crew:
                 return LOST
         return self.outcome(reference)
 
+    def has(self, node: str, reference: Any) -> bool:
+        """Return whether a node's store has what another one's task returned, or need not: what is small is sent with
+        the task that takes it.
+        """
+        places = self._ray.experimental.get_local_object_locations([reference]).get(reference, {}).get("node_ids", [])
+        return not places or self._ids[node] in places
+
     def outcome(self, reference: Any) -> Any:
         """Return what a task returned, or LOST when it went with a process or a node.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from planner.sorting.cluster.crew import LOST, Crew
@@ -21,15 +21,15 @@ class Flight:
         self._ray = ray
         self._crew = crew
         self._landings: dict[Any, Landing] = {}
-        self._nodes: dict[Any, tuple[str, str]] = {}
+        self._nodes: dict[Any, tuple[str, frozenset[str]]] = {}
 
     def __len__(self) -> int:
         return len(self._landings)
 
-    def add(self, reference: Any, landing: Landing, *, node: str, source: str = "") -> None:
-        """Watch a task that runs on `node`, with what comes from `source`, if anything does."""
+    def add(self, reference: Any, landing: Landing, *, node: str, sources: Iterable[str] = ()) -> None:
+        """Watch a task that runs on `node`, with what comes from `sources`, if anything does."""
         self._landings[reference] = landing
-        self._nodes[reference] = node, source or node
+        self._nodes[reference] = node, frozenset((node, *sources))
 
     def land(self) -> None:
         """Give up what runs on lost nodes or waits for them, wait until something else has ended, or for half a second,
@@ -50,7 +50,9 @@ class Flight:
         says that the node has gone ten seconds before it says so of the tasks there, and then makes anew what others
         wait for, as this job does by itself.
         """
-        for reference in [each for each, nodes in self._nodes.items() if lost.intersection(nodes)]:
+        if not lost:
+            return
+        for reference in [each for each, (_, needed) in self._nodes.items() if lost & needed]:
             node, _ = self._nodes[reference]
             self._ray.cancel(reference, force=node in lost)  # without force a task's process goes on
             self._pop(reference)(LOST)

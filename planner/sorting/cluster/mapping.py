@@ -18,7 +18,7 @@ from planner.sorting.cluster.dataset import Layout, Partition
 from planner.sorting.cluster.node import JobFiles, node_name
 from planner.sorting.cluster.sources import Slice
 from planner.sorting.cluster.splitting import Splitting
-from planner.sorting.cluster.tasks import Block, write_block
+from planner.sorting.cluster.tasks import Block, Stored, store
 
 Ints = NDArray[np.int64]
 
@@ -41,8 +41,8 @@ class MapOrder:
 @dataclass(frozen=True, kw_only=True)
 class Mapped:
     """What a map task did on `node`: bytes read from a copy of its input, bytes made anew, the seconds of it all, and,
-    where it was asked for, the sum of its records' checksums. `stored` has, by first partition, the records of each
-    partition of the blocks that it wrote to the node's disks.
+    where it was asked for, the sum of its records' checksums. `stored` has, by first partition, the blocks that it
+    wrote to the node's disks.
     """
 
     node: str
@@ -50,7 +50,7 @@ class Mapped:
     remade_bytes: int
     seconds: float
     checksum: int
-    stored: dict[int, Ints]
+    stored: dict[int, Stored]
 
 
 def map_slice(order: MapOrder, splitting: Splitting) -> tuple[Mapped | Block | None, ...]:
@@ -74,7 +74,7 @@ def map_slice(order: MapOrder, splitting: Splitting) -> tuple[Mapped | Block | N
     stored = {}
     for owner, first, _ in order.ranges:
         if owner == node_name() and (block := blocks[first]) is not None:
-            stored[first] = write_block(block, order.files, order.slice.number, first)
+            stored[first] = store(order.files, first, (order.slice.number,), block)
             blocks[first] = None
     read = any(copy.node in ("", node_name()) for copy in order.partition.copies)
     mapped = Mapped(

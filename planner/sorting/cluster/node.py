@@ -51,11 +51,6 @@ class JobFiles:
         disks = [node_memory()] if self.in_memory else scratch_directories(self.directory)
         return [disk / f".planner-sort-{self.job}" for disk in disks]
 
-    def run_folder(self, slice_number: int) -> Path:
-        """Return the folder of the intermediate files of a slice."""
-        folders = self.run_folders()
-        return folders[slice_number % len(folders)]
-
     @property
     def in_store(self) -> bool:
         """Whether the output goes to an object store."""

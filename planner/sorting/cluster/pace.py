@@ -8,13 +8,13 @@ however many transfers wait for the slow one, they weigh as one partner.
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from dataclasses import replace
+from collections.abc import Callable
 from itertools import chain
 from statistics import median
 from typing import Final
 
 from planner.screening import MIN_NODES, Drop, screen
-from planner.sorting.cluster.lines import Block
+from planner.sorting.cluster.lines import Block, Parcel
 
 ENOUGH_TRANSFERS: Final = 6
 """Of every node, before any is judged."""
@@ -30,18 +30,30 @@ class Pace:
     """Transfers between nodes, in bytes/s from when the owner was told until records were stored."""
 
     def __init__(self) -> None:
-        self._under_way: dict[tuple[int, int], tuple[Block, float]] = {}
+        self._under_way: dict[tuple[int, int], tuple[Block, Parcel, float]] = {}
         self._looks: Counter[str] = Counter()
         self._rates: dict[frozenset[str], deque[float]] = defaultdict(lambda: deque(maxlen=_LATEST_TRANSFERS))
 
-    def began(self, block: Block, *, at_s: float) -> None:
-        """Note that a block is on its way."""
-        self._under_way[block.key] = replace(block, records=None), at_s
+    def began(self, parcel: Parcel, *, at_s: float) -> None:
+        """Note that blocks are on their way."""
+        self._under_way |= {block.key: (block, parcel, at_s) for block in parcel}
+
+    def excuse(self, has_come: Callable[[Block], bool], *, at_s: float) -> None:
+        """Leave out of account blocks that have come but wait for others of a parcel that takes longer than usual."""
+        usual = median(list(chain(*self._rates.values())) or [0.0])
+        late = {
+            parcel for block, parcel, began_at_s in self._under_way.values() if _most(block, began_at_s, at_s) < usual
+        }
+        for parcel in late:
+            left = [block for block in parcel if block.key in self._under_way]
+            come = [block for block in left if has_come(block)]
+            for block in come if len(come) < len(left) else ():
+                del self._under_way[block.key]
 
     def ended(self, block: Block, *, size_bytes: int, at_s: float) -> None:
-        """Note that a block was stored; one that was lost, is empty or never left its node says nothing."""
-        _, began_at_s = self._under_way.pop(block.key)
-        if not size_bytes or block.source == block.owner:
+        """Note that a block was stored; one that was lost, is empty, is excused or never left its node says nothing."""
+        _, _, began_at_s = self._under_way.pop(block.key, (None, None, None))
+        if began_at_s is None or not size_bytes or block.source == block.owner:
             return
         self._rates[_pair(block)].append(size_bytes / max(at_s - began_at_s, 1e-3))
 
@@ -78,11 +90,16 @@ class Pace:
         """
         between = {pair: list(rates) for pair, rates in self._rates.items() if pair <= names}
         usual = median(list(chain(*between.values())) or [0.0])
-        for block, began_at_s in self._under_way.values():
-            most = block.size_bytes / max(at_s - began_at_s, 1e-3)
+        for block, _, began_at_s in self._under_way.values():
+            most = _most(block, began_at_s, at_s)
             if most < usual and _pair(block) <= names:
                 between.setdefault(_pair(block), []).append(most)
         return between
+
+
+def _most(block: Block, began_at_s: float, at_s: float) -> float:
+    """Return the most bytes/s that a block can reach which is under way."""
+    return block.size_bytes / max(at_s - began_at_s, 1e-3)
 
 
 def _pair(block: Block) -> frozenset[str]:

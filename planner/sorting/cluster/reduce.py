@@ -128,7 +128,7 @@ class Reduce:
         node = others[number % len(others)]
         order = self._order(number, node, self._sorted[number].partition.records)
         copied = job.crew.run(node, tasks.write_partition, records, order)
-        self._flight.add(copied, partial(self._copied, number), node=node, source=source)
+        self._flight.add(copied, partial(self._copied, number), node=node, sources=(source,))
 
     def _copied(self, number: int, copied: Any) -> None:
         if copied is LOST:

@@ -1,7 +1,8 @@
-"""Intermediate files on a node's disk: the records of one slice of the input for consecutive partitions.
+"""Intermediate files on a node's disk: the records of some slices of the input for consecutive partitions.
 
-A file holds the partitions' records one partition after another, then the number of records of each as 64-bit integers.
-Its name says the slice and the partitions, so that a folder tells what has been done, and it appears whole or not.
+A file holds the partitions' records one partition after another, of each the records of one slice after another. Then
+come, as 64-bit integers, the slices' numbers, and how many records there are of each slice for each partition. Its name
+tells which slices and partitions it is of, and it appears whole or not.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from io import FileIO
 from pathlib import Path
 from typing import Any, Final
@@ -24,9 +26,10 @@ from planner.errors import IoFailureError
 from planner.sorting.cluster import direct_files
 from planner.sorting.cluster.node import node_name
 
-_NAME: Final = re.compile(r"(\d+)-(\d+)-(\d+)\.run")
+_NAME: Final = re.compile(r"(\d+)-[0-9a-f]{16}-(\d+)-(\d+)-(\d+)\.run")
+_PARTS: Final = ("lowest_slice", "slices", "first", "end")
 _FILES_KNOWN: Final = 4096
-"""Of which a process keeps the counts: it reads a piece of each for every partition that it sorts."""
+"""Of which a process keeps the tables: it reads a piece of each for every partition that it sorts."""
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -34,21 +37,28 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class RunFile:
-    """Records of slice `slice_number` for partitions `first` to `end` - 1."""
+    """Records of so many `slices`, `lowest_slice` the lowest, for partitions `first` to `end` - 1."""
 
     path: Path
-    slice_number: int
+    lowest_slice: int
+    slices: int
     first: int
     end: int
 
-    def counts(self) -> Ints:
-        """Return the records of each partition. Raises IoFailureError."""
-        return np.diff(self._ends(), prepend=0)
+    def counts(self) -> dict[int, Ints]:
+        """Return, by slice, the records of each partition. Raises IoFailureError."""
+        slices, ends = self._table()
+        counts = np.diff(ends, prepend=0).reshape(-1, len(slices))
+        return {number: counts[:, column] for column, number in enumerate(slices)}
 
-    def records(self, partition: int) -> slice:
-        """Return which of the file's records are a partition's. Raises IoFailureError."""
-        ends, number = self._ends(), partition - self.first
-        return slice(int(ends[number - 1]) if number else 0, int(ends[number]))
+    def pieces(self, partition: int) -> Iterator[tuple[int, slice]]:
+        """Yield (slice, which of the file's records) of a partition, in the file's order. Raises IoFailureError."""
+        slices, ends = self._table()
+        at = (partition - self.first) * len(slices)
+        begin = int(ends[at - 1]) if at else 0
+        for number, end in zip(slices, ends[at : at + len(slices)].tolist(), strict=True):
+            yield number, slice(begin, end)
+            begin = end
 
     def read(self, records: slice, into: Bytes, *, record_size: int) -> None:
         """Read some of the file's records into `into`, which has their size. Raises IoFailureError."""
@@ -57,28 +67,30 @@ class RunFile:
         if done < len(into):
             raise _too_short(self.path, len(into) - done)
 
-    def _ends(self) -> Ints:
+    def _table(self) -> tuple[tuple[int, ...], Ints]:
         with failing("read", self.path):
-            return _ends(self.path, self.path.stat().st_mtime_ns, self.end - self.first)
+            return _table(self.path, self.path.stat().st_mtime_ns, self.slices, self.end - self.first)
 
 
 @lru_cache(maxsize=_FILES_KNOWN)
-def _ends(path: Path, _written_at: int, partitions: int) -> Ints:
-    """Return how many of a run file's records stand before the end of each partition."""
+def _table(path: Path, _written_at: int, slices: int, partitions: int) -> tuple[tuple[int, ...], Ints]:
+    """Return a run file's slices, and how many of its records stand before the end of each piece."""
+    size = 8 * slices * (1 + partitions)
     with path.open("rb") as file:
-        file.seek(-8 * partitions, os.SEEK_END)
-        return np.cumsum(np.frombuffer(file.read(8 * partitions), "<i8"))
+        file.seek(-size, os.SEEK_END)
+        table = np.frombuffer(file.read(size), "<i8")
+    return tuple(table[:slices].tolist()), np.cumsum(table[slices:])
 
 
 def run_files(folders: Iterable[Path]) -> list[RunFile]:
     """Return the complete run files of some folders in order of slices; none where there is no folder."""
     named = ((entry, _NAME.fullmatch(entry.name)) for folder in folders for entry in _entries(folder))
     found = [
-        RunFile(path=Path(entry.path), slice_number=int(match[1]), first=int(match[2]), end=int(match[3]))
+        RunFile(path=Path(entry.path), **dict(zip(_PARTS, map(int, match.groups()), strict=True)))
         for entry, match in named
         if match
     ]
-    return sorted(found, key=lambda run: (run.slice_number, run.first))
+    return sorted(found, key=lambda run: (run.lowest_slice, run.path.name))
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
@@ -89,18 +101,58 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def runs_of(partition: int, folders: Iterable[Path]) -> list[RunFile]:
-    """Return a run file of each slice that holds `partition`. There may be several of a slice: when a node is lost, Ray
-    repeats its map tasks, and one that runs on the owner writes there what others bring along with more partitions.
+def pieces_of(partition: int, folders: Iterable[Path]) -> Iterator[tuple[RunFile, slice]]:
+    """Yield where the records of `partition` lie, each slice's once. It may lie in several files: when a node is lost,
+    what was on its way is sent again in other parcels, and Ray repeats map tasks, one of which may run on the owner.
+    Raises IoFailureError.
     """
-    holding = (run for run in run_files(folders) if run.first <= partition < run.end)
-    return list({run.slice_number: run for run in holding}.values())
+    known = set[int]()
+    for run in run_files(folders):
+        if run.first <= partition < run.end:
+            yield from ((run, records) for records in _joined(run.pieces(partition), known))
 
 
-def write_run(folder: Path, *, slice_number: int, first: int, counts: Ints, records: Bytes) -> int:
-    """Write a run file and return its bytes. Raises IoFailureError, with nothing left of it."""
-    path = folder / f"{slice_number:08d}-{first:06d}-{first + len(counts):06d}.run"
-    return write_whole(path, (records, counts.astype("<i8")), durable=False)
+def _joined(pieces: Iterable[tuple[int, slice]], known: set[int]) -> Iterator[slice]:
+    """Yield the records of slices that are not `known` yet, neighbours together; they are from then on."""
+    begin = end = 0
+    for number, records in pieces:
+        if number in known:
+            continue
+        known.add(number)
+        if records.start != end:
+            if begin < end:
+                yield slice(begin, end)
+            begin = records.start
+        end = records.stop
+    if begin < end:
+        yield slice(begin, end)
+
+
+def write_run(folders: Sequence[Path], *, first: int, blocks: Mapping[int, tuple[Ints, Bytes]]) -> int:
+    """Write a run file of some slices' blocks to one of the folders and return its bytes. Of each slice there is how
+    many records it has for each partition from `first` on, and these records. Raises IoFailureError, with nothing left.
+    """
+    numbers = np.array(list(blocks), "<i8")
+    counts = [each for each, _ in blocks.values()]
+    digest = sha256(numbers.tobytes()).hexdigest()[:16]
+    name = f"{min(blocks):08d}-{digest}-{len(blocks)}-{first:06d}-{first + len(counts[0]):06d}.run"
+    path = folders[int(digest, 16) % len(folders)] / name
+    table = np.stack(counts, axis=1).astype("<i8")
+    return write_whole(path, (*_by_partition(list(blocks.values())), numbers, table), durable=False)
+
+
+def _by_partition(blocks: Sequence[tuple[Ints, Bytes]]) -> Iterator[Bytes]:
+    """Yield the pieces of blocks so that each partition's are together."""
+    if len(blocks) == 1:
+        yield blocks[0][1]
+        return
+    for pieces in zip(*(_cut(*block) for block in blocks), strict=True):
+        yield from pieces
+
+
+def _cut(counts: Ints, records: Bytes) -> list[Bytes]:
+    ends = np.cumsum(counts) * (len(records) // max(1, int(counts.sum())))
+    return np.split(records, ends[:-1])
 
 
 def write_whole(path: Path, arrays: Iterable[NDArray[Any]], *, durable: bool) -> int:

@@ -15,8 +15,8 @@ from planner.sorting.cluster import tasks
 from planner.sorting.cluster.crew import LOST
 from planner.sorting.cluster.flight import Flight
 from planner.sorting.cluster.job import Job
-from planner.sorting.cluster.lines import Block, Lines
-from planner.sorting.cluster.mapping import Ints, MapOrder, map_slice
+from planner.sorting.cluster.lines import Block, Lines, Parcel
+from planner.sorting.cluster.mapping import MapOrder, map_slice
 from planner.sorting.cluster.pace import Pace
 from planner.sorting.cluster.sources import nodes_with
 
@@ -55,7 +55,7 @@ class Shuffle:
         self._under_way: dict[int, _UnderWay] = {}  # by slice
         self._attempts: Counter[int] = Counter()
         self._told_at = 0.0
-        self._lines = Lines(store_bytes=min(job.crew.store_bytes.values()))
+        self._lines = Lines(store_bytes=min(job.crew.store_bytes.values()), parcel_bytes=job.sizes.parcel_bytes)
         self._grouped: Counter[str] = Counter()  # slices by node
         self._pace = Pace()
         self._judged: set[str] = set()
@@ -88,9 +88,10 @@ class Shuffle:
 
     def _heed_slow_nodes(self) -> None:
         """Report nodes that are much slower than the others; go on without them if much is still to come to them."""
-        job = self._job
+        job, at_s = self._job, time.monotonic()
+        self._pace.excuse(lambda block: job.crew.has(block.owner, block.records), at_s=at_s)
         unjudged = [name for name in job.crew.names if name not in self._judged]
-        for drop in self._pace.slow(unjudged, at_s=time.monotonic()):
+        for drop in self._pace.slow(unjudged, at_s=at_s):
             self._judged.add(drop.node)
             is_early = not job.ledger.done and job.ledger.share_missing(drop.node) > _WORTH_AVOIDING
             is_avoided = is_early and job.avoid(drop)
@@ -111,7 +112,7 @@ class Shuffle:
         held, grouping = self._held(), Counter(each.source for each in self._under_way.values() if each.is_grouping)
         concurrency = self._job.crew.concurrency
         for node in self._job.crew.names:
-            room = floor(min(concurrency.under_way, 1 + self._grouped[node]) - held[node])
+            room = floor(min(self._job.sizes.slices, 1 + self._grouped[node]) - held[node])
             room = min(room, concurrency.maps - grouping[node])
             while room > 0 and (queue := self._queues[node] or self._queues[""]):
                 room -= self._begin(queue.popleft(), node)
@@ -154,7 +155,15 @@ class Shuffle:
         )
         share = slice_.records * job.record_size // len(job.ledger.owner)
         standing = [
-            Block(slice=slice_, source=node, owner=owner, first=first, size_bytes=(end - first) * share, records=block)
+            Block(
+                slice=slice_,
+                source=node,
+                owner=owner,
+                first=first,
+                end=end,
+                size_bytes=(end - first) * share,
+                records=block,
+            )
             for block, (owner, first, end) in zip(blocks, missing, strict=True)
         ]
         self._under_way[number] = _UnderWay(source=node, blocks=len(blocks), left=len(blocks))
@@ -174,40 +183,46 @@ class Shuffle:
         self._job.input_checksums[number] = mapped.checksum
         for block in blocks:
             if block.first in mapped.stored:
-                self._record(block, mapped.stored[block.first])
+                self._record((block,), mapped.stored[block.first])
                 self._one_ended(number)
             else:
                 self._lines.join(replace(block, source=mapped.node))
 
     def _send(self) -> None:
-        """Have owners pull and store the blocks whose turn it is; those of nodes that have gone are for nobody."""
+        """Have owners pull and store the parcels whose turn it is; blocks of nodes that have gone are for nobody."""
         for block in self._lines.leave(self._job.crew.lost):
             self._one_ended(block.slice.number)
-        for block in self._lines.next():
-            self._pace.began(block, at_s=time.monotonic())
-            place = (self._job.files, block.slice.number, block.first)
-            stored = self._job.crew.run(block.owner, tasks.store, block.records, *place)
-            landing = partial(self._stored, replace(block, records=None))
-            self._flight.add(stored, landing, node=block.owner, source=block.source)
+        for parcel in self._lines.next():
+            self._pace.began(parcel, at_s=time.monotonic())
+            owner, first, slices = parcel[0].owner, parcel[0].first, [block.slice.number for block in parcel]
+            records = [block.records for block in parcel]
+            stored = self._job.crew.run(owner, tasks.store, self._job.files, first, slices, *records)
+            sources = {block.source for block in parcel}
+            self._flight.add(stored, partial(self._stored, parcel), node=owner, sources=sources)
 
-    def _stored(self, block: Block, counts: Any) -> None:
-        """Note what an owner stored; a block that was lost, or stored beside it by a task repeated, is made again."""
-        self._lines.done(block)
-        size = 0 if counts is LOST or counts is None else self._record(block, counts)
-        self._job.moved.crossed_network += size
-        self._pace.ended(block, size_bytes=size, at_s=time.monotonic())
-        self._one_ended(block.slice.number)
+    def _stored(self, parcel: Parcel, stored: Any) -> None:
+        """Note what an owner stored; what was lost, or stored beside it by a task repeated, is sent or made again."""
+        self._lines.done(parcel)
+        sizes = {} if stored is LOST else self._record(parcel, stored)
+        for block in parcel:
+            size = sizes.get(block.slice.number, 0)
+            self._job.moved.crossed_network += size
+            self._pace.ended(block, size_bytes=size, at_s=time.monotonic())
+            if stored is LOST and not block.again and not self._job.crew.lost & {block.source, block.owner}:
+                self._lines.join(replace(block, again=True))
+            else:
+                self._one_ended(block.slice.number)
 
-    def _record(self, block: Block, counts: Ints) -> int:
-        """Note that a block lies on its owner's disk and return its bytes; none of it counts where the owner has gone
-        since, whose partitions have new owners.
+    def _record(self, parcel: Parcel, stored: tasks.Stored) -> dict[int, int]:
+        """Note that blocks lie on their owner's disk and return the bytes of each slice; none of it counts where the
+        owner has gone since, whose partitions have new owners.
         """
-        if block.owner in self._job.crew.lost:
-            return 0
-        size = int(counts.sum()) * self._job.record_size
-        self._job.moved.intermediate_written += size + counts.nbytes
-        self._job.ledger.record(slice_number=block.slice.number, first=block.first, counts=counts)
-        return size
+        if parcel[0].owner in self._job.crew.lost:
+            return {}
+        self._job.moved.intermediate_written += stored.written_bytes
+        for number, counts in stored.counts.items():
+            self._job.ledger.record(slice_number=number, first=parcel[0].first, counts=counts)
+        return {number: int(counts.sum()) * self._job.record_size for number, counts in stored.counts.items()}
 
     def _one_ended(self, number: int) -> None:
         """Note that a block was stored or lost; after the last one, what is missing of the slice is queued again."""

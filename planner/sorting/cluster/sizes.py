@@ -1,4 +1,4 @@
-"""How large slices and partitions are, so that what is under way on a node fits in its memory."""
+"""How large slices, parcels and partitions are, so that what is under way on a node fits in its memory."""
 
 from __future__ import annotations
 
@@ -8,19 +8,26 @@ from typing import Final
 
 from planner.errors import BadInputError
 from planner.sorting.cluster.concurrency import Concurrency
+from planner.sorting.cluster.lines import FEWEST_PARCELS, STORE_SHARE
 
 _LARGEST_SLICE_BYTES: Final = 256_000_000
 _LEAST_SLICE_BYTES: Final = 1_000_000
 _LEAST_PARTITION_BYTES: Final = 1_000_000
+_LEAST_PIECE_BYTES: Final = 64_000
+"""Of what an intermediate file holds for a partition, where there is memory for it: each is a read of its own."""
 _PARTITIONS_PER_NODE: Final = 8
 """At least, so that shares of nodes of different speed can be met to some 6%."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """`slice_records` of input to a map task, `partitions` in all, `sort_bytes` of memory for one sort task."""
+    """`slice_records` of input to a map task, and so many `slices` of a node under way; `parcel_bytes` of blocks to a
+    task that stores them; `partitions` in all, `sort_bytes` of memory for one sort task.
+    """
 
     slice_records: int
+    slices: int
+    parcel_bytes: int
     partitions: int
     sort_bytes: int
 
@@ -37,21 +44,39 @@ def choose_sizes(
 ) -> Sizes:
     """Return the sizes for `nodes` nodes, each with `memory_bytes` for sorting and an object store of `store_bytes`.
 
-    A slice lies in the store of the node it came from, and as much again has come from the others. A partition takes
-    twice its size to be sorted, and once in two stores on its way to its replica; a third is left for records that the
-    sample did not foresee. Raises BadInputError when the memory is too small for a record.
+    A slice lies in the store of the node it came from, and as much again has come from the others. Many small ones keep
+    links busier than a few large ones, because then all have something for all others; but the pieces that they are cut
+    into are small too. A partition takes twice its size to be sorted, and once in two stores on its way to its replica;
+    a third is left for records that the sample did not foresee. Raises BadInputError when the memory is too small for a
+    record.
     """
-    enough_bytes = max(_LEAST_SLICE_BYTES, data_bytes // nodes // (2 * concurrency.under_way))
-    slice_bytes = min(store_bytes * 4 // 5 // (2 * concurrency.under_way), enough_bytes)
-    slice_records = min(slice_bytes, _LARGEST_SLICE_BYTES) // record_size
     sort_bytes = memory_bytes // concurrency.sorts(copied=replicated)
     largest_bytes = sort_bytes * 2 // 3 / 2.2
     if replicated:
         largest_bytes = min(largest_bytes, store_bytes * 4 // 5 / (3 * concurrency.under_way))
-    if slice_records < 1 or largest_bytes < record_size:
-        raise BadInputError(f"{memory_bytes} bytes of memory and {store_bytes} of object store hold no record")
+    if largest_bytes < record_size:
+        raise _too_small(memory_bytes=memory_bytes, store_bytes=store_bytes)
     least = min(nodes * _PARTITIONS_PER_NODE, max(1, data_bytes // _LEAST_PARTITION_BYTES))
     partitions = max(least, math.ceil(data_bytes / largest_bytes))
     if partitions > nodes:  # so that all can have equally many, and no link has more to carry than others
         partitions = math.ceil(partitions / nodes) * nodes
-    return Sizes(slice_records=slice_records, partitions=partitions, sort_bytes=sort_bytes)
+    slices, slice_bytes = concurrency.under_way, 0.0
+    for slices in (2 * concurrency.under_way, concurrency.under_way):
+        enough_bytes = max(_LEAST_SLICE_BYTES, data_bytes / nodes / (2 * slices))
+        slice_bytes = min(store_bytes * 4 / 5 / (2 * slices), enough_bytes, _LARGEST_SLICE_BYTES)
+        if slice_bytes >= partitions * _LEAST_PIECE_BYTES:
+            break
+    if slice_bytes < record_size:
+        raise _too_small(memory_bytes=memory_bytes, store_bytes=store_bytes)
+    wanted_bytes = min(store_bytes * STORE_SHARE / FEWEST_PARCELS, partitions / nodes * _LEAST_PIECE_BYTES)
+    return Sizes(
+        slice_records=int(slice_bytes // record_size),
+        slices=slices,
+        parcel_bytes=int(max(slice_bytes / 2, wanted_bytes)),
+        partitions=partitions,
+        sort_bytes=sort_bytes,
+    )
+
+
+def _too_small(*, memory_bytes: int, store_bytes: int) -> BadInputError:
+    return BadInputError(f"{memory_bytes} bytes of memory and {store_bytes} of object store hold no record")

@@ -165,8 +165,8 @@ def _take_stock(job: Job) -> None:
     gone = frozenset((set(job.ledger.owner) | absent) - set(job.crew.names) - {""})
     job.ledger.forget_nodes(gone, job.crew.names)
     for node, found in job.crew.on_all(tasks.inventory, job.files).items():
-        for slice_number, first, end, counts in found.runs:
-            if all(job.ledger.owner[number] == node for number in range(first, end)):
+        for slice_number, first, counts in found.runs:
+            if all(owner == node for owner in job.ledger.owner[first : first + len(counts)]):
                 job.ledger.record(slice_number=slice_number, first=first, counts=counts)
 
 

@@ -5,6 +5,7 @@ All of them may be run again at any time: what they write appears whole under a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -51,11 +52,18 @@ class SortOrder:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inventory:
-    """What a node has of a job: run files as (slice, first, end, counts), and files that tasks never finished."""
+class Stored:
+    """What was written to a node's disks: by slice, the records of each partition; the bytes of it all."""
 
-    runs: tuple[tuple[int, int, int, Ints], ...]
-    bytes: int
+    counts: dict[int, Ints]
+    written_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inventory:
+    """What a node has of a job's intermediate files: (slice, first partition, records of each from it on)."""
+
+    runs: tuple[tuple[int, int, Ints], ...]
 
 
 def describe(directory: str) -> NodeFacts:
@@ -87,20 +95,16 @@ def sample(partition: Partition, layout: Layout, keys: int) -> bytes:
         return core.sample_keys(together.data, count=min(keys, len(together) // layout.record_size), **layout.core())
 
 
-def store(block: Block | None, files: JobFiles, slice_number: int, first: int) -> Ints | None:
-    """Write a block that comes from another node to one of this node's disks and return the records of each of its
-    partitions; None for one that did not come: when a node is lost Ray repeats map tasks elsewhere, and one that ran
-    here this time has kept the block.
+def store(files: JobFiles, first: int, slices: Sequence[int], *blocks: Block | None) -> Stored:
+    """Write blocks of some slices that come from other nodes to one of this node's disks, as one file, and say what
+    there is of each for the partitions from `first` on.
+
+    None is a block that did not come: when a node is lost Ray repeats map tasks elsewhere, and one that ran here this
+    time has kept the block.
     """
-    return None if block is None else write_block(block, files, slice_number, first)
-
-
-def write_block(block: Block, files: JobFiles, slice_number: int, first: int) -> Ints:
-    """Write a block to one of this node's disks and return the records of each of its partitions."""
-    counts, records = block
-    folder = files.run_folder(slice_number)
-    run_files.write_run(folder, slice_number=slice_number, first=first, counts=counts, records=records)
-    return counts
+    came = {number: block for number, block in zip(slices, blocks, strict=True) if block is not None}
+    written = run_files.write_run(files.run_folders(), first=first, blocks=came) if came else 0
+    return Stored(counts={number: counts for number, (counts, _) in came.items()}, written_bytes=written)
 
 
 def inventory(files: JobFiles) -> Inventory:
@@ -108,8 +112,9 @@ def inventory(files: JobFiles) -> Inventory:
     for partial in run_files.partial_files(files.run_folders()):
         partial.unlink(missing_ok=True)
     found = run_files.run_files(files.run_folders())
-    runs = tuple((run.slice_number, run.first, run.end, run.counts()) for run in found)
-    return Inventory(runs=runs, bytes=sum(run.path.stat().st_size for run in found))
+    return Inventory(
+        runs=tuple((number, run.first, counts) for run in found for number, counts in run.counts().items())
+    )
 
 
 def sort_partition(order: SortOrder) -> tuple[Sorted, Bytes | None]:
@@ -197,8 +202,7 @@ def _gathered(order: SortOrder) -> Bytes:
     size = order.layout.record_size
     gathered = workspace.array(workspace.RAW, order.records * size)
     done = 0
-    for run in run_files.runs_of(order.number, order.files.run_folders()):
-        records = run.records(order.number)
+    for run, records in run_files.pieces_of(order.number, order.files.run_folders()):
         end = done + (records.stop - records.start) * size
         if end > len(gathered):
             break

@@ -48,8 +48,8 @@ def test_tasks_of_a_lost_node_are_given_up_at_once() -> None:
 def test_what_waits_for_a_lost_node_is_given_up_and_its_own_node_left_in_peace() -> None:
     ray, nodes, landed = Silent(), Nodes(), list[Any]()
     flight = Flight(ray, cast("Crew", nodes))
-    flight.add("one", landed.append, node="a", source="b")
-    flight.add("two", landed.append, node="a", source="c")
+    flight.add("one", landed.append, node="a", sources=["c", "b"])
+    flight.add("two", landed.append, node="a", sources=["c"])
     nodes.lost = frozenset({"b"})
     flight.land()
     assert (landed, ray.cancelled, len(flight)) == ([LOST], [("one", False)], 1)

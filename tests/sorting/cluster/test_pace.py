@@ -17,8 +17,8 @@ NOW_S = 20.0
 
 def begin(pace: Pace, number: int, *, source: str, owner: str) -> Block:
     slice_ = Slice(number=number, partition=0, first=0, records=10)
-    block = Block(slice=slice_, source=source, owner=owner, first=0, size_bytes=1000)
-    pace.began(block, at_s=10.0)
+    block = Block(slice=slice_, source=source, owner=owner, first=0, end=1, size_bytes=1000)
+    pace.began((block,), at_s=10.0)
     return block
 
 
@@ -100,4 +100,44 @@ def test_what_was_lost_is_no_longer_under_way() -> None:
     pace = pace_of(dict.fromkeys(NODES, 1000.0))
     for number in range(1000, 1030):
         pace.ended(begin(pace, number, source="node-3", owner="node-1"), size_bytes=0, at_s=11.0)
+    assert not any(pace.slow(NODES, at_s=NOW_S) for _ in range(2 * LOOKS))
+
+
+def parcels_that_wait(pace: Pace) -> None:
+    """Parcels under way, each of a block from the slow node and one from another node."""
+    others = [name for name in NODES if name != "node-3"]
+    for number, (source, owner) in enumerate(5 * list(permutations(others, 2)), start=500):
+        slices = [Slice(number=2 * number + place, partition=0, first=0, records=10) for place in range(2)]
+        pace.began(
+            tuple(
+                Block(slice=slice_, source=name, owner=owner, first=0, end=1, size_bytes=1000)
+                for slice_, name in zip(slices, (source, "node-3"), strict=True)
+            ),
+            at_s=10.0,
+        )
+
+
+def test_who_shares_parcels_with_a_slow_node_is_not_slow_itself() -> None:
+    pace = pace_of(dict.fromkeys(NODES, 1000.0))
+    parcels_that_wait(pace)
+    pace.excuse(lambda block: block.source != "node-3", at_s=NOW_S)
+    looks = [pace.slow(NODES, at_s=NOW_S + 100) for _ in range(LOOKS)]
+    assert [drop.node for drop in looks[-1]] == ["node-3"]
+
+
+def test_who_has_all_but_does_not_store_it_is_slow() -> None:
+    pace = pace_of(dict.fromkeys(NODES, 1000.0))
+    for number, other in enumerate(16 * [name for name in NODES if name != "node-3"], start=1000):
+        begin(pace, number, source=other, owner="node-3")
+    pace.excuse(lambda _: True, at_s=NOW_S)
+    looks = [pace.slow(NODES, at_s=NOW_S + 100) for _ in range(LOOKS)]
+    assert [drop.node for drop in looks[-1]] == ["node-3"]
+
+
+def test_what_was_excused_counts_neither_when_it_ends() -> None:
+    pace = pace_of(dict.fromkeys(NODES, 1000.0))
+    waiting = begin(pace, 1000, source="node-1", owner="node-2"), begin(pace, 1001, source="node-3", owner="node-2")
+    pace.began(waiting, at_s=10.0)
+    pace.excuse(lambda block: block is waiting[0], at_s=NOW_S)
+    pace.ended(waiting[0], size_bytes=1000, at_s=10_000.0)
     assert not any(pace.slow(NODES, at_s=NOW_S) for _ in range(2 * LOOKS))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core
@@ -25,7 +27,7 @@ from planner.sorting.cluster.dataset import (
 )
 from planner.sorting.cluster.mapping import MapOrder, Mapped, map_slice
 from planner.sorting.cluster.node import JobFiles
-from planner.sorting.cluster.run_files import run_files
+from planner.sorting.cluster.run_files import pieces_of, run_files
 from planner.sorting.cluster.sizes import choose_sizes
 from planner.sorting.cluster.sources import Slice
 from planner.sorting.cluster.splitting import Splitting, split
@@ -67,10 +69,8 @@ def shuffle(partition: Partition, splitting: Splitting, *, slice_records: int = 
         assert isinstance(mapped, Mapped)
         assert isinstance(there, tuple)
         assert here is None
-        came = tasks.store(there, FILES, number, 2)
-        assert came is not None
-        stored = mapped.stored | {2: came}
-        for first_partition, counts in stored.items():
+        for first_partition, stored in (mapped.stored | {2: tasks.store(FILES, 2, [number], there)}).items():
+            counts = stored.counts[number]
             totals[first_partition : first_partition + len(counts)] += counts
     return [int(total) for total in totals]
 
@@ -89,7 +89,8 @@ def test_what_a_repeated_map_task_kept_is_asked_for_again(
     assert here is not None
     assert list(mapped.stored) == [2]
     assert kept is None
-    assert tasks.store(kept, FILES, 0, 2) is None
+    stored = tasks.store(FILES, 2, [0], kept)
+    assert (stored.counts, stored.written_bytes) == ({}, 0)
 
 
 def test_what_a_repeated_map_task_kept_counts_once_when_it_comes_again(
@@ -105,11 +106,62 @@ def test_what_a_repeated_map_task_kept_counts_once_when_it_comes_again(
         again = replace(first, slice=each, ranges=(("node-2", 0, splitting.partitions),))
         mapped, _ = map_slice(again, splitting)
         assert isinstance(mapped, Mapped)
-        totals += mapped.stored[0]
+        totals += mapped.stored[0].counts[each.number]
     assert len(run_files(FILES.run_folders())) == 3
     done = [tasks.sort_partition(order(number, int(records)))[0] for number, records in enumerate(totals)]
     whole = sum(int(each.partition.checksum, 16) for each in done)
     assert whole == core.validate_file(partition.uri).checksum
+
+
+def blocks_of(partition: Partition, splitting: Splitting, *, slices: int) -> dict[int, tasks.Block]:
+    """Return the block of each slice, all for node-2."""
+    length = partition.records // slices
+    blocks = {}
+    for number in range(slices):
+        taken = Slice(number=number, partition=0, first=number * length, records=length)
+        ranges = (("node-2", 0, PARTITIONS),)
+        _, block = map_slice(
+            MapOrder(slice=taken, partition=partition, layout=LAYOUT, files=FILES, ranges=ranges), splitting
+        )
+        counts, records = cast("tasks.Block", block)
+        blocks[number] = counts, records.copy()
+    return blocks
+
+
+def test_a_parcel_is_one_file_with_each_partition_in_one_piece(partition: Partition) -> None:
+    blocks = blocks_of(partition, splitting_of(partition), slices=4)
+    stored = tasks.store(FILES, 0, list(blocks), *blocks.values())
+    (run,) = run_files(FILES.run_folders())
+    assert stored.written_bytes == run.path.stat().st_size
+    totals = sum(counts for counts, _ in blocks.values())
+    for number, records in enumerate(totals):
+        ((_, piece),) = pieces_of(number, FILES.run_folders())
+        assert piece.stop - piece.start == records
+    done = [tasks.sort_partition(order(number, int(records)))[0] for number, records in enumerate(totals)]
+    assert sum(int(each.partition.checksum, 16) for each in done) == core.validate_file(partition.uri).checksum
+    found = {(number, first): counts.tolist() for number, first, counts in tasks.inventory(FILES).runs}
+    assert found == {(number, 0): counts.tolist() for number, (counts, _) in blocks.items()}
+
+
+@given(parcels=st.lists(st.lists(st.integers(0, 5), min_size=1, unique=True), min_size=1, max_size=6))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+def test_each_slice_counts_once_however_often_it_was_sent(partition: Partition, parcels: list[list[int]]) -> None:
+    tasks.clean(FILES)
+    blocks = blocks_of(partition, splitting_of(partition), slices=6)
+    sent = sorted({number for parcel in parcels for number in parcel})
+    for parcel in parcels:
+        tasks.store(FILES, 0, parcel, *(blocks[number] for number in parcel))
+    for number in range(PARTITIONS):
+        read = []
+        for run, piece in pieces_of(number, FILES.run_folders()):
+            into = np.empty((piece.stop - piece.start) * LAYOUT.record_size, np.uint8)
+            run.read(piece, into, record_size=LAYOUT.record_size)
+            read += [into[at : at + 100].tobytes() for at in range(0, len(into), 100)]
+        wanted = []
+        for counts, records in (blocks[each] for each in sent):
+            start = int(counts[:number].sum())
+            wanted += [records[at * 100 :][:100].tobytes() for at in range(start, start + int(counts[number]))]
+        assert sorted(read) == sorted(wanted)
 
 
 def order(number: int, records: int, *, memory_bytes: int = 10**9, threads: int = 2) -> SortOrder:
@@ -141,9 +193,8 @@ def test_every_disk_holds_its_part(node: Path, partition: Partition) -> None:
     """Output on the disks that are for data, intermediate files on those set apart for them; all are removed."""
     totals = shuffle(partition, splitting_of(partition))
     runs = [run.path for run in run_files(FILES.run_folders())]
-    assert Counter(path.parent.parent.name for path in runs) == {"disk1": 6, "disk2": 4}, (
-        "five slices, two runs of each"
-    )
+    assert len(runs) == 10, "five slices, two runs of each"
+    assert {path.parent.parent.name for path in runs} == {"disk1", "disk2"}
     done = [tasks.sort_partition(order(number, total))[0].partition for number, total in enumerate(totals)]
     assert [Path(each.uri).parent.parent.name for each in done] == ["disk0", "disk1", "disk0", "disk1", "disk0"]
     tasks.undo(FILES)
@@ -211,12 +262,13 @@ def test_too_little_memory_is_refused_before_it_is_used(partition: Partition) ->
 
 def test_a_full_disk_leaves_nothing_half_written(node: Path, partition: Partition) -> None:
     block = (np.array([10], np.int64), np.zeros(1000, np.uint8))
-    folder = FILES.run_folder(0)
-    folder.mkdir(parents=True)
-    (folder / "00000000-000000-000001.run").mkdir()  # a write that cannot succeed
-    with pytest.raises(IoFailureError, match=r"node-1: cannot write .*00000000-000000-000001\.run"):
-        tasks.store(block, FILES, 0, 0)
-    assert len(list(folder.iterdir())) == 1
+    tasks.store(FILES, 0, [0], block)
+    (path,) = (run.path for run in run_files(FILES.run_folders()))
+    path.unlink()
+    path.mkdir()  # a write that cannot succeed
+    with pytest.raises(IoFailureError, match=rf"node-1: cannot write {path}"):
+        tasks.store(FILES, 0, [0], block)
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_an_inventory_has_whole_files_and_drops_halves(partition: Partition) -> None:
@@ -225,8 +277,8 @@ def test_an_inventory_has_whole_files_and_drops_halves(partition: Partition) -> 
         (folder / ".x.run.1234.partial").write_bytes(b"half")
     found = tasks.inventory(FILES)
     per_partition = np.zeros(PARTITIONS, np.int64)
-    for _, first, end, counts in found.runs:
-        per_partition[first:end] += counts
+    for _, first, counts in found.runs:
+        per_partition[first : first + len(counts)] += counts
     assert per_partition.tolist() == totals
     assert not [half for folder in FILES.run_folders() for half in folder.glob(".*")]
     tasks.clean(FILES)

@@ -175,6 +175,12 @@ def write_whole(path: Path, arrays: Iterable[NDArray[Any]], *, durable: bool) ->
     return written
 
 
+def sync(path: Path) -> None:
+    """Have the disk take what has been written of a file. Raises IoFailureError."""
+    with failing("write", path), path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
 def read_exactly(file: FileIO, into: Bytes, path: Path | str) -> None:
     """Fill `into` from a file object. Raises IoFailureError when the file ends first."""
     view, done = raw(into), 0

@@ -72,12 +72,13 @@ def describe(directory: str) -> NodeFacts:
 
 
 def generate(recipe: Recipe, records: int, files: JobFiles, index: int, threads: int = 1) -> Partition:
-    """Write a partition of test records to one of the node's disks."""
+    """Write a partition of test records to one of the node's disks; all of it is there, or a sort would wait for it."""
     path = Path(files.output_uri(index))
     with run_files.failing("make", path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
     with core_errors():
         core.generate_file(str(path), records=records, start=recipe.start, skewed=recipe.skew, threads=threads)
+    run_files.sync(path)
     return Partition(records=records, copies=(Copy(uri=str(path), node=_node_of(files)),), recipe=recipe)
 
 

@@ -8,7 +8,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -25,29 +24,32 @@ MISSING = -1
 
 class Ledger:
     """`counts[s, p]`: the records of slice s stored for partition p by its `owner`, MISSING where there is no such
-    file. `done[p]`: the finished output partition and its serialized summary.
+    file. `done[p]`: the finished output partition and its serialized summary. `stored_records` lie in these files.
     """
 
     def __init__(self, *, slices: int, owner: list[str]) -> None:
         self.owner = owner
-        self.counts: Ints = np.full((slices, len(owner)), MISSING, np.int64)
+        self.counts = np.full((slices, len(owner)), MISSING, np.int32)  # of 100 TB: a billion of them
         self.done: dict[int, tuple[Partition, bytes]] = {}
+        self.stored_records = 0
+        self._groups = self._grouped()
 
     def record(self, *, slice_number: int, first: int, counts: Ints) -> None:
         """Note that the records of a slice for partitions from `first` on are stored."""
-        self.counts[slice_number, first : first + len(counts)] = counts
+        noted = self.counts[slice_number, first : first + len(counts)]
+        self.stored_records += int(counts.sum()) - int(noted[noted != MISSING].sum())
+        noted[:] = counts
 
     def missing_ranges(self, slice_number: int) -> list[tuple[str, int, int]]:
         """Return what of a slice is not stored, of unfinished partitions: (owner, first, end), one owner each."""
-        wanted = [
-            partition
-            for partition in np.flatnonzero(self.counts[slice_number] == MISSING).tolist()
-            if partition not in self.done
-        ]
-        # Consecutive numbers have the same difference to their position.
-        groups = groupby(enumerate(wanted), key=lambda pair: (pair[1] - pair[0], self.owner[pair[1]]))
-        runs = [(key[1], [partition for _, partition in group]) for key, group in groups]
-        return [(owner, run[0], run[-1] + 1) for owner, run in runs]
+        is_missing = self.counts[slice_number] == MISSING
+        is_missing[list(self.done)] = False
+        wanted = np.flatnonzero(is_missing)
+        if not len(wanted):
+            return []
+        breaks = np.flatnonzero((np.diff(wanted) > 1) | (np.diff(self._groups[wanted]) != 0)) + 1
+        runs = zip(wanted[np.r_[0, breaks]].tolist(), wanted[np.r_[breaks, 0] - 1].tolist(), strict=True)
+        return [(self.owner[first], first, last + 1) for first, last in runs]
 
     def slices_missing(self) -> list[int]:
         """Return the slices of which anything is missing."""
@@ -64,11 +66,6 @@ class Ledger:
         """Return the records of a partition, all slices of which are stored."""
         return int(self.counts[:, partition].sum())
 
-    @property
-    def stored_records(self) -> int:
-        """Records that lie in intermediate files."""
-        return int(self.counts[self.counts != MISSING].sum())
-
     def forget_nodes(self, lost: frozenset[str], left: list[str]) -> None:
         """Strike out what lost nodes had; their partitions go in turn to those that are `left`."""
         self.done = {
@@ -80,6 +77,13 @@ class Ledger:
         for turn, number in enumerate(orphans):
             self.counts[:, number] = MISSING
             self.owner[number] = left[turn * len(left) // len(orphans)]
+        self.stored_records = int(self.counts[self.counts != MISSING].sum(dtype=np.int64))
+        self._groups = self._grouped()
+
+    def _grouped(self) -> Ints:
+        """Return a number for the owner of each partition."""
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(self.owner))}
+        return np.array([numbers[name] for name in self.owner], np.int64)
 
 
 class Journal:

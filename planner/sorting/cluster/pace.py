@@ -41,10 +41,9 @@ class Pace:
     def excuse(self, has_come: Callable[[Block], bool], *, at_s: float) -> None:
         """Leave out of account blocks that have come but wait for others of a parcel that takes longer than usual."""
         usual = median(list(chain(*self._rates.values())) or [0.0])
-        late = {
-            parcel for block, parcel, began_at_s in self._under_way.values() if _most(block, began_at_s, at_s) < usual
-        }
-        for parcel in late:
+        under_way = self._under_way.values()
+        late = {parcel[0].key: parcel for block, parcel, began in under_way if _most(block, began, at_s) < usual}
+        for parcel in late.values():
             left = [block for block in parcel if block.key in self._under_way]
             come = [block for block in left if has_come(block)]
             for block in come if len(come) < len(left) else ():

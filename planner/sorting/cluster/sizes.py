@@ -10,7 +10,8 @@ from planner.errors import BadInputError
 from planner.sorting.cluster.concurrency import Concurrency
 from planner.sorting.cluster.lines import FEWEST_PARCELS, STORE_SHARE
 
-_LARGEST_SLICE_BYTES: Final = 256_000_000
+_LARGEST_SLICE_BYTES: Final = 1_000_000_000
+"""Each slice costs the driver a few tasks, and of 100 TB there are 100,000 of this size."""
 _LEAST_SLICE_BYTES: Final = 1_000_000
 _LEAST_PARTITION_BYTES: Final = 1_000_000
 _LEAST_PIECE_BYTES: Final = 64_000

@@ -1,0 +1,150 @@
+"""What the driver itself takes to order a shuffle on many nodes: the planner's part, with Ray's calls answered at once.
+
+Nodes are made up: every task ends, a quarter of those under way each time the driver looks. Ray's own part, some
+milliseconds of a processor for each task, comes on top of the figures printed here:
+
+    python benchmarks/cluster/bench_driver.py --nodes 178 --slices 1000
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+from unittest.mock import Mock
+
+import numpy as np
+
+from planner.sorting.cluster.concurrency import Concurrency
+from planner.sorting.cluster.crew import Crew
+from planner.sorting.cluster.dataset import Dataset, Partition, Recipe
+from planner.sorting.cluster.job import Job, SortRequest
+from planner.sorting.cluster.ledger import Journal, Ledger
+from planner.sorting.cluster.mapping import Mapped, map_slice
+from planner.sorting.cluster.node import JobFiles
+from planner.sorting.cluster.shuffle import Shuffle
+from planner.sorting.cluster.sizes import choose_sizes
+from planner.sorting.cluster.slicing import slices
+from planner.sorting.cluster.tasks import Stored
+from planner.units import format_bytes
+
+TASKS = 8
+ENDED_AT_ONCE = 4
+"""One in so many of the tasks under way."""
+STORE_BYTES = 77_000_000_000
+DATA_BYTES = 100_000_000_000_000
+RECORD_BYTES = 100
+
+
+class Reference:
+    """Of a task, or of what it returns."""
+
+    def __init__(self, outcome: Callable[[], Any] | None = None) -> None:
+        self.outcome = outcome
+
+
+class MadeUpNodes:
+    """A crew whose tasks end at once, and count as many records for every partition."""
+
+    lost = avoided = frozenset[str]()
+
+    def __init__(self, nodes: int) -> None:
+        self.names = [f"node-{number:04d}" for number in range(nodes)]
+        self.concurrency = Concurrency(tasks=TASKS)
+        self.store_bytes = dict.fromkeys(self.names, STORE_BYTES)
+        self.tasks = 0
+
+    def threads(self, _: str) -> int:
+        return 1
+
+    def has(self, *_: Any) -> bool:
+        return True
+
+    def newly_lost(self, **_: Any) -> frozenset[str]:
+        return frozenset()
+
+    def run(self, node: str, task: Any, *arguments: Any, **_: Any) -> Any:
+        self.tasks += 1
+        if task is map_slice:
+            order = arguments[0]
+            return [Reference(lambda: self._mapped(node, order)), *(Reference() for _ in order.ranges)]
+        _, _, numbers, *_ = arguments
+        return Reference(lambda: self._stored(numbers))
+
+    def outcome(self, reference: Reference) -> Any:
+        assert reference.outcome is not None
+        return reference.outcome()
+
+    def _mapped(self, node: str, order: Any) -> Mapped:
+        own = {first: self._stored([order.slice.number]) for owner, first, _ in order.ranges if owner == node}
+        return Mapped(node=node, read_bytes=0, remade_bytes=0, seconds=0.1, checksum=0, stored=own)
+
+    def _stored(self, numbers: list[int]) -> Stored:
+        return Stored(counts=dict.fromkeys(numbers, self.counts), written_bytes=0)
+
+    counts = np.zeros(0, np.int64)
+
+
+def wait(references: list[Any], *, num_returns: int, **_: Any) -> tuple[list[Any], list[Any]]:
+    ended = references[: 1 if num_returns == 1 else max(1, len(references) // ENDED_AT_ONCE)]
+    return ended, references[len(ended) :]
+
+
+def job_of(nodes: MadeUpNodes, *, slices_wanted: int, folder: Path) -> Job:
+    count = len(nodes.names)
+    sizes = choose_sizes(
+        data_bytes=DATA_BYTES,
+        record_size=RECORD_BYTES,
+        nodes=count,
+        memory_bytes=STORE_BYTES,
+        store_bytes=STORE_BYTES,
+        replicated=False,
+        concurrency=nodes.concurrency,
+    )
+    records = sizes.slice_records * slices_wanted // count
+    source = Dataset(
+        partitions=tuple(Partition(records=records, copies=(), recipe=Recipe(start=0)) for _ in range(count))
+    )
+    cut = list(slices(source, sizes.slice_records))
+    owner = [name for name in nodes.names for _ in range(sizes.partitions // count)]
+    nodes.counts = np.full(sizes.partitions // count, sizes.slice_records // sizes.partitions)
+    return Job(
+        request=SortRequest(source=source, output="output"),
+        ray=Mock(wait=wait),
+        crew=cast("Crew", nodes),
+        files=JobFiles(job="made-up", output="output"),
+        sizes=sizes,
+        slices=cut,
+        splitting=Mock(),
+        splitting_reference=None,
+        ledger=Ledger(slices=len(cut), owner=owner),
+        journal=Journal(folder / "journal"),
+        emit=lambda _: None,
+        samplers={},
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nodes", type=int, default=178)
+    parser.add_argument(
+        "--slices", type=int, default=1000, help="long ones; there are some more, shorter, at both ends"
+    )
+    options = parser.parse_args()
+    nodes = MadeUpNodes(options.nodes)
+    job = job_of(nodes, slices_wanted=options.slices, folder=Path())
+    began = time.process_time()
+    Shuffle(job).run()
+    took = time.process_time() - began
+    count = len(job.slices)
+    each_bytes = job.sizes.slice_records * RECORD_BYTES
+    print(
+        f"{options.nodes} nodes, {count} slices of up to {format_bytes(each_bytes)}, {len(job.ledger.owner)} partitions: "
+        f"{took:.1f} s of a processor, {took / count * 1000:.1f} ms and {nodes.tasks / count:.2f} tasks for each slice"
+    )
+
+
+if __name__ == "__main__":
+    main()

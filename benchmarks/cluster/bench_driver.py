@@ -139,9 +139,9 @@ def main() -> None:
     Shuffle(job).run()
     took = time.process_time() - began
     count = len(job.slices)
-    each_bytes = job.sizes.slice_records * RECORD_BYTES
+    longest = format_bytes(job.sizes.slice_records * RECORD_BYTES)
     print(
-        f"{options.nodes} nodes, {count} slices of up to {format_bytes(each_bytes)}, {len(job.ledger.owner)} partitions: "
+        f"{options.nodes} nodes, {count} slices of up to {longest}, {len(job.ledger.owner)} partitions: "
         f"{took:.1f} s of a processor, {took / count * 1000:.1f} ms and {nodes.tasks / count:.2f} tasks for each slice"
     )
 

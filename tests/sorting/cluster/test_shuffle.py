@@ -1,0 +1,149 @@
+"""Whatever is lost on the way, and whenever, the shuffle goes on until every slice is stored with its owners."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from planner.errors import IoFailureError
+from planner.sorting.cluster.concurrency import Concurrency
+from planner.sorting.cluster.crew import LOST, Crew
+from planner.sorting.cluster.dataset import Dataset, Partition, Recipe
+from planner.sorting.cluster.job import Job, SortRequest
+from planner.sorting.cluster.ledger import Journal, Ledger
+from planner.sorting.cluster.mapping import MapOrder, Mapped, map_slice
+from planner.sorting.cluster.node import JobFiles
+from planner.sorting.cluster.shuffle import Shuffle
+from planner.sorting.cluster.sizes import Sizes
+from planner.sorting.cluster.slicing import slices
+from planner.sorting.cluster.tasks import Stored
+
+RECORDS, SLICE_RECORDS = 40_000, 10_000
+PARTITIONS_EACH = 3
+STORE_BYTES = 40_000_000
+
+
+class Reference:
+    """Of a task, or of a block for so many partitions that it returns."""
+
+    def __init__(self, outcome: Callable[[], Any] | None = None, *, partitions: int = 0) -> None:
+        self.outcome = outcome
+        self.partitions = partitions
+
+
+class Nodes:
+    """A crew that does nothing, but says it did; it loses one task in `losing`, and now and then a node."""
+
+    def __init__(self, names: list[str], chance: random.Random, *, losing: int, doomed: list[str]) -> None:
+        self.names = names
+        self.cpus = dict.fromkeys(names, 1.0)
+        self.store_bytes = dict.fromkeys(names, STORE_BYTES)
+        self.concurrency = Concurrency.of([1.0])
+        self.lost = frozenset[str]()
+        self.parcels: list[int] = []
+        self._chance, self._losing, self._doomed = chance, losing, doomed
+
+    def threads(self, _: str) -> int:
+        return 1
+
+    def has(self, *_: Any) -> bool:
+        return bool(self._chance.getrandbits(1))
+
+    def newly_lost(self, **_: Any) -> frozenset[str]:
+        if not self._doomed or self._chance.randrange(10):
+            return frozenset()
+        gone = frozenset({self._doomed.pop()})
+        self.lost |= gone
+        self.names = [name for name in self.names if name not in gone]
+        return gone
+
+    def run(self, node: str, task: Any, *arguments: Any, **_: Any) -> Any:
+        if task is map_slice:
+            order = cast("MapOrder", arguments[0])
+            blocks = [Reference(partitions=end - first) for _, first, end in order.ranges]
+            return [Reference(lambda: _mapped(node, order)), *blocks]
+        _, _, numbers, *parcel = arguments
+        (partitions,) = {block.partitions for block in parcel}
+        self.parcels.append(len(parcel))
+        return Reference(lambda: _stored(numbers, partitions))
+
+    def outcome(self, reference: Reference) -> Any:
+        assert reference.outcome is not None
+        return LOST if self._losing and not self._chance.randrange(self._losing) else reference.outcome()
+
+    def wait(self, references: list[Any], *, num_returns: int, **_: Any) -> tuple[list[Any], list[Any]]:
+        ended = self._chance.sample(references, 1 if num_returns == 1 else self._chance.randint(1, len(references)))
+        return ended, [each for each in references if each not in ended]
+
+
+def _mapped(node: str, order: MapOrder) -> Mapped:
+    own = {first: _stored([order.slice.number], end - first) for owner, first, end in order.ranges if owner == node}
+    return Mapped(node=node, read_bytes=0, remade_bytes=0, seconds=0.1, checksum=0, stored=own)
+
+
+def _stored(numbers: list[int], partitions: int) -> Stored:
+    return Stored(counts=dict.fromkeys(numbers, np.full(partitions, 7, np.int64)), written_bytes=0)
+
+
+def job_of(nodes: Nodes, folder: Path) -> Job:
+    owner = [name for name in nodes.names for _ in range(PARTITIONS_EACH)]
+    source = Dataset(
+        partitions=tuple(Partition(records=RECORDS, copies=(), recipe=Recipe(start=0)) for _ in nodes.names)
+    )
+    cut = list(slices(source, SLICE_RECORDS))
+    sizes = Sizes(slice_records=SLICE_RECORDS, slices=8, parcel_bytes=500_000, partitions=len(owner), sort_bytes=10**9)
+    return Job(
+        request=SortRequest(source=source, output="out"),
+        ray=Mock(wait=nodes.wait),
+        crew=cast("Crew", nodes),
+        files=JobFiles(job="j", output="out"),
+        sizes=sizes,
+        slices=cut,
+        splitting=Mock(),
+        splitting_reference=None,
+        ledger=Ledger(slices=len(cut), owner=owner),
+        journal=Journal(folder / "journal"),
+        emit=lambda _: None,
+        samplers={},
+    )
+
+
+@given(
+    nodes=st.integers(1, 6),
+    losing=st.sampled_from([0, 0, 20, 10]),
+    lost=st.integers(0, 2),
+    seed=st.integers(0, 10**6),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+def test_every_slice_is_stored_in_the_end(tmp_path: Path, nodes: int, losing: int, lost: int, seed: int) -> None:
+    names = [f"node-{number}" for number in range(nodes)]
+    crew = Nodes(names, random.Random(seed), losing=losing, doomed=names[1:][:lost])
+    job = job_of(crew, tmp_path)
+    Shuffle(job).run()
+    assert job.ledger.slices_missing() == []
+    assert job.ledger.stored_records == 7 * len(job.slices) * len(job.ledger.owner)
+    assert not crew.lost.intersection(job.ledger.owner)
+    if not losing and not crew.lost:
+        assert sum(crew.parcels) == len(job.slices) * (nodes - 1), "each block that leaves its node, once"
+        assert job.retries == 0
+
+
+def test_blocks_leave_in_fewer_parcels(tmp_path: Path) -> None:
+    crew = Nodes([f"node-{number}" for number in range(12)], random.Random(1), losing=0, doomed=[])
+    job = job_of(crew, tmp_path)
+    Shuffle(job).run()
+    assert len(crew.parcels) < sum(crew.parcels) / 2
+
+
+def test_a_slice_that_is_lost_again_and_again_is_an_error(tmp_path: Path) -> None:
+    crew = Nodes(["node-0", "node-1"], random.Random(1), losing=1, doomed=[])
+    with pytest.raises(IoFailureError, match=r"slice \d of the input failed 10 times on node-\d"):
+        Shuffle(job_of(crew, tmp_path)).run()

@@ -39,11 +39,9 @@ class Reduce:
 
     def run(self) -> bool:
         """Do it, and cancel what is under way if it fails."""
-        ledger = self._job.ledger
-        queue = deque(number for number in range(len(ledger.owner)) if number not in ledger.done)
+        queue = deque(number for number in range(len(self._job.ledger.owner)) if not self._is_finished(number))
         self._tell()
         try:
-            self._restore_copies()
             while queue or self._under_way:
                 if not self._is_hit:
                     queue = self._submit(queue)
@@ -65,11 +63,18 @@ class Reduce:
         return self._job.crew.lost != self._lost_before
 
     def _is_complete(self) -> bool:
-        done = self._job.ledger.done
+        return all(map(self._is_finished, range(len(self._job.ledger.owner))))
+
+    def _is_finished(self, number: int) -> bool:
+        """Whether a partition is written, and has as many copies as it shall have, or there are nodes for."""
         wanted = min(self._job.request.copies, len(self._job.crew.names))
-        return len(done) == len(self._job.ledger.owner) and all(
-            len(partition.copies) >= wanted for partition, _ in done.values()
-        )
+        done = self._job.ledger.done.get(number)
+        return done is not None and len(done[0].copies) >= wanted
+
+    def _source(self, number: int) -> str:
+        """Return the node that a partition comes from: where it lies, or that has its records."""
+        done = self._job.ledger.done.get(number)
+        return self._job.ledger.owner[number] if done is None else done[0].copies[0].node
 
     def _submit(self, queue: deque[int]) -> deque[int]:
         """Start what there is room for and return what is left."""
@@ -78,7 +83,7 @@ class Reduce:
         busy, left = Counter(self._under_way.values()), deque[int]()
         sorting = Counter(owner for number, owner in self._under_way.items() if number not in self._sorted)
         for number in queue:
-            owner = self._job.ledger.owner[number]
+            owner = self._source(number)
             if busy[owner] < concurrency.under_way and sorting[owner] < sorts:
                 busy[owner] += 1
                 sorting[owner] += 1
@@ -89,6 +94,9 @@ class Reduce:
 
     def _begin(self, number: int, owner: str) -> None:
         job = self._job
+        if number in job.ledger.done:
+            self._restore_copy(number, source=owner)
+            return
         job.retries += self._sorted.pop(number, None) is not None
         order = self._order(number, owner, job.ledger.records_of(number))
         found, records = job.crew.run(owner, tasks.sort_partition, order, returns=2)
@@ -156,18 +164,13 @@ class Reduce:
         self._job.retries += 1
         self._job.notice_losses(at_once=True)
 
-    def _restore_copies(self) -> None:
-        """Copy finished partitions that have lost a copy with its node."""
-        if self._copies < 2:
-            return
-        for number, (partition, summary) in self._job.ledger.done.items():
-            if len(partition.copies) < self._copies:
-                source = partition.copies[0].node
-                self._sorted[number] = Sorted(partition=partition, read_bytes=0, written_bytes=0, summary=summary)
-                layout = self._job.request.source.layout
-                records = self._job.crew.run(source, tasks.read_partition, partition, layout)
-                self._under_way[number] = source
-                self._copy(number, records, source=source)
+    def _restore_copy(self, number: int, *, source: str) -> None:
+        """Copy a finished partition anew that has lost a copy with its node."""
+        partition, summary = self._job.ledger.done[number]
+        self._sorted[number] = Sorted(partition=partition, read_bytes=0, written_bytes=0, summary=summary)
+        records = self._job.crew.run(source, tasks.read_partition, partition, self._job.request.source.layout)
+        self._under_way[number] = source
+        self._copy(number, records, source=source)
 
     def _tell(self) -> None:
         job = self._job

@@ -22,6 +22,7 @@ from planner.sorting.cluster.crew import Crew
 from planner.sorting.cluster.dataset import Dataset, Partition, Recipe
 from planner.sorting.cluster.job import Job, SortRequest
 from planner.sorting.cluster.ledger import Journal, Ledger
+from planner.sorting.cluster.lines import Block
 from planner.sorting.cluster.mapping import Mapped, map_slice
 from planner.sorting.cluster.node import JobFiles
 from planner.sorting.cluster.shuffle import Shuffle
@@ -59,8 +60,8 @@ class MadeUpNodes:
     def threads(self, _: str) -> int:
         return 1
 
-    def has(self, *_: Any) -> bool:
-        return True
+    def have_come(self, blocks: list[Block]) -> list[bool]:
+        return [True for _ in blocks]
 
     def newly_lost(self, **_: Any) -> frozenset[str]:
         return frozenset()
@@ -79,7 +80,8 @@ class MadeUpNodes:
 
     def _mapped(self, node: str, order: Any) -> Mapped:
         own = {first: self._stored([order.slice.number]) for owner, first, _ in order.ranges if owner == node}
-        return Mapped(node=node, read_bytes=0, remade_bytes=0, seconds=0.1, checksum=0, stored=own)
+        sizes = {first: order.slice.records * RECORD_BYTES // len(self.names) for _, first, _ in order.ranges}
+        return Mapped(node=node, read_bytes=0, remade_bytes=0, seconds=0.1, checksum=0, stored=own, sizes=sizes)
 
     def _stored(self, numbers: list[int]) -> Stored:
         return Stored(counts=dict.fromkeys(numbers, self.counts), written_bytes=0)

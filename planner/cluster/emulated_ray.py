@@ -21,10 +21,6 @@ from planner.providers.emulated.shaping import Shaping
 CPUS_PER_NODE: Final = 3
 HEAD_STORE_BYTES: Final = 80_000_000
 NODE_STORE_BYTES: Final = 300_000_000
-STORE_SETTINGS: Final = {"RAY_preallocate_plasma_memory": "1"}
-"""A store's memory is touched when its node starts. The first touch takes seconds of a sort where all nodes have one
-machine's few processors.
-"""
 _LONGEST_START_S: Final = 120
 _STARTS: Final = 3
 _AT_ONCE: Final = 4
@@ -142,7 +138,7 @@ def _start(cluster: EmulatedRay, node: int, ray_node: RayNode, command: list[str
         try:
             done = subprocess.run(
                 cluster.command(node, *command),
-                env=cluster.environment() | ray_node.environment() | STORE_SETTINGS,
+                env=cluster.environment() | ray_node.environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=said,

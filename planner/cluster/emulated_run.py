@@ -16,7 +16,7 @@ from planner.catalog import load_catalog
 from planner.cluster.cluster_report import cluster_report
 from planner.cluster.emulated_network import measure_links, payload_bytes_per_s
 from planner.cluster.emulated_ray import EmulatedRay, emulated_ray, start_ray
-from planner.cluster.emulated_trial import Trial, crossing_bytes, trial_size, try_sort
+from planner.cluster.emulated_trial import Trial, trial_size, try_sort
 from planner.cluster.local_run import HEADROOM_BYTES, RECORD_BYTES, copies
 from planner.cluster.ray_nodes import ray_program
 from planner.errors import BadInputError, IoFailureError
@@ -71,14 +71,8 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], heard: Heard) 
         say(f"{run.nodes} emulated nodes are up; caps: {', '.join(str(cap or 'none') for cap in cluster.nodes.caps)}")
         folder = cluster.nodes.directory(HEAD)
         machine = measure_machine(folder, sample_bytes=sample_size(run.data_bytes), copies=copies(model))
+        trial = try_sort(cluster.nodes, session, data_bytes=trial_size(run.data_bytes), copies=copies(model))
         network = _network_bytes_per_s(cluster)
-        trial = try_sort(
-            cluster.nodes,
-            session,
-            data_bytes=trial_size(run.data_bytes),
-            copies=copies(model),
-            network_bytes_per_s=network,
-        )
         plan = plan_for(machine, run, folder, network_bytes_per_s=network, trial=trial)
         best = require_best(plan)
         say(f"planned {format_duration(best.time_s.expected)} for the sort of {format_bytes(run.data_bytes)}")
@@ -118,8 +112,8 @@ def plan_for(
     `network_bytes_per_s` of payload in each direction.
 
     As in a local run the rates of disks are those of the sort's own path, so that the sort core's CPU work is in them;
-    `trial`, where there was one, tells what they are while all nodes work, what Ray and the kernel need besides, how
-    long the sample takes, and how long links idle when the shuffle begins and ends.
+    `trial`, where there was one, tells what they are while all nodes work, what Ray and the kernel need besides, and
+    how long the sample takes.
     """
     share = replace(
         machine,
@@ -128,10 +122,6 @@ def plan_for(
         write_bytes_per_s=machine.write_bytes_per_s / run.nodes,
     )
     both = None if trial is None else trial.disk_bytes_per_s
-    if trial is not None:
-        network_bytes_per_s = trial.carried_bytes_per_s(
-            payload_bytes=crossing_bytes(run.data_bytes, nodes=run.nodes), network_bytes_per_s=network_bytes_per_s
-        )
     catalog = write_catalog(share, folder / "catalog", today=date.today(), simultaneous_bytes_per_s=both)
     request = Request(
         data_bytes=run.data_bytes,

@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import inf
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,10 +23,9 @@ from planner.providers.emulated.cluster import EmulatedCluster
 
 _INPUT: Final = "input"
 _OUTPUT: Final = "trial"
-_OVER_LINKS: Final = "map and shuffle"
-_ON_DISK: Final = "sort and reduce"
-_WORK_OF: Final = {_OVER_LINKS: "partition", _ON_DISK: "sort"}
+_WORK_OF: Final = {"map and shuffle": "partition", "sort and reduce": "sort"}
 """The kind of CPU work, in the models' terms, that each phase of a sort is."""
+_ON_DISK: Final = "sort and reduce"
 _SAMPLE: Final = "sample"
 _LEAST_BYTES: Final = 64_000_000
 _MOST_BYTES: Final = 1_000_000_000
@@ -72,14 +70,12 @@ class CpuMeter:
 class Trial:
     """What trial sorts told: `cpu_bytes_per_s` of each kind of CPU work that one of the machine's processors does for
     one node, while all others do as much; `disk_bytes_per_s` that a node read and at the same time wrote in the second
-    phase; and the seconds that the sample took, and that links waited for the first phase's first blocks, and for what
-    came last to be written.
+    phase; and the seconds that the sample took.
     """
 
     cpu_bytes_per_s: dict[str, float]
     disk_bytes_per_s: float
     sample_s: float
-    edges_s: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rates as JSON-able values."""
@@ -93,35 +89,15 @@ class Trial:
         sample = Phase(name=_SAMPLE, read={}, write={}, network={}, cpu={}, startup_s=self.sample_s)
         return replace(model, phases=(sample, *model.phases))
 
-    def carried_bytes_per_s(self, *, payload_bytes: float, network_bytes_per_s: float) -> float:
-        """Return what a link that carries `network_bytes_per_s` does over the whole of a shuffle that sends
-        `payload_bytes` over it.
-        """
-        if not payload_bytes:
-            return network_bytes_per_s
-        return payload_bytes / (payload_bytes / network_bytes_per_s + self.edges_s)
-
 
 def trial_size(data_bytes: int) -> int:
     """Return how large a trial tells about a job: as large as the job, but no more than takes ten seconds or so."""
     return min(max(data_bytes, _LEAST_BYTES), _MOST_BYTES) // 400 * 400
 
 
-def crossing_bytes(data_bytes: int, *, nodes: int) -> float:
-    """Return what a shuffle sends, and receives, over the link of each node."""
-    return data_bytes / nodes * (1 - 1 / nodes)
-
-
-def try_sort(
-    nodes: EmulatedCluster,
-    session: Session,
-    *,
-    data_bytes: int,
-    copies: int,
-    network_bytes_per_s: float | None = None,
-) -> Trial | None:
+def try_sort(nodes: EmulatedCluster, session: Session, *, data_bytes: int, copies: int) -> Trial | None:
     """Sort `data_bytes` on the nodes twice, and tell what the second sort took: the first starts processes and touches
-    their memory. Links carry `network_bytes_per_s` of payload; where that is not known, they are not seen to idle.
+    their memory.
 
     Returns None where nodes are plain processes, whose processor time cannot be told from others'. Raises what the sort
     raises.
@@ -131,13 +107,10 @@ def try_sort(
     _spent(nodes, session, data_bytes=data_bytes, copies=copies)
     spent = _spent(nodes, session, data_bytes=data_bytes, copies=copies)
     node_bytes = data_bytes / nodes.workers
-    links_s = crossing_bytes(data_bytes, nodes=nodes.workers) / (network_bytes_per_s or inf)
-    busy_s = max(links_s, spent.cpu_s[_OVER_LINKS] / (os.cpu_count() or 1))
     return Trial(
         cpu_bytes_per_s={work: node_bytes / max(spent.cpu_s[phase], _TICK_S) for phase, work in _WORK_OF.items()},
         disk_bytes_per_s=copies * node_bytes / spent.phases_s[_ON_DISK],
         sample_s=spent.phases_s[_SAMPLE],
-        edges_s=max(0.0, spent.phases_s[_OVER_LINKS] - busy_s) if network_bytes_per_s else 0.0,
     )
 
 

@@ -32,8 +32,8 @@ class Concurrency:
 
     @property
     def under_way(self) -> int:
-        """How many slices, or partitions, of a node are read, sent or stored at a time, at least: one more than tasks,
-        so that links never wait.
+        """How many partitions of a node are read, sent or stored at a time, and slices at least (`Sizes.slices`): one
+        more than tasks, so that links never wait.
         """
         return self.tasks + 1
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 from planner.errors import IoFailureError, PlannerError
 from planner.sorting.cluster import tasks
 from planner.sorting.cluster.concurrency import Concurrency
+from planner.sorting.cluster.lines import Block
 from planner.sorting.cluster.node import NodeFacts, versions
 from planner.sorting.cluster.usage import Sampler
 
@@ -111,12 +112,13 @@ class Crew:
                 return LOST
         return self.outcome(reference)
 
-    def has(self, node: str, reference: Any) -> bool:
-        """Return whether a node's store has what another one's task returned, or need not: what is small is sent with
-        the task that takes it.
+    def have_come(self, blocks: Sequence[Block]) -> list[bool]:
+        """Return of each block whether its owner's store has it, or need not: what is small is sent with the task that
+        takes it.
         """
-        places = self._ray.experimental.get_local_object_locations([reference]).get(reference, {}).get("node_ids", [])
-        return not places or self._ids[node] in places
+        found = self._ray.experimental.get_local_object_locations([block.records for block in blocks]) if blocks else {}
+        places = [found.get(block.records, {}).get("node_ids", []) for block in blocks]
+        return [not ids or self._ids[block.owner] in ids for block, ids in zip(blocks, places, strict=True)]
 
     def outcome(self, reference: Any) -> Any:
         """Return what a task returned, or LOST when it went with a process or a node.

@@ -29,7 +29,7 @@ class Ledger:
 
     def __init__(self, *, slices: int, owner: list[str]) -> None:
         self.owner = owner
-        self.counts = np.full((slices, len(owner)), MISSING, np.int32)  # of 100 TB: a billion of them
+        self.counts = np.full((slices, len(owner)), MISSING, np.int32)  # billions, of 100 TB
         self.done: dict[int, tuple[Partition, bytes]] = {}
         self.stored_records = 0
         self._groups = self._grouped()
@@ -75,9 +75,10 @@ class Ledger:
         }
         orphans = [number for number, owner in enumerate(self.owner) if owner in lost]
         for turn, number in enumerate(orphans):
-            self.counts[:, number] = MISSING
+            stored = self.counts[:, number]
+            self.stored_records -= int(stored[stored != MISSING].sum(dtype=np.int64))
+            stored[:] = MISSING
             self.owner[number] = left[turn * len(left) // len(orphans)]
-        self.stored_records = int(self.counts[self.counts != MISSING].sum(dtype=np.int64))
         self._groups = self._grouped()
 
     def _grouped(self) -> Ints:

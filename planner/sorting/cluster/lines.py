@@ -29,8 +29,8 @@ store has room for, Ray drops what has come of a block, and asks for it again on
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """What a slice holds for partitions `first` to `end` - 1, all of one owner; `records` refers to them. One that is
-    sent `again` was in a parcel that had to wait for a lost node.
+    """What a slice holds for partitions `first` to `end` - 1, all of one owner; `records` refers to them. Its size is
+    known once they are grouped. One that is sent `again` was in a parcel that was lost.
     """
 
     slice: Slice
@@ -38,7 +38,7 @@ class Block:
     owner: str
     first: int
     end: int
-    size_bytes: int
+    size_bytes: int = 0
     records: Any = None
     again: bool = False
 
@@ -118,8 +118,9 @@ class Lines:
                 for block in parcel:
                     self._from_bytes[block.source] += block.size_bytes
                 yield parcel
-            if not line.blocks:
-                del self._lines[key]
+            del self._lines[key]
+            if line.blocks:  # behind its owner's other lines, which want their turn
+                self._lines[key] = line
 
     def done(self, parcel: Parcel) -> None:
         """Note that a parcel which `next` yielded has arrived, or never will."""

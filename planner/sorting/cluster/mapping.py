@@ -41,8 +41,8 @@ class MapOrder:
 @dataclass(frozen=True, kw_only=True)
 class Mapped:
     """What a map task did on `node`: bytes read from a copy of its input, bytes made anew, the seconds of it all, and,
-    where it was asked for, the sum of its records' checksums. `stored` has, by first partition, the blocks that it
-    wrote to the node's disks.
+    where it was asked for, the sum of its records' checksums. By first partition, `stored` has the blocks that it wrote
+    to the node's disks, `sizes` the bytes of all.
     """
 
     node: str
@@ -51,6 +51,7 @@ class Mapped:
     seconds: float
     checksum: int
     stored: dict[int, Stored]
+    sizes: dict[int, int]
 
 
 def map_slice(order: MapOrder, splitting: Splitting) -> tuple[Mapped | Block | None, ...]:
@@ -84,6 +85,7 @@ def map_slice(order: MapOrder, splitting: Splitting) -> tuple[Mapped | Block | N
         seconds=time.monotonic() - began,
         checksum=_checksum(order, records) if order.sums else 0,
         stored=stored,
+        sizes={first: int(offsets[end] - offsets[first]) * size for _, first, end in order.ranges},
     )
     return (mapped, *blocks.values())
 

@@ -8,7 +8,7 @@ however many transfers wait for the slow one, they weigh as one partner.
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 from statistics import median
 from typing import Final
@@ -38,16 +38,17 @@ class Pace:
         """Note that blocks are on their way."""
         self._under_way |= {block.key: (block, parcel, at_s) for block in parcel}
 
-    def excuse(self, has_come: Callable[[Block], bool], *, at_s: float) -> None:
+    def excuse(self, have_come: Callable[[Sequence[Block]], Sequence[bool]], *, at_s: float) -> None:
         """Leave out of account blocks that have come but wait for others of a parcel that takes longer than usual."""
         usual = median(list(chain(*self._rates.values())) or [0.0])
         under_way = self._under_way.values()
-        late = {parcel[0].key: parcel for block, parcel, began in under_way if _most(block, began, at_s) < usual}
-        for parcel in late.values():
-            left = [block for block in parcel if block.key in self._under_way]
-            come = [block for block in left if has_come(block)]
-            for block in come if len(come) < len(left) else ():
-                del self._under_way[block.key]
+        late = {parcel[0].key: parcel for block, parcel, began in under_way if _most(block, at_s - began) < usual}
+        left = [block for parcel in late.values() for block in parcel if block.key in self._under_way]
+        come = {block.key for block, there in zip(left, have_come(left), strict=True) if there}
+        waiting = {self._under_way[block.key][1][0].key for block in left if block.key not in come}
+        for key in come:
+            if self._under_way[key][1][0].key in waiting:
+                del self._under_way[key]
 
     def ended(self, block: Block, *, size_bytes: int, at_s: float) -> None:
         """Note that a block was stored; one that was lost, is empty, is excused or never left its node says nothing."""
@@ -90,15 +91,15 @@ class Pace:
         between = {pair: list(rates) for pair, rates in self._rates.items() if pair <= names}
         usual = median(list(chain(*between.values())) or [0.0])
         for block, _, began_at_s in self._under_way.values():
-            most = _most(block, began_at_s, at_s)
+            most = _most(block, at_s - began_at_s)
             if most < usual and _pair(block) <= names:
                 between.setdefault(_pair(block), []).append(most)
         return between
 
 
-def _most(block: Block, began_at_s: float, at_s: float) -> float:
-    """Return the most bytes/s that a block can reach which is under way."""
-    return block.size_bytes / max(at_s - began_at_s, 1e-3)
+def _most(block: Block, seconds: float) -> float:
+    """Return the most bytes/s that a block can reach which has been under way for so long."""
+    return block.size_bytes / max(seconds, 1e-3)
 
 
 def _pair(block: Block) -> frozenset[str]:

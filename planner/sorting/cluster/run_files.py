@@ -26,8 +26,7 @@ from planner.errors import IoFailureError
 from planner.sorting.cluster import direct_files
 from planner.sorting.cluster.node import node_name
 
-_NAME: Final = re.compile(r"(\d+)-[0-9a-f]{16}-(\d+)-(\d+)-(\d+)\.run")
-_PARTS: Final = ("lowest_slice", "slices", "first", "end")
+_NAME: Final = re.compile(r"(\d+)-([0-9a-f]{16})-(\d+)-(\d+)-(\d+)\.run")
 _FILES_KNOWN: Final = 4096
 """Of which a process keeps the tables: it reads a piece of each for every partition that it sorts."""
 
@@ -37,10 +36,11 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class RunFile:
-    """Records of so many `slices`, `lowest_slice` the lowest, for partitions `first` to `end` - 1."""
+    """Records of so many `slices`, whose numbers have this `digest`, for partitions `first` to `end` - 1."""
 
     path: Path
     lowest_slice: int
+    digest: str
     slices: int
     first: int
     end: int
@@ -69,24 +69,37 @@ class RunFile:
 
     def _table(self) -> tuple[tuple[int, ...], Ints]:
         with failing("read", self.path):
-            return _table(self.path, self.path.stat().st_mtime_ns, self.slices, self.end - self.first)
+            return _table(self, self.path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=_FILES_KNOWN)
-def _table(path: Path, _written_at: int, slices: int, partitions: int) -> tuple[tuple[int, ...], Ints]:
+def _table(run: RunFile, _written_at: int) -> tuple[tuple[int, ...], Ints]:
     """Return a run file's slices, and how many of its records stand before the end of each piece."""
-    size = 8 * slices * (1 + partitions)
-    with path.open("rb") as file:
+    size = 8 * run.slices * (1 + run.end - run.first)
+    with run.path.open("rb") as file:
         file.seek(-size, os.SEEK_END)
         table = np.frombuffer(file.read(size), "<i8")
-    return tuple(table[:slices].tolist()), np.cumsum(table[slices:])
+    if _digest(table[: run.slices]) != run.digest:
+        raise IoFailureError(f"{node_name()}: {run.path} does not end as it should: it is truncated, or was changed")
+    return tuple(table[: run.slices].tolist()), np.cumsum(table[run.slices :])
+
+
+def _digest(slices: Ints) -> str:
+    return sha256(slices.tobytes()).hexdigest()[:16]
 
 
 def run_files(folders: Iterable[Path]) -> list[RunFile]:
     """Return the complete run files of some folders in order of slices; none where there is no folder."""
     named = ((entry, _NAME.fullmatch(entry.name)) for folder in folders for entry in _entries(folder))
     found = [
-        RunFile(path=Path(entry.path), **dict(zip(_PARTS, map(int, match.groups()), strict=True)))
+        RunFile(
+            path=Path(entry.path),
+            lowest_slice=int(match[1]),
+            digest=match[2],
+            slices=int(match[3]),
+            first=int(match[4]),
+            end=int(match[5]),
+        )
         for entry, match in named
         if match
     ]
@@ -134,7 +147,7 @@ def write_run(folders: Sequence[Path], *, first: int, blocks: Mapping[int, tuple
     """
     numbers = np.array(list(blocks), "<i8")
     counts = [each for each, _ in blocks.values()]
-    digest = sha256(numbers.tobytes()).hexdigest()[:16]
+    digest = _digest(numbers)
     name = f"{min(blocks):08d}-{digest}-{len(blocks)}-{first:06d}-{first + len(counts[0]):06d}.run"
     path = folders[int(digest, 16) % len(folders)] / name
     table = np.stack(counts, axis=1).astype("<i8")

@@ -89,7 +89,7 @@ class Shuffle:
     def _heed_slow_nodes(self) -> None:
         """Report nodes that are much slower than the others; go on without them if much is still to come to them."""
         job, at_s = self._job, time.monotonic()
-        self._pace.excuse(lambda block: job.crew.has(block.owner, block.records), at_s=at_s)
+        self._pace.excuse(job.crew.have_come, at_s=at_s)
         unjudged = [name for name in job.crew.names if name not in self._judged]
         for drop in self._pace.slow(unjudged, at_s=at_s):
             self._judged.add(drop.node)
@@ -153,17 +153,8 @@ class Shuffle:
             returns=1 + len(missing),
             firmly=nodes_with(source) != [""] and source.recipe is None,
         )
-        share = slice_.records * job.record_size // len(job.ledger.owner)
         standing = [
-            Block(
-                slice=slice_,
-                source=node,
-                owner=owner,
-                first=first,
-                end=end,
-                size_bytes=(end - first) * share,
-                records=block,
-            )
+            Block(slice=slice_, source=node, owner=owner, first=first, end=end, records=block)
             for block, (owner, first, end) in zip(blocks, missing, strict=True)
         ]
         self._under_way[number] = _UnderWay(source=node, blocks=len(blocks), left=len(blocks))
@@ -186,7 +177,7 @@ class Shuffle:
                 self._record((block,), mapped.stored[block.first])
                 self._one_ended(number)
             else:
-                self._lines.join(replace(block, source=mapped.node))
+                self._lines.join(replace(block, source=mapped.node, size_bytes=mapped.sizes[block.first]))
 
     def _send(self) -> None:
         """Have owners pull and store the parcels whose turn it is; blocks of nodes that have gone are for nobody."""
@@ -203,6 +194,8 @@ class Shuffle:
     def _stored(self, parcel: Parcel, stored: Any) -> None:
         """Note what an owner stored; what was lost, or stored beside it by a task repeated, is sent or made again."""
         self._lines.done(parcel)
+        if stored is LOST:
+            self._heed_losses(at_once=True)
         sizes = {} if stored is LOST else self._record(parcel, stored)
         for block in parcel:
             size = sizes.get(block.slice.number, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from planner.errors import BadInputError
@@ -12,6 +12,8 @@ from planner.sorting.cluster.lines import FEWEST_PARCELS, STORE_SHARE
 
 _LARGEST_SLICE_BYTES: Final = 1_000_000_000
 """Each slice costs the driver a few tasks, and of 100 TB there are 100,000 of this size."""
+_STORES_SLICES: Final = 2 / 5
+"""Of a node's object store, for its own slices; as much is for what comes from others."""
 _LEAST_SLICE_BYTES: Final = 1_000_000
 _LEAST_PARTITION_BYTES: Final = 1_000_000
 _LEAST_PIECE_BYTES: Final = 64_000
@@ -31,6 +33,11 @@ class Sizes:
     parcel_bytes: int
     partitions: int
     sort_bytes: int
+
+    def going_on(self, *, slice_bytes: int, store_bytes: int) -> Sizes:
+        """Return sizes for a job that was cut into slices by an earlier call, when memory may have been another."""
+        fitting = max(1, int(store_bytes * _STORES_SLICES // slice_bytes))
+        return replace(self, slices=min(self.slices, fitting))
 
 
 def choose_sizes(
@@ -61,12 +68,13 @@ def choose_sizes(
     partitions = max(least, math.ceil(data_bytes / largest_bytes))
     if partitions > nodes:  # so that all can have equally many, and no link has more to carry than others
         partitions = math.ceil(partitions / nodes) * nodes
-    slices, slice_bytes = concurrency.under_way, 0.0
-    for slices in (2 * concurrency.under_way, concurrency.under_way):
-        enough_bytes = max(_LEAST_SLICE_BYTES, data_bytes / nodes / (2 * slices))
-        slice_bytes = min(store_bytes * 4 / 5 / (2 * slices), enough_bytes, _LARGEST_SLICE_BYTES)
-        if slice_bytes >= partitions * _LEAST_PIECE_BYTES:
-            break
+    slices, slice_bytes = _slices(
+        data_bytes / nodes,
+        store_bytes=store_bytes,
+        most_bytes=min(_LARGEST_SLICE_BYTES, sort_bytes / 2),
+        wanted_bytes=partitions * _LEAST_PIECE_BYTES,
+        fewest=concurrency.under_way,
+    )
     if slice_bytes < record_size:
         raise _too_small(memory_bytes=memory_bytes, store_bytes=store_bytes)
     wanted_bytes = min(store_bytes * STORE_SHARE / FEWEST_PARCELS, partitions / nodes * _LEAST_PIECE_BYTES)
@@ -77,6 +85,20 @@ def choose_sizes(
         partitions=partitions,
         sort_bytes=sort_bytes,
     )
+
+
+def _slices(
+    node_bytes: float, *, store_bytes: int, most_bytes: float, wanted_bytes: float, fewest: int
+) -> tuple[int, float]:
+    """Return how many slices of a node are under way, and their bytes: `fewest` where twice as many would be shorter
+    than they are wanted.
+    """
+    for slices in (2 * fewest, fewest):
+        enough_bytes = max(_LEAST_SLICE_BYTES, node_bytes / (2 * slices))
+        slice_bytes = min(store_bytes * _STORES_SLICES / slices, enough_bytes, most_bytes)
+        if slice_bytes >= min(wanted_bytes, most_bytes):
+            break
+    return slices, slice_bytes
 
 
 def _too_small(*, memory_bytes: int, store_bytes: int) -> BadInputError:

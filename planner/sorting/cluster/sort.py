@@ -132,6 +132,7 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
         done: dict[int, tuple[Partition, bytes]] = {}
     else:
         slice_records, splitting, owner, done = earlier
+        sizes = sizes.going_on(slice_bytes=slice_records * layout.record_size, store_bytes=store_bytes)
         sample_bytes = 0
     cut = list(slices(request.source, slice_records))
     job = Job(

@@ -109,13 +109,16 @@ def store(files: JobFiles, first: int, slices: Sequence[int], *blocks: Block | N
 
 
 def inventory(files: JobFiles) -> Inventory:
-    """Return what this node has of a job, and delete what killed tasks left half written."""
+    """Return what this node has of a job, and delete what killed tasks left half written, or a crash of the node."""
     for partial in run_files.partial_files(files.run_folders()):
         partial.unlink(missing_ok=True)
-    found = run_files.run_files(files.run_folders())
-    return Inventory(
-        runs=tuple((number, run.first, counts) for run in found for number, counts in run.counts().items())
-    )
+    runs = list[tuple[int, int, Ints]]()
+    for run in run_files.run_files(files.run_folders()):
+        try:
+            runs += [(number, run.first, counts) for number, counts in run.counts().items()]
+        except IoFailureError:  # they are not synced
+            run.path.unlink()
+    return Inventory(runs=tuple(runs))
 
 
 def sort_partition(order: SortOrder) -> tuple[Sorted, Bytes | None]:

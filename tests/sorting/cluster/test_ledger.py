@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from planner.sorting.cluster.dataset import Copy, Layout, Partition
 from planner.sorting.cluster.ledger import Journal, Ledger
@@ -37,6 +40,34 @@ def test_what_is_recorded_is_not_missing() -> None:
     assert ledger.slices_missing() == []
     assert ledger.records_of(1) == 2
     assert ledger.stored_records == 2
+
+
+def test_what_is_recorded_twice_counts_once_and_what_is_lost_no_more() -> None:
+    ledger = full(["a", "b", "b"])
+    assert ledger.stored_records == 6
+    ledger.record(slice_number=1, first=1, counts=counts(1, 2))
+    assert ledger.stored_records == 6
+    ledger.forget_nodes(frozenset({"b"}), ["a"])
+    assert ledger.stored_records == 0
+    ledger.record(slice_number=1, first=1, counts=counts(1, 2))
+    assert ledger.stored_records == 3
+
+
+@given(
+    st.lists(st.sampled_from("abc"), min_size=1, max_size=12),
+    st.sets(st.integers(0, 11)),
+    st.sets(st.integers(0, 11)),
+)
+def test_missing_ranges_are_maximal_and_of_one_owner(owner: list[str], stored: set[int], done: set[int]) -> None:
+    ledger = Ledger(slices=1, owner=owner)
+    for number in stored & set(range(len(owner))):
+        ledger.record(slice_number=0, first=number, counts=counts(5))
+    ledger.done = {number: output("a") for number in done & set(range(len(owner)))}
+    wanted = [number for number in range(len(owner)) if number not in stored | done]
+    found = ledger.missing_ranges(0)
+    assert [number for _, first, end in found for number in range(first, end)] == wanted
+    assert all({name} == set(owner[first:end]) for name, first, end in found)
+    assert all(a[2] < b[1] or a[0] != b[0] for a, b in pairwise(found))
 
 
 def test_shares_are_of_an_owners_own_blocks() -> None:

@@ -120,7 +120,7 @@ def parcels_that_wait(pace: Pace) -> None:
 def test_who_shares_parcels_with_a_slow_node_is_not_slow_itself() -> None:
     pace = pace_of(dict.fromkeys(NODES, 1000.0))
     parcels_that_wait(pace)
-    pace.excuse(lambda block: block.source != "node-3", at_s=NOW_S)
+    pace.excuse(lambda blocks: [block.source != "node-3" for block in blocks], at_s=NOW_S)
     looks = [pace.slow(NODES, at_s=NOW_S + 100) for _ in range(LOOKS)]
     assert [drop.node for drop in looks[-1]] == ["node-3"]
 
@@ -129,7 +129,7 @@ def test_who_has_all_but_does_not_store_it_is_slow() -> None:
     pace = pace_of(dict.fromkeys(NODES, 1000.0))
     for number, other in enumerate(16 * [name for name in NODES if name != "node-3"], start=1000):
         begin(pace, number, source=other, owner="node-3")
-    pace.excuse(lambda _: True, at_s=NOW_S)
+    pace.excuse(lambda blocks: [True for _ in blocks], at_s=NOW_S)
     looks = [pace.slow(NODES, at_s=NOW_S + 100) for _ in range(LOOKS)]
     assert [drop.node for drop in looks[-1]] == ["node-3"]
 
@@ -138,6 +138,6 @@ def test_what_was_excused_counts_neither_when_it_ends() -> None:
     pace = pace_of(dict.fromkeys(NODES, 1000.0))
     waiting = begin(pace, 1000, source="node-1", owner="node-2"), begin(pace, 1001, source="node-3", owner="node-2")
     pace.began(waiting, at_s=10.0)
-    pace.excuse(lambda block: block is waiting[0], at_s=NOW_S)
+    pace.excuse(lambda blocks: [block is waiting[0] for block in blocks], at_s=NOW_S)
     pace.ended(waiting[0], size_bytes=1000, at_s=10_000.0)
     assert not any(pace.slow(NODES, at_s=NOW_S) for _ in range(2 * LOOKS))

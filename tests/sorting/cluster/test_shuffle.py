@@ -19,6 +19,7 @@ from planner.sorting.cluster.crew import LOST, Crew
 from planner.sorting.cluster.dataset import Dataset, Partition, Recipe
 from planner.sorting.cluster.job import Job, SortRequest
 from planner.sorting.cluster.ledger import Journal, Ledger
+from planner.sorting.cluster.lines import Block
 from planner.sorting.cluster.mapping import MapOrder, Mapped, map_slice
 from planner.sorting.cluster.node import JobFiles
 from planner.sorting.cluster.shuffle import Shuffle
@@ -54,8 +55,8 @@ class Nodes:
     def threads(self, _: str) -> int:
         return 1
 
-    def has(self, *_: Any) -> bool:
-        return bool(self._chance.getrandbits(1))
+    def have_come(self, blocks: list[Block]) -> list[bool]:
+        return [bool(self._chance.getrandbits(1)) for _ in blocks]
 
     def newly_lost(self, **_: Any) -> frozenset[str]:
         if not self._doomed or self._chance.randrange(10):
@@ -86,7 +87,8 @@ class Nodes:
 
 def _mapped(node: str, order: MapOrder) -> Mapped:
     own = {first: _stored([order.slice.number], end - first) for owner, first, end in order.ranges if owner == node}
-    return Mapped(node=node, read_bytes=0, remade_bytes=0, seconds=0.1, checksum=0, stored=own)
+    sizes = {first: order.slice.records * 100 * (end - first) // 30 for _, first, end in order.ranges}
+    return Mapped(node=node, read_bytes=0, remade_bytes=0, seconds=0.1, checksum=0, stored=own, sizes=sizes)
 
 
 def _stored(numbers: list[int], partitions: int) -> Stored:

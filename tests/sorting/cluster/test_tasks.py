@@ -25,6 +25,7 @@ from planner.sorting.cluster.dataset import (
     read_manifest,
     write_manifest,
 )
+from planner.sorting.cluster.lines import FEWEST_PARCELS, STORE_SHARE
 from planner.sorting.cluster.mapping import MapOrder, Mapped, map_slice
 from planner.sorting.cluster.node import JobFiles
 from planner.sorting.cluster.run_files import pieces_of, run_files
@@ -271,6 +272,17 @@ def test_a_full_disk_leaves_nothing_half_written(node: Path, partition: Partitio
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_a_run_file_that_was_cut_short_is_named_and_forgotten(partition: Partition) -> None:
+    totals = shuffle(partition, splitting_of(partition))
+    whole = tasks.inventory(FILES).runs
+    path = run_files(FILES.run_folders())[0].path
+    os.truncate(path, path.stat().st_size - 8)
+    with pytest.raises(IoFailureError, match=rf"node-1: {path} does not end as it should"):
+        tasks.sort_partition(order(0, totals[0]))
+    assert len(tasks.inventory(FILES).runs) == len(whole) - 1
+    assert not path.exists()
+
+
 def test_an_inventory_has_whole_files_and_drops_halves(partition: Partition) -> None:
     totals = shuffle(partition, splitting_of(partition))
     for folder in FILES.run_folders():
@@ -313,7 +325,12 @@ def test_sizes_fit_in_memory(data_bytes: int, replicated: bool, cpus: float) -> 
     partition_bytes = data_bytes / sizes.partitions
     assert 2.2 * partition_bytes <= sizes.sort_bytes
     assert concurrency.sorts(copied=replicated) * sizes.sort_bytes <= memory_bytes
-    assert 2 * concurrency.under_way * sizes.slice_records * 100 <= store_bytes
+    slice_bytes = sizes.slice_records * 100
+    assert sizes.slices * slice_bytes <= 0.4 * store_bytes
+    assert 2 * slice_bytes <= sizes.sort_bytes
+    assert FEWEST_PARCELS * sizes.parcel_bytes <= STORE_SHARE * store_bytes
+    later = sizes.going_on(slice_bytes=2 * slice_bytes, store_bytes=store_bytes)
+    assert later.slices == 1 or later.slices * 2 * slice_bytes <= 0.4 * store_bytes
     with pytest.raises(BadInputError):
         choose_sizes(
             data_bytes=1, record_size=100, nodes=1, memory_bytes=9, store_bytes=9, replicated=replicated,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from statistics import median
 from typing import Final
@@ -26,36 +27,48 @@ MUCH_SLOWER: Final = 1 / 4
 """Of the median: a node that is left out takes its share of all work with it, which a slightly slow one is worth."""
 
 
+@dataclass(frozen=True)
+class _Transfer:
+    """A block under way, in a parcel."""
+
+    block: Block
+    parcel: Parcel
+    began_at_s: float
+
+    def most_bytes_per_s(self, at_s: float) -> float:
+        """Return the most that it can reach."""
+        return self.block.size_bytes / max(at_s - self.began_at_s, 1e-3)
+
+
 class Pace:
     """Transfers between nodes, in bytes/s from when the owner was told until records were stored."""
 
     def __init__(self) -> None:
-        self._under_way: dict[tuple[int, int], tuple[Block, Parcel, float]] = {}
+        self._under_way: dict[tuple[int, int], _Transfer] = {}  # by the block's key
         self._looks: Counter[str] = Counter()
         self._rates: dict[frozenset[str], deque[float]] = defaultdict(lambda: deque(maxlen=_LATEST_TRANSFERS))
 
     def began(self, parcel: Parcel, *, at_s: float) -> None:
         """Note that blocks are on their way."""
-        self._under_way |= {block.key: (block, parcel, at_s) for block in parcel}
+        self._under_way |= {block.key: _Transfer(block, parcel, at_s) for block in parcel}
 
     def excuse(self, have_come: Callable[[Sequence[Block]], Sequence[bool]], *, at_s: float) -> None:
         """Leave out of account blocks that have come but wait for others of a parcel that takes longer than usual."""
-        usual = median(list(chain(*self._rates.values())) or [0.0])
-        under_way = self._under_way.values()
-        late = {parcel[0].key: parcel for block, parcel, began in under_way if _most(block, at_s - began) < usual}
-        left = [block for parcel in late.values() for block in parcel if block.key in self._under_way]
-        come = {block.key for block, there in zip(left, have_come(left), strict=True) if there}
-        waiting = {self._under_way[block.key][1][0].key for block in left if block.key not in come}
-        for key in come:
-            if self._under_way[key][1][0].key in waiting:
-                del self._under_way[key]
+        usual, under_way = median(list(chain(*self._rates.values())) or [0.0]), self._under_way.values()
+        late = {each.parcel[0].key for each in under_way if each.most_bytes_per_s(at_s) < usual}
+        left = [each for each in under_way if each.parcel[0].key in late]
+        come = have_come([each.block for each in left])
+        waiting = {each.parcel[0].key for each, there in zip(left, come, strict=True) if not there}
+        for each, there in zip(left, come, strict=True):
+            if there and each.parcel[0].key in waiting:
+                del self._under_way[each.block.key]
 
     def ended(self, block: Block, *, size_bytes: int, at_s: float) -> None:
         """Note that a block was stored; one that was lost, is empty, is excused or never left its node says nothing."""
-        _, _, began_at_s = self._under_way.pop(block.key, (None, None, None))
-        if began_at_s is None or not size_bytes or block.source == block.owner:
+        transfer = self._under_way.pop(block.key, None)
+        if transfer is None or not size_bytes or block.source == block.owner:
             return
-        self._rates[_pair(block)].append(size_bytes / max(at_s - began_at_s, 1e-3))
+        self._rates[_pair(block)].append(size_bytes / max(at_s - transfer.began_at_s, 1e-3))
 
     def slow(self, names: list[str], *, at_s: float) -> list[Drop]:
         """Return those of `names` that are much slower than the others, and were so each time in a row of looks; none
@@ -90,16 +103,11 @@ class Pace:
         """
         between = {pair: list(rates) for pair, rates in self._rates.items() if pair <= names}
         usual = median(list(chain(*between.values())) or [0.0])
-        for block, _, began_at_s in self._under_way.values():
-            most = _most(block, at_s - began_at_s)
-            if most < usual and _pair(block) <= names:
-                between.setdefault(_pair(block), []).append(most)
+        for each in self._under_way.values():
+            most, pair = each.most_bytes_per_s(at_s), _pair(each.block)
+            if most < usual and pair <= names:
+                between.setdefault(pair, []).append(most)
         return between
-
-
-def _most(block: Block, seconds: float) -> float:
-    """Return the most bytes/s that a block can reach which has been under way for so long."""
-    return block.size_bytes / max(seconds, 1e-3)
 
 
 def _pair(block: Block) -> frozenset[str]:

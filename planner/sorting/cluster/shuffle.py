@@ -194,8 +194,10 @@ class Shuffle:
     def _stored(self, parcel: Parcel, stored: Any) -> None:
         """Note what an owner stored; what was lost, or stored beside it by a task repeated, is sent or made again."""
         self._lines.done(parcel)
-        if stored is LOST:
-            self._heed_losses(at_once=True)
+        if stored is LOST and self._job.crew.lost.isdisjoint(
+            name for block in parcel for name in (block.source, block.owner)
+        ):
+            self._heed_losses(at_once=True)  # with a node that nobody knows of yet, or with a process
         sizes = {} if stored is LOST else self._record(parcel, stored)
         for block in parcel:
             size = sizes.get(block.slice.number, 0)

@@ -34,7 +34,7 @@ class NodeFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class JobFiles:
-    """Where a job keeps its files on every node: on each of its disks by turns, below the disk's directory.
+    """Where a job keeps its files on every node: on each of its disks, below the disk's directory, output by turns.
 
     `output` names the folder of the output, or a prefix in an object store; `on_volume` puts a folder on the node's
     volume instead of its disks. `in_memory` keeps intermediate files in memory, as Minutesort does.

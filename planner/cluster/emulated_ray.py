@@ -21,6 +21,10 @@ from planner.providers.emulated.shaping import Shaping
 CPUS_PER_NODE: Final = 3
 HEAD_STORE_BYTES: Final = 80_000_000
 NODE_STORE_BYTES: Final = 300_000_000
+_OWN_FILES: Final = {"RAY_TMPDIR": "/tmp"}
+"""Where every node in a namespace has a /tmp/ray of its own. In a folder that all share, as TMPDIR names one, two nodes
+that start in the same moment give their sockets one name, and one of them ends.
+"""
 _LONGEST_START_S: Final = 120
 _STARTS: Final = 3
 _AT_ONCE: Final = 4
@@ -43,7 +47,8 @@ class EmulatedRay:
 
     def environment(self) -> dict[str, str]:
         """Return the whole environment of a process that shall reach this cluster."""
-        return {**os.environ, **self.store, **self.ray.environment()}
+        own = _OWN_FILES if self.nodes.is_shaped else {}
+        return {**os.environ, **self.store, **self.ray.environment(), **own}
 
     def session(self) -> AbstractContextManager[Session]:
         """Return a context that drives sorts from the head."""

@@ -126,11 +126,11 @@ class EmulatedCluster:
 
     def remove(self) -> None:
         """End all processes, delete namespaces and folders, and forget the cluster; may be called again."""
-        if self.namespaces is not None:
-            self.namespaces.remove()
-        for pid in self._plain_pids():
+        for pid in self._plain_pids():  # first: some may be on their way into a namespace
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+        if self.namespaces is not None:
+            self.namespaces.remove()
         for folder in (Path(self.entry.directory), self.ray_directory(HEAD).parent, self.memory(HEAD).parent):
             _remove_folder(folder)
         registry.forget(self.entry)

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -123,19 +124,39 @@ from planner.providers.emulated.cluster import emulated_cluster
 from planner.providers.emulated.shaping import Shaping
 with emulated_cluster(workers=2, shaping=Shaping(), directory=Path(sys.argv[1])) as cluster:
     subprocess.Popen(cluster.command(1, "sleep", "600"))
+    while "wait" in sys.argv and not cluster.pids(1):
+        time.sleep(0.01)
     print(cluster.entry.cluster_id, flush=True)
     time.sleep(600)
 """
+"""Starts a sleeper on a node; told to `wait`, it goes on when the sleeper has arrived there."""
+
+
+def started_below(directory: Path) -> list[str]:
+    """The processes whose environment names a folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # it has ended
+            if str(directory).encode() in path.read_bytes():
+                found.append(path.with_name("cmdline").read_text())
+    return found
+
+
+@contextmanager
+def killed_owner(directory: Path, *how: str) -> Iterator[str]:
+    """Yield the id of a cluster whose owner is killed as the body ends."""
+    words = [sys.executable, "-c", OWNER, str(directory), *how]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        yield owner.stdout.readline().strip()
+        owner.kill()
 
 
 @NEEDS_ROOT
 @pytest.mark.parametrize("next_call", [sweep, None], ids=["sweep", "the next cluster"])
 def test_what_a_killed_owner_left_is_removed(tmp_path: Path, next_call: Callable[[], list[str]] | None) -> None:
-    with subprocess.Popen([sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE, text=True) as owner:
-        assert owner.stdout is not None
-        cluster_id = owner.stdout.readline().strip()
+    with killed_owner(tmp_path, "wait") as cluster_id:
         assert sweep() == [], "it has an owner"
-        owner.kill()
     (entry,) = entries()
     left = EmulatedCluster(entry)
     assert left.pids(1), "its sleeper runs on"
@@ -145,6 +166,17 @@ def test_what_a_killed_owner_left_is_removed(tmp_path: Path, next_call: Callable
         with emulated_cluster(workers=1, shaping=Shaping(), directory=tmp_path):
             assert not namespaces_of(cluster_id)
     assert nothing_is_left(left)
+
+
+@NEEDS_ROOT
+@pytest.mark.parametrize("attempt", range(5))
+def test_a_process_on_its_way_into_a_node_is_ended_too(tmp_path: Path, attempt: int) -> None:
+    with killed_owner(tmp_path) as cluster_id:
+        pass
+    assert started_below(tmp_path)
+    assert sweep() == [cluster_id]
+    time.sleep(0.1)  # what got away would be on its feet by now
+    assert started_below(tmp_path) == []
 
 
 @NEEDS_ROOT

@@ -45,6 +45,11 @@ Splitters make_splitters(const py::buffer& sample, std::uint32_t key_bytes, std:
   return choose_splitters(view.bytes(), key_bytes, partitions);
 }
 
+Splitters parse_from(const py::buffer& bytes, std::uint32_t key_bytes) {
+  const BytesView view(bytes, BytesView::Access::read, "bytes");
+  return parse_splitters(view.bytes(), key_bytes);
+}
+
 std::vector<std::uint64_t> partition_into(const py::buffer& source, const py::buffer& out,
                                           const Splitters& splitters, std::uint32_t record_bytes,
                                           std::uint32_t key_offset, unsigned threads) {
@@ -84,7 +89,16 @@ void register_partition(py::module_& module) {
   py::class_<Splitters>(module, "Splitters", "Boundaries between partitions; equal keys never part.")
       .def_property_readonly("partitions", &Splitters::partitions)
       .def_property_readonly("key_bytes", &Splitters::key_bytes)
-      .def("holds_one_key", &Splitters::holds_one_key, py::arg("partition"));
+      .def("holds_one_key", &Splitters::holds_one_key, py::arg("partition"))
+      .def("serialize", [](const Splitters& self) { return to_bytes(serialize_splitters(self)); })
+      .def_static("parse", &parse_from, py::arg("bytes"), py::kw_only(), py::arg("key_bytes") = 10)
+      .def(py::pickle(
+          [](const Splitters& self) {
+            return py::make_tuple(to_bytes(serialize_splitters(self)), self.key_bytes());
+          },
+          [](const py::tuple& state) {
+            return parse_from(state[0].cast<py::buffer>(), state[1].cast<std::uint32_t>());
+          }));
   module.def("sample_keys", &sample_from, py::arg("records"), py::kw_only(), py::arg("count"),
              py::arg("seed") = 0, py::arg("record_bytes") = 100, py::arg("key_offset") = 0,
              py::arg("key_bytes") = 10);

@@ -1,11 +1,11 @@
 #include "sortcore/splitters.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <string>
 
 #include "random_sequence.hpp"
 #include "sortcore/error.hpp"
+#include "sortcore/record_sort.hpp"
 #include "splitter_choice.hpp"
 
 namespace sortcore {
@@ -51,6 +51,33 @@ std::size_t Splitters::partition_of(const std::byte* key) const noexcept {
   return below;
 }
 
+std::vector<std::byte> serialize_splitters(const Splitters& splitters) {
+  std::vector<std::byte> bytes;
+  bytes.reserve(splitters.boundaries() * (1 + splitters.key_bytes()));
+  for (std::size_t i = 0; i < splitters.boundaries(); ++i) {
+    bytes.push_back(static_cast<std::byte>(splitters.side(i)));
+    const std::span<const std::byte> key = splitters.key(i);
+    bytes.insert(bytes.end(), key.begin(), key.end());
+  }
+  return bytes;
+}
+
+Splitters parse_splitters(std::span<const std::byte> bytes, std::uint32_t key_bytes) {
+  const std::size_t boundary_bytes = std::size_t{1} + key_bytes;
+  if (key_bytes == 0 || bytes.size() % boundary_bytes != 0) {
+    throw Error(ErrorCode::bad_record, "splitters that are not whole boundaries of a side and " +
+                                           std::to_string(key_bytes) + " bytes");
+  }
+  Splitters splitters(key_bytes);
+  for (; !bytes.empty(); bytes = bytes.subspan(boundary_bytes)) {
+    const auto side = static_cast<Splitters::Side>(bytes[0]);
+    if (side > Splitters::Side::after)
+      throw Error(ErrorCode::bad_record, "a boundary on neither side of a key");
+    splitters.add(bytes.subspan(1, key_bytes), side);
+  }
+  return splitters;
+}
+
 Splitters choose_splitters(std::span<const std::byte> sample, std::uint32_t key_bytes,
                            std::size_t partitions) {
   if (partitions == 0) throw Error(ErrorCode::bad_input, "0 partitions asked for");
@@ -58,17 +85,19 @@ Splitters choose_splitters(std::span<const std::byte> sample, std::uint32_t key_
     throw Error(ErrorCode::bad_record,
                 "a sample that is not whole keys of " + std::to_string(key_bytes) + " bytes");
   }
-  const std::size_t count = sample.size() / key_bytes;
-  std::vector<const std::byte*> keys(count);
-  for (std::size_t i = 0; i < count; ++i) keys[i] = sample.data() + i * key_bytes;
-  std::ranges::sort(keys, [&](auto a, auto b) { return std::memcmp(a, b, key_bytes) < 0; });
+  std::vector<std::byte> keys(sample.size());
+  const RecordFormat nothing_but_key{.record_bytes = key_bytes, .key_offset = 0, .key_bytes = key_bytes};
+  sort_records(sample, keys, nothing_but_key, 1);
+  const auto key_at = [&](std::size_t index) {
+    return std::span(keys).subspan(index * key_bytes, key_bytes);
+  };
 
   Splitters splitters(key_bytes);
   choose_boundaries(
-      count, partitions,
-      [&](std::size_t a, std::size_t b) { return std::memcmp(keys[a], keys[b], key_bytes) == 0; },
+      sample.size() / key_bytes, partitions,
+      [&](std::size_t a, std::size_t b) { return compare(key_at(a), key_at(b).data()) == 0; },
       [&](std::size_t index, bool is_heavy) {
-        const std::span<const std::byte> key(keys[index], key_bytes);
+        const std::span<const std::byte> key = key_at(index);
         splitters.add(key, Splitters::Side::before);
         if (is_heavy) splitters.add(key, Splitters::Side::after);
       });

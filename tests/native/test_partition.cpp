@@ -73,6 +73,35 @@ TEST(splitters_refuse_disorder) {
   CHECK_THROWS(bad_input, Partitioner({.record_bytes = 8, .key_offset = 0, .key_bytes = 5}, splitters));
 }
 
+TEST(splitters_are_the_same_after_a_round_trip) {
+  RandomSequence random(14);
+  for (int round = 0; round < 100; ++round) {
+    const RecordFormat format = shapes::random_format(random);
+    const Bytes records =
+        shapes::random_records(format, 1 + random.below(600), shapes::all_keys[round % 9], random);
+    const Splitters before = splitters_of(records, format, 1 + random.below(20));
+    const Splitters after = parse_splitters(serialize_splitters(before), format.key_bytes);
+    CHECK_EQUAL(after.partitions(), before.partitions());
+    for (std::size_t at = 0; at < records.size(); at += format.record_bytes) {
+      const std::byte* key = records.data() + at + format.key_offset;
+      CHECK_EQUAL(after.partition_of(key), before.partition_of(key));
+    }
+  }
+}
+
+TEST(splitters_that_are_none_are_refused) {
+  const Bytes low{std::byte{0}, std::byte{1}}, high{std::byte{0}, std::byte{2}},
+      neither{std::byte{2}, std::byte{1}};
+  CHECK_EQUAL(parse_splitters({}, 1).partitions(), 1U);
+  CHECK_EQUAL(parse_splitters(low, 1).partitions(), 2U);
+  CHECK_THROWS(bad_record, parse_splitters(low, 2));
+  CHECK_THROWS(bad_record, parse_splitters(low, 0));
+  CHECK_THROWS(bad_record, parse_splitters(neither, 1));
+  Bytes falling = high;
+  falling.insert(falling.end(), low.begin(), low.end());
+  CHECK_THROWS(bad_input, parse_splitters(falling, 1));
+}
+
 TEST(merge_is_a_stable_sort_of_sorted_runs) {
   RandomSequence random(13);
   for (int round = 0; round < (check::sanitized ? 90 : 300); ++round) {

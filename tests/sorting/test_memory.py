@@ -145,10 +145,30 @@ def test_ctrl_c_cancels_the_work() -> None:
         run_interruptible(work)
 
 
+@given(shaped_records(), st.integers(1, 6))
+def test_splitters_travel(shaped: tuple[bytes, dict[str, int]], parts: int) -> None:
+    records, shape = shaped
+    size, offset, key = shape["record_size"], shape["key_offset"], shape["key_size"]
+    sample = core.sample_keys(records, count=30, record_bytes=size, key_offset=offset, key_bytes=key)
+    sent = core.choose_splitters(sample, key_bytes=key, partitions=parts)
+    came = pickle.loads(pickle.dumps(sent))
+    assert came.key_bytes == key
+    grouped = [bytearray(len(records)), bytearray(len(records))]
+    edges = [
+        core.partition_records(records, out, splitters, record_bytes=size, key_offset=offset)
+        for out, splitters in zip(grouped, (sent, came), strict=True)
+    ]
+    assert edges[0] == edges[1]
+    assert grouped[0] == grouped[1]
+    half = sent.serialize()[:-1]
+    if half:
+        with pytest.raises(ValueError, match="whole boundaries"):
+            core.Splitters.parse(half, key_bytes=key)
+
+
 def test_handles_are_not_pickled() -> None:
     for handle in (
         Progress(),
-        core.choose_splitters(b"", partitions=1),
         core.validate_records(b""),
         core.validate_lines(b""),
     ):

@@ -47,6 +47,13 @@ class Splitters {
   std::vector<Side> sides_;
 };
 
+// Bytes that parse_splitters takes: of each boundary its side, a byte, and then its key.
+std::vector<std::byte> serialize_splitters(const Splitters& splitters);
+
+// The splitters that serialize_splitters gave these bytes for. Throws Error(bad_record) for half a boundary
+// or an unknown side, Error(bad_input) for keys that do not ascend.
+Splitters parse_splitters(std::span<const std::byte> bytes, std::uint32_t key_bytes);
+
 // About `partitions` partitions of equal weight from `sample`: keys of `key_bytes` one after another, in any
 // order, drawn evenly from the input. Heavy keys are set apart, so there may be up to twice as many
 // partitions, and fewer when there are few distinct keys. Throws Error(bad_record) for half a key,

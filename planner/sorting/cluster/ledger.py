@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import IoFailureError
+from planner.native import Splitters
 from planner.sorting.cluster.dataset import FORMAT, Partition, dataset_of
 from planner.sorting.cluster.splitting import Splitting
 
@@ -100,9 +101,8 @@ class Journal:
         head = {
             "job": job,
             "slice_records": slice_records,
-            "sample": base64.b64encode(splitting.sample.tobytes()).decode(),
-            "wanted": splitting.wanted,
-            "key_size": splitting.key_size,
+            "splitters": base64.b64encode(splitting.splitters.serialize()).decode(),
+            "key_size": splitting.splitters.key_bytes,
             "pieces": splitting.pieces,
             "weights": splitting.weights,
         }
@@ -119,15 +119,15 @@ class Journal:
         self._write({"done": number, "partition": asdict(partition), "summary": base64.b64encode(summary).decode()})
 
     def read(self, job: str) -> tuple[int, Splitting, list[str], dict[int, tuple[Partition, bytes]]] | None:
-        """Return slice size, splitting, owners and finished partitions of `job`; None when the file is not its."""
+        """Return slice size, splitting, owners and finished partitions of `job`; None when the file is not its, or an
+        earlier version's.
+        """
         lines = list(self._lines())
-        if len(lines) < 2 or lines[0].get("job") != job:
+        if len(lines) < 2 or lines[0].get("job") != job or "splitters" not in lines[0]:
             return None
         head = lines[0]
         splitting = Splitting(
-            sample=np.frombuffer(base64.b64decode(head["sample"]), np.uint8),
-            wanted=head["wanted"],
-            key_size=head["key_size"],
+            splitters=Splitters.parse(base64.b64decode(head["splitters"]), key_bytes=head["key_size"]),
             pieces=tuple(head["pieces"]),
             weights=tuple(head["weights"]),
         )

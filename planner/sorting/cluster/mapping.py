@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -92,12 +91,11 @@ def map_slice(order: MapOrder, splitting: Splitting) -> tuple[Mapped | Block | N
 
 def _grouped(order: MapOrder, splitting: Splitting, records: Any, *, into: Any) -> Any:
     """Group records by partition and return where each one ends."""
-    splitters = _splitters(order.files.job, _Unhashed(splitting))
     with core_errors():
         return core.partition_records(
             records.data,
             into.data,
-            splitters,
+            splitting.splitters,
             record_bytes=order.layout.record_size,
             key_offset=order.layout.key_offset,
             threads=order.threads,
@@ -107,22 +105,3 @@ def _grouped(order: MapOrder, splitting: Splitting, records: Any, *, into: Any) 
 def _checksum(order: MapOrder, records: Any) -> int:
     with core_errors():
         return int(core.validate_records(records.data, **order.layout.core(), threads=order.threads).checksum)
-
-
-class _Unhashed:
-    """Carries a value past a cache's key: equal whatever it holds."""
-
-    def __init__(self, value: Splitting) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return 0
-
-    def __eq__(self, other: Any) -> bool:
-        return isinstance(other, _Unhashed)
-
-
-@lru_cache(maxsize=4)
-def _splitters(job: str, splitting: _Unhashed) -> Any:
-    """Return a job's splitters, chosen once in each process."""
-    return splitting.value.splitters()

@@ -24,13 +24,9 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Splitting:
-    """Splitters, as the sample they are chosen from (they are the same wherever they are chosen), and `pieces`: into
-    how many partitions each range between splitters is cut, 1 but for frequent keys.
-    """
+    """Splitters, and `pieces`: into how many partitions each range between them is cut, 1 but for frequent keys."""
 
-    sample: NDArray[np.uint8]
-    wanted: int
-    key_size: int
+    splitters: Splitters
     pieces: tuple[int, ...]
     weights: tuple[float, ...]
     """The share of the records that each partition is expected to hold."""
@@ -39,10 +35,6 @@ class Splitting:
     def partitions(self) -> int:
         """How many output partitions there are."""
         return len(self.weights)
-
-    def splitters(self) -> Splitters:
-        """Return the splitters for the sort core."""
-        return core.choose_splitters(self.sample.data, key_bytes=self.key_size, partitions=self.wanted)
 
     def offsets(self, ranges: Sequence[int]) -> Ints:
         """Return where partitions begin, and the last ends, in records grouped by the splitters' ranges, whose
@@ -60,7 +52,7 @@ def split(sample: bytes, *, partitions: int, layout: Layout) -> Splitting:
     """Return about `partitions` partitions of equal weight from sampled keys; one if there are no keys."""
     keys = np.frombuffer(sample, np.uint8)
     if not len(keys):
-        return Splitting(sample=keys, wanted=1, key_size=layout.key_size, pieces=(1,), weights=(1.0,))
+        return Splitting(splitters=Splitters.parse(b"", key_bytes=layout.key_size), pieces=(1,), weights=(1.0,))
     splitters = core.choose_splitters(keys.data, key_bytes=layout.key_size, partitions=partitions)
     counts = _counts(keys, splitters, key_size=layout.key_size)
     mean = counts.sum() / partitions
@@ -69,9 +61,7 @@ def split(sample: bytes, *, partitions: int, layout: Layout) -> Splitting:
         for index, count in enumerate(counts)
     ]
     weights = [count / counts.sum() / parts for count, parts in zip(counts, pieces, strict=True) for _ in range(parts)]
-    return Splitting(
-        sample=keys, wanted=partitions, key_size=layout.key_size, pieces=tuple(pieces), weights=tuple(weights)
-    )
+    return Splitting(splitters=splitters, pieces=tuple(pieces), weights=tuple(weights))
 
 
 def share_out(weights: Sequence[float], nodes: Mapping[str, float]) -> list[str]:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.native import core
+from planner.native import Splitters, core
 from planner.sorting.cluster.dataset import Layout
-from planner.sorting.cluster.splitting import SAMPLE_PER_PARTITION, share_out, split
+from planner.sorting.cluster.splitting import SAMPLE_PER_PARTITION, Splitting, share_out, split
 
 LAYOUT = Layout(record_size=10, key_size=10)
 
@@ -27,7 +27,7 @@ def sizes(data: bytes, *, partitions: int) -> list[int]:
     sample = core.sample_keys(data, count=SAMPLE_PER_PARTITION * partitions, record_bytes=10, key_bytes=10)
     splitting = split(sample, partitions=partitions, layout=LAYOUT)
     grouped = bytearray(len(data))
-    at = core.partition_records(data, grouped, splitting.splitters(), record_bytes=10)
+    at = core.partition_records(data, grouped, splitting.splitters, record_bytes=10)
     return [int(size) for size in np.diff(splitting.offsets(at))]
 
 
@@ -55,10 +55,8 @@ def test_no_keys_make_one_partition() -> None:
     pieces=st.lists(st.integers(1, 5), min_size=20, max_size=20),
 )
 def test_pieces_cover_their_range_in_order_and_evenly(ranges: list[int], pieces: list[int]) -> None:
-    from planner.sorting.cluster.splitting import Splitting
-
     cut = tuple(pieces[: len(ranges)])
-    splitting = Splitting(sample=np.empty(0, np.uint8), wanted=1, key_size=10, pieces=cut, weights=(1.0,) * sum(cut))
+    splitting = Splitting(splitters=Splitters.parse(b""), pieces=cut, weights=(1.0,) * sum(cut))
     at = [0, *np.cumsum(ranges).tolist()]
     offsets = splitting.offsets(at)
     parts = np.diff(offsets)

@@ -29,12 +29,20 @@ _WORTH_AVOIDING: Final = 1 / 3
 
 @dataclass(kw_only=True)
 class _UnderWay:
-    """A slice: the node that groups it, into how many blocks, and how many of these are not stored yet."""
+    """A slice: the node that groups it, how many of its blocks are not stored yet, and, once it is grouped, its bytes
+    and those of these blocks.
+    """
 
     source: str
-    blocks: int
     left: int
+    size_bytes: int = 0
+    left_bytes: int = 0
     is_grouping: bool = True
+
+    @property
+    def held(self) -> Fraction:
+        """The part of it that its node holds, or is about to."""
+        return Fraction(1) if self.is_grouping else Fraction(self.left_bytes, max(1, self.size_bytes))
 
 
 def shuffle(job: Job) -> None:
@@ -122,7 +130,7 @@ class Shuffle:
         """Return how many slices each node holds, or is about to, what has left it taken off."""
         held = defaultdict[str, Fraction](Fraction)
         for each in self._under_way.values():
-            held[each.source] += Fraction(each.left, each.blocks)
+            held[each.source] += each.held
         return held
 
     def _begin(self, number: int, node: str) -> bool:
@@ -157,7 +165,7 @@ class Shuffle:
             Block(slice=slice_, source=node, owner=owner, first=first, end=end, records=block)
             for block, (owner, first, end) in zip(blocks, missing, strict=True)
         ]
-        self._under_way[number] = _UnderWay(source=node, blocks=len(blocks), left=len(blocks))
+        self._under_way[number] = _UnderWay(source=node, left=len(blocks))
         self._flight.add(mapped, partial(self._mapped, number, standing), node=node)
         return True
 
@@ -165,24 +173,26 @@ class Shuffle:
         under_way = self._under_way[number]
         under_way.is_grouping = False
         if mapped is LOST:
-            for _ in blocks:
-                self._one_ended(number)
+            for block in blocks:
+                self._ended(block)
             return
+        under_way.size_bytes = under_way.left_bytes = sum(mapped.sizes.values())
         self._grouped[under_way.source] += 1
         self._job.moved.input_read += mapped.read_bytes
         self._job.moved.input_remade += mapped.remade_bytes
         self._job.input_checksums[number] = mapped.checksum
-        for block in blocks:
+        for grouped in blocks:
+            block = replace(grouped, source=mapped.node, size_bytes=mapped.sizes[grouped.first])
             if block.first in mapped.stored:
                 self._record((block,), mapped.stored[block.first])
-                self._one_ended(number)
+                self._ended(block)
             else:
-                self._lines.join(replace(block, source=mapped.node, size_bytes=mapped.sizes[block.first]))
+                self._lines.join(block)
 
     def _send(self) -> None:
         """Have owners pull and store the parcels whose turn it is; blocks of nodes that have gone are for nobody."""
         for block in self._lines.leave(self._job.crew.lost):
-            self._one_ended(block.slice.number)
+            self._ended(block)
         for parcel in self._lines.next():
             self._pace.began(parcel, at_s=time.monotonic())
             owner, first, slices = parcel[0].owner, parcel[0].first, [block.slice.number for block in parcel]
@@ -206,7 +216,7 @@ class Shuffle:
             if stored is LOST and not block.again and not self._job.crew.lost & {block.source, block.owner}:
                 self._lines.join(replace(block, again=True))
             else:
-                self._one_ended(block.slice.number)
+                self._ended(block)
 
     def _record(self, parcel: Parcel, stored: tasks.Stored) -> dict[int, int]:
         """Note that blocks lie on their owner's disk and return the bytes of each slice; none of it counts where the
@@ -219,10 +229,12 @@ class Shuffle:
             self._job.ledger.record(slice_number=number, first=parcel[0].first, counts=counts)
         return {number: int(counts.sum()) * self._job.record_size for number, counts in stored.counts.items()}
 
-    def _one_ended(self, number: int) -> None:
+    def _ended(self, block: Block) -> None:
         """Note that a block was stored or lost; after the last one, what is missing of the slice is queued again."""
+        number = block.slice.number
         under_way = self._under_way[number]
         under_way.left -= 1
+        under_way.left_bytes -= block.size_bytes
         if under_way.left:
             return
         del self._under_way[number]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -31,26 +32,41 @@ RECORDS, SLICE_RECORDS = 40_000, 10_000
 PARTITIONS_EACH = 3
 STORE_BYTES = 40_000_000
 
+Sizing = Callable[[MapOrder], dict[int, int]]
+
 
 class Reference:
-    """Of a task, or of a block for so many partitions that it returns."""
+    """Of a task, or of a block that it returns: from a node, for so many partitions, of so many bytes. One that stores
+    has no source.
+    """
 
-    def __init__(self, outcome: Callable[[], Any] | None = None, *, partitions: int = 0) -> None:
+    def __init__(
+        self, outcome: Callable[[], Any] | None = None, *, source: str = "", partitions: int = 0, size_bytes: int = 0
+    ) -> None:
         self.outcome = outcome
+        self.source = source
         self.partitions = partitions
+        self.size_bytes = size_bytes
 
 
 class Nodes:
-    """A crew that does nothing, but says it did; it loses one task in `losing`, and now and then a node."""
+    """A crew that does nothing, but says it did; it loses one task in `losing`, and now and then a node.
 
-    def __init__(self, names: list[str], chance: random.Random, *, losing: int, doomed: list[str]) -> None:
+    `most_held_bytes` is the most that was grouped on a node and not stored elsewhere yet.
+    """
+
+    def __init__(
+        self, names: list[str], chance: random.Random, *, losing: int, doomed: list[str], sizes: Sizing | None = None
+    ) -> None:
         self.names = names
         self.cpus = dict.fromkeys(names, 1.0)
         self.store_bytes = dict.fromkeys(names, STORE_BYTES)
         self.concurrency = Concurrency.of([1.0])
         self.lost = frozenset[str]()
         self.parcels: list[int] = []
-        self._chance, self._losing, self._doomed = chance, losing, doomed
+        self.most_held_bytes = 0
+        self._held_bytes: Counter[str] = Counter()
+        self._chance, self._losing, self._doomed, self._sizes = chance, losing, doomed, sizes or _even
 
     def threads(self, _: str) -> int:
         return 1
@@ -69,12 +85,27 @@ class Nodes:
     def run(self, node: str, task: Any, *arguments: Any, **_: Any) -> Any:
         if task is map_slice:
             order = cast("MapOrder", arguments[0])
-            blocks = [Reference(partitions=end - first) for _, first, end in order.ranges]
-            return [Reference(lambda: _mapped(node, order)), *blocks]
+            sizes = self._sizes(order)
+            blocks = [
+                Reference(source=node, partitions=end - first, size_bytes=sizes[first])
+                for _, first, end in order.ranges
+            ]
+            return [Reference(lambda: self._map(node, order, sizes), source=node), *blocks]
         _, _, numbers, *parcel = arguments
-        (partitions,) = {block.partitions for block in parcel}
         self.parcels.append(len(parcel))
-        return Reference(lambda: _stored(numbers, partitions))
+        return Reference(lambda: self._store(numbers, parcel))
+
+    def _map(self, node: str, order: MapOrder, sizes: dict[int, int]) -> Mapped:
+        own = {first: _stored([order.slice.number], end - first) for owner, first, end in order.ranges if owner == node}
+        self._held_bytes[node] += sum(size for first, size in sizes.items() if first not in own)
+        self.most_held_bytes = max(self.most_held_bytes, self._held_bytes[node])
+        return Mapped(node=node, read_bytes=0, remade_bytes=0, seconds=0.1, checksum=0, stored=own, sizes=sizes)
+
+    def _store(self, numbers: list[int], parcel: list[Reference]) -> Stored:
+        for block in parcel:
+            self._held_bytes[block.source] -= block.size_bytes
+        (partitions,) = {block.partitions for block in parcel}
+        return _stored(numbers, partitions)
 
     def outcome(self, reference: Reference) -> Any:
         assert reference.outcome is not None
@@ -85,20 +116,32 @@ class Nodes:
         return ended, [each for each in references if each not in ended]
 
 
-def _mapped(node: str, order: MapOrder) -> Mapped:
-    own = {first: _stored([order.slice.number], end - first) for owner, first, end in order.ranges if owner == node}
-    sizes = {first: order.slice.records * 100 * (end - first) // 30 for _, first, end in order.ranges}
-    return Mapped(node=node, read_bytes=0, remade_bytes=0, seconds=0.1, checksum=0, stored=own, sizes=sizes)
+def _even(order: MapOrder) -> dict[int, int]:
+    """The bytes of each block of a slice, by first partition, of keys spread evenly."""
+    return {first: order.slice.records * 100 * (end - first) // 30 for _, first, end in order.ranges}
+
+
+def _clustered(order: MapOrder) -> dict[int, int]:
+    """The same where all keys of a slice are of the last range."""
+    return {first: 0 for _, first, _ in order.ranges} | {order.ranges[-1][1]: order.slice.records * 100}
 
 
 def _stored(numbers: list[int], partitions: int) -> Stored:
     return Stored(counts=dict.fromkeys(numbers, np.full(partitions, 7, np.int64)), written_bytes=0)
 
 
-def job_of(nodes: Nodes, folder: Path) -> Job:
+class SlowLinks(Nodes):
+    """Blocks are on their way for as long as anything is to be grouped."""
+
+    def wait(self, references: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
+        ended = max(references, key=lambda each: each.source)
+        return [ended], [each for each in references if each is not ended]
+
+
+def job_of(nodes: Nodes, folder: Path, *, records: int = RECORDS) -> Job:
     owner = [name for name in nodes.names for _ in range(PARTITIONS_EACH)]
     source = Dataset(
-        partitions=tuple(Partition(records=RECORDS, copies=(), recipe=Recipe(start=0)) for _ in nodes.names)
+        partitions=tuple(Partition(records=records, copies=(), recipe=Recipe(start=0)) for _ in nodes.names)
     )
     cut = list(slices(source, SLICE_RECORDS))
     sizes = Sizes(slice_records=SLICE_RECORDS, slices=8, parcel_bytes=500_000, partitions=len(owner), sort_bytes=10**9)
@@ -136,6 +179,16 @@ def test_every_slice_is_stored_in_the_end(tmp_path: Path, nodes: int, losing: in
     if not losing and not crew.lost:
         assert sum(crew.parcels) == len(job.slices) * (nodes - 1), "each block that leaves its node, once"
         assert job.retries == 0
+
+
+def test_a_node_holds_no_more_of_clustered_keys(tmp_path: Path) -> None:
+    """Most blocks of a slice are empty, and stored at once; what the slice holds stays until the last has left."""
+    names = [f"node-{number}" for number in range(6)]
+    crew = SlowLinks(names, random.Random(1), losing=0, doomed=[], sizes=_clustered)
+    job = job_of(crew, tmp_path, records=40 * SLICE_RECORDS)
+    Shuffle(job).run()
+    assert job.ledger.slices_missing() == []
+    assert crew.most_held_bytes <= job.sizes.slices * SLICE_RECORDS * 100
 
 
 def test_blocks_leave_in_fewer_parcels(tmp_path: Path) -> None:

@@ -20,30 +20,34 @@ from planner.sorting.cluster.dataset import FORMAT, Partition, dataset_of
 from planner.sorting.cluster.splitting import Splitting
 
 Ints = NDArray[np.int64]
-MISSING = -1
 
 
 class Ledger:
-    """`counts[s, p]`: the records of slice s stored for partition p by its `owner`, MISSING where there is no such
-    file. `done[p]`: the finished output partition and its serialized summary. `stored_records` lie in these files.
+    """`is_stored[s, p]`: whether the records of slice s for partition p lie with its `owner`. `records[p]`: how many
+    there are so far. `done[p]`: the finished output partition and its serialized summary.
     """
 
     def __init__(self, *, slices: int, owner: list[str]) -> None:
         self.owner = owner
-        self.counts = np.full((slices, len(owner)), MISSING, np.int32)  # billions, of 100 TB
+        self.is_stored = np.zeros((slices, len(owner)), np.bool_)  # billions, of 100 TB
+        self.records = np.zeros(len(owner), np.int64)
         self.done: dict[int, tuple[Partition, bytes]] = {}
-        self.stored_records = 0
         self._groups = self._grouped()
 
+    @property
+    def stored_records(self) -> int:
+        """The records that are stored in all."""
+        return int(self.records.sum())
+
     def record(self, *, slice_number: int, first: int, counts: Ints) -> None:
-        """Note that the records of a slice for partitions from `first` on are stored."""
-        noted = self.counts[slice_number, first : first + len(counts)]
-        self.stored_records += int(counts.sum()) - int(noted[noted != MISSING].sum())
-        noted[:] = counts
+        """Note that the records of a slice for partitions from `first` on are stored: the same number each time."""
+        noted = slice(first, first + len(counts))
+        self.records[noted] += np.where(self.is_stored[slice_number, noted], 0, counts)
+        self.is_stored[slice_number, noted] = True
 
     def missing_ranges(self, slice_number: int) -> list[tuple[str, int, int]]:
         """Return what of a slice is not stored, of unfinished partitions: (owner, first, end), one owner each."""
-        is_missing = self.counts[slice_number] == MISSING
+        is_missing = ~self.is_stored[slice_number]
         is_missing[list(self.done)] = False
         wanted = np.flatnonzero(is_missing)
         if not len(wanted):
@@ -54,18 +58,15 @@ class Ledger:
 
     def slices_missing(self) -> list[int]:
         """Return the slices of which anything is missing."""
-        open_partitions = [partition for partition in range(len(self.owner)) if partition not in self.done]
-        missing = (self.counts[:, open_partitions] == MISSING).any(axis=1)
+        is_open = np.ones(len(self.owner), np.bool_)
+        is_open[list(self.done)] = False
+        missing = ~self.is_stored.all(axis=1, where=is_open)  # without a copy of it all
         return [int(number) for number in np.flatnonzero(missing)]
 
     def share_missing(self, owner: str) -> float:
         """Return the share of an owner's blocks that are not stored; 0 for one that owns nothing."""
         own = [partition for partition, name in enumerate(self.owner) if name == owner]
-        return float((self.counts[:, own] == MISSING).mean()) if own and len(self.counts) else 0.0
-
-    def records_of(self, partition: int) -> int:
-        """Return the records of a partition, all slices of which are stored."""
-        return int(self.counts[:, partition].sum())
+        return 1 - float(self.is_stored[:, own].mean()) if own and len(self.is_stored) else 0.0
 
     def forget_nodes(self, lost: frozenset[str], left: list[str]) -> None:
         """Strike out what lost nodes had; their partitions go in turn to those that are `left`."""
@@ -76,9 +77,8 @@ class Ledger:
         }
         orphans = [number for number, owner in enumerate(self.owner) if owner in lost]
         for turn, number in enumerate(orphans):
-            stored = self.counts[:, number]
-            self.stored_records -= int(stored[stored != MISSING].sum(dtype=np.int64))
-            stored[:] = MISSING
+            self.is_stored[:, number] = False
+            self.records[number] = 0
             self.owner[number] = left[turn * len(left) // len(orphans)]
         self._groups = self._grouped()
 

@@ -98,7 +98,7 @@ class Reduce:
             self._restore_copy(number, source=owner)
             return
         job.retries += self._sorted.pop(number, None) is not None
-        order = self._order(number, owner, job.ledger.records_of(number))
+        order = self._order(number, owner, int(job.ledger.records[number]))
         found, records = job.crew.run(owner, tasks.sort_partition, order, returns=2)
         self._under_way[number] = owner
         self._flight.add(found, partial(self._sorted_one, number, records), node=owner)

@@ -38,7 +38,7 @@ def test_all_is_missing_at_first_by_owner() -> None:
 def test_what_is_recorded_is_not_missing() -> None:
     ledger = full(["a", "b"])
     assert ledger.slices_missing() == []
-    assert ledger.records_of(1) == 2
+    assert ledger.records.tolist() == [0, 2]
     assert ledger.stored_records == 2
 
 

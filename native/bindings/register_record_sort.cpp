@@ -91,7 +91,7 @@ void register_partition(py::module_& module) {
       .def_property_readonly("key_bytes", &Splitters::key_bytes)
       .def("holds_one_key", &Splitters::holds_one_key, py::arg("partition"))
       .def("serialize", [](const Splitters& self) { return to_bytes(serialize_splitters(self)); })
-      .def_static("parse", &parse_from, py::arg("bytes"), py::kw_only(), py::arg("key_bytes") = 10)
+      .def_static("parse", &parse_from, py::arg("bytes"), py::kw_only(), py::arg("key_bytes"))
       .def(py::pickle(
           [](const Splitters& self) {
             return py::make_tuple(to_bytes(serialize_splitters(self)), self.key_bytes());

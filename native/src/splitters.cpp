@@ -1,5 +1,6 @@
 #include "sortcore/splitters.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -53,7 +54,7 @@ std::size_t Splitters::partition_of(const std::byte* key) const noexcept {
 
 std::vector<std::byte> serialize_splitters(const Splitters& splitters) {
   std::vector<std::byte> bytes;
-  bytes.reserve(splitters.boundaries() * (1 + splitters.key_bytes()));
+  bytes.reserve(splitters.boundaries() * (std::size_t{1} + splitters.key_bytes()));
   for (std::size_t i = 0; i < splitters.boundaries(); ++i) {
     bytes.push_back(static_cast<std::byte>(splitters.side(i)));
     const std::span<const std::byte> key = splitters.key(i);
@@ -85,16 +86,16 @@ Splitters choose_splitters(std::span<const std::byte> sample, std::uint32_t key_
     throw Error(ErrorCode::bad_record,
                 "a sample that is not whole keys of " + std::to_string(key_bytes) + " bytes");
   }
-  std::vector<std::byte> keys(sample.size());
-  const RecordFormat nothing_but_key{.record_bytes = key_bytes, .key_offset = 0, .key_bytes = key_bytes};
-  sort_records(sample, keys, nothing_but_key, 1);
+  KeySorter sorter({.record_bytes = key_bytes, .key_offset = 0, .key_bytes = key_bytes}, 1);
+  sorter.sort(sample);
+  const std::span<const std::uint32_t> order = sorter.order();
   const auto key_at = [&](std::size_t index) {
-    return std::span(keys).subspan(index * key_bytes, key_bytes);
+    return sample.subspan(std::size_t{order[index]} * key_bytes, key_bytes);
   };
 
   Splitters splitters(key_bytes);
   choose_boundaries(
-      sample.size() / key_bytes, partitions,
+      order.size(), partitions,
       [&](std::size_t a, std::size_t b) { return compare(key_at(a), key_at(b).data()) == 0; },
       [&](std::size_t index, bool is_heavy) {
         const std::span<const std::byte> key = key_at(index);

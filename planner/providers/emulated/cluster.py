@@ -113,6 +113,11 @@ class EmulatedCluster:
         mark = f"planner-ray-{self.entry.cluster_id}".encode()
         return [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/cmdline") if mark in _content(path)]
 
+    def _end_plain(self) -> None:
+        for pid in self._plain_pids():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
     def create(self) -> None:
         """Make the folders and the namespaces."""
         if self.namespaces is not None:
@@ -126,11 +131,10 @@ class EmulatedCluster:
 
     def remove(self) -> None:
         """End all processes, delete namespaces and folders, and forget the cluster; may be called again."""
-        for pid in self._plain_pids():  # first: some may be on their way into a namespace
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+        self._end_plain()  # some may be on their way into a namespace
         if self.namespaces is not None:
             self.namespaces.remove()
+            self._end_plain()  # whose way began meanwhile
         for folder in (Path(self.entry.directory), self.ray_directory(HEAD).parent, self.memory(HEAD).parent):
             _remove_folder(folder)
         registry.forget(self.entry)

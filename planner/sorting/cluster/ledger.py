@@ -40,7 +40,9 @@ class Ledger:
         return int(self.records.sum())
 
     def record(self, *, slice_number: int, first: int, counts: Ints) -> None:
-        """Note that the records of a slice for partitions from `first` on are stored: the same number each time."""
+        """Note that the records of a slice for partitions from `first` on are stored. What is noted again does not
+        count: the number is the same each time.
+        """
         noted = slice(first, first + len(counts))
         self.records[noted] += np.where(self.is_stored[slice_number, noted], 0, counts)
         self.is_stored[slice_number, noted] = True

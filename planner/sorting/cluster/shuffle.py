@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
-from math import floor
 from typing import Any, Final
 
 from planner.errors import IoFailureError
@@ -22,6 +20,8 @@ from planner.sorting.cluster.sources import nodes_with
 
 PHASE: Final = "map and shuffle"
 _MOST_ATTEMPTS: Final = 10
+_MOST_UNDER_WAY: Final = 4
+"""Times the slices that a node may hold: all that is left of one may be empty blocks, but these stand in line, too."""
 _PROGRESS_EVERY_S: Final = 0.5
 _WORTH_AVOIDING: Final = 1 / 3
 """Of what a slow node shall store, if that much is still to come: it would take longer than doing all of it again."""
@@ -29,20 +29,12 @@ _WORTH_AVOIDING: Final = 1 / 3
 
 @dataclass(kw_only=True)
 class _UnderWay:
-    """A slice: the node that groups it, how many of its blocks are not stored yet, and, once it is grouped, its bytes
-    and those of these blocks.
-    """
+    """A slice: the node that groups it, how many of its blocks are not stored yet, and the bytes of these."""
 
     source: str
     left: int
-    size_bytes: int = 0
-    left_bytes: int = 0
+    left_bytes: int
     is_grouping: bool = True
-
-    @property
-    def held(self) -> Fraction:
-        """The part of it that its node holds, or is about to."""
-        return Fraction(1) if self.is_grouping else Fraction(self.left_bytes, max(1, self.size_bytes))
 
 
 def shuffle(job: Job) -> None:
@@ -117,21 +109,31 @@ class Shuffle:
 
     def _submit(self) -> bool:
         """Start what there is room for; say whether anything is still queued."""
-        held, grouping = self._held(), Counter(each.source for each in self._under_way.values() if each.is_grouping)
-        concurrency = self._job.crew.concurrency
-        for node in self._job.crew.names:
-            room = floor(min(self._job.sizes.slices, 1 + self._grouped[node]) - held[node])
-            room = min(room, concurrency.maps - grouping[node])
-            while room > 0 and (queue := self._queues[node] or self._queues[""]):
-                room -= self._begin(queue.popleft(), node)
+        for node, room in self._room().items():
+            begun = 0
+            while begun < room and (queue := self._queues[node] or self._queues[""]):
+                begun += self._begin(queue.popleft(), node)
         return any(self._queues.values())
 
-    def _held(self) -> dict[str, Fraction]:
-        """Return how many slices each node holds, or is about to, what has left it taken off."""
-        held = defaultdict[str, Fraction](Fraction)
+    def _room(self) -> dict[str, int]:
+        """Return how many slices each node may begin: as its store has room for, beside what it holds, or is about to,
+        and has not left it; as it may group; and not so many that empty blocks pile up.
+        """
+        sizes, most_grouping = self._job.sizes, self._job.crew.concurrency.maps
+        slice_bytes = sizes.slice_records * self._job.record_size
+        held_bytes, under_way, grouping = Counter[str](), Counter[str](), Counter[str]()
         for each in self._under_way.values():
-            held[each.source] += each.held
-        return held
+            held_bytes[each.source] += each.left_bytes
+            under_way[each.source] += 1
+            grouping[each.source] += each.is_grouping
+        return {
+            node: min(
+                (min(sizes.slices, 1 + self._grouped[node]) * slice_bytes - held_bytes[node]) // slice_bytes,
+                most_grouping - grouping[node],
+                _MOST_UNDER_WAY * sizes.slices - under_way[node],
+            )
+            for node in self._job.crew.names
+        }
 
     def _begin(self, number: int, node: str) -> bool:
         """Start the map task of a slice, whose blocks will then stand in line; say whether there was need."""
@@ -165,7 +167,7 @@ class Shuffle:
             Block(slice=slice_, source=node, owner=owner, first=first, end=end, records=block)
             for block, (owner, first, end) in zip(blocks, missing, strict=True)
         ]
-        self._under_way[number] = _UnderWay(source=node, left=len(blocks))
+        self._under_way[number] = _UnderWay(source=node, left=len(blocks), left_bytes=slice_.records * job.record_size)
         self._flight.add(mapped, partial(self._mapped, number, standing), node=node)
         return True
 
@@ -176,7 +178,7 @@ class Shuffle:
             for block in blocks:
                 self._ended(block)
             return
-        under_way.size_bytes = under_way.left_bytes = sum(mapped.sizes.values())
+        under_way.left_bytes = sum(mapped.sizes.values())
         self._grouped[under_way.source] += 1
         self._job.moved.input_read += mapped.read_bytes
         self._job.moved.input_remade += mapped.remade_bytes

@@ -34,10 +34,10 @@ class Sizes:
     partitions: int
     sort_bytes: int
 
-    def going_on(self, *, slice_bytes: int, store_bytes: int) -> Sizes:
+    def going_on(self, *, slice_records: int, record_size: int, store_bytes: int) -> Sizes:
         """Return sizes for a job that was cut into slices by an earlier call, when memory may have been another."""
-        fitting = max(1, int(store_bytes * _STORES_SLICES // slice_bytes))
-        return replace(self, slices=min(self.slices, fitting))
+        fitting = max(1, int(store_bytes * _STORES_SLICES // (slice_records * record_size)))
+        return replace(self, slice_records=slice_records, slices=min(self.slices, fitting))
 
 
 def choose_sizes(

@@ -125,16 +125,15 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
         crew.on_all(tasks.clean, files)
         began_with = {"bytes_done": 0, "bytes_total": request.source.bytes, "nodes": len(crew.names)}
         emit({"event": "progress", "phase": SAMPLE_PHASE} | began_with)
-        slice_records = sizes.slice_records
         splitting, sample_bytes = _split(request, crew, emit, partitions=sizes.partitions)
         owner = share_out(splitting.weights, _rates(request.rates, crew.names))
-        journal.begin(job=name, slice_records=slice_records, splitting=splitting, owner=owner)
+        journal.begin(job=name, slice_records=sizes.slice_records, splitting=splitting, owner=owner)
         done: dict[int, tuple[Partition, bytes]] = {}
     else:
         slice_records, splitting, owner, done = earlier
-        sizes = sizes.going_on(slice_bytes=slice_records * layout.record_size, store_bytes=store_bytes)
+        sizes = sizes.going_on(slice_records=slice_records, record_size=layout.record_size, store_bytes=store_bytes)
         sample_bytes = 0
-    cut = list(slices(request.source, slice_records))
+    cut = list(slices(request.source, sizes.slice_records))
     job = Job(
         request=request,
         ray=ray,

@@ -32,7 +32,7 @@ RECORDS, SLICE_RECORDS = 40_000, 10_000
 PARTITIONS_EACH = 3
 STORE_BYTES = 40_000_000
 
-Sizing = Callable[[MapOrder], dict[int, int]]
+Sizing = Callable[[str, MapOrder], dict[int, int]]
 
 
 class Reference:
@@ -52,7 +52,7 @@ class Reference:
 class Nodes:
     """A crew that does nothing, but says it did; it loses one task in `losing`, and now and then a node.
 
-    `most_held_bytes` is the most that was grouped on a node and not stored elsewhere yet.
+    `most_held_bytes` is the most that was grouped on a node and not stored elsewhere yet, `most_held` in blocks.
     """
 
     def __init__(
@@ -64,7 +64,8 @@ class Nodes:
         self.concurrency = Concurrency.of([1.0])
         self.lost = frozenset[str]()
         self.parcels: list[int] = []
-        self.most_held_bytes = 0
+        self.most_held = self.most_held_bytes = 0
+        self._held: Counter[str] = Counter()
         self._held_bytes: Counter[str] = Counter()
         self._chance, self._losing, self._doomed, self._sizes = chance, losing, doomed, sizes or _even
 
@@ -85,7 +86,7 @@ class Nodes:
     def run(self, node: str, task: Any, *arguments: Any, **_: Any) -> Any:
         if task is map_slice:
             order = cast("MapOrder", arguments[0])
-            sizes = self._sizes(order)
+            sizes = self._sizes(node, order)
             blocks = [
                 Reference(source=node, partitions=end - first, size_bytes=sizes[first])
                 for _, first, end in order.ranges
@@ -97,12 +98,15 @@ class Nodes:
 
     def _map(self, node: str, order: MapOrder, sizes: dict[int, int]) -> Mapped:
         own = {first: _stored([order.slice.number], end - first) for owner, first, end in order.ranges if owner == node}
+        self._held[node] += len(sizes) - len(own)
+        self.most_held = max(self.most_held, self._held[node])
         self._held_bytes[node] += sum(size for first, size in sizes.items() if first not in own)
         self.most_held_bytes = max(self.most_held_bytes, self._held_bytes[node])
         return Mapped(node=node, read_bytes=0, remade_bytes=0, seconds=0.1, checksum=0, stored=own, sizes=sizes)
 
     def _store(self, numbers: list[int], parcel: list[Reference]) -> Stored:
         for block in parcel:
+            self._held[block.source] -= 1
             self._held_bytes[block.source] -= block.size_bytes
         (partitions,) = {block.partitions for block in parcel}
         return _stored(numbers, partitions)
@@ -116,14 +120,19 @@ class Nodes:
         return ended, [each for each in references if each not in ended]
 
 
-def _even(order: MapOrder) -> dict[int, int]:
+def _even(_: str, order: MapOrder) -> dict[int, int]:
     """The bytes of each block of a slice, by first partition, of keys spread evenly."""
     return {first: order.slice.records * 100 * (end - first) // 30 for _, first, end in order.ranges}
 
 
-def _clustered(order: MapOrder) -> dict[int, int]:
+def _of_one_node(_: str, order: MapOrder) -> dict[int, int]:
     """The same where all keys of a slice are of the last range."""
     return {first: 0 for _, first, _ in order.ranges} | {order.ranges[-1][1]: order.slice.records * 100}
+
+
+def _of_its_own(node: str, order: MapOrder) -> dict[int, int]:
+    """The same where all keys of a slice are of the node that groups it."""
+    return {first: order.slice.records * 100 * (owner == node) for owner, first, _ in order.ranges}
 
 
 def _stored(numbers: list[int], partitions: int) -> Stored:
@@ -131,7 +140,9 @@ def _stored(numbers: list[int], partitions: int) -> Stored:
 
 
 class SlowLinks(Nodes):
-    """Blocks are on their way for as long as anything is to be grouped."""
+    """Blocks are on their way for as long as anything is to be grouped; `most_waiting` is the most of them."""
+
+    most_waiting = 0
 
     def wait(self, references: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
         ended = max(references, key=lambda each: each.source)
@@ -181,14 +192,16 @@ def test_every_slice_is_stored_in_the_end(tmp_path: Path, nodes: int, losing: in
         assert job.retries == 0
 
 
-def test_a_node_holds_no_more_of_clustered_keys(tmp_path: Path) -> None:
-    """Most blocks of a slice are empty, and stored at once; what the slice holds stays until the last has left."""
+@pytest.mark.parametrize("sizes", [_of_one_node, _of_its_own])
+def test_a_node_holds_no_more_of_clustered_keys(tmp_path: Path, sizes: Sizing) -> None:
+    """Most blocks of a slice are empty, and stored at once, or wait while what it holds has been stored."""
     names = [f"node-{number}" for number in range(6)]
-    crew = SlowLinks(names, random.Random(1), losing=0, doomed=[], sizes=_clustered)
+    crew = SlowLinks(names, random.Random(1), losing=0, doomed=[], sizes=sizes)
     job = job_of(crew, tmp_path, records=40 * SLICE_RECORDS)
     Shuffle(job).run()
     assert job.ledger.slices_missing() == []
     assert crew.most_held_bytes <= job.sizes.slices * SLICE_RECORDS * 100
+    assert crew.most_held <= 4 * job.sizes.slices * len(names)
 
 
 def test_blocks_leave_in_fewer_parcels(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_no_keys_make_one_partition() -> None:
 )
 def test_pieces_cover_their_range_in_order_and_evenly(ranges: list[int], pieces: list[int]) -> None:
     cut = tuple(pieces[: len(ranges)])
-    splitting = Splitting(splitters=Splitters.parse(b""), pieces=cut, weights=(1.0,) * sum(cut))
+    splitting = Splitting(splitters=Splitters.parse(b"", key_bytes=10), pieces=cut, weights=(1.0,) * sum(cut))
     at = [0, *np.cumsum(ranges).tolist()]
     offsets = splitting.offsets(at)
     parts = np.diff(offsets)

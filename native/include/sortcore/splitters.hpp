@@ -57,7 +57,8 @@ Splitters parse_splitters(std::span<const std::byte> bytes, std::uint32_t key_by
 // About `partitions` partitions of equal weight from `sample`: keys of `key_bytes` one after another, in any
 // order, drawn evenly from the input. Heavy keys are set apart, so there may be up to twice as many
 // partitions, and fewer when there are few distinct keys. Takes some 12 bytes a key beside the sample. Throws
-// Error(bad_record) for half a key, Error(bad_input) for 0 partitions or more than max_records_in_memory keys.
+// Error(bad_record) for half a key, Error(bad_input) for 0 partitions or more than max_records_in_memory
+// keys.
 Splitters choose_splitters(std::span<const std::byte> sample, std::uint32_t key_bytes,
                            std::size_t partitions);
 

@@ -32,10 +32,16 @@ class Concurrency:
 
     @property
     def under_way(self) -> int:
-        """How many partitions of a node are read, sent or stored at a time, and slices at least (`Sizes.slices`): one
-        more than tasks, so that links never wait.
+        """How many slices of a node are under way at least (`Sizes.slices`): one more than tasks, so that links never
+        wait.
         """
         return self.tasks + 1
+
+    def partitions(self, *, copied: bool) -> int:
+        """How many partitions of a node are read, sorted, or, where they are `copied`, sent at a time: so many that
+        there is one to send to each other node, more often than not.
+        """
+        return 2 * self.under_way if copied else self.under_way
 
     @property
     def maps(self) -> int:

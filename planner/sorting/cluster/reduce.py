@@ -35,6 +35,8 @@ class Reduce:
         self._under_way: dict[int, str] = {}
         self._sorted: dict[int, Sorted] = {}
         self._copies = min(job.request.copies, len(job.crew.names))
+        self._copies_to: Counter[str] = Counter()  # that are under way
+        self._copied_to: Counter[str] = Counter()  # in all
         self._lost_before = job.crew.lost
 
     def run(self) -> bool:
@@ -78,13 +80,13 @@ class Reduce:
 
     def _submit(self, queue: deque[int]) -> deque[int]:
         """Start what there is room for and return what is left."""
-        concurrency = self._job.crew.concurrency
-        sorts = concurrency.sorts(copied=self._job.request.copies > 1)  # as memory was divided, whoever is left
+        concurrency, copied = self._job.crew.concurrency, self._job.request.copies > 1
+        sorts = concurrency.sorts(copied=copied)  # as memory was divided, whoever is left
         busy, left = Counter(self._under_way.values()), deque[int]()
         sorting = Counter(owner for number, owner in self._under_way.items() if number not in self._sorted)
         for number in queue:
             owner = self._source(number)
-            if busy[owner] < concurrency.under_way and sorting[owner] < sorts:
+            if busy[owner] < concurrency.partitions(copied=copied) and sorting[owner] < sorts:
                 busy[owner] += 1
                 sorting[owner] += 1
                 self._begin(number, owner)
@@ -127,18 +129,21 @@ class Reduce:
             self._finish(number, found)
 
     def _copy(self, number: int, records: Any, *, source: str) -> None:
-        """Send a sorted partition to another node, in turn over all others."""
+        """Send a sorted partition to another node: one to which least is under way, and of these, that got least."""
         job = self._job
         others = [name for name in job.crew.names if name != source]
         if not others:
             self._finish(number, self._sorted[number])
             return
-        node = others[number % len(others)]
+        node = min(others, key=lambda name: (self._copies_to[name], self._copied_to[name]))
+        self._copies_to[node] += 1
+        self._copied_to[node] += 1
         order = self._order(number, node, self._sorted[number].partition.records)
         copied = job.crew.run(node, tasks.write_partition, records, order)
-        self._flight.add(copied, partial(self._copied, number), node=node, sources=(source,))
+        self._flight.add(copied, partial(self._copied, number, node), node=node, sources=(source,))
 
-    def _copied(self, number: int, copied: Any) -> None:
+    def _copied(self, number: int, node: str, copied: Any) -> None:
+        self._copies_to[node] -= 1
         if copied is LOST:
             self._give_up(number)
             return

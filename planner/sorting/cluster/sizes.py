@@ -15,6 +15,8 @@ _LARGEST_SLICE_BYTES: Final = 1_000_000_000
 _STORES_SLICES: Final = 2 / 5
 """Of a node's object store, for its own slices; as much is for what comes from others."""
 _LEAST_SLICE_BYTES: Final = 1_000_000
+_STORES_COPIES: Final = 2 / 3
+"""Of a node's object store, for partitions on their way to the nodes of their copies, and as many coming to it."""
 _LEAST_PARTITION_BYTES: Final = 1_000_000
 _LEAST_PIECE_BYTES: Final = 64_000
 """Of what an intermediate file holds for a partition, where there is memory for it: each is a read of its own."""
@@ -54,14 +56,14 @@ def choose_sizes(
 
     A slice lies in the store of the node it came from, and as much again has come from the others. Many small ones keep
     links busier than a few large ones, because then all have something for all others; but the pieces that they are cut
-    into are small too. A partition takes twice its size to be sorted, and once in two stores on its way to its replica;
-    a third is left for records that the sample did not foresee. Raises BadInputError when the memory is too small for a
-    record.
+    into are small too, where the node stores them itself: those of others are joined (`Lines`). A partition takes twice
+    its size to be sorted, and once in two stores on its way to its replica; a third is left for records that the sample
+    did not foresee. Raises BadInputError when the memory is too small for a record.
     """
     sort_bytes = memory_bytes // concurrency.sorts(copied=replicated)
     largest_bytes = sort_bytes * 2 // 3 / 2.2
     if replicated:
-        largest_bytes = min(largest_bytes, store_bytes * 4 // 5 / (3 * concurrency.under_way))
+        largest_bytes = min(largest_bytes, store_bytes * _STORES_COPIES / (2 * concurrency.partitions(copied=True)))
     if largest_bytes < record_size:
         raise _too_small(memory_bytes=memory_bytes, store_bytes=store_bytes)
     least = min(nodes * _PARTITIONS_PER_NODE, max(1, data_bytes // _LEAST_PARTITION_BYTES))
@@ -72,7 +74,7 @@ def choose_sizes(
         data_bytes / nodes,
         store_bytes=store_bytes,
         most_bytes=min(_LARGEST_SLICE_BYTES, sort_bytes / 2),
-        wanted_bytes=partitions * _LEAST_PIECE_BYTES,
+        wanted_bytes=partitions / nodes * _LEAST_PIECE_BYTES,
         fewest=concurrency.under_way,
     )
     if slice_bytes < record_size:

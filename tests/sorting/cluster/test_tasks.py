@@ -325,6 +325,8 @@ def test_sizes_fit_in_memory(data_bytes: int, replicated: bool, cpus: float) -> 
     partition_bytes = data_bytes / sizes.partitions
     assert 2.2 * partition_bytes <= sizes.sort_bytes
     assert concurrency.sorts(copied=replicated) * sizes.sort_bytes <= memory_bytes
+    if replicated:
+        assert 2 * concurrency.partitions(copied=True) * partition_bytes <= 2 / 3 * store_bytes + 1
     slice_bytes = sizes.slice_records * 100
     assert sizes.slices * slice_bytes <= 0.4 * store_bytes
     assert 2 * slice_bytes <= sizes.sort_bytes

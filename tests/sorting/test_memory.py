@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import BadInputError, InterruptedRunError
-from planner.native import Progress, core, run_interruptible
+from planner.native import Progress, Splitters, core, run_interruptible
 from planner.sorting.memory import sort_buffer
 
 
@@ -49,12 +49,16 @@ def test_like_sorted(shaped: tuple[bytes, dict[str, int]], threads: int, in_plac
     assert (report.records, report.in_place) == (len(records) // shape["record_size"], in_place)
 
 
+def splitters_of(records: bytes, parts: int, *, record_size: int, key_offset: int, key_size: int) -> Splitters:
+    sample = core.sample_keys(records, count=30, record_bytes=record_size, key_offset=key_offset, key_bytes=key_size)
+    return core.choose_splitters(sample, key_bytes=key_size, partitions=parts)
+
+
 @given(shaped_records(), st.integers(1, 6))
 def test_partitions_and_merges(shaped: tuple[bytes, dict[str, int]], parts: int) -> None:
     records, shape = shaped
     size, offset, key = shape["record_size"], shape["key_offset"], shape["key_size"]
-    sample = core.sample_keys(records, count=30, record_bytes=size, key_offset=offset, key_bytes=key)
-    splitters = core.choose_splitters(sample, key_bytes=key, partitions=parts)
+    splitters = splitters_of(records, parts, **shape)
     grouped = bytearray(len(records))
     edges = core.partition_records(records, grouped, splitters, record_bytes=size, key_offset=offset)
     assert len(edges) == splitters.partitions + 1
@@ -149,8 +153,7 @@ def test_ctrl_c_cancels_the_work() -> None:
 def test_splitters_travel(shaped: tuple[bytes, dict[str, int]], parts: int) -> None:
     records, shape = shaped
     size, offset, key = shape["record_size"], shape["key_offset"], shape["key_size"]
-    sample = core.sample_keys(records, count=30, record_bytes=size, key_offset=offset, key_bytes=key)
-    sent = core.choose_splitters(sample, key_bytes=key, partitions=parts)
+    sent = splitters_of(records, parts, **shape)
     came = pickle.loads(pickle.dumps(sent))
     assert came.key_bytes == key
     grouped = [bytearray(len(records)), bytearray(len(records))]

@@ -38,8 +38,8 @@ class Concurrency:
         return self.tasks + 1
 
     def partitions(self, *, copied: bool) -> int:
-        """How many partitions of a node are read, sorted, or, where they are `copied`, sent at a time: then twice as many,
-        so that links have several to carry.
+        """How many partitions of a node are read, sorted, or, where they are `copied`, sent at a time: then twice as
+        many, so that links have several to carry.
         """
         return 2 * self.under_way if copied else self.under_way
 

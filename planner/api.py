@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from planner.plan import (
+from planner.schemas.plan import (
     ALL_MODELS,
     Candidate,
     FrontierPoint,
@@ -80,7 +80,7 @@ class Recommendation:
 
         Raises InfeasibleError when nothing was recommended.
         """
-        from planner.recommendation import require_best
+        from planner.planning.recommendation import require_best
         from planner.report.frames import sensitivities_frame
 
         return sensitivities_frame(require_best(self.plan), {factor: self.reliefs(factor) for factor in factors})
@@ -265,8 +265,8 @@ def recommend(
 
 def answer_with_profile(request: Request, profile: str, options: Mapping[str, str] | None = None) -> Recommendation:
     """Plan `request` with the times and ranges of a stored profile; `options` are further columns of its runs."""
-    from planner import profiles
-    from planner.profiled import plan_with_profile
+    from planner.planning.plan_with_profile import plan_with_profile
+    from planner.stores import profiles
 
     specs = {name: spec for catalog in request.catalogs for name, spec in profiles.specs_of(catalog).items()}
     known = profiles.load_profile(profile)
@@ -278,8 +278,8 @@ def answer_with_profile(request: Request, profile: str, options: Mapping[str, st
 
 
 def calibrate(runs: Any, **given: Any) -> Profile:
-    """Learn a profile from past runs: see `planner.profiles.calibrate` for the arguments."""
-    from planner import profiles
+    """Learn a profile from past runs: see `planner.stores.profiles.calibrate` for the arguments."""
+    from planner.stores import profiles
 
     return profiles.calibrate(runs, **given)
 
@@ -290,22 +290,23 @@ def answer(request: Request, *, today: date | None = None, profile: Profile | No
 
     Raises BadInputError for unknown names.
     """
-    from planner import lifecycle
     from planner.catalog import load_catalog
-    from planner.model import load_model, model_names
-    from planner.recommendation import recommend as plan_request
+    from planner.config.model_files import model_names
+    from planner.cost_model import run_overheads
+    from planner.cost_model.model import load_model
+    from planner.planning.recommendation import recommend as plan_request
 
     catalogs = [load_catalog(name) for name in request.catalogs]
     models = [load_model(name) for name in (model_names() if request.model == ALL_MODELS else (request.model,))]
     if profile is not None:
-        from planner.calibrated_model import with_profile
+        from planner.planning.calibrated_model import with_profile
 
         models = [with_profile(model, profile) for model in models]
     plan = plan_request(
         request,
         model=models,
         catalogs=catalogs,
-        surroundings=lifecycle.PAPER if request.paper else lifecycle.shipped(),
+        surroundings=run_overheads.PAPER if request.paper else run_overheads.shipped(),
     )
     return Recommendation(replace(plan, warnings=(*plan.warnings, *_stale(catalogs, request.regions, today))))
 

@@ -15,12 +15,12 @@ from datetime import date
 from pathlib import Path
 from typing import Final, Literal
 
-from planner import datafiles
 from planner.catalog import catalog_names, load_catalog
 from planner.catalog.checking import staleness_days
 from planner.catalog.refreshed import REFRESHABLE
+from planner.config import paths
+from planner.config.settings import CLOUDS, load_settings, settings_file
 from planner.errors import PlannerError
-from planner.settings import CLOUDS, load_settings, settings_file
 from planner.units import format_bytes
 
 State = Literal["ok", "old", "optional", "missing"]
@@ -152,7 +152,7 @@ def _room(directory: Path) -> Finding:
 
 
 def _own_data() -> Finding:
-    place = datafiles.user_directory("profiles").parent
+    place = paths.user_directory("profiles").parent
     above = next(folder for folder in (place, *place.parents) if folder.exists())
     writable = os.access(above, os.W_OK)
     return Finding(

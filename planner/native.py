@@ -15,7 +15,7 @@ from typing import TypeVar
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
 
 try:
-    from planner import _sortcore as core
+    import planner._sortcore as core
     from planner._sortcore import Progress, Splitters
 except ImportError as missing:
     raise PlannerError(

@@ -15,9 +15,9 @@ from mkdocs.structure.files import File, Files
 import planner
 from planner.catalog import catalog_names, load_catalog
 from planner.cli.app import build
-from planner.plan import Candidate, Plan, Rejection, Request
 from planner.report import plots
-from planner.run_report import RunReport
+from planner.schemas.plan import Candidate, Plan, Rejection, Request
+from planner.schemas.run_report import RunReport
 
 NOTE = "Made from the code by `scripts/reference_pages.py`.\n"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from planner import recommend
-from planner.plan import Candidate
+from planner.schemas.plan import Candidate
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "papers.md"
 ENOUGH = 1e15

@@ -14,8 +14,8 @@ from typing import Any
 
 from planner import recommend
 from planner.catalog import load_catalog
-from planner.distributions import load_distributions
-from planner.plan import Candidate
+from planner.catalog.bandwidth_distributions import load_distributions
+from planner.schemas.plan import Candidate
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "variation.md"
 ENOUGH = 1e15

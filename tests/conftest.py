@@ -9,6 +9,7 @@ import csv
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,9 @@ NEEDS_ROOT = "needs root: "
 NEEDS_BROWSER = "needs a browser: "
 TESTS = Path(__file__).resolve().parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+sys.path.insert(0, str(TESTS / "emulators"))
+pytest_plugins = ["cloud_fixtures"]
 
 # Continuous integration repeats the same examples each time; elsewhere each run tries new ones. No example is timed.
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner import lifecycle, recommend
-from planner.energy import energy_j
+from planner import recommend
+from planner.cost_model import run_overheads
+from planner.cost_model.energy import energy_j
 from planner.errors import BadInputError
-from planner.plan import Candidate, Plan
+from planner.schemas.plan import Candidate, Plan
 
 Make = Callable[..., str]
 
@@ -195,7 +196,7 @@ def test_ratios_and_compute_change_what_is_moved(make_catalog: Make) -> None:
     assert first["local_disks"].bytes_per_node == pytest.approx(150e9)
     assert second["local_disks"].bytes_per_node == pytest.approx(62.5e9)
     assert first["cpu"].time_s == pytest.approx(
-        6250 + 100e9 / 16 / lifecycle.shipped().cpu_bytes_per_s_per_vcpu["partition"]
+        6250 + 100e9 / 16 / run_overheads.shipped().cpu_bytes_per_s_per_vcpu["partition"]
     )
 
 

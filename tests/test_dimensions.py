@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planner import recommend
-from planner.plan import Candidate
+from planner.schemas.plan import Candidate
 
 Make = Callable[..., str]
 MODELS = ("indy", "daytona", "minutesort", "framework")

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from planner import recommend
-from planner.calibrated_model import with_profile
 from planner.calibration import calibrate
 from planner.calibration.physics import COEFFICIENTS, Workload, log_seconds, unit_seconds
-from planner.model import load_model
-from planner.plan import Candidate, Plan
+from planner.cost_model.model import load_model
+from planner.planning.calibrated_model import with_profile
+from planner.schemas.plan import Candidate, Plan
 
 Make = Callable[..., str]
 

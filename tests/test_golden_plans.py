@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.model import model_names
+from planner.config.model_files import model_names
 
 TOP = Path(__file__).resolve().parent.parent
 GOLDEN = TOP / "tests" / "golden"

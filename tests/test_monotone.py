@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner import Recommendation, recommend
-from planner.model import model_names
-from planner.plan import Candidate, Objective
+from planner.config.model_files import model_names
+from planner.schemas.plan import Candidate, Objective
 
 CLOUD = str(Path(__file__).parent / "golden" / "cloud")
 RESOURCES = ("network", "local", "volumes", "objects", "cpu")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner import recommend
-from planner.plan import Candidate, DiskSplit
+from planner.schemas.plan import Candidate, DiskSplit
 
 UNLIMITED = 1e15
 

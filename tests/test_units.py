@@ -7,15 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import BadInputError
-from planner.units import (
-    format_bytes,
-    format_duration,
-    format_rate,
-    format_usd,
-    parse_duration,
-    parse_rate,
-    parse_size,
-)
+from planner.units import format_bytes, format_duration, format_rate, format_usd, parse_duration, parse_rate, parse_size
 
 
 @pytest.mark.parametrize(

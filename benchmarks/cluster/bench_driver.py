@@ -17,18 +17,18 @@ from unittest.mock import Mock
 
 import numpy as np
 
-from planner.sorting.cluster.concurrency import Concurrency
-from planner.sorting.cluster.crew import Crew
-from planner.sorting.cluster.dataset import Dataset, Partition, Recipe
-from planner.sorting.cluster.job import Job, SortRequest
-from planner.sorting.cluster.ledger import Journal, Ledger
-from planner.sorting.cluster.lines import Block
-from planner.sorting.cluster.mapping import Mapped, map_slice
-from planner.sorting.cluster.node import JobFiles
-from planner.sorting.cluster.shuffle import Shuffle
-from planner.sorting.cluster.sizes import choose_sizes
-from planner.sorting.cluster.slicing import slices
-from planner.sorting.cluster.tasks import Stored
+from planner.distributed_sort.concurrency import Concurrency
+from planner.distributed_sort.dataset import Dataset, Partition, Recipe
+from planner.distributed_sort.job import Job, SortRequest
+from planner.distributed_sort.ledger import Journal, Ledger
+from planner.distributed_sort.map_task import Mapped, map_slice
+from planner.distributed_sort.node_environment import JobFiles
+from planner.distributed_sort.node_tasks import Stored
+from planner.distributed_sort.nodes import Crew
+from planner.distributed_sort.send_queue import Block
+from planner.distributed_sort.shuffle import Shuffle
+from planner.distributed_sort.sizing import choose_sizes
+from planner.distributed_sort.slicing import slices
 from planner.units import format_bytes
 
 TASKS = 8

@@ -22,12 +22,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from planner.cluster.emulated_ray import EmulatedRay, emulated_ray
-from planner.cluster.ray_session import Session
+from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe, dataset_of
+from planner.emulation.ray import EmulatedRay, emulated_ray
+from planner.emulation.shaping import parse_shaping
 from planner.errors import PlannerError
 from planner.native import core
-from planner.providers.emulated.shaping import parse_shaping
-from planner.sorting.cluster.dataset import Copy, Dataset, Partition, Recipe, dataset_of
+from planner.ray_cluster.driver_session import Session
 
 KINDS = ("workers", "raylet", "link")
 STORE_BYTES = 200_000_000

@@ -29,20 +29,20 @@ from unittest.mock import patch
 import ray
 from memory_watch import Seen, Watch
 
-from planner.cluster import ray_nodes
-from planner.cluster.emulated_ray import EmulatedRay, emulated_ray
-from planner.cluster.ray_session import Session
+from planner.emulation.cluster import HEAD
+from planner.emulation.ray import EmulatedRay, emulated_ray
+from planner.emulation.shaping import parse_shaping
 from planner.native import core
-from planner.providers.emulated.cluster import HEAD
-from planner.providers.emulated.shaping import parse_shaping
+from planner.ray_cluster import nodes
+from planner.ray_cluster.driver_session import Session
 from planner.units import format_bytes, parse_size
 
 HERE = Path(__file__).parent
 SETTINGS = (
-    ray_nodes.FAILURE_SETTINGS,
-    ray_nodes.TRANSFER_SETTINGS,
-    ray_nodes.MEMORY_SETTINGS,
-    ray_nodes.PROCESS_SETTINGS,
+    nodes.FAILURE_SETTINGS,
+    nodes.TRANSFER_SETTINGS,
+    nodes.MEMORY_SETTINGS,
+    nodes.PROCESS_SETTINGS,
 )
 REPEATS = 2
 PEERS = {
@@ -62,12 +62,12 @@ def planner_sort(session: Session, source: dict[str, Any], journal: Path) -> tup
 
 
 def peer_sort(cluster: EmulatedRay, program: str, source: dict[str, Any], **options: str) -> tuple[float, list[str]]:
-    nodes = range(1, cluster.nodes.workers + 1)
+    workers = range(1, cluster.nodes.workers + 1)
     order = {
         "address": cluster.ray.address,
         "manifest": source["dataset"],
-        "directories": {cluster.nodes.name(node): str(cluster.nodes.directory(node)) for node in nodes},
-        "addresses": {cluster.nodes.name(node): cluster.nodes.address(node) for node in nodes},
+        "directories": {cluster.nodes.name(node): str(cluster.nodes.directory(node)) for node in workers},
+        "addresses": {cluster.nodes.name(node): cluster.nodes.address(node) for node in workers},
         "repeats": REPEATS,
         **options,
     }

@@ -18,9 +18,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from planner.cluster.emulated_ray import emulated_ray
-from planner.curves import ScalingCurve
-from planner.providers.emulated.shaping import parse_shaping
+from planner.emulation.ray import emulated_ray
+from planner.emulation.shaping import parse_shaping
+from planner.statistics.scaling_curve import ScalingCurve
 from planner.units import parse_size
 
 COLUMNS = "instance_type nodes placement_group bytes_per_s aggregate connections method note evidence source as_of"

@@ -8,7 +8,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.cluster.emulated_ray import EmulatedRay
+from planner.emulation.ray import EmulatedRay
 
 
 @dataclass

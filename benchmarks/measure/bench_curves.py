@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.curves import ScalingCurve
+from planner.statistics.scaling_curve import ScalingCurve
 
 Floats = NDArray[np.float64]
 Truth = Callable[[Floats], Floats]

@@ -14,8 +14,8 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.screening import limit_of
-from planner.spares import best_spares
+from planner.statistics.slow_node_screening import limit_of
+from planner.statistics.spare_nodes import best_spares
 
 Floats = NDArray[np.float64]
 

@@ -21,8 +21,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from planner import lifecycle, recommend
-from planner.plan import Candidate
+from planner import recommend
+from planner.cost_model import run_overheads
+from planner.schemas.plan import Candidate
 
 DATA_BYTES = 20e12
 DATA = "20TB"
@@ -208,7 +209,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="seed of the first cloud")
     parser.add_argument("--kept", type=Path, help="file of earlier clouds, to add to and to count as well")
     given = parser.parse_args()
-    lifecycle.shipped()
+    run_overheads.shipped()
     found = [regrets(seed) for seed in range(given.first, given.first + given.clouds)]
     if given.kept:
         with given.kept.open("a+", encoding="utf-8") as file:

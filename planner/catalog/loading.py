@@ -14,7 +14,7 @@ from planner.catalog.manifest import FILE_NAME, Manifest, scan_manifest
 from planner.catalog.measurements import SOURCE, measurements_file, with_measurements
 from planner.catalog.options import with_added_disks
 from planner.catalog.refreshed import current_version, laid_over
-from planner.datafiles import catalogs_directory, pick
+from planner.config.paths import catalogs_directory, pick
 from planner.errors import BadInputError, nearest
 from planner.tables import Problem, Schema, Table, empty_table, scan_table
 

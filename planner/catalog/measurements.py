@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from planner import datafiles
 from planner.catalog.columns import (
     AGGREGATES,
     METHOD,
@@ -28,6 +27,7 @@ from planner.catalog.columns import (
     number,
     rate,
 )
+from planner.config import paths
 from planner.tables import Column, Problem, Schema, Table, scan_table
 
 QUANTITIES: Final = (*MODES, "network", *SMALL_IO, "sort")
@@ -72,7 +72,7 @@ MEASUREMENTS: Final = Schema(
 
 def measurements_file(catalog: str) -> Path:
     """Return the file of the user's measurements on the types of a catalog; it need not exist."""
-    return datafiles.user_directory("measurements") / f"{catalog}.csv"
+    return paths.user_directory("measurements") / f"{catalog}.csv"
 
 
 def with_measurements(tables: dict[str, Table], path: Path) -> tuple[dict[str, Table], list[Problem]]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from planner.catalog.columns import EVIDENCE
 from planner.catalog.manifest import FILE_NAME, Manifest
-from planner.datafiles import catalogs_directory, user_directory
+from planner.config.paths import catalogs_directory, user_directory
 from planner.tables import Table
 
 REFRESHABLE: Final = ("aws", "azure", "gcp")

@@ -30,7 +30,7 @@ def calibrate(
 
     Example: planner calibrate runs.csv --model spark --name spark-emr
     """
-    from planner import profiles
+    from planner.stores import profiles
 
     specs = None if instances is None else profiles.instances_from(instances)
     profile = profiles.calibrate(
@@ -62,8 +62,8 @@ def predict(
 
     Example: planner predict query.csv --profile spark-emr
     """
-    from planner import profiles
     from planner.calibration.history import parse_jobs
+    from planner.stores import profiles
 
     known, rows = profiles.load_profile(profile), profiles.read_rows(query)
     jobs = parse_jobs(rows, what=str(query), timed=False)
@@ -82,7 +82,7 @@ def predict(
 
 def _from_catalog(catalog: str, types: set[str]) -> dict[str, dict[str, Any]]:
     """Return the catalog's specifications of the types a profile lacks; the catalog is not read when it lacks none."""
-    from planner import profiles
+    from planner.stores import profiles
 
     return {name: spec for name, spec in profiles.specs_of(catalog).items() if name in types} if types else {}
 

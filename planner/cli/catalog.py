@@ -73,8 +73,8 @@ def _measure_next(name: str, *, data: str, model: str, today: date) -> list[Find
     """Return what would make the top of a ranking safer; nothing for catalogs of years gone by, not for rent."""
     from planner.api import recommend
     from planner.catalog import Finding, load_catalog
-    from planner.lifecycle import shipped
-    from planner.measure_next import what_to_measure
+    from planner.cost_model.run_overheads import shipped
+    from planner.planning.next_measurement import what_to_measure
 
     catalog = load_catalog(name)
     if (today - catalog.prices_as_of).days > _HISTORY_DAYS or not catalog.regions():
@@ -146,7 +146,7 @@ def _facts(catalogs: list[Catalog], instance_type: str, *, json: bool) -> None:
 
 def _score(fact: Fact) -> int | None:
     """Return how many criteria of Cloud Truth a measured rate meets; other facts are not measured, and have none."""
-    from planner.cloud_truth import truth_of
+    from planner.catalog.measurement_quality import truth_of
 
     measured = fact.kind in _MEASUREMENTS and fact.unit == "bytes/s"
     return truth_of(fact.field, fact.row).score if measured else None

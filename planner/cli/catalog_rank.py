@@ -12,9 +12,9 @@ from planner.cli.console import show, show_json, show_text
 from planner.cli.plan import names
 
 if TYPE_CHECKING:
-    from planner.candidates import Offer
     from planner.catalog import Catalog
-    from planner.cost_effectiveness import Worth
+    from planner.planning.candidates import Offer
+    from planner.planning.price_performance import Worth
 
 _JSON = Annotated[bool, Option("--json", help="Print as JSON.")]
 
@@ -37,7 +37,7 @@ def catalog_rank(
     from fnmatch import fnmatchcase
 
     from planner.catalog import load_catalog
-    from planner.cost_effectiveness import rank
+    from planner.planning.price_performance import rank
 
     catalogs = [load_catalog(name) for name in names(catalog) or ["aws"]]
     offers = [(one, _offer(one, region, pricing)) for one in catalogs]
@@ -54,8 +54,8 @@ def catalog_rank(
 
 def _offer(catalog: Catalog, region: str | None, pricing: str) -> Offer:
     """Return the prices of a catalog, with the user's own in place of the list's."""
-    from planner.market import offer_of
-    from planner.settings import load_settings
+    from planner.config.settings import load_settings
+    from planner.planning.candidate_grid import offer_of
 
     own = load_settings(today=date.today()).own_prices
     return offer_of(catalog, region or catalog.default_region, pricing=pricing, own_prices=own)
@@ -90,9 +90,10 @@ def catalog_usable(
     Example: planner catalog usable aws gcp
     """
     from planner.catalog import catalog_names, load_catalog
-    from planner.lifecycle import shipped
-    from planner.model import load_model, model_names
-    from planner.usability import usability
+    from planner.config.model_files import model_names
+    from planner.cost_model.model import load_model
+    from planner.cost_model.run_overheads import shipped
+    from planner.planning.catalog_coverage import usability
 
     models = [load_model(name) for name in model_names()]
     found = [

@@ -49,8 +49,8 @@ def catalog_refresh(
 
 
 def _refresh(cloud: str, regions: list[str], *, dry_run: bool) -> Refreshed:
+    from planner.config.settings import load_settings
     from planner.refresh import Access, refresh
-    from planner.settings import load_settings
 
     today = date.today()
     mine = load_settings(today=today).of(cloud)

@@ -16,9 +16,9 @@ from planner.cli.interrupts import orderly_end
 from planner.errors import LeftBehindError, ProviderRefusedError
 
 if TYPE_CHECKING:
-    from planner.cluster.up import Hands
     from planner.providers.order import Order
     from planner.providers.protocol import Place
+    from planner.provisioning.cluster_lifecycle import Hands
 
 _JSON = Annotated[bool, Option("--json", help="Print as one JSON object.")]
 
@@ -65,7 +65,7 @@ def cluster_up(
 def _raise(order: Order, places: Sequence[Place], hands: Hands, *, json: bool) -> None:
     from dataclasses import asdict
 
-    from planner.cluster.up import begin, up
+    from planner.provisioning.cluster_lifecycle import begin, up
     from planner.report.cluster_table import cluster_text
 
     keyed, directory = begin(order)
@@ -88,7 +88,7 @@ def cluster_status(
 
     Example: planner cluster status
     """
-    from planner.cluster.run_directory import RunDirectory, known_runs
+    from planner.provisioning.run_directory import RunDirectory, known_runs
 
     found = [_status(RunDirectory.open(name), asking=run is not None) for name in ([run] if run else known_runs())]
     if json:
@@ -104,7 +104,7 @@ def cluster_status(
 
 
 def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
-    from planner.cluster.bill import bill_of
+    from planner.provisioning.cost_to_date import bill_of
 
     order, events = directory.order(), directory.events()
     bill = bill_of(events, now=datetime.now(UTC))
@@ -135,8 +135,8 @@ def cluster_down(
 
     Example: planner cluster down r20261121-1430-x7k2mq
     """
-    from planner.cluster.run_directory import RunDirectory
-    from planner.cluster.up import down
+    from planner.provisioning.cluster_lifecycle import down
+    from planner.provisioning.run_directory import RunDirectory
 
     directory = RunDirectory.open(run)
     with directory.held(), orderly_end():
@@ -163,8 +163,8 @@ def cluster_sweep(
     if cloud == "emulated":
         emulate_sweep(json=json)
         return
-    from planner.cluster.ordering import owner
-    from planner.cluster.up import expired, remove_swept, sweep
+    from planner.provisioning.cluster_lifecycle import expired, remove_swept, sweep
+    from planner.provisioning.order_from_plan import owner
 
     hands = renting.hands_of(cloud)
     me = owner()
@@ -207,7 +207,7 @@ def cluster_wheelhouse(
     """
     import platform
 
-    from planner.cluster.wheelhouse import make_wheels
+    from planner.runs.wheelhouse import make_wheels
 
     python = ".".join(platform.python_version_tuple()[:2])
     make_wheels(directory, python=python, architecture=platform.machine())

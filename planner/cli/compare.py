@@ -11,7 +11,7 @@ from planner.cli.console import show, show_json
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
-    from planner.plan import Plan
+    from planner.schemas.plan import Plan
 
 
 def compare(
@@ -34,7 +34,7 @@ def compare(
 
 
 def _read(path: Path) -> Plan:
-    from planner.plan import Plan
+    from planner.schemas.plan import Plan
 
     try:
         return Plan.from_json(path.read_text(encoding="utf-8"))

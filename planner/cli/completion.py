@@ -5,8 +5,8 @@ from __future__ import annotations
 
 def models(incomplete: str) -> list[str]:
     """Return the cost models that begin with what was typed."""
-    from planner.model import model_names
-    from planner.plan import ALL_MODELS
+    from planner.config.model_files import model_names
+    from planner.schemas.plan import ALL_MODELS
 
     return [name for name in (*model_names(), ALL_MODELS) if name.startswith(incomplete)]
 

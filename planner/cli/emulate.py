@@ -16,7 +16,7 @@ from planner.cli.interrupts import orderly_end
 from planner.units import parse_size
 
 if TYPE_CHECKING:
-    from planner.cluster.emulated_ray import EmulatedRay
+    from planner.emulation.ray import EmulatedRay
 
 
 def emulate_up(
@@ -36,7 +36,7 @@ def emulate_up(
 
     Example: planner emulate up --nodes 4 --rate 400Mbit
     """
-    from planner.cluster.emulated_ray import emulated_ray
+    from planner.emulation.ray import emulated_ray
 
     shaping = emulation.shaping_of(locals())
     with orderly_end(), emulated_ray(workers=nodes, shaping=shaping, directory=directory, say=talk) as made:
@@ -65,7 +65,7 @@ def emulate_study(
     Example: planner emulate study --nodes 4 --data 400MB --rate-factor 0.2
     """
     from planner.cli.cluster_progress import heard_events
-    from planner.cluster.emulated_study import Study, document, run_study
+    from planner.emulation.study import Study, document, run_study
     from planner.report.study_table import render_study
 
     study = Study(
@@ -85,7 +85,7 @@ def emulate_sweep(*, json: Annotated[bool, Option("--json", help="Print the ids 
 
     Example: planner emulate sweep
     """
-    from planner.providers.emulated.cluster import sweep
+    from planner.emulation.cluster import sweep
 
     removed = sweep()
     if json:

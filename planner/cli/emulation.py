@@ -10,7 +10,7 @@ from typer import Option
 from planner.units import parse_duration
 
 if TYPE_CHECKING:
-    from planner.providers.emulated.shaping import Shaping
+    from planner.emulation.shaping import Shaping
 
 Nodes = Annotated[int, Option(help="How many nodes, besides the head.")]
 Rate = Annotated[
@@ -28,7 +28,7 @@ Seed = Annotated[int | None, Option(help="Seed of the draws; without it they dif
 
 def shaping_of(given: Mapping[str, Any]) -> Shaping:
     """Return the shaping that a command's arguments ask for, by the names above. Raises BadInputError."""
-    from planner.providers.emulated.shaping import parse_shaping
+    from planner.emulation.shaping import parse_shaping
 
     return parse_shaping(
         rate=given["rate"],

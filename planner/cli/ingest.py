@@ -12,7 +12,7 @@ from planner.cli.console import show, show_json, talk
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
-    from planner.measure.measurement import Measurement
+    from planner.ingest.measurement import Measurement
 
 
 def ingest(
@@ -49,9 +49,9 @@ def ingest(
 
     Example: planner ingest fio.json --type i4i.4xlarge --where us-east-1a
     """
-    from planner.measure.columns import parse_choices, parse_mapping
-    from planner.measure.ingest import read_measurements
-    from planner.measure.store import store
+    from planner.ingest.csv_columns import parse_choices, parse_mapping
+    from planner.ingest.ingest import read_measurements
+    from planner.stores.measurements import store
 
     told = {
         "instance_type": type_,

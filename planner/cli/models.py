@@ -14,7 +14,8 @@ def models(*, json: Annotated[bool, Option("--json", help="Print as JSON.")] = F
 
     Example: planner models
     """
-    from planner.model import load_model, model_names
+    from planner.config.model_files import model_names
+    from planner.cost_model.model import load_model
 
     known = [load_model(name) for name in model_names()]
     if json:

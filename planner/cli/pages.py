@@ -9,7 +9,7 @@ from planner.cli.progress import stepped
 
 if TYPE_CHECKING:
     from planner.api import Recommendation
-    from planner.run_report import RunReport
+    from planner.schemas.run_report import RunReport
 
 
 def plan_html(recommendation: Recommendation) -> str:

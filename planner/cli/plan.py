@@ -16,7 +16,7 @@ from planner.units import parse_duration, parse_rate, parse_size
 
 if TYPE_CHECKING:
     from planner.api import Recommendation
-    from planner.plan import NodeLimit, Objective
+    from planner.schemas.plan import NodeLimit, Objective
 
 _OBJECTIVES = ("balanced", "cost", "time", "energy")
 _PLAIN = ("price", "power")
@@ -123,9 +123,9 @@ def plan(
     from datetime import date
 
     from planner.api import answer, answer_with_profile
-    from planner.cluster.capacity_seen import capacity_seen
-    from planner.plan import Request
-    from planner.settings import load_settings
+    from planner.config.settings import load_settings
+    from planner.provisioning.observed_capacity import capacity_seen
+    from planner.schemas.plan import Request
 
     settings = load_settings(today=date.today())
     if catalog and cloud:
@@ -175,7 +175,7 @@ def plan(
 
 
 def _show(answered: Recommendation, *, explained: bool, rejected: bool, json: bool) -> None:
-    from planner.recommendation import require_best
+    from planner.planning.recommendation import require_best
 
     plan = answered.plan
     if json:
@@ -187,10 +187,10 @@ def _show(answered: Recommendation, *, explained: bool, rejected: bool, json: bo
 
     show(render_plan(plan))
     if explained:
-        from planner.model import load_model
-        from planner.plan import ALL_MODELS
+        from planner.cost_model.model import load_model
         from planner.report.explain import explain
         from planner.report.reasons import reasons
+        from planner.schemas.plan import ALL_MODELS
 
         name = best.model if plan.request.model == ALL_MODELS else plan.request.model
         show_text("\n".join(["\nWhy this cluster", *(f"* {why}" for why in reasons(plan, answered.contrast()))]))
@@ -218,7 +218,7 @@ def _assumptions(values: list[str] | None) -> dict[str, float]:
 
 def _capacity(values: list[str] | None) -> list[NodeLimit]:
     """Read `i4i.*=40`. Raises BadInputError for what is no number of nodes."""
-    from planner.plan import NodeLimit
+    from planner.schemas.plan import NodeLimit
 
     found = []
     for item in names(values):

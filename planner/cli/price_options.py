@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from planner.config.settings import CLOUDS
 from planner.errors import BadInputError
-from planner.plan import OwnPrice
-from planner.settings import CLOUDS
+from planner.schemas.plan import OwnPrice
 
 
 def discounts(values: list[str] | None) -> list[OwnPrice]:

@@ -16,11 +16,11 @@ from planner.errors import BadInputError, InterruptedRunError, ProviderRefusedEr
 from planner.units import parse_duration, parse_size
 
 if TYPE_CHECKING:
-    from planner.cluster.ordering import Limits
-    from planner.cluster.up import Hands
-    from planner.plan import Plan
     from planner.providers.order import Order
     from planner.providers.protocol import Place, PlannedRequest, Preflight, Provider
+    from planner.provisioning.cluster_lifecycle import Hands
+    from planner.provisioning.order_from_plan import Limits
+    from planner.schemas.plan import Plan
 
 Regions = Annotated[
     list[str] | None, Option("--region", help="Further regions to try, in this order; may be repeated.")
@@ -60,7 +60,7 @@ class Wishes:
     @property
     def limits(self) -> Limits:
         """What may be spent."""
-        from planner.cluster.ordering import Limits
+        from planner.provisioning.order_from_plan import Limits
 
         hours = parse_duration(self.max_hours) / 3600 if self.max_hours else None
         return Limits(cost_usd=self.max_cost, hours=hours)
@@ -87,9 +87,9 @@ def wishes_of(options: Mapping[str, Any], *, staging: bool = False) -> Wishes:
 
 def hands_of(cloud: str) -> Hands:
     """Return what works on a cloud."""
-    from planner.cluster.up import Hands
-    from planner.providers.pace import Pace
     from planner.providers.registry import provider_of
+    from planner.providers.retry import Pace
+    from planner.provisioning.cluster_lifecycle import Hands
 
     pace = Pace()
     return Hands(provider=provider_of(cloud, pace=pace), pace=pace, say=talk)
@@ -109,7 +109,7 @@ def plan_of(
 ) -> Plan:
     """Return the plan in a file, or made now for a job. Raises BadInputError when neither is given."""
     from planner.api import recommend
-    from planner.plan import Plan
+    from planner.schemas.plan import Plan
 
     if path:
         try:
@@ -135,8 +135,8 @@ def plan_of(
 
 def ordered(plan: Plan, wishes: Wishes, *, is_rehearsal: bool) -> Order:
     """Return the order of a run that begins now. A rehearsal does not look for this machine's public address."""
-    from planner.cluster.ordering import choices_of, order_of, own_network
-    from planner.cluster.run_directory import new_run_id
+    from planner.provisioning.order_from_plan import choices_of, order_of, own_network
+    from planner.provisioning.run_directory import new_run_id
 
     now = datetime.now(UTC)
     return order_of(
@@ -157,7 +157,7 @@ def agreed_places(order: Order, provider: Provider, limits: Limits, *, yes: bool
 
     Raises ProviderRefusedError with every reason when there are none, and what `confirm` raises.
     """
-    from planner.cluster.ordering import affordable
+    from planner.provisioning.order_from_plan import affordable
     from planner.report.cluster_table import findings_text, offer_text
 
     seen: Preflight = provider.preflight(order)
@@ -188,7 +188,7 @@ def show_rehearsal(order: Order, provider: Provider, *, json: bool) -> None:
     """Print every request that launching and taking down would make."""
     from dataclasses import asdict
 
-    from planner.cluster.rehearsal import rehearse
+    from planner.provisioning.dry_run import rehearse
     from planner.report.cluster_table import request_lines
 
     requests: Sequence[PlannedRequest] = rehearse(order, provider)

@@ -12,8 +12,8 @@ from planner.cli.files import write_whole
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
-    from planner.plan import Plan
-    from planner.run_report import RunReport
+    from planner.schemas.plan import Plan
+    from planner.schemas.run_report import RunReport
 
 
 def report(
@@ -36,8 +36,8 @@ def report(
 
 
 def _read(path: Path) -> RunReport | Plan:
-    from planner.plan import Plan
-    from planner.run_report import RunReport
+    from planner.schemas.plan import Plan
+    from planner.schemas.run_report import RunReport
 
     try:
         text = path.read_text(encoding="utf-8")
@@ -53,16 +53,16 @@ def _read(path: Path) -> RunReport | Plan:
 def _page(kept: RunReport | Plan) -> str:
     from planner.api import Recommendation
     from planner.cli.pages import plan_html, run_html
-    from planner.run_report import RunReport
+    from planner.schemas.run_report import RunReport
 
     return run_html(kept) if isinstance(kept, RunReport) else plan_html(Recommendation(kept))
 
 
 def _table(kept: RunReport | Plan) -> Any:
-    from planner.recommendation import require_best
+    from planner.planning.recommendation import require_best
     from planner.report.plan_table import render_plan
     from planner.report.run_table import render_run
-    from planner.run_report import RunReport
+    from planner.schemas.run_report import RunReport
 
     if isinstance(kept, RunReport):
         return render_run(kept)

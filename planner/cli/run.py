@@ -16,9 +16,9 @@ from planner.errors import BadInputError, ValidationFailedError
 from planner.units import parse_size
 
 if TYPE_CHECKING:
-    from planner.cluster.emulated_run import EmulatedRun
-    from planner.cluster.node_trials import Effort
-    from planner.run_report import RunReport
+    from planner.emulation.run import EmulatedRun
+    from planner.runs.node_benchmarks import Effort
+    from planner.schemas.run_report import RunReport
 
 
 EMULATED = "emulated"
@@ -123,7 +123,7 @@ def run(
             return
         report = run_rented(job, wishes, effort=_effort(screen_seconds, screen_size), yes=yes)
     else:
-        from planner.cluster.emulated_run import EmulatedRun
+        from planner.emulation.run import EmulatedRun
 
         source = dataset_to_sort(data, input=input, output=output)
         report = _emulated(
@@ -166,7 +166,7 @@ def _require_data(data: str | None, *, input: str | None, output: str | None, is
 def _locally(
     *, data_bytes: int, model: str, directory: Path, memory_bytes: int | None, threads: int | None
 ) -> RunReport:
-    from planner.cluster.local_run import LocalRun, run_local
+    from planner.runs.local import LocalRun, run_local
 
     wanted = LocalRun(
         data_bytes=data_bytes, model=model, directory=directory, memory_bytes=memory_bytes, threads=threads
@@ -176,14 +176,14 @@ def _locally(
 
 def _emulated(run: EmulatedRun) -> RunReport:
     from planner.cli.cluster_progress import heard_events
-    from planner.cluster.emulated_run import run_emulated
+    from planner.emulation.run import run_emulated
 
     with heard_events() as heard:
         return run_emulated(run, say=talk, heard=heard)
 
 
 def _effort(seconds: float, size: str | None) -> Effort:
-    from planner.cluster.node_trials import Effort
+    from planner.runs.node_benchmarks import Effort
 
     return Effort(seconds=seconds, file_bytes=None if size is None else parse_size(size))
 
@@ -194,7 +194,7 @@ def _watch(name: str) -> Any:
 
 def _feed(profile: str, report: RunReport) -> None:
     """Add the run, which has passed, to a profile. Its machine is described by what was measured of it."""
-    from planner.profiles import add_run
+    from planner.stores.profiles import add_run
 
     best, seen = report.plan.best, report.machine
     if best is None:

@@ -20,14 +20,14 @@ from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.units import parse_size
 
 if TYPE_CHECKING:
-    from planner.cluster.node_trials import Effort
-    from planner.cluster.run_directory import RunDirectory
-    from planner.cluster.store_access import StoreAccess
-    from planner.cluster.up import Hands
-    from planner.cluster.wheelhouse import Wheelhouse
-    from planner.plan import Plan
-    from planner.run_report import RunReport
-    from planner.sorting.cluster.dataset import Dataset
+    from planner.distributed_sort.dataset import Dataset
+    from planner.provisioning.cluster_lifecycle import Hands
+    from planner.provisioning.run_directory import RunDirectory
+    from planner.runs.node_benchmarks import Effort
+    from planner.runs.store_credentials import StoreAccess
+    from planner.runs.wheelhouse import Wheelhouse
+    from planner.schemas.plan import Plan
+    from planner.schemas.run_report import RunReport
 
 _NAMES = {"aarch64": "arm64"}
 """What clouds call a processor that Linux calls otherwise."""
@@ -64,8 +64,8 @@ def rehearse_rented(job: Job, wishes: renting.Wishes, *, json: bool) -> None:
 
 def run_rented(job: Job, wishes: renting.Wishes, *, effort: Effort, yes: bool) -> RunReport:
     """Plan, ask, rent, run, take down, and remember what was measured."""
-    from planner.cluster.cloud_run import REPORT, CloudRun, check_runnable, run_on_cloud
-    from planner.cluster.up import begin
+    from planner.provisioning.cluster_lifecycle import begin
+    from planner.runs.cloud import REPORT, CloudRun, check_runnable, run_on_cloud
 
     hands = _hands(wishes)
     access = _access(job, wishes)
@@ -108,7 +108,7 @@ def _plan(job: Job, wishes: renting.Wishes) -> Plan:
     """Plan for machines with local disks, on which the cluster sort works, and with this one's processor unless the
     user brings wheels for others.
     """
-    from planner.cluster.cloud_run import types_with_disks
+    from planner.runs.cloud import types_with_disks
 
     machine = platform.machine()
     plan = renting.plan_of(
@@ -130,7 +130,7 @@ def _sized(job: Job, source: Dataset | None) -> Job:
 
 
 def _access(job: Job, wishes: renting.Wishes) -> StoreAccess:
-    from planner.cluster.store_access import access_to
+    from planner.runs.store_credentials import access_to
 
     uris = [uri for uri in (job.input, job.output) if uri]
     return access_to(uris, cloud=wishes.cloud, identity=wishes.node_identity, is_lent=job.is_lent, environ=os.environ)
@@ -141,8 +141,8 @@ def dataset_to_sort(data: str | None, *, input: str | None, output: str | None) 
 
     Raises BadInputError when there is nothing, or not as much as was said, or something where the output is to go.
     """
-    from planner.sorting.cluster.dataset import Layout
-    from planner.sorting.cluster.staging import dataset_below, require_empty
+    from planner.distributed_sort.dataset import Layout
+    from planner.distributed_sort.staging import dataset_below, require_empty
 
     source = dataset_below(input, Layout()) if input else None
     if source is not None and data is not None and parse_size(data) != source.bytes:
@@ -155,7 +155,7 @@ def dataset_to_sort(data: str | None, *, input: str | None, output: str | None) 
 @contextmanager
 def _wheels(directory: Path | None) -> Iterator[Wheelhouse]:
     """Yield the software to bring along, made now unless the user has made it before."""
-    from planner.cluster.wheelhouse import make_wheels, pack
+    from planner.runs.wheelhouse import make_wheels, pack
 
     with tempfile.TemporaryDirectory(prefix="planner-wheels-") as made:
         if directory is None:
@@ -166,7 +166,7 @@ def _wheels(directory: Path | None) -> Iterator[Wheelhouse]:
 
 
 def _remember(directory: RunDirectory) -> None:
-    from planner.cluster.cloud_run import remember
+    from planner.runs.cloud import remember
 
     try:
         talk(f"measurements stored in {remember(directory)}; they override the shipped figures of the next plan")

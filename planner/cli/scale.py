@@ -14,8 +14,8 @@ from planner.units import format_duration, format_usd, parse_size
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
-    from planner.plan import Candidate, Plan
-    from planner.scale import Scaling, Size
+    from planner.planning.scale_up_or_out import Scaling, Size
+    from planner.schemas.plan import Candidate, Plan
 
 
 def scale(
@@ -34,10 +34,10 @@ def scale(
     """
     from planner.api import answer
     from planner.catalog import load_catalog
-    from planner.plan import Request
-    from planner.scale import plans_of
-    from planner.scale import scale as compare
-    from planner.settings import load_settings
+    from planner.config.settings import load_settings
+    from planner.planning.scale_up_or_out import plans_of
+    from planner.planning.scale_up_or_out import scale as compare
+    from planner.schemas.plan import Request
 
     request = Request(
         data_bytes=parse_size(data),
@@ -108,7 +108,7 @@ def _short(size: Size, kind: str) -> str:
 
 
 def _as_json(scaling: Scaling) -> dict[str, Any]:
-    from planner.plan import to_jsonable
+    from planner.schemas.plan import to_jsonable
 
     def of(size: Size) -> dict[str, Any]:
         kinds = ("equal", "best", "single")

@@ -12,9 +12,9 @@ from planner.cli.console import show, show_json, show_text, talk
 from planner.errors import BadInputError, nearest
 
 if TYPE_CHECKING:
-    from planner.screening import Screening
-    from planner.spares import Spares
-    from planner.variation import Variation
+    from planner.statistics.slow_node_screening import Screening
+    from planner.statistics.spare_nodes import Spares
+    from planner.statistics.variance_components import Variation
 
 
 def screen(
@@ -31,9 +31,9 @@ def screen(
 
     Example: planner screen nodes.csv --spares-for 178 --work 15m
     """
-    from planner.measure.node_results import median_rates, read_node_results
-    from planner.screening import screen as judge
-    from planner.variation import variation
+    from planner.ingest.node_results import median_rates, read_node_results
+    from planner.statistics.slow_node_screening import screen as judge
+    from planner.statistics.variance_components import variation
 
     runs = read_node_results(results)
     rates = median_rates(runs)
@@ -67,8 +67,8 @@ def _paced_by(rates: dict[str, dict[str, float]], metric: str | None) -> list[fl
 def _spares(
     rates: list[float], nodes: int, *, work: str, screening: str | None, objective: Literal["cost", "time"]
 ) -> Spares:
-    from planner.lifecycle import shipped
-    from planner.spares import best_spares
+    from planner.cost_model.run_overheads import shipped
+    from planner.statistics.spare_nodes import best_spares
     from planner.units import parse_duration
 
     usual = shipped()

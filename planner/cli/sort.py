@@ -112,8 +112,8 @@ def _on_ray(
     `to` says.
     """
     from planner.cli.cluster_progress import heard_events
-    from planner.cluster.ray_session import ray_session
-    from planner.sorting.cluster.dataset import dataset_of, read_manifest, write_manifest
+    from planner.distributed_sort.dataset import dataset_of, read_manifest, write_manifest
+    from planner.ray_cluster.driver_session import ray_session
 
     order = {
         "do": "sort",

@@ -1,1 +1,1 @@
-"""Instruments: what machines, disks and networks really do."""
+"""Instruments: DiskBench, NetBench and others measure what machines, disks and networks really do."""

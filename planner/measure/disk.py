@@ -17,7 +17,7 @@ from planner.errors import BadInputError
 from planner.measure.disk_file_system import FileSystem, file_system_of, same_device_notes
 from planner.measure.instrument import Origin, series_per_s, smallest_good_enough
 from planner.native import Progress, core, run_interruptible
-from planner.variation import log_sigma, within_runs
+from planner.statistics.variance_components import log_sigma, within_runs
 
 Mode = Literal["mixed", "read", "write"]
 MODES: Final[tuple[Mode, ...]] = ("mixed", "read", "write")

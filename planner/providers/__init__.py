@@ -1,1 +1,1 @@
-"""Where machines come from: clouds, and this machine."""
+"""Clouds to rent from: one folder per cloud behind one protocol."""

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from planner.plan import Candidate, VolumeSet
+from planner.schemas.plan import Candidate, VolumeSet
 
 
 @dataclass(frozen=True, kw_only=True)

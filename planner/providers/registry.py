@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from planner.errors import BadInputError, nearest
-from planner.providers.pace import Pace
 from planner.providers.protocol import Provider
+from planner.providers.retry import Pace
 
 CLOUDS: Final = ("aws", "gcp", "azure")
 

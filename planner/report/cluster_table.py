@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from planner.cluster.launch import Cluster
 from planner.providers.order import Order
 from planner.providers.protocol import Place, PlannedRequest, Preflight
+from planner.provisioning.launch import Cluster
 from planner.units import format_duration, format_usd
 
 _MARKS = {True: "ok", False: "NO", None: "?"}

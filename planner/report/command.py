@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, Final
 
-from planner.plan import Plan, Request
 from planner.providers.registry import CLOUDS
+from planner.schemas.plan import Plan, Request
 
 _OPTIONS: Final = {
     "data_bytes": "--data",

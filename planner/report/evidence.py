@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from planner import lifecycle
 from planner.catalog import Fact, facts_on, load_catalog
 from planner.catalog.columns import EVIDENCE
+from planner.cost_model import run_overheads
 from planner.errors import PlannerError
-from planner.plan import Candidate, Plan
+from planner.schemas.plan import Candidate, Plan
 from planner.units import format_bytes, format_duration, format_rate
 
 
@@ -71,7 +71,7 @@ def _concerns(fact: Fact, best: Candidate) -> bool:
 
 
 def _surroundings() -> Iterator[Basis]:
-    known = lifecycle.shipped()
+    known = run_overheads.shipped()
     for name, note in known.notes.items():
         words, _, source = note.partition(": ")
         evidence, _, day = words.partition(" ")

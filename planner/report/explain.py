@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.model import Coefficients, CostModel, Phase
-from planner.plan import Candidate, PhaseEstimate, Plan
+from planner.cost_model.model import Coefficients, CostModel, Phase
+from planner.schemas.plan import Candidate, PhaseEstimate, Plan
 from planner.units import format_bytes, format_rate, format_usd
 
 

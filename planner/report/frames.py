@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from planner.plan import Candidate, FrontierPoint, Plan
-from planner.run_report import RunReport
+from planner.schemas.plan import Candidate, FrontierPoint, Plan
+from planner.schemas.run_report import RunReport
 
 _TIMES = ("time_s", "time_s_equation", "time_s_p50", "time_s_p95")
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from planner.plan import Candidate, Plan, Request
+from planner.schemas.plan import Candidate, Plan, Request
 from planner.units import format_duration, format_usd
 
 

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from planner.plan import Candidate, FrontierPoint, Plan, Rejection
+from planner.schemas.plan import Candidate, FrontierPoint, Plan, Rejection
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
 _FRONTIER_ROWS = 7

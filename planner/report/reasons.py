@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from planner.plan import Candidate, Plan
 from planner.report.frames import cluster_name, words
+from planner.schemas.plan import Candidate, Plan
 from planner.units import format_duration, format_usd
 
 _NOTHING = 0.005

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from planner.run_report import PhaseComparison, RunReport
+from planner.schemas.run_report import PhaseComparison, RunReport
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
 

@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from planner.cluster.emulated_study import TABLE_2, Measured, slowdowns
+from planner.emulation.study import TABLE_2, Measured, slowdowns
 
 
 def render_study(measured: list[Measured]) -> RenderableType:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from planner.catalog import EVIDENCE, catalog_names, check_catalog, facts_on, load_catalog
-from planner.datafiles import catalogs_directory
+from planner.config.paths import catalogs_directory
 
 CURRENT = ("aws", "azure", "gcp", "oci")
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from planner.cli import completion
 from planner.cli.app import build
 
-FIO = Path(__file__).resolve().parent.parent / "measure" / "data" / "fio_read.json"
+FIO = Path(__file__).resolve().parent.parent / "ingest" / "data" / "fio_read.json"
 
 CALLED_ELSEWHERE = {
     "bench net": "needs agents on other machines: tests/measure/test_net.py",
@@ -23,14 +23,14 @@ CALLED_ELSEWHERE = {
     "bench sort": "takes long: tests/cli/test_bench.py",
     "run": "sorts a gigabyte: `make run`",
     "catalog refresh": "needs a cloud: tests/refresh",
-    "cluster up": "rents machines: tests/cluster",
-    "cluster down": "needs a cluster: tests/cluster",
-    "cluster sweep": "needs a cloud: tests/cluster",
-    "emulate up": "stays until it is interrupted: tests/providers/emulated",
-    "emulate study": "takes minutes: tests/cluster/test_emulated_study.py",
-    "emulate sweep": "touches what others emulate: tests/providers/emulated",
-    "cluster wheelhouse": "fetches wheels: tests/cluster/test_wheelhouse.py",
-    "cluster status": "reads the user's own state: tests/cluster",
+    "cluster up": "rents machines: tests/provisioning",
+    "cluster down": "needs a cluster: tests/provisioning",
+    "cluster sweep": "needs a cloud: tests/provisioning",
+    "emulate up": "stays until it is interrupted: tests/emulation",
+    "emulate study": "takes minutes: tests/emulation/test_study.py",
+    "emulate sweep": "touches what others emulate: tests/emulation",
+    "cluster wheelhouse": "fetches wheels: tests/runs/test_wheelhouse.py",
+    "cluster status": "reads the user's own state: tests/provisioning",
 }
 """Commands whose example is checked for its options alone, with the reason and the tests that do call them."""
 
@@ -92,7 +92,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 ON_A_CLUSTER = "--ray"
-"""Examples with this option need a Ray cluster: tests/sorting/cluster."""
+"""Examples with this option need a Ray cluster: tests/distributed_sort."""
 RUN = [
     (name, example)
     for name, example in EXAMPLES

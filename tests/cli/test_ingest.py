@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from planner.cli.app import build
 from planner.errors import BadInputError
 
-DATA = Path(__file__).resolve().parents[1] / "measure" / "data"
+DATA = Path(__file__).resolve().parents[1] / "ingest" / "data"
 
 
 @pytest.fixture(autouse=True)

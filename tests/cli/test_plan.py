@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.plan import Plan
+from planner.schemas.plan import Plan
 
 CALL = "import sys; from planner.cli.app import plan_main; sys.argv[0] = 'plan'; plan_main()"
 REPLAY = ("--paper", "--data", "100TB", "--catalog", "aws-2014")

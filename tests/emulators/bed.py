@@ -23,9 +23,9 @@ import pytest
 from fault_proxy import Answer, FaultProxy, Kill, Seen
 
 from planner.providers.order import Choice, Order, VolumeOrder
-from planner.providers.pace import Pace
 from planner.providers.protocol import Provider
 from planner.providers.registry import provider_of
+from planner.providers.retry import Pace
 
 HERE = Path(__file__).parent
 QUICK = Pace(
@@ -207,7 +207,7 @@ def _run_command(arguments: Sequence[str], environment: dict[str, str], log: str
     from planner.cli import renting
     from planner.cli.app import build
     from planner.cli.console import exit_code_of
-    from planner.cluster.up import Hands
+    from planner.provisioning.cluster_lifecycle import Hands
 
     renting.hands_of = lambda cloud: Hands(provider=provider_of(cloud, pace=pace), pace=pace, say=renting.talk)
     sys.argv = ["planner", *arguments]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from bed import QUICK, Bed
 from fault_proxy import Fault, Seen
 
-from planner.providers.pace import Pace
+from planner.providers.retry import Pace
 
 Judge = Callable[[Seen], Fault]
 

@@ -13,9 +13,9 @@ import ec2_bed
 import gcp_bed
 from bed import QUICK, Bed
 
-from planner.cluster.up import Hands, begin, down, up
 from planner.providers.protocol import Place
 from planner.providers.registry import provider_of
+from planner.provisioning.cluster_lifecycle import Hands, begin, down, up
 
 MODULES: dict[str, Any] = {"aws": ec2_bed, "gcp": gcp_bed, "azure": azure_bed}
 PATIENT = replace(QUICK, patience_s=60.0, join_s=120.0, gone_s=180.0)

@@ -10,11 +10,11 @@ import google.cloud.billing_v1
 import google.cloud.compute_v1  # noqa: F401
 
 import planner.cli.cluster
-import planner.cluster.rehearsal
-import planner.cluster.up
 import planner.providers.aws.provider
 import planner.providers.azure.provider
 import planner.providers.gcp.provider
+import planner.provisioning.cluster_lifecycle
+import planner.provisioning.dry_run
 import planner.report.cluster_table  # noqa: F401
 
 for service in ("ec2", "sts", "service-quotas", "pricing"):

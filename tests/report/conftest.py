@@ -12,8 +12,8 @@ import pytest
 
 import planner
 from planner.api import Recommendation
-from planner.plan import Plan
-from planner.run_report import Check, PhaseComparison, RunReport
+from planner.schemas.plan import Plan
+from planner.schemas.run_report import Check, PhaseComparison, RunReport
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 

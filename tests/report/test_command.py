@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from planner.api import answer
 from planner.cli.app import build
 from planner.cli.price_options import discounts, own_prices
-from planner.plan import NodeLimit, OwnPrice, Request, to_jsonable
 from planner.report.command import plan_command, rent_commands, run_command
+from planner.schemas.plan import NodeLimit, OwnPrice, Request, to_jsonable
 
 PLAIN = Request(data_bytes=10**14, model="indy")
 REQUESTS = [

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from planner.api import Recommendation
-from planner.plan import Plan
 from planner.report import frames
-from planner.run_report import RunReport
+from planner.schemas.plan import Plan
+from planner.schemas.run_report import RunReport
 
 
 def test_candidates_and_frontier_have_a_row_each(plan: Plan) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from planner.api import Recommendation
-from planner.plan import Plan
 from planner.report.page import plan_page, run_page
-from planner.run_report import Check, RunReport
+from planner.schemas.plan import Plan
+from planner.schemas.run_report import Check, RunReport
 
 LARGEST_BYTES = 5_000_000
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from planner.report.run_table import render_run
-from planner.run_report import RunReport
+from planner.schemas.run_report import RunReport
 
 
 def shown(report: RunReport) -> str:

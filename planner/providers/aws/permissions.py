@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from planner.errors import PlannerError, ProviderRefusedError
-from planner.providers.aws.calls import Service
-from planner.providers.aws.faults import RefusedCallError
-from planner.providers.aws.machines import architecture_of, identity_request, newest_image, shape_of
+from planner.providers.aws.client import Service
+from planner.providers.aws.cloud_errors import RefusedCallError
+from planner.providers.aws.instances import architecture_of, identity_request, newest_image, shape_of
 from planner.providers.aws.resources import KINDS
 from planner.providers.order import Order
 from planner.providers.protocol import Finding, PermissionDeniedError, StillInUseError

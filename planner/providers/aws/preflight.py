@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from planner.errors import BadInputError
 from planner.providers.aws import prices
-from planner.providers.aws.calls import Connect
-from planner.providers.aws.machines import shape_of
+from planner.providers.aws.client import Connect
+from planner.providers.aws.instances import shape_of
 from planner.providers.aws.permissions import identity_finding, permission_finding
 from planner.providers.aws.quota import quota_vcpus, used_vcpus
 from planner.providers.order import Choice, Order

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from planner.errors import PlannerError
-from planner.providers.aws.calls import Service
+from planner.providers.aws.client import Service
 
 REGION: Final = "us-east-1"
 """Where the price list answers, whatever region is asked about."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from planner.providers.aws import machines as fleet
+from planner.providers.aws import instances as fleet
+from planner.providers.aws import network as sites
 from planner.providers.aws import preflight as looking
 from planner.providers.aws import resources as kept
-from planner.providers.aws import site as sites
-from planner.providers.aws.calls import Connect, LiveService, Service, has_credentials
-from planner.providers.aws.rehearsal import Rehearsal
+from planner.providers.aws.client import Connect, LiveService, Service, has_credentials
+from planner.providers.aws.dry_run import Rehearsal
 from planner.providers.order import Order
-from planner.providers.pace import Pace
 from planner.providers.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
+from planner.providers.retry import Pace
 
 _HOME_REGION = "us-east-1"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from planner.errors import PlannerError
-from planner.providers.aws.calls import Service
+from planner.providers.aws.client import Service
 
 _STANDARD: Final = "L-1216C47A"
 _BY_FAMILY: Final = {

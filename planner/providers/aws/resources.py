@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from planner.providers.aws.calls import Service
-from planner.providers.aws.faults import NotFoundError
+from planner.providers.aws.client import Service
+from planner.providers.aws.cloud_errors import NotFoundError
 from planner.providers.order import parse_stamp
 from planner.providers.protocol import Resource, StillInUseError
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from planner.config.settings import load_settings
 from planner.errors import BadInputError
-from planner.settings import load_settings
 
 SUBSCRIPTION_VARIABLE: Final = "AZURE_SUBSCRIPTION_ID"
 _NO_SDK: Final = "Azure needs its SDK: pip install 'sortplanner[azure]'"

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from planner.errors import PlannerError
-from planner.providers.azure.calls import Arm
-from planner.providers.azure.machines import VOLUME_SKUS
+from planner.providers.azure.client import Arm
+from planner.providers.azure.instances import VOLUME_SKUS
 from planner.providers.order import Choice, Order
 from planner.providers.protocol import Finding, Place, Preflight
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from planner.providers.azure import machines as fleet
+from planner.providers.azure import instances as fleet
+from planner.providers.azure import network as sites
 from planner.providers.azure import preflight as looking
-from planner.providers.azure import site as sites
 from planner.providers.azure.access import default_access, subscription_named
-from planner.providers.azure.calls import Arm, LiveArm
-from planner.providers.azure.faults import NotFoundError
+from planner.providers.azure.client import Arm, LiveArm
+from planner.providers.azure.cloud_errors import NotFoundError
+from planner.providers.azure.dry_run import SUBSCRIPTION, PretendedArm
 from planner.providers.azure.prices import Prices
-from planner.providers.azure.rehearsal import SUBSCRIPTION, PretendedArm
 from planner.providers.order import Order, parse_stamp
-from planner.providers.pace import Pace
 from planner.providers.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
+from planner.providers.retry import Pace
 
 _GROUP = "resource-group"
 

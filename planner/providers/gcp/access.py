@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from planner.config.settings import load_settings
 from planner.errors import BadInputError
 from planner.providers.protocol import PermissionDeniedError
-from planner.settings import load_settings
 
 _NO_SDK: Final = "Compute Engine needs its SDK: pip install 'sortplanner[gcp]'"
 _LOGIN: Final = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS"

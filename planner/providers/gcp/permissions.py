@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from planner.errors import PlannerError
-from planner.providers.gcp.calls import Compute
+from planner.providers.gcp.client import Compute
 from planner.providers.protocol import Finding
 
 PERMISSIONS: Final = (

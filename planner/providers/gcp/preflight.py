@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from planner.providers.gcp import quota
-from planner.providers.gcp.calls import Compute
+from planner.providers.gcp.client import Compute
 from planner.providers.gcp.permissions import identity_finding, permission_finding
 from planner.providers.gcp.resources import zone_of
 from planner.providers.order import Choice, Order

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.providers.console import host_keys_in
-from planner.providers.gcp import machines as fleet
+from planner.providers.gcp import instances as fleet
+from planner.providers.gcp import network as sites
 from planner.providers.gcp import preflight as looking
 from planner.providers.gcp import resources as kept
-from planner.providers.gcp import site as sites
 from planner.providers.gcp.access import default_access, has_credentials
-from planner.providers.gcp.calls import Compute, LiveCompute
+from planner.providers.gcp.client import Compute, LiveCompute
+from planner.providers.gcp.dry_run import PROJECT, PretendedCompute
 from planner.providers.gcp.prices import Prices
-from planner.providers.gcp.rehearsal import PROJECT, PretendedCompute
+from planner.providers.host_keys import host_keys_in
 from planner.providers.order import Order
-from planner.providers.pace import Pace
 from planner.providers.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
+from planner.providers.retry import Pace
 
 
 class GcpProvider:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from planner.providers.gcp.machines import ROOT_GB, series_of
+from planner.providers.gcp.instances import ROOT_GB, series_of
 from planner.providers.order import Choice
 from planner.providers.protocol import Finding
 

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
-from planner.providers.gcp.calls import Compute, run_mark
-from planner.providers.gcp.faults import NotFoundError
+from planner.providers.gcp.client import Compute, run_mark
+from planner.providers.gcp.cloud_errors import NotFoundError
 from planner.providers.order import parse_stamp
 from planner.providers.protocol import Resource, StillInUseError
 

@@ -8,13 +8,13 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.errors import PlannerError
-from planner.plan import ALL_MODELS, Candidate, Plan
-from planner.recommendation import require_best
+from planner.planning.recommendation import require_best
 from planner.report import frames, plots
 from planner.report.command import plan_command, rent_commands
 from planner.report.evidence import bases
 from planner.report.page.rendering import Figure, render
 from planner.report.reasons import Contrast, reasons
+from planner.schemas.plan import ALL_MODELS, Candidate, Plan
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _contrast(recommendation: Recommendation) -> Contrast | None:
 
 
 def _sum(plan: Plan, best: Candidate) -> str:
-    from planner.model import load_model
+    from planner.cost_model.model import load_model
     from planner.report.explain import explain
 
     name = best.model if plan.request.model == ALL_MODELS else plan.request.model

@@ -11,10 +11,10 @@ import pytest
 import vl_convert
 
 from planner.api import Recommendation
-from planner.curves import ScalingCurve
 from planner.report import frames, plots
 from planner.report.plots import look
-from planner.run_report import RunReport
+from planner.schemas.run_report import RunReport
+from planner.statistics.scaling_curve import ScalingCurve
 
 
 def drawn(chart: Any) -> str:

@@ -1,1 +1,0 @@
-"""Runs from plan to teardown."""

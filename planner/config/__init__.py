@@ -1,0 +1,1 @@
+"""Where the data files are, and what users have set."""

@@ -1,0 +1,51 @@
+"""Where data lies: the shipped `models/` and `catalogs/`, in a checkout, an editable install and a wheel alike, and
+what users keep of their own.
+
+A wheel carries both directories inside the package; a checkout (and so an editable install) keeps them beside it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from planner.errors import BadInputError, nearest
+
+
+def models_directory() -> Path:
+    """Return the directory of the shipped cost models. Raises BadInputError when the installation lacks it."""
+    return _shipped("models")
+
+
+def catalogs_directory() -> Path:
+    """Return the directory of the shipped catalogs. Raises BadInputError when the installation lacks it."""
+    return _shipped("catalogs")
+
+
+def user_directory(kind: str) -> Path:
+    """Return where a user's own `kind` of data lies (`measurements`, `profiles`): $PLANNER_MEASUREMENTS and the like,
+    else planner/<kind> in $XDG_DATA_HOME or ~/.local/share. It need not exist.
+    """
+    if chosen := os.environ.get(f"PLANNER_{kind.upper()}"):
+        return Path(chosen)
+    home = os.environ.get("XDG_DATA_HOME")
+    return (Path(home) if home else Path.home() / ".local" / "share") / "planner" / kind
+
+
+def pick(name: str, known: dict[str, Path], *, kind: str) -> Path:
+    """Return the path of the `kind` called `name`. Raises BadInputError with the nearest names if there is none."""
+    if name in known:
+        return known[name]
+    hint = nearest(name, list(known)) or f" Known: {', '.join(known) or 'none'}."
+    raise BadInputError(f"unknown {kind} {name!r}.{hint}")
+
+
+def _shipped(directory: str) -> Path:
+    package = Path(__file__).resolve().parents[1]
+    places = (package / directory, package.parent / directory)
+    for place in places:
+        if place.is_dir():
+            return place
+    raise BadInputError(
+        f"the shipped {directory} are missing; looked for {' and '.join(map(str, places))}. Reinstall the package."
+    )

@@ -1,0 +1,169 @@
+"""What users set once: the clouds they rent from, how these are reached, and prices of their own.
+
+One TOML file, `settings.toml`, with a table for each cloud and one for each command's defaults. A file that is not
+there sets nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+from planner.errors import BadInputError, nearest
+from planner.schemas.plan import OwnPrice
+
+FILE_VARIABLE: Final = "PLANNER_SETTINGS"
+CLOUDS: Final[tuple[str, ...]] = ("aws", "gcp", "azure", "oci")
+_ACCESS: Final = ("account", "specs_url", "prices_url")
+_OF_CLOUD: Final = (*_ACCESS, "discount", "prices")
+_OF_PRICE: Final = ("instance", "region", "pricing", "discount", "price_usd_per_hour", "nodes", "until", "note")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloudSettings:
+    """How a cloud is reached (see planner.refresh.Access; blank is what its own tools would use), and what it costs
+    this user: the first of `prices` that fits counts.
+    """
+
+    account: str = ""
+    specs_url: str = ""
+    prices_url: str = ""
+    prices: tuple[OwnPrice, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The whole file; `plan_clouds` are what `plan` looks at when none are named."""
+
+    clouds: Mapping[str, CloudSettings] = field(default_factory=dict)
+    plan_clouds: tuple[str, ...] = ()
+
+    def of(self, cloud: str) -> CloudSettings:
+        """Return the settings of a cloud, empty ones where there are none."""
+        return self.clouds.get(cloud, CloudSettings())
+
+    @property
+    def own_prices(self) -> tuple[OwnPrice, ...]:
+        """The user's prices of all clouds."""
+        return tuple(price for cloud in self.clouds.values() for price in cloud.prices)
+
+
+def settings_file() -> Path:
+    """Return where the settings are: $PLANNER_SETTINGS, else planner/settings.toml in $XDG_CONFIG_HOME or ~/.config."""
+    if chosen := os.environ.get(FILE_VARIABLE):
+        return Path(chosen)
+    home = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(home) if home else Path.home() / ".config") / "planner" / "settings.toml"
+
+
+def load_settings(*, today: date) -> Settings:
+    """Return the user's settings; prices whose `until` is past are left out.
+
+    Raises one BadInputError that lists everything wrong in the file.
+    """
+    path = settings_file()
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return Settings()
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadInputError(f"{path}: cannot be read as TOML ({error}); correct or remove it") from error
+    problems = list(_problems(raw))
+    if problems:
+        count = f"{len(problems)} problem{'s' * (len(problems) > 1)}"
+        raise BadInputError(f"{path}: {count}; correct them and run again", problems)
+    clouds = {name: _cloud(name, raw[name], today=today) for name in CLOUDS if name in raw}
+    return Settings(clouds=clouds, plan_clouds=tuple(raw.get("plan", {}).get("clouds", ())))
+
+
+def _cloud(name: str, raw: Mapping[str, Any], *, today: date) -> CloudSettings:
+    own = [_price(name, entry) for entry in raw.get("prices", ()) if entry.get("until", today) >= today]
+    if "discount" in raw:
+        own.append(OwnPrice(cloud=name, discount=float(raw["discount"]), note="settings"))
+    return CloudSettings(**{key: raw.get(key, "") for key in _ACCESS}, prices=tuple(own))
+
+
+def _price(cloud: str, entry: Mapping[str, Any]) -> OwnPrice:
+    texts = {key: str(entry[key]) for key in ("instance", "region", "pricing") if key in entry}
+    return OwnPrice(
+        cloud=cloud,
+        discount=_amount(entry.get("discount")),
+        price_usd_per_hour=_amount(entry.get("price_usd_per_hour")),
+        nodes=entry.get("nodes"),
+        note=entry.get("note") or "settings",
+        **texts,
+    )
+
+
+def _amount(number: Any) -> float | None:
+    return None if number is None else float(number)
+
+
+def _problems(raw: Mapping[str, Any]) -> Iterator[str]:
+    for name, table in raw.items():
+        if name not in (*CLOUDS, "plan"):
+            yield f"[{name}]: unknown.{nearest(name, [*CLOUDS, 'plan'])}"
+        elif not isinstance(table, dict):
+            yield f"{name}: must be a table, written [{name}]"
+        elif name == "plan":
+            yield from _plan_problems(table)
+        else:
+            yield from _cloud_problems(name, table)
+
+
+def _plan_problems(table: Mapping[str, Any]) -> Iterator[str]:
+    yield from _unknown("[plan]", table, ("clouds",))
+    clouds = table.get("clouds", [])
+    if not isinstance(clouds, list) or not all(isinstance(name, str) and name for name in clouds):
+        yield '[plan] clouds: must be a list of names, such as ["aws", "gcp"]'
+
+
+def _cloud_problems(name: str, table: Mapping[str, Any]) -> Iterator[str]:
+    where = f"[{name}]"
+    yield from _unknown(where, table, _OF_CLOUD)
+    for key in _ACCESS:
+        if not isinstance(table.get(key, ""), str):
+            yield f"{where} {key}: must be text"
+    yield from _share(where, table)
+    prices = table.get("prices", [])
+    if not isinstance(prices, list) or not all(isinstance(entry, dict) for entry in prices):
+        yield f"{where} prices: must be tables, each written [[{name}.prices]]"
+        return
+    for number, entry in enumerate(prices, start=1):
+        yield from _price_problems(f"[[{name}.prices]] number {number}", entry)
+
+
+def _price_problems(where: str, entry: Mapping[str, Any]) -> Iterator[str]:
+    yield from _unknown(where, entry, _OF_PRICE)
+    for key in ("instance", "region", "note"):
+        if not isinstance(entry.get(key, ""), str):
+            yield f"{where} {key}: must be text"
+    if entry.get("pricing", "on-demand") not in ("on-demand", "spot"):
+        yield f"{where} pricing: must be on-demand or spot"
+    if ("discount" in entry) == ("price_usd_per_hour" in entry):
+        yield f"{where}: needs either a discount or a price_usd_per_hour"
+    yield from _share(where, entry)
+    price, nodes = entry.get("price_usd_per_hour", 1.0), entry.get("nodes", 1)
+    if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < 1e6:
+        yield f"{where} price_usd_per_hour: must be US dollars per hour, 0 for what is paid already"
+    if isinstance(nodes, bool) or not isinstance(nodes, int) or nodes < 1:
+        yield f"{where} nodes: must be how many instances the price is for, at least 1"
+    if not isinstance(entry.get("until", date.min), date):
+        yield f"{where} until: must be a date, written YYYY-MM-DD without quotes"
+
+
+def _share(where: str, table: Mapping[str, Any]) -> Iterator[str]:
+    share = table.get("discount", 0.0)
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
+        yield f"{where} discount: must be a share of the list price, at least 0 and below 1, such as 0.15"
+
+
+def _unknown(where: str, table: Mapping[str, Any], known: tuple[str, ...]) -> Iterator[str]:
+    for key in table:
+        if key not in known:
+            yield f"{where} {key}: unknown.{nearest(key, known)}"

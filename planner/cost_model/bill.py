@@ -1,0 +1,122 @@
+"""The whole bill of one cluster, line by line, and its total: what budgets look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.cost_model.charges import Charge, charges
+from planner.cost_model.duration import PlannedSpares
+from planner.cost_model.prices import Reservations, billed_s, capacity_usd_per_hour, request_usd
+from planner.cost_model.workload import Situation
+from planner.schemas.plan import BillLine, Candidate, Cost, Range
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hourly:
+    """USD per hour of the nodes at work with what they hold (`job`), and of all that are paid for (`whole`); spares are
+    paid for `spare_s` seconds, or as long as the rest.
+    """
+
+    job: float
+    whole: float
+    spare_s: float
+
+    @classmethod
+    def of(
+        cls,
+        one: Situation,
+        *,
+        nodes: int,
+        spares: PlannedSpares,
+        price_usd_per_hour: float,
+        reservations: Reservations | None,
+    ) -> Hourly:
+        """Return the rates of a cluster; a reservation is used by the nodes at work before the spares."""
+        count = np.array([float(nodes)])
+        paid = count + spares.count
+        capacity = float(capacity_usd_per_hour(one, count)[0, 0])
+        job, whole = (float(number[0]) * price_usd_per_hour + capacity for number in (count, paid))
+        if reservations is None:
+            return cls(job=job, whole=whole, spare_s=spares.paid_s)
+        beyond = (reservations.excess_usd_per_hour(one.layouts.type_row, number)[0, 0] for number in (count, paid))
+        more_job, more_whole = beyond
+        return cls(job=job + float(more_job), whole=whole + float(more_whole), spare_s=spares.paid_s)
+
+    def usd(self, seconds: float) -> float:
+        """Return what a run of so many seconds costs."""
+        return self.job * seconds / 3600 + self.spares_usd(seconds)
+
+    def spares_usd(self, seconds: float) -> float:
+        """Return what its spares cost."""
+        return (self.whole - self.job) * min(seconds, self.spare_s) / 3600
+
+
+def cost(one: Situation, hourly: Hourly, time_s: Range, *, around_s: float) -> Cost:
+    """Turn times into dollars; spares, charges and what surrounds the job are paid for by the whole run, not by it."""
+    requests, known = request_usd(one), [float(charge.usd[0]) for charge in charges(one)]
+    further = requests + float(np.nansum(known))
+    per_s = hourly.job / 3600
+
+    def total(job_s: float) -> float:
+        return hourly.usd(float(billed_s(np.array([job_s + around_s]), one)[0])) + further
+
+    return Cost(
+        equation=per_s * time_s.equation + requests,
+        expected=per_s * time_s.expected + requests,
+        p50=per_s * time_s.p50 + requests,
+        p95=per_s * time_s.p95 + requests,
+        total=total(time_s.expected),
+        total_p95=total(time_s.p95),
+        requests=requests,
+        unknown=tuple(charge.name for charge in charges(one) if np.isnan(charge.usd[0])),
+    )
+
+
+def bill(one: Situation, hourly: Hourly, *, job_s: float, around_s: Mapping[str, float]) -> tuple[BillLine, ...]:
+    """Return the lines whose known amounts add up to `cost_usd.total`."""
+    steps = {"job": job_s, **around_s}
+    seconds = sum(steps.values())
+    billed = float(billed_s(np.array([seconds]), one)[0])
+    lines = [BillLine(name=name, time_s=each, usd=hourly.job * each / 3600) for name, each in steps.items()]
+    rounding = hourly.usd(billed) - hourly.usd(seconds)
+    rest = {"spares": hourly.spares_usd(seconds), "rounding": rounding, "requests": request_usd(one)}
+    lines += [BillLine(name=name, time_s=None, usd=usd) for name, usd in rest.items() if usd > 0]
+    return (*lines, *(_line(charge) for charge in charges(one)))
+
+
+def retimed(candidate: Candidate, *, job_s: float) -> tuple[BillLine, ...]:
+    """Return a candidate's bill for a job that takes `job_s` instead, prorated: how the cloud rounds is left out."""
+    old_s, around_s = candidate.time_s.expected, sum(candidate.overheads_s.values())
+    factors = {"job": job_s / old_s, "spares": (job_s + around_s) / (old_s + around_s)} if old_s else {}
+    times = {"job": job_s}
+    return tuple(
+        replace(
+            line,
+            time_s=times.get(line.name, line.time_s),
+            usd=None if line.usd is None else line.usd * factors.get(line.name, 1.0),
+        )
+        for line in candidate.bill
+        if line.name != "rounding"
+    )
+
+
+def unpriced(one: Situation) -> Iterator[str]:
+    """Say which charges are not in the bill, and which rest on prices that nobody checked."""
+    for charge in charges(one):
+        if np.isnan(charge.usd[0]):
+            yield f"{charge.name}: the price is unknown and not in the bill ({charge.basis})"
+        elif charge.evidence == "recalled" and charge.usd[0] > 0:
+            yield f"{charge.name}: the price is recalled, not verified against a source"
+    for step, place in (("stage in", one.staging.source), ("stage out", one.staging.sink)):
+        if place and place != one.catalog.cloud:
+            yield f"{step}: the rate between {place} and {one.catalog.cloud} is unknown; the NIC's is taken"
+        elif place:
+            yield f"{step}: the object store is taken to be in the cluster's region"
+
+
+def _line(charge: Charge) -> BillLine:
+    usd = float(charge.usd[0])
+    return BillLine(name=charge.name, time_s=None, usd=None if np.isnan(usd) else usd, note=charge.basis)

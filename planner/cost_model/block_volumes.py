@@ -1,0 +1,299 @@
+"""Which block volumes to attach: type, count and least size that reach a rate at the least price.
+
+Volumes that were measured on an instance type (SoCC 2015, section 4.4) are planned with the measured rates; otherwise
+the instance's volume link and the limits of one volume are what the cloud states. A volume's rate comes with it, with
+its size (directly, or as operations), or is bought. A volume with burst credit does more than comes with its size until
+the credit is spent: as much as a node may move before is `VolumeChoice.credit_bytes`, and clusters that would move more
+are not planned on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.catalog import Catalog, VolumeType
+from planner.cost_model.rates import Device, evidence_codes
+
+Floats = NDArray[np.float64]
+
+_GIB: Final = 2**30
+_MIB: Final = 2**20
+
+_USUAL_BYTES_PER_NODE: Final = 5e11
+"""What a node is taken to hold when volumes of different price per byte and per rate are compared."""
+
+_SHARES: Final = (1.0, 0.5)
+"""Shares of an instance's volume link that are tried: beyond the NIC's rate a full link only costs."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class VolumeChoice:
+    """The volumes of one node for every instance type, each array of shape (T,): NaN and '' where none can be planned.
+
+    A node pays `fixed_usd_per_hour` for what does not depend on capacity (throughput, the fee for a volume link) and
+    `usd_per_byte_hour` for capacity, of which it must have `bytes_min` for the rate and can have `bytes_max`. It may
+    move `credit_bytes` at these rates before burst credit is spent: inf where none is used.
+    """
+
+    read: Floats
+    write: Floats
+    evidence: NDArray[np.int8]
+    volume_type: NDArray[np.str_]
+    count: Floats
+    fixed_usd_per_hour: Floats
+    usd_per_byte_hour: Floats
+    bytes_min: Floats
+    bytes_max: Floats
+    credit_bytes: Floats
+
+    @property
+    def on_credit(self) -> NDArray[np.bool_]:
+        """Whether the rates last only until a node has moved `credit_bytes`."""
+        return np.isfinite(self.credit_bytes)
+
+    def where(self, kept: NDArray[np.bool_], other: VolumeChoice) -> VolumeChoice:
+        """Return this choice for the types (T,) that are `kept`, and the other one for the rest."""
+        return VolumeChoice(
+            **{f.name: np.where(kept, getattr(self, f.name), getattr(other, f.name)) for f in fields(VolumeChoice)}
+        )
+
+    @property
+    def device(self) -> Device:
+        """The rates as a device that either reads or writes."""
+        unknown = np.full(len(self.read), np.nan)
+        return Device(read=self.read, write=self.write, simultaneous=unknown, evidence=self.evidence)
+
+
+def choose_volumes(
+    catalog: Catalog, *, region: str, price_usd_per_hour: Floats, with_credit: bool = False
+) -> VolumeChoice:
+    """Return, for every type, measured volumes before stated ones, then those with the least dollars per byte moved,
+    the instance's price (T,) included; where no rate is known, volumes with a price for an assumed rate to use.
+
+    Volumes that are fast on burst credit alone are considered `with_credit`.
+    """
+    volumes = catalog.volume_types.values()
+    options = [option for volume in volumes for option in _options(catalog, volume, with_credit=with_credit)]
+    if not options:
+        return _nothing(len(catalog.instances))
+    best = _take([choice for _, choice in options], _first_choice(options, price_usd_per_hour))
+    fee = catalog.surcharges_usd_per_hour("volume_optimized", region)
+    return replace(best, fixed_usd_per_hour=best.fixed_usd_per_hour + fee)
+
+
+def has_credit(catalog: Catalog) -> bool:
+    """Whether any volume type of a catalog has burst credit."""
+    return any(_burst(volume) > 0 for volume in catalog.volume_types.values())
+
+
+def stated_rate(volume: VolumeType, *, count: int, size_bytes: float) -> float:
+    """Return bytes/s of `count` volumes of `size_bytes` each, nothing bought on top; NaN where it is not stated."""
+    own = np.nansum([volume.free_bytes_per_s, _per_byte(volume) * size_bytes])
+    stated = _comes_with_size(volume) or volume.free_bytes_per_s > 0
+    return float(count * min(_cap(volume), own)) if stated else float("nan")
+
+
+def _options(catalog: Catalog, volume: VolumeType, *, with_credit: bool) -> Iterator[tuple[int, VolumeChoice]]:
+    """Yield a volume type's options, each with its order of preference: 0 measured, 1 stated, 2 without a rate."""
+    yield 0, _measured(catalog, volume)
+    for share in _SHARES:
+        for each in {_cap(volume), volume.free_bytes_per_s}:
+            if 0 < each < np.inf:
+                yield 1, _stated(catalog, volume, share=share, each=each)
+        if with_credit and _burst(volume) > 0:
+            yield 1, _bursting(catalog, volume, share=share)
+    if np.isnan(volume.price_usd_per_mibps_month) and np.isnan(volume.price_usd_per_iops_month):
+        yield 2, _unrated(catalog, volume)
+
+
+def _measured(catalog: Catalog, volume: VolumeType) -> VolumeChoice:
+    read = catalog.volume_rates(volume.volume_type, "read_only")
+    write = catalog.volume_rates(volume.volume_type, "write_only")
+    count = _measured_count(catalog, volume)
+    return _option(
+        catalog,
+        volume,
+        {"read": read.bytes_per_s, "write": write.bytes_per_s, "count": count},
+        monthly_usd=np.zeros(len(count)),
+        bytes_min=count * np.nan_to_num(volume.size_bytes_min),
+        evidence=np.maximum(evidence_codes(read.evidence), evidence_codes(write.evidence)),
+    )
+
+
+def _measured_count(catalog: Catalog, volume: VolumeType) -> Floats:
+    """As many volumes as the measured rate needs, where that is known; else all that can be attached, or one."""
+    most = catalog.instances.volumes_max
+    count = np.where(np.isnan(most), 1.0, most)
+    rows = catalog.tables["volume_rates"]
+    for name, of_type, least in zip(rows["instance_type"], rows["volume_type"], rows["volumes_least"], strict=True):
+        if of_type == volume.volume_type and np.isfinite(least):
+            count[catalog.instances.index(str(name))] = least
+    return count
+
+
+def _stated(catalog: Catalog, volume: VolumeType, *, share: float, each: float) -> VolumeChoice:
+    """Enough volumes of `each` bytes/s to fill a share of the instance's link; what does not come free with them is
+    bought, or comes with size.
+    """
+    link, most = catalog.instances.volume_bytes_per_s * share, catalog.instances.volumes_max
+    count = np.minimum(np.ceil(link / each), np.where(np.isnan(most), 1.0, most))
+    rate = np.minimum(link, count * _cap(volume))
+    missing = np.maximum(0.0, rate - count * np.nan_to_num(volume.free_bytes_per_s))
+    smallest = count * np.nan_to_num(volume.size_bytes_min)
+    if volume.price_usd_per_mibps_month > 0:
+        monthly, bytes_min = missing / _MIB * volume.price_usd_per_mibps_month, smallest
+        if volume.free_iops > 0 and volume.bytes_per_s_per_iops > 0:
+            monthly = monthly + _provisioned(volume, rate=rate, count=count)[0]
+    elif volume.price_usd_per_iops_month > 0:
+        monthly, bytes_min = _provisioned(volume, rate=rate, count=count)
+    elif _comes_with_size(volume):
+        monthly, bytes_min = np.zeros(len(rate)), missing / _per_byte(volume)
+    else:
+        fixed = volume.size_bytes_min == volume.size_bytes_max
+        monthly, bytes_min = np.where(fixed | (missing == 0), 0.0, np.nan), smallest
+    words = np.array([volume.price_evidence, volume.limit_evidence])
+    return _option(
+        catalog,
+        volume,
+        {"read": rate, "write": rate, "count": count},
+        monthly_usd=monthly,
+        bytes_min=np.maximum(bytes_min, smallest),
+        evidence=np.maximum(evidence_codes(catalog.instances.evidence), evidence_codes(words).max()),
+    )
+
+
+def _bursting(catalog: Catalog, volume: VolumeType, *, share: float) -> VolumeChoice:
+    """Enough volumes at their burst rate to fill a share of the instance's link, as small as that allows.
+
+    Above what their size sustains they spend credit: a fraction of all they move, which is taken at its largest, that
+    of the smallest size.
+    """
+    link, most = catalog.instances.volume_bytes_per_s * share, catalog.instances.volumes_max
+    count = np.minimum(np.ceil(link / _burst(volume)), np.where(np.isnan(most), 1.0, most))
+    rate = np.minimum(link, count * _burst(volume))
+    bytes_min = count * np.nan_to_num(volume.size_bytes_min)
+    if volume.burst_bytes_per_s_per_gib > 0:
+        bytes_min = np.maximum(bytes_min, rate / volume.burst_bytes_per_s_per_gib * _GIB)
+    credit = count * np.nan_to_num(volume.credit_bytes) + bytes_min / _GIB * np.nan_to_num(volume.credit_bytes_per_gib)
+    spending = np.maximum(0.0, 1 - _per_byte(volume) * bytes_min / rate)
+    words = np.array([volume.price_evidence, volume.limit_evidence, volume.burst_evidence])
+    option = _option(
+        catalog,
+        volume,
+        {"read": rate, "write": rate, "count": count},
+        monthly_usd=np.zeros(len(rate)),
+        bytes_min=bytes_min,
+        evidence=np.maximum(evidence_codes(catalog.instances.evidence), evidence_codes(words).max()),
+    )
+    lasts = np.divide(credit, spending, out=np.full(len(rate), np.inf), where=spending > 0)
+    return replace(option, credit_bytes=lasts)
+
+
+def _burst(volume: VolumeType) -> float:
+    """What one volume does while its credit lasts; 0 without credit."""
+    if not (volume.credit_bytes > 0 or volume.credit_bytes_per_gib > 0):
+        return 0.0
+    largest = volume.burst_bytes_per_s_per_gib * volume.size_bytes_max / _GIB
+    return min(_cap(volume), float(np.nan_to_num(np.fmax(volume.burst_bytes_per_s, largest))))
+
+
+def _provisioned(volume: VolumeType, *, rate: Floats, count: Floats) -> tuple[Floats, Floats]:
+    """Buy operations: their monthly price, and the size that may have so many."""
+    operations = rate / volume.bytes_per_s_per_iops
+    bought = np.maximum(0.0, operations - count * np.nan_to_num(volume.free_iops))
+    size = operations / volume.iops_per_gib * _GIB if volume.iops_per_gib > 0 else np.zeros(len(rate))
+    return bought * volume.price_usd_per_iops_month, size
+
+
+def _unrated(catalog: Catalog, volume: VolumeType) -> VolumeChoice:
+    """One volume of a priced type on every instance, of a rate that is not known."""
+    one = np.ones(len(catalog.instances))
+    option = _option(
+        catalog,
+        volume,
+        {"read": one, "write": one, "count": one},
+        monthly_usd=0 * one,
+        bytes_min=one * np.nan_to_num(volume.size_bytes_min),
+        evidence=np.full(len(one), -1, np.int8),
+    )
+    return replace(option, read=np.nan * one, write=np.nan * one)
+
+
+def _cap(volume: VolumeType) -> float:
+    """The most one volume does, in the slower direction."""
+    by_operations = volume.iops_max * volume.bytes_per_s_per_iops
+    return float(np.nanmin([volume.read_bytes_per_s_max, volume.write_bytes_per_s_max, by_operations, np.inf]))
+
+
+def _per_byte(volume: VolumeType) -> float:
+    """The rate that comes with each byte of size; of two limits the lower; 0 for none."""
+    ways = [volume.bytes_per_s_per_gib, volume.iops_per_gib * volume.bytes_per_s_per_iops]
+    known = [way for way in ways if way > 0]
+    return min(known) / _GIB if known else 0.0
+
+
+def _comes_with_size(volume: VolumeType) -> bool:
+    return _per_byte(volume) > 0 and not volume.price_usd_per_iops_month > 0
+
+
+def _option(
+    catalog: Catalog,
+    volume: VolumeType,
+    columns: dict[str, Floats],
+    *,
+    monthly_usd: Floats,
+    bytes_min: Floats,
+    evidence: NDArray[np.int8],
+) -> VolumeChoice:
+    """Blank out the types for which anything needed is unknown, or for which a volume cannot be so large."""
+    capacity_usd = volume.price_usd_per_gib_month / _GIB / catalog.hours_per_month
+    bytes_max = columns["count"] * volume.size_bytes_max
+    sums = columns["read"] + columns["write"] + columns["count"] + monthly_usd + capacity_usd + bytes_min
+    known = np.isfinite(sums) & (bytes_min <= bytes_max * (1 + 1e-9))
+    return VolumeChoice(
+        **{name: np.where(known, values, np.nan) for name, values in columns.items()},
+        evidence=np.where(known, evidence, -1).astype(np.int8),
+        volume_type=np.where(known, volume.volume_type, ""),
+        fixed_usd_per_hour=np.where(known, monthly_usd / catalog.hours_per_month, np.nan),
+        usd_per_byte_hour=np.where(known, capacity_usd, np.nan),
+        bytes_min=np.where(known, bytes_min, np.nan),
+        bytes_max=np.where(known, bytes_max, np.nan),
+        credit_bytes=np.full(len(known), np.inf),
+    )
+
+
+def _first_choice(options: Sequence[tuple[int, VolumeChoice]], price_usd_per_hour: Floats) -> NDArray[np.intp]:
+    """Return the index of the option to take for every type."""
+    choices = [choice for _, choice in options]
+    preference = np.array([order for order, _ in options])[:, None]
+    rate = np.stack([2 / (1 / choice.read + 1 / choice.write) for choice in choices])
+    held = [np.maximum(choice.bytes_min, _USUAL_BYTES_PER_NODE) for choice in choices]
+    volumes = [c.usd_per_byte_hour * size + c.fixed_usd_per_hour for c, size in zip(choices, held, strict=True)]
+    hourly = np.stack(volumes) + np.nan_to_num(price_usd_per_hour)
+    unknown = np.isnan(hourly)
+    dollars = np.where(np.isnan(rate), hourly, hourly / rate)
+    keys = (np.nan_to_num(dollars, nan=np.inf), np.broadcast_to(preference, rate.shape), unknown)
+    first: NDArray[np.intp] = np.lexsort(keys, axis=0)[0]
+    return first
+
+
+def _take(options: Sequence[VolumeChoice], chosen: NDArray[np.intp]) -> VolumeChoice:
+    def pick(name: str) -> Any:
+        return np.take_along_axis(np.stack([getattr(option, name) for option in options]), chosen[None], axis=0)[0]
+
+    return VolumeChoice(**{column.name: pick(column.name) for column in fields(VolumeChoice)})
+
+
+def _nothing(size: int) -> VolumeChoice:
+    unknown = np.full(size, np.nan)
+    special = {
+        "evidence": np.full(size, -1, np.int8),
+        "volume_type": np.full(size, ""),
+        "credit_bytes": np.full(size, np.inf),
+    }
+    return VolumeChoice(**{f.name: special.get(f.name, unknown) for f in fields(VolumeChoice)})

@@ -1,0 +1,82 @@
+"""What a run is charged for beside machine time: requests of staging, traffic between zones and out of a cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.cost_model.staging_steps import moved_bytes
+from planner.cost_model.workload import Situation
+
+Floats = NDArray[np.float64]
+
+_GIB: Final = 2**30
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Charge:
+    """Dollars for each layout, shape (R,): NaN where the price is not known. `basis` says what they are for."""
+
+    name: str
+    usd: Floats
+    evidence: str
+    basis: str
+
+
+def charges(situation: Situation) -> list[Charge]:
+    """Return all charges of a run, unknown ones among them; none for the papers."""
+    return [] if situation.paper else [*_requests(situation), *_egress(situation), *_between_zones(situation)]
+
+
+def known_usd(situation: Situation) -> Floats:
+    """Return the sum of the charges that are known, shape (R,)."""
+    zeros = np.zeros(len(situation.layouts.type_row))
+    return sum((np.nan_to_num(charge.usd) for charge in charges(situation)), start=zeros)
+
+
+def _requests(situation: Situation) -> Iterator[Charge]:
+    store, sizes, staging = situation.objects, situation.lifecycle.staging_request_bytes, situation.staging
+    moves = moved_bytes(situation)
+    for name, verb, price in (
+        ("stage in", "read", store.read_usd_per_request),
+        ("stage out", "write", store.write_usd_per_request),
+    ):
+        place = staging.source if name == "stage in" else staging.sink
+        if name in moves and moves[name].any() and place == situation.catalog.cloud:
+            count = np.ceil(moves[name] / sizes[verb])
+            basis = f"{verb} requests of {sizes[verb] / 1e6:.3g} MB to {store.name}"
+            yield Charge(name=f"{name}: requests", usd=count * price, evidence=store.evidence, basis=basis)
+    # What the store charges for traffic to instances of its own region, where it says so.
+    inward = moves.get("stage in")
+    if inward is not None and inward.any() and staging.source == situation.catalog.cloud:
+        basis = f"traffic from {store.name} to instances of its region"
+        usd = inward / _GIB * store.egress_usd_per_gib
+        yield Charge(name="stage in: traffic", usd=usd, evidence=store.evidence, basis=basis)
+
+
+def _egress(situation: Situation) -> Iterator[Charge]:
+    """Data that leaves a cloud is charged by that cloud: of another cloud's price this catalog knows nothing."""
+    moves, here, staging = moved_bytes(situation), situation.catalog.cloud, situation.staging
+    if staging.source and staging.source != here:
+        unknown = np.full(len(situation.layouts.type_row), np.nan)
+        basis = f"requests and traffic out of {staging.source}, of which this catalog has no prices"
+        yield Charge(name="stage in: egress", usd=unknown, evidence="", basis=basis)
+    if staging.sink and staging.sink != here:
+        price, evidence = situation.catalog.transfer_usd_per_gib("internet")
+        basis = f"traffic out of {here}; what requests to {staging.sink} cost is not known"
+        yield Charge(name="stage out: egress", usd=moves["stage out"] / _GIB * price, evidence=evidence, basis=basis)
+
+
+def _between_zones(situation: Situation) -> Iterator[Charge]:
+    """Nodes spread evenly over Z zones send (Z-1)/Z of what they exchange to other zones."""
+    zones = situation.staging.zones
+    if zones > 1:
+        price, evidence = situation.catalog.transfer_usd_per_gib("zone")
+        exchanged = sum(situation.job.total(phase.network) for phase in situation.model.phases)
+        usd = np.full(len(situation.layouts.type_row), exchanged * (zones - 1) / zones / _GIB * price)
+        basis = f"{(zones - 1) / zones:.0%} of what the nodes exchange crosses zones"
+        yield Charge(name="traffic between zones", usd=usd, evidence=evidence, basis=basis)

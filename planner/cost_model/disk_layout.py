@@ -1,0 +1,113 @@
+"""Where a node keeps its data and intermediate files, and how its local disks divide between them.
+
+n local disks either divide into k data and n - k intermediate disks, or both groups share all of them. Of exclusive
+rates (only reading, only writing) sharing always wins: its time (r/R + w/W)/n is a weighted mean of the two times
+r/(R k) and w/(W (n - k)) of any split, and it pools the capacity. So splits are tried only where DiskBench measured
+half the disks reading and half writing, and by `--paper`. Beside them every type may keep its intermediate data in
+memory, in clusters large enough for that; the papers' equations do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.catalog import Catalog
+from planner.cost_model.model import MEDIA, CostModel
+from planner.cost_model.rates import Rates
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Codes = NDArray[np.int8]
+
+LOCAL: Final = MEDIA.index("local")
+VOLUMES: Final = MEDIA.index("volumes")
+OBJECTS: Final = MEDIA.index("object-store")
+MEMORY: Final = MEDIA.index("memory")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Layouts:
+    """Every layout to try, shape (R,), those of one type adjacent: `type_row` indexes the catalog.
+
+    `data_on` and `intermediate_on` are codes of `MEDIA`. `data_disks` and `intermediate_disks` count local disks;
+    both equal to all disks where they are shared, 0 for a group kept elsewhere.
+    """
+
+    type_row: Rows
+    disks: Floats
+    data_disks: Floats
+    intermediate_disks: Floats
+    data_on: Codes
+    intermediate_on: Codes
+
+    @property
+    def shared(self) -> NDArray[np.bool_]:
+        """Whether both groups live on the same local disks."""
+        return np.asarray(self.data_disks + self.intermediate_disks > self.disks)
+
+    def uses(self, medium: int) -> NDArray[np.bool_]:
+        """Whether either group is on `medium`."""
+        return np.asarray((self.data_on == medium) | (self.intermediate_on == medium))
+
+    def first_of_types(self) -> Rows:
+        """Return the first row of each type present."""
+        return np.flatnonzero(np.diff(self.type_row, prepend=-1))
+
+    def only(self, rows: Rows) -> Layouts:
+        """Return these rows alone."""
+        return Layouts(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+
+
+def layouts(catalog: Catalog, *, model: CostModel, rates: Rates, paper: bool) -> Layouts:
+    """Return the layouts to try for every type of `catalog` under `model`, at least one each.
+
+    Intermediate data that the model keeps on local disks goes to volumes on a type without disks if the data is
+    elsewhere.
+    """
+    disks = np.nan_to_num(catalog.instances.local_disks)
+    data, intermediate = (MEDIA.index(model.storage[group]) for group in ("data", "intermediate"))
+    if (data, intermediate) == (LOCAL, LOCAL):
+        kinds = [_divided(disks, divides=(disks > 1) & (~np.isnan(rates.local.simultaneous) | paper))]
+    else:
+        kinds = [_apart(disks, data_on=data, intermediate_on=intermediate)]
+    if intermediate == LOCAL and "intermediate" in model.capacity and model.in_memory and not paper:
+        kinds.append(_apart(disks, data_on=data, intermediate_on=MEMORY))
+    joined = Layouts(
+        **{field.name: np.concatenate([getattr(kind, field.name) for kind in kinds]) for field in fields(Layouts)}
+    )
+    return joined.only(np.argsort(joined.type_row, kind="stable"))
+
+
+def _divided(disks: Floats, *, divides: NDArray[np.bool_]) -> Layouts:
+    """Both groups on local disks: every split where a type `divides`, else shared."""
+    ways = np.where(divides, disks - 1, 1).astype(int)
+    type_row = np.repeat(np.arange(len(disks)), ways)
+    way = np.arange(len(type_row)) - np.repeat(np.cumsum(ways) - ways, ways) + 1
+    own, split = disks[type_row], divides[type_row]
+    local = np.full(len(type_row), LOCAL, np.int8)
+    return Layouts(
+        type_row=type_row,
+        disks=own,
+        data_disks=np.where(split, way, own),
+        intermediate_disks=np.where(split, own - way, own),
+        data_on=local,
+        intermediate_on=local,
+    )
+
+
+def _apart(disks: Floats, *, data_on: int, intermediate_on: int) -> Layouts:
+    """The groups on different media, one layout per type."""
+    fallback = np.where(disks > 0, LOCAL, VOLUMES) if intermediate_on == LOCAL else np.full(len(disks), intermediate_on)
+    second = fallback.astype(np.int8)
+    return Layouts(
+        type_row=np.arange(len(disks)),
+        disks=disks,
+        data_disks=np.where(data_on == LOCAL, disks, 0.0),
+        intermediate_disks=np.where(second == LOCAL, disks, 0.0),
+        data_on=np.full(len(disks), data_on, np.int8),
+        intermediate_on=second,
+    )

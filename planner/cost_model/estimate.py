@@ -1,0 +1,246 @@
+"""Seconds and dollars of every cluster at once: R layouts by N cluster sizes.
+
+A phase lasts as long as its slowest resource (SoCC 2015, equations 1 to 11); the cost is nodes x price x time
+(equation 7). `expected` stretches each resource by the mean slowness of the slowest node, a lower bound that is exact
+where one resource decides; what is shown to a user is computed exactly, by `planner.planning.candidates`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.cost_model.capacity import fewest_nodes
+from planner.cost_model.charges import known_usd
+from planner.cost_model.energy import energy_j
+from planner.cost_model.model import Phase
+from planner.cost_model.prices import Reservations, billed_s, capacity_usd_per_hour, paid_nodes, request_usd
+from planner.cost_model.staging_steps import around_node_seconds, loading_node_seconds
+from planner.cost_model.workload import Situation, Work
+from planner.statistics.order_statistics import Spread, slowest_mean_cached
+
+Floats = NDArray[np.float64]
+
+BLOCK_ROWS = 64
+"""Rows evaluated together: 64 rows of 1,000 cluster sizes stay in the cache."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Estimates:
+    """`expected_s`, `total_usd` and `total_p95_usd`, each of shape (R, N): inf where the cluster cannot hold the data,
+    NaN where unknown. The last is worked out only where a budget asks for it. `power_w` (R,) is a node's, NaN where
+    unknown.
+    """
+
+    nodes: Floats
+    fewest: Floats
+    expected_s: Floats
+    total_usd: Floats
+    total_p95_usd: Floats | None
+    power_w: Floats
+
+    def energy_j(self, rows: NDArray[np.intp]) -> Floats:
+        """Return the expected energy of the job on some rows, shape (rows, N): NaN where the power is unknown."""
+        return energy_j(self.expected_s[rows], nodes=self.nodes, power_w=self.power_w[rows, None])
+
+
+def estimate(
+    situation: Situation,
+    *,
+    price_usd_per_hour: Floats,
+    nodes: Floats,
+    budgeted: bool,
+    reservations: Reservations | None = None,
+) -> Estimates:
+    """Return the estimates of every layout at each of `nodes` (N,), increasing; `price_usd_per_hour` (T,) is a node's
+    all-in price, `reservations` limit it, and `budgeted` asks for the 95th percentile of the bill.
+    """
+    fewest = fewest_nodes(situation)
+    roomiest_first = np.argsort(fewest, kind="stable")
+    ordered = replace(situation, layouts=situation.layouts.only(roomiest_first))
+    job = _Job.of(ordered, nodes)
+    bill = _Bill.of(ordered, price_usd_per_hour=price_usd_per_hour, nodes=nodes, reservations=reservations)
+    late = later(0.95, shared_sigma=situation.lifecycle.shared_sigma)
+    expected, total = (np.full((len(fewest), len(nodes)), np.inf) for _ in range(2))
+    dear = np.full_like(total, np.inf) if budgeted else None
+    for block in _blocks(fewest[roomiest_first], nodes):
+        rows = roomiest_first[block.rows]
+        times = job.expected_s(block)
+        expected[rows, block.columns] = times + block.too_few
+        total[rows, block.columns] = bill.total_usd(block, times) + block.too_few
+        if dear is not None:
+            dear[rows, block.columns] = bill.total_usd(block, times * late) + block.too_few
+    return Estimates(
+        nodes=nodes,
+        fewest=fewest,
+        expected_s=expected,
+        total_usd=total,
+        total_p95_usd=dear,
+        power_w=situation.power_w[situation.layouts.type_row],
+    )
+
+
+def later(probability: float, *, shared_sigma: float) -> float:
+    """Return by what factor a quantile of the time exceeds its mean, as far as what a run's nodes share makes it."""
+    return math.exp(shared_sigma * NormalDist().inv_cdf(probability) - shared_sigma**2 / 2)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Block:
+    """Rows evaluated together, and the columns of cluster sizes that hold the data on any of them.
+
+    `too_few` (rows, columns) is inf where a row's nodes do not hold the data, else 0.
+    """
+
+    rows: slice
+    columns: slice
+    too_few: Floats
+
+
+def _blocks(fewest: Floats, nodes: Floats) -> Iterator[_Block]:
+    """Divide rows in the order of `fewest`; those that no cluster size suffices for are in none."""
+    for start in range(0, int((fewest <= nodes[-1]).sum()), BLOCK_ROWS):
+        rows = slice(start, min(len(fewest), start + BLOCK_ROWS))
+        columns = slice(int(np.searchsorted(nodes, fewest[start])), len(nodes))
+        too_few = np.where(nodes[columns] < fewest[rows, None], np.inf, 0.0)
+        yield _Block(rows=rows, columns=columns, too_few=too_few)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Job:
+    """What the job does in each phase, at cluster sizes `nodes` (N,), and what loading its input takes (R,)."""
+
+    situation: Situation
+    nodes: Floats
+    phases: Sequence[_PhaseLoad]
+    load_node_s: Floats
+
+    @classmethod
+    def of(cls, situation: Situation, nodes: Floats) -> _Job:
+        return cls(
+            situation=situation,
+            nodes=nodes,
+            phases=[_PhaseLoad.of(situation, phase, nodes) for phase in situation.model.phases],
+            load_node_s=sum(loading_node_seconds(situation).values(), start=np.zeros(len(situation.layouts.type_row))),
+        )
+
+    def expected_s(self, block: _Block) -> Floats:
+        """Return the expected time of the clusters of a block, as if all held the data."""
+        times = np.zeros(block.too_few.shape)
+        for load in self.phases:
+            times += load.longest_s(self.situation, block, self.nodes[block.columns])
+        times *= math.exp(self.situation.lifecycle.shared_sigma**2 / 2)
+        if self.situation.risk is not None:
+            nodes = self.nodes[block.columns]
+            times = self.situation.risk.expected_s(
+                times, nodes=nodes, load_s=self.load_node_s[block.rows, None] / nodes
+            )
+        return times
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _PhaseLoad:
+    """A phase's work: node-seconds (R,) of the resources that the slowest of N nodes stretches alike, with that
+    stretch (N,). Rows whose type has a tail (`tailed`) have loads of their own.
+    """
+
+    phase: Phase
+    network_stretch: Floats
+    alike: list[tuple[Floats, Floats]]
+    tailed: list[tuple[int, Floats, list[tuple[float, Floats]]]]
+
+    @classmethod
+    def of(cls, situation: Situation, phase: Phase, nodes: Floats) -> _PhaseLoad:
+        works, spreads = situation.works(phase), situation.spreads
+        groups: dict[int, tuple[Floats, Spread]] = {}
+        for name, work in works.items():
+            spread = spreads.usual(name)
+            known = groups.get(id(spread), (work.node_seconds, spread))[0]
+            groups[id(spread)] = (np.maximum(known, work.node_seconds), spread)
+        tailed = [
+            (int(row), *_tailed(situation, phase, works, int(row), nodes))
+            for row in np.flatnonzero(np.isin(situation.layouts.type_row, spreads.own_rows))
+        ]
+        return cls(
+            phase=phase,
+            network_stretch=_slowest(spreads.usual("network"), nodes),
+            alike=[(seconds, _slowest(spread, nodes)) for seconds, spread in groups.values()],
+            tailed=tailed,
+        )
+
+    def longest_s(self, situation: Situation, block: _Block, nodes: Floats) -> Floats:
+        """Return the expected time of the phase on a block: of its slowest resource on its slowest node."""
+        slowest = situation.rates.network.slowest_of_n[situation.layouts.type_row[block.rows]]
+        network = situation.network_seconds(self.phase, block.rows, nodes)
+        longest = network * np.where(slowest[:, None], 1.0, self.network_stretch[block.columns])
+        for seconds, stretch in self.alike:
+            np.maximum(longest, seconds[block.rows, None] * (stretch[block.columns] / nodes), out=longest)
+        for row, network_stretch, uses in self.tailed:
+            if block.rows.start <= row < block.rows.stop:
+                at = row - block.rows.start
+                times = [network[at] * (1.0 if slowest[at] else network_stretch[block.columns])]
+                shares = (seconds * stretch[block.columns] / nodes for seconds, stretch in uses)
+                longest[at] = np.max([*times, *shares], axis=0)
+        for _, seconds in situation.undivided(self.phase, nodes).values():
+            np.maximum(longest, seconds, out=longest)
+        return longest
+
+
+def _tailed(
+    situation: Situation, phase: Phase, works: Mapping[str, Work], row: int, nodes: Floats
+) -> tuple[Floats, list[tuple[float, Floats]]]:
+    """The stretch of the network, and the node-seconds and stretch of each resource, of a row with a tail."""
+    kind = int(situation.layouts.type_row[row])
+
+    def stretch(name: str) -> Floats:
+        return _slowest(situation.spreads.of(name, type_row=kind, phase=phase), nodes)
+
+    return stretch("network"), [(float(work.node_seconds[row]), stretch(name)) for name, work in works.items()]
+
+
+def _slowest(spread: Spread, nodes: Floats) -> Floats:
+    return slowest_mean_cached(spread, nodes.tobytes())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Bill:
+    """What turns the seconds of the job into the dollars of the whole run; prices and node-seconds by row, (R,)."""
+
+    situation: Situation
+    nodes: Floats
+    paid: Floats
+    hourly: Floats
+    around_node_s: Floats
+    charges_usd: Floats
+    reservations: Reservations | None
+
+    @classmethod
+    def of(
+        cls, situation: Situation, *, price_usd_per_hour: Floats, nodes: Floats, reservations: Reservations | None
+    ) -> _Bill:
+        return cls(
+            situation=situation,
+            nodes=nodes,
+            paid=paid_nodes(nodes, spare_fraction=situation.lifecycle.spare_fraction),
+            hourly=price_usd_per_hour[situation.layouts.type_row],
+            around_node_s=np.sum(list(around_node_seconds(situation).values()), axis=0),
+            charges_usd=request_usd(situation) + known_usd(situation),
+            reservations=reservations,
+        )
+
+    def total_usd(self, block: _Block, job_s: Floats) -> Floats:
+        """Return the cost of the whole run for jobs of `job_s` on the clusters of a block."""
+        nodes = self.nodes[block.columns]
+        around_s = self.situation.lifecycle.fixed_s + self.around_node_s[block.rows, None] / nodes
+        billed = billed_s(job_s + around_s, self.situation)
+        hourly = self.paid[block.columns] * self.hourly[block.rows, None]
+        hourly += capacity_usd_per_hour(self.situation, nodes, rows=block.rows)
+        if self.reservations is not None:
+            kinds = self.situation.layouts.type_row[block.rows]
+            hourly += self.reservations.excess_usd_per_hour(kinds, self.paid[block.columns])
+        return np.asarray(hourly * (billed / 3600) + self.charges_usd[block.rows, None])

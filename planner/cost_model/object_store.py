@@ -1,0 +1,79 @@
+"""The object store of a catalog as a device: rates per node, and what capacity and requests cost.
+
+All of its traffic crosses the node's NIC, which planner.cost_model.workload adds up; the rates here are what the
+store and a node's processors manage besides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.catalog import Catalog, ObjectStore
+from planner.cost_model.rates import Device, evidence_codes
+
+Floats = NDArray[np.float64]
+
+_GIB: Final = 2**30
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ObjectStoreChoice:
+    """The object store that would be used: `device` over all types, prices NaN where unknown, name '' without one."""
+
+    name: str
+    device: Device
+    usd_per_byte_hour: float
+    read_usd_per_request: float
+    write_usd_per_request: float
+    egress_usd_per_gib: float
+    evidence: str = ""
+
+    @property
+    def priced(self) -> bool:
+        """Whether capacity and requests have prices."""
+        return not np.isnan(self.usd_per_byte_hour + self.read_usd_per_request + self.write_usd_per_request)
+
+
+def choose_object_store(catalog: Catalog) -> ObjectStoreChoice:
+    """Return the catalog's first object store, or one without name, rates and prices."""
+    store = next(iter(catalog.object_stores.values()), None)
+    if store is None:
+        unknown = np.full(len(catalog.instances), np.nan)
+        nothing = np.full(len(unknown), -1, np.int8)
+        return ObjectStoreChoice(
+            name="",
+            device=Device(read=unknown, write=unknown, simultaneous=unknown, evidence=nothing),
+            usd_per_byte_hour=np.nan,
+            read_usd_per_request=np.nan,
+            write_usd_per_request=np.nan,
+            egress_usd_per_gib=np.nan,
+        )
+    return ObjectStoreChoice(
+        name=store.object_store,
+        device=_device(catalog, store),
+        usd_per_byte_hour=store.price_usd_per_gib_month / _GIB / catalog.hours_per_month,
+        read_usd_per_request=store.read_usd_per_request,
+        write_usd_per_request=store.write_usd_per_request,
+        egress_usd_per_gib=store.egress_usd_per_gib,
+        evidence=store.evidence,
+    )
+
+
+def _device(catalog: Catalog, store: ObjectStore) -> Device:
+    """Rates seen on a type count where both directions are known, else so much for each virtual CPU."""
+    read = catalog.object_store_rates(store.object_store, "read_only")
+    write = catalog.object_store_rates(store.object_store, "write_only")
+    own = ~np.isnan(read.bytes_per_s + write.bytes_per_s)
+    usual = catalog.instances.vcpu * store.bytes_per_s_per_vcpu
+    seen = np.maximum(evidence_codes(read.evidence), evidence_codes(write.evidence))
+    rule = evidence_codes(np.array([store.rate_evidence]))[0]
+    return Device(
+        read=np.where(own, read.bytes_per_s, usual),
+        write=np.where(own, write.bytes_per_s, usual),
+        simultaneous=np.full(len(usual), np.nan),
+        evidence=np.where(own, seen, np.where(np.isnan(usual), -1, rule)).astype(np.int8),
+    )

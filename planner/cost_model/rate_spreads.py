@@ -1,0 +1,148 @@
+"""How the rate of each resource differs from node to node: the usual spread, the network's where the request names a
+distribution, and the straggler tails that were seen on single rows of a catalog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.catalog import Catalog, Straggler
+from planner.cost_model.model import Phase
+from planner.statistics.order_statistics import Spread, lognormal, with_tail
+
+Floats = NDArray[np.float64]
+
+SIGMA_OF: Final = {
+    "local_disks": "disk",
+    "data_disks": "disk",
+    "intermediate_disks": "disk",
+    "volumes": "volumes",
+    "object_store": "network",
+    "cpu": "cpu",
+    "network": "network",
+}
+"""Which entry of `Lifecycle.node_sigma` blurs a resource."""
+
+_SIGMA_IN: Final = {"disks": "disk", "networks": "network", "volume_rates": "volumes"}
+"""Which entry of `Lifecycle.node_sigma` the measured variation in a file of a catalog replaces."""
+
+_TAILED: Final = {
+    "local": ("local_disks", "data_disks", "intermediate_disks"),
+    "volume": ("volumes",),
+    "network": ("network",),
+}
+"""Which resources a straggler's `resource` slows, by its first word."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spreads:
+    """Spreads of a catalog's types: `tails` and `measured_sigma` (by entry of `Lifecycle.node_sigma`) hold, by row of
+    the catalog, what was seen there; `lasting` has the entries of which most stays with a node.
+    """
+
+    node_sigma: Mapping[str, float]
+    network: Spread | None = None
+    tails: Mapping[int, tuple[Straggler, ...]] = field(default_factory=dict)
+    measured_sigma: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    lasting: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    volumes_each: Floats = field(default_factory=lambda: np.ones(1))
+    """Volumes of a node, by row of the catalog."""
+
+    @property
+    def own_rows(self) -> list[int]:
+        """The rows of the catalog whose spread is not the usual one."""
+        return sorted({*self.tails, *self.measured_sigma})
+
+    def stays(self, resource: str, *, type_row: int) -> bool:
+        """Whether it was measured that instances of a type differ in a resource, by more than each does over time: only
+        then is a node that is slow today worth sending away. What a tail does is not known.
+        """
+        return SIGMA_OF.get(resource) in self.lasting.get(type_row, ())
+
+    def usual(self, resource: str) -> Spread:
+        """Return the spread of a resource on a type of which nothing was seen."""
+        if resource == "network" and self.network is not None:
+            return self.network
+        return lognormal(self.node_sigma.get(SIGMA_OF[resource], 0.0))
+
+    def of(self, resource: str, *, type_row: int, phase: Phase) -> Spread:
+        """Return the spread of a resource of one type in a phase, as wide and with the tails that were seen there."""
+        sigma = self.measured_sigma.get(type_row, {}).get(SIGMA_OF[resource])
+        named = resource == "network" and self.network is not None
+        spread = self.usual(resource) if sigma is None or named else lognormal(sigma)
+        for tail in self.tails.get(type_row, ()):
+            if _slows(tail, resource, phase):
+                spread = with_tail(spread, fraction=self.slow_nodes(tail, type_row), factor=tail.slow_factor)
+        return spread
+
+    def slow_nodes(self, tail: Straggler, type_row: int) -> float:
+        """Return the fraction of nodes that a tail slows: a node waits for the slowest of its volumes."""
+        volumes = float(np.nan_to_num(self.volumes_each[type_row], nan=1.0)) if tail.per == "volume" else 1.0
+        return float(1 - (1 - tail.slow_fraction) ** max(volumes, 1.0))
+
+
+def slowed_by(tail: Straggler) -> frozenset[str]:
+    """Return the resources that a tail may slow."""
+    return frozenset(_TAILED[tail.resource.partition("_")[0]])
+
+
+def spreads_of(
+    catalog: Catalog,
+    *,
+    node_sigma: Mapping[str, float],
+    network: Spread | None,
+    volumes_each: Floats,
+    tailed: bool,
+) -> Spreads:
+    """Return the spreads of a catalog's types, of which a node has `volumes_each` (T,) volumes; nothing of what was
+    seen on single types unless `tailed`.
+    """
+    if not tailed:
+        return Spreads(node_sigma=node_sigma, network=network)
+    tails = {catalog.instances.index(name): tuple(seen) for name, seen in catalog.stragglers.items()}
+    sigma, lasting = _measured_sigma(catalog, node_sigma)
+    return Spreads(
+        node_sigma=node_sigma,
+        network=network,
+        tails=tails,
+        measured_sigma=sigma,
+        lasting=lasting,
+        volumes_each=volumes_each,
+    )
+
+
+def _measured_sigma(
+    catalog: Catalog, usual: Mapping[str, float]
+) -> tuple[dict[int, dict[str, float]], dict[int, frozenset[str]]]:
+    """Return how nodes were measured to differ, and where most of that stays with a node; of several figures on one
+    resource the widest counts.
+
+    On the day of a job a node is off by what stays with it and by what comes and goes: the two add as variances. Where
+    instances were not compared, variation over time can only widen what is usual. Variation within a run averages out
+    over a phase, and is left out.
+    """
+    found: dict[int, dict[str, float]] = {}
+    lasting: dict[int, frozenset[str]] = {}
+    for table_name, kind in _SIGMA_IN.items():
+        table = catalog.tables[table_name]
+        instances, times = table["across_instances_sigma"], table["across_time_sigma"]
+        for row in np.flatnonzero(~(np.isnan(instances) & np.isnan(times))).tolist():
+            compared, over_time = float(instances[row]), float(np.nan_to_num(times[row]))
+            sigma = max(usual.get(kind, 0.0), over_time) if np.isnan(compared) else float(np.hypot(compared, over_time))
+            type_row = catalog.instances.index(str(table["instance_type"][row]))
+            of_type = found.setdefault(type_row, {})
+            of_type[kind] = max(sigma, of_type.get(kind, 0.0))
+            if compared > over_time:
+                lasting[type_row] = lasting.get(type_row, frozenset()) | {kind}
+    return found, lasting
+
+
+def _slows(tail: Straggler, resource: str, phase: Phase) -> bool:
+    medium, _, direction = tail.resource.partition("_")
+    moved = {"read": phase.read, "write": phase.write}.get(direction, True)
+    return resource in _TAILED[medium] and bool(moved)

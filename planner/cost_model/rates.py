@@ -1,0 +1,253 @@
+"""From catalog rows to bytes/s per resource, for all types of a catalog at once.
+
+A rate that no one measured or stated is NaN; `Assumptions` (the user's what-ifs) replace whatever the catalog holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.catalog import Catalog, NetworkPoint
+from planner.errors import BadInputError, nearest
+from planner.statistics.order_statistics import Spread
+from planner.statistics.scaling_curve import ScalingCurve
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int8]
+
+EVIDENCE: Final = ("measured", "spec", "extrapolated", "recalled", "assumed")
+"""What a number rests on, strongest first; codes in arrays index this tuple, and -1 is an unknown number."""
+
+_AS_PLANNED: Final = {"derived": "measured"}
+"""Catalogs tell numbers computed from measurements apart; a plan counts them as measured."""
+
+ASSUMABLE: Final = (
+    "network", "local_read", "local_write", "volume_read", "volume_write", "object_read", "object_write",
+    "partition", "sort", "price", "power",
+)  # fmt: skip
+"""What `--assume` can set: bytes/s per node, bytes/s per vCPU for `partition` and `sort`, USD per node-hour all-in
+for `price`, watts per node for `power`.
+"""
+
+
+SCALABLE: Final = ("network", "local", "volumes", "objects", "cpu", "price")
+"""What a what-if can multiply by a factor."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Device:
+    """A group of disks or volumes of one node, shape (T,): `read` and `write` are rates when only that is done (times
+    add); `simultaneous` is the rate of each direction with half the disks reading and half writing (it contains
+    the sharing).
+    """
+
+    read: Floats
+    write: Floats
+    simultaneous: Floats
+    evidence: Codes
+
+    def times(self, factor: float) -> Device:
+        """Return the device with every rate multiplied."""
+        return replace(
+            self, read=self.read * factor, write=self.write * factor, simultaneous=self.simultaneous * factor
+        )
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Whether a type's rates are known in either mode."""
+        return ~np.isnan(self.simultaneous) | ~(np.isnan(self.read) | np.isnan(self.write))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Network:
+    """Network rates per node: a flat rate for each type, shape (T,), and curves for the rows that were measured.
+
+    Links with a token bucket run at `burst` until `bucket_bytes` more than the rate have gone; both NaN elsewhere.
+    `spread` is how the rate differs from node to node, where the request says so.
+    """
+
+    flat: Floats
+    evidence: Codes
+    slowest_of_n: NDArray[np.bool_]
+    burst: Floats
+    bucket_bytes: Floats
+    spread: Spread | None = None
+    curves: Mapping[int, ScalingCurve] = field(default_factory=dict)
+    factor: float = 1.0
+
+    def at(self, rows: NDArray[np.intp], nodes: Floats) -> Floats:
+        """Return bytes/s per node, shape (rows, nodes)."""
+        rates = np.repeat(self.flat[rows, None], len(nodes), axis=1)
+        for place, row in enumerate(rows.tolist()):
+            if row in self.curves:
+                rates[place] = self.curves[row].at(nodes)
+        return rates * self.factor
+
+    def burst_at(self, rows: NDArray[np.intp]) -> Floats:
+        """Return the burst rate of the links, shape (rows,): NaN without a token bucket."""
+        return np.asarray(self.burst[rows] * self.factor)
+
+    def evidence_at(self, row: int, nodes: int) -> str:
+        """Return what the rate of one type at one cluster size rests on: beyond its measured points it is
+        extrapolated.
+        """
+        curve = self.curves.get(row)
+        beyond = curve is not None and nodes > curve.measured_to_nodes
+        return "extrapolated" if beyond else evidence_name(int(self.evidence[row]))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rates:
+    """Everything a phase can wait for, row i being type i of the catalog; CPU rates are bytes/s per vCPU: the sort's
+    own, and for types on which sorting was measured `measured_sort_per_vcpu`, NaN elsewhere.
+    """
+
+    local: Device
+    volumes: Device
+    objects: Device
+    network: Network
+    vcpu: Floats
+    cpu_bytes_per_s_per_vcpu: Mapping[str, float]
+    measured_sort_per_vcpu: Floats
+    cpu_evidence: str = "measured"
+    """Also of `one_stream` and start-up: what is known of the software."""
+    one_stream_bytes_per_s: float = float("inf")
+
+    def times(self, scale: Mapping[str, float]) -> Rates:
+        """Return the rates with each resource in `scale` multiplied by its factor."""
+        cpu = scale.get("cpu", 1.0)
+        return replace(
+            self,
+            local=self.local.times(scale.get("local", 1.0)),
+            volumes=self.volumes.times(scale.get("volumes", 1.0)),
+            objects=self.objects.times(scale.get("objects", 1.0)),
+            network=replace(self.network, factor=self.network.factor * scale.get("network", 1.0)),
+            measured_sort_per_vcpu=self.measured_sort_per_vcpu * cpu,
+            cpu_bytes_per_s_per_vcpu={work: rate * cpu for work, rate in self.cpu_bytes_per_s_per_vcpu.items()},
+            one_stream_bytes_per_s=self.one_stream_bytes_per_s * cpu,
+        )
+
+
+def evidence_name(code: int) -> str:
+    """Return the word for an evidence code; an unknown number has none."""
+    return EVIDENCE[code] if code >= 0 else "unknown"
+
+
+def evidence_codes(words: NDArray[np.str_]) -> Codes:
+    """Return the code of each word a catalog uses; '' (unknown) is -1."""
+    unique, inverse = np.unique(words, return_inverse=True)
+    codes = [EVIDENCE.index(_AS_PLANNED.get(word, word)) if word else -1 for word in unique.tolist()]
+    return np.array(codes, np.int8)[inverse]
+
+
+def weakest(*words: str) -> str:
+    """Return the weakest of several evidence words."""
+    return max(words, key=lambda word: EVIDENCE.index(word) if word in EVIDENCE else len(EVIDENCE))
+
+
+def check_assumptions(*, assume: Mapping[str, float], scale: Mapping[str, float]) -> None:
+    """Raise BadInputError for a name that cannot be assumed or scaled, with the nearest ones, or a bad factor."""
+    for name in assume:
+        if name not in ASSUMABLE:
+            known = ", ".join(ASSUMABLE)
+            raise BadInputError(f"assume {name}: unknown; what can be assumed is {known}.{nearest(name, ASSUMABLE)}")
+    for name, factor in scale.items():
+        if name not in SCALABLE:
+            known = ", ".join(SCALABLE)
+            raise BadInputError(f"what-if {name}: unknown; what can be scaled is {known}.{nearest(name, SCALABLE)}")
+        if not 0 < factor < 1e6:
+            raise BadInputError(f"what-if {name}={factor}: a factor must be positive and below a million")
+
+
+def catalog_rates(
+    catalog: Catalog, *, volumes: Device, objects: Device, cpu: Mapping[str, float], assume: Mapping[str, float]
+) -> Rates:
+    """Return the rates of all types of `catalog`, with `assume` laid over them.
+
+    `volumes` are the rates of the block volumes that would be bought (`block_volumes`), `objects` those of the
+    object store; `cpu` is bytes/s per vCPU of each kind of work.
+    """
+    return Rates(
+        local=_assumed_device(_local(catalog), assume, prefix="local"),
+        volumes=_assumed_device(volumes, assume, prefix="volume"),
+        objects=_assumed_device(objects, assume, prefix="object"),
+        network=_network(catalog, assume.get("network")),
+        vcpu=catalog.instances.vcpu,
+        cpu_bytes_per_s_per_vcpu={work: assume.get(work, rate) for work, rate in cpu.items()},
+        measured_sort_per_vcpu=catalog.sort_bytes_per_s_per_vcpu,
+    )
+
+
+def _local(catalog: Catalog) -> Device:
+    read, write = catalog.disk_rates("read_only"), catalog.disk_rates("write_only")
+    both = catalog.disk_rates("simultaneous")
+    exclusive = np.maximum(evidence_codes(read.evidence), evidence_codes(write.evidence))
+    return Device(
+        read=read.bytes_per_s,
+        write=write.bytes_per_s,
+        simultaneous=both.bytes_per_s,
+        evidence=np.where(np.isnan(both.bytes_per_s), exclusive, evidence_codes(both.evidence)).astype(np.int8),
+    )
+
+
+def _assumed_device(device: Device, assume: Mapping[str, float], *, prefix: str) -> Device:
+    """An assumed read or write rate sets aside the simultaneous one, which says nothing about either alone."""
+    read, write = assume.get(f"{prefix}_read"), assume.get(f"{prefix}_write")
+    if read is None and write is None:
+        return device
+    half = np.where(np.isnan(device.simultaneous), device.read, device.simultaneous)
+    other = np.where(np.isnan(device.simultaneous), device.write, device.simultaneous)
+    return replace(
+        device,
+        read=half if read is None else np.full_like(half, read),
+        write=other if write is None else np.full_like(other, write),
+        simultaneous=np.full_like(half, np.nan),
+        evidence=np.full(len(half), EVIDENCE.index("assumed"), np.int8),
+    )
+
+
+def _network(catalog: Catalog, assumed: float | None) -> Network:
+    size = len(catalog.instances)
+    if assumed is not None:
+        evidence = np.full(size, EVIDENCE.index("assumed"), np.int8)
+        none = np.full(size, np.nan)
+        flat = np.full(size, assumed)
+        return Network(flat=flat, evidence=evidence, slowest_of_n=np.ones(size, bool), burst=none, bucket_bytes=none)
+    flat = catalog.instances.network_baseline_bytes_per_s.copy()
+    evidence = np.where(np.isnan(flat), -1, evidence_codes(catalog.instances.evidence)).astype(np.int8)
+    slowest, curves = np.zeros(size, bool), {}
+    for instance_type, points in catalog.network_points.items():
+        row = catalog.instances.index(instance_type)
+        chosen = _preferred(points, near=bool(catalog.instances.placement_group[row]))
+        flat[row] = min(point.bytes_per_s for point in chosen)
+        evidence[row] = evidence_codes(np.array([point.evidence for point in chosen])).max()
+        slowest[row] = any(point.aggregate == "slowest_of_n" for point in chosen)
+        sized = [(point.nodes, point.bytes_per_s) for point in chosen if point.nodes is not None]
+        if sized:
+            curves[row] = ScalingCurve.through([n for n, _ in sized], [rate for _, rate in sized])
+        else:  # measured on a cluster of unstated size: any other size is an extrapolation
+            evidence[row] = max(evidence[row], EVIDENCE.index("extrapolated"))
+    burst, tokens = _buckets(catalog)
+    return Network(flat=flat, evidence=evidence, slowest_of_n=slowest, burst=burst, bucket_bytes=tokens, curves=curves)
+
+
+def _buckets(catalog: Catalog) -> tuple[Floats, Floats]:
+    """Burst rates and bucket sizes; of several variants of network card the slowest, which one may be given."""
+    burst, tokens = (np.full(len(catalog.instances), np.nan) for _ in range(2))
+    for instance_type, variants in catalog.token_buckets.items():
+        slowest = min(variants, key=lambda bucket: bucket.burst_bytes_per_s)
+        row = catalog.instances.index(instance_type)
+        burst[row], tokens[row] = slowest.burst_bytes_per_s, slowest.bucket_bytes
+    return burst, tokens
+
+
+def _preferred(points: Sequence[NetworkPoint], *, near: bool) -> list[NetworkPoint]:
+    """Points taken inside a placement group where the type can have one and any were; else those without."""
+    inside = [point for point in points if point.placement_group]
+    outside = [point for point in points if not point.placement_group]
+    return (inside or outside) if near else (outside or inside)

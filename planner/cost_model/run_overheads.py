@@ -1,0 +1,86 @@
+"""What a run costs beyond the job itself: boot, generating, screening, validating, teardown and spare nodes, as data.
+
+The papers' cost counts the job alone; budgets must count everything that is billed.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any
+
+from planner.config import paths
+from planner.errors import BadInputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lifecycle:
+    """Seconds every node is paid for around the job, the share of spare nodes, and what else a whole run needs to
+    know.
+
+    `memory_share` is how many bytes of a job's intermediate data a byte of memory holds, what the sort itself needs
+    taken off; the papers' is that of TritonSort's MinuteSort, 20.5 GB on nodes of 24 GB (section 5.5).
+    `cpu_bytes_per_s_per_vcpu` is the sort core's own speed; the sigmas are standard deviations of ln(time):
+    `node_sigma` between the nodes of one cluster, `shared_sigma` between the equations and a whole run.
+    `staging_request_bytes` is how much one request to an object store moves.
+    """
+
+    boot_s: float
+    screen_s: float
+    teardown_s: float
+    spare_fraction: float
+    file_system_overhead: float
+    memory_share: float
+    cpu_bytes_per_s_per_vcpu: dict[str, float]
+    node_sigma: dict[str, float]
+    shared_sigma: float
+    staging_request_bytes: dict[str, float]
+    notes: dict[str, str]
+
+    @property
+    def fixed_s(self) -> float:
+        """Seconds around the job that do not depend on the data."""
+        return self.boot_s + self.screen_s + self.teardown_s
+
+
+PAPER = Lifecycle(
+    boot_s=0.0,
+    screen_s=0.0,
+    teardown_s=0.0,
+    spare_fraction=0.0,
+    file_system_overhead=0.0,
+    memory_share=20.5 / 24,
+    cpu_bytes_per_s_per_vcpu={"partition": float("inf"), "sort": float("inf")},
+    node_sigma={},
+    shared_sigma=0.0,
+    staging_request_bytes={"read": float("inf"), "write": float("inf")},
+    notes={"all": "the papers' equations: nothing but the job, no CPU, no variation"},
+)
+"""What `--paper` plans with."""
+
+
+def on_hand() -> Lifecycle:
+    """Return the figures for machines that are there already, measured on the sort's own path: nothing boots, is
+    screened or ends, none is spare, and the measured rates have file system and processors in them.
+    """
+    return replace(
+        shipped(),
+        boot_s=0.0,
+        screen_s=0.0,
+        teardown_s=0.0,
+        spare_fraction=0.0,
+        file_system_overhead=0.0,
+        cpu_bytes_per_s_per_vcpu=PAPER.cpu_bytes_per_s_per_vcpu,
+    )
+
+
+@lru_cache(maxsize=1)
+def shipped() -> Lifecycle:
+    """Return the shipped figures. Raises BadInputError when their file is damaged."""
+    path = paths.catalogs_directory() / "lifecycle.toml"
+    document: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+    missing = [column.name for column in fields(Lifecycle) if column.name not in document]
+    if missing:
+        raise BadInputError(f"{path}: missing {', '.join(missing)}; reinstall the package")
+    return Lifecycle(**{column.name: document[column.name] for column in fields(Lifecycle)})

@@ -1,0 +1,78 @@
+"""What surrounds the job on every node: loading or generating the input, validating, and taking the output away."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.cost_model.disk_layout import OBJECTS, VOLUMES
+from planner.cost_model.model import Phase
+from planner.cost_model.workload import Situation
+
+Floats = NDArray[np.float64]
+
+GENERATE: Final = Phase(name="generate", read={}, write={"data": {"map_in": 1}}, network={}, cpu={})
+VALIDATE: Final = Phase(name="validate", read={"data": {"reduce_out": 1}}, write={}, network={}, cpu={})
+
+
+def around_node_seconds(situation: Situation) -> dict[str, Floats]:
+    """Return the node-seconds of each step around the job, shape (R,): none for the papers.
+
+    Data in the cluster's own object store that the model reads from there, or writes to, is not moved before or after.
+    """
+    steps = {"validate": _node_seconds(situation, VALIDATE), **loading_node_seconds(situation)}
+    if situation.staging.sink:
+        steps["stage out"] = _staged(situation, situation.staging.sink, VALIDATE, situation.rates.objects.write)
+    return steps
+
+
+def loading_node_seconds(situation: Situation) -> dict[str, Floats]:
+    """Return the node-seconds, shape (R,), until the input is on the nodes, under the name of the step."""
+    if situation.staging.source:
+        source = situation.staging.source
+        return {"stage in": _staged(situation, source, GENERATE, situation.rates.objects.read)}
+    return {"generate": _node_seconds(situation, GENERATE)}
+
+
+def moved_bytes(situation: Situation) -> dict[str, Floats]:
+    """Return the bytes that staging moves in and out over the whole cluster, shape (R,)."""
+    staging, job = situation.staging, situation.job
+    both = {"stage in": (staging.source, job.map_in), "stage out": (staging.sink, job.reduce_out)}
+    moves = {name: amount for name, (place, amount) in both.items() if place}
+    places = {name: place for name, (place, _) in both.items()}
+    return {name: np.where(_stays(situation, places[name]), 0.0, amount) for name, amount in moves.items()}
+
+
+def on_volumes_bytes(situation: Situation) -> Floats:
+    """Return what a whole run reads from and writes to volumes, the steps around the job included, shape (R,)."""
+    steps = () if situation.paper else (GENERATE, VALIDATE, *([VALIDATE] if situation.staging.sink else []))
+    return sum(
+        (situation.moved_on(VOLUMES, phase) for phase in (*situation.model.phases, *steps)),
+        start=np.zeros(len(situation.layouts.type_row)),
+    )
+
+
+def _stays(situation: Situation, place: str) -> NDArray[np.bool_]:
+    """Whether a layout keeps its data in the very object store it would be moved to or from, shape (R,)."""
+    return np.asarray((situation.layouts.data_on == OBJECTS) & (place == situation.catalog.cloud))
+
+
+def _staged(situation: Situation, place: str, on_disks: Phase, store_bytes_per_s: Floats) -> Floats:
+    """A stream between disks and store lasts as long as its slowest part: disks, NIC, store. Between clouds the store's
+    rate is not known, and the NIC's stands for it.
+    """
+    kinds = situation.layouts.type_row
+    amount = situation.job.map_in if on_disks is GENERATE else situation.job.reduce_out
+    rates = [situation.rates.network.flat[kinds]]
+    if place == situation.catalog.cloud:
+        rates.append(store_bytes_per_s[kinds])
+    seconds = np.maximum(_node_seconds(situation, on_disks), amount / np.minimum.reduce(rates))
+    return np.where(_stays(situation, place), 0.0, seconds)
+
+
+def _node_seconds(situation: Situation, phase: Phase) -> Floats:
+    works = situation.works(phase).values()
+    zeros = np.zeros(len(situation.layouts.type_row))
+    return zeros if situation.paper else sum((work.node_seconds for work in works), start=zeros)

@@ -1,0 +1,208 @@
+"""What each resource of a node has to do in a phase: bytes moved and the node-seconds they take.
+
+Disks, volumes and CPU serve a node's own share, so their time is `node_seconds / nodes`; only the network's rate
+depends on the number of nodes too. Arrays are over R layouts and N cluster sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.catalog import Catalog
+from planner.cost_model.block_volumes import VolumeChoice
+from planner.cost_model.disk_layout import OBJECTS, VOLUMES, Layouts
+from planner.cost_model.model import GROUPS, Coefficients, CostModel, JobVolumes, Phase
+from planner.cost_model.object_store import ObjectStoreChoice
+from planner.cost_model.rate_spreads import Spreads
+from planner.cost_model.rates import Device, Rates
+from planner.cost_model.run_overheads import Lifecycle
+from planner.cost_model.staging import Staging
+from planner.statistics.interruptions import Risk
+
+Floats = NDArray[np.float64]
+
+UNDIVIDED: Final = ("start_up", "one_stream")
+"""Resources that serve the job as a whole and not each node its share."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Work:
+    """What one resource does in a phase over the whole cluster: `total_bytes` and `node_seconds`, shape (R,)."""
+
+    total_bytes: Floats
+    node_seconds: Floats
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Situation:
+    """A job on every type of one catalog: R layouts over T types, their rates, and what surrounds the job."""
+
+    catalog: Catalog
+    model: CostModel
+    job: JobVolumes
+    rates: Rates
+    volumes: VolumeChoice
+    objects: ObjectStoreChoice
+    layouts: Layouts
+    spreads: Spreads
+    lifecycle: Lifecycle
+    paper: bool
+    staging: Staging = field(default_factory=Staging)
+    power_w: Floats
+    risk: Risk | None = None
+
+    def only(self, row: int) -> Situation:
+        """Return the same job on one layout."""
+        return replace(self, layouts=self.layouts.only(np.array([row])))
+
+    def group_bytes(self) -> dict[str, float]:
+        """Return what each disk group must hold over the whole cluster."""
+        return {group: self.job.total(self.model.capacity.get(group, {})) for group in GROUPS}
+
+    def held_on(self, medium: int, rows: slice = slice(None)) -> Floats:
+        """Return what a medium must hold over the whole cluster, shape (rows,)."""
+        return self._on(medium, self.group_bytes(), rows)
+
+    def moved_on(self, medium: int, phase: Phase) -> Floats:
+        """Return what a phase reads from and writes to a medium over the whole cluster, shape (R,)."""
+        return self._on(medium, self._totals(phase.read)) + self._on(medium, self._totals(phase.write))
+
+    def works(self, phase: Phase) -> dict[str, Work]:
+        """Return the work of each resource but the network, keyed by resource; those idle on every layout are left
+        out.
+        """
+        read, write = self._totals(phase.read), self._totals(phase.write)
+        works = {
+            "local_disks": self._shared_disks(read, write),
+            "data_disks": self._own_disks("data", read, write),
+            "intermediate_disks": self._own_disks("intermediate", read, write),
+            "volumes": self._one_after_the_other(self.rates.volumes, VOLUMES, read, write),
+            "object_store": self._one_after_the_other(self.rates.objects, OBJECTS, read, write),
+            "cpu": self._cpu(phase.cpu),
+        }
+        return {name: work for name, work in works.items() if work.total_bytes.any()}
+
+    def undivided(self, phase: Phase, nodes: Floats) -> dict[str, tuple[float, Floats]]:
+        """Return what more nodes do not speed up, the software's start-up and single streams: its bytes over the whole
+        cluster, and its seconds by cluster size, shape (N,). The papers know neither.
+        """
+        streamed = self.job.total(phase.one_stream)
+        works: dict[str, tuple[float, Floats]] = {
+            "start_up": (0.0, phase.startup_s + phase.per_node_s * nodes),
+            "one_stream": (streamed, np.full(len(nodes), streamed / self.rates.one_stream_bytes_per_s)),
+        }
+        return {} if self.paper else {name: work for name, work in works.items() if work[1].any()}
+
+    def network_bytes(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
+        """Return the bytes per node through the busier direction of its NIC, shape (rows, N).
+
+        Of a shuffle (n-1)/n crosses the network; the papers charge all of it. The object store, and volumes without a
+        link of their own, add their traffic: reads come in, writes go out.
+        """
+        crossing = 1.0 if self.paper else (nodes - 1) / nodes
+        shuffle = self.job.total(phase.network) * crossing / nodes
+        nic = (self.catalog.instances.volume_link == "nic")[self.layouts.type_row[rows]]
+        totals = [self._totals(groups) for groups in (phase.read, phase.write)]
+        streams = (np.where(nic, self._on(VOLUMES, t, rows), 0.0) + self._on(OBJECTS, t, rows) for t in totals)
+        return shuffle[None, :] + np.maximum(*streams)[:, None] / nodes
+
+    def network_seconds(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
+        """Return the seconds the NIC needs for `network_bytes`; NaN where its rate is unknown.
+
+        A link with a token bucket sends B bytes in max(B / burst, (B - tokens) / baseline) seconds: at burst while
+        tokens last, which are spent by what goes above the baseline. Earlier phases are taken to have sent at burst.
+        """
+        moved = self.network_bytes(phase, rows, nodes)
+        if not moved.any():
+            return moved
+        network, kinds = self.rates.network, self.layouts.type_row[rows]
+        rate = network.at(kinds, nodes)
+        tokens = network.bucket_bytes[kinds]
+        if np.isnan(tokens).all():
+            return _seconds(moved, rate)
+        burst = np.fmax(network.burst_at(kinds)[:, None], rate)
+        left = np.maximum(tokens[:, None] - self._sent_before(phase, rows, nodes) * (1 - rate / burst), 0.0)
+        bursting = np.maximum(moved / burst, (moved - left) / rate)
+        return np.where(np.isnan(tokens)[:, None], _seconds(moved, rate), bursting)
+
+    def _sent_before(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
+        sent = np.zeros((rows.stop - rows.start, len(nodes)))
+        for earlier in self.model.phases:
+            if earlier is phase:
+                break
+            sent += self.network_bytes(earlier, rows, nodes)
+        return sent
+
+    def _totals(self, groups: Mapping[str, Coefficients]) -> dict[str, float]:
+        return {group: self.job.total(groups.get(group, {})) for group in GROUPS}
+
+    def _shared_disks(self, read: dict[str, float], write: dict[str, float]) -> Work:
+        """Local disks under both groups: exclusive times add; the simultaneous rate of one disk already contains the
+        sharing.
+        """
+        row, local = self.layouts.type_row, self.rates.local
+        reading = np.where(self.layouts.shared, sum(read.values()), 0.0)
+        writing = np.where(self.layouts.shared, sum(write.values()), 0.0)
+        apart = _seconds(reading, local.read[row]) + _seconds(writing, local.write[row])
+        at_once = _seconds(np.maximum(reading, writing), local.simultaneous[row])
+        seconds = np.where(np.isnan(local.simultaneous[row]), apart, at_once)
+        return Work(total_bytes=reading + writing, node_seconds=seconds)
+
+    def _own_disks(self, group: str, read: dict[str, float], write: dict[str, float]) -> Work:
+        """Local disks of one group alone: their share of what all disks of the instance do in one direction.
+
+        DiskBench's simultaneous rate is that of half the disks, so all of them together do twice as much one way.
+        """
+        disks = self.layouts.data_disks if group == "data" else self.layouts.intermediate_disks
+        alone = (disks > 0) & ~self.layouts.shared
+        row, local = self.layouts.type_row, self.rates.local
+        share = np.where(alone, disks / np.maximum(self.layouts.disks, 1), 1.0)
+        one_way = local.simultaneous[row] * np.where(self.layouts.disks > 1, 2.0, 1.0)
+        reading, writing = np.where(alone, read[group], 0.0), np.where(alone, write[group], 0.0)
+        seconds = sum(
+            _seconds(moved, share * np.where(np.isnan(one_way), exclusive[row], one_way))
+            for moved, exclusive in ((reading, local.read), (writing, local.write))
+        )
+        return Work(total_bytes=reading + writing, node_seconds=np.asarray(seconds))
+
+    def _one_after_the_other(
+        self, device: Device, medium: int, read: dict[str, float], write: dict[str, float]
+    ) -> Work:
+        """A device whose reads and writes add up."""
+        row, reading, writing = self.layouts.type_row, self._on(medium, read), self._on(medium, write)
+        seconds = _seconds(reading, device.read[row]) + _seconds(writing, device.write[row])
+        return Work(total_bytes=reading + writing, node_seconds=seconds)
+
+    def _on(self, medium: int, totals: dict[str, float], rows: slice = slice(None)) -> Floats:
+        """Return what is moved to or from one medium, shape (rows,)."""
+        data = np.where(self.layouts.data_on[rows] == medium, totals["data"], 0.0)
+        return data + np.where(self.layouts.intermediate_on[rows] == medium, totals["intermediate"], 0.0)
+
+    def _cpu(self, cpu: Mapping[str, Coefficients]) -> Work:
+        """All the CPU work of a phase, one kind after the other on the same cores."""
+        vcpu = self.rates.vcpu[self.layouts.type_row]
+        amounts = {work: self.job.total(coefficients) for work, coefficients in cpu.items()}
+        per_byte = np.zeros(len(vcpu))
+        for work, amount in amounts.items():
+            per_byte += amount / self._cpu_rate(work)
+        moved = np.full(len(vcpu), float(sum(amounts.values())))
+        return Work(total_bytes=moved, node_seconds=_seconds(per_byte, vcpu))
+
+    def _cpu_rate(self, work: str) -> Floats | float:
+        """Return bytes/s per vCPU of one kind of work: a number for all layouts, or shape (R,) where types differ."""
+        usual, measured = self.rates.cpu_bytes_per_s_per_vcpu[work], self.rates.measured_sort_per_vcpu
+        if work != "sort" or np.isinf(usual) or np.isnan(measured).all():
+            return usual
+        return np.where(np.isnan(measured), usual, measured)[self.layouts.type_row]
+
+
+def _seconds(amount: Floats, rate: Floats) -> Floats:
+    """Divide, but moving nothing takes no time even at an unknown rate."""
+    return np.divide(
+        amount, rate, out=np.zeros(np.broadcast_shapes(amount.shape, rate.shape)), where=np.asarray(amount > 0)
+    )

@@ -1,0 +1,107 @@
+"""The map task: a slice of the input is read and grouped by output partition. What stays on its node is written there;
+the rest is returned, for Ray to move.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.distributed_sort import buffers, partition_reader
+from planner.distributed_sort.dataset import Layout, Partition
+from planner.distributed_sort.node_environment import JobFiles, node_name
+from planner.distributed_sort.node_tasks import Block, Stored, store
+from planner.distributed_sort.partition_reader import Slice
+from planner.distributed_sort.partitioning import Splitting
+from planner.native import core, core_errors
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapOrder:
+    """What a map task shall do: group `slice` of `partition` and return a block for each range of partitions, given as
+    (owner, first, end); it stores those that the node owns which it runs on.
+    """
+
+    slice: Slice
+    partition: Partition
+    layout: Layout
+    files: JobFiles
+    ranges: tuple[tuple[str, int, int], ...]
+    threads: int = 1
+    sums: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mapped:
+    """What a map task did on `node`: bytes read from a copy of its input, bytes made anew, the seconds of it all, and,
+    where it was asked for, the sum of its records' checksums. By first partition, `stored` has the blocks that it wrote
+    to the node's disks, `sizes` the bytes of all.
+    """
+
+    node: str
+    read_bytes: int
+    remade_bytes: int
+    seconds: float
+    checksum: int
+    stored: dict[int, Stored]
+    sizes: dict[int, int]
+
+
+def map_slice(order: MapOrder, splitting: Splitting) -> tuple[Mapped | Block | None, ...]:
+    """Do a map task; return what was done and a block for each range, which the next task of this process overwrites,
+    None for those that were stored.
+
+    Raises IoFailureError naming node and file.
+    """
+    began = time.monotonic()
+    size = order.layout.record_size
+    records = buffers.array(buffers.RAW, order.slice.records * size)
+    partition_reader.read_records(
+        order.partition, order.layout, first=order.slice.first, records=order.slice.records, into=records
+    )
+    grouped = buffers.array(buffers.ORDERED, len(records))
+    offsets = splitting.offsets(_grouped(order, splitting, records, into=grouped))
+    blocks: dict[int, Block | None] = {
+        first: (np.diff(offsets[first : end + 1]), grouped[offsets[first] * size : offsets[end] * size])
+        for _, first, end in order.ranges
+    }
+    stored = {}
+    for owner, first, _ in order.ranges:
+        if owner == node_name() and (block := blocks[first]) is not None:
+            stored[first] = store(order.files, first, (order.slice.number,), block)
+            blocks[first] = None
+    read = any(copy.node in ("", node_name()) for copy in order.partition.copies)
+    mapped = Mapped(
+        node=node_name(),
+        read_bytes=len(records) if read else 0,
+        remade_bytes=0 if read else len(records),
+        seconds=time.monotonic() - began,
+        checksum=_checksum(order, records) if order.sums else 0,
+        stored=stored,
+        sizes={first: int(offsets[end] - offsets[first]) * size for _, first, end in order.ranges},
+    )
+    return (mapped, *blocks.values())
+
+
+def _grouped(order: MapOrder, splitting: Splitting, records: Any, *, into: Any) -> Any:
+    """Group records by partition and return where each one ends."""
+    with core_errors():
+        return core.partition_records(
+            records.data,
+            into.data,
+            splitting.splitters,
+            record_bytes=order.layout.record_size,
+            key_offset=order.layout.key_offset,
+            threads=order.threads,
+        )
+
+
+def _checksum(order: MapOrder, records: Any) -> int:
+    with core_errors():
+        return int(core.validate_records(records.data, **order.layout.core(), threads=order.threads).checksum)

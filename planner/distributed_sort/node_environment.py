@@ -1,0 +1,136 @@
+"""What a task knows of the node it runs on: its name, its disks, its versions; and the files of a job on it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import socket
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from planner.errors import IoFailureError
+from planner.ray_cluster.nodes import NODE_DIRECTORY, NODE_MEMORY, NODE_NAME, NODE_SCRATCH, NODE_VOLUME
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeFacts:
+    """A node as it describes itself; `free_bytes` on all of its disks."""
+
+    name: str
+    data_disks: int
+    free_bytes: int
+    memory_bytes: int
+    versions: dict[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON-able values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobFiles:
+    """Where a job keeps its files on every node: on each of its disks, below the disk's directory, output by turns.
+
+    `output` names the folder of the output, or a prefix in an object store; `on_volume` puts a folder on the node's
+    volume instead of its disks. `in_memory` keeps intermediate files in memory, as Minutesort does.
+    """
+
+    job: str
+    output: str
+    directory: str = ""
+    on_volume: bool = False
+    in_memory: bool = False
+
+    def run_folders(self) -> list[Path]:
+        """Return the folders of intermediate files on this node, one on each disk that takes them."""
+        disks = [node_memory()] if self.in_memory else scratch_directories(self.directory)
+        return [disk / f".planner-sort-{self.job}" for disk in disks]
+
+    @property
+    def in_store(self) -> bool:
+        """Whether the output goes to an object store."""
+        return "://" in self.output
+
+    def output_uri(self, number: int) -> str:
+        """Return where this node writes an output partition."""
+        name = f"part-{number:06d}"
+        if self.in_store:
+            return f"{self.output.rstrip('/')}/{name}"
+        folders = self.output_folders()
+        return str(folders[number % len(folders)] / name)
+
+    def output_folders(self) -> list[Path]:
+        """Return the folders of output partitions on this node, one on each disk that takes them."""
+        disks = [node_volume()] if self.on_volume else data_directories(self.directory)
+        return [disk / self.output for disk in disks]
+
+
+def node_name() -> str:
+    """Return what this node is called."""
+    return os.environ.get(NODE_NAME) or socket.gethostname()
+
+
+def data_directories(fallback: str = "") -> list[Path]:
+    """Return where this node's disks for input and output are mounted. Raises IoFailureError when nobody has said."""
+    directories = os.environ.get(NODE_DIRECTORY) or fallback
+    if not directories:
+        raise IoFailureError(f"node {node_name()} does not know its disks: set {NODE_DIRECTORY} or pass --dir")
+    return [Path(directory) for directory in directories.split(os.pathsep)]
+
+
+def scratch_directories(fallback: str = "") -> list[Path]:
+    """Return where this node's disks for intermediate files are mounted: the same ones, unless they are set apart."""
+    apart = os.environ.get(NODE_SCRATCH)
+    return [Path(directory) for directory in apart.split(os.pathsep)] if apart else data_directories(fallback)
+
+
+def node_volume() -> Path:
+    """Return where this node's block volume is mounted. Raises IoFailureError when it has none."""
+    if not (volume := os.environ.get(NODE_VOLUME)):
+        raise IoFailureError(f"node {node_name()} has no volume: set {NODE_VOLUME} where it is mounted")
+    return Path(volume)
+
+
+def node_memory() -> Path:
+    """Return where a file system in this node's memory is mounted."""
+    return Path(os.environ.get(NODE_MEMORY) or "/dev/shm")
+
+
+def facts(directory: str = "") -> NodeFacts:
+    """Describe this node. Raises IoFailureError when a disk of it cannot be used."""
+    data, scratch = data_directories(directory), scratch_directories(directory)
+    return NodeFacts(
+        name=node_name(),
+        data_disks=len(data),
+        free_bytes=sum(_free_bytes(disk) for disk in dict.fromkeys([*data, *scratch])),
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        versions=versions(),
+    )
+
+
+def versions() -> dict[str, str]:
+    """Return what must be equal on all nodes for tasks and their results to mean the same."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"planner": version("sortplanner"), "ray": version("ray"), "python": python}
+
+
+def free_space(folders: Iterable[Path]) -> None:
+    """Delete folders and all in them; it is well if there are none."""
+    for folder in folders:
+        for _ in range(3):  # a task that was given up may still be writing
+            shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():
+                break
+            time.sleep(0.1)
+
+
+def _free_bytes(disk: Path) -> int:
+    try:
+        return shutil.disk_usage(disk).free
+    except OSError as error:
+        raise IoFailureError(f"{node_name()}: {disk}: {error.strerror}") from error

@@ -1,0 +1,224 @@
+"""What runs on the nodes: plain functions over files and arrays, which know nothing of Ray.
+
+All of them may be run again at any time: what they write appears whole under a name of its own, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.distributed_sort import buffers, partition_reader, run_files
+from planner.distributed_sort.dataset import Copy, Layout, Partition, Recipe
+from planner.distributed_sort.node_environment import JobFiles, NodeFacts, facts, free_space, node_name
+from planner.distributed_sort.object_store import delete_partitions, is_object, write_object
+from planner.errors import BadInputError, IoFailureError
+from planner.native import core, core_errors
+
+Bytes = NDArray[np.uint8]
+Ints = NDArray[np.int64]
+Block = tuple[Ints, Bytes]
+"""What a slice holds for consecutive partitions: the records of each, and all of them one after another."""
+
+SAMPLE_WINDOW_RECORDS: Final = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sorted:
+    """An output partition as written, the intermediate bytes it came from, and valsort's summary of it, serialized."""
+
+    partition: Partition
+    read_bytes: int
+    written_bytes: int
+    summary: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class SortOrder:
+    """What a sort task shall do: the partition's number, how many records it must have, the memory allowed."""
+
+    number: int
+    records: int
+    layout: Layout
+    files: JobFiles
+    memory_bytes: int
+    is_copied: bool
+    threads: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """What was written to a node's disks: by slice, the records of each partition; the bytes of it all."""
+
+    counts: dict[int, Ints]
+    written_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inventory:
+    """What a node has of a job's intermediate files: (slice, first partition, records of each from it on)."""
+
+    runs: tuple[tuple[int, int, Ints], ...]
+
+
+def describe(directory: str) -> NodeFacts:
+    """Describe the node this runs on."""
+    return facts(directory)
+
+
+def generate(recipe: Recipe, records: int, files: JobFiles, index: int, threads: int = 1) -> Partition:
+    """Write a partition of test records to one of the node's disks; all of it is there, or a sort would wait for it."""
+    path = Path(files.output_uri(index))
+    with run_files.failing("make", path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with core_errors():
+        core.generate_file(str(path), records=records, start=recipe.start, skewed=recipe.skew, threads=threads)
+    run_files.sync(path)
+    return Partition(records=records, copies=(Copy(uri=str(path), node=_node_of(files)),), recipe=recipe)
+
+
+def sample(partition: Partition, layout: Layout, keys: int) -> bytes:
+    """Return the keys of about `keys` records, read in windows spaced evenly over a partition."""
+    windows = max(1, -(-keys // SAMPLE_WINDOW_RECORDS))
+    if partition.records <= keys or partition.records <= windows * SAMPLE_WINDOW_RECORDS:
+        windows, width = 1, partition.records
+    else:
+        width = SAMPLE_WINDOW_RECORDS
+    starts = [(partition.records - width) * number // max(1, windows - 1) for number in range(windows)]
+    read = [partition_reader.read_records(partition, layout, first=start, records=width) for start in starts]
+    together = np.concatenate(read)
+    with core_errors():
+        return core.sample_keys(together.data, count=min(keys, len(together) // layout.record_size), **layout.core())
+
+
+def store(files: JobFiles, first: int, slices: Sequence[int], *blocks: Block | None) -> Stored:
+    """Write blocks of some slices that come from other nodes to one of this node's disks, as one file, and say what
+    there is of each for the partitions from `first` on.
+
+    None is a block that did not come: when a node is lost Ray repeats map tasks elsewhere, and one that ran here this
+    time has kept the block.
+    """
+    came = {number: block for number, block in zip(slices, blocks, strict=True) if block is not None}
+    written = run_files.write_run(files.run_folders(), first=first, blocks=came) if came else 0
+    return Stored(counts={number: counts for number, (counts, _) in came.items()}, written_bytes=written)
+
+
+def inventory(files: JobFiles) -> Inventory:
+    """Return what this node has of a job, and delete what killed tasks left half written, or a crash of the node."""
+    for partial in run_files.partial_files(files.run_folders()):
+        partial.unlink(missing_ok=True)
+    runs = list[tuple[int, int, Ints]]()
+    for run in run_files.run_files(files.run_folders()):
+        try:
+            runs += [(number, run.first, counts) for number, counts in run.counts().items()]
+        except IoFailureError:  # they are not synced
+            run.path.unlink()
+    return Inventory(runs=tuple(runs))
+
+
+def sort_partition(order: SortOrder) -> tuple[Sorted, Bytes | None]:
+    """Bring the runs of a partition together, sort them and write the partition; where it is to be copied, also return
+    its records, which the next task of this process overwrites.
+
+    Raises IoFailureError when the runs do not hold as many records as they should, BadInputError when these do not fit
+    in the memory allowed.
+    """
+    layout = order.layout
+    needed = 2 * order.records * layout.record_size + core.scratch_bytes(order.records, threads=order.threads)
+    if needed > order.memory_bytes:
+        raise BadInputError(
+            f"{node_name()}: partition {order.number} of {order.records} records needs {needed} bytes of memory to be "
+            f"sorted, but {order.memory_bytes} are allowed; sort with more memory"
+        )
+    gathered = _gathered(order)
+    output = buffers.array(buffers.ORDERED, len(gathered))
+    with core_errors():
+        core.sort_records(gathered.data, output.data, **layout.core(), threads=order.threads)
+    done = write_partition(output, order)
+    return replace(done, read_bytes=len(output)), output if order.is_copied else None
+
+
+def write_partition(records: Bytes, order: SortOrder) -> Sorted:
+    """Write sorted records as an output partition of this node, durably, and say what was written."""
+    layout, files = order.layout, order.files
+    with core_errors():
+        summary = core.validate_records(records.data, **layout.core(), threads=order.threads)
+    uri = files.output_uri(order.number)
+    if files.in_store:
+        write_object(uri, records)
+    else:
+        run_files.write_whole(Path(uri), (records,), durable=True)
+    key = slice(layout.key_offset, layout.key_offset + layout.key_size)
+    partition = Partition(
+        records=summary.records,
+        copies=(Copy(uri=uri, node=_node_of(files)),),
+        first_key=summary.first_record[key].hex(),
+        last_key=summary.last_record[key].hex(),
+        checksum=f"{summary.checksum:x}",
+    )
+    return Sorted(partition=partition, read_bytes=0, written_bytes=len(records), summary=summary.serialize())
+
+
+def read_partition(partition: Partition, layout: Layout) -> Bytes:
+    """Return a whole partition that this node has."""
+    return partition_reader.read_records(partition, layout, first=0, records=partition.records)
+
+
+def validate(partition: Partition, layout: Layout, threads: int = 1) -> bytes:
+    """Read a partition's first copy and return valsort's summary of it, serialized."""
+    with core_errors():
+        if is_object(partition.uri):
+            found = core.validate_records(read_partition(partition, layout).data, **layout.core(), threads=threads)
+        else:
+            found = core.validate_file(partition.uri, **layout.core(), threads=threads)
+    if found.records != partition.records:
+        raise IoFailureError(
+            f"{node_name()}: {partition.uri} holds {found.records} records instead of {partition.records}"
+        )
+    return found.serialize()
+
+
+def clean(files: JobFiles) -> None:
+    """Delete a job's intermediate files on this node."""
+    free_space(files.run_folders())
+
+
+def undo(files: JobFiles) -> None:
+    """Delete a job's intermediate files on this node and what it has written of the output."""
+    free_space(files.run_folders())
+    if files.in_store:
+        delete_partitions(files.output)
+    else:
+        free_space(files.output_folders())
+
+
+def _node_of(files: JobFiles) -> str:
+    """Return the node that output is bound to: none, when all can reach it, on a volume or in an object store."""
+    return "" if files.on_volume or files.in_store else node_name()
+
+
+def _gathered(order: SortOrder) -> Bytes:
+    size = order.layout.record_size
+    gathered = buffers.array(buffers.RAW, order.records * size)
+    done = 0
+    for run, records in run_files.pieces_of(order.number, order.files.run_folders()):
+        end = done + (records.stop - records.start) * size
+        if end > len(gathered):
+            break
+        run.read(records, gathered[done:end], record_size=size)
+        done = end
+    if done != len(gathered):
+        raise IoFailureError(
+            f"{node_name()}: {_listed(order.files.run_folders())}: not the {len(gathered)} bytes of partition "
+            f"{order.number}; intermediate files were lost or changed"
+        )
+    return gathered
+
+
+def _listed(folders: list[Path]) -> str:
+    return ", ".join(map(str, folders))

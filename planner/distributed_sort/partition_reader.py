@@ -1,0 +1,71 @@
+"""Reading a partition's records wherever they can be had: this node's disks, an object store, or the generator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.distributed_sort.dataset import Copy, Layout, Partition
+from planner.distributed_sort.node_environment import node_name
+from planner.distributed_sort.object_store import is_object, read_range
+from planner.distributed_sort.run_files import failing, read_exactly
+from planner.errors import IoFailureError
+from planner.native import core, core_errors
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slice:
+    """Records `first` to `first + records - 1` of an input partition: what one map task takes."""
+
+    number: int
+    partition: int
+    first: int
+    records: int
+
+
+def read_records(partition: Partition, layout: Layout, *, first: int, records: int, into: Bytes | None = None) -> Bytes:
+    """Return some records of a partition, read from a copy that this node reaches, else made anew from the recipe.
+
+    They are put `into` an array of their size, if one is given. Raises IoFailureError naming node and file when a copy
+    cannot be read, or when there is none.
+    """
+    if into is None:
+        into = np.empty(records * layout.record_size, np.uint8)
+    copies = sorted(
+        (copy for copy in partition.copies if copy.node in ("", node_name())), key=lambda copy: not copy.node
+    )
+    if copies:
+        _read_copy(copies[0], into, offset=copies[0].offset + first * layout.record_size)
+    elif partition.recipe is not None:
+        with core_errors():
+            recipe = partition.recipe
+            core.generate_records(into.data, start=recipe.start + first, skewed=recipe.skew, threads=1)
+    else:
+        raise IoFailureError(
+            f"{node_name()}: {_named(partition)} cannot be read here, and nothing says how to remake it"
+        )
+    return into
+
+
+def nodes_with(partition: Partition) -> list[str]:
+    """Return the nodes that a partition is to be read on: those whose disks it lies on, [''] where any can read it."""
+    nodes = [copy.node for copy in partition.copies if copy.node]
+    return nodes or ([""] if partition.copies or partition.recipe else [])
+
+
+def _named(partition: Partition) -> str:
+    return partition.uri if partition.copies else f"a partition of {partition.records} records"
+
+
+def _read_copy(copy: Copy, into: Bytes, *, offset: int) -> None:
+    if is_object(copy.uri):
+        read_range(copy.uri, into, offset=offset)
+        return
+    with failing("read", copy.uri), Path(copy.uri).open("rb", buffering=0) as file:
+        file.seek(offset)
+        read_exactly(file, into, copy.uri)

@@ -1,0 +1,156 @@
+"""Bringing the input from an object store to the nodes' disks, and taking the output there.
+
+Objects are cut into pieces, so that nodes and disks get equal shares whatever the objects' sizes are. A piece keeps the
+object it came from as a second copy: when its node is lost, it is read from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from planner.distributed_sort import object_store
+from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition
+from planner.distributed_sort.node_environment import JobFiles, node_name
+from planner.distributed_sort.nodes import Crew
+from planner.distributed_sort.run_files import Bytes, write_whole
+from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.native import core, core_errors
+
+MANIFEST: Final = "manifest.json"
+"""Beside the output partitions, written last: where it is, all of them are."""
+_PIECES_PER_DISK: Final = 4
+_LEAST_PIECE_BYTES: Final = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Staged:
+    """A partition where it has been brought to, and the requests that this took."""
+
+    partition: Partition
+    requests: int
+
+
+def dataset_below(prefix: str, layout: Layout) -> Dataset:
+    """Return all objects below a prefix as a dataset, in the order of their names.
+
+    Raises BadInputError where there is none, or one that does not hold whole records, IoFailureError.
+    """
+    sizes = {uri: size for uri, size in object_store.listed(prefix).items() if size}
+    if not sizes:
+        raise BadInputError(f"{prefix}: there are no objects below it, or only empty ones")
+    if torn := [f"{uri}: {size} bytes" for uri, size in sizes.items() if size % layout.record_size]:
+        raise BadInputError(f"{prefix}: not all objects hold whole records of {layout.record_size} bytes", torn[:10])
+    partitions = (Partition(records=size // layout.record_size, copies=(Copy(uri=uri),)) for uri, size in sizes.items())
+    return Dataset(partitions=tuple(partitions), layout=layout)
+
+
+def require_empty(prefix: str) -> None:
+    """Raise BadInputError when there is anything below a prefix, which output could be confused with."""
+    if found := list(object_store.listed(prefix)):
+        raise BadInputError(f"{prefix}: not empty; name another prefix, or remove what is there", found[:10])
+
+
+def stage_in(crew: Crew, source: Dataset) -> tuple[Dataset, int]:
+    """Have the nodes fetch equal shares of a dataset; return it as it lies there, with its partitions' checksums, and
+    the requests that this took. Raises IoFailureError.
+    """
+    disks = sum(crew.facts[name].data_disks for name in crew.names)
+    loads, numbers = dict.fromkeys(crew.names, 0), dict.fromkeys(crew.names, 0)
+    files, began = JobFiles(job="input", output="input"), []
+    for piece in pieces(source, disks=disks):
+        node = min(loads, key=lambda name: loads[name])
+        began.append(crew.run(node, fetch, piece, source.layout, files, numbers[node], crew.threads(node)))
+        loads[node] += piece.records
+        numbers[node] += 1
+    staged: list[Staged] = crew.outcomes(began, doing="the input was brought in")
+    there = Dataset(partitions=tuple(each.partition for each in staged), layout=source.layout)
+    return there, sum(each.requests for each in staged)
+
+
+def stage_out(crew: Crew, dataset: Dataset, prefix: str) -> tuple[Dataset, int]:
+    """Have the nodes send a dataset's partitions below a prefix; return it as it lies there, and the requests that this
+    took. Raises IoFailureError; what was sent has been deleted then.
+    """
+    try:
+        began = [
+            crew.run(partition.copies[0].node, send, partition, object_uri(prefix, number))
+            for number, partition in enumerate(dataset.partitions)
+        ]
+        staged: list[Staged] = crew.outcomes(began, doing="the output was sent")
+        sizes = crew.outcomes([crew.run(crew.names[0], object_store.listed, prefix)], doing="the output was listed")[0]
+        require_sizes(staged, sizes, record_size=dataset.layout.record_size)
+    except BaseException:
+        with suppress(PlannerError):
+            crew.awaited(crew.run(crew.names[0], object_store.delete_partitions, prefix), nodes=crew.names[:1])
+        raise
+    there = Dataset(partitions=tuple(each.partition for each in staged), layout=dataset.layout)
+    return there, sum(each.requests for each in staged)
+
+
+def require_sizes(staged: list[Staged], sizes: dict[str, int], *, record_size: int) -> None:
+    """Raise IoFailureError naming objects that are not as large in the store as what was sent."""
+    wrong = [
+        f"{each.partition.uri}: {sizes.get(each.partition.uri)} bytes instead of {each.partition.records * record_size}"
+        for each in staged
+        if sizes.get(each.partition.uri) != each.partition.records * record_size
+    ]
+    if wrong:
+        raise IoFailureError("the store does not hold what was sent to it", wrong[:10])
+
+
+def publish(crew: Crew, dataset: Dataset, prefix: str) -> str:
+    """Write the manifest beside the output in the store and return its URI. Raises IoFailureError."""
+    uri = f"{prefix.rstrip('/')}/{MANIFEST}"
+    content = np.frombuffer(dataset.to_json().encode(), np.uint8)
+    crew.outcomes([crew.run(crew.names[0], object_store.write_object, uri, content)], doing="the manifest was written")
+    return uri
+
+
+def object_uri(prefix: str, number: int) -> str:
+    """Return where an output partition goes below a prefix."""
+    return f"{prefix.rstrip('/')}/part-{number:06d}"
+
+
+def pieces(source: Dataset, *, disks: int) -> Iterator[Partition]:
+    """Cut the partitions of a dataset so that `disks` disks can share them evenly."""
+    enough = max(_LEAST_PIECE_BYTES, source.bytes // (disks * _PIECES_PER_DISK))
+    most = max(1, enough // source.layout.record_size)
+    for partition in source.partitions:
+        for first in range(0, partition.records, most):
+            copies = tuple(
+                replace(copy, offset=copy.offset + first * source.layout.record_size) for copy in partition.copies
+            )
+            yield Partition(records=min(most, partition.records - first), copies=copies)
+
+
+def fetch(piece: Partition, layout: Layout, files: JobFiles, number: int, threads: int) -> Staged:
+    """Copy a piece of an object to a disk of this node, and sum up what came."""
+    path = Path(files.output_uri(number))
+    checksum = requests = 0
+
+    def parts() -> Iterator[Bytes]:
+        nonlocal checksum, requests
+        step = object_store.REQUEST_BYTES // layout.record_size
+        for first in range(0, piece.records, step):
+            part = np.empty(min(step, piece.records - first) * layout.record_size, np.uint8)
+            object_store.read_range(piece.uri, part, offset=piece.copies[0].offset + first * layout.record_size)
+            with core_errors():
+                checksum += core.validate_records(part.data, **layout.core(), threads=threads).checksum
+            requests += 1
+            yield part
+
+    write_whole(path, parts(), durable=False)
+    here = replace(piece, copies=(Copy(uri=str(path), node=node_name()), *piece.copies), checksum=f"{checksum:x}")
+    return Staged(partition=here, requests=requests)
+
+
+def send(partition: Partition, uri: str) -> Staged:
+    """Copy a partition from this node's disk to the store."""
+    requests = object_store.write_file(uri, Path(partition.uri))
+    return Staged(partition=replace(partition, copies=(Copy(uri=uri),)), requests=requests)

@@ -1,0 +1,180 @@
+"""A whole run on an emulated cluster: measure, plan for its caps, generate, sort, validate, and compare."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+from planner.catalog import load_catalog
+from planner.cost_model import run_overheads
+from planner.cost_model.model import CostModel, load_model, on_a_cluster
+from planner.distributed_sort.dataset import Dataset
+from planner.emulation.cluster import HEAD, emulated_cluster
+from planner.emulation.network_trial import measure_links, payload_bytes_per_s
+from planner.emulation.ray import EmulatedRay, emulated_ray, start_ray
+from planner.emulation.relay import relayed
+from planner.emulation.shaping import Shaping
+from planner.emulation.sort_trial import Trial, trial_size, try_sort
+from planner.errors import BadInputError, IoFailureError
+from planner.measure.local_catalog import write_catalog
+from planner.measure.machine import Machine, free_bytes, measure_machine, sample_size
+from planner.planning.recommendation import recommend, require_best
+from planner.ray_cluster.nodes import ray_program
+from planner.runs.local import HEADROOM_BYTES, RECORD_BYTES, copies
+from planner.runs.report import cluster_report
+from planner.schemas.plan import Plan, Request
+from planner.schemas.run_report import RunReport
+from planner.units import format_bytes, format_duration
+
+Heard = Callable[[dict[str, Any]], None]
+
+_ON_VOLUME: Final = {"local": False, "volumes": True}
+_IN_MEMORY: Final = {"local": False, "memory": True}
+"""Where a model keeps its data, and its intermediate data, in the sort's terms; others do not run on emulated nodes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmulatedRun:
+    """What to run: `nodes` emulated nodes whose files lie below `directory`; `memory_bytes` for sorting on each.
+
+    The data comes from `source`, all objects below the prefix `input`, and goes below the prefix `output`; it is
+    generated, and ends with the nodes, otherwise.
+    """
+
+    data_bytes: int
+    model: str
+    nodes: int
+    shaping: Shaping
+    directory: Path
+    memory_bytes: int | None = None
+    skew: bool = False
+    input: str | None = None
+    output: str | None = None
+    source: Dataset | None = None
+
+
+def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], heard: Heard) -> RunReport:
+    """Do the run; nothing of the cluster is left afterwards, whatever happens.
+
+    Raises BadInputError for half a record or a model that does not run here, IoFailureError when the disk cannot hold
+    the data or something is lost. Data that fails validation is reported, not raised.
+    """
+    model = _model(run)
+    _check_space(run, model)
+    with _emulated_ray(run, say=say) as cluster, cluster.session() as session:
+        say(f"{run.nodes} emulated nodes are up; caps: {', '.join(str(cap or 'none') for cap in cluster.nodes.caps)}")
+        folder = cluster.nodes.directory(HEAD)
+        machine = measure_machine(folder, sample_bytes=sample_size(run.data_bytes), copies=copies(model))
+        trial = try_sort(cluster.nodes, session, data_bytes=trial_size(run.data_bytes), copies=copies(model))
+        network = _network_bytes_per_s(cluster)
+        plan = plan_for(machine, run, folder, network_bytes_per_s=network, trial=trial)
+        best = require_best(plan)
+        say(f"planned {format_duration(best.time_s.expected)} for the sort of {format_bytes(run.data_bytes)}")
+        wanted, journal = _wanted(run, cluster, model), str(cluster.nodes.directory(HEAD) / "journal")
+        done = session.do({"do": "run", "wanted": wanted, "journal": journal}, heard)
+    records = run.data_bytes // RECORD_BYTES
+    seen = machine.to_dict() | {"network_bytes_per_s": network}
+    seen |= {} if trial is None else trial.to_dict()
+    return cluster_report(plan, machine=seen, records=records, done=done, vcpus=machine.vcpu)
+
+
+@contextmanager
+def _emulated_ray(run: EmulatedRun, *, say: Callable[[str], None]) -> Iterator[EmulatedRay]:
+    """Yield Ray on emulated nodes; where the run has to do with an object store, they reach it by a relay."""
+    if not (run.input or run.output):
+        with emulated_ray(workers=run.nodes, shaping=run.shaping, directory=run.directory, say=say) as cluster:
+            yield cluster
+        return
+    ray_program()
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
+    with (
+        emulated_cluster(workers=run.nodes, shaping=run.shaping, directory=run.directory, say=say) as nodes,
+        relayed(nodes, endpoint) as url,
+    ):
+        yield start_ray(nodes, store=dict.fromkeys(("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"), url))
+
+
+def plan_for(
+    machine: Machine,
+    run: EmulatedRun,
+    folder: Path,
+    *,
+    network_bytes_per_s: float,
+    trial: Trial | None = None,
+) -> Plan:
+    """Plan the run for N nodes that share this machine's disk and processors evenly, each with a link that carries
+    `network_bytes_per_s` of payload in each direction.
+
+    As in a local run the rates of disks are those of the sort's own path, so that the sort core's CPU work is in them;
+    `trial`, where there was one, tells what they are while all nodes work, what Ray and the kernel need besides, and
+    how long the sample takes.
+    """
+    share = replace(
+        machine,
+        disk_free_bytes=machine.disk_free_bytes // run.nodes,
+        read_bytes_per_s=machine.read_bytes_per_s / run.nodes,
+        write_bytes_per_s=machine.write_bytes_per_s / run.nodes,
+    )
+    both = None if trial is None else trial.disk_bytes_per_s
+    catalog = write_catalog(share, folder / "catalog", today=date.today(), simultaneous_bytes_per_s=both)
+    request = Request(
+        data_bytes=run.data_bytes,
+        model=run.model,
+        catalogs=(str(catalog),),
+        nodes=run.nodes,
+        assume={"network": network_bytes_per_s},
+        input=run.input,
+        output=run.output,
+    )
+    model, here = on_a_cluster(load_model(run.model)), run_overheads.on_hand()
+    if trial is not None:
+        model, here = trial.applied_to(model), replace(here, cpu_bytes_per_s_per_vcpu=trial.cpu_bytes_per_s)
+    return recommend(request, model=model, catalogs=[load_catalog(catalog)], surroundings=here)
+
+
+def _model(run: EmulatedRun) -> CostModel:
+    if run.data_bytes % RECORD_BYTES:
+        raise BadInputError(f"--data {run.data_bytes}B is not a whole number of {RECORD_BYTES}-byte records")
+    model = load_model(run.model)
+    if model.storage["data"] not in _ON_VOLUME or model.storage["intermediate"] not in _IN_MEMORY:
+        raise BadInputError(
+            f"--model {run.model} does not run on an emulated cluster; indy, daytona, cloudsort and minutesort do"
+        )
+    return model
+
+
+def _check_space(run: EmulatedRun, model: CostModel) -> None:
+    needed = run.data_bytes * (2 + copies(model)) + HEADROOM_BYTES
+    free = free_bytes(run.directory)
+    if free < needed:
+        raise IoFailureError(
+            f"{run.directory}: {format_bytes(free)} free, {format_bytes(needed)} needed for input, output and scratch; "
+            "name another disk with --dir or less --data"
+        )
+
+
+def _network_bytes_per_s(cluster: EmulatedRay) -> float:
+    """Return the payload that each link carries: that of the slowest cap, or, without caps, as measured."""
+    caps = [cap.bytes_per_s for cap in cluster.nodes.caps if cap is not None]
+    return payload_bytes_per_s(min(caps)) if caps else measure_links(cluster.nodes)
+
+
+def _wanted(run: EmulatedRun, cluster: EmulatedRay, model: CostModel) -> dict[str, Any]:
+    caps = {cluster.nodes.name(node): cap for node, cap in enumerate(cluster.nodes.caps, start=1)}
+    return {
+        "records": run.data_bytes // RECORD_BYTES,
+        "copies": copies(model),
+        "source": None if run.source is None else json.loads(run.source.to_json()),
+        "output": run.output or "",
+        "memory_bytes": run.memory_bytes,
+        "skew": run.skew,
+        "rates": {name: cap.bytes_per_s for name, cap in caps.items() if cap is not None},
+        "on_volume": _ON_VOLUME[model.storage["data"]],
+        "in_memory": _IN_MEMORY[model.storage["intermediate"]],
+    }

@@ -1,0 +1,144 @@
+"""How fast the links of emulated nodes are: given rates, rates drawn from a cloud's distribution, or a token bucket.
+
+The hose model of Uta and Obaseki (ICPE 2018, section 2.2): each node has one cap on what it sends and one on what it is
+sent, both at the rate drawn for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from planner.catalog.bandwidth_distributions import distribution
+from planner.errors import BadInputError
+from planner.units import format_rate, parse_rate, parse_size
+
+LEAST_BYTES_PER_S: Final = 1000.0
+LONGEST_BUCKET_S: Final = 270.0
+"""The kernel keeps a bucket as the time it takes to fill, in 32 bits of 64 ns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bucket:
+    """A token bucket: while it holds tokens the link runs at `burst_bytes_per_s`; the cap's rate refills it."""
+
+    size_bytes: int
+    burst_bytes_per_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cap:
+    """What a link carries in each direction, headers included."""
+
+    bytes_per_s: float
+    bucket: Bucket | None = None
+
+    def __str__(self) -> str:
+        if self.bucket is None:
+            return format_rate(self.bytes_per_s)
+        return f"{format_rate(self.bucket.burst_bytes_per_s)}, {format_rate(self.bytes_per_s)} when its bucket is empty"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shaping:
+    """Where caps come from: `rates_bytes_per_s` (one for all nodes, or one for each) or a `distribution` times
+    `rate_factor`; neither leaves the links uncapped. With a `seed` draws repeat.
+    """
+
+    rates_bytes_per_s: tuple[float, ...] = ()
+    distribution: str | None = None
+    rate_factor: float = 1.0
+    bucket: Bucket | None = None
+    redraw_s: float | None = None
+    seed: int | None = None
+
+    @property
+    def shapes(self) -> bool:
+        """Whether any link is capped."""
+        return bool(self.rates_bytes_per_s) or self.distribution is not None
+
+    def draws(self, nodes: int) -> Draws:
+        """Return the source of caps for `nodes` nodes. Raises BadInputError when there is not one rate for each."""
+        if len(self.rates_bytes_per_s) not in (0, 1, nodes):
+            raise BadInputError(f"--rate names {len(self.rates_bytes_per_s)} rates for {nodes} nodes: give one, or all")
+        return Draws(self, nodes)
+
+
+class Draws:
+    """Caps for the nodes of one cluster, drawn anew each time they are asked for."""
+
+    def __init__(self, shaping: Shaping, nodes: int) -> None:
+        self._shaping = shaping
+        self._nodes = nodes
+        self._rng = np.random.default_rng(shaping.seed)
+
+    def draw(self) -> list[Cap | None]:
+        """Return the cap of each node, None for an uncapped link."""
+        shaping = self._shaping
+        if not shaping.shapes:
+            return [None] * self._nodes
+        if shaping.distribution is not None:
+            drawn = distribution(shaping.distribution).sample(self._nodes, self._rng) * shaping.rate_factor
+            return [Cap(bytes_per_s=float(rate)) for rate in drawn]
+        rates = shaping.rates_bytes_per_s * (self._nodes if len(shaping.rates_bytes_per_s) == 1 else 1)
+        return [Cap(bytes_per_s=rate, bucket=shaping.bucket) for rate in rates]
+
+
+def parse_shaping(
+    *,
+    rate: str | None = None,
+    distribution_name: str | None = None,
+    rate_factor: float = 1.0,
+    burst_rate: str | None = None,
+    bucket: str | None = None,
+    redraw_s: float | None = None,
+    seed: int | None = None,
+) -> Shaping:
+    """Return the shaping that command-line options ask for: `400Mbit`, or `400Mbit,100Mbit` with a rate for each node.
+
+    Raises BadInputError for options that contradict each other and for rates that no link can be held to.
+    """
+    if rate is not None and distribution_name is not None:
+        raise BadInputError("--rate and --distribution exclude each other: a link has one source of caps")
+    if redraw_s is not None and distribution_name is None:
+        raise BadInputError("--redraw needs --distribution: fixed rates have nothing to draw")
+    if rate_factor <= 0:
+        raise BadInputError(f"--rate-factor {rate_factor} must be positive")
+    if distribution_name is not None:
+        distribution(distribution_name)
+    rates = tuple(_rate(part) for part in rate.split(",")) if rate is not None else ()
+    return Shaping(
+        rates_bytes_per_s=rates,
+        distribution=distribution_name,
+        rate_factor=rate_factor,
+        bucket=_bucket(bucket, burst_rate, rates),
+        redraw_s=redraw_s,
+        seed=seed,
+    )
+
+
+def _rate(text: str) -> float:
+    """Return bytes/s; `400Mbit` means 400 Mbit/s."""
+    text = text.strip()
+    bytes_per_s = parse_rate(text if text.endswith(("/s", "ps")) else f"{text}/s")
+    if bytes_per_s < LEAST_BYTES_PER_S:
+        raise BadInputError(f"--rate {text} is less than {format_rate(LEAST_BYTES_PER_S)}, which no node would survive")
+    return bytes_per_s
+
+
+def _bucket(size: str | None, burst_rate: str | None, rates: tuple[float, ...]) -> Bucket | None:
+    if size is None and burst_rate is None:
+        return None
+    if size is None or burst_rate is None or not rates:
+        raise BadInputError("a token bucket needs --bucket, --burst-rate and --rate, which refills it")
+    bucket = Bucket(size_bytes=parse_size(size), burst_bytes_per_s=_rate(burst_rate))
+    if bucket.burst_bytes_per_s <= max(rates):
+        raise BadInputError(f"--burst-rate {burst_rate} must exceed --rate: the bucket would never empty")
+    if bucket.size_bytes / min(rates) > LONGEST_BUCKET_S:
+        raise BadInputError(
+            f"--bucket {size} takes more than {LONGEST_BUCKET_S:g} s to fill at --rate, "
+            "which the kernel cannot represent; use a smaller bucket"
+        )
+    return bucket

@@ -1,0 +1,56 @@
+"""From files of any known kind to measurements: told apart by what is in them, never by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from planner.errors import BadInputError
+from planner.ingest.csv_columns import read_columns
+from planner.ingest.fio import is_fio, read_fio
+from planner.ingest.iperf3 import is_iperf3, read_iperf3
+from planner.ingest.json_documents import parse, read_text
+from planner.ingest.measurement import Measurement, Reading, completed, merged
+from planner.ingest.planner_bench import is_own, read_own
+
+
+def read_measurements(
+    paths: Sequence[Path],
+    *,
+    said: Mapping[str, Any],
+    mapping: Mapping[str, tuple[str, str]],
+    only: Mapping[str, str] | None = None,
+    job: str | None = None,
+    files_are: str | None = None,
+) -> list[Measurement]:
+    """Return all measurements in the files, with what the user `said` filling what they leave open.
+
+    `mapping` and `only` (which rows: column -> value) are for CSV files, `job` for fio files of several jobs;
+    `files_are` ("instances" or "repeats") says what several files of the same circumstances are. Raises BadInputError
+    for the first file that cannot be used; nothing is half read.
+    """
+    readings = [
+        {**reading, "file": path.resolve()}
+        for path in paths
+        for reading in _readings(path, mapping=mapping, only=only, job=job)
+    ]
+    return [completed(reading, said) for reading in merged(readings, files_are=files_are)]
+
+
+def _readings(
+    path: Path, *, mapping: Mapping[str, tuple[str, str]], only: Mapping[str, str] | None, job: str | None
+) -> list[Reading]:
+    text = read_text(path)
+    if not text.strip():
+        raise BadInputError(f"{path}: empty")
+    if not (text.startswith("{") or "\n{" in text):
+        return read_columns(path, mapping, only)
+    document = parse(path, text)
+    if is_fio(document):
+        return [read_fio(path, document, job=job)]
+    if is_iperf3(document):
+        return [read_iperf3(path, document)]
+    if is_own(document):
+        return read_own(path, document)
+    raise BadInputError(f"{path}: JSON of no known instrument; known: fio, iperf3, planner bench")

@@ -1,0 +1,136 @@
+"""One measurement with everything that must be known about it; what a file does not say is asked for by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from datetime import date
+from typing import Any, Final
+
+from planner.errors import BadInputError
+from planner.statistics.variance_components import log_sigma
+
+Reading = dict[str, Any]
+"""What a file says of one measurement: fields of Measurement, those it does not say left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """A row of the user's measurements; fields as in planner.catalog.measurements. None is unknown."""
+
+    instance_type: str
+    quantity: str
+    bytes_per_s: float
+    aggregate: str
+    zone: str
+    as_of: date
+    instances: int
+    repeats: int
+    method: str
+    source: str
+    placement_group: str | None = None
+    disks: int | None = None
+    nodes: int | None = None
+    connections: int | None = None
+    threads: int | None = None
+    seconds: float | None = None
+    period_days: float | None = None
+    within_run_sigma: float | None = None
+    across_time_sigma: float | None = None
+    across_instances_sigma: float | None = None
+    note: str = ""
+
+
+OPTIONS: Final = {
+    "instance_type": "--type",
+    "zone": "--where",
+    "as_of": "--as-of",
+    "instances": "--instances",
+    "repeats": "--repeats",
+    "aggregate": "--aggregate",
+    "placement_group": "--placement-group or --no-placement-group",
+    "disks": "--disks",
+    "nodes": "--nodes",
+    "method": "--method",
+    "quantity": "--quantity",
+}
+"""Where the user says what a file cannot."""
+
+_REQUIRED: Final = ("instance_type", "quantity", "bytes_per_s", "aggregate", "zone", "as_of", "instances", "repeats")
+_OF_KIND: Final = {"network": ("nodes", "placement_group")}
+
+
+def completed(reading: Reading, said: Mapping[str, Any]) -> Measurement:
+    """Return the measurement in `reading`, with what the user `said` filling its gaps.
+
+    Raises BadInputError that names every missing field with its option, a contradiction, or a rate that is not one.
+    """
+    whole = {**reading}
+    for name, value in said.items():
+        if whole.get(name) not in (None, value):
+            raise BadInputError(f"{reading['source']} says {name} {whole[name]}, {OPTIONS[name]} says {value}")
+        whole[name] = value
+    wanted = (*_REQUIRED, *_OF_KIND.get(whole.get("quantity", ""), ()), "method")
+    missing = [name for name in wanted if whole.get(name) in (None, "")]
+    if missing:
+        lines = [f"{name}: give {OPTIONS.get(name, 'a column for it')}" for name in missing]
+        raise BadInputError(f"{reading['source']} does not say what must be known:", lines)
+    if not 0 < whole["bytes_per_s"] < float("inf"):
+        raise BadInputError(f"{reading['source']}: a rate of {whole['bytes_per_s']} bytes/s is none")
+    known = {field.name for field in fields(Measurement)}
+    return Measurement(**{name: value for name, value in whole.items() if name in known})
+
+
+def merged(readings: list[Reading], *, files_are: str | None) -> list[Reading]:
+    """Return one reading for each circumstance: several files of one are its instances or its repeats.
+
+    Raises BadInputError when there are several and `files_are` does not say which, and for rows of one table that are
+    not told apart.
+    """
+    groups: dict[tuple[Any, ...], list[Reading]] = {}
+    for reading in readings:
+        names = ("instance_type", "quantity", "disks", "nodes", "placement_group", "aggregate", "zone", "method")
+        groups.setdefault(tuple(reading.get(name) for name in names), []).append(reading)
+    _refuse_duplicate_rows(groups.values())
+    return [_mean(group, files_are) if len(group) > 1 else group[0] for group in groups.values()]
+
+
+def _refuse_duplicate_rows(groups: Iterable[list[Reading]]) -> None:
+    """Raise BadInputError that lists them all: rows of one table, or a file given twice, are not several instances."""
+    duplicates = [group for group in groups if len({reading["file"] for reading in group}) < len(group)]
+    if not duplicates:
+        return
+    raise BadInputError(
+        f"{duplicates[0][0]['source']}: the same circumstances twice; merge them, or choose with --only COLUMN=VALUE",
+        [_told(group) for group in duplicates],
+    )
+
+
+def _told(group: list[Reading]) -> str:
+    rows = ", ".join(str(reading.get("row", reading["source"])) for reading in group)
+    return f"{rows}: {group[0].get('instance_type', 'no type')}, {group[0]['quantity']}"
+
+
+def _mean(group: list[Reading], files_are: str | None) -> Reading:
+    sources = [reading["source"] for reading in group]
+    if files_are is None:
+        raise BadInputError(
+            f"{', '.join(sources)} measure the same; say --files-are instances, or --files-are repeats of one instance"
+        )
+    days = [reading["as_of"] for reading in group if reading.get("as_of")]
+    whole = {**group[0], "bytes_per_s": sum(reading["bytes_per_s"] for reading in group) / len(group)}
+    over = {"instances": "across_instances_sigma", "repeats": "across_time_sigma"}[files_are]
+    whole[over] = log_sigma([reading["bytes_per_s"] for reading in group])
+    whole["within_run_sigma"] = _root_mean_square([reading.get("within_run_sigma") for reading in group])
+    whole[files_are] = sum(reading.get(files_are) or 1 for reading in group)
+    whole["source"] = ", ".join(sources)
+    if days:
+        whole["as_of"] = max(days)
+        whole["period_days"] = float((max(days) - min(days)).days) or None
+    return whole
+
+
+def _root_mean_square(sigmas: list[float | None]) -> float | None:
+    known = [sigma**2 for sigma in sigmas if sigma is not None]
+    return math.sqrt(sum(known) / len(known)) if known else None

@@ -1,0 +1,127 @@
+"""What `planner bench ... --json` writes: rates of one node's disks and of small operations on them, a network curve,
+the rate of sorting.
+
+The runs of one file follow each other within minutes: how they differ says nothing of other days, and averages out
+over a job as what moves within a run does. Variation over time is what several files, of several days, tell.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+from planner.errors import BadInputError
+from planner.ingest.json_documents import number
+from planner.ingest.measurement import Reading
+from planner.statistics.variance_components import within_runs
+
+_QUANTITY: Final = {"mixed": "simultaneous", "read": "read_only", "write": "write_only"}
+
+
+def is_own(document: dict[str, Any]) -> bool:
+    """Whether a parsed file is one of this tool's instruments'."""
+    return "instrument" in document
+
+
+def read_own(path: Path, document: dict[str, Any]) -> list[Reading]:
+    """Return what a file says: a reading for each mode (DiskBench), operation (small-io) or cluster size (NetBench), or
+    one of sorting.
+
+    Raises BadInputError for other instruments and for damaged files.
+    """
+    readers = {"diskbench": _disk, "netbench": _net, "smallio": _small_io, "sortbench": _sort}
+    instrument = str(document["instrument"])
+    if instrument not in readers:
+        raise BadInputError(f"{path}: {instrument} is no instrument known here; known: {', '.join(readers)}")
+    try:
+        common = _common(path, document)
+        return [{**common, **reading} for reading in readers[instrument](path, document)]
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadInputError(f"{path}: not as {instrument} writes it ({error!r}); measure again") from error
+
+
+def _common(path: Path, document: dict[str, Any]) -> Reading:
+    return {
+        "instance_type": document.get("machine_type"),
+        "as_of": date.fromisoformat(str(document["measured_at"])[:10]),
+        "method": f"{document['instrument']} {document['version']}: {document['method']}",
+        "source": path.name,
+    }
+
+
+def _disk(path: Path, document: dict[str, Any]) -> list[Reading]:
+    """Each disk on its own is how the sort uses them; an array counts where it was all that was measured."""
+    seconds = {run["mode"]: number(path, run, "seconds") for run in document["runs"]}
+    layouts = {rate.get("layout", "jbod") for rate in document["rates"]}
+    notes = ["striped as RAID-0"] if layouts == {"raid0"} else []
+    return [
+        {
+            "quantity": _QUANTITY[rate["mode"]],
+            "bytes_per_s": min(
+                number(path, rate, name) for name in ("read_bytes_per_s", "write_bytes_per_s") if rate[name] is not None
+            ),
+            "disks": len({system["device"] for system in document["file_systems"]}),
+            "instances": 1,
+            "repeats": int(rate["repeats"]),
+            "aggregate": "median",
+            "seconds": seconds[rate["mode"]],
+            "within_run_sigma": rate.get("within_run_sigma"),
+            "note": "; ".join([*notes, *document["notes"]]),
+        }
+        for rate in document["rates"]
+        if rate.get("layout", "jbod") == "jbod" or layouts == {"raid0"}
+    ]
+
+
+def _net(path: Path, document: dict[str, Any]) -> list[Reading]:
+    sizes: dict[int, list[dict[str, Any]]] = {}
+    for run in document["runs"]:
+        sizes.setdefault(int(run["nodes"]), []).append(run)
+    return [_cluster(path, nodes, runs) for nodes, runs in sizes.items()]
+
+
+def _cluster(path: Path, nodes: int, runs: list[dict[str, Any]]) -> Reading:
+    slowest = [number(path, run, "slowest_bytes_per_s") for run in runs]
+    return {
+        "quantity": "network",
+        "bytes_per_s": sum(slowest) / len(runs),
+        "nodes": nodes,
+        "connections": int(runs[0]["connections"]),
+        "instances": nodes,
+        "repeats": len(runs),
+        "aggregate": "slowest_of_n",
+        "seconds": number(path, runs[0], "seconds"),
+    }
+
+
+def _small_io(path: Path, document: dict[str, Any]) -> list[Reading]:
+    """The run with the recommended number of threads stands for its operation."""
+    threads = document["recommended_threads"]
+    chosen = [run for run in document["runs"] if threads[run["operation"]] == run["threads"]]
+    return [
+        {
+            "quantity": run["operation"],
+            "bytes_per_s": number(path, run, "bytes_per_s"),
+            "threads": int(run["threads"]),
+            "instances": 1,
+            "repeats": 1,
+            "aggregate": "mean",
+            "seconds": number(path, run, "seconds"),
+            "within_run_sigma": within_runs([run["series_bytes_per_s"]]),
+        }
+        for run in chosen
+    ]
+
+
+def _sort(path: Path, document: dict[str, Any]) -> list[Reading]:
+    return [
+        {
+            "quantity": "sort",
+            "bytes_per_s": number(path, document, "bytes_per_s_per_vcpu"),
+            "threads": int(document["threads"]),
+            "instances": 1,
+            "repeats": int(document["repeats"]),
+            "aggregate": "median",
+        }
+    ]

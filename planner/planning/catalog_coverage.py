@@ -1,0 +1,55 @@
+"""How many types of a catalog can be planned with under each model, and why the others cannot."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from planner.catalog import Catalog
+from planner.cost_model.model import CostModel
+from planner.cost_model.run_overheads import Lifecycle
+from planner.planning.candidate_grid import Region, open_market
+from planner.schemas.plan import Request
+
+_DATA_BYTES: Final = 1
+"""So little that every type holds it: whether its facts are known does not depend on the size."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usable:
+    """`usable` of `types` have every fact that the model needs; `reasons` count what the others lack first."""
+
+    catalog: str
+    model: str
+    types: int
+    usable: int
+    reasons: Mapping[str, int]
+
+
+def usability(catalog: Catalog, models: Sequence[CostModel], *, surroundings: Lifecycle) -> list[Usable]:
+    """Return a row for each model, at the on-demand prices of the catalog's default region."""
+    return [_of_model(catalog, model, surroundings) for model in models] if catalog.regions() else []
+
+
+def _of_model(catalog: Catalog, model: CostModel, surroundings: Lifecycle) -> Usable:
+    request = Request(data_bytes=_DATA_BYTES, model=model.name, max_nodes=2)
+    market, lacking = open_market(
+        request,
+        model=model,
+        region=Region.of(request, catalog, catalog.default_region),
+        surroundings=surroundings,
+        network_spread=None,
+    )
+    usable = len(np.unique(market.situation.layouts.type_row))
+    reasons = Counter(rejection.reason for rejection in lacking)
+    return Usable(
+        catalog=catalog.name,
+        model=model.name,
+        types=len(catalog.instances),
+        usable=usable,
+        reasons=dict(reasons.most_common()),
+    )

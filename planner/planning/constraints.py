@@ -1,0 +1,139 @@
+"""What the request asks of a cluster beyond holding the data: deadline, budget, quota. And which of them clash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.cost_model.estimate import Estimates, later
+from planner.cost_model.prices import paid_nodes
+from planner.cost_model.workload import Situation
+from planner.planning.node_limits import most_nodes
+from planner.schemas.plan import Candidate, Rejection, Request
+from planner.units import format_duration, format_usd
+
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Constraint:
+    """One thing asked: `measure` (R, N) may be at most `limit`. `reason` says so, `shown` shows a measure."""
+
+    name: str
+    reason: str
+    measure: Floats
+    limit: float
+    shown: str
+
+    @property
+    def met(self) -> Flags:
+        """Which clusters keep to it."""
+        return self.measure <= self.limit
+
+    def show(self, amount: float) -> str:
+        """Return an amount of what is measured in words."""
+        if self.name == "capacity":
+            return f"{self.shown} {amount:.3g} times as many nodes as there are"
+        if self.name == "quota":
+            return f"{self.shown} {amount:.0f} vCPUs"
+        return f"{self.shown} {format_duration(amount) if self.name == 'deadline' else format_usd(amount)}"
+
+
+def constraints(situation: Situation, estimates: Estimates, request: Request, *, region: str) -> list[Constraint]:
+    """Return what `request` asks, measured on every cluster of a region."""
+    found = []
+    if request.deadline_s is not None:
+        late = later(request.confidence, shared_sigma=situation.lifecycle.shared_sigma) if request.confidence else 1.0
+        found.append(
+            Constraint(
+                name="deadline",
+                reason=f"misses the deadline of {format_duration(request.deadline_s)}" + _sureness(request),
+                measure=estimates.expected_s * late,
+                limit=request.deadline_s,
+                shown="takes",
+            )
+        )
+    if request.budget_usd is not None and estimates.total_p95_usd is not None:
+        found.append(
+            Constraint(
+                name="budget",
+                reason=f"exceeds the budget of {format_usd(request.budget_usd)}",
+                measure=estimates.total_p95_usd,
+                limit=request.budget_usd,
+                shown="costs in all, at 95%,",
+            )
+        )
+    if request.max_vcpus is not None:
+        vcpu = situation.catalog.instances.vcpu[situation.layouts.type_row]
+        launched = paid_nodes(estimates.nodes, spare_fraction=situation.lifecycle.spare_fraction)
+        found.append(
+            Constraint(
+                name="quota",
+                reason=f"exceeds the quota of {request.max_vcpus} vCPUs",
+                measure=np.where(np.isfinite(estimates.total_usd), vcpu[:, None] * launched, np.inf),
+                limit=request.max_vcpus,
+                shown="launches",
+            )
+        )
+    if request.node_limits:
+        most = most_nodes(request.node_limits, situation.catalog, region=region)[situation.layouts.type_row]
+        launched = paid_nodes(estimates.nodes, spare_fraction=situation.lifecycle.spare_fraction)
+        found.append(
+            Constraint(
+                name="capacity",
+                reason="needs more nodes than there are to be had",
+                measure=np.where(np.isfinite(estimates.total_usd), launched / most[:, None], np.inf),
+                limit=1.0,
+                shown="launches",
+            )
+        )
+    return found
+
+
+def overrun(candidate: Candidate, deadline_quantile_s: float, request: Request) -> float:
+    """Return by what factor a cluster, computed exactly, exceeds the tightest of deadline and budget; at most 1 meets
+    both.
+    """
+    late = deadline_quantile_s / request.deadline_s if request.deadline_s else 0.0
+    dear = candidate.cost_usd.total_p95 / request.budget_usd if request.budget_usd else 0.0
+    return max(late, dear)
+
+
+def missed(name: str, rows: NDArray[np.intp], asked: Sequence[Constraint]) -> Rejection:
+    """Return the rejection of a type, of layouts `rows`, that holds the data but does not keep to all of `asked`."""
+    for one in asked:
+        least = float(one.measure[rows].min())
+        if least > one.limit:
+            return Rejection(instance_type=name, reason=one.reason, detail=one.show(least), nearness=least / one.limit)
+    together = " and ".join(f"the {one.name}" for one in asked)
+    detail = ", ".join(f"{one.show(float(one.measure[rows].min()))} at least" for one in asked)
+    return Rejection(instance_type=name, reason=f"meets {together} only apart", detail=detail, nearness=1.0)
+
+
+def conflicts(markets: Sequence[Sequence[Constraint]]) -> Iterator[str]:
+    """Name what clashes, given the constraints of every market when no cluster keeps to all: one that no cluster can
+    meet, or pairs that can each be met and not together.
+    """
+    asked = [group for group in markets if group]
+    names = [one.name for one in asked[0]] if asked else []
+    met = {name: any(one.met.any() for group in asked for one in group if one.name == name) for name in names}
+    yield from (f"no cluster meets the {name} alone" for name in names if not met[name])
+    for first, second in combinations([name for name in names if met[name]], 2):
+        pairs = [{one.name: one for one in group} for group in asked]
+        if not any((pair[first].met & pair[second].met).any() for pair in pairs):
+            yield f"the {first} and the {second} clash: {_trade(pairs, first, second)}; {_trade(pairs, second, first)}"
+
+
+def _trade(markets: Sequence[dict[str, Constraint]], kept: str, broken: str) -> str:
+    """Say what meeting one of two asks of the other."""
+    within = [np.where(group[kept].met, group[broken].measure, np.inf).min(initial=np.inf) for group in markets]
+    return f"what meets the {kept} {markets[0][broken].show(float(min(within)))} at least"
+
+
+def _sureness(request: Request) -> str:
+    return f" with probability {request.confidence:g}" if request.confidence else ""

@@ -1,0 +1,69 @@
+"""Which types a request asks for at all: `--instance`, `--exclude`, `--arch`. And which of these clash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.catalog import Catalog
+from planner.schemas.plan import Rejection, Request
+
+UNASKED: Final = "not asked for"
+"""How the reason begins that rejects a type which --instance does not name."""
+
+Filter = Callable[[str, str], str]
+"""Takes a type's name and architecture, and returns why it is left out, '' when it is not."""
+
+
+def filters(request: Request) -> dict[str, Filter]:
+    """Return the filters of a request by the option that sets them."""
+    found: dict[str, Filter] = {}
+    if request.instances:
+        option = f"--instance {','.join(request.instances)}"
+        found[option] = lambda name, _: "" if _any(name, request.instances) else f"{UNASKED} ({option})"
+    if request.exclude:
+        other = f"--exclude {','.join(request.exclude)}"
+        found[other] = lambda name, _: f"excluded ({other})" if _any(name, request.exclude) else ""
+    if request.arch:
+        found[f"--arch {request.arch}"] = lambda _, arch: (
+            "" if arch == request.arch else f"not known to be {request.arch} (--arch)"
+        )
+    return found
+
+
+def wanted(request: Request, catalog: Catalog) -> tuple[NDArray[np.bool_], list[Rejection]]:
+    """Return which types (T,) the request's filters let through, and a rejection for each other."""
+    kept, chosen, unasked = _types(catalog), list(filters(request).values()), []
+    passed = np.ones(len(kept), bool)
+    for row, (name, arch) in enumerate(kept if chosen else ()):
+        reason = next(filter(None, (one(name, arch) for one in chosen)), "")
+        if reason:
+            passed[row] = False
+            unasked.append(Rejection(instance_type=name, reason=reason))
+    return passed, unasked
+
+
+def filter_conflicts(request: Request, catalogs: Sequence[Catalog]) -> Iterator[str]:
+    """Name the filter that lets no type through, or the pairs that let some through each and none together."""
+    types = [kind for catalog in catalogs for kind in _types(catalog)]
+    chosen = filters(request)
+    passing = {name: {kind for kind in types if not one(*kind)} for name, one in chosen.items()}
+    if not chosen or set.intersection(*passing.values()):
+        return
+    yield from (f"{name} lets no type through" for name, kinds in passing.items() if not kinds)
+    for first, second in combinations([name for name, kinds in passing.items() if kinds], 2):
+        if not passing[first] & passing[second]:
+            yield f"{first} and {second} clash: no type passes both"
+
+
+def _types(catalog: Catalog) -> list[tuple[str, str]]:
+    return list(zip(catalog.instances.instance_type.tolist(), catalog.instances.arch.tolist(), strict=True))
+
+
+def _any(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

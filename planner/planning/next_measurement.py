@@ -1,0 +1,76 @@
+"""What to measure next, so that the top of a ranking rests on measurements: which type, how many nodes, at what cost.
+
+A plan is worth what the worst figure behind it is worth. For each of the best candidates that rest on little, one
+small cluster answers both questions that matter: NetBench while doubling up to as many nodes as a curve needs points,
+and DiskBench on every node, which makes many instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from planner.catalog import Catalog
+from planner.catalog.measurement_quality import CRITERIA, MANY_INSTANCES, Truth, truths_behind
+from planner.schemas.plan import Candidate
+from planner.statistics.scaling_curve import ENOUGH_POINTS
+from planner.units import format_duration, format_usd
+
+GOOD_SCORE: Final = len(CRITERIA) - 1
+RUN_S: Final = 60.0
+REPEATS: Final = 3
+_DISK_MODES: Final = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """One cluster to rent for measuring; `why` is the worst figure that it would replace."""
+
+    instance_type: str
+    nodes: int
+    benches: tuple[str, ...]
+    seconds: float
+    cost_usd: float
+    why: str
+
+    @property
+    def text(self) -> str:
+        """The proposal in a sentence."""
+        what = f"{self.nodes} x {self.instance_type} for {format_duration(self.seconds)}, {format_usd(self.cost_usd)}"
+        return f"measure next: {what}: {' and '.join(self.benches)} ({self.why})"
+
+
+def what_to_measure(candidates: Sequence[Candidate], catalog: Catalog, *, boot_s: float) -> list[Proposal]:
+    """Return a proposal for each candidate whose worst figure scores below GOOD_SCORE, in the candidates' order."""
+    proposals = []
+    for candidate in candidates:
+        truths = truths_behind(catalog, candidate.instance_type, _resources(candidate))
+        weak = [truth for truth in truths if truth.score < GOOD_SCORE]
+        if weak:
+            proposals.append(_proposal(candidate, weak, boot_s=boot_s))
+    return proposals
+
+
+def _resources(candidate: Candidate) -> Iterable[str]:
+    """Return the resources that take at least half as long as the one that decides their phase."""
+    return dict.fromkeys(
+        name for phase in candidate.phases for name, use in phase.resources.items() if use.time_s >= phase.time_s / 2
+    )
+
+
+def _proposal(candidate: Candidate, weak: Sequence[Truth], *, boot_s: float) -> Proposal:
+    network = any(truth.what.startswith("network") for truth in weak)
+    storage = any(not truth.what.startswith("network") for truth in weak)
+    sizes = [2**power for power in range(1, ENOUGH_POINTS + 1)] if network else [MANY_INSTANCES]
+    seconds = boot_s + REPEATS * RUN_S * (len(sizes) * network + _DISK_MODES * storage)
+    nodes = max(sizes)
+    benches = ("planner bench net --doubling",) * network + ("planner bench disk --mode all",) * storage
+    return Proposal(
+        instance_type=candidate.instance_type,
+        nodes=nodes,
+        benches=benches,
+        seconds=seconds,
+        cost_usd=nodes * candidate.price_usd_per_hour * seconds / 3600,
+        why=weak[0].text,
+    )

@@ -1,0 +1,149 @@
+"""What a dollar buys of each instance type: operations, bandwidth, arithmetic.
+
+Sources: Scalyr, A Systematic Look at EC2 I/O (operations and bulk transfers per dollar, hourly rates without monthly
+storage fees for local disks); Lee & Fox, section III-E and Figure 8 (price over measured FLOPS) and Table VI (volumes).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.catalog import Catalog
+from planner.cost_model.block_volumes import choose_volumes
+from planner.cost_model.rates import evidence_codes, evidence_name
+from planner.errors import BadInputError, nearest
+from planner.planning.candidates import Offer
+
+Floats = NDArray[np.float64]
+
+MEASURES: Final = {
+    "usd_per_op": "USD per random operation of 4 KiB on the local disks",
+    "usd_per_MBps": "USD per hour for each MB/s of the instance's storage",
+    "usd_per_GFLOPS": "USD per hour for each GFLOP/s in double precision",
+}
+MODES: Final = ("read_only", "write_only", "simultaneous")
+_USUAL_BYTES: Final = 5e11
+"""What a node's volumes hold when they are compared with disks that come with it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worth:
+    """One configuration: what it costs per hour with its storage, what it does, and the quotient."""
+
+    catalog: str
+    instance_type: str
+    storage: str
+    price_usd_per_hour: float
+    rate: float
+    value: float
+    evidence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """Configurations by value, the cheapest first; `left_out` counts, by reason, the types without one."""
+
+    by: str
+    unit: str
+    rows: tuple[Worth, ...]
+    left_out: Mapping[str, int]
+
+
+def rank(offers: Sequence[tuple[Catalog, Offer]], *, by: str, mode: str) -> Ranking:
+    """Rank the types of catalogs at the prices offered. `mode` says how the storage is driven, where that matters.
+
+    Raises BadInputError for an unknown measure or mode, and for operations of a mode that nobody measures.
+    """
+    if by not in MEASURES:
+        raise BadInputError(f"--by {by}: unknown.{nearest(by, list(MEASURES))} Known: {', '.join(MEASURES)}")
+    if mode not in MODES or (by == "usd_per_op" and mode == "simultaneous"):
+        known = MODES if by != "usd_per_op" else MODES[:2]
+        raise BadInputError(f"--mode {mode}: {by} is ranked by {', '.join(known)}")
+    rows: list[Worth] = []
+    left_out: Counter[str] = Counter()
+    for catalog, offer in offers:
+        found = [worth for choice in _choices(catalog, offer, by=by, mode=mode) for worth in choice]
+        rows += found
+        left_out += _lacking(catalog, offer, {worth.instance_type for worth in found})
+    rows.sort(key=lambda worth: (worth.value, worth.catalog, worth.instance_type))
+    return Ranking(by=by, unit=MEASURES[by], rows=tuple(rows), left_out=dict(+left_out))
+
+
+def _choices(catalog: Catalog, offer: Offer, *, by: str, mode: str) -> list[list[Worth]]:
+    price = offer.price_usd_per_hour
+    if by == "usd_per_GFLOPS":
+        words = _evidence_of_compute(catalog)
+        return [_worths(catalog, offer, "none", price=price, rate=catalog.flop_per_s / 1e9, words=words, per_hour=True)]
+    local = catalog.disk_rates(mode)
+    if by == "usd_per_op":
+        rate = local.operations_per_s
+        return [_worths(catalog, offer, "local", price=price, rate=rate, words=local.evidence, per_hour=False)]
+    rate = local.bytes_per_s / 1e6
+    on_disks = _worths(catalog, offer, "local", price=price, rate=rate, words=local.evidence, per_hour=True)
+    return [on_disks] if mode == "simultaneous" else [on_disks, _on_volumes(catalog, offer, mode=mode)]
+
+
+def _on_volumes(catalog: Catalog, offer: Offer, *, mode: str) -> list[Worth]:
+    """Volumes as the planner would choose them, holding at least _USUAL_BYTES; their price is in the sum."""
+    chosen = choose_volumes(catalog, region=offer.region, price_usd_per_hour=offer.price_usd_per_hour)
+    held = np.maximum(chosen.bytes_min, _USUAL_BYTES) * chosen.usd_per_byte_hour
+    price = offer.price_usd_per_hour + chosen.fixed_usd_per_hour + held
+    rate = (chosen.read if mode == "read_only" else chosen.write) / 1e6
+    words = np.array([evidence_name(int(code)) for code in chosen.evidence])
+    names = np.array(
+        [f"{count:.0f} x {name}" if name else "" for count, name in zip(chosen.count, chosen.volume_type, strict=True)]
+    )
+    return _worths(catalog, offer, names, price=price, rate=rate, words=words, per_hour=True)
+
+
+def _worths(
+    catalog: Catalog,
+    offer: Offer,
+    storage: str | NDArray[np.str_],
+    *,
+    price: Floats,
+    rate: Floats,
+    words: NDArray[np.str_],
+    per_hour: bool,
+) -> list[Worth]:
+    value = price / rate / (1 if per_hour else 3600)
+    names = catalog.instances.instance_type
+    return [
+        Worth(
+            catalog=catalog.name,
+            instance_type=str(names[kind]),
+            storage=storage if isinstance(storage, str) else str(storage[kind]),
+            price_usd_per_hour=float(price[kind]),
+            rate=float(rate[kind]),
+            value=float(value[kind]),
+            evidence=_weaker(str(words[kind]), offer.evidence[kind]),
+        )
+        for kind in np.flatnonzero(np.isfinite(value)).tolist()
+    ]
+
+
+def _evidence_of_compute(catalog: Catalog) -> NDArray[np.str_]:
+    table, words = catalog.tables["compute"], np.full(len(catalog.instances), "", dtype="U16")
+    words[[catalog.instances.rows[name] for name in table["instance_type"].tolist()]] = table["evidence"]
+    return words
+
+
+def _weaker(first: str, second: str) -> str:
+    """Return the weaker evidence; a price that the cloud states is as good as can be."""
+    codes = evidence_codes(np.array([first, second if second not in ("spec", "derived") else "measured"]))
+    return evidence_name(int(codes.max()))
+
+
+def _lacking(catalog: Catalog, offer: Offer, ranked: set[str]) -> Counter[str]:
+    unpriced = np.isnan(offer.price_usd_per_hour)
+    found: Counter[str] = Counter()
+    for kind, name in enumerate(catalog.instances.instance_type.tolist()):
+        if name not in ranked:
+            found[f"{catalog.name}: {'price' if unpriced[kind] else 'rate'} unknown"] += 1
+    return found

@@ -1,0 +1,186 @@
+"""Launching the machines of a run on EC2, all or none, and saying what became of them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from typing import Any, Final
+
+from planner.errors import BadInputError
+from planner.providers.aws import resources
+from planner.providers.aws.client import Service
+from planner.providers.aws.network import Site
+from planner.providers.cloud_init import cloud_config
+from planner.providers.host_keys import host_keys_in
+from planner.providers.order import VolumeOrder
+from planner.providers.protocol import Node, NodeState, Place, Resource
+
+ROOT_GIB: Final = 30
+_IMAGE_OWNER: Final = "099720109477"
+"""Canonical's account, which publishes the stock Ubuntu images."""
+_IMAGE_NAME: Final = "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-{arch}-server-*"
+_ROOT_DEVICE: Final = "/dev/sda1"
+_ARCHITECTURES: Final = {"x86_64": "amd64", "arm64": "arm64"}
+_STATES: Final[dict[str, NodeState]] = {"pending": "starting", "running": "running"}
+_GP3_MIBPS: Final = 125
+_GP3_IOPS: Final = 3000
+"""What every gp3 volume has."""
+_IO_BYTES: Final = 256 * 1024
+"""The most bytes that count as one operation."""
+_TAGGED: Final = ("instance", "volume", "network-interface")
+
+
+def newest_image(ec2: Service, architecture: str) -> str:
+    """Return the id of the newest stock image for `x86_64` or `arm64`. Raises BadInputError when there is none."""
+    wanted = {
+        "name": _IMAGE_NAME.format(arch=_ARCHITECTURES[architecture]),
+        "architecture": architecture,
+        "state": "available",
+    }
+    filters = [{"Name": name, "Values": [value]} for name, value in wanted.items()]
+    images = list(ec2.items("describe_images", "Images", Owners=[_IMAGE_OWNER], Filters=filters))
+    if not images:
+        raise BadInputError(f"{ec2.region} has no stock image {wanted['name']}; name one with --image")
+    return str(max(images, key=lambda image: str(image["CreationDate"]))["ImageId"])
+
+
+def shape_of(ec2: Service, instance_type: str) -> dict[str, Any]:
+    """Return AWS's description of an instance type. Raises BadInputError for one that the region does not know."""
+    found = list(
+        ec2.items(
+            "describe_instance_types", "InstanceTypes", Filters=[{"Name": "instance-type", "Values": [instance_type]}]
+        )
+    )
+    if not found:
+        raise BadInputError(f"{ec2.region} knows no instance type {instance_type}")
+    return found[0]
+
+
+def architecture_of(shape: dict[str, Any]) -> str:
+    """Return `x86_64` or `arm64`, from AWS's description of a type."""
+    return next(str(each) for each in shape["ProcessorInfo"]["SupportedArchitectures"] if each in _ARCHITECTURES)
+
+
+def launch(site: Site, place: Place, *, machines: int, head: bool, round: int) -> None:
+    """Launch nodes, then the head, each by one call that gives all or none."""
+    common = _common(site, place)
+    for role, count in (("node", machines - head), ("head", int(head))):
+        if count:
+            request = common | _network(site, role) | {"MinCount": count, "MaxCount": count}
+            request["TagSpecifications"] = [_tags(site, kind, role) for kind in _TAGGED]
+            _run_instances(site, request, name=f"{count} x {role}", token=_token(site, place, role, round))
+
+
+def _token(site: Site, place: Place, role: str, round: int) -> str:
+    """The same for every repetition of one launch, and for no other: with it, AWS launches only once."""
+    launch = f"{site.order.run} {place.zone} {place.choice} {role} {round}"
+    return f"{site.order.run}-{hashlib.sha256(launch.encode()).hexdigest()[:24]}"
+
+
+def _run_instances(site: Site, request: dict[str, Any], *, name: str, token: str) -> None:
+    region = site.ec2.region
+    site.journal.intend("instance", name=name, region=region)
+    answer = site.ec2.call("run_instances", fresh=True, **request, ClientToken=token)
+    for instance in answer["Instances"]:
+        site.journal.made(Resource(kind="instance", id=instance["InstanceId"], region=region, run=site.order.run))
+
+
+def _common(site: Site, place: Place) -> dict[str, Any]:
+    """What the head and the nodes have in common."""
+    order, choice = site.order, place.choice
+    placement = {"AvailabilityZone": place.zone}
+    if choice.placement_group:
+        placement["GroupName"] = site.full_name("group")
+    return {
+        "ImageId": order.image or newest_image(site.ec2, architecture_of(shape_of(site.ec2, choice.instance_type))),
+        "InstanceType": choice.instance_type,
+        "KeyName": site.full_name("key"),
+        "Placement": placement,
+        "BlockDeviceMappings": list(_block_devices(choice.volumes)),
+        "InstanceInitiatedShutdownBehavior": "terminate",
+        "MetadataOptions": {"HttpTokens": "required", "HttpEndpoint": "enabled", "HttpPutResponseHopLimit": 1},
+        "UserData": cloud_config(expires_at=order.expires_at),
+        **identity_request(order.node_identity),
+    }
+
+
+def identity_request(name: str) -> dict[str, Any]:
+    """Return the part of a launch that names an instance profile, by its name or ARN; nothing for ''."""
+    return {"IamInstanceProfile": {"Arn" if name.startswith("arn:") else "Name": name}} if name else {}
+
+
+def _network(site: Site, role: str) -> dict[str, Any]:
+    """The head alone has a public address, and a door in its security group."""
+    groups = ["cluster", "door"] if role == "head" else ["cluster"]
+    interface = {
+        "DeviceIndex": 0,
+        "SubnetId": site.found["subnet", "head" if role == "head" else "nodes"],
+        "Groups": [site.found["security-group", name] for name in groups],
+        "AssociatePublicIpAddress": role == "head",
+        "DeleteOnTermination": True,
+    }
+    return {"NetworkInterfaces": [interface]}
+
+
+def _tags(site: Site, kind: str, role: str) -> dict[str, Any]:
+    specification = site.tags(kind, role)
+    return {**specification, "Tags": [*specification["Tags"], {"Key": "planner-role", "Value": role}]}
+
+
+def _block_devices(volumes: VolumeOrder | None) -> Iterator[dict[str, Any]]:
+    """The root and the plan's volumes: encrypted, and gone with the machine."""
+    safe = {"Encrypted": True, "DeleteOnTermination": True}
+    yield {"DeviceName": _ROOT_DEVICE, "Ebs": {"VolumeType": "gp3", "VolumeSize": ROOT_GIB, **safe}}
+    for number in range(volumes.count if volumes else 0):
+        if volumes:
+            yield {"DeviceName": _device(number), "Ebs": _ebs(volumes) | safe}
+
+
+def _ebs(volumes: VolumeOrder) -> dict[str, Any]:
+    """A volume, with what its type lets one buy besides its size: AWS allows 1 MiB/s for 4 operations of gp3."""
+    ebs: dict[str, Any] = {"VolumeType": volumes.volume_type, "VolumeSize": volumes.size_gib}
+    if volumes.volume_type == "gp3":
+        mibps = max(volumes.mibps_each, _GP3_MIBPS)
+        ebs |= {"Throughput": mibps, "Iops": max(4 * mibps, _GP3_IOPS)}
+    if volumes.volume_type in ("io1", "io2"):
+        ebs |= {"Iops": max(100, math.ceil(volumes.mibps_each * 2**20 / _IO_BYTES))}
+    return ebs
+
+
+def _device(number: int) -> str:
+    """Names that AWS keeps for volumes: /dev/sdf to sdp, then /dev/xvdba to xvddz."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    beyond = number - 11
+    return (
+        f"/dev/sd{letters[5 + number]}" if beyond < 0 else f"/dev/xvd{letters[1 + beyond // 26]}{letters[beyond % 26]}"
+    )
+
+
+def nodes(ec2: Service, run: str) -> Iterator[Node]:
+    """Yield the machines of a run, ended ones included."""
+    filters = [{"Name": "tag:planner-run", "Values": [run]}]
+    for reservation in ec2.items("describe_instances", "Reservations", Filters=filters):
+        for instance in reservation["Instances"]:
+            yield _node(instance, region=ec2.region)
+
+
+def _node(instance: dict[str, Any], *, region: str) -> Node:
+    return Node(
+        id=instance["InstanceId"],
+        region=region,
+        zone=instance.get("Placement", {}).get("AvailabilityZone", ""),
+        head=resources.tags_of(instance).get("planner-role") == "head",
+        state=_STATES.get(instance["State"]["Name"], "ended"),
+        instance_type=instance["InstanceType"],
+        private_address=instance.get("PrivateIpAddress", ""),
+        public_address=instance.get("PublicIpAddress", ""),
+        launched_at=instance.get("LaunchTime"),
+        reason=instance.get("StateReason", {}).get("Message", ""),
+    )
+
+
+def host_keys(ec2: Service, instance_id: str) -> tuple[str, ...]:
+    """Return the public SSH host keys that cloud-init wrote to a machine's console; none as long as it has not."""
+    said = ec2.call("get_console_output", InstanceId=instance_id, Latest=True).get("Output", "")
+    return host_keys_in(str(said))

@@ -1,0 +1,204 @@
+"""What the machines of a run need in a region before they can be launched: network, security groups, key, group.
+
+One private network (VPC) with two subnets: the head's can be reached from outside, the nodes' cannot, and has no way
+out but, where the run stages data, a gateway to the object store. Security groups let machines of the run talk to each
+other and the caller to the head by SSH, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from planner.errors import IoFailureError
+from planner.providers.aws import resources
+from planner.providers.aws.client import Service
+from planner.providers.aws.cloud_errors import DuplicateError, NotFoundError, UncertainError
+from planner.providers.order import Order
+from planner.providers.protocol import Journal, Place, Resource
+from planner.providers.retry import Pace
+
+NETWORK: Final = "10.77.0.0/16"
+NODES_SUBNET: Final = "10.77.0.0/17"
+HEAD_SUBNET: Final = "10.77.128.0/28"
+_ANYWHERE: Final = "0.0.0.0/0"
+_MOST_TRIES: Final = 5
+_KINDS: Final = ("vpc", "internet-gateway", "subnet", "route-table", "security-group", "vpc-endpoint")
+_KINDS_BY_NAME: Final = ("key-pair", "placement-group")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """The resources of a run in a region, by kind and name."""
+
+    order: Order
+    ec2: Service
+    journal: Journal
+    pace: Pace
+    found: dict[tuple[str, str], str]
+
+    @classmethod
+    def of(cls, order: Order, ec2: Service, journal: Journal, pace: Pace) -> Site:
+        """Look at what the run has in the region."""
+        site = cls(order=order, ec2=ec2, journal=journal, pace=pace, found={})
+        for kind in (*_KINDS, *_KINDS_BY_NAME):
+            site.look(kind)
+        return site
+
+    def look(self, kind: str) -> None:
+        """Find out anew what of a kind there is."""
+        for resource, description in resources.find(self.ec2, kind, run=self.order.run):
+            if not resource.ending:
+                name = resources.tags_of(description).get("Name", "").removeprefix(f"planner-{self.order.run}-")
+                self.found[kind, name] = resource.id
+
+    def full_name(self, name: str) -> str:
+        """Return what the console shows, and what names a resource that has no id."""
+        return f"planner-{self.order.run}-{name}"
+
+    def tags(self, kind: str, name: str) -> dict[str, Any]:
+        """Return the tag specification that goes into the call that creates something."""
+        tags = {**self.order.tags, "Name": self.full_name(name)}
+        return {"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+
+    def ensure(self, kind: str, name: str, operation: str, **request: Any) -> str:
+        """Return the id of what is there, or create it. Where a connection breaks, look before creating again."""
+        for _ in range(_MOST_TRIES):
+            if (kind, name) in self.found:
+                return self.found[kind, name]
+            self.journal.intend(kind, name=name, region=self.ec2.region)
+            try:
+                self._create(kind, name, operation, request)
+            except UncertainError:
+                self.pace.settle()
+                self.look(kind)
+            except DuplicateError:
+                self.look(kind)
+        raise IoFailureError(
+            f"{kind} {name} in {self.ec2.region}: no clear answer in {_MOST_TRIES} tries of {operation}"
+        )
+
+    def _create(self, kind: str, name: str, operation: str, request: dict[str, Any]) -> None:
+        tagged = {**request, "TagSpecifications": [self.tags(kind, name)]}
+        answer = self.ec2.call(operation, repeatable=False, fresh=True, **tagged)
+        by_name = kind in _KINDS_BY_NAME
+        id_ = self.full_name(name) if by_name else _id_in(answer, resources.KINDS[kind].id)
+        self.found[kind, name] = id_
+        self.journal.made(Resource(kind=kind, id=id_, region=self.ec2.region, run=self.order.run))
+
+    def adjust(self, operation: str, **request: Any) -> None:
+        """Make a change that may have been made already."""
+        try:
+            self.ec2.call(operation, fresh=True, **request)
+        except DuplicateError:
+            return
+
+
+def _id_in(answer: dict[str, Any], key: str) -> str:
+    """Return the id of what was created, at the top of the answer or one level down."""
+    levels = [answer, *(part for part in answer.values() if isinstance(part, dict))]
+    return str(next(level[key] for level in levels if key in level))
+
+
+def prepare(site: Site, place: Place) -> None:
+    """Create what is missing at a place."""
+    vpc = site.ensure("vpc", "network", "create_vpc", CidrBlock=NETWORK)
+    _security(site, vpc)
+    subnets = {
+        name: site.ensure("subnet", name, "create_subnet", VpcId=vpc, CidrBlock=block, AvailabilityZone=place.zone)
+        for name, block in (("head", HEAD_SUBNET), ("nodes", NODES_SUBNET))
+    }
+    _way_in(site, vpc, subnets["head"])
+    if site.order.staging:
+        _object_store(site, vpc)
+    key = site.order.ssh_public_key.encode()
+    site.ensure("key-pair", "key", "import_key_pair", KeyName=site.full_name("key"), PublicKeyMaterial=key)
+    if place.choice.placement_group:
+        name = site.full_name("group")
+        site.ensure("placement-group", "group", "create_placement_group", GroupName=name, Strategy="cluster")
+
+
+def _security(site: Site, vpc: str) -> None:
+    """Machines of the run reach each other; the caller reaches the head by SSH; nothing else goes in or out."""
+    made = {
+        name: site.ensure(
+            "security-group",
+            name,
+            "create_security_group",
+            VpcId=vpc,
+            GroupName=site.full_name(name),
+            Description=f"planner run {site.order.run}: {text}",
+        )
+        for name, text in (("cluster", "traffic among its machines"), ("door", "SSH to the head"))
+    }
+    for group in made.values():
+        _close(site, group)
+    among = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": made["cluster"]}]}]
+    site.adjust("authorize_security_group_ingress", GroupId=made["cluster"], IpPermissions=among)
+    site.adjust("authorize_security_group_egress", GroupId=made["cluster"], IpPermissions=among)
+    caller = {"CidrIp": site.order.ssh_from, "Description": "the caller"}
+    ssh = [{"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "IpRanges": [caller]}]
+    site.adjust("authorize_security_group_ingress", GroupId=made["door"], IpPermissions=ssh)
+
+
+def _close(site: Site, group: str) -> None:
+    """Take away the rule of a new group that lets everything out."""
+    everything = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": _ANYWHERE}]}]
+    _until_known(site, lambda: site.ec2.call("revoke_security_group_egress", GroupId=group, IpPermissions=everything))
+
+
+def _until_known(site: Site, change: Callable[[], Any]) -> None:
+    """Make a change to something new: "no such rule" means that it was made before, "no such group" to wait."""
+    for _ in site.pace.pauses(site.pace.patience_s):
+        try:
+            change()
+        except NotFoundError as error:
+            if error.code != "InvalidPermission.NotFound":
+                continue
+        return
+
+
+def _way_in(site: Site, vpc: str, subnet: str) -> None:
+    """Give the head's subnet, and it alone, a route to the world."""
+    gateway = site.ensure("internet-gateway", "gateway", "create_internet_gateway")
+    site.adjust("attach_internet_gateway", InternetGatewayId=gateway, VpcId=vpc)
+    table = site.ensure("route-table", "head", "create_route_table", VpcId=vpc)
+    site.adjust("create_route", RouteTableId=table, DestinationCidrBlock=_ANYWHERE, GatewayId=gateway)
+    site.adjust("associate_route_table", RouteTableId=table, SubnetId=subnet)
+
+
+def _object_store(site: Site, vpc: str) -> None:
+    """Let the nodes reach the object store without a way to anywhere else."""
+    region = site.ec2.region
+    tables = [
+        item["RouteTableId"]
+        for item in site.ec2.items(
+            "describe_route_tables", "RouteTables", Filters=[{"Name": "vpc-id", "Values": [vpc]}]
+        )
+    ]
+    service = f"com.amazonaws.{region}.s3"
+    site.ensure(
+        "vpc-endpoint",
+        "objects",
+        "create_vpc_endpoint",
+        VpcId=vpc,
+        ServiceName=service,
+        VpcEndpointType="Gateway",
+        RouteTableIds=tables,
+    )
+    prefixes = [
+        p["PrefixListId"]
+        for p in site.ec2.items(
+            "describe_prefix_lists", "PrefixLists", Filters=[{"Name": "prefix-list-name", "Values": [service]}]
+        )
+    ]
+    https = [
+        {
+            "IpProtocol": "tcp",
+            "FromPort": 443,
+            "ToPort": 443,
+            "PrefixListIds": [{"PrefixListId": prefix, "Description": "the object store"} for prefix in prefixes],
+        }
+    ]
+    site.adjust("authorize_security_group_egress", GroupId=site.found["security-group", "cluster"], IpPermissions=https)

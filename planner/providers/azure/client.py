@@ -1,0 +1,197 @@
+"""Calls to Azure's Resource Manager in one subscription, with the repetitions that are safe.
+
+Requests and answers are what the REST reference shows. A create call is a PUT under a name of the run's own, so that
+repeating it does no harm. The SDK's own retries are switched off, and its polling: it waits half a minute at a time
+for each resource alone, where one listing tells of all machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import Any, Final, Protocol
+
+from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.providers.azure.access import Access, default_access
+from planner.providers.azure.cloud_errors import NotFoundError, PassingError, RefusedCallError, meaning_of
+from planner.providers.protocol import PermissionDeniedError, StillInUseError
+from planner.providers.retry import Pace
+
+SCHEDULES_VERSION: Final = "2018-09-15"
+"""Of Microsoft.DevTestLab/schedules, for which these SDKs have no model."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """Where the SDK keeps a kind: which client, which group of operations, and how it creates."""
+
+    client: str
+    operations: str
+    create: str = "begin_create_or_update"
+
+
+KINDS: Final = {
+    "resource-group": Kind(client="resource", operations="resource_groups", create="create_or_update"),
+    "network-security-group": Kind(client="network", operations="network_security_groups"),
+    "virtual-network": Kind(client="network", operations="virtual_networks"),
+    "network-interface": Kind(client="network", operations="network_interfaces"),
+    "public-address": Kind(client="network", operations="public_ip_addresses"),
+    "proximity-placement-group": Kind(
+        client="compute", operations="proximity_placement_groups", create="create_or_update"
+    ),
+    "machine": Kind(client="compute", operations="virtual_machines"),
+    "usage": Kind(client="compute", operations="usage"),
+    "size": Kind(client="compute", operations="resource_skus"),
+}
+_CLIENTS: Final = {
+    "compute": ("azure.mgmt.compute", "ComputeManagementClient"),
+    "network": ("azure.mgmt.network", "NetworkManagementClient"),
+    "resource": ("azure.mgmt.resource.resources", "ResourceManagementClient"),
+}
+
+
+class Arm(Protocol):
+    """The Resource Manager of one subscription; requests and answers are those of its REST reference."""
+
+    at_once: int
+    """How many calls may be made at the same time."""
+
+    @property
+    def subscription(self) -> str:
+        """The subscription's id."""
+
+    def create(self, kind: str, *names: str, body: dict[str, Any]) -> None:
+        """Create something (`names`: its group, then its own) or find it there. Does not wait for machines to be made.
+
+        Raises what `faults.meaning_of` says.
+        """
+
+    def schedule(self, group: str, name: str, *, body: dict[str, Any]) -> None:
+        """Create a schedule of Azure's own in a group."""
+
+    def items(self, kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
+        """Yield all of a listing, page by page."""
+
+    def delete(self, kind: str, *names: str) -> None:
+        """Ask for a deletion and do not wait for it."""
+
+
+class LiveArm:
+    """Arm that Azure answers."""
+
+    at_once = 8
+
+    def __init__(self, *, pace: Pace) -> None:
+        self._pace = pace
+        self._clients: dict[str, Any] = {}
+
+    @cached_property
+    def access(self) -> Access:
+        """Whose credentials, which subscription."""
+        return default_access()
+
+    @property
+    def subscription(self) -> str:
+        """See Arm."""
+        return self.access.subscription
+
+    def create(self, kind: str, *names: str, body: dict[str, Any]) -> None:
+        """See Arm. What is new may not be known everywhere yet: not found is waited out like throttling."""
+        how = KINDS[kind]
+        operations = self._operations(how)
+        polling = {"polling": False} if how.create.startswith("begin_") else {}
+
+        def call() -> dict[str, Any]:
+            made = getattr(operations, how.create)(*names, body, **polling)
+            return _as_dict(made.result() if polling else made)
+
+        made = self._repeatedly(call, what=f"creating {kind} {names[-1]}", fresh=True)
+        if kind != "machine":
+            self._wait(operations, kind, names, made)
+
+    def schedule(self, group: str, name: str, *, body: dict[str, Any]) -> None:
+        """See Arm."""
+        scope = f"/subscriptions/{self.subscription}/resourceGroups/{group}"
+        path = f"{scope}/providers/Microsoft.DevTestLab/schedules/{name}"
+        resources = self._client("resource").resources
+
+        def call() -> Any:
+            return resources.begin_create_or_update_by_id(path, body, api_version=SCHEDULES_VERSION, polling=False)
+
+        self._repeatedly(call, what=f"creating schedule {name}", fresh=True)
+
+    def items(self, kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
+        """See Arm."""
+        listed = self._operations(KINDS[kind]).list(*names, **options).by_page()
+        while True:  # a page that failed is asked for again
+            page = self._repeatedly(lambda: next(listed, None), what=f"listing {kind}")
+            if page is None:
+                return
+            yield from map(_as_dict, page)
+
+    def delete(self, kind: str, *names: str) -> None:
+        """See Arm."""
+        operations = self._operations(KINDS[kind])
+        self._repeatedly(lambda: operations.begin_delete(*names, polling=False), what=f"deleting {kind} {names[-1]}")
+
+    def _wait(self, operations: Any, kind: str, names: tuple[str, ...], made: dict[str, Any]) -> None:
+        """Wait until something small is made, as Azure answers before it is."""
+        what = f"creating {kind} {names[-1]}"
+        for _ in self._pace.polls(self._pace.join_s):
+            state = made.get("properties", {}).get("provisioningState", "Succeeded")
+            if state == "Succeeded":
+                return
+            if state in ("Failed", "Canceled"):
+                raise RefusedCallError(f"{what}: {state}")
+            made = self._repeatedly(lambda: _as_dict(operations.get(*names)), what=what, fresh=True)
+        raise IoFailureError(f"{what}: not done after {self._pace.join_s:g} s")
+
+    def _repeatedly(self, call: Callable[[], Any], *, what: str, fresh: bool = False) -> Any:
+        """Make a call until it is answered; every one here may be made twice, thanks to names."""
+        error: PlannerError | None = None
+        for _ in self._pace.pauses(self._pace.patience_s):
+            try:
+                return _understood(call, what=what)
+            except PassingError as passing:
+                error = passing
+            except (NotFoundError, StillInUseError) as early:
+                error = early
+                if not fresh:
+                    raise
+        raise IoFailureError(f"gave up after {self._pace.patience_s:g} s: {error}") from error
+
+    def _operations(self, how: Kind) -> Any:
+        return getattr(self._client(how.client), how.operations)
+
+    def _client(self, name: str) -> Any:
+        if name not in self._clients:
+            module, kind = _CLIENTS[name]
+            access = self.access
+            try:
+                made = getattr(import_module(module), kind)
+            except ImportError as error:
+                raise BadInputError("Azure needs its SDK: pip install 'sortplanner[azure]'") from error
+            self._clients[name] = made(access.credentials, access.subscription, **access.arguments)
+        return self._clients[name]
+
+
+def _as_dict(item: Any) -> dict[str, Any]:
+    return dict(item.as_dict())
+
+
+def _understood(call: Callable[[], Any], *, what: str) -> Any:
+    """Make a call; raise what its failure means."""
+    from azure.core import exceptions
+
+    try:
+        return call()
+    except exceptions.ClientAuthenticationError as error:
+        raise PermissionDeniedError(f"Azure: {error.message}; run `az login`") from error
+    except exceptions.HttpResponseError as error:
+        code = error.error.code if error.error and error.error.code else str(error.reason or "")
+        message = error.error.message if error.error else error.message
+        raise meaning_of(code, message or "", status=error.status_code or 500, what=what) from error
+    except (exceptions.AzureError, OSError) as error:
+        raise PassingError(f"{what}: {error}") from error

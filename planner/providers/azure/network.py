@@ -1,0 +1,110 @@
+"""What the machines of a run need in a zone before they can be launched, all in one resource group of their own.
+
+Deleting the group removes everything in it, so it alone has to be found: by its tags. One private network has two
+subnets: the caller reaches the head's by SSH, nobody the nodes'; machines of the run reach each other, and nothing else
+but, where the run stages data, Azure's object store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from planner.providers.azure.client import Arm
+from planner.providers.order import Order
+from planner.providers.protocol import Journal, Place, Resource
+
+NETWORK: Final = "10.77.0.0/16"
+NODES_SUBNET: Final = "10.77.0.0/17"
+HEAD_SUBNET: Final = "10.77.128.0/28"
+SUBNETS: Final = {"nodes": NODES_SUBNET, "head": HEAD_SUBNET}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """The resource group of a run at a place."""
+
+    order: Order
+    arm: Arm
+    journal: Journal
+    place: Place
+
+    @property
+    def group(self) -> str:
+        """The name of the resource group."""
+        return f"planner-{self.order.run}-{self.place.zone or self.place.region}"
+
+    def url(self, provider: str, name: str) -> str:
+        """Return how one resource names another: `provider` is Microsoft.Network/virtualNetworks and the like."""
+        return f"/subscriptions/{self.arm.subscription}/resourceGroups/{self.group}/providers/{provider}/{name}"
+
+    def create(self, kind: str, *names: str, body: dict[str, Any]) -> None:
+        """Announce something in the journal, and create it with the run's tags."""
+        self.journal.intend(kind, name=names[-1], region=self.place.region)
+        self.arm.create(kind, *names, body={"location": self.place.region, "tags": self.order.tags, **body})
+        made = Resource(kind=kind, id="/".join(names), region=self.place.region, run=self.order.run)
+        self.journal.made(made)
+
+
+def prepare(site: Site) -> None:
+    """Create the group, its network and its placement group, or find them there."""
+    site.create("resource-group", site.group, body={})
+    for name in SUBNETS:
+        rules = _rules(site.order, open_to_caller=name == "head")
+        site.create("network-security-group", site.group, name, body={"properties": {"securityRules": rules}})
+    network = {
+        "addressSpace": {"addressPrefixes": [NETWORK]},
+        "subnets": [_subnet(site, name) for name in SUBNETS],
+    }
+    site.create("virtual-network", site.group, "network", body={"properties": network})
+    if site.place.choice.placement_group:
+        body = {"properties": {"proximityPlacementGroupType": "Standard"}}
+        site.create("proximity-placement-group", site.group, "near", body=body)
+
+
+def _subnet(site: Site, name: str) -> dict[str, Any]:
+    properties: dict[str, Any] = {
+        "addressPrefix": SUBNETS[name],
+        "networkSecurityGroup": {"id": site.url("Microsoft.Network/networkSecurityGroups", name)},
+        "defaultOutboundAccess": False,
+    }
+    if site.order.staging:
+        properties["serviceEndpoints"] = [{"service": "Microsoft.Storage"}]
+    return {"name": name, "properties": properties}
+
+
+def _rules(order: Order, *, open_to_caller: bool) -> list[dict[str, Any]]:
+    """Return the rules of a subnet in the order in which they count."""
+    rules: dict[str, dict[str, str]] = {}
+    rules["within-in"] = {"direction": "Inbound", "source": NETWORK, "destination": NETWORK}
+    if open_to_caller:
+        rules["caller"] = {"direction": "Inbound", "source": order.ssh_from, "destination": HEAD_SUBNET, "port": "22"}
+    rules["shut-in"] = {"direction": "Inbound", "access": "Deny"}
+    rules["within-out"] = {"direction": "Outbound", "source": NETWORK, "destination": NETWORK}
+    if order.staging:
+        rules["store"] = {"direction": "Outbound", "source": NETWORK, "destination": "Storage", "port": "443"}
+    rules["shut-out"] = {"direction": "Outbound", "access": "Deny"}
+    return [_rule(name, 100 + 10 * number, **rule) for number, (name, rule) in enumerate(rules.items())]
+
+
+def _rule(
+    name: str,
+    priority: int,
+    *,
+    direction: str,
+    access: str = "Allow",
+    source: str = "*",
+    destination: str = "*",
+    port: str = "*",
+) -> dict[str, Any]:
+    properties = {
+        "priority": priority,
+        "direction": direction,
+        "access": access,
+        "protocol": "*" if port == "*" else "Tcp",
+        "sourceAddressPrefix": source,
+        "sourcePortRange": "*",
+        "destinationAddressPrefix": destination,
+        "destinationPortRange": port,
+    }
+    return {"name": name, "properties": properties}

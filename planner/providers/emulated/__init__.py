@@ -1,1 +1,0 @@
-"""Clusters emulated on this machine: nodes as network namespaces whose links are capped, after Uta and Obaseki."""

@@ -1,0 +1,113 @@
+"""What the machines of a run need in a region before they can be launched: network, firewall, placement policy.
+
+One private network with one subnet. Its firewall lets machines of the run talk to each other and the caller to the head
+by SSH, and nothing else in or out; where the run stages data, also HTTPS to the addresses behind
+private.googleapis.com, which serve the object store and lead nowhere else. Only the head gets a public address.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from planner.providers.gcp import resources
+from planner.providers.gcp.client import Compute
+from planner.providers.gcp.cloud_errors import DuplicateError
+from planner.providers.order import Order
+from planner.providers.protocol import Journal, Place, Resource
+
+NETWORK: Final = "10.77.0.0/16"
+OBJECT_STORE: Final = "199.36.153.8/30"
+"""private.googleapis.com: Google's services for machines without a public address (Private Google Access)."""
+HEAD_TAG: Final = "planner-head"
+NODE_TAG: Final = "planner-node"
+_ANYWHERE: Final = "0.0.0.0/0"
+_FIRST: Final = 1000
+_LAST: Final = 65000
+"""Firewall rules count in the order of their priority, the lowest number first; Google's own come after 65534."""
+_KINDS: Final = ("network", "subnetwork", "firewall", "placement-policy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """The resources of a run in a region, by kind and full name."""
+
+    order: Order
+    compute: Compute
+    journal: Journal
+    region: str
+    found: set[tuple[str, str]]
+
+    @classmethod
+    def of(cls, order: Order, compute: Compute, journal: Journal, *, region: str) -> Site:
+        """Look at what the run has in the region."""
+        there = {
+            (kind, resource.id)
+            for kind in _KINDS
+            for resource, _ in resources.find(compute, kind, region=region, run=order.run)
+        }
+        return cls(order=order, compute=compute, journal=journal, region=region, found=there)
+
+    def full_name(self, name: str) -> str:
+        """Return the name of a resource: it holds the run and the region, for some are global."""
+        return f"planner-{self.order.run}-{self.region}-{name}"
+
+    def url(self, kind: str, name: str) -> str:
+        """Return how one resource names another."""
+        how = resources.KINDS[kind]
+        scope = "global" if how.scope == "global" else f"regions/{self.region}"
+        return f"projects/{self.compute.project}/{scope}/{how.collection}/{self.full_name(name)}"
+
+    def ensure(self, kind: str, name: str, body: dict[str, Any]) -> None:
+        """Create what is not there. Its name is the run's own: what has it already is what was asked for before."""
+        full, how = self.full_name(name), resources.KINDS[kind]
+        if (kind, full) in self.found:
+            return
+        self.journal.intend(kind, name=full, region=self.region)
+        named = {"name": full, "description": resources.description(self.order.tags, region=self.region), **body}
+        where = {"region": self.region} if how.scope == "region" else {}
+        with suppress(DuplicateError):
+            self.compute.create(f"{how.collection}.insert", body=named, run=self.order.run, **where)
+        self.found.add((kind, full))
+        self.journal.made(Resource(kind=kind, id=full, region=self.region, run=self.order.run))
+
+
+def prepare(site: Site, place: Place) -> None:
+    """Create what is missing in a region."""
+    site.ensure("network", "net", {"autoCreateSubnetworks": False, "routingConfig": {"routingMode": "REGIONAL"}})
+    site.ensure(
+        "subnetwork",
+        "nodes",
+        {
+            "network": site.url("network", "net"),
+            "ipCidrRange": NETWORK,
+            "stackType": "IPV4_ONLY",
+            "privateIpGoogleAccess": site.order.staging,
+        },
+    )
+    for name, rule in _rules(site.order).items():
+        site.ensure("firewall", name, {"network": site.url("network", "net"), **rule})
+    if place.choice.placement_group:
+        site.ensure("placement-policy", "group", {"groupPlacementPolicy": {"collocation": "COLLOCATED"}})
+
+
+def _rules(order: Order) -> dict[str, dict[str, Any]]:
+    """Machines reach each other, the caller reaches the head by SSH, nothing else goes in or out."""
+    everything = [{"IPProtocol": "all"}]
+    inward, outward = {"direction": "INGRESS", "priority": _FIRST}, {"direction": "EGRESS", "priority": _FIRST}
+    rules: dict[str, dict[str, Any]] = {
+        "in": {**inward, "sourceRanges": [NETWORK], "allowed": everything},
+        "door": {
+            **inward,
+            "sourceRanges": [order.ssh_from],
+            "targetTags": [HEAD_TAG],
+            "allowed": [{"IPProtocol": "tcp", "ports": ["22"]}],
+        },
+        "out": {**outward, "destinationRanges": [NETWORK], "allowed": everything},
+        "shut": {**outward, "priority": _LAST, "destinationRanges": [_ANYWHERE], "denied": everything},
+    }
+    if order.staging:
+        https = [{"IPProtocol": "tcp", "ports": ["443"]}]
+        rules["store"] = {**outward, "destinationRanges": [OBJECT_STORE], "allowed": https}
+    return rules

@@ -1,0 +1,96 @@
+"""A cluster from an order, and back: whatever goes wrong on the way up, nothing stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from planner.errors import InterruptedRunError, PlannerError
+from planner.providers.order import Order
+from planner.providers.protocol import Place, Provider, Resource
+from planner.providers.retry import Pace
+from planner.provisioning.launch import Cluster, Launch
+from planner.provisioning.run_directory import RunDirectory
+from planner.provisioning.ssh_key import make_key
+from planner.provisioning.teardown import Teardown
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hands:
+    """What `up` and `down` work with."""
+
+    provider: Provider
+    pace: Pace
+    say: Say
+
+
+def begin(order: Order) -> tuple[Order, RunDirectory]:
+    """Make the run's directory and key; nothing is asked of the cloud yet."""
+    directory = RunDirectory.create(order)
+    keyed = replace(order, ssh_public_key=make_key(directory.key, comment=f"planner-{order.run}"))
+    directory.note("order", **keyed.to_dict())
+    return keyed, directory
+
+
+def up(order: Order, places: Sequence[Place], directory: RunDirectory, hands: Hands) -> Cluster:
+    """Return a running cluster at the first place that gives one.
+
+    Whatever is raised instead, all that was created has been removed before, or is named by a LeftBehindError.
+    """
+    launch = Launch(order=order, provider=hands.provider, directory=directory, pace=hands.pace, say=hands.say)
+    try:
+        return launch.at_first_of(places)
+    except BaseException as error:
+        hands.say(f"taking down what was created: {error or type(error).__name__}")
+        down(directory, hands)
+        if isinstance(error, KeyboardInterrupt):
+            raise InterruptedRunError(f"run {order.run}: interrupted; all that was created has been removed") from error
+        raise
+
+
+def down(directory: RunDirectory, hands: Hands) -> int:
+    """Remove all that a run has in the cloud and return how many resources that was. Raises LeftBehindError."""
+    order = directory.order()
+    teardown = Teardown(provider=hands.provider, run=order.run, pace=hands.pace, say=hands.say)
+    removed = teardown.regions(directory.regions(), unsure=directory.unsure())
+    directory.note("ended", nodes=[])
+    directory.note("down", removed=removed)
+    directory.forget_key()
+    return removed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """What a sweep has found: the resources of each run, and the regions it could not look into, with the reason."""
+
+    runs: dict[str, tuple[Resource, ...]]
+    unseen: dict[str, str]
+
+
+def sweep(hands: Hands, *, regions: Sequence[str], wanted: Callable[[Resource], bool]) -> Sweep:
+    """Find runs by their tags alone: all resources of every run of which any is `wanted`."""
+    kinds = [kind for stage in hands.provider.stages for kind in stage]
+    found: dict[str, list[Resource]] = {}
+    unseen: dict[str, str] = {}
+    for region in regions:
+        try:
+            for resource in hands.provider.find(kinds, region=region):
+                found.setdefault(resource.run, []).append(resource)
+        except PlannerError as error:
+            unseen[region] = error.message
+    runs = {run: tuple(some) for run, some in found.items() if any(map(wanted, some))}
+    return Sweep(runs=runs, unseen=unseen)
+
+
+def remove_swept(run: str, resources: Sequence[Resource], hands: Hands) -> int:
+    """Remove what a sweep has found of a run. Raises LeftBehindError."""
+    regions = list(dict.fromkeys(resource.region for resource in resources))
+    return Teardown(provider=hands.provider, run=run, pace=hands.pace, say=hands.say).regions(regions, unsure=True)
+
+
+def expired(resource: Resource, *, now: datetime | None = None) -> bool:
+    """Say whether a resource's run has outlived its time; one without a time has."""
+    return resource.expires_at is None or resource.expires_at < (now or datetime.now(UTC))

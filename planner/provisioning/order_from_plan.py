@@ -1,0 +1,148 @@
+"""From a plan to an order: which of its clusters to try, until when they may live, and what they may cost."""
+
+from __future__ import annotations
+
+import getpass
+import ipaddress
+import math
+import re
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from planner.cost_model import run_overheads
+from planner.errors import BadInputError, InfeasibleError
+from planner.providers.order import Choice, Order
+from planner.providers.protocol import Place, Preflight
+from planner.schemas.plan import Plan
+
+ALTERNATIVES: Final = 3
+"""How many clusters of a plan's ranking are tried."""
+LEAST_HOURS: Final = 1.0
+_SLACK: Final = 2.0
+"""A run may take so many times what is expected before its machines end by themselves."""
+_MOST_OPEN: Final = 8
+"""The widest network that may reach the head has this many bits of prefix."""
+_OWN_ADDRESS_URL: Final = "https://checkip.amazonaws.com"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What the user allows: the whole run's US dollars, and the hours until every machine ends by itself."""
+
+    cost_usd: float | None = None
+    hours: float | None = None
+
+
+def choices_of(plan: Plan, *, cloud: str, regions: Sequence[str], alternatives: int = ALTERNATIVES) -> list[Choice]:
+    """Return a plan's clusters on one cloud, best first, with the spares that the plan paid for.
+
+    Raises InfeasibleError when there is none, BadInputError for a plan of spot machines.
+    """
+    fitting = [candidate for candidate in plan.candidates if candidate.cloud == cloud]
+    if any(candidate.pricing == "spot" for candidate in fitting):
+        raise BadInputError(
+            "the plan is for spot machines, which may be taken back at any moment; only on-demand machines are rented: "
+            "plan without --pricing spot"
+        )
+    if not fitting:
+        raise InfeasibleError(f"the plan has no cluster on {cloud}")
+    share = run_overheads.shipped().spare_fraction
+    return [
+        Choice.of(each, regions=tuple(regions), spares=math.ceil(each.nodes * share) if each.nodes > 1 else 0)
+        for each in fitting[:alternatives]
+    ]
+
+
+def order_of(
+    choices: Sequence[Choice],
+    *,
+    run: str,
+    cloud: str,
+    ssh_from: str,
+    limits: Limits,
+    now: datetime,
+    image: str | None = None,
+    staging: bool = False,
+    node_identity: str = "",
+) -> Order:
+    """Return the order of a run that begins now; its SSH key is still to be made.
+
+    The machines end by themselves at `limits.hours`, or when the dearest choice has used up `limits.cost_usd`.
+    """
+    return Order(
+        run=run,
+        owner=owner(),
+        cloud=cloud,
+        expires_at=now + timedelta(hours=hours_allowed(choices, limits)),
+        choices=tuple(choices),
+        ssh_from=checked_network(ssh_from),
+        ssh_public_key="",
+        image=image,
+        staging=staging,
+        node_identity=node_identity,
+    )
+
+
+def hours_allowed(choices: Sequence[Choice], limits: Limits) -> float:
+    """Return how long machines may live: what is asked for, or twice what is expected; never more than is paid for."""
+    hours = limits.hours or max(LEAST_HOURS, _SLACK * max(choice.expected_s for choice in choices) / 3600)
+    if limits.cost_usd is None:
+        return hours
+    return min(hours, limits.cost_usd / max(choice.launched_usd_per_hour for choice in choices))
+
+
+def affordable(seen: Preflight, limits: Limits) -> tuple[tuple[Place, ...], list[str]]:
+    """Return the places whose whole run costs no more than allowed at today's price, and why others do not count.
+
+    Each place's choice is returned with today's price in it, where that is known.
+    """
+    kept, reasons = [], []
+    for place in seen.places:
+        priced = replace(place, choice=at_todays_price(place, seen))
+        if limits.cost_usd is not None and priced.choice.total_usd > limits.cost_usd:
+            reasons.append(f"{place.text}: ${priced.choice.total_usd:.2f} expected, over --max-cost")
+        else:
+            kept.append(priced)
+    return tuple(kept), list(dict.fromkeys(reasons))
+
+
+def at_todays_price(place: Place, seen: Preflight) -> Choice:
+    """Return the choice with the machines' price as it is now; what volumes cost stays as planned."""
+    choice = place.choice
+    now = seen.price_usd_per_hour.get((choice.instance_type, place.region))
+    if now is None:
+        return choice
+    per_hour = choice.usd_per_hour + choice.nodes * (now - choice.price_usd_per_hour)
+    total = choice.total_usd * per_hour / choice.usd_per_hour
+    return replace(choice, price_usd_per_hour=now, usd_per_hour=per_hour, total_usd=total)
+
+
+def owner() -> str:
+    """Return who this is, in what all clouds take as a tag."""
+    return re.sub(r"[^a-z0-9_-]", "-", getpass.getuser().lower())[:63] or "unknown"
+
+
+def checked_network(text: str) -> str:
+    """Return a network in CIDR notation. Raises BadInputError for what is none, and for half the world."""
+    try:
+        network = ipaddress.ip_network(text, strict=False)
+    except ValueError as error:
+        raise BadInputError(f"--ssh-from {text}: {error}; write 203.0.113.7/32") from error
+    if network.prefixlen < _MOST_OPEN:
+        raise BadInputError(f"--ssh-from {text}: would open the head to {network.num_addresses} addresses")
+    return str(network)
+
+
+def own_network() -> str:
+    """Return this machine's address as the world sees it, as a network of one. Raises BadInputError when offline."""
+    try:
+        with urllib.request.urlopen(_OWN_ADDRESS_URL, timeout=10) as answer:
+            address = ipaddress.ip_address(answer.read().decode("ascii").strip())
+    except (OSError, ValueError) as error:
+        raise BadInputError(
+            f"cannot find out this machine's public address ({error}); give it: --ssh-from 203.0.113.7/32"
+        ) from error
+    return f"{address}/{address.max_prefixlen}"

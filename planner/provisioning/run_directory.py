@@ -1,0 +1,148 @@
+"""What is known of a run on this machine: one directory, with a journal that outlives whoever writes it.
+
+Every line of the journal is on the disk before the call it announces is made. It is a help, not the truth: the truth
+is what the cloud lists under the run's tag.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, Self
+
+from planner.config.paths import user_directory
+from planner.errors import BadInputError, IoFailureError, nearest
+from planner.providers.order import Order
+from planner.providers.protocol import Resource
+
+JOURNAL: Final = "journal.jsonl"
+_ALPHABET: Final = "bcdfghjkmnpqrstvwxz23456789"
+
+
+def new_run_id(now: datetime) -> str:
+    """Return a name no other run has: the minute it began, and six random characters."""
+    return f"r{now:%Y%m%d-%H%M}-{''.join(secrets.choice(_ALPHABET) for _ in range(6))}"
+
+
+def runs_directory() -> Path:
+    """Return where runs are kept: $PLANNER_RUNS, or in the user's data directory."""
+    return user_directory("runs")
+
+
+def known_runs() -> tuple[str, ...]:
+    """Return the ids of all runs that have a directory, oldest first."""
+    return tuple(sorted(path.parent.name for path in runs_directory().glob(f"*/{JOURNAL}")))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """A line of the journal: when, what, and what goes with it."""
+
+    at: datetime
+    what: str
+    details: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """The directory of one run. It is a Journal for providers."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, order: Order) -> Self:
+        """Make the directory of a new run and write its order. Raises IoFailureError when the disk refuses."""
+        made = cls(runs_directory() / order.run)
+        try:
+            made.path.mkdir(parents=True, mode=0o700)
+        except OSError as error:
+            raise IoFailureError(f"{made.path}: {error.strerror}; nothing was created in the cloud") from error
+        made.note("order", **order.to_dict())
+        return made
+
+    @classmethod
+    def open(cls, run: str) -> Self:
+        """Return the directory of a run. Raises BadInputError when there is none."""
+        found = cls(runs_directory() / run)
+        if not (found.path / JOURNAL).exists():
+            known = known_runs()
+            raise BadInputError(
+                f"no run {run} in {runs_directory()}.{nearest(run, known)} `planner cluster status` lists them; "
+                "`planner cluster sweep` finds what other machines began"
+            )
+        return found
+
+    @property
+    def key(self) -> Path:
+        """The run's private SSH key, readable by its owner alone and removed with the cluster."""
+        return self.path / "key" / "id_ed25519"
+
+    def note(self, what: str, **details: Any) -> None:
+        """Append a line and wait until it is on the disk. Raises IoFailureError when the disk refuses."""
+        line = json.dumps({"at": datetime.now(UTC).isoformat(), "what": what, **details}) + "\n"
+        try:
+            with (self.path / JOURNAL).open("a", encoding="utf-8") as journal:
+                journal.write(line)
+                journal.flush()
+                os.fsync(journal.fileno())
+        except OSError as error:
+            raise IoFailureError(f"{self.path / JOURNAL}: {error.strerror}") from error
+
+    def intend(self, kind: str, *, name: str, region: str) -> None:
+        """See Journal."""
+        self.note("intent", kind=kind, name=name, region=region)
+
+    def made(self, resource: Resource) -> None:
+        """See Journal."""
+        self.note("made", kind=resource.kind, id=resource.id, region=resource.region)
+
+    def events(self) -> tuple[Event, ...]:
+        """Return the journal. A last line that was cut off by a crash is left out: its call was never made."""
+        lines = (self.path / JOURNAL).read_text(encoding="utf-8").split("\n")
+        return tuple(_event(line) for line in lines[:-1] if line)
+
+    def order(self) -> Order:
+        """Return the order. Raises BadInputError when the run ended before it was written."""
+        orders = [event for event in self.events() if event.what == "order"]
+        if not orders:
+            raise BadInputError(f"{self.path}: the journal has no order; nothing was created. Remove the directory")
+        return Order.from_dict(orders[-1].details)
+
+    def regions(self) -> tuple[str, ...]:
+        """Return the regions in which anything may have been created."""
+        return tuple(dict.fromkeys(event.details["region"] for event in self.events() if event.what == "intent"))
+
+    def unsure(self) -> bool:
+        """Say whether a create call may have been made of which nothing more is known."""
+        whats = [event.what for event in self.events() if event.what in ("intent", "made")]
+        return any(one == "intent" and next_ == "intent" for one, next_ in pairwise([*whats, "intent"]))
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes of this machine off the run. Raises BadInputError when one is at work on it."""
+        with (self.path / "lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise BadInputError(
+                    f"run {self.path.name}: another process is at work on it; interrupt that first (it then cleans up)"
+                ) from error
+            yield
+
+    def forget_key(self) -> None:
+        """Remove the private key."""
+        shutil.rmtree(self.key.parent, ignore_errors=True)
+
+
+def _event(line: str) -> Event:
+    document = json.loads(line)
+    return Event(at=datetime.fromisoformat(document.pop("at")), what=document.pop("what"), details=document)

@@ -1,0 +1,106 @@
+"""Taking down all that a run has in the cloud, as its tags find it, and making sure that nothing is left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from planner.errors import IoFailureError, LeftBehindError, PlannerError
+from planner.providers.protocol import Provider, Resource, StillInUseError
+from planner.providers.retry import Pace
+
+Say = Callable[[str], None]
+_LISTINGS: Final = 5
+"""How often what is listed at the end may still be taken down, before it counts as left behind."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Teardown:
+    """Takes down what one run has; `removed` counts what was asked to go."""
+
+    provider: Provider
+    run: str
+    pace: Pace
+    say: Say
+
+    def regions(self, regions: Iterable[str], *, unsure: bool) -> int:
+        """Empty regions and return how many resources were found. If `unsure`, something may have been asked for that
+        no listing shows yet: wait and look again. Raises LeftBehindError naming what remains.
+        """
+        problems: dict[str, str] = {}
+        found: set[Resource] = set()
+        places = list(dict.fromkeys(regions))
+        for _ in range(_LISTINGS):
+            for region in places:
+                found |= self._empty(region, self._kinds(), problems)
+            if unsure:
+                self.pace.settle()
+            left = [resource for region in places for resource in self._listed(region, problems)]
+            if not left and not problems:
+                return len(found)
+            if problems:
+                break
+        raise _left_behind(self.run, left, problems)
+
+    def zone(self, region: str) -> None:
+        """Remove what ties a run to a zone; raises LeftBehindError when some of it remains."""
+        problems: dict[str, str] = {}
+        self._empty(region, self.provider.tied_to_zone, problems)
+        left = self.provider.find(sorted(self.provider.tied_to_zone), region=region, run=self.run)
+        if left or problems:
+            raise _left_behind(self.run, left, problems)
+
+    def _kinds(self) -> list[str]:
+        return [kind for stage in self.provider.stages for kind in stage]
+
+    def _listed(self, region: str, problems: dict[str, str]) -> Sequence[Resource]:
+        try:
+            return self.provider.find(self._kinds(), region=region, run=self.run)
+        except PlannerError as error:
+            problems[region] = str(error)
+            return ()
+
+    def _empty(self, region: str, kinds: Collection[str], problems: dict[str, str]) -> set[Resource]:
+        """Clear stage after stage; what cannot be cleared keeps the region's later stages, and is a problem."""
+        found: set[Resource] = set()
+        for stage in self.provider.stages:
+            some = [kind for kind in stage if kind in kinds]
+            try:
+                found |= self._clear(region, some) if some else set()
+            except PlannerError as error:
+                problems[f"{', '.join(some)} in {region}"] = str(error)
+                break
+        return found
+
+    def _clear(self, region: str, kinds: list[str]) -> set[Resource]:
+        """Delete what there is of some kinds until a listing is empty. Raises what keeps it from being so."""
+        found: set[Resource] = set()
+        waiting: PlannerError | None = None
+        for _ in self.pace.polls(self.pace.gone_s):
+            left = self.provider.find(kinds, region=region, run=self.run)
+            if not left:
+                return found
+            asked = sorted({resource for resource in left if not resource.ending}, key=lambda each: each.kind)
+            self._announce(set(asked) - found, region)
+            found |= set(asked)
+            for _, some in groupby(asked, lambda each: each.kind):
+                try:
+                    self.provider.delete(list(some))
+                except StillInUseError as error:
+                    waiting = error
+        raise waiting or IoFailureError(f"not gone after {self.pace.gone_s:g} s")
+
+    def _announce(self, new: set[Resource], region: str) -> None:
+        for kind, count in sorted(Counter(resource.kind for resource in new).items()):
+            self.say(f"deleting {count} x {kind} in {region}")
+
+
+def _left_behind(run: str, left: Sequence[Resource], problems: dict[str, str]) -> LeftBehindError:
+    details = [resource.text for resource in left] + [f"{where}: {what}" for where, what in problems.items()]
+    return LeftBehindError(
+        f"run {run}: {len(left)} resources are left and may cost money; `planner cluster down {run}` tries again",
+        details,
+    )

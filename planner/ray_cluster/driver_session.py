@@ -1,0 +1,103 @@
+"""Having a cluster sort driven by a process of its own, and hearing how it goes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, Any, Final
+
+from planner import errors
+from planner.errors import InterruptedRunError, IoFailureError, PlannerError
+
+_DRIVER: Final = "planner.distributed_sort.driver"
+_LONGEST_END_S: Final = 10.0
+
+Command = Callable[..., list[str]]
+"""Turns words into a command that runs where the driver shall run."""
+
+
+class Session:
+    """A driver process, connected to a Ray cluster."""
+
+    def __init__(self, driver: subprocess.Popen[bytes], events: IO[str], said: IO[bytes]) -> None:
+        self._driver = driver
+        self._events = events
+        self._said = said
+
+    @property
+    def pid(self) -> int:
+        """The driver's process."""
+        return self._driver.pid
+
+    def do(self, order: Mapping[str, Any], heard: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+        """Have an order carried out and return its result; `heard` is told every event before.
+
+        Raises the PlannerError that the driver reports, and IoFailureError when it ends without a word, as when the
+        head is lost.
+        """
+        assert self._driver.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._driver.stdin.write(json.dumps(order).encode() + b"\n")
+            self._driver.stdin.flush()
+        for line in self._events:
+            event = json.loads(line)
+            if event["event"] == "result":
+                return {key: value for key, value in event.items() if key != "event"}
+            if event["event"] == "error":
+                kind: type[PlannerError] = getattr(errors, event["kind"], IoFailureError)
+                raise kind(event["message"], event["details"])
+            heard(event)
+        raise IoFailureError(
+            "the cluster's head, or the process that drives the sort, is lost; what is done stays on the nodes: "
+            "run the same command again to go on",
+            _tail(self._said),
+        )
+
+
+@contextlib.contextmanager
+def ray_session(*, address: str, command: Command, environment: Mapping[str, str]) -> Iterator[Session]:
+    """Yield a driver of the cluster whose head has this address; its process has ended afterwards.
+
+    Raises InterruptedRunError on Ctrl-C.
+    """
+    reading, writing = os.pipe()
+    with os.fdopen(reading, encoding="utf-8") as events, tempfile.TemporaryFile() as said:
+        words = command(sys.executable, "-m", _DRIVER, str(writing), address)
+        try:
+            driver = subprocess.Popen(
+                words, env=dict(environment), stdin=subprocess.PIPE, stdout=said, stderr=said, pass_fds=(writing,)
+            )
+        finally:
+            os.close(writing)
+        with _ended(driver):
+            yield Session(driver, events, said)
+
+
+@contextlib.contextmanager
+def _ended(driver: subprocess.Popen[bytes]) -> Iterator[None]:
+    """See to it that the process has ended when the body has."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        driver.send_signal(signal.SIGINT)
+        raise InterruptedRunError("interrupted; what is done stays on the nodes for a second call") from None
+    finally:
+        assert driver.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            driver.stdin.close()
+        try:
+            driver.wait(_LONGEST_END_S)
+        except subprocess.TimeoutExpired:
+            driver.kill()
+            driver.wait()
+
+
+def _tail(said: IO[bytes]) -> list[str]:
+    said.seek(0)
+    return said.read().decode(errors="replace").splitlines()[-6:]

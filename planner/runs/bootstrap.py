@@ -1,0 +1,171 @@
+"""From bare machines to machines that run the planner: wheels to the head, from there to all, installed without a net.
+
+The head hands the wheels on over HTTP inside the cluster's own network; every machine checks them against a digest
+that it was told by SSH.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from planner.errors import IoFailureError, PlannerError
+from planner.providers.cloud_init import DISKS_DIRECTORY
+from planner.providers.protocol import Node, Provider, TellsHostKeys
+from planner.providers.retry import Pace
+from planner.runs.ssh import HEAD, Ssh, UnreachableError, failures, of_success
+from planner.runs.wheelhouse import Wheelhouse
+
+PYTHON: Final = "planner/venv/bin/python"
+"""The interpreter with the planner in it, from the home directory of whoever logs in; `ray` lies beside it."""
+PLANNER: Final = "planner/venv/bin/planner"
+_RELAY_PORT: Final = 8377
+_SHARED: Final = "planner/share/wheels.tar"
+_LONGEST_COPY_S: Final = 900.0
+_LONGEST_SETUP_S: Final = 900.0
+_LONGEST_CONSOLE_S: Final = 120.0
+_QUICK_S: Final = 60.0
+
+_START_RELAY: Final = """\
+set -eu
+cd planner/share
+nohup timeout {seconds} python3 -m http.server {port} --bind {address} </dev/null >relay.log 2>&1 &
+echo $!
+"""
+
+_SETUP: Final = """\
+set -eu
+umask 077
+if command -v cloud-init >/dev/null 2>&1; then cloud-init status --wait >/dev/null 2>&1 || true; fi
+mkdir -p planner/wheels
+cd planner
+python3 - "{url}" "{sha256}" "{python}" <<'PYTHON'
+import hashlib, io, sys, tarfile, time, urllib.request
+url, wanted, python = sys.argv[1:]
+here = "%d.%d" % sys.version_info[:2]
+if here != python:
+    sys.exit("the image has Python %s, the wheels are for %s: name others with --wheelhouse" % (here, python))
+for wait_s in (0.2, 1, 2, 4, 8, 16, None):
+    try:
+        content = urllib.request.urlopen(url, timeout=60).read()
+        break
+    except OSError as error:
+        if wait_s is None:
+            sys.exit("%s: %s" % (url, error))
+        time.sleep(wait_s)
+if hashlib.sha256(content).hexdigest() != wanted:
+    sys.exit("the wheels that arrived are not those that were sent")
+tarfile.open(fileobj=io.BytesIO(content)).extractall("wheels")
+PYTHON
+python3 -m venv --clear --without-pip venv
+pip=$(echo wheels/pip-*.whl)/pip
+PIP_FIND_LINKS=wheels venv/bin/python "$pip" install --quiet --no-index --no-cache-dir --upgrade \
+  --no-warn-script-location 'sortplanner[ray,objects]'
+rm -rf wheels
+venv/bin/python -c 'import planner.native'
+for disk in {disks}/disk*; do if [ -d "$disk" ]; then echo "disk $disk"; fi; done
+echo "vcpus $(nproc)"
+awk '/^MemTotal/ {{ print "memory_kib", $2 }}' /proc/meminfo
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Equipped:
+    """A machine that runs the planner, and what it says of itself; `disks` are directories."""
+
+    node: Node
+    vcpus: int
+    memory_bytes: int
+    disks: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return self.node.id
+
+
+@dataclass(frozen=True, kw_only=True)
+class Equipment:
+    """The machines that are ready, the head first, and why others are not."""
+
+    ready: tuple[Equipped, ...]
+    failed: dict[str, PlannerError]
+
+
+def wait_for_head(ssh: Ssh, head: Node, provider: Provider, *, pace: Pace, say: Callable[[str], None]) -> None:
+    """Return when the head lets us in, having shown the host key that it wrote to its console.
+
+    Where the console tells nothing in time, or the cloud has none, the key is pinned at the first contact, which is
+    said. Raises UnreachableError when the head does not answer within the time machines may take.
+    """
+    say("waiting for the head to answer")
+    _learn_host_keys(ssh, head, provider, pace=pace, say=say)
+    last: UnreachableError | None = None
+    for _ in pace.polls(pace.join_s):
+        try:
+            ssh.run(HEAD, "true", within_s=_QUICK_S)
+            ssh.hold()
+            return
+        except UnreachableError as error:
+            last = error
+    raise last or UnreachableError("the head does not answer")
+
+
+def _learn_host_keys(ssh: Ssh, head: Node, provider: Provider, *, pace: Pace, say: Callable[[str], None]) -> None:
+    if isinstance(provider, TellsHostKeys):
+        for _ in pace.polls(min(pace.join_s, _LONGEST_CONSOLE_S)):
+            if keys := provider.host_keys(head):
+                ssh.trust(head, keys)
+                return
+    say("the head's host key is not on its console: it is pinned at the first contact")
+
+
+def equip(
+    ssh: Ssh, nodes: Sequence[Node], wheelhouse: Wheelhouse, *, pace: Pace, say: Callable[[str], None]
+) -> Equipment:
+    """Install the planner on all machines at once. Raises IoFailureError when even the head cannot be equipped."""
+    head = next(node for node in nodes if node.head)
+    size_mb = wheelhouse.path.stat().st_size / 1e6
+    say(f"bringing {size_mb:.0f} MB of software to the head, and from there to {len(nodes)} machines")
+    ssh.put(HEAD, wheelhouse.path, to=_SHARED, within_s=_LONGEST_COPY_S)
+    with _relay(ssh, head) as url:
+        script = _SETUP.format(url=url, sha256=wheelhouse.sha256, python=wheelhouse.python, disks=DISKS_DIRECTORY)
+        outcomes = ssh.each(nodes, lambda node: _equipped(ssh, node, script, pace=pace))
+    failed = failures(outcomes)
+    if head.id in failed:
+        raise failed[head.id]
+    ready = of_success(outcomes)
+    return Equipment(ready=tuple(ready[node.id] for node in nodes if node.id in ready), failed=failed)
+
+
+@contextmanager
+def _relay(ssh: Ssh, head: Node) -> Iterator[str]:
+    """Serve what lies on the head to the cluster while the body runs."""
+    start = _START_RELAY.format(seconds=int(_LONGEST_SETUP_S * 2), port=_RELAY_PORT, address=head.private_address)
+    process = ssh.run(HEAD, start, within_s=_QUICK_S).strip()
+    try:
+        yield f"http://{head.private_address}:{_RELAY_PORT}/wheels.tar"
+    finally:
+        ssh.run(HEAD, f"kill {process} 2>/dev/null || true", within_s=_QUICK_S)
+
+
+def _equipped(ssh: Ssh, node: Node, script: str, *, pace: Pace) -> Equipped:
+    """Equip one machine; one that does not answer yet is asked again until its time is up."""
+    last: PlannerError | None = None
+    for _ in pace.polls(pace.join_s):
+        try:
+            return _described(node, ssh.run(node.id, script, within_s=_LONGEST_SETUP_S))
+        except UnreachableError as error:
+            last = error
+    raise last or UnreachableError(f"{node.id} does not answer")
+
+
+def _described(node: Node, said: str) -> Equipped:
+    facts = [line.split(" ", 1) for line in said.splitlines() if " " in line]
+    known = dict(facts)
+    disks = tuple(value for name, value in facts if name == "disk")
+    if not disks:
+        raise IoFailureError(f"{node.id}: no disk is mounted below {DISKS_DIRECTORY}")
+    return Equipped(node=node, vcpus=int(known["vcpus"]), memory_bytes=int(known["memory_kib"]) * 1024, disks=disks)

@@ -1,0 +1,317 @@
+"""A whole run on rented machines, as in SoCC 2015, section 5: launch, measure, drop the slow, plan anew, sort,
+validate, account, and take everything down.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+from planner.catalog import load_catalog
+from planner.cost_model.model import load_model
+from planner.distributed_sort.dataset import Dataset, dataset_of, write_manifest
+from planner.errors import BadInputError, InterruptedRunError, nearest
+from planner.planning.recommendation import require_best
+from planner.providers.order import Order
+from planner.providers.protocol import Place
+from planner.provisioning.cluster_lifecycle import Hands, down, up
+from planner.provisioning.cost_to_date import bill_of
+from planner.provisioning.launch import Cluster, NeverJoinedError
+from planner.provisioning.run_directory import RunDirectory
+from planner.runs.bootstrap import Equipped, equip, wait_for_head
+from planner.runs.local import RECORD_BYTES, copies
+from planner.runs.node_benchmarks import Effort, Trials, measure
+from planner.runs.node_selection import CrewChoice, choose_crew
+from planner.runs.ray_on_nodes import start_ray
+from planner.runs.report import cluster_report
+from planner.runs.ssh import Ssh
+from planner.runs.wheelhouse import Wheelhouse
+from planner.schemas.plan import Candidate, Plan
+from planner.schemas.run_report import RunCost, RunReport
+from planner.units import format_duration
+
+REPORT: Final = "report.json"
+MEASURED: Final = "measured"
+MANIFEST: Final = "output.json"
+"""In the run's directory: its report, what the instruments wrote, and where each partition of the output lies."""
+
+Heard = Callable[[dict[str, Any]], None]
+Listening = Callable[[], AbstractContextManager[Heard]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloudRun:
+    """What to do with the machines: the job of `plan`, on `source` in an object store if it has an input. `store` is
+    what the machines are told to reach it, which may be secret. `memory_bytes` of each may be used, all of it
+    otherwise; `keep` leaves them there in the end.
+    """
+
+    plan: Plan
+    wheelhouse: Wheelhouse
+    effort: Effort = field(default_factory=Effort)
+    memory_bytes: int | None = None
+    skew: bool = False
+    keep: bool = False
+    source: Dataset | None = None
+    store: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def check_runnable(model: str, *, data_bytes: int | None, input: str | None, output: str | None) -> None:
+    """Raise BadInputError for a job that a cluster of rented machines does not do yet."""
+    if data_bytes is not None and data_bytes % RECORD_BYTES:
+        raise BadInputError(f"--data {data_bytes}B is not a whole number of {RECORD_BYTES}-byte records")
+    storage = load_model(model).storage
+    if storage["data"] == "object-store" and not (input and output):
+        raise BadInputError(f"--model {model} sorts from an object store to one: give --input and --output")
+    if storage["data"] not in ("local", "object-store") or storage["intermediate"] != "local":
+        raise BadInputError(
+            f"--model {model} keeps data on {', '.join(sorted(set(storage.values())))}; on rented machines run "
+            "models with all data on local disks (indy, daytona), and with input and output in an object store "
+            "(object-store)"
+        )
+
+
+def is_in_place(plan: Plan) -> bool:
+    """Say whether the sort itself reads from the object store and writes to it, so that nothing is staged."""
+    return load_model(plan.request.model).storage["data"] == "object-store"
+
+
+def types_with_disks(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
+    """Return the types of a cloud, among those that fit a pattern, that have local disks: the sort works on these.
+
+    Raises BadInputError when there is none.
+    """
+    instances = load_catalog(cloud).instances
+    able = [str(name) for name in instances.instance_type[instances.local_disks >= 1]]
+    found = tuple(name for name in able if any(fnmatchcase(name, pattern) for pattern in patterns or ("*",)))
+    if not found:
+        raise BadInputError(
+            f"--instance {' '.join(patterns)}: no such type of {cloud} has local disks, on which the cluster sort "
+            f"works.{nearest(patterns[0], able)}"
+        )
+    return found
+
+
+def run_on_cloud(
+    run: CloudRun, order: Order, places: Sequence[Place], directory: RunDirectory, hands: Hands, *, listening: Listening
+) -> RunReport:
+    """Do the run and return its report, which is also written into the run's directory. `listening` is entered for the
+    sort, and hears how it goes.
+
+    Nothing is left in the cloud afterwards, whatever happens, unless `run.keep`. Raises what `up` raises,
+    IoFailureError when a machine fails that cannot be done without, LeftBehindError. Data that fails validation is
+    reported, not raised.
+    """
+    clock = Clock()
+    with clock.step("launch"):
+        cluster = up(order, places, directory, hands)
+    work = _Work(run=run, order=order, cluster=cluster, directory=directory, hands=hands, clock=clock)
+    try:
+        report = work.done(listening)
+    except BaseException as error:
+        is_interrupt = isinstance(error, KeyboardInterrupt | InterruptedRunError)
+        hands.say(f"the run ends: {'interrupted' if is_interrupt else error}")
+        if run.keep and not is_interrupt:
+            hands.say(_kept(order))
+            raise
+        down(directory, hands)
+        if is_interrupt:
+            raise InterruptedRunError(f"run {order.run}: interrupted; all that was created has been removed") from error
+        raise
+    _accounted(report, clock, directory, cluster)
+    if run.keep:
+        hands.say(_kept(order))
+    else:
+        with clock.step("take down"):
+            down(directory, hands)
+    return _accounted(report, clock, directory, cluster)
+
+
+class Clock:
+    """Seconds of each step, in the order they were taken."""
+
+    def __init__(self) -> None:
+        self.steps_s: dict[str, float] = {}
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Time what is done within."""
+        began = time.monotonic()
+        yield
+        self.steps_s[name] = time.monotonic() - began
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Work:
+    """What is done with a cluster that has come up."""
+
+    run: CloudRun
+    order: Order
+    cluster: Cluster
+    directory: RunDirectory
+    hands: Hands
+    clock: Clock
+
+    def done(self, listening: Listening) -> RunReport:
+        with Ssh(self.cluster.nodes, directory=self.directory.path, key=self.directory.key) as ssh:
+            with self.clock.step("equip"):
+                machines = self._equipped(ssh)
+            with self.clock.step("measure"):
+                trials = measure(
+                    ssh, machines, effort=self.run.effort, kept=self.directory.path / MEASURED, say=self.hands.say
+                )
+            crew = self._crew(trials)
+            kept = self._without_idle(machines, crew)
+            with self.clock.step("start Ray"):
+                ray = start_ray(
+                    ssh,
+                    kept,
+                    working=crew.working,
+                    memory_bytes=self.run.memory_bytes,
+                    split=require_best(crew.plan).disk_split,
+                    store=self._store(),
+                )
+            wanted = self._wanted(crew, trials, ray.memory_bytes)
+            order = {"do": "run", "wanted": wanted, "journal": str(Path("planner") / "sort.journal")}
+            with ray.session() as session, listening() as heard:
+                done = session.do(order, heard)
+        self.directory.note("sorted", **done["steps_s"])
+        self.clock.steps_s.update(done["steps_s"])
+        write_manifest(dataset_of(done["dataset"]), self.directory.path / MANIFEST)
+        machine = self._machine(crew, trials)
+        report = cluster_report(crew.plan, machine=machine, records=self._records, done=done)
+        return replace(report, first_plan=self.run.plan)
+
+    def _equipped(self, ssh: Ssh) -> tuple[Equipped, ...]:
+        """Return the machines that are ready. Raises NeverJoinedError when too few are."""
+        pace, say = self.hands.pace, self.hands.say
+        wait_for_head(ssh, self.cluster.head, self.hands.provider, pace=pace, say=say)
+        found = equip(ssh, self.cluster.nodes, self.run.wheelhouse, pace=pace, say=say)
+        for name, why in found.failed.items():
+            say(f"giving up {name}: {why}")
+        self._end(list(found.failed))
+        wanted = self.cluster.place.choice.nodes
+        if len(found.ready) < wanted:
+            reasons = [f"{name}: {why.message}" for name, why in found.failed.items()]
+            raise NeverJoinedError(f"{len(found.ready)} machines are ready; {wanted} needed", reasons)
+        return found.ready
+
+    def _crew(self, trials: Trials) -> CrewChoice:
+        """Choose who works, say why, and set the new plan beside the old one."""
+        say, old = self.hands.say, self._planned()
+        crew = choose_crew(trials, old, self.run.plan.request)
+        for limit in crew.screening.limits:
+            say(limit.text)
+        for drop in crew.screening.dropped:
+            say(f"slow: {drop.node}, {drop.metric} {drop.reason}")
+        new = require_best(crew.plan)
+        say(
+            f"planned for {old.nodes} nodes before measuring: {format_duration(old.time_s.expected)}; "
+            f"for {new.nodes} as measured: {format_duration(new.time_s.expected)}"
+        )
+        self.directory.note("crew", working=list(crew.working), idle=list(crew.idle), expected_s=new.time_s.expected)
+        return crew
+
+    def _planned(self) -> Candidate:
+        """Return what of the plan the machines were launched for."""
+        choice = self.cluster.place.choice
+        return next(
+            each
+            for each in self.run.plan.candidates
+            if (each.cloud_type, each.nodes) == (choice.instance_type, choice.nodes)
+        )
+
+    def _without_idle(self, machines: Sequence[Equipped], crew: CrewChoice) -> tuple[Equipped, ...]:
+        """End the machines that have nothing to do; the head stays, because the others are reached through it."""
+        idle = [each.name for each in machines if each.name not in crew.working and not each.node.head]
+        self._end(idle)
+        return tuple(each for each in machines if each.name not in idle)
+
+    def _end(self, names: Sequence[str]) -> None:
+        gone = [node for node in self.cluster.nodes if node.id in names]
+        if gone:
+            self.hands.say(f"ending {len(gone)} machines: {', '.join(names)}")
+            self.hands.provider.terminate(gone)
+            self.directory.note("ended", nodes=list(names))
+
+    @property
+    def _records(self) -> int:
+        return self.run.plan.request.data_bytes // RECORD_BYTES
+
+    def _store(self) -> dict[str, str]:
+        """The object store that machines reach without a way to the world is that of their own region."""
+        region = {"AWS_REGION": self.cluster.place.region} if self.order.cloud == "aws" and self.order.staging else {}
+        return {**region, **self.run.store}
+
+    def _wanted(self, crew: CrewChoice, trials: Trials, memory_bytes: int) -> dict[str, Any]:
+        model = load_model(require_best(crew.plan).model)
+        disks, source = trials.rates["disk_both"], self.run.source
+        return {
+            "records": self._records,
+            "copies": copies(model),
+            "source": None if source is None else json.loads(source.to_json()),
+            "output": self.run.plan.request.output or "",
+            "in_place": is_in_place(self.run.plan),
+            "memory_bytes": memory_bytes,
+            "skew": self.run.skew,
+            "rates": {name: disks[name] for name in crew.working},
+        }
+
+    def _machine(self, crew: CrewChoice, trials: Trials) -> dict[str, Any]:
+        """The slowest of those that worked, in the rates that the plan was made with."""
+        slowest = {metric: trials.slowest(metric, crew.working) for metric in trials.rates}
+        return {
+            "instance_type": self.cluster.place.choice.instance_type,
+            "place": self.cluster.place.zone or self.cluster.place.region,
+            "run": self.order.run,
+            "nodes": len(crew.working),
+            "read_bytes_per_s": slowest["disk_read"],
+            "write_bytes_per_s": slowest["disk_write"],
+            "network_bytes_per_s": slowest.get("network"),
+            "dropped": {drop.node: f"{drop.metric} {drop.reason}" for drop in crew.screening.dropped},
+        }
+
+
+def _accounted(report: RunReport, clock: Clock, directory: RunDirectory, cluster: Cluster) -> RunReport:
+    """Return the report with all steps so far and what they cost, and write it into the run's directory."""
+    bill = bill_of(directory.events(), now=datetime.now(UTC))
+    cost = RunCost(node_hours=bill.node_hours, usd=bill.usd, predicted_usd=cluster.place.choice.total_usd)
+    whole = replace(report, steps_s=dict(clock.steps_s), cost=cost)
+    (directory.path / REPORT).write_text(whole.to_json() + "\n", encoding="utf-8")
+    return whole
+
+
+def _kept(order: Order) -> str:
+    return (
+        f"run {order.run} is kept and costs money until {order.expires_at:%Y-%m-%d %H:%M} UTC, or until: "
+        f"planner cluster down {order.run}"
+    )
+
+
+def remember(directory: RunDirectory) -> Path:
+    """Add what was measured in a run to the user's own measurements, which the next plan uses; return the file.
+
+    Raises BadInputError or IoFailureError when it cannot be kept; then nothing is changed.
+    """
+    from planner.ingest.ingest import read_measurements
+    from planner.stores.measurements import store
+
+    place = [event for event in directory.events() if event.what == "place"][-1].details
+    said = {"zone": place["zone"] or place["region"]}
+    near = {"placement_group": "yes" if place["placement_group"] else "no"}
+    files = sorted((directory.path / MEASURED).glob("disk-*.json"))
+    found = read_measurements(files, said=said, mapping={}, files_are="instances")
+    network = directory.path / MEASURED / "network.json"
+    if network.exists():
+        found += read_measurements([network], said=said | near, mapping={})
+    report = RunReport.from_json((directory.path / REPORT).read_text(encoding="utf-8"))
+    planned = require_best(report.plan).instance_type  # the catalog's name, which may say what disks were added
+    named = [replace(each, instance_type=planned) for each in found]
+    return store(named, catalog=directory.order().cloud, replace=True)

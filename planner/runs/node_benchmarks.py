@@ -1,0 +1,169 @@
+"""Measuring the machines that were given, before they work: every one's disks at once, and the network among all.
+
+SoCC 2015, section 5.1 launches, benchmarks, and decommissions the slow before the job begins. What is measured is kept
+as the instruments write it, one file a machine, so that `planner ingest` can read it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from planner.errors import IoFailureError, PlannerError
+from planner.runs.bootstrap import PLANNER, Equipped
+from planner.runs.ssh import HEAD, Ssh, environment_script, failures, of_success
+from planner.statistics.slow_node_screening import Screening, screen
+
+_AGENT_PORT: Final = 7070
+_TOKEN: Final = "PLANNER_BENCH_TOKEN"
+_SLACK_S: Final = 120.0
+"""How much longer a benchmark may take than it measures."""
+_MODES: Final = 3
+_TRIALS_S: Final = 2.5
+"""What DiskBench spends on finding the queue depth of each mode."""
+
+_START_AGENT: Final = """\
+set -eu
+{environment}cd planner
+nohup timeout {seconds} venv/bin/planner bench net --agent --listen {address}:{port} </dev/null >agent.log 2>&1 &
+echo $! >agent.pid
+for _ in $(seq 100); do
+  grep -q listening agent.log && exit 0
+  sleep 0.2
+done
+cat agent.log >&2
+exit 1
+"""
+_END_AGENT: Final = "kill $(cat planner/agent.pid) 2>/dev/null || true"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How long to measure: `seconds` a run, `repeats` of each; `file_bytes` in each disk's directory (None: as
+    DiskBench chooses).
+    """
+
+    seconds: float = 5.0
+    repeats: int = 2
+    file_bytes: int | None = None
+
+    @property
+    def disk_s(self) -> float:
+        """How long the measurement of disks takes."""
+        return _MODES * (self.repeats * self.seconds + _TRIALS_S)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trials:
+    """Rates in bytes/s by metric, then by machine: `disk_read`, `disk_write`, `disk_both` (half and half), `network`.
+
+    `failed` are machines that could not be measured; their rates are missing.
+    """
+
+    rates: dict[str, dict[str, float]]
+    failed: dict[str, PlannerError]
+
+    def screened(self) -> Screening:
+        """Return which machines to keep, by the planner's rule; one that could not be measured is not kept."""
+        known = {metric: dict(figures) for metric, figures in self.rates.items() if figures}
+        for figures in known.values():
+            figures.update({name: math.nan for name in self.failed if name not in figures})
+        return screen(known)
+
+    def slowest(self, metric: str, nodes: Sequence[str]) -> float | None:
+        """Return the least rate among some machines; None when one of them has none."""
+        figures = [self.rates.get(metric, {}).get(name) for name in nodes]
+        known = [rate for rate in figures if rate is not None]
+        return min(known) if known and len(known) == len(figures) else None
+
+
+def measure(
+    ssh: Ssh, machines: Sequence[Equipped], *, effort: Effort, kept: Path, say: Callable[[str], None]
+) -> Trials:
+    """Measure all machines and keep what the instruments wrote in the directory `kept`.
+
+    Raises IoFailureError when the network cannot be measured at all.
+    """
+    kept.mkdir(exist_ok=True)
+    say(f"measuring the disks of {len(machines)} machines")
+    disks = ssh.each([each.node for each in machines], lambda node: _disks(ssh, machines, node.id, effort))
+    found = of_success(disks)
+    for name, document in found.items():
+        (kept / f"disk-{name}.json").write_text(json.dumps(document), encoding="utf-8")
+    rates = {
+        "disk_read": {name: _rate(document, "read", "read_bytes_per_s") for name, document in found.items()},
+        "disk_write": {name: _rate(document, "write", "write_bytes_per_s") for name, document in found.items()},
+        "disk_both": {name: _both(document) for name, document in found.items()},
+    }
+    failed = failures(disks)
+    working = [each for each in machines if each.name not in failed]
+    if len(working) > 1:
+        say(f"measuring the network among {len(working)} machines, all to all")
+        rates["network"] = _network(ssh, working, effort, kept)
+    return Trials(rates=rates, failed=failed)
+
+
+def _disks(ssh: Ssh, machines: Sequence[Equipped], name: str, effort: Effort) -> dict[str, Any]:
+    machine = next(each for each in machines if each.name == name)
+    words = [PLANNER, "bench", "disk", "--mode", "all", "--json", "--type", machine.node.instance_type]
+    words += ["--seconds", f"{effort.seconds:g}", "--repeats", str(effort.repeats)]
+    words += [] if effort.file_bytes is None else ["--size", f"{effort.file_bytes}B"]
+    words += [word for disk in machine.disks for word in ("--dir", disk)]
+    return _document(ssh.run(name, shlex.join(words), within_s=effort.disk_s + _SLACK_S), name)
+
+
+def _network(ssh: Ssh, machines: Sequence[Equipped], effort: Effort, kept: Path) -> dict[str, float]:
+    """Have all machines send to all, from the head; agents end whatever happens, by themselves if need be."""
+    token = secrets.token_hex(32)
+    nodes = [each.node for each in machines]
+    addresses = {f"{node.private_address}:{_AGENT_PORT}": node.id for node in nodes}
+    secret = environment_script({_TOKEN: token})
+    lasting = effort.seconds * effort.repeats + 2 * _SLACK_S
+
+    def start(node: Any) -> str:
+        script = _START_AGENT.format(
+            environment=secret, seconds=int(lasting), address=node.private_address, port=_AGENT_PORT
+        )
+        return ssh.run(node.id, script, within_s=_SLACK_S)
+
+    try:
+        _all_well(ssh.each(nodes, start))
+        words = [PLANNER, "bench", "net", "--json", "--type", nodes[0].instance_type]
+        words += ["--seconds", f"{effort.seconds:g}", "--repeats", str(effort.repeats)]
+        words += [word for address in addresses for word in ("--node", address)]
+        document = _document(ssh.run(HEAD, secret + shlex.join(words), within_s=lasting), HEAD)
+    finally:
+        ssh.each(nodes, lambda node: ssh.run(node.id, _END_AGENT, within_s=_SLACK_S))
+    (kept / "network.json").write_text(json.dumps(document), encoding="utf-8")
+    by_run = [{each["address"]: each["bytes_per_s"] for each in run["per_node"]} for run in document["runs"]]
+    return {name: sum(run[address] for run in by_run) / len(by_run) for address, name in addresses.items()}
+
+
+def _all_well(outcomes: dict[str, str | PlannerError]) -> None:
+    if wrong := failures(outcomes):
+        raise IoFailureError("the network cannot be measured", [f"{name}: {why}" for name, why in wrong.items()])
+
+
+def _document(text: str, name: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise IoFailureError(f"{name}: what it measured cannot be read: {text[:200]!r}") from error
+    if not isinstance(document, dict):
+        raise IoFailureError(f"{name}: what it measured is no object: {text[:200]!r}")
+    return document
+
+
+def _rate(document: dict[str, Any], mode: str, direction: str) -> float:
+    return next(float(rate[direction]) for rate in document["rates"] if rate["mode"] == mode)
+
+
+def _both(document: dict[str, Any]) -> float:
+    """The slower direction of reading and writing at once: what a shuffle would see."""
+    return min(_rate(document, "mixed", direction) for direction in ("read_bytes_per_s", "write_bytes_per_s"))

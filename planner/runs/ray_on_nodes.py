@@ -1,0 +1,127 @@
+"""Ray on the machines of a run, and the sort driven from the head: everything by SSH, nothing open to the world."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from planner.errors import IoFailureError
+from planner.ray_cluster.driver_session import Session, ray_session
+from planner.ray_cluster.nodes import RAY_PORT, RayCluster, RayNode, head_command, worker_command
+from planner.runs.bootstrap import PYTHON, Equipped
+from planner.runs.ssh import HEAD, Ssh, environment_script, failures
+from planner.schemas.plan import DiskSplit
+
+_RAY: Final = "planner/venv/bin/ray"
+_ENVIRONMENT: Final = "planner/ray.env"
+"""On the head, readable by its user alone: what a driver needs, the token among it. It ends with the machine."""
+_LONGEST_START_S: Final = 180.0
+_STORE_SHARE: Final = 0.3
+_SORT_SHARE: Final = 0.4
+"""Of a machine's memory: Ray's object store, and the sort; the rest is the system's and the page cache's."""
+
+_KEEP: Final = """\
+umask 077
+cat >{path} <<'ENVIRONMENT'
+{environment}ENVIRONMENT
+"""
+
+_LOG: Final = "planner/ray.start.log"
+_START: Final = """\
+{command} </dev/null >{log} 2>&1 || {{ tail -n 8 {log} >&2; exit 1; }}
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineRay:
+    """Ray on the `machines`; those not `working` are there without doing anything (a head that is too slow)."""
+
+    ssh: Ssh
+    machines: tuple[Equipped, ...]
+    working: frozenset[str]
+    cluster: RayCluster
+    memory_bytes: int
+
+    def session(self) -> AbstractContextManager[Session]:
+        """Return a context that drives sorts from the head."""
+        return ray_session(
+            address=self.cluster.address,
+            command=lambda *words: self._on_head(list(words)),
+            environment=os.environ,
+        )
+
+    def _on_head(self, words: list[str]) -> list[str]:
+        """The driver's events come by standard output, which goes to the descriptor that is expected here; whatever
+        else is said there goes to the log.
+        """
+        _, *module, descriptor, address = words
+        remote = f". {_ENVIRONMENT}; exec {PYTHON} {shlex.join(module)} 3 {address} 3>&1 1>&2"
+        return ["sh", "-c", f"exec {shlex.join(self.ssh.command(HEAD, 'sh', '-c', remote))} >/dev/fd/{descriptor}"]
+
+
+def start_ray(
+    ssh: Ssh,
+    machines: Sequence[Equipped],
+    *,
+    working: Sequence[str],
+    memory_bytes: int | None = None,
+    split: DiskSplit | None = None,
+    store: Mapping[str, str] | None = None,
+) -> MachineRay:
+    """Start Ray on the head, then on all others at once. `memory_bytes` of each machine may be used, all otherwise.
+    Disks hold input and output, or intermediate files, as `split` says; without it all hold both. `store` is the
+    environment in which tasks reach an object store: it may be secret, and is not written anywhere.
+
+    Raises IoFailureError with what Ray said, by machine.
+    """
+    head = next(each for each in machines if each.node.head)
+    cluster = RayCluster(address=f"{head.node.private_address}:{RAY_PORT}")
+    least = min(memory_bytes or each.memory_bytes for each in machines)
+    settings = {
+        each.name: _ray_node(each, working=each.name in working, memory_bytes=least, split=split) for each in machines
+    }
+    own = settings[head.name]
+    keep = _KEEP.format(path=_ENVIRONMENT, environment=environment_script(cluster.environment() | own.environment()))
+    lent = environment_script(store or {})
+    ssh.run(HEAD, keep + lent + _script(cluster, own, head_command(own, program=_RAY)), within_s=_LONGEST_START_S)
+    others = [each for each in machines if each is not head]
+
+    def join(node: Any) -> str:
+        ray_node = settings[node.id]
+        script = lent + _script(cluster, ray_node, worker_command(ray_node, cluster, program=_RAY))
+        return ssh.run(node.id, script, within_s=_LONGEST_START_S)
+
+    if wrong := failures(ssh.each([each.node for each in others], join)):
+        raise IoFailureError("Ray did not start everywhere", [str(why) for why in wrong.values()])
+    return MachineRay(
+        ssh=ssh,
+        machines=tuple(machines),
+        working=frozenset(working),
+        cluster=cluster,
+        memory_bytes=int(least * _SORT_SHARE),
+    )
+
+
+def _ray_node(machine: Equipped, *, working: bool, memory_bytes: int, split: DiskSplit | None) -> RayNode:
+    disks = tuple(Path(disk) for disk in machine.disks)
+    apart = split is not None and split.data + split.intermediate == len(disks)
+    data = split.data if split is not None and apart else len(disks)
+    return RayNode(
+        name=machine.name,
+        address=machine.node.private_address,
+        cpus=float(machine.vcpus) if working else 0.0,
+        object_store_bytes=int(memory_bytes * _STORE_SHARE),
+        disks=disks[:data],
+        scratch=disks[data:],
+    )
+
+
+def _script(cluster: RayCluster, node: RayNode, command: list[str]) -> str:
+    """Ray's daemons outlive the command that starts them; if they held its output, SSH would wait for them."""
+    environment = environment_script(cluster.environment() | node.environment())
+    return environment + _START.format(command=shlex.join(command), log=_LOG)

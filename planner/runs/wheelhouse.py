@@ -1,0 +1,155 @@
+"""All that a bare machine needs to run the planner, in one file: wheels for its Python and processor, pip included.
+
+The machines of a run reach nothing but each other, so what is installed there is brought along. Third-party wheels are
+fetched by pip for the machines' platform; the planner's own is made anew from the running installation, extension and
+all, so that the machines run the very same code.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import platform
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import distribution
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from planner.config import paths
+from planner.errors import BadInputError, IoFailureError
+
+DISTRIBUTION: Final = "sortplanner"
+STOCK_PYTHON: Final = "3.12"
+"""What the stock image, Ubuntu 24.04, comes with."""
+_MANYLINUX: Final = ("_2_39", "_2_35", "_2_34", "_2_31", "_2_28", "_2_27", "_2_24", "_2_17", "2014")
+"""Newest first: what the stock image's C library is good for. pip takes 2014 for another platform than 2_17, which it
+is another name of, and Ray's wheels are called by it.
+"""
+_EXTRAS: Final = ('extra == "ray"', 'extra == "objects"')
+_NO_PIP: Final = "pip is missing beside this interpreter; install it, or name a directory of wheels with --wheelhouse"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wheelhouse:
+    """A tar file of wheels, for one `python` (3.12)."""
+
+    path: Path
+    sha256: str
+    python: str
+
+
+def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: str = "x86_64") -> None:
+    """Fill a directory with wheels for Linux on `architecture` with this `python`.
+
+    Raises BadInputError when this installation's extension does not fit, IoFailureError with what pip said.
+    """
+    _check_fit(python=python, architecture=architecture)
+    directory.mkdir(parents=True, exist_ok=True)
+    platforms = [f"--platform=manylinux{version}_{architecture}" for version in _MANYLINUX]
+    wanted = [f"--python-version={python}", "--implementation=cp", "--only-binary=:all:", *platforms]
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", *wanted]
+    if find_spec("pip") is None:
+        raise IoFailureError(_NO_PIP)
+    fetched = subprocess.run(
+        [*command, f"--dest={directory}", "pip", *requirements()], capture_output=True, text=True, check=False
+    )
+    if fetched.returncode:
+        raise IoFailureError(f"pip cannot fetch wheels for Python {python}", fetched.stderr.strip().splitlines()[-6:])
+    write_own_wheel(directory)
+
+
+def requirements() -> list[str]:
+    """Return what the planner, its cluster sort and object stores need, as pip takes it."""
+    wanted = []
+    for line in distribution(DISTRIBUTION).requires or []:
+        requirement, _, marker = line.partition(";")
+        if not marker or marker.replace("'", '"').strip() in _EXTRAS:
+            wanted.append(requirement.strip())
+    return wanted
+
+
+def pack(directory: Path, target: Path) -> Wheelhouse:
+    """Put a directory of wheels into one tar file. Raises BadInputError when the planner's own, or pip, is missing."""
+    wheels = sorted(directory.glob("*.whl"))
+    own = [wheel for wheel in wheels if wheel.name.startswith(f"{DISTRIBUTION}-")]
+    if len(own) != 1 or not any(wheel.name.startswith("pip-") for wheel in wheels):
+        raise BadInputError(
+            f"{directory}: a wheelhouse has one wheel of {DISTRIBUTION}, one of pip, and what they need; "
+            "`planner cluster wheelhouse` makes one"
+        )
+    with tarfile.open(target, "w") as tar:
+        for wheel in wheels:
+            tar.add(wheel, arcname=wheel.name)
+    with target.open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    return Wheelhouse(path=target, sha256=digest, python=_python_of(own[0]))
+
+
+def write_own_wheel(directory: Path) -> Path:
+    """Write the running installation as a wheel and return it."""
+    installed = distribution(DISTRIBUTION)
+    info = f"{DISTRIBUTION}-{installed.version}.dist-info"
+    tag = _own_tag()
+    path = directory / f"{DISTRIBUTION}-{installed.version}-{tag}.whl"
+    head = f"Wheel-Version: 1.0\nGenerator: {DISTRIBUTION}\nRoot-Is-Purelib: false\nTag: {tag}\n"
+    metadata = {
+        "METADATA": installed.read_text("METADATA") or "",
+        "entry_points.txt": installed.read_text("entry_points.txt") or "",
+        "WHEEL": head,
+    }
+    record = []
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
+        contents = {name: source.read_bytes() for name, source in _own_files()}
+        for name, content in (contents | {f"{info}/{name}": text.encode() for name, text in metadata.items()}).items():
+            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+            record.append(f"{name},sha256={digest},{len(content)}")
+            wheel.writestr(name, content)
+        wheel.writestr(f"{info}/RECORD", "\n".join([*record, f"{info}/RECORD,,", ""]))
+    return path
+
+
+def _own_files() -> Iterator[tuple[str, Path]]:
+    """Yield each file of the package with its name in a wheel."""
+    package = Path(__file__).resolve().parent.parent
+    extension = find_spec("planner._sortcore")
+    if extension is None or extension.origin is None:
+        raise BadInputError("the compiled sort core is missing here, so it cannot be taken along; run `make setup`")
+    yield f"planner/{Path(extension.origin).name}", Path(extension.origin)
+    roots = {"planner": package, "planner/models": paths.models_directory()}
+    roots["planner/catalogs"] = paths.catalogs_directory()
+    seen = set()
+    for prefix, root in roots.items():
+        for path in sorted(root.rglob("*")):
+            if path.is_file() and path.suffix not in (".pyc", ".so") and path not in seen:
+                seen.add(path)
+                yield f"{prefix}/{path.relative_to(root)}", path
+
+
+def _own_tag() -> str:
+    version = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    return f"{version}-{version}-linux_{platform.machine()}"
+
+
+def _check_fit(*, python: str, architecture: str) -> None:
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if (sys.platform, here, platform.machine()) != ("linux", python, architecture):
+        raise BadInputError(
+            f"the machines run Python {python} on Linux {architecture}, this is Python {here} on {sys.platform} "
+            f"{platform.machine()}; make the wheels where these agree (`planner cluster wheelhouse DIR`) and name "
+            "the directory with --wheelhouse"
+        )
+
+
+def _python_of(wheel: Path) -> str:
+    """Return the version of Python in a wheel's name: 3.12 of cp312. Raises BadInputError for other names."""
+    words = wheel.stem.split("-")
+    tag = words[2] if len(words) == 5 else ""
+    if not tag.startswith("cp3") or not tag[3:].isdigit():
+        raise BadInputError(f"{wheel}: expected the wheel of one version of Python, such as cp312")
+    return f"3.{tag[3:]}"

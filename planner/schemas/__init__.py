@@ -1,0 +1,1 @@
+"""The values that cross seams: a request, a plan, a report of a run."""

@@ -1,0 +1,352 @@
+"""The seam between planning and spending: a Request in, a Plan out, both JSON-able values that round-trip exactly.
+
+Units throughout: seconds, bytes, bytes per second, US dollars. An unknown amount is None, never zero.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+from planner.errors import BadInputError
+
+ALL_MODELS: Final = "all"
+"""What `Request.model` says to rank the clusters of every model against each other."""
+
+Objective = Literal["balanced", "cost", "time", "energy"]
+OBJECTIVES: Final = get_args(Objective)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnPrice:
+    """A price of the user's own: a `discount` (a share of the list price), or `price_usd_per_hour` for a negotiated
+    price or a reservation, which holds for `nodes` instances (None: for any number; others cost the list price).
+
+    `instance` and `region` are patterns; `note` says where it is from.
+    """
+
+    cloud: str = "*"
+    instance: str = "*"
+    region: str = "*"
+    pricing: str = "on-demand"
+    discount: float | None = None
+    price_usd_per_hour: float | None = None
+    nodes: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeLimit:
+    """No more than `nodes` instances of a type, spares included: what a cloud was seen to have, or what one placement
+    group takes. `instance` and `region` are patterns; `note` says where it is from.
+    """
+
+    nodes: int
+    cloud: str = "*"
+    instance: str = "*"
+    region: str = "*"
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the user asks for.
+
+    `assume` maps a rate's name (`network`, `local_read`, ...) to bytes/s that override the catalog; `scale` maps a
+    resource (`network`, `local`, `volumes`, `objects`, `cpu`, `price`) to a factor on it, for what-ifs.
+    With `confidence` the deadline must be met with that probability, otherwise in expectation; the budget must hold
+    the 95th percentile of the whole bill. `map_ratio` and `reduce_ratio` are output over input bytes, and
+    `compute_bytes_per_s_per_vcpu` is what the job itself does to its input, besides sorting. `max_vcpus` is a quota,
+    spares included. `interruptions_per_node_hour` is how often a spot node is taken back.
+    Of `own_prices`, and of `node_limits`, the first that fits a type counts. `input` and `output` are addresses in
+    object stores (None: data is generated on the nodes, and stays there); the nodes stand in `zones` zones.
+    """
+
+    data_bytes: int
+    model: str
+    catalogs: tuple[str, ...] = ("aws",)
+    regions: tuple[str, ...] = ()
+    instances: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    arch: str | None = None
+    max_vcpus: int | None = None
+    nodes: int | None = None
+    max_nodes: int = 1000
+    deadline_s: float | None = None
+    confidence: float | None = None
+    budget_usd: float | None = None
+    objective: Objective = "balanced"
+    pricing: str = "on-demand"
+    interruptions_per_node_hour: float | None = None
+    assume: dict[str, float] = field(default_factory=dict)
+    scale: dict[str, float] = field(default_factory=dict)
+    network_distribution: str | None = None
+    own_prices: tuple[OwnPrice, ...] = ()
+    node_limits: tuple[NodeLimit, ...] = ()
+    input: str | None = None
+    output: str | None = None
+    zones: int = 1
+    map_ratio: float = 1.0
+    reduce_ratio: float = 1.0
+    compute_bytes_per_s_per_vcpu: float | None = None
+    paper: bool = False
+    top: int = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """A predicted quantity: `equation` without variation (the papers' value), its mean, median and 95th percentile."""
+
+    equation: float
+    expected: float
+    p50: float
+    p95: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class BillLine:
+    """One part of the whole bill: what every node is paid for during `time_s`, or a charge that has no time.
+
+    `usd` is None for a charge whose price is not known: it is not in the total.
+    """
+
+    name: str
+    time_s: float | None
+    usd: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost(Range):
+    """Cost of the job; `total` adds boot, generating or staging, screening, validating, teardown, spares, traffic and
+    how the cloud rounds what it bills to `expected`, `total_p95` to `p95`. `requests` of the job to an object store are
+    in all of them. `unknown` names the lines of the bill that have no price and are in none of them.
+    """
+
+    total: float
+    total_p95: float
+    requests: float = 0.0
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceUse:
+    """What one resource of a node does in a phase."""
+
+    bytes_per_node: float
+    bytes_per_s: float
+    time_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseEstimate:
+    """A phase lasts as long as its slowest resource, the `bottleneck`."""
+
+    name: str
+    time_s: float
+    bottleneck: str
+    resources: dict[str, ResourceUse]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiskSplit:
+    """How many local disks hold data and how many intermediate files."""
+
+    data: int
+    intermediate: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interruptions:
+    """What is planned for spot nodes that are taken back: how often each is, how many there are of all nodes during the
+    job, what one costs (`reload`, `restart` or `redo`, see `planner.cost_model.model`), and how much longer the job is
+    expected to take for it.
+    """
+
+    per_node_hour: float
+    expected: float
+    recovery: str
+    delay_s: float
+    evidence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class VolumeSet:
+    """The block volumes of one node: `count` of `volume_type`, each with what the plan needs of it."""
+
+    volume_type: str
+    count: int
+    bytes_each: float
+    bytes_per_s_each: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """One cluster: what it is, how long it takes, what it costs, and how sure that is.
+
+    `disk_split` is None where the local disks are `shared` by both groups or not used. `nodes_min` is the fewest
+    nodes that hold the data; `capacity_bytes` (None: without limit) and `needed_bytes` are per node and disk group.
+    `cloud_type` is what to order from the cloud, to which `instance_type` may add local disks; `usd_per_hour` is the
+    whole cluster with its volumes. `energy_j` is known where the power of a node is. `durability` is what the model
+    buys; `spares` are launched beside `nodes`; `interruptions` are None for nodes that are not taken back, or where it
+    is not known how often they are.
+    """
+
+    model: str
+    cloud: str
+    region: str
+    instance_type: str
+    cloud_type: str
+    nodes: int
+    nodes_min: int
+    placement_group: bool
+    pricing: str
+    price_usd_per_hour: float
+    usd_per_hour: float
+    storage: str
+    disk_split: DiskSplit | None
+    shared: bool
+    time_s: Range
+    cost_usd: Cost
+    phases: tuple[PhaseEstimate, ...]
+    capacity_bytes: dict[str, float | None]
+    needed_bytes: dict[str, float]
+    overheads_s: dict[str, float]
+    evidence: str
+    bill: tuple[BillLine, ...] = ()
+    durability: str = ""
+    spares: int = 0
+    energy_j: float | None = None
+    interruptions: Interruptions | None = None
+    warnings: tuple[str, ...] = ()
+    volumes: VolumeSet | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rejection:
+    """A type that is not among the candidates, and why. `nearness` orders them: how far off the mark it is (1 is on
+    it), if known.
+    """
+
+    instance_type: str
+    reason: str
+    detail: str = ""
+    nearness: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrontierPoint:
+    """A cluster that no other beats in both time and total cost."""
+
+    model: str
+    cloud: str
+    instance_type: str
+    nodes: int
+    time_s: float
+    cost_usd_total: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CatalogStamp:
+    """Which catalog answered, how old its prices are (ISO date), and the clouds whose shapes and prices are those that
+    the user had read anew instead of the shipped ones.
+    """
+
+    name: str
+    prices_as_of: str
+    refreshed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The answer to a Request: `best` is the first of `candidates`; None when nothing is feasible.
+
+    `conflicts` names the constraints that can be met each but not together; `warnings` are about the whole answer.
+    """
+
+    request: Request
+    catalog: CatalogStamp
+    best: Candidate | None
+    candidates: tuple[Candidate, ...]
+    rejected: tuple[Rejection, ...]
+    frontier: tuple[FrontierPoint, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        """Return the plan as one JSON object; numbers keep every digit."""
+        return json.dumps(to_jsonable(self), indent=2, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """Read what `to_json` wrote. Raises BadInputError, naming the field, for anything else."""
+        try:
+            document = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise BadInputError(f"plan is not JSON: {error}") from error
+        plan = from_jsonable(cls, document, where="plan")
+        if not isinstance(plan, cls):
+            raise BadInputError("plan: expected an object")
+        return plan
+
+
+def to_jsonable(value: Any) -> Any:
+    """Turn a dataclass of this module into plain dicts and lists."""
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def from_jsonable(kind: Any, value: Any, *, where: str) -> Any:
+    """Build `kind` (a dataclass, container or scalar annotation) from parsed JSON, checking every type and name on
+    the way.
+    """
+    if kind is Any:
+        return value
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):
+        return _optional(kind, value, where=where)
+    if origin is tuple:
+        return tuple(_items(get_args(kind)[0], value, where=where))
+    if origin is dict:
+        _expect(isinstance(value, dict), value, "an object", where)
+        return {key: from_jsonable(get_args(kind)[1], item, where=f"{where}.{key}") for key, item in value.items()}
+    if origin is Literal:
+        _expect(value in get_args(kind), value, f"one of {', '.join(map(str, get_args(kind)))}", where)
+        return value
+    return _dataclass(kind, value, where=where) if is_dataclass(kind) else _scalar(kind, value, where=where)
+
+
+def _dataclass(kind: Any, value: Any, *, where: str) -> Any:
+    _expect(isinstance(value, dict), value, "an object", where)
+    hints = get_type_hints(kind)
+    unknown = set(value) - set(hints)
+    _expect(not unknown, sorted(unknown), f"only the fields of {kind.__name__}", where)
+    given = {name: from_jsonable(hints[name], item, where=f"{where}.{name}") for name, item in value.items()}
+    try:
+        return kind(**given)
+    except TypeError as error:
+        missing = [f.name for f in fields(kind) if f.name not in given]
+        raise BadInputError(f"{where}: fields are missing, among them {', '.join(missing)}") from error
+
+
+def _optional(kind: Any, value: Any, *, where: str) -> Any:
+    inner = [arg for arg in get_args(kind) if arg is not type(None)]
+    return None if value is None else from_jsonable(inner[0], value, where=where)
+
+
+def _items(kind: Any, value: Any, *, where: str) -> list[Any]:
+    _expect(isinstance(value, list), value, "a list", where)
+    return [from_jsonable(kind, item, where=f"{where}[{number}]") for number, item in enumerate(value)]
+
+
+def _scalar(kind: Any, value: Any, *, where: str) -> Any:
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    _expect(isinstance(value, kind) and not (kind is int and isinstance(value, bool)), value, kind.__name__, where)
+    return value
+
+
+def _expect(good: bool, value: Any, expected: str, where: str) -> None:  # noqa: FBT001
+    if not good:
+        raise BadInputError(f"{where}: expected {expected}, found {value!r}")

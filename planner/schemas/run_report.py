@@ -1,0 +1,127 @@
+"""What a run did beside what its plan said: predicted and measured apart, phase by phase."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from planner.errors import BadInputError
+from planner.schemas.plan import Plan, from_jsonable, to_jsonable
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseComparison:
+    """One phase: the plan's seconds, the clock's, and what the plan held for its bottleneck.
+
+    On a cluster `utilisation` is the share of each resource that was in use in the mean, as sampled each second, and
+    `measured_bottleneck` the busiest of them; elsewhere nobody has looked.
+    """
+
+    name: str
+    predicted_s: float
+    measured_s: float
+    bottleneck: str
+    measured_bottleneck: str | None = None
+    utilisation: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def error(self) -> float:
+        """How far the prediction lies from the measurement, as a fraction of the latter: 0.1 is 10% too long."""
+        return self.predicted_s / self.measured_s - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """A validated file: what was found in it, and whether that is what should be there."""
+
+    path: str
+    records: int
+    checksum: str
+    sorted: bool
+    duplicates: int
+    passed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunCost:
+    """What rented machines cost, from launch to end at the price at launch: an estimate that the cloud's own bill
+    replaces. `predicted_usd` is the total of the plan that was agreed to.
+    """
+
+    node_hours: float
+    usd: float
+    predicted_usd: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagingComparison:
+    """What was brought from an object store (`stage in`) or taken there (`stage out`): time and US dollars, machines
+    and requests together, as planned and as they were. What is not known of these is None.
+    """
+
+    name: str
+    place: str
+    bytes: int
+    requests: int
+    predicted_s: float | None
+    measured_s: float
+    predicted_usd: float | None
+    measured_usd: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunReport:
+    """A whole run: its plan, the rates it was planned with, each step's seconds, phases compared, files checked.
+
+    `steps_s` are the steps around the sort (measure, generate, validate); `sort` is the sort core's own report. On
+    rented machines `first_plan` is what they were rented for, and `plan` was made with what was measured on them.
+    `manifest` is the URI of the list of output partitions in an object store, '' when they stayed on the nodes.
+    """
+
+    plan: Plan
+    machine: dict[str, Any]
+    steps_s: dict[str, float]
+    phases: tuple[PhaseComparison, ...]
+    checks: tuple[Check, ...]
+    sort: dict[str, Any] = field(default_factory=dict)
+    cost: RunCost | None = None
+    first_plan: Plan | None = None
+    staging: tuple[StagingComparison, ...] = ()
+    manifest: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether every file is sorted and holds the data that went in."""
+        return all(check.passed for check in self.checks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON-able values; phases carry their error too."""
+        phases = [asdict(phase) | {"error": phase.error} for phase in self.phases]
+        whole: dict[str, Any] = to_jsonable(self)
+        return whole | {"phases": phases, "passed": self.passed}
+
+    def to_json(self) -> str:
+        """Return the report as one JSON object."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> RunReport:
+        """Read what `to_json` wrote; what it derives (`error`, `passed`) is derived again.
+
+        Raises BadInputError, naming the field, for anything else.
+        """
+        try:
+            document = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise BadInputError(f"run report is not JSON: {error}") from error
+        if not isinstance(document, dict):
+            raise BadInputError("run report: expected an object")
+        phases = [_without(phase, "error") for phase in document.get("phases", [])]
+        stored = _without(document, "passed") | {"phases": phases}
+        report: RunReport = from_jsonable(cls, stored, where="run report")
+        return report
+
+
+def _without(value: Any, derived: str) -> Any:
+    return {name: item for name, item in value.items() if name != derived} if isinstance(value, dict) else value

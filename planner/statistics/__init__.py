@@ -1,0 +1,1 @@
+"""Scaling curves, order statistics, variance and interruptions: pure functions over arrays."""

@@ -1,0 +1,75 @@
+"""What it costs that spot nodes are taken back: work done again, and waiting for replacements.
+
+Interruptions come independently, at a constant rate for each node. What one of them costs depends on the model's
+`recovery`. A job that must begin again (`reload`, `restart`) takes, for U seconds of uninterrupted work on N nodes
+interrupted a times a second each and R seconds to replace a node, an expected
+
+    E = (1 / (N a) + R) (exp(N a U) - 1)
+
+seconds, the exact mean of a restarted job under Poisson failures (Daly, "A higher order estimate of the optimum
+checkpoint interval for restart dumps", FGCS 22, 2006, for a single segment); with `reload` U includes loading the
+input. With `redo` a node's work is done again by all: on average half the job's time and R of each node interrupted,
+T a (T / 2 + R) seconds in all. That the last tasks to be done again hold up the others is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from planner.statistics.order_statistics import Duration
+
+Floats = NDArray[np.float64]
+
+_MOST: Final = 50.0
+"""Expected interruptions within the work from which on, e^50 times as long, it never ends and just stays finite."""
+
+_PARTS: Final = 512
+_STEPS: Final = 400
+
+
+@dataclass(frozen=True, kw_only=True)
+class Risk:
+    """How often a node is taken back, per second, how long a new one takes, what is lost (one of `RECOVERY`), and what
+    the rate rests on.
+    """
+
+    per_node_s: float
+    replacement_s: float
+    recovery: str
+    evidence: str
+
+    def expected_s(self, job_s: Floats, *, nodes: Floats, load_s: ArrayLike) -> Floats:
+        """Return the expected time of jobs that take `job_s` uninterrupted, after `load_s` of loading; broadcasts."""
+        if self.recovery == "redo":
+            return job_s * (1 + self.per_node_s * (job_s / 2 + self.replacement_s))
+        loading = np.asarray(load_s) if self.recovery == "reload" else 0.0
+        unit = job_s + loading
+        rate = nodes * self.per_node_s
+        hit = rate * unit
+        tries = np.expm1(np.minimum(hit, _MOST)) * np.maximum(hit / _MOST, 1.0)
+        whole = (1 / rate + self.replacement_s) * tries
+        return np.asarray(np.where(np.isfinite(job_s), np.maximum(whole, unit) - loading, job_s))
+
+    def duration(self, job: Duration, *, nodes: int, load_s: float) -> Duration:
+        """Return the distribution of the time with interruptions.
+
+        The chance of none and the mean are exact; the delay of some, beyond a replacement, is taken to be exponential,
+        which it is in the limit of many restarts. With `redo` each time is stretched to its mean.
+        """
+        if self.recovery == "redo":
+            return Duration(times_s=self.expected_s(job.times_s, nodes=np.array(float(nodes)), load_s=0), cdf=job.cdf)
+        work = job.quantile_s((np.arange(_PARTS) + 0.5) / _PARTS)
+        unit = work + (load_s if self.recovery == "reload" else 0.0)
+        spared = np.exp(-nodes * self.per_node_s * unit)
+        delay = self.expected_s(work, nodes=np.array(float(nodes)), load_s=load_s) - work
+        further = np.maximum(delay / np.maximum(1 - spared, 1e-12) - self.replacement_s, 1e-9)
+        end = work[-1] + self.replacement_s + 20 * further[-1]
+        times = np.unique(np.concatenate([np.geomspace(work[0], end, _STEPS), work]))
+        late = times[:, None] - work
+        ended = spared - (1 - spared) * np.expm1(-np.maximum(late - self.replacement_s, 0) / further)
+        cdf = np.where(late >= 0, ended, 0.0).mean(axis=1)
+        return Duration(times_s=times, cdf=cdf / cdf[-1])

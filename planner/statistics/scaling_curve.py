@@ -1,0 +1,130 @@
+"""Network scaling curves: bytes/s per node against the number of nodes.
+
+SoCC 2015, section 4.3 and Figure 8: a node's share of the network falls as the cluster grows, so the two-node rate is
+not the rate that a large job sees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from planner.errors import BadInputError
+from planner.statistics.scaling_prior import Posterior, condition
+
+Floats = NDArray[np.float64]
+
+ENOUGH_POINTS: Final = 4
+"""Cluster sizes from which on the points, not the prior, decide how the curve falls."""
+
+_STEPS: Final = 33
+"""Cluster sizes beyond the last point at which the law is worked out; between them the curve is a power law."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Band:
+    """A plausible range of bytes/s per node at each cluster size asked for, all of shape (N,); `extrapolated` marks
+    sizes beyond those measured.
+    """
+
+    low_bytes_per_s: Floats
+    middle_bytes_per_s: Floats
+    high_bytes_per_s: Floats
+    extrapolated: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ScalingCurve:
+    """A curve through measured points, both of shape (P,): `nodes` strictly increasing, `bytes_per_s` per node, never
+    increasing. `measurements` are the raw (nodes, bytes/s), shape (M, 2), that it was drawn through.
+
+    Between points it is a power law (straight in log-log); beyond the last point it falls as the fitted law does
+    (`scaling_prior`), and is an extrapolation. With one point it is flat, as the rates are that clouds state.
+    """
+
+    nodes: Floats
+    bytes_per_s: Floats
+    measurements: Floats
+
+    @classmethod
+    def through(cls, nodes: ArrayLike, bytes_per_s: ArrayLike) -> ScalingCurve:
+        """Return the curve through points in any order. Several at one node count count as their mean; where a larger
+        cluster was faster, the two are levelled to their mean (Figure 8: small clusters, drawn on other days, beat
+        or missed the baseline by chance), which is the least change in squares that leaves no rise.
+
+        Raises BadInputError for no points, or a node count or rate that is not positive and finite.
+        """
+        raw = np.stack([np.asarray(nodes, float), np.asarray(bytes_per_s, float)], axis=1)
+        if not len(raw) or not (np.isfinite(raw) & (raw > 0)).all():
+            raise BadInputError("a scaling curve needs at least one point, with positive node counts and rates")
+        unique, place, weight = np.unique(raw[:, 0], return_inverse=True, return_counts=True)
+        means = np.bincount(place, raw[:, 1]) / weight
+        return cls(nodes=unique, bytes_per_s=_falling(means, weight.astype(float)), measurements=raw)
+
+    @property
+    def measured_to_nodes(self) -> float:
+        """The largest cluster measured."""
+        return float(self.nodes[-1])
+
+    @property
+    def basis(self) -> str:
+        """What the shape of the curve rests on, in words."""
+        sizes = f"{len(self.nodes)} cluster size{'s' * (len(self.nodes) > 1)}"
+        enough = len(self.nodes) >= ENOUGH_POINTS
+        return f"fitted to {sizes}" if enough else f"family prior: only {sizes} of {ENOUGH_POINTS} measured"
+
+    def at(self, nodes: ArrayLike) -> Floats:
+        """Return bytes/s per node for each cluster size; sizes below the first point get the first point's rate."""
+        wanted = np.log(np.asarray(nodes, float))
+        x, y = np.log(self.nodes), np.log(self.bytes_per_s)
+        if len(x) > 1 and (furthest := float(np.max(wanted, initial=x[-1]))) > x[-1]:
+            further = np.linspace(x[-1], furthest, _STEPS)
+            fall = self._posterior.log_fall(start=self.measured_to_nodes, nodes=np.exp(further))
+            x, y = np.append(x, further[1:]), np.append(y, y[-1] + fall[1:])
+        return np.asarray(np.exp(np.interp(wanted, x, y)))
+
+    def band(self, nodes: ArrayLike, *, coverage: float = 0.9) -> Band:
+        """Return the central range that holds the true curve with probability `coverage`, size by size.
+
+        Raises BadInputError unless `coverage` lies between 0 and 1.
+        """
+        if not 0 < coverage < 1:
+            raise BadInputError(f"coverage {coverage} must lie between 0 and 1")
+        wanted = np.atleast_1d(np.asarray(nodes, float))
+        tail = (1 - coverage) / 2
+        low, middle, high = np.exp(np.quantile(self._posterior.log_rates(wanted), [tail, 0.5, 1 - tail], axis=0))
+        return Band(
+            low_bytes_per_s=low,
+            middle_bytes_per_s=middle,
+            high_bytes_per_s=high,
+            extrapolated=wanted > self.measured_to_nodes,
+        )
+
+    def slowdowns(self, nodes: float, *, count: int) -> Floats:
+        """Return `count` equally likely values of at(nodes) over the true rate there, shape (count,), rising: how many
+        times longer than by the curve the network may take.
+        """
+        likely = (np.arange(count) + 0.5) / count
+        rates = np.quantile(self._posterior.log_rates(np.array([nodes]))[:, 0], likely[::-1])
+        return np.asarray(self.at(nodes) / np.exp(rates))
+
+    @cached_property
+    def _posterior(self) -> Posterior:
+        return condition(self.measurements[:, 0], np.log(self.measurements[:, 1]))
+
+
+def _falling(rates: Floats, weight: Floats) -> Floats:
+    """Return the never-rising rates nearest to `rates` in weighted squares, by pooling neighbours that rise."""
+    blocks: list[tuple[float, float, int]] = []
+    for rate, heft in zip(rates.tolist(), weight.tolist(), strict=True):
+        block = (rate, heft, 1)
+        while blocks and blocks[-1][0] < block[0]:
+            before = blocks.pop()
+            both = before[1] + block[1]
+            block = ((before[0] * before[1] + block[0] * block[1]) / both, both, before[2] + block[2])
+        blocks.append(block)
+    return np.repeat([block[0] for block in blocks], [block[2] for block in blocks])

@@ -1,0 +1,1 @@
+"""What users keep between runs: their profiles and their measurements."""

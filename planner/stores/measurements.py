@@ -1,0 +1,108 @@
+"""The user's measurements on disk: CSV files that grow whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from planner.catalog import load_catalog
+from planner.catalog.measurements import MEASUREMENTS, measurements_file
+from planner.errors import BadInputError, IoFailureError, nearest
+from planner.ingest.measurement import Measurement
+from planner.tables import read_table
+
+
+def store(measurements: Sequence[Measurement], *, catalog: str, replace: bool = False) -> Path:
+    """Add measurements to those on the types of a catalog and return the file.
+
+    Raises BadInputError for types that the catalog lacks, and for measurements that are already there unless
+    `replace` exchanges them; IoFailureError when the disk refuses. In each case the file stays as it was.
+    """
+    _check_types(measurements, catalog)
+    path = measurements_file(catalog)
+    with _writing(path):
+        new = [_cells(measurement) for measurement in measurements]
+        old = _stored(path)
+        _check_repeats(new, old=[] if replace else old, path=path)
+        keys = {_key(row) for row in new}
+        _replace(path, [*(row for row in old if _key(row) not in keys), *new])
+    return path
+
+
+def _check_types(measurements: Sequence[Measurement], catalog: str) -> None:
+    known = load_catalog(catalog).instances.rows
+    unknown = dict.fromkeys(each.instance_type for each in measurements if each.instance_type not in known)
+    if unknown:
+        lines = [f"{name}.{nearest(name, list(known))}" for name in unknown]
+        raise BadInputError(
+            f"{len(unknown)} unknown instance types in catalog {catalog} (another one: --catalog):", lines
+        )
+
+
+def _cells(measurement: Measurement) -> dict[str, str]:
+    return {name: _cell(value) for name, value in asdict(measurement).items()}
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else repr(value) if isinstance(value, float) else str(value)
+
+
+def _stored(path: Path) -> list[dict[str, str]]:
+    """Return the rows of the file as text, after checking that they are sound."""
+    if not path.exists():
+        return []
+    read_table(path, MEASUREMENTS)
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _key(row: dict[str, str]) -> tuple[str, ...]:
+    return tuple(row.get(name, "") for name in MEASUREMENTS.key)
+
+
+def _check_repeats(new: list[dict[str, str]], *, old: list[dict[str, str]], path: Path) -> None:
+    seen = {_key(row) for row in old}
+    again = []
+    for row in new:
+        if _key(row) in seen:
+            again.append(", ".join(cell for cell in _key(row) if cell))
+        seen.add(_key(row))
+    if again:
+        raise BadInputError(f"already in {path} or given twice; --replace exchanges what is there:", again)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Keep other processes from changing the file meanwhile, and say plainly when the disk refuses."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with (path.parent / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise IoFailureError(f"cannot store measurements in {path}: {reason}; nothing was changed") from error
+
+
+def _replace(path: Path, rows: list[dict[str, str]]) -> None:
+    text = StringIO()
+    writer = csv.DictWriter(text, MEASUREMENTS.names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, suffix=".part", delete=False) as part:
+        try:
+            part.write(text.getvalue())
+            part.flush()
+            os.fsync(part.fileno())
+            Path(part.name).replace(path)
+        except BaseException:
+            Path(part.name).unlink(missing_ok=True)
+            raise

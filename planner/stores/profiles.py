@@ -1,0 +1,160 @@
+"""Calibrated profiles on disk: one readable JSON file each, in the user's data directory, replaced whole or never."""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from planner.calibration import Profile
+from planner.calibration import calibrate as learn
+from planner.calibration.history import Records, records
+from planner.config import paths
+from planner.errors import BadInputError, IoFailureError, nearest
+
+if TYPE_CHECKING:
+    from planner.catalog import Catalog
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_SUFFIX: Final = ".json"
+
+
+def calibrate(
+    runs: Records,
+    *,
+    instances: Mapping[str, Mapping[str, Any]] | Records = None,
+    model: str = "framework",
+    name: str | None = None,
+    catalog: str | Path = "aws",
+) -> Profile:
+    """Learn a profile from runs, as `planner.calibration.calibrate` does; machines come from a catalog unless handed
+    in.
+    """
+    return learn(runs, instances=specs_of(catalog) if instances is None else instances, model=model, name=name)
+
+
+def profile_names() -> list[str]:
+    """Return the names of the stored profiles, sorted."""
+    directory = paths.user_directory("profiles")
+    return sorted(path.stem for path in directory.glob(f"*{_SUFFIX}")) if directory.is_dir() else []
+
+
+def save_profile(profile: Profile) -> Path:
+    """Store a profile under its name and return the file. Raises BadInputError for a name that is no file name."""
+    path = _path(profile.name)
+    with _writing(path):
+        _replace(path, profile)
+    return path
+
+
+def load_profile(name_or_path: str | Path) -> Profile:
+    """Return a stored profile by its name, or one from a file. Raises BadInputError when there is none or it is
+    damaged.
+    """
+    path = Path(name_or_path) if str(name_or_path).endswith(_SUFFIX) else _path(str(name_or_path))
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        known = profile_names()
+        listed = f"; there are {', '.join(known)}" if known else "; make one with planner calibrate RUNS.csv"
+        raise BadInputError(f"no profile {str(name_or_path)!r}{listed}.{nearest(path.stem, known)}") from error
+    except (OSError, ValueError) as error:
+        raise BadInputError(f"profile {path} cannot be read: {error}") from error
+    try:
+        return Profile.from_dict(values)
+    except BadInputError as error:
+        raise BadInputError(f"profile {path}: {error.message}", error.details) from error
+
+
+def add_run(name: str, run: Mapping[str, Any], *, instances: Mapping[str, Mapping[str, Any]], model: str) -> Profile:
+    """Add one finished run to a stored profile, which is begun with `model` if there is none, and return it."""
+    path = _path(name)
+    with _writing(path):
+        if path.exists():
+            profile = load_profile(name).with_runs([run], instances=instances)
+        else:
+            profile = learn([run], instances=instances, model=model, name=name)
+        _replace(path, profile)
+    return profile
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file as text cells. Raises BadInputError when it cannot be read or a row is ragged."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file, restkey="", strict=True))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadInputError(f"{path}: cannot be read as UTF-8 CSV ({error})") from error
+    ragged = [number for number, row in enumerate(rows, start=1) if "" in row or None in row.values()]
+    if ragged:
+        raise BadInputError(f"{path}: more or fewer cells than the header in data row {', '.join(map(str, ragged))}")
+    return rows
+
+
+def specs_of(catalog: str | Path) -> dict[str, dict[str, Any]]:
+    """Return the specifications that calibration reads for every type of a catalog; what it lacks stays unknown."""
+    from planner.catalog import load_catalog
+
+    return _specs(load_catalog(catalog))
+
+
+def _specs(catalog: Catalog) -> dict[str, dict[str, Any]]:
+    types = catalog.instances
+    columns = {
+        "vcpu": types.vcpu,
+        "mem_gib": types.memory_bytes / 2**30,
+        "ebs_mbps": types.volume_bytes_per_s * 8e-6,
+        "net_base_gbps": types.network_baseline_bytes_per_s * 8e-9,
+        "net_burst_gbps": types.network_peak_bytes_per_s * 8e-9,
+        "nvme_r_MBps": catalog.disk_rates("read_only").bytes_per_s / 1e6,
+        "nvme_w_MBps": catalog.disk_rates("write_only").bytes_per_s / 1e6,
+        "price_usd_h": catalog.prices().price_usd_per_hour,
+    }
+    values = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return {
+        name: dict(zip(columns, row, strict=True))
+        for name, row in zip(types.instance_type.tolist(), values, strict=True)
+    }
+
+
+def instances_from(path: Path) -> list[dict[str, Any]]:
+    """Return machine specifications from a CSV file with a column `type`."""
+    return records(read_rows(path))
+
+
+def _path(name: str) -> Path:
+    if not _NAME.fullmatch(name):
+        raise BadInputError(f"profile name {name!r}: use letters, digits and . _ -, beginning with a letter or digit")
+    return paths.user_directory("profiles") / f"{name}{_SUFFIX}"
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Keep other processes from changing profiles meanwhile, and say plainly when the disk refuses."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with (path.parent / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        raise IoFailureError(f"cannot store profile {path}: {error.strerror}") from error
+
+
+def _replace(path: Path, profile: Profile) -> None:
+    text = json.dumps(profile.to_dict(), indent=1, allow_nan=False)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, suffix=".part", delete=False) as part:
+        try:
+            part.write(f"{text}\n")
+            part.flush()
+            os.fsync(part.fileno())
+            Path(part.name).replace(path)
+        except BaseException:
+            Path(part.name).unlink(missing_ok=True)
+            raise

@@ -1,0 +1,156 @@
+"""The whole bill: staging, traffic, requests and spares, line by line, against sums done by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.api import recommend
+from planner.errors import BadInputError
+from planner.schemas.plan import Candidate, Plan
+
+STORE = {
+    "object_store": "store", "price_usd_per_gib_month": 0.02, "write_usd_per_request": 5e-6,
+    "read_usd_per_request": 4e-7, "egress_usd_per_gib": 0, "bytes_per_s_per_vcpu": 25e6, "rate_evidence": "measured",
+}  # fmt: skip
+TRANSFERS = [
+    {"transfer": "zone", "price_usd_per_gib": 0.02},
+    {"transfer": "internet", "price_usd_per_gib": 0.09},
+]
+FAST = {"price": 3.6, "read": 4e9, "write": 2e9}
+"""A type that costs a tenth of a cent a second; its NIC does 1 GB/s, the store 16 x 25 MB/s."""
+
+
+@pytest.fixture
+def cloud(make_catalog: Callable[..., str]) -> str:
+    return make_catalog({"fast": FAST}, object_stores=[STORE], transfers=TRANSFERS)
+
+
+def best_of(catalog: str, **options: Any) -> Candidate:
+    asked: dict[str, Any] = {"data": "10TB", "model": "indy", "nodes": 10, **options}
+    found = recommend(catalogs=[catalog], **asked).best
+    assert found is not None
+    return found
+
+
+def lines(found: Candidate) -> dict[str, float | None]:
+    return {line.name: line.usd for line in found.bill}
+
+
+def test_staging_lasts_as_long_as_its_slowest_part(cloud: str) -> None:
+    staged = best_of(cloud, input="s3://b/in", output="s3://b/out").overheads_s
+    assert staged["stage in"] == pytest.approx(1e12 / (16 * 25e6))
+    assert staged["stage out"] == pytest.approx(1e12 / (16 * 25e6))
+    assert "generate" not in staged
+    assert best_of(cloud).overheads_s["generate"] == pytest.approx(1e12 / 2e9)
+    quick = best_of(cloud, input="s3://b/in", assume={"object_read": 5e9, "object_write": 5e9}).overheads_s
+    assert quick["stage in"] == pytest.approx(1e12 / 1e9)  # the NIC
+    slow = best_of(cloud, input="s3://b/in", assume={"local_read": 1e8, "local_write": 1e8}).overheads_s
+    assert slow["stage in"] == pytest.approx(1e12 / 1e8)  # the disks
+
+
+def test_requests_of_staging(cloud: str) -> None:
+    bill = lines(best_of(cloud, input="s3://b/in", output="s3://b/out"))
+    assert bill["stage in: requests"] == pytest.approx(math.ceil(1e13 / 2**24) * 4e-7)
+    assert bill["stage out: requests"] == pytest.approx(1e13 / 1e8 * 5e-6)
+    assert bill["stage in: traffic"] == 0
+
+
+@pytest.mark.parametrize(("zones", "share"), [(1, 0.0), (2, 1 / 2), (3, 2 / 3)])
+def test_traffic_between_zones(cloud: str, zones: int, share: float) -> None:
+    found = best_of(cloud, zones=zones)
+    exchanged_gib = 1e13 / 2**30  # an indy sort sends all of its data once
+    assert lines(found).get("traffic between zones", 0.0) == pytest.approx(share * exchanged_gib * 0.02)
+    assert found.placement_group == (zones == 1)
+
+
+def test_a_replicated_sort_sends_twice_as_much(cloud: str) -> None:
+    bill = lines(best_of(cloud, model="daytona", nodes=12, zones=2))
+    assert bill["traffic between zones"] == pytest.approx(2e13 / 2 / 2**30 * 0.02)
+
+
+def test_data_that_leaves_the_cloud_is_priced(cloud: str) -> None:
+    found = best_of(cloud, output="gs://b/out")
+    assert lines(found)["stage out: egress"] == pytest.approx(1e13 / 2**30 * 0.09)
+    assert any("rate between gcp and aws is unknown" in warning for warning in found.warnings)
+
+
+def test_data_that_comes_from_another_cloud_has_an_unknown_price(cloud: str) -> None:
+    found = best_of(cloud, input="gs://b/in")
+    assert lines(found)["stage in: egress"] is None
+    assert found.cost_usd.unknown == ("stage in: egress",)
+    assert any("stage in: egress: the price is unknown" in warning for warning in found.warnings)
+
+
+def test_prices_a_catalog_lacks_are_unknown_and_not_zero(make_catalog: Callable[..., str]) -> None:
+    bare = make_catalog({"fast": FAST}, object_stores=[{**STORE, "egress_usd_per_gib": None}])
+    found = best_of(bare, input="s3://b/in", output="gs://b/out", zones=2)
+    assert set(found.cost_usd.unknown) == {"stage in: traffic", "stage out: egress", "traffic between zones"}
+    document = json.loads(Plan.to_json(recommend(data="10TB", model="indy", catalogs=[bare], zones=2, nodes=10).plan))
+    assert [line for line in document["best"]["bill"] if line["usd"] is None]
+    assert document["best"]["cost_usd"]["unknown"] == ["traffic between zones"]
+
+
+def test_a_model_that_works_in_the_store_stages_nothing(cloud: str) -> None:
+    found = best_of(cloud, model="object-store", input="s3://b/in", output="s3://b/out")
+    assert "stage in" not in found.overheads_s
+    assert "stage in: requests" not in lines(found)
+    assert found.cost_usd.requests > 0
+
+
+def test_without_a_rate_of_the_store_a_type_is_left_out_with_that_reason(make_catalog: Callable[..., str]) -> None:
+    bare = make_catalog({"fast": FAST})
+    plan = recommend(data="10TB", model="indy", catalogs=[bare], input="s3://b/in").plan
+    assert plan.best is None
+    assert [(r.reason, "stage" in r.detail) for r in plan.rejected] == [("object store rate unknown", True)]
+
+
+@given(
+    nodes=st.integers(30, 300),
+    zones=st.integers(1, 4),
+    places=st.sampled_from([(None, None), ("s3://b/i", None), ("s3://b/i", "s3://b/o"), ("gs://b/i", "gs://b/o")]),
+    model=st.sampled_from(["indy", "daytona", "object-store"]),
+)
+def test_the_known_lines_add_up_to_the_total(
+    nodes: int, zones: int, places: tuple[str | None, str | None], model: str
+) -> None:
+    found = recommend(
+        data="20TB", model=model, instances=["i4i.4xlarge"], nodes=nodes, zones=zones, input=places[0], output=places[1]
+    ).best
+    assert found is not None
+    assert math.fsum(line.usd or 0.0 for line in found.bill) == pytest.approx(found.cost_usd.total)
+    assert found.bill[0].usd == pytest.approx(found.cost_usd.expected - found.cost_usd.requests)
+
+
+def test_budgets_see_the_whole_bill(cloud: str) -> None:
+    staged = best_of(cloud, zones=2)
+    budget = staged.cost_usd.total_p95
+    assert recommend(data="10TB", model="indy", catalogs=[cloud], nodes=10, zones=2, budget_usd=budget).best
+    plan = recommend(data="10TB", model="indy", catalogs=[cloud], nodes=10, zones=2, budget_usd=budget * 0.99).plan
+    assert plan.best is None
+    assert "exceeds the budget" in plan.rejected[0].reason
+
+
+def test_the_papers_know_of_no_staging(cloud: str) -> None:
+    plain, staged = (best_of(cloud, paper=True, **more) for more in ({}, {"input": "gs://b/i", "zones": 3}))
+    assert plain.cost_usd == staged.cost_usd
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"input": "/data/in"}, r"--input /data/in: not the address of an object store"),
+        ({"output": "s3://"}, "--output s3://"),
+        ({"input": "ftp://x/y"}, "ftp://x/y"),
+        ({"zones": 0}, "--zones 0"),
+    ],
+)
+def test_places_that_are_none(cloud: str, options: dict[str, Any], text: str) -> None:
+    with pytest.raises(BadInputError, match=text):
+        best_of(cloud, **options)

@@ -1,0 +1,190 @@
+"""Sizing of block volumes, by hand and against SoCC 2015."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from planner import recommend
+from planner.catalog import load_catalog
+from planner.cost_model.block_volumes import choose_volumes, stated_rate
+
+Make = Callable[..., str]
+
+GIB = 2**30
+SPEC = {"price_evidence": "spec", "limit_evidence": "spec"}
+
+
+def node(catalog: str) -> tuple[float, float, float, float]:
+    """Return count, rate, least GiB and fixed dollars a month of the only type of a catalog."""
+    loaded = load_catalog(catalog)
+    volumes = choose_volumes(loaded, region="here", price_usd_per_hour=loaded.prices().price_usd_per_hour)
+    return (
+        float(volumes.count[0]),
+        float(volumes.read[0]),
+        float(volumes.bytes_min[0]) / GIB,
+        float(volumes.fixed_usd_per_hour[0]) * loaded.hours_per_month,
+    )
+
+
+def test_the_papers_eight_volumes_fill_the_link_and_three_do_for_less() -> None:
+    """r3.4xlarge, section 5.3: 8 x 135 GiB at $0.10/GiB-month; the link gives 250 MB/s, measured as 243 and 226."""
+    catalog = load_catalog("aws-2014")
+    gp2, link = catalog.volume_types["gp2"], 250e6
+    assert stated_rate(gp2, count=8, size_bytes=135 * GIB) == pytest.approx(8 * 135 * 3 * 262144)
+    assert stated_rate(gp2, count=8, size_bytes=135 * GIB) > link
+    best = recommend(
+        data="100TB", model="cloudsort", catalogs=("aws-2014",), instances=("r3.4xlarge",), nodes=330,
+        assume={"network": 1e12, "local_read": 1e12, "local_write": 1e12}, paper=True,
+    ).best  # fmt: skip
+    assert best is not None
+    assert best.time_s.equation == pytest.approx(2587.88, abs=0.01)
+    assert best.storage == "1 local ssd + 3 x gp2 of 188 GiB"
+    assert stated_rate(gp2, count=3, size_bytes=188 * GIB) > link
+    papers = 1.40 + 0.10 + 8 * 135 * 0.10 / 720
+    assert best.usd_per_hour / 330 < papers
+
+
+def test_throughput_is_bought_where_it_does_not_come_free(make_catalog: Make) -> None:
+    """A link of 500 MB/s, volumes with 100 free and 500 at most: one with 400 MB/s bought costs 400 x 0.04 / 1.048576
+    a month, five of them nothing; bought operations above 300 cost $0.01.
+    """
+    free = {"volume_type": "v", "price_usd_per_gib_month": 0.08, "price_usd_per_mibps_month": 0.04,
+            "free_bytes_per_s": 1e8, "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8,
+            "size_bytes_max": 1e13, **SPEC}  # fmt: skip
+    count, rate, _, monthly = node(make_catalog({"a": {}}, volumes=[free]))
+    assert (count, rate, monthly) == (5, 5e8, 0)
+    count, rate, _, monthly = node(make_catalog({"a": {"volumes_max": 1}}, volumes=[free]))
+    assert (count, rate) == (1, 5e8)
+    assert monthly == pytest.approx(400e6 / 2**20 * 0.04)
+
+
+def test_a_rate_that_comes_with_size_asks_for_size(make_catalog: Make) -> None:
+    """500 MB/s at 0.5 MB/s per GiB: 1000 GiB, whatever is held."""
+    sized = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "bytes_per_s_per_gib": 5e5,
+             "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8, "size_bytes_max": 1e14, **SPEC}  # fmt: skip
+    catalog = make_catalog({"a": {"price": 100, "read": 1e10, "write": 1e10}}, volumes=[sized])
+    count, rate, least, monthly = node(catalog)
+    assert (count, rate, monthly) == (1, 5e8, 0)
+    assert least == pytest.approx(1000)
+    best = recommend(data="100GB", model="cloudsort", catalogs=(catalog,), nodes=10).best
+    assert best is not None
+    assert best.usd_per_hour == pytest.approx(10 * 100 + 10 * 1000 * 0.1 / 720)
+
+
+def test_operations_are_bought_with_the_size_that_may_have_them(make_catalog: Make) -> None:
+    """500 MB/s in operations of 250 kB: 2000 a second at $0.06, on at least 2000 / 50 = 40 GiB."""
+    provisioned = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "price_usd_per_iops_month": 0.06,
+                   "iops_per_gib": 50, "bytes_per_s_per_iops": 250_000, "iops_max": 10_000,
+                   "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8,
+                   "size_bytes_max": 1e13, **SPEC}  # fmt: skip
+    count, rate, least, monthly = node(make_catalog({"a": {"price": 100}}, volumes=[provisioned]))
+    assert (count, rate) == (1, 5e8)
+    assert least == pytest.approx(40)
+    assert monthly == pytest.approx(2000 * 0.06)
+
+
+def test_without_a_known_link_a_rate_must_be_given(make_catalog: Make) -> None:
+    volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "bytes_per_s_per_gib": 5e5,
+              "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8, "size_bytes_max": 1e14, **SPEC}  # fmt: skip
+    shape = {"read": 1e10, "write": 1e10, "volume_bytes_per_s": "", "volumes_max": ""}
+    catalog = make_catalog({"a": shape}, volumes=[volume])
+    asked = {"data": "1TB", "model": "cloudsort", "catalogs": (catalog,), "nodes": 10}
+    assert [r.reason for r in recommend(**asked).rejected] == ["block volume rate unknown"]
+    best = recommend(**asked, assume={"volume_read": 3e8, "volume_write": 3e8}).best
+    assert best is not None
+    assert best.storage == "4 local nvme + 1 x v of 186 GiB"
+
+
+BURSTING = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "bytes_per_s_per_gib": 1e5,
+            "burst_bytes_per_s": 125_000_000, "credit_bytes": 10**12, "read_bytes_per_s_max": 2.5e8,
+            "write_bytes_per_s_max": 2.5e8, "size_bytes_min": GIB, "size_bytes_max": 1e14,
+            "burst_evidence": "recalled", **SPEC}  # fmt: skip
+DISKS = {"price": 10, "read": 1e10, "write": 1e10, "memory_bytes": 10**6}
+
+
+def test_burst_credit_spares_the_size_while_it_lasts(make_catalog: Make) -> None:
+    """A link of 500 MB/s: 4 volumes of 1 GiB at 125 MB/s. They sustain 0.4 MB/s, so of each byte 0.9992 is on credit,
+    and 4 TB of credit are enough for 4 / 0.9992 = 4.003 TB. At 0.1 MB/s per GiB the rate takes 5000 GiB.
+    """
+    catalog = load_catalog(make_catalog({"a": DISKS}, volumes=[BURSTING]))
+    price = catalog.prices().price_usd_per_hour
+    fast = choose_volumes(catalog, region="here", price_usd_per_hour=price, with_credit=True)
+    assert (fast.count[0], fast.read[0], fast.bytes_min[0]) == (4, 5e8, 4 * GIB)
+    assert fast.credit_bytes[0] == pytest.approx(4e12 / 0.9992)
+    slow = choose_volumes(catalog, region="here", price_usd_per_hour=price)
+    assert slow.bytes_min[0] == pytest.approx(5000 * GIB)
+    assert not slow.on_credit.any()
+
+
+@pytest.mark.parametrize(("nodes", "on_credit"), [(9, False), (10, True)])
+def test_who_would_spend_the_credit_buys_size_instead(make_catalog: Make, nodes: int, on_credit: bool) -> None:
+    """10 TB are loaded, read, written and validated: 40 TB on volumes, of which 9 nodes carry 36.03 on credit."""
+    asked = {"data": "10TB", "model": "cloudsort", "catalogs": (make_catalog({"a": DISKS}, volumes=[BURSTING]),)}
+    best = recommend(**asked, nodes=nodes).best
+    assert best is not None
+    assert best.volumes is not None
+    held = 2e13 / nodes if on_credit else 5000 * GIB
+    assert best.volumes.bytes_each * best.volumes.count == pytest.approx(held)
+    assert best.volumes.count == (4 if on_credit else 2)
+    assert any("burst credit, which outlasts the run" in warning for warning in best.warnings) == on_credit
+    assert best.evidence == ("recalled" if on_credit else "spec")
+    assert best.phases[0].resources["volumes"].bytes_per_s == pytest.approx(5e8)
+
+
+def test_few_data_on_many_nodes_cost_less_on_credit(make_catalog: Make) -> None:
+    """1 TB on 10 nodes: 186 GiB a node are held, not 5000 GiB; $0.1 a GiB-month."""
+    asked = {"data": "1TB", "model": "cloudsort", "nodes": 10}
+    fast = recommend(**asked, catalogs=(make_catalog({"a": DISKS}, volumes=[BURSTING]),)).best
+    plain = {name: value for name, value in BURSTING.items() if "credit" not in name and "burst" not in name}
+    slow = recommend(**asked, catalogs=(make_catalog({"a": DISKS}, volumes=[plain]),)).best
+    assert fast is not None
+    assert slow is not None
+    assert fast.usd_per_hour == pytest.approx(10 * 10 + 2e12 / GIB * 0.1 / 720)
+    assert slow.usd_per_hour == pytest.approx(10 * 10 + 10 * 5000 * 0.1 / 720)
+    assert fast.time_s.equation == pytest.approx(slow.time_s.equation)
+
+
+def test_credit_may_come_with_size(make_catalog: Make) -> None:
+    """500 MB/s at a burst of 0.25 MB/s per GiB: 2000 GiB, which sustain 80 MB/s at 0.04 MB/s per GiB; of each byte 0.84
+    is on a credit of 2000 GiB.
+    """
+    sized = BURSTING | {"bytes_per_s_per_gib": 4e4, "burst_bytes_per_s": "", "burst_bytes_per_s_per_gib": 2.5e5,
+                        "credit_bytes": "", "credit_bytes_per_gib": GIB}  # fmt: skip
+    catalog = load_catalog(make_catalog({"a": DISKS}, volumes=[sized]))
+    price = catalog.prices().price_usd_per_hour
+    fast = choose_volumes(catalog, region="here", price_usd_per_hour=price, with_credit=True)
+    assert (fast.count[0], fast.read[0]) == (2, 5e8)
+    assert fast.bytes_min[0] == pytest.approx(2000 * GIB)
+    assert fast.credit_bytes[0] == pytest.approx(2000 * GIB / 0.84)
+
+
+def test_credit_is_not_used_where_size_costs_less(make_catalog: Make) -> None:
+    """At 20 GB a node the 2000 GiB that `burst` takes for its rate cost more than `free`, at 2 TB they do not."""
+    credit = {"burst_bytes_per_s": "", "burst_bytes_per_s_per_gib": 2.5e5, "credit_bytes": "",
+              "credit_bytes_per_gib": 10 * GIB}  # fmt: skip
+    burst = BURSTING | credit | {"volume_type": "burst", "price_usd_per_gib_month": 0.02}
+    limits = dict.fromkeys(("free_bytes_per_s", "read_bytes_per_s_max", "write_bytes_per_s_max"), 1.25e8)
+    free = {"volume_type": "free", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e14, **limits, **SPEC}
+    filled = [{name: kind.get(name, "") for name in burst | free} for kind in (burst, free)]
+    asked = {"model": "cloudsort", "catalogs": (make_catalog({"a": DISKS}, volumes=filled),), "nodes": 10}
+    for data, chosen in (("100GB", "free"), ("10TB", "burst")):
+        best = recommend(**asked, data=data).best
+        assert best is not None
+        assert best.volumes is not None
+        assert best.volumes.volume_type == chosen
+
+
+def test_rates_of_ones_own_ask_for_no_credit(make_catalog: Make) -> None:
+    catalog = make_catalog({"a": DISKS}, volumes=[BURSTING])
+    assume = {"volume_read": 5e8, "volume_write": 5e8}
+    best = recommend(data="10TB", model="cloudsort", catalogs=(catalog,), nodes=10, assume=assume).best
+    assert best is not None
+    assert not any("credit" in warning for warning in best.warnings)
+
+
+def test_a_volume_of_unstated_limits_needs_a_rate(make_catalog: Make) -> None:
+    unstated = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e14, **SPEC}
+    plan = recommend(data="1TB", model="cloudsort", catalogs=(make_catalog({"a": DISKS}, volumes=[unstated]),), nodes=9)
+    assert [r.reason for r in plan.rejected] == ["block volume rate unknown"]

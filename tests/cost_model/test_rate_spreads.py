@@ -1,0 +1,133 @@
+"""What was measured of a type's variation, and of its network at fewer nodes, shows in the plan's range of times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import planner
+from planner.catalog import load_catalog
+from planner.catalog.facts import Straggler
+from planner.cost_model.model import Phase
+from planner.cost_model.rate_spreads import Spreads, spreads_of
+from planner.schemas.plan import Candidate
+
+HEAD = "instance_type,quantity,bytes_per_s,disks,nodes,placement_group,aggregate,zone,as_of,instances,repeats,method"
+SIGMAS = ",source,within_run_sigma,across_time_sigma,across_instances_sigma"
+USUAL = {"disk": 0.055, "network": 0.055, "volumes": 0.055, "cpu": 0.02}
+TYPE = "i4i.4xlarge"
+ONE = np.ones(1)
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PLANNER_MEASUREMENTS", str(tmp_path))
+    return tmp_path / "aws.csv"
+
+
+def measured(mine: Path, *rows: str) -> None:
+    mine.write_text("\n".join([HEAD + SIGMAS, *rows]) + "\n")
+
+
+def disk_row(mode: str, sigmas: str) -> str:
+    return f"{TYPE},{mode},2e9,1,,,mean,here,2026-11-01,1,1,fio,a.json,{sigmas}"
+
+
+def planned(*, nodes: int = 64) -> Candidate:
+    best = planner.recommend(data="10TB", model="indy", instances=[TYPE], catalogs=["aws"], nodes=nodes).best
+    assert best is not None
+    return best
+
+
+@pytest.mark.parametrize(
+    ("sigmas", "expected"),
+    [
+        ("0.5,,", None),  # within a run it averages out
+        (",0.03,", 0.055),  # instances were not compared: never narrower than usual
+        (",0.2,", 0.2),
+        (",,0.01", 0.01),
+        (",0.03,0.04", 0.05),
+    ],
+)
+def test_variation_across_instances_and_time_adds_up_and_within_runs_does_not_count(
+    mine: Path, sigmas: str, expected: float | None
+) -> None:
+    measured(mine, disk_row("read_only", sigmas))
+    catalog = load_catalog("aws")
+    spreads = spreads_of(catalog, node_sigma=USUAL, network=None, volumes_each=ONE, tailed=True)
+    found = spreads.measured_sigma.get(catalog.instances.index(TYPE), {})
+    assert found == ({} if expected is None else {"disk": pytest.approx(expected)})
+    assert not spreads_of(catalog, node_sigma=USUAL, network=None, volumes_each=ONE, tailed=False).measured_sigma
+
+
+@pytest.mark.parametrize(
+    ("per", "volumes", "slow"), [("node", 4, 0.05), ("volume", 1, 0.05), ("volume", 4, 0.18549375)]
+)
+def test_a_node_waits_for_the_slowest_of_its_volumes(per: str, volumes: int, slow: float) -> None:
+    """1 - 0.95^4 = 18.5% of nodes with four volumes have a slow one, when one volume in twenty is."""
+    tail = Straggler(
+        zone="z", resource="volume_read", slow_fraction=0.05, slow_factor=3, per=per, evidence="measured", source="made"
+    )
+    spreads = Spreads(node_sigma=USUAL, tails={0: (tail,)}, volumes_each=np.array([float(volumes)]))
+    assert spreads.slow_nodes(tail, 0) == pytest.approx(slow)
+    phase = Phase(name="read", read={"data": {"map_in": 1}}, write={}, network={}, cpu={})
+    spread = spreads.of("volumes", type_row=0, phase=phase)
+    assert 1 - np.exp(spread.log_cdf_at(np.log(np.array([2.0])))[0]) == pytest.approx(slow, abs=1e-3)
+
+
+def test_a_type_whose_instances_differ_more_takes_longer_but_by_the_equation(mine: Path) -> None:
+    times = []
+    for sigma in ("0.01", "0.2"):
+        measured(mine, *(disk_row(mode, f",,{sigma}") for mode in ("read_only", "write_only")))
+        times.append(planned().time_s)
+    steady, varied = times
+    assert varied.equation == steady.equation
+    assert varied.p50 > 1.1 * steady.p50 and varied.expected > 1.1 * steady.expected
+
+
+def network_rows(*nodes: int) -> list[str]:
+    rate = "2e8"  # slow enough to decide
+    return [f"{TYPE},network,{rate},,{n},yes,slowest_of_n,here,2026-11-01,{n},1,x,a.json,,," for n in nodes]
+
+
+def test_an_extrapolated_network_widens_the_range_and_leaves_the_equation(mine: Path) -> None:
+    measured(mine, *network_rows(2, 4, 8, 16, 64))
+    known = planned(nodes=64)
+    measured(mine, *network_rows(2, 4, 8))
+    beyond = planned(nodes=64)
+    assert any("extrapolated" in warning for warning in beyond.warnings)
+    assert not any("network: extrapolated" in warning for warning in known.warnings)
+    # flat up to eight nodes, the law foresees a small loss at 64
+    assert 1 <= beyond.time_s.equation / known.time_s.equation < 1.2
+    widths = [one.time_s.p95 / one.time_s.p50 - 1 for one in (known, beyond)]
+    assert widths[1] > 1.3 * widths[0]
+
+
+def test_a_measured_rate_of_sorting_counts_for_its_type(mine: Path) -> None:
+    measured(mine, f"{TYPE},sort,1e6,,,,median,here,2026-11-01,1,5,bench,a.json,,,")
+    slow = planned()
+    assert slow.phases[-1].bottleneck == "cpu"
+    nodes, vcpus = 64, float(load_catalog("aws").instances.vcpu[load_catalog("aws").instances.index(TYPE)])
+    assert slow.phases[-1].time_s == pytest.approx(10e12 / nodes / vcpus / 1e6, rel=0.01)
+    assert np.isnan(load_catalog("aws").sort_bytes_per_s_per_vcpu).sum() == len(load_catalog("aws").instances) - 1
+
+
+def test_spares_are_planned_by_what_was_measured_and_paid_until_they_are_sent_away(mine: Path) -> None:
+    usual = planned()
+    assert usual.spares == 2  # one in fifty
+    modes = ("read_only", "write_only")
+    measured(mine, *(disk_row(mode, ",,0.3") for mode in modes))
+    varied = planned()
+    bill = {line.name: line.usd for line in varied.bill}
+    assert varied.spares > 10
+    screening_h = (varied.overheads_s["boot"] + varied.overheads_s["screen"]) / 3600
+    assert bill["spares"] == pytest.approx(varied.spares * varied.price_usd_per_hour * screening_h)
+    assert sum(line.usd for line in varied.bill) == pytest.approx(varied.cost_usd.total)
+    # the slowest of 64 would take 2.1 times as long as the median
+    assert varied.time_s.expected < 1.7 * varied.time_s.equation
+    measured(mine, *(disk_row(mode, ",,0.001") for mode in modes))
+    assert planned().spares == 0
+    measured(mine, *(disk_row(mode, ",0.4,0.3") for mode in modes))
+    assert planned().spares == 2  # most of it comes and goes

@@ -1,0 +1,136 @@
+"""One Ray cluster of three emulated nodes for all tests of the cluster sort; a node that is lost is started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.distributed_sort.dataset import Dataset, dataset_of
+from planner.emulation import namespaces
+from planner.emulation.cluster import HEAD
+from planner.emulation.ray import EmulatedRay, emulated_ray
+from planner.emulation.shaping import Shaping
+from planner.errors import IoFailureError
+from planner.ray_cluster.driver_session import Session
+
+WORKERS = 3
+DISKS = 2
+STORE_BYTES = 80_000_000
+STORE_ENVIRONMENT = {
+    "AWS_ALLOW_HTTP": "true",
+    "AWS_ACCESS_KEY_ID": "tests",
+    "AWS_SECRET_ACCESS_KEY": "tests",
+    "AWS_REGION": "us-east-1",
+}
+
+
+def store_address() -> tuple[str, int]:
+    """Where the object store of tests listens: on the head."""
+    return "10.0.0.1" if namespaces.usable() else "127.0.0.1", 5570
+
+
+class TestBed:
+    """The cluster, and what tests do with it."""
+
+    __test__ = False
+
+    def __init__(self, cluster: EmulatedRay, opened: ExitStack) -> None:
+        self.cluster = cluster
+        self._opened = opened
+        self._session: Session | None = None
+
+    @property
+    def store_address(self) -> tuple[str, int]:
+        return store_address()
+
+    def directory(self, node: int) -> Path:
+        return self.cluster.nodes.directory(node)
+
+    def do(self, order: dict[str, Any], heard: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Any]:
+        """Carry out an order in the driver that all tests share, or in a new one when that is gone."""
+        if self._session is None:
+            self._session = self._opened.enter_context(self.cluster.session())
+        try:
+            return self._session.do(order, heard)
+        except IoFailureError as error:
+            if "run the same command again" in error.message:
+                self._session = None
+            raise
+
+    def sort(
+        self,
+        dataset: Dataset,
+        journal: Path,
+        *,
+        output: str,
+        copies: int = 1,
+        heard: Callable[[dict[str, Any]], None] = lambda _: None,
+        **options: Any,
+    ) -> tuple[Dataset, dict[str, Any]]:
+        """Sort a dataset and return the output and the report."""
+        request = {"source": json.loads(dataset.to_json()), "output": output, "copies": copies, **options}
+        done = self.do({"do": "sort", "request": request, "journal": str(journal)}, heard)
+        return dataset_of(done["dataset"]), done["report"]
+
+    def driver(self) -> int:
+        """Return the process of the driver."""
+        (pid,) = [
+            pid
+            for pid in self.processes(HEAD, "python")
+            if b"planner.distributed_sort.driver" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+        return pid
+
+    def inside(self, node: int, *words: str) -> None:
+        """Run a command among the mounts that a node's raylet sees."""
+        raylet = self.processes(node, "raylet")[0]
+        subprocess.run(["nsenter", f"--target={raylet}", "--mount", *words], check=True)
+
+    def processes(self, node: int, name: str) -> list[int]:
+        """Return the processes of a node whose program is `name`, or is called so far; not Ray's own agents, without
+        which a raylet ends.
+        """
+        found = []
+        for pid in self.cluster.nodes.pids(node):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            program = words[0].decode(errors="replace").rpartition("/")[2]
+            if program.startswith(name) and not program.endswith("Agent"):
+                found.append(pid)
+        return found
+
+    def kill(self, node: int, name: str) -> int:
+        pids = self.processes(node, name)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        return len(pids)
+
+    def restart(self, node: int) -> None:
+        """End everything on a node, as a new one would have nothing of the old, and start Ray on it."""
+        self.cluster.nodes.end(node)
+        for left in self.directory(node).rglob(".planner-sort-*"):
+            shutil.rmtree(left)
+        self.cluster.start_worker(node, store_bytes=STORE_BYTES)
+
+
+@pytest.fixture(scope="session")
+def test_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestBed]:
+    directory = tmp_path_factory.mktemp("nodes")
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as opened:
+        patch.setenv("PLANNER_STATE", str(tmp_path_factory.mktemp("state")))
+        host, port = store_address()
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        for name, value in STORE_ENVIRONMENT.items():
+            patch.setenv(name, value)
+        cluster = opened.enter_context(
+            emulated_ray(workers=WORKERS, shaping=Shaping(), directory=directory, store_bytes=STORE_BYTES, disks=DISKS)
+        )
+        yield TestBed(cluster, opened)

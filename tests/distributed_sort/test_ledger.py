@@ -1,0 +1,125 @@
+"""What is done and what is missing, after losses and after crashes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.distributed_sort.dataset import Copy, Layout, Partition
+from planner.distributed_sort.ledger import Journal, Ledger
+from planner.distributed_sort.partitioning import split
+
+
+def counts(*numbers: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.array(numbers, np.int64)
+
+
+def output(*nodes: str) -> tuple[Partition, bytes]:
+    return Partition(records=3, copies=tuple(Copy(uri="/out", node=node) for node in nodes)), b"summary"
+
+
+def full(owner: list[str]) -> Ledger:
+    ledger = Ledger(slices=2, owner=owner)
+    for number in range(2):
+        ledger.record(slice_number=number, first=0, counts=counts(*range(len(owner))))
+    return ledger
+
+
+def test_all_is_missing_at_first_by_owner() -> None:
+    ledger = Ledger(slices=2, owner=["a", "a", "b", "a"])
+    assert ledger.missing_ranges(0) == [("a", 0, 2), ("b", 2, 3), ("a", 3, 4)]
+    assert ledger.slices_missing() == [0, 1]
+
+
+def test_what_is_recorded_is_not_missing() -> None:
+    ledger = full(["a", "b"])
+    assert ledger.slices_missing() == []
+    assert ledger.records.tolist() == [0, 2]
+    assert ledger.stored_records == 2
+
+
+def test_what_is_recorded_twice_counts_once_and_what_is_lost_no_more() -> None:
+    ledger = full(["a", "b", "b"])
+    assert ledger.stored_records == 6
+    ledger.record(slice_number=1, first=1, counts=counts(1, 2))
+    assert ledger.stored_records == 6
+    ledger.forget_nodes(frozenset({"b"}), ["a"])
+    assert ledger.stored_records == 0
+    ledger.record(slice_number=1, first=1, counts=counts(1, 2))
+    assert ledger.stored_records == 3
+
+
+@given(
+    st.lists(st.sampled_from("abc"), min_size=1, max_size=12),
+    st.sets(st.integers(0, 11)),
+    st.sets(st.integers(0, 11)),
+)
+def test_missing_ranges_are_maximal_and_of_one_owner(owner: list[str], stored: set[int], done: set[int]) -> None:
+    ledger = Ledger(slices=1, owner=owner)
+    for number in stored & set(range(len(owner))):
+        ledger.record(slice_number=0, first=number, counts=counts(5))
+    ledger.done = {number: output("a") for number in done & set(range(len(owner)))}
+    wanted = [number for number in range(len(owner)) if number not in stored | done]
+    found = ledger.missing_ranges(0)
+    assert [number for _, first, end in found for number in range(first, end)] == wanted
+    assert all({name} == set(owner[first:end]) for name, first, end in found)
+    assert all(a[2] < b[1] or a[0] != b[0] for a, b in pairwise(found))
+
+
+def test_shares_are_of_an_owners_own_blocks() -> None:
+    ledger = Ledger(slices=2, owner=["a", "a", "b"])
+    ledger.record(slice_number=1, first=0, counts=counts(7))
+    assert (ledger.share_missing("a"), ledger.share_missing("b"), ledger.share_missing("c")) == (0.75, 1.0, 0.0)
+    assert Ledger(slices=0, owner=["a"]).share_missing("a") == 0.0
+
+
+def test_a_lost_nodes_partitions_are_missing_again_and_shared_out() -> None:
+    ledger = full(["a", "b", "b", "c"])
+    ledger.forget_nodes(frozenset({"b"}), ["a", "c"])
+    assert ledger.owner == ["a", "a", "c", "c"]
+    assert ledger.missing_ranges(1) == [("a", 1, 2), ("c", 2, 3)]
+
+
+def test_finished_partitions_need_nothing_as_long_as_a_copy_is_left() -> None:
+    ledger = full(["a", "b"])
+    ledger.done = {0: output("a", "b"), 1: output("b")}
+    ledger.forget_nodes(frozenset({"b"}), ["a"])
+    assert [copy.node for copy in ledger.done[0][0].copies] == ["a"]
+    assert list(ledger.done) == [0]
+    assert ledger.missing_ranges(0) == [("a", 1, 2)]
+
+
+def test_a_journal_returns_what_was_noted_even_after_a_torn_line(tmp_path: Path) -> None:
+    splitting = split(bytes(range(200)), partitions=4, layout=Layout())
+    journal = Journal(tmp_path / "journal")
+    journal.begin(job="x", slice_records=7, splitting=splitting, owner=["a", "b"])
+    journal.finished(1, *output("a"))
+    journal.owners(["a", "a"])
+    with journal.path.open("a") as file:
+        file.write('{"done": 2, "par')
+    later = Journal(journal.path)
+    found = later.read("x")
+    assert found is not None
+    slice_records, read, owner, done = found
+    assert (slice_records, owner, done) == (7, ["a", "a"], {1: output("a")})
+    assert (read.pieces, read.weights) == (splitting.pieces, splitting.weights)
+    assert read.splitters.serialize() == splitting.splitters.serialize() != b""
+    later.finished(0, *output("b"))
+    again = Journal(journal.path).read("x")
+    assert again is not None
+    assert again[3] == {0: output("b"), 1: output("a")}
+
+
+def test_another_jobs_journal_is_none(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    assert journal.read("x") is None
+    journal.begin(job="x", slice_records=7, splitting=split(b"", partitions=1, layout=Layout()), owner=["a"])
+    assert Journal(journal.path).read("y") is None
+    journal.path.write_text(journal.path.read_text().replace("splitters", "sample"))
+    assert Journal(journal.path).read("x") is None, "an earlier version wrote it"
+    journal.end()
+    assert not journal.path.exists()

@@ -1,0 +1,122 @@
+"""Copies go where least is under way, and all partitions end with as many as they shall have."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any, cast
+from unittest.mock import Mock
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from planner.distributed_sort import node_tasks
+from planner.distributed_sort.concurrency import Concurrency
+from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe
+from planner.distributed_sort.job import Job, SortRequest
+from planner.distributed_sort.ledger import Journal, Ledger
+from planner.distributed_sort.node_environment import JobFiles
+from planner.distributed_sort.node_tasks import Sorted
+from planner.distributed_sort.nodes import Crew
+from planner.distributed_sort.reduce import Reduce
+from planner.distributed_sort.sizing import Sizes
+
+CONCURRENCY = Concurrency.of([1.0])
+
+
+class Nodes:
+    """A crew that does nothing, but says it did; `under_way` counts sorts and copies by node, `most` is their most."""
+
+    def __init__(self, names: list[str], chance: random.Random) -> None:
+        self.names = names
+        self.lost = frozenset[str]()
+        self.concurrency = CONCURRENCY
+        self.copied: Counter[str] = Counter()
+        self.most: Counter[str] = Counter()
+        self.most_behind = 0
+        self._under_way: Counter[str] = Counter()
+        self._chance = chance
+
+    def threads(self, _: str) -> int:
+        return 1
+
+    def newly_lost(self, **_: Any) -> frozenset[str]:
+        return frozenset()
+
+    def run(self, node: str, task: Any, *arguments: Any, **_: Any) -> Any:
+        kind, records = task.__name__, node
+        if task is node_tasks.read_partition:
+            return records
+        if task is node_tasks.write_partition:
+            self._note(node, source=arguments[0])
+        self._under_way[f"{kind} {node}"] += 1
+        self.most[kind] = max(self.most[kind], self._under_way[f"{kind} {node}"])
+        reference = (kind, node, arguments[-1].number)
+        return (reference, records) if task is node_tasks.sort_partition else reference
+
+    def _note(self, node: str, *, source: str) -> None:
+        """Note a copy, and how many more are under way to its node than to that with least."""
+        self.copied[node] += 1
+        to = {name: self._under_way[f"write_partition {name}"] for name in self.names if name != source}
+        self.most_behind = max(self.most_behind, to[node] - min(to.values()))
+
+    def outcome(self, reference: tuple[str, str, int]) -> Sorted:
+        kind, node, number = reference
+        self._under_way[f"{kind} {node}"] -= 1
+        return Sorted(partition=written(number, node), read_bytes=0, written_bytes=0, summary=b"")
+
+    def wait(self, references: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
+        ended = self._chance.choice(references)
+        return [ended], [each for each in references if each != ended]
+
+
+def written(number: int, *nodes: str) -> Partition:
+    return Partition(records=1, copies=tuple(Copy(uri=f"/{number}", node=node) for node in nodes))
+
+
+def job_of(nodes: Nodes, folder: Path, *, partitions: int, copies: int) -> Job:
+    owner = [nodes.names[number * len(nodes.names) // partitions] for number in range(partitions)]
+    ledger = Ledger(slices=1, owner=owner)
+    return Job(
+        request=SortRequest(
+            source=Dataset(partitions=(Partition(records=1, copies=(), recipe=Recipe(start=0)),)),
+            output="out",
+            copies=copies,
+        ),
+        ray=Mock(wait=nodes.wait),
+        crew=cast("Crew", nodes),
+        files=JobFiles(job="j", output="out"),
+        sizes=Sizes(slice_records=1, slices=1, parcel_bytes=1, partitions=partitions, sort_bytes=10**9),
+        slices=[],
+        splitting=Mock(),
+        splitting_reference=None,
+        ledger=ledger,
+        journal=Journal(folder / "journal"),
+        emit=lambda _: None,
+        samplers={},
+    )
+
+
+@given(nodes=st.integers(2, 6), each=st.integers(1, 12), lost=st.booleans(), seed=st.integers(0, 10**6))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+def test_copies_go_where_least_is_under_way(tmp_path: Path, nodes: int, each: int, lost: bool, seed: int) -> None:
+    """Also those that are made anew after a loss, of partitions that have one copy left."""
+    crew = Nodes([f"node-{number}" for number in range(nodes)], random.Random(seed))
+    job = job_of(crew, tmp_path, partitions=nodes * each, copies=2)
+    if lost:
+        job.ledger.done = {number: (written(number, node), b"") for number, node in enumerate(job.ledger.owner)}
+    assert Reduce(job).run()
+    assert all(len({copy.node for copy in each.copies}) == 2 for each, _ in job.ledger.done.values())
+    assert crew.copied.total() == nodes * each
+    assert crew.most_behind == 0
+    assert crew.most["sort_partition"] <= CONCURRENCY.sorts(copied=True)
+    assert crew.most["write_partition"] <= 2 * CONCURRENCY.partitions(copied=True)
+
+
+def test_without_copies_nothing_is_sent(tmp_path: Path) -> None:
+    crew = Nodes(["a", "b"], random.Random(1))
+    job = job_of(crew, tmp_path, partitions=20, copies=1)
+    assert Reduce(job).run()
+    assert crew.copied.total() == 0
+    assert crew.most["sort_partition"] == CONCURRENCY.sorts(copied=False)

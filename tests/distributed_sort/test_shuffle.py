@@ -1,0 +1,217 @@
+"""Whatever is lost on the way, and whenever, the shuffle goes on until every slice is stored with its owners."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from planner.distributed_sort.concurrency import Concurrency
+from planner.distributed_sort.dataset import Dataset, Partition, Recipe
+from planner.distributed_sort.job import Job, SortRequest
+from planner.distributed_sort.ledger import Journal, Ledger
+from planner.distributed_sort.map_task import MapOrder, Mapped, map_slice
+from planner.distributed_sort.node_environment import JobFiles
+from planner.distributed_sort.node_tasks import Stored
+from planner.distributed_sort.nodes import LOST, Crew
+from planner.distributed_sort.send_queue import Block
+from planner.distributed_sort.shuffle import Shuffle
+from planner.distributed_sort.sizing import Sizes
+from planner.distributed_sort.slicing import slices
+from planner.errors import IoFailureError
+
+RECORDS, SLICE_RECORDS = 40_000, 10_000
+PARTITIONS_EACH = 3
+STORE_BYTES = 40_000_000
+
+Sizing = Callable[[str, MapOrder], dict[int, int]]
+
+
+class Reference:
+    """Of a task, or of a block that it returns: from a node, for so many partitions, of so many bytes. One that stores
+    has no source.
+    """
+
+    def __init__(
+        self, outcome: Callable[[], Any] | None = None, *, source: str = "", partitions: int = 0, size_bytes: int = 0
+    ) -> None:
+        self.outcome = outcome
+        self.source = source
+        self.partitions = partitions
+        self.size_bytes = size_bytes
+
+
+class Nodes:
+    """A crew that does nothing, but says it did; it loses one task in `losing`, and now and then a node.
+
+    `most_held_bytes` is the most that was grouped on a node and not stored elsewhere yet, `most_held` in blocks.
+    """
+
+    def __init__(
+        self, names: list[str], chance: random.Random, *, losing: int, doomed: list[str], sizes: Sizing | None = None
+    ) -> None:
+        self.names = names
+        self.cpus = dict.fromkeys(names, 1.0)
+        self.store_bytes = dict.fromkeys(names, STORE_BYTES)
+        self.concurrency = Concurrency.of([1.0])
+        self.lost = frozenset[str]()
+        self.parcels: list[int] = []
+        self.most_held = self.most_held_bytes = 0
+        self._held: Counter[str] = Counter()
+        self._held_bytes: Counter[str] = Counter()
+        self._chance, self._losing, self._doomed, self._sizes = chance, losing, doomed, sizes or _even
+
+    def threads(self, _: str) -> int:
+        return 1
+
+    def have_come(self, blocks: list[Block]) -> list[bool]:
+        return [bool(self._chance.getrandbits(1)) for _ in blocks]
+
+    def newly_lost(self, **_: Any) -> frozenset[str]:
+        if not self._doomed or self._chance.randrange(10):
+            return frozenset()
+        gone = frozenset({self._doomed.pop()})
+        self.lost |= gone
+        self.names = [name for name in self.names if name not in gone]
+        return gone
+
+    def run(self, node: str, task: Any, *arguments: Any, **_: Any) -> Any:
+        if task is map_slice:
+            order = cast("MapOrder", arguments[0])
+            sizes = self._sizes(node, order)
+            blocks = [
+                Reference(source=node, partitions=end - first, size_bytes=sizes[first])
+                for _, first, end in order.ranges
+            ]
+            return [Reference(lambda: self._map(node, order, sizes), source=node), *blocks]
+        _, _, numbers, *parcel = arguments
+        self.parcels.append(len(parcel))
+        return Reference(lambda: self._store(numbers, parcel))
+
+    def _map(self, node: str, order: MapOrder, sizes: dict[int, int]) -> Mapped:
+        own = {first: _stored([order.slice.number], end - first) for owner, first, end in order.ranges if owner == node}
+        self._held[node] += len(sizes) - len(own)
+        self.most_held = max(self.most_held, self._held[node])
+        self._held_bytes[node] += sum(size for first, size in sizes.items() if first not in own)
+        self.most_held_bytes = max(self.most_held_bytes, self._held_bytes[node])
+        return Mapped(node=node, read_bytes=0, remade_bytes=0, seconds=0.1, checksum=0, stored=own, sizes=sizes)
+
+    def _store(self, numbers: list[int], parcel: list[Reference]) -> Stored:
+        for block in parcel:
+            self._held[block.source] -= 1
+            self._held_bytes[block.source] -= block.size_bytes
+        (partitions,) = {block.partitions for block in parcel}
+        return _stored(numbers, partitions)
+
+    def outcome(self, reference: Reference) -> Any:
+        assert reference.outcome is not None
+        return LOST if self._losing and not self._chance.randrange(self._losing) else reference.outcome()
+
+    def wait(self, references: list[Any], *, num_returns: int, **_: Any) -> tuple[list[Any], list[Any]]:
+        ended = self._chance.sample(references, 1 if num_returns == 1 else self._chance.randint(1, len(references)))
+        return ended, [each for each in references if each not in ended]
+
+
+def _even(_: str, order: MapOrder) -> dict[int, int]:
+    """The bytes of each block of a slice, by first partition, of keys spread evenly."""
+    return {first: order.slice.records * 100 * (end - first) // 30 for _, first, end in order.ranges}
+
+
+def _of_one_node(_: str, order: MapOrder) -> dict[int, int]:
+    """The same where all keys of a slice are of the last range."""
+    return {first: 0 for _, first, _ in order.ranges} | {order.ranges[-1][1]: order.slice.records * 100}
+
+
+def _of_its_own(node: str, order: MapOrder) -> dict[int, int]:
+    """The same where all keys of a slice are of the node that groups it."""
+    return {first: order.slice.records * 100 * (owner == node) for owner, first, _ in order.ranges}
+
+
+def _stored(numbers: list[int], partitions: int) -> Stored:
+    return Stored(counts=dict.fromkeys(numbers, np.full(partitions, 7, np.int64)), written_bytes=0)
+
+
+class SlowLinks(Nodes):
+    """Blocks are on their way for as long as anything is to be grouped; `most_waiting` is the most of them."""
+
+    most_waiting = 0
+
+    def wait(self, references: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
+        ended = max(references, key=lambda each: each.source)
+        return [ended], [each for each in references if each is not ended]
+
+
+def job_of(nodes: Nodes, folder: Path, *, records: int = RECORDS) -> Job:
+    owner = [name for name in nodes.names for _ in range(PARTITIONS_EACH)]
+    source = Dataset(
+        partitions=tuple(Partition(records=records, copies=(), recipe=Recipe(start=0)) for _ in nodes.names)
+    )
+    cut = list(slices(source, SLICE_RECORDS))
+    sizes = Sizes(slice_records=SLICE_RECORDS, slices=8, parcel_bytes=500_000, partitions=len(owner), sort_bytes=10**9)
+    return Job(
+        request=SortRequest(source=source, output="out"),
+        ray=Mock(wait=nodes.wait),
+        crew=cast("Crew", nodes),
+        files=JobFiles(job="j", output="out"),
+        sizes=sizes,
+        slices=cut,
+        splitting=Mock(),
+        splitting_reference=None,
+        ledger=Ledger(slices=len(cut), owner=owner),
+        journal=Journal(folder / "journal"),
+        emit=lambda _: None,
+        samplers={},
+    )
+
+
+@given(
+    nodes=st.integers(1, 6),
+    losing=st.sampled_from([0, 0, 20, 10]),
+    lost=st.integers(0, 2),
+    seed=st.integers(0, 10**6),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+def test_every_slice_is_stored_in_the_end(tmp_path: Path, nodes: int, losing: int, lost: int, seed: int) -> None:
+    names = [f"node-{number}" for number in range(nodes)]
+    crew = Nodes(names, random.Random(seed), losing=losing, doomed=names[1:][:lost])
+    job = job_of(crew, tmp_path)
+    Shuffle(job).run()
+    assert job.ledger.slices_missing() == []
+    assert job.ledger.stored_records == 7 * len(job.slices) * len(job.ledger.owner)
+    assert not crew.lost.intersection(job.ledger.owner)
+    if not losing and not crew.lost:
+        assert sum(crew.parcels) == len(job.slices) * (nodes - 1), "each block that leaves its node, once"
+        assert job.retries == 0
+
+
+@pytest.mark.parametrize("sizes", [_of_one_node, _of_its_own])
+def test_a_node_holds_no_more_of_clustered_keys(tmp_path: Path, sizes: Sizing) -> None:
+    """Most blocks of a slice are empty, and stored at once, or wait while what it holds has been stored."""
+    names = [f"node-{number}" for number in range(6)]
+    crew = SlowLinks(names, random.Random(1), losing=0, doomed=[], sizes=sizes)
+    job = job_of(crew, tmp_path, records=40 * SLICE_RECORDS)
+    Shuffle(job).run()
+    assert job.ledger.slices_missing() == []
+    assert crew.most_held_bytes <= job.sizes.slices * SLICE_RECORDS * 100
+    assert crew.most_held <= 4 * job.sizes.slices * len(names)
+
+
+def test_blocks_leave_in_fewer_parcels(tmp_path: Path) -> None:
+    crew = Nodes([f"node-{number}" for number in range(12)], random.Random(1), losing=0, doomed=[])
+    job = job_of(crew, tmp_path)
+    Shuffle(job).run()
+    assert len(crew.parcels) < sum(crew.parcels) / 2
+
+
+def test_a_slice_that_is_lost_again_and_again_is_an_error(tmp_path: Path) -> None:
+    crew = Nodes(["node-0", "node-1"], random.Random(1), losing=1, doomed=[])
+    with pytest.raises(IoFailureError, match=r"slice \d of the input failed 10 times on node-\d"):
+        Shuffle(job_of(crew, tmp_path)).run()

@@ -1,0 +1,91 @@
+"""What staging decides: how objects are cut, where staged records are read, and that nothing is taken for another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.distributed_sort import object_store, partition_reader, staging
+from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition
+from planner.errors import BadInputError, IoFailureError
+
+LAYOUT = Layout()
+
+
+@given(st.lists(st.integers(0, 200_000), min_size=1, max_size=6), st.integers(1, 24))
+def test_pieces_are_the_whole_in_order_and_none_is_large(records: list[int], disks: int) -> None:
+    source = Dataset(
+        partitions=tuple(
+            Partition(records=count, copies=(Copy(uri=f"s3://b/{number}", offset=300),))
+            for number, count in enumerate(records)
+        )
+    )
+    cut = list(staging.pieces(source, disks=disks))
+    for number, count in enumerate(records):
+        own = [piece for piece in cut if piece.uri == f"s3://b/{number}"]
+        ends = [piece.copies[0].offset + piece.records * 100 for piece in own]
+        assert [piece.copies[0].offset for piece in own] == [300, *ends][: len(own)]
+        assert sum(piece.records for piece in own) == count
+    assert max((piece.records for piece in cut), default=0) <= max(10_000, sum(records) / disks / 4)
+
+
+def test_staged_records_are_read_from_the_disk_and_without_it_from_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLANNER_NODE_NAME", "node-1")
+    records = np.arange(1000, dtype=np.uint16).astype(np.uint8)
+    (tmp_path / "object").write_bytes(b"x" * 200 + records.tobytes())
+    (tmp_path / "piece").write_bytes(records.tobytes())
+    store = Copy(uri=str(tmp_path / "object"), offset=200)
+    staged = Partition(records=10, copies=(store, Copy(uri=str(tmp_path / "piece"), node="node-1")))
+    assert partition_reader.nodes_with(staged) == ["node-1"]
+    without = staged.without_nodes(frozenset({"node-1"}))
+    assert partition_reader.nodes_with(without) == [""]
+    for partition in (staged, without):
+        assert np.array_equal(partition_reader.read_records(partition, LAYOUT, first=3, records=5), records[300:800])
+    (tmp_path / "object").unlink()
+    assert len(partition_reader.read_records(staged, LAYOUT, first=0, records=10)) == 1000, (
+        "the disk's copy comes first"
+    )
+
+
+def listing(monkeypatch: pytest.MonkeyPatch, sizes: dict[str, int]) -> None:
+    monkeypatch.setattr(object_store, "listed", lambda prefix: sizes)
+
+
+def test_what_lies_below_a_prefix_is_the_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    listing(monkeypatch, {"s3://b/in/a": 500, "s3://b/in/marker": 0, "s3://b/in/z": 100})
+    found = staging.dataset_below("s3://b/in", LAYOUT)
+    assert [(each.uri, each.records) for each in found.partitions] == [("s3://b/in/a", 5), ("s3://b/in/z", 1)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [({}, "no objects below"), ({"s3://b/in/a": 0}, "empty"), ({"s3://b/in/a": 150}, "whole records")],
+)
+def test_what_is_no_input_is_refused(monkeypatch: pytest.MonkeyPatch, sizes: dict[str, int], said: str) -> None:
+    listing(monkeypatch, sizes)
+    with pytest.raises(BadInputError, match=said):
+        staging.dataset_below("s3://b/in", LAYOUT)
+
+
+def test_output_is_not_mixed_with_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    listing(monkeypatch, {"s3://b/out/part-000000": 100})
+    with pytest.raises(BadInputError, match="not empty") as caught:
+        staging.require_empty("s3://b/out")
+    assert caught.value.details == ("s3://b/out/part-000000",)
+
+
+def test_an_object_that_is_short_in_the_store_is_named() -> None:
+    sent = [
+        staging.Staged(partition=Partition(records=2, copies=(Copy(uri=f"s3://b/out/part-{number:06d}"),)), requests=1)
+        for number in range(2)
+    ]
+    sizes = {"s3://b/out/part-000000": 200, "s3://b/out/part-000001": 100}
+    with pytest.raises(IoFailureError, match="does not hold what was sent") as caught:
+        staging.require_sizes(sent, sizes, record_size=100)
+    assert caught.value.details == ("s3://b/out/part-000001: 100 bytes instead of 200",)

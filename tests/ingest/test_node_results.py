@@ -1,0 +1,74 @@
+"""Rates of single nodes from files: what is read, and every way a file can be wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from planner.errors import BadInputError
+from planner.ingest.node_results import median_rates, read_node_results
+
+
+def read(tmp_path: Path, text: str) -> dict[str, dict[str, float]]:
+    path = tmp_path / "nodes"
+    path.write_text(text)
+    return median_rates(read_node_results(path))
+
+
+def test_csv_has_a_column_per_rate_and_blanks_are_unknown(tmp_path: Path) -> None:
+    found = read(tmp_path, "node,read,net\na,1e9,5\nb,,6\n")
+    assert found["net"] == {"a": 5.0, "b": 6.0}
+    assert found["read"]["a"] == 1e9 and math.isnan(found["read"]["b"])
+
+
+def test_json_is_the_same_by_node(tmp_path: Path) -> None:
+    assert read(tmp_path, '{"a": {"net": 5}, "b": {"net": 6.5}}') == {"net": {"a": 5.0, "b": 6.5}}
+
+
+def test_runs_of_a_node_count_as_their_median(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("node,run,net\na,1,5\na,2,9\na,3,6\nb,1,\nb,2,4\nc,1,\n")
+    runs = read_node_results(path)
+    assert runs["net"]["a"] == [5.0, 9.0, 6.0]
+    found = median_rates(runs)["net"]
+    assert (found["a"], found["b"]) == (6.0, 4.0) and math.isnan(found["c"])
+
+
+def test_netbench_gives_the_nodes_of_its_largest_cluster(tmp_path: Path) -> None:
+    node = [{"address": name, "bytes_per_s": rate} for name, rate in (("a:1", 5e8), ("b:1", 2e8), ("c:1", 5e8))]
+    runs = [{"nodes": 2, "per_node": node[:2]}, {"nodes": 3, "per_node": node}]
+    found = read(tmp_path, json.dumps({"instrument": "netbench", "runs": runs}))
+    assert found == {"network_bytes_per_s": {"a:1": 5e8, "b:1": 2e8, "c:1": 5e8}}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "no column 'node'"),
+        ("node,net\n", "no node with a figure"),
+        ("host,net\na,1\n", "no column 'node' among host, net"),
+        ("node,net\na,1\na,2\n", "'a' appears more than once"),
+        ("node,net\na,1\na,2\n", "give repeated runs a column run"),
+        ("node,run,net\na,1,1\na,1,2\n", "'a run 1' appears more than once"),
+        ('{"instrument": "netbench", "runs": [{"nodes": 2}]}', "not as netbench writes it"),
+        ("node,net\na,1,2\n", "data row 1: more or fewer cells"),
+        ("node,net\na,-1\nb,fast\n", "2 problems"),
+        ("node,net\na,inf\n", "'inf' is not a rate"),
+        ('{"a": {"net": 5}', "was it cut off"),
+        ("[1, 2]", "expected a JSON object"),
+        ('{"a": 5}', "expected an object of nodes"),
+        ('{"a": {"net": true}}', "True is not a rate"),
+    ],
+)
+def test_a_wrong_file_says_what_is_wrong(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(BadInputError) as error:
+        read(tmp_path, text)
+    assert says in str(error.value)
+
+
+def test_a_missing_file_says_so(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="cannot be read"):
+        read_node_results(tmp_path / "none.csv")

@@ -1,0 +1,58 @@
+"""What to measure next: the types at the top that rest on little, with the cost by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from planner.api import recommend
+from planner.catalog import load_catalog
+from planner.planning.next_measurement import Proposal, what_to_measure
+
+WELL = {"instances": 20, "period_days": 3, "method": "diskbench", "aggregate": "mean", "disks": 4}
+
+
+def proposals(path: str) -> list[Proposal]:
+    best = recommend(data="1TB", model="daytona", catalogs=[path], nodes=8).candidates
+    return what_to_measure(best, load_catalog(path), boot_s=120)
+
+
+def well_measured(name: str, mode: str, rate: float) -> dict[str, Any]:
+    return {"instance_type": name, "mode": mode, "bytes_per_s": rate, **WELL}
+
+
+def curve(name: str) -> list[dict[str, Any]]:
+    rows = ((2, 1e9), (8, 9e8))
+    extent = {"placement_group": "yes", "aggregate": "mean", "instances": 20, "period_days": 3, "method": "netbench"}
+    return [{"instance_type": name, "nodes": nodes, "bytes_per_s": rate, **extent} for nodes, rate in rows]
+
+
+def test_an_unmeasured_network_is_measured_while_doubling(make_catalog: Callable[..., str]) -> None:
+    """Boot 2 min, then 3 runs of a minute at 2, 4, 8 and 16 nodes, at 3 USD/h each."""
+    path = make_catalog(
+        {"a": {"price": 3, "network_baseline_bytes_per_s": 10**8}}, disks=[well_measured("a", "simultaneous", 9e8)]
+    )
+    (found,) = proposals(path)
+    assert (found.instance_type, found.nodes, found.seconds) == ("a", 16, 120 + 12 * 60)
+    assert found.cost_usd == pytest.approx(16 * 3 * 840 / 3600)
+    assert found.benches == ("planner bench net --doubling",)
+    assert "network" in found.why and "measure next: 16 x a" in found.text
+
+
+def test_disks_seen_on_few_instances_are_measured_on_many(make_catalog: Callable[..., str]) -> None:
+    (found,) = proposals(make_catalog({"a": {"both": 2e8}}, networks=curve("a")))
+    assert found.benches == ("planner bench disk --mode all",)
+    assert found.nodes == 10
+
+
+def test_what_rests_on_good_measurements_needs_none(make_catalog: Callable[..., str]) -> None:
+    path = make_catalog({"a": {}}, disks=[well_measured("a", "simultaneous", 5e8)], networks=curve("a"))
+    assert proposals(path) == []
+
+
+def test_a_resource_that_hardly_matters_is_left_alone(make_catalog: Callable[..., str]) -> None:
+    path = make_catalog({"a": {"both": 1e7, "network_baseline_bytes_per_s": 10**10}})
+    (found,) = proposals(path)
+    assert found.benches == ("planner bench disk --mode all",)

@@ -1,0 +1,82 @@
+"""Plans whose times come from real runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from planner import recommend
+from planner.api import answer_with_profile
+from planner.errors import BadInputError
+from planner.schemas.plan import Request
+from planner.stores import profiles
+
+Make = Callable[..., str]
+
+RUNS = [
+    {"instance_type": "a", "nodes": nodes, "data_gb": gb, "runtime_s": 60 + 40 * gb / nodes}
+    for nodes, gb in ((4, 100), (8, 100), (16, 100), (8, 200), (16, 400), (4, 50))
+]
+
+
+@pytest.fixture
+def request_for(make_catalog: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Request]:
+    """Store a profile of RUNS and return a maker of requests on its catalog."""
+    monkeypatch.setenv("PLANNER_PROFILES", str(tmp_path / "profiles"))
+    catalog = make_catalog({"a": {"read": 2e9, "write": 1e9}, "b": {"read": 1e9, "write": 1e9, "price": 2}})
+    profiles.save_profile(profiles.calibrate(RUNS, model="framework", name="mine", catalog=catalog))
+
+    def make(**given: object) -> Request:
+        return Request(**({"data_bytes": 10**11, "model": "indy", "catalogs": (catalog,)} | given))  # type: ignore[arg-type]
+
+    return make
+
+
+def test_times_are_the_profiles_and_the_equation_stays_visible(request_for: Callable[..., Request]) -> None:
+    asked = request_for(nodes=8, instances=("a",))
+    profiled = answer_with_profile(asked, "mine").best
+    plain = recommend(data="100GB", model="indy", catalogs=asked.catalogs, nodes=8, instances=("a",)).best
+    assert profiled is not None
+    assert plain is not None
+    assert profiled.time_s.equation == plain.time_s.equation
+    assert profiled.time_s.p50 == pytest.approx(60 + 40 * 100 / 8, rel=0.15)
+    assert profiled.time_s.p95 > profiled.time_s.p50
+    assert profiled.cost_usd.expected == pytest.approx(8 * profiled.time_s.p50 / 3600)
+
+
+def test_a_deadline_holds_the_upper_end_of_the_range_to_it(request_for: Callable[..., Request]) -> None:
+    best = answer_with_profile(request_for(deadline_s=600.0), "mine").best
+    assert best is not None
+    assert best.time_s.p95 <= 600
+
+
+def test_what_cannot_be_met_is_rejected_with_how_near_it_comes(request_for: Callable[..., Request]) -> None:
+    plan = answer_with_profile(request_for(deadline_s=1.0), "mine")
+    assert plan.best is None
+    assert all(r.nearness is not None and r.nearness > 1 for r in plan.rejected)
+
+
+def test_an_unknown_profile_is_named(request_for: Callable[..., Request]) -> None:
+    with pytest.raises(BadInputError, match="there are mine"):
+        answer_with_profile(request_for(), "yours")
+
+
+def test_the_bill_is_that_of_the_profiles_time(request_for: Callable[..., Request]) -> None:
+    asked = request_for(nodes=8, instances=("a",), zones=2)
+    profiled = answer_with_profile(asked, "mine").best
+    assert profiled is not None
+    lines = {line.name: line.usd for line in profiled.bill}
+    assert sum(usd or 0.0 for usd in lines.values()) == pytest.approx(profiled.cost_usd.total)
+    assert lines["job"] == pytest.approx(profiled.cost_usd.expected)
+    assert lines["spares"] == pytest.approx((profiled.time_s.expected + sum(profiled.overheads_s.values())) / 3600)
+    assert profiled.cost_usd.unknown == ("traffic between zones",)
+
+
+def test_a_budget_holds_the_upper_end_of_the_bill(request_for: Callable[..., Request]) -> None:
+    free = answer_with_profile(request_for(nodes=8, instances=("a",)), "mine").best
+    assert free is not None
+    assert free.cost_usd.total_p95 > free.cost_usd.total
+    budget = (free.cost_usd.total + free.cost_usd.total_p95) / 2
+    assert answer_with_profile(request_for(nodes=8, instances=("a",), budget_usd=budget), "mine").best is None

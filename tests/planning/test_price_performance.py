@@ -1,0 +1,112 @@
+"""What a dollar buys: Lee & Fox's and SoCC 2015's figures, and sums done by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from planner.catalog import load_catalog
+from planner.errors import BadInputError
+from planner.planning.candidate_grid import offer_of
+from planner.planning.price_performance import Ranking, rank
+from planner.schemas.plan import OwnPrice
+
+
+def ranked(*names: str, by: str, mode: str = "read_only", own: tuple[OwnPrice, ...] = ()) -> Ranking:
+    catalogs = [load_catalog(name) for name in names]
+    offers = [(c, offer_of(c, c.default_region, pricing="on-demand", own_prices=own)) for c in catalogs]
+    return rank(offers, by=by, mode=mode)
+
+
+def values(ranking: Ranking) -> dict[tuple[str, str], float]:
+    return {(row.instance_type, row.storage): row.value for row in ranking.rows}
+
+
+def test_dollars_per_teraflops_are_those_of_lee_and_fox() -> None:
+    """Figure 8: prices of Table V over the GFLOPS of Figure 3."""
+    found = ranked("aws-2019", "azure-2019", "gcp-2019", "oci-2019", by="usd_per_GFLOPS")
+    assert {row.instance_type: round(row.value * 1000, 2) for row in found.rows} == {
+        "BM.Standard2.52": 4.02,
+        "Standard_E64s_v3": 5.15,
+        "r5.24xlarge": 6.59,
+        "n1-highmem-96": 7.05,
+    }
+    assert [row.catalog for row in found.rows] == ["oci-2019", "azure-2019", "aws-2019", "gcp-2019"]
+
+
+def test_oci_is_45_percent_cheaper_than_aws_as_lee_and_fox_say() -> None:
+    found = {row.instance_type: row for row in ranked("aws-2019", "oci-2019", by="usd_per_GFLOPS").rows}
+    ratio = found["BM.Standard2.52"].price_usd_per_hour / found["r5.24xlarge"].price_usd_per_hour
+    assert round(1 - ratio, 2) == 0.45
+
+
+@pytest.mark.parametrize(("name", "usd"), [("i2.8xlarge", 218), ("i2.4xlarge", 211), ("hs1.8xlarge", 248)])
+def test_dollars_per_bandwidth_are_those_of_socc_2015(name: str, usd: float) -> None:
+    """Table 2: sorting 100 TB takes 2 x 10^8 MB/s-seconds of simultaneous bandwidth."""
+    found = values(ranked("aws-2014", by="usd_per_MBps", mode="simultaneous"))
+    assert found[name, "local"] * 2e8 / 3600 == pytest.approx(usd, rel=0.004)
+
+
+DISKS = {"operations_per_s": 36000, "aggregate": "mean", "method": "made"}
+
+
+@pytest.fixture
+def cloud(make_catalog: Callable[..., str]) -> str:
+    rows: list[dict[str, Any]] = [
+        {"instance_type": "big", "mode": "read_only", "bytes_per_s": 2e9, **DISKS},
+        {"instance_type": "small", "mode": "read_only", "bytes_per_s": 5e8, **DISKS, "operations_per_s": 3600},
+        {"instance_type": "unpriced", "mode": "read_only", "bytes_per_s": 5e8, **DISKS},
+    ]
+    types = {"big": {"price": 4}, "small": {"price": 0.5}, "unpriced": {"price": None}, "silent": {}}
+    volume = {
+        "volume_type": "gp", "price_usd_per_gib_month": 0.072, "read_bytes_per_s_max": 250e6,
+        "write_bytes_per_s_max": 250e6, "bytes_per_s_per_gib": 1e6, "size_bytes_min": 2**30, "size_bytes_max": 2**44,
+        "price_evidence": "spec", "limit_evidence": "spec",
+    }  # fmt: skip
+    return make_catalog(types, disks=rows, volumes=[volume])
+
+
+def test_operations_for_a_dollar(cloud: str) -> None:
+    """3600 s of 36,000 operations/s for $4; of 3,600 for half a dollar."""
+    found = ranked(cloud, by="usd_per_op")
+    assert values(found) == {
+        ("big", "local"): pytest.approx(4 / 3600 / 36000),
+        ("small", "local"): pytest.approx(0.5 / 3600 / 3600),
+    }
+    assert found.rows[0].instance_type == "big"
+
+
+def test_local_disks_beside_volumes(cloud: str) -> None:
+    found = values(ranked(cloud, by="usd_per_MBps"))
+    assert found["big", "local"] == pytest.approx(4 / 2000)
+    # 500 MB/s of link take 500 GiB at 1 MB/s each; 500 GiB x $0.072 / 720 h.
+    assert found["big", "2 x gp"] == pytest.approx((4 + 500 * 0.072 / 720) / 500, rel=1e-3)
+
+
+def test_types_without_price_or_rate_are_counted(cloud: str) -> None:
+    found = ranked(cloud, by="usd_per_op")
+    assert sum(found.left_out.values()) == 2
+    assert {reason.split(": ")[1]: count for reason, count in found.left_out.items()} == {
+        "price unknown": 1,
+        "rate unknown": 1,
+    }
+
+
+def test_own_prices_count(cloud: str) -> None:
+    plain, half = (values(ranked(cloud, by="usd_per_op", own=own)) for own in ((), (OwnPrice(discount=0.5),)))
+    assert half["big", "local"] == pytest.approx(plain["big", "local"] / 2)
+
+
+@pytest.mark.parametrize(
+    ("by", "mode", "text"),
+    [
+        ("usd_per_MBs", "read_only", "Did you mean usd_per_MBps"),
+        ("usd_per_op", "simultaneous", "is ranked by read_only, write_only"),
+        ("usd_per_MBps", "random", "--mode random"),
+    ],
+)
+def test_no_measure(cloud: str, by: str, mode: str, text: str) -> None:
+    with pytest.raises(BadInputError, match=text):
+        ranked(cloud, by=by, mode=mode)

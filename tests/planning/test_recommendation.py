@@ -1,0 +1,307 @@
+"""Requests to plans: hand-computed sums, the order of candidates, and why types are left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from planner import Recommendation, recommend
+from planner.errors import BadInputError, InfeasibleError
+from planner.planning.recommendation import require_best
+from planner.schemas.plan import Candidate, DiskSplit, Plan
+
+Make = Callable[..., str]
+
+
+def best_of(catalog: str, **given: Any) -> Candidate:
+    best = recommend(**({"data": "1TB", "model": "indy", "catalogs": (catalog,)} | given)).best
+    assert best is not None
+    return best
+
+
+def test_shared_disks_add_reading_and_writing(make_catalog: Make) -> None:
+    """10 nodes, 100 GB each: 100/2 + 100/1 = 150 s a phase at 2 GB/s reading and 1 GB/s writing; network 90 GB at 1
+    GB/s.
+    """
+    best = best_of(make_catalog({"a": {"read": 2e9, "write": 1e9}}), nodes=10)
+    assert [phase.time_s for phase in best.phases] == pytest.approx([150, 150])
+    assert best.shared
+    assert best.disk_split is None
+    assert best.phases[0].resources["network"].time_s == pytest.approx(90)
+    assert best.phases[0].resources["network"].bytes_per_node == pytest.approx(90e9)
+    assert best.cost_usd.equation == pytest.approx(10 * 1 * 300 / 3600)
+
+
+def test_a_simultaneous_rate_already_contains_the_sharing(make_catalog: Make) -> None:
+    """DiskBench 1 GB/s on 4 disks (2 read, 2 write): 2:2 takes 100 s a phase for 100 GB a node."""
+    best = best_of(make_catalog({"a": {"both": 1e9}}), nodes=10)
+    assert best.disk_split == DiskSplit(data=2, intermediate=2)
+    assert [phase.time_s for phase in best.phases] == pytest.approx([100, 100])
+
+
+def test_one_disk_is_shared_at_its_simultaneous_rate(make_catalog: Make) -> None:
+    best = best_of(make_catalog({"a": {"both": 1e9, "local_disks": 1}}), nodes=10)
+    assert best.shared
+    assert [phase.time_s for phase in best.phases] == pytest.approx([100, 100])
+
+
+def test_daytona_moves_disks_to_the_data(make_catalog: Make) -> None:
+    """8 disks of 0.25 GB/s each way, fast network: 5:3 gives max(80, 133) + max(133, 160) = 293 s, 4:4 300 s."""
+    best = best_of(
+        make_catalog({"a": {"both": 1e9, "local_disks": 8, "network_baseline_bytes_per_s": 1e12}}),
+        model="daytona",
+        nodes=10,
+    )
+    assert best.disk_split == DiskSplit(data=5, intermediate=3)
+    assert best.time_s.equation == pytest.approx(100 / 0.75 + 200 / 1.25)
+
+
+def test_a_split_must_hold_each_group(make_catalog: Make) -> None:
+    """3 x 0.95 TB on one node: 1.8 TB of data and 0.9 TB of intermediate files fit 2:1 only."""
+    best = best_of(make_catalog({"a": {"both": 1e9, "local_disks": 3}}), data="900GB", nodes=1)
+    assert best.disk_split == DiskSplit(data=2, intermediate=1)
+    assert best.capacity_bytes["data"] >= best.needed_bytes["data"]
+    assert best.capacity_bytes["intermediate"] >= best.needed_bytes["intermediate"]
+
+
+def test_one_node_shuffles_nothing_over_the_network(make_catalog: Make) -> None:
+    best = best_of(make_catalog({"a": {"read": 2e9, "write": 1e9}}), nodes=1)
+    assert "network" not in best.phases[0].resources
+    assert not best.placement_group
+
+
+def test_volumes_with_no_link_of_their_own_share_the_nic(make_catalog: Make) -> None:
+    """100 GB a node from volumes plus 90 GB of shuffle come in over one 1 GB/s NIC: 190 s."""
+    volumes = [
+        {"volume_type": "v", "price_usd_per_gib_month": 0.1, "free_bytes_per_s": 1e9, "read_bytes_per_s_max": 1e9,
+         "write_bytes_per_s_max": 1e9, "size_bytes_max": 1e13, "price_evidence": "spec", "limit_evidence": "spec"}
+    ]  # fmt: skip
+    shape = {"read": 1e10, "write": 1e10, "volume_bytes_per_s": 1e12}
+    own = best_of(make_catalog({"a": shape}, volumes=volumes), model="cloudsort", nodes=10)
+    nic = best_of(make_catalog({"a": shape | {"volume_link": "nic"}}, volumes=volumes), model="cloudsort", nodes=10)
+    assert own.phases[0].resources["network"].time_s == pytest.approx(90)
+    assert nic.phases[0].resources["network"].time_s == pytest.approx(190)
+    assert nic.phases[1].resources["network"].time_s == pytest.approx(100)
+
+
+def test_volumes_are_paid_for(make_catalog: Make) -> None:
+    """2 TB on volumes at $0.1/GiB-month over 720 hours, while the sort runs."""
+    volumes = [
+        {"volume_type": "v", "price_usd_per_gib_month": 0.1, "free_bytes_per_s": 1e8, "read_bytes_per_s_max": 1e9,
+         "write_bytes_per_s_max": 1e9, "size_bytes_max": 1e13, "price_evidence": "spec", "limit_evidence": "spec"}
+    ]  # fmt: skip
+    best = best_of(make_catalog({"a": {"read": 1e10, "write": 1e10}}, volumes=volumes), model="cloudsort", nodes=10)
+    hourly = 10 * 1 + 2e12 / 2**30 * 0.1 / 720
+    assert best.cost_usd.equation == pytest.approx(hourly * best.time_s.equation / 3600)
+    assert best.storage == "4 local nvme + 5 x v of 37 GiB"
+
+
+def test_the_default_is_the_fastest_within_5_percent_of_the_least_total(make_catalog: Make) -> None:
+    plan = recommend(data="10TB", model="indy", catalogs=(make_catalog({"a": {"read": 2e9, "write": 2e9}}),), top=1)
+    cheapest = recommend(
+        data="10TB", model="indy", catalogs=(plan.plan.request.catalogs[0],), objective="cost", top=1
+    ).best
+    assert plan.best is not None
+    assert cheapest is not None
+    assert cheapest.cost_usd.total <= plan.best.cost_usd.total <= 1.05 * cheapest.cost_usd.total
+    assert plan.best.time_s.expected <= cheapest.time_s.expected
+
+
+def test_objective_time_takes_the_most_nodes_allowed(make_catalog: Make) -> None:
+    best = best_of(make_catalog({"a": {"read": 2e9, "write": 2e9}}), objective="time", max_nodes=37)
+    assert best.nodes == 37
+
+
+def test_the_frontier_falls_in_cost_as_it_rises_in_time(make_catalog: Make) -> None:
+    types = {f"t{n}": {"read": n * 1e9, "write": 1e9, "price": n} for n in range(1, 6)}
+    points = recommend(data="10TB", model="indy", catalogs=(make_catalog(types),)).frontier
+    assert len(points) > 3
+    for faster, slower in pairwise(points):
+        assert faster.time_s < slower.time_s
+        assert faster.cost_usd_total > slower.cost_usd_total
+
+
+REASONS = {
+    "diskless": ({"local_disks": 0}, "no local disks"),
+    "unmeasured": ({}, "local disk rate unknown"),
+    "unpriced": ({"read": 1e9, "write": 1e9, "price": None}, "on-demand price unknown in here"),
+    "unlinked": ({"read": 1e9, "write": 1e9, "network_baseline_bytes_per_s": ""}, "network rate unknown"),
+    "tiny": ({"read": 1e9, "write": 1e9, "local_disk_bytes": 10**6}, "does not hold the data within --max-nodes 1000"),
+}
+
+
+def test_every_type_left_out_has_a_reason(make_catalog: Make) -> None:
+    types = {name: facts for name, (facts, _) in REASONS.items()} | {"good": {"read": 1e9, "write": 1e9}}
+    plan = recommend(data="1TB", model="indy", catalogs=(make_catalog(types),)).plan
+    assert {r.instance_type: r.reason for r in plan.rejected} == {name: reason for name, (_, reason) in REASONS.items()}
+    assert [c.instance_type for c in plan.candidates] == ["good"]
+
+
+def test_types_not_asked_for_say_so(make_catalog: Make) -> None:
+    catalog = make_catalog({"a.one": {"read": 1e9, "write": 1e9}, "b.one": {"read": 1e9, "write": 1e9}})
+    plan = recommend(data="1TB", model="indy", catalogs=(catalog,), instances=("a.*",)).plan
+    assert [(r.instance_type, r.reason) for r in plan.rejected] == [("b.one", "not asked for (--instance a.*)")]
+
+
+def test_deadline_and_budget_reject_with_how_far_off(make_catalog: Make) -> None:
+    catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}})
+    late = recommend(data="1TB", model="indy", catalogs=(catalog,), nodes=10, deadline="60s").rejected[0]
+    assert late.reason == "misses the deadline of 1 min 0 s"
+    assert late.nearness is not None
+    assert late.nearness > 1
+    dear = recommend(data="1TB", model="indy", catalogs=(catalog,), nodes=10, budget_usd=0.01).rejected[0]
+    assert dear.reason == "exceeds the budget of $0.01"
+
+
+def test_deadline_and_budget_that_clash_say_so(make_catalog: Make) -> None:
+    catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}})
+    cheap = best_of(catalog, objective="cost", data="10TB")
+    fast = best_of(catalog, objective="time", data="10TB")
+    between = recommend(
+        data="10TB",
+        model="indy",
+        catalogs=(catalog,),
+        deadline=fast.time_s.expected * 1.05,
+        budget_usd=cheap.cost_usd.total_p95 * 1.05,
+    )
+    assert between.best is None
+    assert between.rejected[0].reason == "meets the deadline and the budget only apart"
+    assert between.plan.conflicts[0].startswith("the deadline and the budget clash: what meets the deadline costs")
+
+
+def test_nothing_feasible_names_the_nearest(make_catalog: Make) -> None:
+    plan = recommend(
+        data="1TB", model="indy", catalogs=(make_catalog({"a": {"read": 1e9, "write": 1e9}}),), deadline=1.0
+    )
+    with pytest.raises(InfeasibleError) as caught:
+        require_best(plan.plan)
+    assert caught.value.exit_code == 3
+    assert caught.value.details[0].startswith("a: misses the deadline of 1 s")
+
+
+def test_an_unknown_type_offers_the_nearest(make_catalog: Make) -> None:
+    catalog = make_catalog({"m5.large": {"read": 1e9, "write": 1e9}})
+    with pytest.raises(BadInputError, match=r"Did you mean m5\.large"):
+        recommend(data="1TB", model="indy", catalogs=(catalog,), instances=("m5.larg",))
+
+
+def test_an_unpriced_region_names_the_priced_ones(make_catalog: Make) -> None:
+    with pytest.raises(BadInputError, match="Priced: here"):
+        recommend(data="1TB", model="indy", catalogs=(make_catalog({"a": {}}),), regions=("mars",))
+
+
+def test_unknown_assumptions_and_factors_are_refused(make_catalog: Make) -> None:
+    catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}})
+    with pytest.raises(BadInputError, match="Did you mean network"):
+        recommend(data="1TB", model="indy", catalogs=(catalog,), assume={"netwrok": 1e9})
+    with pytest.raises(BadInputError, match="Did you mean price"):
+        recommend(data="1TB", model="indy", catalogs=(catalog,)).what_if(prise=0.5)
+
+
+def test_a_measured_curve_replaces_the_stated_baseline(make_catalog: Make) -> None:
+    points = [
+        {"instance_type": "a", "nodes": n, "placement_group": "yes", "bytes_per_s": rate, "aggregate": "slowest_of_n",
+         "method": "NetBench"}
+        for n, rate in ((2, 8e8), (8, 4e8))
+    ]  # fmt: skip
+    catalog = make_catalog({"a": {"read": 1e10, "write": 1e10}}, networks=points)
+    inside, beyond = best_of(catalog, nodes=8), best_of(catalog, nodes=16)
+    assert inside.phases[0].resources["network"].bytes_per_s == pytest.approx(4e8)
+    assert inside.evidence == "measured"
+    assert beyond.evidence == "extrapolated"
+    assert "network: extrapolated beyond what was measured" in beyond.warnings
+
+
+def test_assumed_rates_are_shown_as_assumed(make_catalog: Make) -> None:
+    best = best_of(make_catalog({"a": {}}), nodes=10, assume={"local_read": "1GB/s", "local_write": "1GB/s"})
+    assert best.evidence == "assumed"
+    assert "local disks: assumed, not measured" in best.warnings
+
+
+def test_ranges_are_ordered_and_totals_exceed_the_job(make_catalog: Make) -> None:
+    best = best_of(make_catalog({"a": {"read": 1e9, "write": 1e9}}), nodes=50)
+    assert best.time_s.equation < best.time_s.p50 < best.time_s.expected < best.time_s.p95
+    assert best.cost_usd.expected < best.cost_usd.total
+    assert best.overheads_s["generate"] == pytest.approx(20)
+    assert best.overheads_s["validate"] == pytest.approx(20)
+
+
+def test_a_plan_round_trips_exactly(make_catalog: Make) -> None:
+    catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}, "b": {"local_disks": 0}})
+    plan = recommend(data="1TB", model="daytona", catalogs=(catalog,), assume={"network": 7e8}).plan
+    assert Plan.from_json(plan.to_json()) == plan
+
+
+def test_the_frame_has_a_row_per_candidate(make_catalog: Make) -> None:
+    catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}, "b": {"read": 2e9, "write": 1e9}})
+    frame = recommend(data="1TB", model="indy", catalogs=(catalog,)).to_frame()
+    assert sorted(frame["instance_type"]) == ["a", "b"]
+    assert (frame["time_s.p95"] > frame["time_s.equation"]).all()
+
+
+def test_what_ifs_multiply(make_catalog: Make) -> None:
+    catalog = make_catalog({"a": {"read": 1e12, "write": 1e12}})
+    base = recommend(data="1TB", model="indy", catalogs=(catalog,), nodes=10)
+    twice = base.what_if(network=2).best
+    cheaper = base.what_if(price=0.5).best
+    assert base.best is not None
+    assert twice is not None
+    assert cheaper is not None
+    assert twice.phases[0].time_s == pytest.approx(base.best.phases[0].time_s / 2)
+    assert cheaper.cost_usd.total == pytest.approx(base.best.cost_usd.total / 2)
+
+
+rates = st.floats(1e7, 1e11)
+
+OF_SUMS = 2e-3
+"""What `variability.in_turn` promises: it adds distributions by a finite number of values."""
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    read=rates, write=rates, network=rates, nodes=st.integers(2, 500), factor=st.floats(1, 10),
+    model=st.sampled_from(["indy", "daytona"]), what=st.sampled_from(["network", "local", "cpu"]),
+)  # fmt: skip
+def test_more_bandwidth_is_never_slower_nor_dearer(
+    make_catalog: Make, read: float, write: float, network: float, nodes: int, factor: float, model: str, what: str
+) -> None:
+    catalog = make_catalog({"a": {"read": read, "write": write, "network_baseline_bytes_per_s": network}})
+    asked: dict[str, Any] = {"data": "1TB", "model": model, "catalogs": (catalog,), "nodes": nodes}
+    time, less_time = _both(recommend(**asked, objective="time"), what, factor)
+    cost, less_cost = _both(recommend(**asked, objective="cost"), what, factor)
+    assert less_time.time_s.equation <= time.time_s.equation * (1 + 1e-12)
+    assert less_time.time_s.p95 <= time.time_s.p95 * (1 + OF_SUMS)
+    assert less_cost.cost_usd.total <= cost.cost_usd.total * (1 + OF_SUMS)
+
+
+def _both(asked: Recommendation, what: str, factor: float) -> tuple[Candidate, Candidate]:
+    """Return the best cluster, and the best with a resource `factor` times as fast."""
+    more = asked.what_if(**{what: factor}).best
+    assert asked.best is not None
+    assert more is not None
+    return asked.best, more
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    shapes=st.lists(st.tuples(rates, rates, rates, st.floats(0.01, 50)), min_size=1, max_size=6),
+    objective=st.sampled_from(["balanced", "cost", "time"]),
+)
+def test_the_recommendation_is_never_dominated(make_catalog: Make, shapes: list[Any], objective: str) -> None:
+    types = {
+        f"t{i}": {"read": r, "write": w, "network_baseline_bytes_per_s": n, "price": p}
+        for i, (r, w, n, p) in enumerate(shapes)
+    }
+    plan = recommend(data="3TB", model="indy", catalogs=(make_catalog(types),), objective=objective)  # type: ignore[arg-type]
+    assert plan.best is not None
+    for other in plan.candidates:
+        faster = other.time_s.expected < plan.best.time_s.expected
+        cheaper = other.cost_usd.total < plan.best.cost_usd.total
+        assert not (faster and cheaper)
+    assert math.isfinite(plan.best.cost_usd.total)

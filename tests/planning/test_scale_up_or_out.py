@@ -1,0 +1,79 @@
+"""Few large nodes against many small ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from planner.api import answer
+from planner.planning.scale_up_or_out import Scaling, scale
+from planner.schemas.plan import Request
+
+
+def scaled(catalog: str, vcpus: dict[str, float], **options: Any) -> Scaling:
+    request = Request(**{"data_bytes": 10**12, "model": "indy", "catalogs": (catalog,), **options})
+    return scale(request, vcpus=vcpus, plan_of=lambda asked: answer(asked).plan)
+
+
+def sizes(*, network_of_large: float = 4e9) -> dict[str, dict[str, Any]]:
+    small = {"vcpu": 8, "price": 1, "read": 1e9, "write": 1e9, "network_baseline_bytes_per_s": 1e9}
+    large = {
+        "vcpu": 32, "price": 4, "read": 4e9, "write": 4e9, "local_disks": 16,
+        "network_baseline_bytes_per_s": network_of_large,
+    }  # fmt: skip
+    return {"s": small, "l": large}
+
+
+def test_clusters_have_as_many_processors(make_catalog: Callable[..., str]) -> None:
+    found = scaled(make_catalog(sizes()), {"s": 8, "l": 32})
+    assert [size.instance_type for size in found.sizes] == ["l", "s"]
+    for size in found.sizes:
+        assert size.equal is not None
+        assert found.vcpus <= size.equal.nodes * size.vcpu < found.vcpus + size.vcpu
+
+
+def test_nodes_that_scale_in_everything_differ_by_what_crosses_the_network(make_catalog: Callable[..., str]) -> None:
+    """Of a shuffle among fewer nodes less crosses the network, so that large nodes are never slower."""
+    found = scaled(make_catalog(sizes()), {"s": 8, "l": 32}, paper=True)
+    large, small = (size.equal for size in found.sizes)
+    assert large is not None
+    assert small is not None
+    assert large.time_s.equation == pytest.approx(small.time_s.equation)
+    assert found.verdict == "large and small nodes of the family do the job alike"
+
+
+def test_large_nodes_with_a_small_nic_lose(make_catalog: Callable[..., str]) -> None:
+    found = scaled(make_catalog(sizes(network_of_large=1e9)), {"s": 8, "l": 32}, data_bytes=10**14)
+    large, small = (size.equal for size in found.sizes)
+    assert large is not None
+    assert small is not None
+    assert large.time_s.expected > small.time_s.expected
+    assert f"{large.nodes} x l cost " in found.verdict
+    assert "more and take" in found.verdict
+    assert found.verdict.endswith(f"{small.nodes} x s cost least")
+
+
+def test_one_node_is_compared_where_it_holds_the_data(make_catalog: Callable[..., str]) -> None:
+    alone = scaled(make_catalog(sizes()), {"s": 8, "l": 32})
+    assert all(size.single and size.single.nodes == 1 for size in alone.sizes)
+    none = scaled(make_catalog(sizes()), {"s": 8, "l": 32}, data_bytes=10**14)
+    assert all(size.single is None for size in none.sizes)
+    assert "does not hold the data within --nodes 1" in none.sizes[0].reasons["single"]
+
+
+def test_each_size_has_its_own_best(make_catalog: Callable[..., str]) -> None:
+    found = scaled(make_catalog(sizes()), {"s": 8, "l": 32}, objective="cost")
+    for size in found.sizes:
+        assert size.best is not None
+        assert size.equal is not None
+        assert size.best.cost_usd.total <= size.equal.cost_usd.total * (1 + 1e-9)
+
+
+def test_a_size_without_facts_says_why(make_catalog: Callable[..., str]) -> None:
+    types = sizes()
+    types["l"]["read"] = None
+    found = scaled(make_catalog(types), {"s": 8, "l": 32})
+    assert found.sizes[0].reasons["equal"].startswith("local disk rate unknown")
+    assert "fewer than two sizes" in found.verdict

@@ -1,0 +1,236 @@
+"""`planner run --cloud aws` from end to end: an emulated EC2 whose machines are reached by SSH, measured, and sort."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ec2_bed import QUICK, Ec2Bed
+from machine_room import MachineRoom, machine_room, write_stand_in_wheels
+from watching import watched
+
+from planner.distributed_sort import object_store
+from planner.distributed_sort.dataset import read_manifest
+from planner.distributed_sort.partition_reader import read_records
+from planner.native import core
+from planner.provisioning.run_directory import RunDirectory
+from planner.schemas.run_report import RunReport
+
+pytestmark = pytest.mark.needs_root(why="machines are network namespaces")
+PACE = replace(QUICK, poll_s=0.2)
+RECORDS = 200_000
+SLOW_MBIT = 10  # far slower than a shared disk ever makes a machine look
+LENT = "the-secret-of-the-account"
+SWEEP = ("cluster", "sweep", "--region", "us-east-1", "--all", "--yes")
+
+
+@pytest.fixture
+def room(ec2: Ec2Bed, tmp_path: Path) -> Iterator[MachineRoom]:
+    with machine_room(ec2.machines_described, ec2.show, tmp_path / "machines") as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_stand_in_wheels(tmp_path_factory.mktemp("wheelhouse") / "wheels")
+
+
+def run_words(wheels: Path, *more: str, source: tuple[str, ...] = ("--data", f"{RECORDS * 100}B")) -> tuple[str, ...]:
+    """Two nodes and a spare."""
+    return (
+        *("run", "--cloud", "aws", *source, "--model", "daytona", "--instance", "i4i.large"),
+        *("--nodes", "2", "--ssh-from", "203.0.113.7/32", "--wheelhouse", str(wheels), "--memory", "500MB", "--yes"),
+        *("--screen-seconds", "1", "--screen-size", "20MB", *more),
+    )
+
+
+@pytest.fixture
+def store(ec2: Ec2Bed, room: MachineRoom, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """An object store with two buckets, in one of which are 20 MB of input in objects of different sizes."""
+    with room.object_store("10.77.200.1") as url:
+        for name in ("data", "sorted"):
+            request = urllib.request.Request(f"{url}/{name}", method="PUT")
+            urllib.request.urlopen(request, timeout=30).close()
+        ec2.extra = {"AWS_ENDPOINT_URL_S3": url, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1"}
+        for name, value in ec2.extra.items():
+            monkeypatch.setenv(name, value)
+        for number, (start, end) in enumerate(pairwise([0, RECORDS // 10, RECORDS // 2, RECORDS])):
+            records = np.empty((end - start) * 100, np.uint8)
+            core.generate_records(records.data, start=start, skewed=False, threads=1)
+            object_store.write_object(f"s3://data/job/{number}", records)
+        yield url
+    ec2.extra = {}
+    object_store._store.cache_clear()
+
+
+def test_rented_measured_sorted_validated_and_gone(
+    ec2: Ec2Bed, room: MachineRoom, store: str, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of three machines has a slow link: it is sent away, the job is planned anew, done and accounted for. Input
+    comes from an object store, and output goes there.
+    """
+    room.caps = {0: SLOW_MBIT}
+    out = tmp_path / "report.json"
+    monkeypatch.setattr(ec2, "extra", ec2.extra | {"PLANNER_MEASUREMENTS": str(tmp_path / "mine")})
+    staged = ("--input", "s3://data/job", "--output", "s3://sorted/job", "--lend-credentials")
+    with watched(ec2, room, account=[LENT]) as watcher:
+        words = run_words(wheels, "--out", str(out), source=staged)
+        ended = ec2.planner(*words, pace=PACE, within_s=300)
+    assert ended.code == 0, ended.text
+    report = RunReport.from_json(out.read_text("utf-8"))
+    directory = RunDirectory.open(ec2.runs()[0])
+    assert report.passed and [check.records for check in report.checks] == [RECORDS] * 2
+    assert_the_output_is_in_the_store(report, directory)
+    assert_staging_is_compared(report)
+    assert_the_slow_one_was_sent_away(ec2, report, directory, slow=room.order[0])
+    assert_accounted_for(report, directory, ended.text)
+    assert not directory.key.exists()
+    watcher.require_hidden(ended.text)
+    assert "measurements stored in" in ended.text
+    assert ec2.left() == {} and room.made == {}
+
+
+@pytest.mark.soak
+def test_sorted_in_place_from_store_to_store(
+    ec2: Ec2Bed, room: MachineRoom, store: str, wheels: Path, tmp_path: Path
+) -> None:
+    """Machines read the input from the object store as they sort, and write the output there; nothing is staged."""
+    out = tmp_path / "report.json"
+    places = ("--input", "s3://data/job", "--output", "s3://sorted/job", "--lend-credentials")
+    with watched(ec2, room, account=[LENT]) as watcher:
+        words = run_words(wheels, "--model", "object-store", "--out", str(out), source=places)
+        ended = ec2.planner(*words, pace=PACE, within_s=300)
+    assert ended.code == 0, ended.text
+    report = RunReport.from_json(out.read_text("utf-8"))
+    assert report.passed and [check.records for check in report.checks] == [RECORDS]
+    assert report.staging == () and not {"stage in", "stage out", "generate"} & set(report.steps_s)
+    assert_the_output_is_in_the_store(report, RunDirectory.open(ec2.runs()[0]))
+    watcher.require_hidden(ended.text)
+    assert ec2.left() == {} and room.made == {}
+
+
+def assert_the_output_is_in_the_store(report: RunReport, directory: RunDirectory) -> None:
+    """The manifest, here and there, names objects that hold the input's records in order."""
+    there = object_store.listed("s3://sorted/job")
+    manifest = read_manifest(directory.path / "output.json")
+    assert report.manifest == "s3://sorted/job/manifest.json" and report.manifest in there
+    assert set(there) - {report.manifest} == {each.uri for each in manifest.partitions}
+    read = [read_records(each, manifest.layout, first=0, records=each.records) for each in manifest.partitions]
+    found = core.validate_records(np.concatenate(read).data)
+    assert (found.records, found.unordered) == (RECORDS, 0)
+    assert f"{found.checksum:x}" == report.checks[0].checksum
+
+
+def assert_staging_is_compared(report: RunReport) -> None:
+    assert [each.name for each in report.staging] == ["stage in", "stage out"]
+    assert [each.place for each in report.staging] == ["s3://data/job", "s3://sorted/job"]
+    for each in report.staging:
+        assert each.bytes == RECORDS * 100 and each.requests >= 3
+        assert report.plan.best is not None and each.predicted_s == report.plan.best.overheads_s[each.name]
+        assert each.measured_s == report.steps_s[each.name]
+        assert each.predicted_usd is not None and each.measured_usd is not None and each.measured_usd > 0
+
+
+def assert_the_slow_one_was_sent_away(ec2: Ec2Bed, report: RunReport, directory: RunDirectory, *, slow: str) -> None:
+    crew = next(event.details for event in directory.events() if event.what == "crew")
+    assert slow in crew["idle"] and slow in report.machine["dropped"], (slow, crew, report.machine["dropped"])
+    ended = [seen for seen in ec2.proxy.seen if seen.action == "TerminateInstances" and "DryRun" not in seen.params]
+    assert slow in ended[0].params.values() and slow not in ended[-1].params.values()
+    assert report.first_plan is not None and report.first_plan.best is not None and report.plan.best is not None
+    assert report.first_plan.best.nodes == 2
+    assert report.plan.request.assume["network"] == pytest.approx(report.machine["network_bytes_per_s"])
+    assert [phase.predicted_s for phase in report.phases] == [phase.time_s for phase in report.plan.best.phases]
+
+
+def assert_accounted_for(report: RunReport, directory: RunDirectory, text: str) -> None:
+    kept = RunReport.from_json((directory.path / "report.json").read_text("utf-8"))
+    assert kept == report
+    assert report.cost is not None and report.cost.node_hours > 0
+    assert report.cost.usd == pytest.approx(report.cost.node_hours * 0.172, rel=1e-6)
+    assert list(report.steps_s)[:4] == ["launch", "equip", "measure", "start Ray"]
+    assert list(report.steps_s)[-1] == "take down"
+    measured = {path.name.partition("-")[0] for path in (directory.path / "measured").iterdir()}
+    assert measured == {"disk", "network.json"}
+    assert "Expected before measuring" in text and "planned for 2 nodes before measuring" in text
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "word", ["waiting for the head", "bringing", "measuring the disks", "ending 1 machines", "sort"]
+)
+@pytest.mark.parametrize("way", ["down", "sweep"])
+def test_killed_while_it_runs(ec2: Ec2Bed, room: MachineRoom, wheels: Path, word: str, way: str) -> None:
+    """Killed as it says something, a run leaves what `down`, or `sweep` without its state, finds and removes."""
+    room.caps = {0: SLOW_MBIT}
+    ended = ec2.planner(*run_words(wheels), pace=PACE, within_s=300, meanwhile=signalling(signal.SIGKILL, word))
+    assert ended.code == -signal.SIGKILL, ended.text
+    assert ec2.left()["instance"] >= 2
+    run = ec2.runs()[0]
+    if way == "sweep":
+        shutil.rmtree(ec2.home)
+    assert ec2.planner(*(SWEEP if way == "sweep" else ("cluster", "down", run)), pace=PACE).code == 0
+    assert ec2.left() == {}
+
+
+def signalling(number: int, word: str) -> Callable[[int, str], bool]:
+    """Send a signal to the process once it has begun a line with a word."""
+
+    def look(process: int, said: str) -> bool:
+        if not any(line.startswith(word) for line in said.splitlines()):
+            return False
+        os.kill(process, number)
+        return True
+
+    return look
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("word", ["bringing", "measuring the network", "sort"])
+def test_ended_by_a_signal(ec2: Ec2Bed, room: MachineRoom, wheels: Path, word: str) -> None:
+    meanwhile = signalling(signal.SIGTERM, word)
+    ended = ec2.planner(*run_words(wheels), pace=PACE, within_s=300, meanwhile=meanwhile)
+    assert ended.code == 130, ended.text
+    assert ec2.left() == {}
+
+
+@pytest.mark.soak
+def test_a_machine_that_never_answers_is_given_up(ec2: Ec2Bed, room: MachineRoom, wheels: Path) -> None:
+    room.mute = {0}
+    ended = ec2.planner(*run_words(wheels, "--json"), pace=replace(PACE, join_s=20.0), within_s=300)
+    assert ended.code == 0, ended.text
+    assert "giving up i-" in ended.text and ec2.left() == {}
+
+
+@pytest.mark.soak
+def test_too_few_that_answer_is_a_clean_retreat(ec2: Ec2Bed, room: MachineRoom, wheels: Path) -> None:
+    room.mute = {0, 1}
+    ended = ec2.planner(*run_words(wheels), pace=replace(PACE, join_s=15.0), within_s=300)
+    assert ended.code == 4, ended.text
+    assert "1 machines are ready; 2 needed" in ended.text and ec2.left() == {}
+
+
+@pytest.mark.soak
+def test_a_head_with_another_host_key_is_not_spoken_to(ec2: Ec2Bed, room: MachineRoom, wheels: Path) -> None:
+    room.has_false_keys = True
+    ended = ec2.planner(*run_words(wheels), pace=replace(PACE, join_s=5.0), within_s=300)
+    assert ended.code == 6, ended.text
+    assert "host key" in ended.text.lower() and ec2.left() == {}
+
+
+@pytest.mark.soak
+def test_kept_until_it_is_taken_down(ec2: Ec2Bed, room: MachineRoom, wheels: Path) -> None:
+    ended = ec2.planner(*run_words(wheels, "--keep"), pace=PACE, within_s=300)
+    assert ended.code == 0, ended.text
+    run = ec2.runs()[0]
+    assert f"planner cluster down {run}" in ended.text
+    assert ec2.left()["instance"] in (2, 3), "an idle spare goes, unless it is the head"
+    assert ec2.planner("cluster", "down", run, pace=PACE).code == 0
+    assert ec2.left() == {}

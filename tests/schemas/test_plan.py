@@ -1,0 +1,75 @@
+"""A plan is one JSON value: whatever it holds, it comes back exactly, and what is no plan is named."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, is_dataclass
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.errors import BadInputError
+from planner.schemas.plan import Plan
+
+SCALARS: dict[Any, st.SearchStrategy[Any]] = {
+    str: st.text(max_size=8),
+    int: st.integers(-(2**60), 2**60),
+    float: st.floats(allow_nan=False, allow_infinity=False),
+    bool: st.booleans(),
+}
+
+
+def anything_of(kind: Any) -> st.SearchStrategy[Any]:
+    """Return values of an annotation of `planner.schemas.plan`."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return st.builds(kind, **{field.name: anything_of(hints[field.name]) for field in fields(kind)})
+    if origin in (Union, UnionType):
+        return st.one_of(*(st.none() if one is type(None) else anything_of(one) for one in inner))
+    if origin is tuple:
+        return st.lists(anything_of(inner[0]), max_size=2).map(tuple)
+    if origin is dict:
+        return st.dictionaries(st.text(max_size=4), anything_of(inner[1]), max_size=2)
+    return st.sampled_from(inner) if origin is Literal else SCALARS[kind]
+
+
+@settings(max_examples=25, deadline=None)
+@given(plan=anything_of(Plan))
+def test_any_plan_round_trips_exactly(plan: Plan) -> None:
+    text = plan.to_json()
+    again = Plan.from_json(text)
+    assert again == plan
+    assert again.to_json() == text
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        (("request", "data_bytes"), 1.5, "plan.request.data_bytes: expected int"),
+        (("request", "data_bytes"), True, "plan.request.data_bytes: expected int"),
+        (("request", "objective"), "fame", "plan.request.objective: expected one of balanced"),
+        (("request", "node_limits"), {}, "plan.request.node_limits: expected a list"),
+        (("catalog", "prices"), "old", "plan.catalog: expected only the fields of CatalogStamp"),
+        (("warnings",), [1], "plan.warnings[0]: expected str"),
+    ],
+)
+def test_what_is_no_plan_is_named(place: tuple[str, ...], value: object, said: str) -> None:
+    document: dict[str, Any] = {
+        "request": {"data_bytes": 1, "model": "indy"},
+        "catalog": {"name": "aws", "prices_as_of": "2026-01-01"},
+        "best": None,
+        "candidates": [],
+        "rejected": [],
+    }
+    assert Plan.from_json(json.dumps(document)).best is None
+    inside = document
+    for name in place[:-1]:
+        inside = inside[name]
+    inside[place[-1]] = value
+    with pytest.raises(BadInputError) as caught:
+        Plan.from_json(json.dumps(document))
+    assert said in str(caught.value)

@@ -1,0 +1,147 @@
+"""Spot nodes that are taken back, against simulation and as plans show them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner import recommend
+from planner.errors import BadInputError
+from planner.schemas.plan import Candidate
+from planner.statistics.interruptions import Risk
+from planner.statistics.order_statistics import Load, barrier, in_turn, lognormal
+
+Make = Callable[..., str]
+
+DRAWS = 20_000
+
+
+def risk(recovery: str, per_node_hour: float = 0.05) -> Risk:
+    return Risk(per_node_s=per_node_hour / 3600, replacement_s=240, recovery=recovery, evidence="assumed")
+
+
+def simulated(one: Risk, *, job_s: float, load_s: float, nodes: int) -> np.ndarray:
+    """Begin again whenever a node goes, until the work has been done in one piece."""
+    rng = np.random.default_rng(5)
+    unit = job_s + (load_s if one.recovery == "reload" else 0.0)
+    total = np.full(DRAWS, float(job_s))
+    left = np.arange(DRAWS)
+    while len(left):
+        fails = rng.exponential(1 / (nodes * one.per_node_s), len(left))
+        lost = fails < unit
+        left = left[lost]
+        total[left] += fails[lost] + one.replacement_s
+    return total
+
+
+@pytest.mark.parametrize("recovery", ["reload", "restart"])
+@pytest.mark.parametrize("nodes", [2, 20, 100])
+def test_restarts_are_what_simulation_gives(recovery: str, nodes: int) -> None:
+    one = risk(recovery)
+    draws = simulated(one, job_s=1000, load_s=300, nodes=nodes)
+    mean = one.expected_s(np.array([1000.0]), nodes=np.array([float(nodes)]), load_s=300)
+    assert mean == pytest.approx(draws.mean(), abs=4 * draws.std() / np.sqrt(DRAWS))
+    certain = in_turn([barrier([Load(median_s=1000, spread=lognormal(0), count=nodes)])], shared_sigma=0)
+    whole = one.duration(certain, nodes=nodes, load_s=300)
+    assert whole.mean_s == pytest.approx(draws.mean(), rel=0.02)
+    for probability in (0.5, 0.95):
+        found = float(whole.quantile_s(probability))
+        assert found == pytest.approx(np.quantile(draws, probability), rel=0.12)
+
+
+def test_tasks_done_again_by_hand() -> None:
+    """Twenty nodes, each taken back once in 20 hours, for an hour: one is; half an hour's work of it is done again by
+    twenty, and it is missed for 240 s: 102 s.
+    """
+    taken = risk("redo").expected_s(np.array([3600.0]), nodes=np.array([20.0]), load_s=0)
+    assert taken == pytest.approx(3600 + (1800 + 240) / 20)
+
+
+@given(st.floats(1, 1e5), st.integers(1, 1000), st.floats(1e-4, 1.0), st.sampled_from(["reload", "restart", "redo"]))
+def test_interruptions_never_help_and_more_are_never_better(
+    job_s: float, nodes: int, rate: float, recovery: str
+) -> None:
+    job, count = np.array([job_s]), np.array([float(nodes)])
+    few, many = (risk(recovery, r).expected_s(job, nodes=count, load_s=100) for r in (rate, 2 * rate))
+    assert job_s <= few * (1 + 1e-12)
+    assert few <= many * (1 + 1e-12)
+
+
+def test_clusters_that_cannot_hold_the_data_stay_so() -> None:
+    assert np.isinf(risk("reload").expected_s(np.array([np.inf]), nodes=np.array([5.0]), load_s=1))
+
+
+def spot(make_catalog: Make, head: str = "", **given: Any) -> Candidate:
+    catalog = make_catalog({"a": {"read": 2e9, "write": 1e9}})
+    prices = Path(catalog) / "prices.csv"
+    prices.write_text(prices.read_text().replace("on-demand", "spot"))
+    manifest = Path(catalog) / "catalog.toml"
+    manifest.write_text(manifest.read_text().replace("[sources]", f"{head}\n[sources]"))
+    asked: dict[str, Any] = {"data": "10TB", "model": "indy", "catalogs": (catalog,), "pricing": "spot", "nodes": 100}
+    best = recommend(**(asked | given)).best
+    assert best is not None
+    return best
+
+
+def test_an_unknown_rate_is_said_and_not_guessed(make_catalog: Make) -> None:
+    best = spot(make_catalog)
+    assert best.interruptions is None
+    assert any("how often nodes are taken back is unknown" in warning for warning in best.warnings)
+
+
+def test_interruptions_lengthen_the_job_and_its_bill(make_catalog: Make) -> None:
+    calm, rough = spot(make_catalog), spot(make_catalog, interruptions_per_node_hour=0.05)
+    assert rough.interruptions is not None
+    assert rough.interruptions.recovery == "reload"
+    assert rough.interruptions.delay_s == pytest.approx(rough.time_s.expected - calm.time_s.expected, rel=0.01)
+    assert rough.interruptions.expected == pytest.approx(100 * 0.05 * rough.time_s.expected / 3600)
+    assert rough.time_s.equation == calm.time_s.equation
+    assert rough.cost_usd.total > calm.cost_usd.total
+    assert rough.time_s.p95 > calm.time_s.p95
+    assert not any("taken back" in warning for warning in rough.warnings)
+
+
+def test_the_rate_may_be_the_catalogs(make_catalog: Make) -> None:
+    head = '[spot]\ninterruptions_per_node_hour = 0.05\nevidence = "measured"\nsource = "made"'
+    best = spot(make_catalog, head)
+    assert best.interruptions is not None
+    assert (best.interruptions.per_node_hour, best.interruptions.evidence) == (pytest.approx(0.05), "measured")
+
+
+def test_a_framework_loses_less_to_an_interruption(make_catalog: Make) -> None:
+    given = {"interruptions_per_node_hour": 0.05}
+    framework, sort = (spot(make_catalog, model=model, **given) for model in ("framework", "indy"))
+    assert framework.interruptions is not None
+    assert sort.interruptions is not None
+    assert (
+        framework.interruptions.delay_s / framework.time_s.expected < sort.interruptions.delay_s / sort.time_s.expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [({"interruptions_per_node_hour": -1}, "above 0"), ({"pricing": "on-demand"}, "say pricing spot")],
+)
+def test_what_makes_no_sense_is_refused(make_catalog: Make, wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadInputError, match=words):
+        spot(make_catalog, **({"interruptions_per_node_hour": 0.1} | wrong))
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "[spot]\ninterruptions_per_node_hour = 0.05",
+        '[spot]\ninterruptions_per_node_hour = -1\nevidence = "measured"\nsource = "made"',
+        '[spot]\ninterruptions_per_node_hour = 1\nevidence = "hearsay"\nsource = "made"',
+    ],
+)
+def test_a_bad_rate_in_a_catalog_is_found(make_catalog: Make, head: str) -> None:
+    with pytest.raises(BadInputError) as caught:
+        spot(make_catalog, head)
+    assert "spot" in str(caught.value.details)

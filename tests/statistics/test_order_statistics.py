@@ -1,0 +1,149 @@
+"""The slowest of N nodes, against theory and simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.statistics.order_statistics import (
+    Load,
+    barrier,
+    either,
+    from_bandwidths,
+    in_turn,
+    lognormal,
+    simulate,
+    slowest_mean,
+    slowest_quantile,
+    with_tail,
+)
+
+DRAWS = 20_000
+
+
+def simulated(sigma: float, count: int, seed: int = 7) -> np.ndarray:
+    normal = np.random.default_rng(seed).standard_normal((DRAWS, count))
+    return np.exp(sigma * normal.max(axis=1))
+
+
+@pytest.mark.parametrize("count", [1, 2, 20, 178])
+def test_slowest_mean_is_what_simulation_gives(count: int) -> None:
+    draws = simulated(0.2, count)
+    error = 4 * draws.std() / np.sqrt(DRAWS)
+    assert slowest_mean(lognormal(0.2), count) == pytest.approx(draws.mean(), abs=error)
+
+
+def test_slowest_quantile_is_what_simulation_gives() -> None:
+    assert slowest_quantile(lognormal(0.1), count=50, probability=0.95) == pytest.approx(
+        np.quantile(simulated(0.1, 50), 0.95), rel=0.01
+    )
+
+
+def test_the_papers_slowest_disk_of_178_fixes_the_shipped_sigma() -> None:
+    """SoCC 2015, section 5.1: the slowest VM's DiskBench was 87% of the mean."""
+    assert 1 / slowest_mean(lognormal(0.055), 178) == pytest.approx(0.87, abs=0.01)
+
+
+def test_without_variation_the_slowest_is_the_median() -> None:
+    assert slowest_mean(lognormal(0.0), [1, 1000]) == pytest.approx([1, 1])
+
+
+def test_a_barrier_over_two_resources_is_what_simulation_gives() -> None:
+    rng = np.random.default_rng(3)
+    loads = [
+        Load(median_s=600, spread=lognormal(0.03), count=100),
+        Load(median_s=590, spread=lognormal(0.05), count=100),
+    ]
+    draws = np.maximum(
+        600 * np.exp(0.03 * rng.standard_normal((DRAWS, 100))).max(1),
+        590 * np.exp(0.05 * rng.standard_normal((DRAWS, 100))).max(1),
+    )
+    phase = barrier(loads)
+    assert phase.mean_s == pytest.approx(draws.mean(), abs=4 * draws.std() / np.sqrt(DRAWS))
+    assert phase.variance_s2 == pytest.approx(draws.var(), rel=0.1)
+
+
+def test_a_certain_resource_floors_the_barrier() -> None:
+    phase = barrier(
+        [Load(median_s=600, spread=lognormal(0.0), count=9), Load(median_s=1, spread=lognormal(0.1), count=9)]
+    )
+    assert phase.mean_s == pytest.approx(600)
+    assert phase.variance_s2 == pytest.approx(0, abs=1e-6)
+
+
+SPREADS = {
+    "lognormal": lognormal(0.1),
+    "one in twenty three times slower": with_tail(lognormal(0.05), fraction=0.05, factor=3),
+    "measured quantiles": from_bandwidths(
+        probabilities=(0.01, 0.25, 0.5, 0.75, 0.99), bytes_per_s=(1, 3, 4, 5, 9), median_bytes_per_s=4
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPREADS)
+@pytest.mark.parametrize("count", [1, 10, 100])
+@pytest.mark.parametrize("shared_sigma", [0.0, 0.15])
+def test_order_statistics_and_simulation_agree(name: str, count: int, shared_sigma: float) -> None:
+    """Two phases over two resources, every node drawn, against F(t)^N and the sum worked out."""
+    spread = SPREADS[name]
+    phases = [
+        [Load(median_s=100, spread=spread, count=count), Load(median_s=90, spread=lognormal(0.05), count=count)],
+        [Load(median_s=50, spread=spread, count=count)],
+    ]
+    draws = simulate(phases, shared_sigma=shared_sigma, draws=DRAWS, rng=np.random.default_rng(11))
+    whole = in_turn([barrier(phase) for phase in phases], shared_sigma=shared_sigma)
+    assert whole.mean_s == pytest.approx(draws.mean(), abs=4 * draws.std() / np.sqrt(DRAWS) + 2e-3 * draws.mean())
+    for probability in (0.5, 0.95):
+        reached = (draws <= float(whole.quantile_s(probability)) * (1 + 2e-3)).mean()
+        below = (draws <= float(whole.quantile_s(probability)) * (1 - 2e-3)).mean()
+        error = 4 * np.sqrt(probability * (1 - probability) / DRAWS) + 0.02
+        assert below - error <= probability <= reached + error
+
+
+def test_a_tail_is_certain_in_a_large_cluster() -> None:
+    """Of 300 nodes with one in twenty three times slower some are: the barrier takes three times as long."""
+    spread = with_tail(lognormal(0.0), fraction=0.05, factor=3)
+    assert slowest_mean(spread, 300) == pytest.approx(3, rel=1e-5)
+    assert slowest_mean(spread, 1) == pytest.approx(0.95 + 0.05 * 3)
+
+
+def test_bandwidths_become_slowness() -> None:
+    spread = SPREADS["measured quantiles"]
+    assert slowest_quantile(spread, count=1, probability=0.5) == pytest.approx(1, rel=0.01)
+    assert slowest_quantile(spread, count=1, probability=0.75) == pytest.approx(4 / 3, rel=0.01)
+    assert slowest_quantile(spread, count=10_000, probability=0.5) == pytest.approx(4)
+
+
+@given(st.floats(0, 0.5), st.integers(1, 5000), st.integers(1, 5000))
+def test_more_nodes_are_never_faster(sigma: float, one: int, other: int) -> None:
+    few, many = sorted((one, other))
+    spread = lognormal(round(sigma, 3))
+    assert slowest_mean(spread, few) <= slowest_mean(spread, many) + 1e-12
+
+
+@given(st.floats(0.01, 1e6), st.floats(0, 0.4), st.integers(1, 1000))
+def test_quantiles_are_ordered_and_positive(median_s: float, sigma: float, count: int) -> None:
+    phase = barrier([Load(median_s=median_s, spread=lognormal(round(sigma, 3)), count=count)])
+    p5, p50, p95 = in_turn([phase], shared_sigma=0.1).quantile_s([0.05, 0.5, 0.95])
+    assert 0 < p5 < p50 < p95
+
+
+def test_one_of_several_durations_has_their_mean_and_holds_their_ends() -> None:
+    loads = [Load(median_s=m, spread=lognormal(0.1), count=10) for m in (10.0, 20.0, 40.0)]
+    each = [barrier([load]) for load in loads]
+    whole = either(each)
+    assert whole.mean_s == pytest.approx(sum(one.mean_s for one in each) / 3, rel=1e-3)
+    assert float(whole.quantile_s(0.95)) > float(each[1].quantile_s(0.99))
+    assert either(each[:1]) is each[0]
+
+
+@pytest.mark.parametrize("spares", [1, 5, 20])
+def test_spares_stand_in_for_the_slowest_as_in_simulation(spares: int) -> None:
+    nodes, spread = 50, with_tail(lognormal(0.1), fraction=0.1, factor=3)
+    found = barrier([Load(median_s=100, spread=spread, count=nodes, spares=spares)])
+    drawn = np.sort(spread.sample((DRAWS, nodes + spares), np.random.default_rng(3)), axis=1)[:, nodes - 1] * 100
+    assert found.mean_s == pytest.approx(drawn.mean(), rel=0.02)
+    for probability in (0.05, 0.5, 0.95):
+        assert float(np.mean(drawn <= found.quantile_s(probability))) == pytest.approx(probability, abs=0.015)

@@ -1,0 +1,144 @@
+"""Network scaling curves: through the points, on by a fitted law, and how sure that is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.errors import BadInputError
+from planner.statistics.scaling_curve import ScalingCurve
+
+I2_8XLARGE = ScalingCurve.through([2, 178], [1089e6, 879e6])
+POINTS = st.lists(st.tuples(st.integers(1, 1000), st.floats(1e6, 1e10)), min_size=1, max_size=8)
+
+
+def drawn(points: list[tuple[int, float]]) -> ScalingCurve:
+    return ScalingCurve.through([n for n, _ in points], [rate for _, rate in points])
+
+
+def doubling(fraction: float, points: int) -> ScalingCurve:
+    """Return the curve of exact points at 2, 4, 8, ... that keeps `fraction` at each doubling."""
+    return ScalingCurve.through(2.0 ** np.arange(1, points + 1), 1e9 * fraction ** np.arange(points))
+
+
+def test_the_curve_goes_through_its_points() -> None:
+    assert I2_8XLARGE.at([2, 178]) == pytest.approx([1089e6, 879e6])
+    assert float(I2_8XLARGE.at(178)) == pytest.approx(879e6)
+
+
+def test_between_points_it_is_a_power_law() -> None:
+    slope = np.log(879 / 1089) / np.log(178 / 2)
+    assert I2_8XLARGE.at([20, 100]) == pytest.approx(1089e6 * (np.array([20, 100]) / 2) ** slope)
+
+
+def test_beyond_the_last_point_the_fitted_law_goes_on() -> None:
+    curve = doubling(0.95, 8)
+    assert curve.measured_to_nodes == 256
+    assert curve.at(1024) == pytest.approx(curve.at(256) * 0.95**2, rel=0.03)
+    assert I2_8XLARGE.at(1000) < 879e6
+
+
+def test_below_the_first_point_the_first_rate_holds() -> None:
+    assert I2_8XLARGE.at(1) == pytest.approx(1089e6)
+
+
+def test_one_point_is_flat_and_its_band_is_the_prior() -> None:
+    curve = ScalingCurve.through([10], [5e8])
+    assert curve.at([1, 10, 1000]) == pytest.approx([5e8] * 3)
+    assert curve.band(1000).low_bytes_per_s < 0.4 * 5e8
+    assert "family prior: only 1 cluster size" in curve.basis
+
+
+def test_repeats_count_as_their_mean_and_chance_rises_are_levelled() -> None:
+    curve = ScalingCurve.through([4, 2, 2, 8], [120, 90, 110, 80])
+    assert curve.nodes.tolist() == [2, 4, 8]
+    assert curve.bytes_per_s == pytest.approx([320 / 3, 320 / 3, 80])
+
+
+@given(POINTS)
+def test_levelling_is_the_nearest_falling_curve(points: list[tuple[int, float]]) -> None:
+    """The optimum's conditions: blocks hold their own mean, and no head of a block is below its tail."""
+    curve = drawn(points)
+    means = np.array([np.mean([r for n, r in points if n == size]) for size in curve.nodes])
+    weight = np.array([sum(n == size for n, _ in points) for size in curve.nodes])
+    for rate in np.unique(curve.bytes_per_s):
+        block = curve.bytes_per_s == rate
+        excess = np.cumsum((means[block] - rate) * weight[block])
+        assert excess[-1] == pytest.approx(0, abs=1e-6 * rate)
+        assert (excess <= 1e-6 * rate).all()
+
+
+@settings(max_examples=50)
+@given(POINTS)
+def test_a_larger_cluster_is_never_faster(points: list[tuple[int, float]]) -> None:
+    rates = drawn(points).at(np.arange(1, 3000))
+    assert (rates > 0).all()
+    assert (np.diff(rates) <= rates[:-1] * 1e-9).all()
+
+
+@settings(max_examples=30)
+@given(POINTS)
+def test_the_band_is_ordered_and_widens_beyond_the_points(points: list[tuple[int, float]]) -> None:
+    curve = drawn(points)
+    band = curve.band([curve.measured_to_nodes, 8 * curve.measured_to_nodes, 64 * curve.measured_to_nodes])
+    assert (band.low_bytes_per_s <= band.middle_bytes_per_s).all()
+    assert (band.middle_bytes_per_s <= band.high_bytes_per_s).all()
+    assert (np.diff(band.high_bytes_per_s / band.low_bytes_per_s) > 0).all()
+    assert band.extrapolated.tolist() == [False, True, True]
+
+
+def test_more_points_narrow_the_band() -> None:
+    bands = [doubling(0.9, points).band(512) for points in (1, 3, 6, 9)]
+    widths = [float(band.high_bytes_per_s[0] / band.low_bytes_per_s[0]) for band in bands]
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] > 2
+    assert widths[-1] < 1.1
+
+
+def test_scattered_points_widen_the_band() -> None:
+    nodes, noise = 2.0 ** np.arange(1, 8), np.array([1.1, 0.88, 1.09, 0.93, 1.12, 0.9, 1.05])
+    calm = ScalingCurve.through(nodes, 1e9 * np.ones(7)).band(20)
+    wild = ScalingCurve.through(nodes, 1e9 * noise).band(20)
+    widths = [float(np.log(band.high_bytes_per_s / band.low_bytes_per_s)[0]) for band in (calm, wild)]
+    assert widths[1] > 2 * widths[0]
+
+
+def test_the_same_points_give_the_same_band_in_any_unit() -> None:
+    here, there = doubling(0.9, 4).band([3, 300]), doubling(0.9, 4).band([3, 300])
+    assert here.low_bytes_per_s.tolist() == there.low_bytes_per_s.tolist()
+    scaled = ScalingCurve.through([2, 4, 8, 16], np.array([1, 0.9, 0.81, 0.729]) * 1e6).band([3, 300])
+    assert scaled.low_bytes_per_s == pytest.approx(here.low_bytes_per_s / 1000)
+
+
+def test_a_wider_coverage_is_a_wider_band() -> None:
+    half, most = doubling(0.9, 4).band(100, coverage=0.5), doubling(0.9, 4).band(100, coverage=0.99)
+    assert most.low_bytes_per_s < half.low_bytes_per_s < half.high_bytes_per_s < most.high_bytes_per_s
+
+
+def test_four_sizes_are_enough_to_fit() -> None:
+    assert doubling(0.9, 4).basis == "fitted to 4 cluster sizes"
+    assert doubling(0.9, 3).basis == "family prior: only 3 cluster sizes of 4 measured"
+
+
+@pytest.mark.parametrize(("nodes", "rates"), [([], []), ([2], [0.0]), ([2], [-1e9]), ([2, 4], [1e9, float("nan")])])
+def test_points_that_cannot_be_are_refused(nodes: list[float], rates: list[float]) -> None:
+    with pytest.raises(BadInputError, match="positive"):
+        ScalingCurve.through(nodes, rates)
+
+
+@pytest.mark.parametrize("coverage", [0.0, 1.0, 90.0])
+def test_a_coverage_is_a_probability(coverage: float) -> None:
+    with pytest.raises(BadInputError, match="between 0 and 1"):
+        I2_8XLARGE.band(2, coverage=coverage)
+
+
+def test_slowdowns_are_the_band_seen_from_the_curve() -> None:
+    curve = ScalingCurve.through([2, 4, 8], [1e9, 0.98e9, 0.95e9])
+    slowdowns = curve.slowdowns(100, count=100)
+    band = curve.band(100)
+    assert np.all(np.diff(slowdowns) >= 0)
+    rates = curve.at([100])[0] / slowdowns
+    inside = (rates >= band.low_bytes_per_s[0]) & (rates <= band.high_bytes_per_s[0])
+    assert 0.88 <= inside.mean() <= 0.92

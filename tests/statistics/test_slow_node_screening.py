@@ -1,0 +1,117 @@
+"""Which nodes are dropped: the papers' bad apples, thin tails, and the rule by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.errors import BadInputError
+from planner.statistics.slow_node_screening import FALSE_ALARMS, limit_of, screen
+
+RATES = st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=40)
+
+
+def named(rates: list[float]) -> dict[str, float]:
+    return {f"node-{number}": rate for number, rate in enumerate(rates)}
+
+
+def dropped(rates: list[float]) -> set[str]:
+    return {drop.node for drop in screen({"write_bytes_per_s": named(rates)}).dropped}
+
+
+def test_scalyrs_bulk_writes_lose_their_five_bad_apples() -> None:
+    """Forty instances around 7 writes/s (6 to 10), five at a ninth of that (Scalyr, "Bad Apples")."""
+    good = np.geomspace(6, 10, 40).tolist()
+    assert dropped([*good, *[7 / 9] * 5]) == {f"node-{n}" for n in range(40, 45)}
+
+
+def test_scalyrs_small_reads_lose_nobody() -> None:
+    """All 45 within 200 to 300 operations a second."""
+    assert dropped(np.linspace(200, 300, 45).tolist()) == set()
+
+
+def test_the_rule_by_hand() -> None:
+    """Median 100; |ln(rate/100)| of 90, 95, 100, 105, 110 has median 0.0513 (of 95), so spread 0.0760."""
+    limit = limit_of("rate", [90.0, 95.0, 100.0, 105.0, 110.0])
+    assert limit.spread == pytest.approx(1.4826 * -math.log(0.95))
+    assert limit.z == pytest.approx(2.3263 * 2.2, rel=1e-4)  # the 99% point of the normal distribution, for five nodes
+    assert limit.limit_per_s == pytest.approx(100 * math.exp(-limit.z * limit.spread))
+    assert "median 100" in limit.text and "5 nodes" in limit.text
+
+
+def test_half_the_median_is_too_slow_however_the_others_spread() -> None:
+    assert dropped([60.0, 75.0, 100.0, 130.0, 160.0, 49.0 * 87.5 / 100]) == {"node-5"}
+    assert dropped([60.0, 75.0, 100.0, 130.0, 160.0, 51.0]) == set()
+
+
+def test_less_than_a_tenth_is_never_worth_a_replacement() -> None:
+    assert dropped([100.0] * 9 + [91.0]) == set()
+    assert dropped([100.0] * 9 + [89.0]) == {"node-9"}
+
+
+def test_two_nodes_cannot_say_which_is_slow() -> None:
+    assert dropped([100.0, 1.0]) == set()
+    assert "cannot say" in limit_of("rate", [100.0, 1.0]).text
+    assert dropped([100.0, 99.0, 1.0]) == {"node-2"}
+
+
+def test_dead_and_silent_nodes_go_and_say_why() -> None:
+    found = screen({"read": {"a": 5.0, "b": 5.0, "c": 0.0, "d": math.nan}, "net": {"a": 1.0, "b": 1.0, "c": 1.0}})
+    assert {drop.node: drop.reason for drop in found.dropped} == {"c": "does nothing", "d": "gave no figure"}
+    assert set(found.kept) == {"a", "b"}
+
+
+def test_a_node_must_pass_every_metric_and_the_best_come_first() -> None:
+    disk = {"a": 100.0, "b": 99.0, "c": 101.0, "d": 100.0}
+    net = {"a": 10.0, "b": 10.1, "c": 9.9, "d": 4.0}
+    found = screen({"disk": disk, "net": net})
+    assert [(drop.node, drop.metric) for drop in found.dropped] == [("d", "net")]
+    assert found.kept[0] == "a"
+
+
+def test_of_several_reasons_the_worst_is_given() -> None:
+    """A disk at 80% must not hide a link at 10%: who fills up a crew takes the least bad by this."""
+    disk, network = named([80.0, 100.0, 100.0]), named([10.0, 100.0, 100.0])
+    (drop,) = screen({"disk": disk, "network": network}).dropped
+    assert (drop.metric, drop.share) == ("network", pytest.approx(10 / 90))
+    assert [each.share for each in screen({"disk": {"a": math.nan, "b": 0.0, "c": 1.0, "d": 1.0}}).dropped] == [0, 0]
+
+
+@given(RATES)
+def test_every_node_is_kept_or_dropped_and_never_the_better_half(rates: list[float]) -> None:
+    found = screen({"rate": named(rates)})
+    gone = {drop.node for drop in found.dropped}
+    assert gone | set(found.kept) == named(rates).keys() and not gone & set(found.kept)
+    assert all(named(rates)[node] < np.median(rates) for node in gone)
+
+
+@given(RATES, st.integers(-20, 20))
+def test_the_unit_does_not_matter(rates: list[float], power: int) -> None:
+    assert dropped(rates) == dropped([rate * 2.0**power for rate in rates])
+
+
+@given(RATES, st.data())
+def test_a_slower_node_is_not_kept_where_a_faster_one_goes(rates: list[float], data: st.DataObject) -> None:
+    gone = dropped(rates)
+    one, other = (data.draw(st.integers(0, len(rates) - 1)) for _ in range(2))
+    if rates[one] <= rates[other] and f"node-{other}" in gone:
+        assert f"node-{one}" in gone
+
+
+@pytest.mark.parametrize("nodes", [8, 45, 178])
+def test_healthy_clusters_rarely_lose_a_node(nodes: int) -> None:
+    """Of 500 lognormal clusters about the promised share raise a false alarm."""
+    rng = np.random.default_rng(11)
+    clusters = rng.lognormal(0, 0.15, (500, nodes))
+    alarms = np.mean([(row < limit_of("rate", row.tolist()).limit_per_s).any() for row in clusters])
+    assert alarms <= FALSE_ALARMS + 4 * np.sqrt(FALSE_ALARMS / 500)
+
+
+@pytest.mark.parametrize("rates", [[], [-1.0, 2.0, 3.0], [math.inf, 1.0], [0.0, 0.0, 1.0], [math.nan]])
+def test_impossible_rates_are_refused(rates: list[float]) -> None:
+    with pytest.raises(BadInputError):
+        screen({"rate": named(rates)})

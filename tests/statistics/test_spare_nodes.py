@@ -1,0 +1,97 @@
+"""How many spares: exact against simulation, the papers' bad apples against a thin tail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.errors import BadInputError
+from planner.statistics.order_statistics import lognormal, with_tail
+from planner.statistics.spare_nodes import best_spares, expected_slowness, spares_for
+
+RATES = st.lists(st.floats(0.1, 10), min_size=1, max_size=12)
+SCALYR = np.array([7.0] * 40 + [7 / 9] * 5)
+"""5 of 45 at a ninth of the rest."""
+
+
+def simulated(rates: np.ndarray, nodes: int, spares: int, rng: np.random.Generator) -> np.ndarray:
+    """Return slowness of the slowest kept node in 20,000 launches: the plain way, draw, sort, keep the best."""
+    drawn = rng.choice(rates, (20_000, nodes + spares))
+    slowest = np.sort(drawn, axis=1)[:, spares]
+    return np.median(rates) / slowest
+
+
+@pytest.mark.parametrize("spares", [0, 1, 4, 12])
+@pytest.mark.parametrize("nodes", [1, 5, 40])
+def test_the_expected_slowness_is_what_simulation_finds(nodes: int, spares: int) -> None:
+    rng = np.random.default_rng(3)
+    rates = np.sort(np.append(rng.lognormal(0, 0.2, 30), [0.1, 0.1, 0.3]))
+    exact = expected_slowness(rates, nodes=nodes, max_spares=spares)[spares]
+    found = simulated(rates, nodes, spares, rng)
+    assert exact == pytest.approx(found.mean(), abs=4 * found.std() / np.sqrt(len(found)) + 1e-9)
+
+
+def test_one_node_without_spares_is_the_plain_mean() -> None:
+    rates = np.array([1.0, 2.0, 4.0])
+    assert expected_slowness(rates, nodes=1, max_spares=0)[0] == pytest.approx(np.mean(2 / rates))
+
+
+@given(RATES, st.integers(1, 50))
+def test_more_spares_never_slow_the_job(rates: list[float], nodes: int) -> None:
+    slowness = expected_slowness(np.sort(np.array(rates)), nodes=nodes, max_spares=20)
+    assert (np.diff(slowness) <= 1e-9 * slowness[:-1]).all()
+
+
+@settings(max_examples=50)
+@given(RATES, st.integers(1, 30), st.floats(1, 1e5), st.floats(0, 1e4))
+def test_the_count_is_the_cheapest_of_all(rates: list[float], nodes: int, work_s: float, screen_s: float) -> None:
+    found = best_spares(rates, nodes=nodes, work_s=work_s, screen_s=screen_s, max_spares=30)
+    assert found.expected_node_hours[found.count] == found.expected_node_hours.min()
+
+
+def test_scalyrs_bad_apples_call_for_spares_and_a_thin_tail_for_none() -> None:
+    """One bad node in nine makes the job nine times longer, so about N/8 spares and some for chance."""
+    many = best_spares(SCALYR, nodes=100, work_s=900, screen_s=240)
+    assert 100 / 8 < many.count < 30
+    assert many.expected_s[many.count] < 1.05 * (900 + 240) < many.expected_s[0] / 5
+    thin = best_spares(np.linspace(0.99, 1.01, 45), nodes=100, work_s=900, screen_s=240)
+    assert thin.count == 0
+
+
+def test_identical_nodes_need_no_spares() -> None:
+    assert best_spares([5.0, 5.0], nodes=50, work_s=900, screen_s=0).count == 0
+    assert best_spares([5.0], nodes=50, work_s=900, screen_s=0, objective="time").count == 0
+
+
+def test_for_time_the_fewest_within_one_percent_of_the_least() -> None:
+    found = best_spares(SCALYR, nodes=50, work_s=900, screen_s=100, objective="time", max_spares=60)
+    assert found.expected_s[found.count] <= 1.01 * found.expected_s.min() < found.expected_s[found.count - 1]
+
+
+def test_a_thousand_nodes_stay_finite() -> None:
+    found = best_spares(SCALYR, nodes=1000, work_s=900, screen_s=240)
+    assert np.isfinite(found.expected_s).all()
+    assert 125 < found.count < 200
+
+
+@pytest.mark.parametrize("rates", [[], [0.0], [-1.0], [float("nan")]])
+def test_rates_that_cannot_be_are_refused(rates: list[float]) -> None:
+    with pytest.raises(BadInputError, match="positive and finite"):
+        best_spares(rates, nodes=2, work_s=1, screen_s=1)
+
+
+@pytest.mark.parametrize(("nodes", "work_s", "screen_s"), [(0, 1, 1), (2, 0, 1), (2, 1, -1), (2, float("inf"), 1)])
+def test_counts_and_times_that_cannot_be_are_refused(nodes: int, work_s: float, screen_s: float) -> None:
+    with pytest.raises(BadInputError):
+        best_spares([1.0], nodes=nodes, work_s=work_s, screen_s=screen_s)
+
+
+def test_a_spread_asks_for_as_many_spares_as_rates_drawn_from_it() -> None:
+    spread = with_tail(lognormal(0.02), fraction=0.1, factor=5)
+    rates = 1 / spread.sample((20_000,), np.random.default_rng(1))
+    exact = best_spares(rates, nodes=50, work_s=900, screen_s=240, max_spares=30)
+    found = spares_for(spread, nodes=50, work_s=900, screen_s=240)
+    assert abs(found - exact.count) <= 1
+    assert spares_for(lognormal(0.0), nodes=50, work_s=900, screen_s=240) == 0

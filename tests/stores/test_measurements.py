@@ -1,0 +1,107 @@
+"""The user's measurements on disk: whole or not at all."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from planner.catalog.measurements import MEASUREMENTS
+from planner.errors import BadInputError, IoFailureError
+from planner.ingest.measurement import Measurement
+from planner.stores.measurements import store
+from planner.tables import read_table
+
+ONE = Measurement(
+    instance_type="i4i.4xlarge", quantity="read_only", bytes_per_s=2.5e9, aggregate="mean", zone="us-east-1a",
+    as_of=date(2026, 11, 1), instances=3, repeats=2, method="fio-3.33 rw=read", source="a.json",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PLANNER_MEASUREMENTS", str(tmp_path / "mine"))
+    return tmp_path / "mine"
+
+
+def test_what_is_stored_reads_back(directory: Path) -> None:
+    path = store([ONE, replace(ONE, quantity="write_only", note='a "quoted", note')], catalog="aws")
+    assert path == directory / "aws.csv"
+    rows = list(read_table(path, MEASUREMENTS).rows())
+    assert [row["quantity"] for row in rows] == ["read_only", "write_only"]
+    assert rows[0]["bytes_per_s"] == 2.5e9 and rows[0]["as_of"] == date(2026, 11, 1)
+    assert rows[1]["note"] == 'a "quoted", note'
+
+
+def test_repeats_are_refused_unless_they_replace() -> None:
+    path = store([ONE], catalog="aws")
+    before = path.read_text()
+    faster = replace(ONE, bytes_per_s=3e9)
+    with pytest.raises(BadInputError, match="--replace"):
+        store([replace(ONE, source="b.json"), faster], catalog="aws")
+    assert path.read_text() == before
+    store([faster], catalog="aws", replace=True)
+    assert read_table(path, MEASUREMENTS)["bytes_per_s"].tolist() == [3e9]
+    with pytest.raises(BadInputError, match="given twice"):
+        store([replace(ONE, source="c.json")] * 2, catalog="aws", replace=True)
+
+
+def test_an_unknown_type_stores_nothing(directory: Path) -> None:
+    with pytest.raises(BadInputError, match=r"Did you mean i4i\.4xlarge"):
+        store([ONE, replace(ONE, instance_type="i4i.4xlarg")], catalog="aws")
+    assert not directory.exists()
+
+
+def test_a_damaged_store_is_not_written_over(directory: Path) -> None:
+    directory.mkdir()
+    (directory / "aws.csv").write_text("instance_type,quantity\ni4i.4xlarge,speed\n")
+    with pytest.raises(BadInputError, match="problems"):
+        store([ONE], catalog="aws")
+    assert (directory / "aws.csv").read_text().endswith("speed\n")
+
+
+def test_a_directory_that_is_a_file_is_an_io_failure(directory: Path) -> None:
+    directory.write_text("")
+    with pytest.raises(IoFailureError, match="nothing was changed"):
+        store([ONE], catalog="aws")
+
+
+def test_a_full_disk_leaves_the_store_as_it_was(directory: Path) -> None:
+    """A limit on the size of files stands in for the disk: the write fails in the same place."""
+    path = store([ONE], catalog="aws")
+    before = path.read_text()
+    script = f"""
+import signal, resource
+from tests_one import ONE
+from dataclasses import replace
+from planner.catalog import load_catalog
+from planner.errors import IoFailureError
+from planner.stores.measurements import store
+load_catalog("aws")
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({len(before)}, {len(before)}))
+try:
+    store([replace(ONE, source="b.json")], catalog="aws")
+except IoFailureError as error:
+    print(error)
+"""
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != len(before)
+    (directory / "tests_one.py").write_text(
+        "from datetime import date\nfrom planner.ingest.measurement import Measurement\n"
+        f"import datetime\nONE = {ONE!r}\n"
+    )
+    paths = [str(directory), str(Path(__file__).resolve().parents[2])]
+    run = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {paths!r}\n{script}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "File too large; nothing was changed" in run.stdout
+    assert path.read_text() == before
+    assert not list(directory.glob("*.part"))

@@ -18,7 +18,7 @@ FLOORS = {
     ),
     "planning": ("planning", "cost_model", "calibration", "statistics"),
     "data": ("catalog", "tables", "config", "schemas"),
-    "base": ("errors", "units", "extras"),
+    "base": ("arrays", "errors", "units", "extras"),
 }  # fmt: skip
 """The rooms of each floor, top floor first. A room is a folder of `planner/` or a module beside the folders."""
 

@@ -14,11 +14,10 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from planner.arrays import Floats
 from planner.statistics.scaling_curve import ScalingCurve
 
-Floats = NDArray[np.float64]
 Truth = Callable[[Floats], Floats]
 
 POINTS = (4, 5, 6, 8, 10)

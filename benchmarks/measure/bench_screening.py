@@ -12,12 +12,10 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from numpy.typing import NDArray
 
+from planner.arrays import Floats
 from planner.statistics.slow_node_screening import limit_of
 from planner.statistics.spare_nodes import best_spares
-
-Floats = NDArray[np.float64]
 
 SIZES = (8, 45, 178)
 KINDS = (  # spread of the good, share of bad, rate of the bad

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from planner.calibration.arrays import Floats
+from planner.arrays import Floats
 from planner.calibration.history import Job
 from planner.calibration.physics import log_seconds, unit_seconds
 from planner.calibration.posterior import Explanation, Runs

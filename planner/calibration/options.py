@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from planner.calibration.arrays import Floats
+from planner.arrays import Floats
 from planner.calibration.history import Cell, Job
 from planner.calibration.workloads import PHYSICAL_OPTIONS
 from planner.errors import BadInputError

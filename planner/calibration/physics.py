@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from planner.calibration.arrays import Floats
+from planner.arrays import Floats
 
 COEFFICIENTS: Final = {
     "startup": "s",

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.calibration.arrays import Floats
+from planner.arrays import Floats
 from planner.calibration.physics import UnitSeconds, Workload, log_seconds, unit_seconds
 from planner.calibration.priors import Family
 from planner.calibration.residual import Coordinates, Kinship, coordinates
@@ -147,7 +147,7 @@ def _explain(
         amplitude=amplitude,
         log_evidence=float(doubt - fit.loss - volume),
         coefficients=fit.coefficients,
-        spread=np.linalg.inv(fit.precision),
+        spread=np.asarray(np.linalg.inv(fit.precision), np.float64),
         whitening=whitening,
         white_gap=fit.white_gap,
         white_jacobian=fit.white_jacobian,
@@ -173,7 +173,8 @@ class _Fit:
 
     @property
     def step(self) -> Floats:
-        return np.linalg.solve(self.precision, self.white_jacobian.T @ self.white_gap - self.off / self.sd)
+        descent = self.white_jacobian.T @ self.white_gap - self.off / self.sd
+        return np.asarray(np.linalg.solve(self.precision, descent), np.float64)
 
 
 def _at(runs: Runs, family: Family, whitening: Floats, coefficients: Floats) -> _Fit:

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from planner.calibration.arrays import Floats
+from planner.arrays import Floats
 from planner.calibration.physics import Workload, log_seconds, unit_seconds
 from planner.calibration.posterior import Explanation, Runs, weights
 from planner.calibration.residual import Kinship, coordinates

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from planner.calibration.arrays import Floats
+from planner.arrays import Floats
 from planner.calibration.physics import COEFFICIENTS
 from planner.errors import BadInputError, nearest
 

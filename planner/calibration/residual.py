@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from planner.calibration.arrays import Floats
+from planner.arrays import Floats
 from planner.calibration.physics import Workload
 
 SCALE_LENGTH: Final = 0.7
@@ -70,7 +70,7 @@ class Kinship:
         trend = _length(self.a.scale, about=_middle(self.known.scale, UNRUN_MIDDLE))
         options = _length(self.a.options, about=_middle(self.known.options, 0.0))
         machine = (MACHINE_SD * self.a.vague) ** 2
-        return amplitude**2 + machine + TREND_SD**2 * trend + OPTION_SD**2 * options  # type: ignore[no-any-return]
+        return amplitude**2 + machine + TREND_SD**2 * trend + OPTION_SD**2 * options
 
     def covariance(self, amplitude: float) -> Floats:
         """Return the covariance of the unexplained log time for smooth deviations of the given size."""
@@ -91,7 +91,7 @@ class Kinship:
         machine = MACHINE_SD**2 * self._machine * np.outer(self.a.vague, self.b.vague)
         trend = _product(self.a.scale, self.b.scale, about=_middle(self.known.scale, UNRUN_MIDDLE))
         options = _product(self.a.options, self.b.options, about=_middle(self.known.options, 0.0))
-        return machine + TREND_SD**2 * trend + OPTION_SD**2 * options  # type: ignore[no-any-return]
+        return machine + TREND_SD**2 * trend + OPTION_SD**2 * options
 
 
 def _bell(a: Floats, b: Floats, *, length: float) -> Floats:

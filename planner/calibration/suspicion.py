@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.calibration.arrays import Floats
+from planner.arrays import Floats
 from planner.calibration.history import Job
 from planner.calibration.posterior import Explanation, Runs, explain_runs, surprises, total_log_evidence
 from planner.calibration.priors import Family

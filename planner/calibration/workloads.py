@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from planner.calibration.arrays import Floats
+from planner.arrays import Floats
 from planner.calibration.history import Job, as_number
 from planner.calibration.machines import Machine
 from planner.calibration.physics import Workload

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from planner.arrays import Floats
 from planner.config.paths import catalogs_directory
 from planner.errors import BadInputError, nearest
 from planner.tables import Column, Schema, read_table
-
-Floats = NDArray[np.float64]
 
 PERCENTILES: Final = (1, 25, 50, 75, 99)
 

@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from planner.arrays import Floats
 from planner.catalog.columns import EVIDENCE, MODES
 from planner.catalog.facts import NetworkPoint, ObjectStore, Prices, Rates, Source, Straggler, TokenBucket, VolumeType
-from planner.catalog.instances import Floats, Instances
+from planner.catalog.instances import Instances
 from planner.catalog.manifest import Manifest
 from planner.catalog.refreshed import REFRESHABLE
 from planner.errors import BadInputError, nearest

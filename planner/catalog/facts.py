@@ -8,7 +8,7 @@ from dataclasses import field as with_default
 from datetime import date
 from typing import Any
 
-from planner.catalog.instances import Days, Floats, Texts
+from planner.arrays import Days, Floats, Texts
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,15 +7,10 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from planner.arrays import Days, Flags, Floats, Texts
 from planner.errors import BadInputError, nearest
 from planner.tables import Table
-
-Floats = NDArray[np.float64]
-Texts = NDArray[np.str_]
-Flags = NDArray[np.bool_]
-Days = NDArray[np.datetime64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from planner.arrays import Array
 from planner.catalog.columns import EVIDENCE
-from planner.tables import Array, Table
+from planner.tables import Table
 
 Pairs = tuple[Array, Array, list[str]]
 """Rows of instances.csv, rows of local_disk_options.csv that fit them, and the names of the combinations."""

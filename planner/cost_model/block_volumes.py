@@ -16,10 +16,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.arrays import Floats
 from planner.catalog import Catalog, VolumeType
 from planner.cost_model.rates import Device, evidence_codes
-
-Floats = NDArray[np.float64]
 
 _GIB: Final = 2**30
 _MIB: Final = 2**20

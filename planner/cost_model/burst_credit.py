@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from planner.arrays import Floats
 from planner.cost_model.block_volumes import VolumeChoice
 from planner.cost_model.disk_layout import VOLUMES
 from planner.cost_model.staging_steps import on_volumes_bytes
 from planner.cost_model.workload import Situation
-
-Floats = NDArray[np.float64]
 
 _USUAL_RUN_S: Final = 1800.0
 """How long loading, job and validation are taken to move data when the number of nodes is not given: a cluster that is

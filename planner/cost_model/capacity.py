@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.arrays import Floats
 from planner.cost_model.disk_layout import LOCAL, MEMORY, VOLUMES
 from planner.cost_model.staging_steps import on_volumes_bytes
 from planner.cost_model.workload import Situation
-
-Floats = NDArray[np.float64]
 
 
 def capacity_per_node(situation: Situation) -> dict[str, Floats]:

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from planner.arrays import Floats
 from planner.cost_model.staging_steps import moved_bytes
 from planner.cost_model.workload import Situation
-
-Floats = NDArray[np.float64]
 
 _GIB: Final = 2**30
 

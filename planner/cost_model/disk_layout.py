@@ -15,13 +15,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.arrays import Codes, Floats, Rows
 from planner.catalog import Catalog
 from planner.cost_model.model import MEDIA, CostModel
 from planner.cost_model.rates import Rates
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Codes = NDArray[np.int8]
 
 LOCAL: Final = MEDIA.index("local")
 VOLUMES: Final = MEDIA.index("volumes")

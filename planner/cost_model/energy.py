@@ -7,9 +7,8 @@ its 100 TB times (6,395 s and 8,274 s) give 330 W a server; 8.332 MJ over 6,395 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from planner.arrays import Floats
 
 SWITCH_POWER_W = 1300.0
 SWITCH_PORTS = 52

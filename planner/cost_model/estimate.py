@@ -15,6 +15,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.arrays import Floats
 from planner.cost_model.capacity import fewest_nodes
 from planner.cost_model.charges import known_usd
 from planner.cost_model.energy import energy_j
@@ -23,8 +24,6 @@ from planner.cost_model.prices import Reservations, billed_s, capacity_usd_per_h
 from planner.cost_model.staging_steps import around_node_seconds, loading_node_seconds
 from planner.cost_model.workload import Situation, Work
 from planner.statistics.order_statistics import Spread, slowest_mean_cached
-
-Floats = NDArray[np.float64]
 
 BLOCK_ROWS = 64
 """Rows evaluated together: 64 rows of 1,000 cluster sizes stay in the cache."""

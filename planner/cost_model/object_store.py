@@ -10,12 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.catalog import Catalog, ObjectStore
 from planner.cost_model.rates import Device, evidence_codes
-
-Floats = NDArray[np.float64]
 
 _GIB: Final = 2**30
 

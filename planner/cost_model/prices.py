@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.arrays import Floats
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.workload import Situation
-
-Floats = NDArray[np.float64]
 
 
 def paid_nodes(nodes: Floats, *, spare_fraction: float) -> Floats:

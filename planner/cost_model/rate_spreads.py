@@ -9,13 +9,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from planner.arrays import Floats
 from planner.catalog import Catalog, Straggler
 from planner.cost_model.model import Phase
 from planner.statistics.order_statistics import Spread, lognormal, with_tail
-
-Floats = NDArray[np.float64]
 
 SIGMA_OF: Final = {
     "local_disks": "disk",

@@ -12,13 +12,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.arrays import Codes, Floats
 from planner.catalog import Catalog, NetworkPoint
 from planner.errors import BadInputError, nearest
 from planner.statistics.order_statistics import Spread
 from planner.statistics.scaling_curve import ScalingCurve
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int8]
 
 EVIDENCE: Final = ("measured", "spec", "extrapolated", "recalled", "assumed")
 """What a number rests on, strongest first; codes in arrays index this tuple, and -1 is an unknown number."""

@@ -7,11 +7,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.arrays import Floats
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.model import Phase
 from planner.cost_model.workload import Situation
-
-Floats = NDArray[np.float64]
 
 GENERATE: Final = Phase(name="generate", read={}, write={"data": {"map_in": 1}}, network={}, cpu={})
 VALIDATE: Final = Phase(name="validate", read={"data": {"reduce_out": 1}}, write={}, network={}, cpu={})

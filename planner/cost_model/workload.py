@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from planner.arrays import Floats
 from planner.catalog import Catalog
 from planner.cost_model.block_volumes import VolumeChoice
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES, Layouts
@@ -23,8 +23,6 @@ from planner.cost_model.rates import Device, Rates
 from planner.cost_model.run_overheads import Lifecycle
 from planner.cost_model.staging import Staging
 from planner.statistics.interruptions import Risk
-
-Floats = NDArray[np.float64]
 
 UNDIVIDED: Final = ("start_up", "one_stream")
 """Resources that serve the job as a whole and not each node its share."""

@@ -11,9 +11,8 @@ import threading
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Bytes = NDArray[np.uint8]
+from planner.arrays import Bytes
 
 RAW: Final = "raw"
 ORDERED: Final = "ordered"

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-Bytes = NDArray[np.uint8]
+from planner.arrays import Bytes
 
 _BLOCK_BYTES: Final = 4096
 """What offsets, sizes and addresses must be a multiple of, as all disks take it."""

@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from planner.arrays import Ints
 from planner.distributed_sort.dataset import FORMAT, Partition, dataset_of
 from planner.distributed_sort.partitioning import Splitting
 from planner.errors import IoFailureError
 from planner.native import Splitters
-
-Ints = NDArray[np.int64]
 
 
 class Ledger:

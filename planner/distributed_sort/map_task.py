@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.distributed_sort import buffers, partition_reader
 from planner.distributed_sort.dataset import Layout, Partition
@@ -18,8 +17,6 @@ from planner.distributed_sort.node_tasks import Block, Stored, store
 from planner.distributed_sort.partition_reader import Slice
 from planner.distributed_sort.partitioning import Splitting
 from planner.native import core, core_errors
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

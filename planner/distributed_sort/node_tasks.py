@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from planner.arrays import Bytes, Ints
 from planner.distributed_sort import buffers, partition_reader, run_files
 from planner.distributed_sort.dataset import Copy, Layout, Partition, Recipe
 from planner.distributed_sort.node_environment import JobFiles, NodeFacts, facts, free_space, node_name
@@ -20,8 +20,6 @@ from planner.distributed_sort.object_store import delete_partitions, is_object, 
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
 
-Bytes = NDArray[np.uint8]
-Ints = NDArray[np.int64]
 Block = tuple[Ints, Bytes]
 """What a slice holds for consecutive partitions: the records of each, and all of them one after another."""
 

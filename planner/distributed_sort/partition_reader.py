@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from planner.arrays import Bytes
 from planner.distributed_sort.dataset import Copy, Layout, Partition
 from planner.distributed_sort.node_environment import node_name
 from planner.distributed_sort.object_store import is_object, read_range
 from planner.distributed_sort.run_files import failing, read_exactly
 from planner.errors import IoFailureError
 from planner.native import core, core_errors
-
-Bytes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,13 +13,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.arrays import Ints
 from planner.distributed_sort.dataset import Layout
 from planner.native import Splitters, core
 
 SAMPLE_PER_PARTITION: Final = 2000
 """Keys; the weight of a partition is then off by 1/sqrt(2000), 2.2%, in the mean, and by 10% in hardly any."""
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

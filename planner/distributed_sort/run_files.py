@@ -22,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.arrays import Bytes, Ints
 from planner.distributed_sort import direct_io
 from planner.distributed_sort.node_environment import node_name
 from planner.errors import IoFailureError
@@ -29,9 +30,6 @@ from planner.errors import IoFailureError
 _NAME: Final = re.compile(r"(\d+)-([0-9a-f]{16})-(\d+)-(\d+)-(\d+)\.run")
 _FILES_KNOWN: Final = 4096
 """Of which a process keeps the tables: it reads a piece of each for every partition that it sorts."""
-
-Bytes = NDArray[np.uint8]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

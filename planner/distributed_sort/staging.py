@@ -14,11 +14,12 @@ from typing import Final
 
 import numpy as np
 
+from planner.arrays import Bytes
 from planner.distributed_sort import object_store
 from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition
 from planner.distributed_sort.node_environment import JobFiles, node_name
 from planner.distributed_sort.nodes import Crew
-from planner.distributed_sort.run_files import Bytes, write_whole
+from planner.distributed_sort.run_files import write_whole
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.native import core, core_errors
 

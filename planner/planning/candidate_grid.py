@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.arrays import Floats
 from planner.catalog import Catalog
 from planner.cost_model import run_overheads
 from planner.cost_model.block_volumes import VolumeChoice, choose_volumes, has_credit
@@ -31,8 +32,6 @@ from planner.planning.selection import Cell
 from planner.schemas.plan import Candidate, FrontierPoint, OwnPrice, Rejection, Request
 from planner.statistics.interruptions import Risk
 from planner.statistics.order_statistics import Spread
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

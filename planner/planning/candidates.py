@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from planner.arrays import Floats
 from planner.cost_model.bill import Hourly, bill, cost
 from planner.cost_model.capacity import capacity_per_node, fewest_nodes
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
@@ -20,8 +20,6 @@ from planner.cost_model.workload import Situation
 from planner.planning.caveats import caveats, deciding, evidence_of
 from planner.schemas.plan import Candidate, DiskSplit, Interruptions, PhaseEstimate, Range, ResourceUse, VolumeSet
 from planner.statistics.order_statistics import Duration
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -9,15 +9,13 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.arrays import Flags, Floats
 from planner.cost_model.estimate import Estimates, later
 from planner.cost_model.prices import paid_nodes
 from planner.cost_model.workload import Situation
 from planner.planning.node_limits import most_nodes
 from planner.schemas.plan import Candidate, Rejection, Request
 from planner.units import format_duration, format_usd
-
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from planner.arrays import Flags
 from planner.cost_model.capacity import fewest_nodes
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.cost_model.workload import Situation
 from planner.planning.candidates import Offer
 from planner.schemas.plan import Rejection, Request
-
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 
 def usable(situation: Situation, offer: Offer, *, networked: bool, powered: bool) -> tuple[Flags, list[Rejection]]:

@@ -14,13 +14,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.arrays import Floats
 from planner.catalog import Catalog
 from planner.cost_model.block_volumes import choose_volumes
 from planner.cost_model.rates import evidence_codes, evidence_name
 from planner.errors import BadInputError, nearest
 from planner.planning.candidates import Offer
-
-Floats = NDArray[np.float64]
 
 MEASURES: Final = {
     "usd_per_op": "USD per random operation of 4 KiB on the local disks",

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from planner.cost_model.estimate import Estimates
 from planner.schemas.plan import Candidate, Objective
 
-Floats = NDArray[np.float64]
-
 SLACK: Final = 1.05
 """How far above the least total cost a faster cluster may lie under the default objective."""
 

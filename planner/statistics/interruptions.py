@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from planner.arrays import Floats
 from planner.statistics.order_statistics import Duration
-
-Floats = NDArray[np.float64]
 
 _MOST: Final = 50.0
 """Expected interruptions within the work from which on, e^50 times as long, it never ends and just stays finite."""

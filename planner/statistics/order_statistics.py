@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from planner.arrays import Floats
 
 _STEPS: Final = 401
 _REACH: Final = 8.0

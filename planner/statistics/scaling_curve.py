@@ -13,10 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from planner.arrays import Floats
 from planner.errors import BadInputError
 from planner.statistics.scaling_prior import Posterior, condition
-
-Floats = NDArray[np.float64]
 
 ENOUGH_POINTS: Final = 4
 """Cluster sizes from which on the points, not the prior, decide how the curve falls."""

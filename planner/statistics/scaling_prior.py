@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from planner.arrays import Floats
 
 BASELINE_NODES: Final = 2.0
 _DRAWS_PER_FAMILY: Final = 2000

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from planner.arrays import Floats
 from planner.errors import BadInputError
 from planner.statistics.order_statistics import Spread
-
-Floats = NDArray[np.float64]
 
 _LIKELY: Final = 400
 """Equally likely rates that stand for a distribution."""

@@ -11,7 +11,8 @@ from datetime import date
 
 import numpy as np
 
-from planner.tables.declaration import Array, Column, Kind
+from planner.arrays import Array
+from planner.tables.declaration import Column, Kind
 
 
 def convert(column: Column, cells: Sequence[str]) -> tuple[Array, list[int]]:

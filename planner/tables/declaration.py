@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from numpy.typing import NDArray
+from planner.arrays import Array
 
 Kind = Literal["text", "choice", "number", "whole", "yes_no", "day"]
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, kw_only=True)

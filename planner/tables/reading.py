@@ -9,9 +9,10 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from planner.arrays import Array
 from planner.errors import BadInputError, nearest
 from planner.tables.cells import convert
-from planner.tables.declaration import Array, Column, Problem, Schema, Table
+from planner.tables.declaration import Column, Problem, Schema, Table
 
 
 def read_table(path: Path, schema: Schema) -> Table:

@@ -1,0 +1,20 @@
+"""The types of the arrays that cross functions: one name for each element type."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Rows: TypeAlias = NDArray[np.intp]
+"""Positions in a table."""
+Codes: TypeAlias = NDArray[np.int8]
+"""Positions in a short list of words, such as the kinds of evidence."""
+Flags: TypeAlias = NDArray[np.bool_]
+Bytes: TypeAlias = NDArray[np.uint8]
+Texts: TypeAlias = NDArray[np.str_]
+Days: TypeAlias = NDArray[np.datetime64]
+Array: TypeAlias = NDArray[Any]

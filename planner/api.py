@@ -306,7 +306,7 @@ def answer(request: Request, *, today: date | None = None, profile: Profile | No
         request,
         model=models,
         catalogs=catalogs,
-        surroundings=run_overheads.PAPER if request.paper else run_overheads.shipped(),
+        overheads=run_overheads.PAPER if request.paper else run_overheads.shipped(),
     )
     return Recommendation(replace(plan, warnings=(*plan.warnings, *_stale(catalogs, request.regions, today))))
 

@@ -94,7 +94,7 @@ def test_installed_wheel_plans_and_sorts(wheel: Path, tmp_path: Path) -> None:
     installation = Installation(tmp_path, wheel)
     installation.plans()
     installation.sorts()
-    where = installation.run("python", "-c", "from planner import datafiles; print(datafiles.catalogs_directory())")
+    where = installation.run("python", "-c", "from planner.config import paths; print(paths.catalogs_directory())")
     assert Path(where.strip()).is_relative_to(tmp_path)
 
 

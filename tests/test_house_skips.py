@@ -20,7 +20,14 @@ def run_suite(folder: Path, body: str, *flags: str, user_id: int = 0) -> subproc
     (folder / "test_it.py").write_text(f"import pytest\n\n{body}")
     as_user = f"import os, pytest; os.geteuid = lambda: {user_id}; raise SystemExit(pytest.main())"
     command = [sys.executable, "-c", as_user, "-p", "no:cacheprovider", *flags, "test_it.py"]
-    return subprocess.run(command, cwd=folder, env={"PATH": ""}, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={"PATH": "", "PYTHONPATH": str(CONFTEST.parent / "emulators")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 EXCUSE = "pytest.skip('no reason that counts')"

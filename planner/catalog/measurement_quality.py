@@ -35,7 +35,7 @@ _BASIS: Final = {"spec": "stated by the cloud", "extrapolated": "taken from a si
 
 
 @dataclass(frozen=True, kw_only=True)
-class Truth:
+class QualityScore:
     """The score of one figure: `what` it is, what it rests on, and the criteria that it meets."""
 
     what: str
@@ -58,11 +58,11 @@ class Truth:
         return f"cloud truth {self.score} of {len(CRITERIA)}: {self.what}{missing}"
 
 
-def truth_of(what: str, row: Mapping[str, Any]) -> Truth:
+def score_of(what: str, row: Mapping[str, Any]) -> QualityScore:
     """Score a row of a catalog's disks, networks or volume rates."""
     evidence = str(row.get("evidence", ""))
     if evidence not in _MEASURED:
-        return Truth(what=what, evidence=evidence, met=())
+        return QualityScore(what=what, evidence=evidence, met=())
     holds = (
         row.get("mode") != "whole_job",
         _known(row, "instances") >= MANY_INSTANCES,
@@ -71,10 +71,12 @@ def truth_of(what: str, row: Mapping[str, Any]) -> Truth:
         any(_known(row, name) > 0 for name in ("disks", "nodes", "volumes_least")) and bool(row.get("method")),
         row.get("aggregate") in ("mean", "median", "slowest_of_n"),
     )
-    return Truth(what=what, evidence=evidence, met=tuple(c for c, met in zip(CRITERIA, holds, strict=True) if met))
+    return QualityScore(
+        what=what, evidence=evidence, met=tuple(c for c, met in zip(CRITERIA, holds, strict=True) if met)
+    )
 
 
-def truths_behind(catalog: Catalog, instance_type: str, resources: Iterable[str]) -> list[Truth]:
+def scores_behind(catalog: Catalog, instance_type: str, resources: Iterable[str]) -> list[QualityScore]:
     """Score the figures that a plan takes for `resources` (as phases name them) of a type, worst first."""
     kinds = dict.fromkeys("disks" if name.endswith("disks") else name for name in resources)
     finders = {"disks": _disks, "network": _network, "volumes": _volumes}
@@ -87,31 +89,31 @@ def _known(row: Mapping[str, Any], name: str) -> float:
     return float(value) if isinstance(value, int | float) and isfinite(value) else 0.0
 
 
-def _disks(catalog: Catalog, instance_type: str) -> Iterator[Truth]:
+def _disks(catalog: Catalog, instance_type: str) -> Iterator[QualityScore]:
     """A plan takes the simultaneous rate where there is one, else the two rates of doing one thing alone."""
     best = {mode: _strongest(catalog.tables["disks"], instance_type, mode) for mode in MODES}
     used = ("simultaneous",) if best["simultaneous"] else ("read_only", "write_only")
     for mode in used:
-        yield truth_of(f"local disks ({mode.replace('_', ' ')})", best[mode] or {})
+        yield score_of(f"local disks ({mode.replace('_', ' ')})", best[mode] or {})
 
 
-def _network(catalog: Catalog, instance_type: str) -> Iterator[Truth]:
+def _network(catalog: Catalog, instance_type: str) -> Iterator[QualityScore]:
     table = catalog.tables["networks"]
     rows = list(table.rows(np.flatnonzero(table["instance_type"] == instance_type).tolist()))
     if not rows:
         evidence = catalog.instances.evidence[catalog.instances.index(instance_type)]
-        yield truth_of("network", {"evidence": str(evidence)})
+        yield score_of("network", {"evidence": str(evidence)})
     for row in rows:
         size = f" at {row['nodes']:.0f} nodes" if isfinite(row["nodes"]) else ""
-        yield truth_of(f"network{size}", row)
+        yield score_of(f"network{size}", row)
 
 
-def _volumes(catalog: Catalog, instance_type: str) -> Iterator[Truth]:
+def _volumes(catalog: Catalog, instance_type: str) -> Iterator[QualityScore]:
     table = catalog.tables["volume_rates"]
     rows = list(table.rows(np.flatnonzero(table["instance_type"] == instance_type).tolist()))
-    yield from (truth_of(f"volumes ({row['mode'].replace('_', ' ')})", row) for row in rows)
+    yield from (score_of(f"volumes ({row['mode'].replace('_', ' ')})", row) for row in rows)
     if not rows:
-        yield Truth(what="volumes", evidence="spec", met=())
+        yield QualityScore(what="volumes", evidence="spec", met=())
 
 
 def _strongest(table: Table, instance_type: str, mode: str) -> dict[str, Any] | None:

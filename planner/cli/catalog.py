@@ -146,10 +146,10 @@ def _facts(catalogs: list[Catalog], instance_type: str, *, json: bool) -> None:
 
 def _score(fact: Fact) -> int | None:
     """Return how many criteria of Cloud Truth a measured rate meets; other facts are not measured, and have none."""
-    from planner.catalog.measurement_quality import truth_of
+    from planner.catalog.measurement_quality import score_of
 
     measured = fact.kind in _MEASUREMENTS and fact.unit == "bytes/s"
-    return truth_of(fact.field, fact.row).score if measured else None
+    return score_of(fact.field, fact.row).score if measured else None
 
 
 def _findings_table(name: str, findings: list[tuple[str, str]]) -> Any:

@@ -93,13 +93,11 @@ def catalog_usable(
     from planner.config.model_files import model_names
     from planner.cost_model.model import load_model
     from planner.cost_model.run_overheads import shipped
-    from planner.planning.catalog_coverage import usability
+    from planner.planning.catalog_coverage import coverage
 
     models = [load_model(name) for name in model_names()]
     found = [
-        row
-        for name in catalog or catalog_names()
-        for row in usability(load_catalog(name), models, surroundings=shipped())
+        row for name in catalog or catalog_names() for row in coverage(load_catalog(name), models, overheads=shipped())
     ]
     if json:
         show_json([asdict(row) for row in found])

@@ -10,7 +10,7 @@ import numpy as np
 from planner.cost_model.charges import Charge, charges
 from planner.cost_model.duration import PlannedSpares
 from planner.cost_model.prices import Reservations, billed_s, capacity_usd_per_hour, request_usd
-from planner.cost_model.workload import Situation
+from planner.cost_model.workload import JobContext
 from planner.schemas.plan import BillLine, Candidate, Cost, Range
 
 
@@ -27,7 +27,7 @@ class Hourly:
     @classmethod
     def of(
         cls,
-        one: Situation,
+        one: JobContext,
         *,
         nodes: int,
         spares: PlannedSpares,
@@ -54,7 +54,7 @@ class Hourly:
         return (self.whole - self.job) * min(seconds, self.spare_s) / 3600
 
 
-def cost(one: Situation, hourly: Hourly, time_s: Range, *, around_s: float) -> Cost:
+def cost(one: JobContext, hourly: Hourly, time_s: Range, *, around_s: float) -> Cost:
     """Turn times into dollars; spares, charges and what surrounds the job are paid for by the whole run, not by it."""
     requests, known = request_usd(one), [float(charge.usd[0]) for charge in charges(one)]
     further = requests + float(np.nansum(known))
@@ -75,7 +75,7 @@ def cost(one: Situation, hourly: Hourly, time_s: Range, *, around_s: float) -> C
     )
 
 
-def bill(one: Situation, hourly: Hourly, *, job_s: float, around_s: Mapping[str, float]) -> tuple[BillLine, ...]:
+def bill(one: JobContext, hourly: Hourly, *, job_s: float, around_s: Mapping[str, float]) -> tuple[BillLine, ...]:
     """Return the lines whose known amounts add up to `cost_usd.total`."""
     steps = {"job": job_s, **around_s}
     seconds = sum(steps.values())
@@ -103,7 +103,7 @@ def retimed(candidate: Candidate, *, job_s: float) -> tuple[BillLine, ...]:
     )
 
 
-def unpriced(one: Situation) -> Iterator[str]:
+def unpriced(one: JobContext) -> Iterator[str]:
     """Say which charges are not in the bill, and which rest on prices that nobody checked."""
     for charge in charges(one):
         if np.isnan(charge.usd[0]):

@@ -10,7 +10,7 @@ from planner.arrays import Floats
 from planner.cost_model.block_volumes import VolumeChoice
 from planner.cost_model.disk_layout import VOLUMES
 from planner.cost_model.staging_steps import on_volumes_bytes
-from planner.cost_model.workload import Situation
+from planner.cost_model.workload import JobContext
 
 _USUAL_RUN_S: Final = 1800.0
 """How long loading, job and validation are taken to move data when the number of nodes is not given: a cluster that is
@@ -19,7 +19,7 @@ done sooner holds less on each node, and pays more for a rate that comes with si
 
 
 def with_lasting_credit(
-    sustained: Situation,
+    sustained: JobContext,
     *,
     on_credit: VolumeChoice,
     price_usd_per_hour: Floats,
@@ -27,7 +27,7 @@ def with_lasting_credit(
     max_nodes: int,
 ) -> VolumeChoice:
     """Return `on_credit` for the types (T,) of which as many nodes as allowed have enough credit for the whole run on
-    every layout, and where a byte then costs less than on the situation's own volumes; the latter for the others.
+    every layout, and where a byte then costs less than on the context's own volumes; the latter for the others.
     """
     moved, held = (_most(sustained, amount) for amount in (on_volumes_bytes(sustained), sustained.held_on(VOLUMES)))
     lasts = on_credit.on_credit & (moved <= on_credit.credit_bytes * (nodes or max_nodes))
@@ -37,10 +37,10 @@ def with_lasting_credit(
     return on_credit.where(lasts & cheaper, sustained.volumes)
 
 
-def _most(situation: Situation, amount: Floats) -> Floats:
+def _most(context: JobContext, amount: Floats) -> Floats:
     """Return, for each type (T,), the most of an amount (R,) over its layouts."""
-    most = np.zeros(len(situation.catalog.instances))
-    np.maximum.at(most, situation.layouts.type_row, amount)
+    most = np.zeros(len(context.catalog.instances))
+    np.maximum.at(most, context.layouts.type_row, amount)
     return most
 
 

@@ -8,18 +8,18 @@ from numpy.typing import NDArray
 from planner.arrays import Floats
 from planner.cost_model.disk_layout import LOCAL, MEMORY, VOLUMES
 from planner.cost_model.staging_steps import on_volumes_bytes
-from planner.cost_model.workload import Situation
+from planner.cost_model.workload import JobContext
 
 
-def capacity_per_node(situation: Situation) -> dict[str, Floats]:
+def capacity_per_node(context: JobContext) -> dict[str, Floats]:
     """Return what each disk group of a node holds, per layout, after file-system overhead; shared disks count for
     both groups, an object store holds anything.
     """
-    layouts = situation.layouts
-    instances, kinds = situation.catalog.instances, layouts.type_row
-    disk = instances.local_disk_bytes[kinds] * (1 - situation.lifecycle.file_system_overhead)
-    volumes = situation.volumes.bytes_max[kinds]
-    memory = instances.memory_bytes[kinds] * situation.lifecycle.memory_share
+    layouts = context.layouts
+    instances, kinds = context.catalog.instances, layouts.type_row
+    disk = instances.local_disk_bytes[kinds] * (1 - context.overheads.file_system_overhead)
+    volumes = context.volumes.bytes_max[kinds]
+    memory = instances.memory_bytes[kinds] * context.overheads.memory_share
 
     def held(medium: NDArray[np.int8], disks: Floats) -> Floats:
         elsewhere = np.where(medium == VOLUMES, volumes, np.where(medium == MEMORY, memory, np.inf))
@@ -31,28 +31,28 @@ def capacity_per_node(situation: Situation) -> dict[str, Floats]:
     }
 
 
-def fewest_nodes(situation: Situation) -> Floats:
+def fewest_nodes(context: JobContext) -> Floats:
     """Return the fewest nodes that hold the job's peak on each layout, and whose volumes' burst credit outlasts the
     run: NaN where a capacity is unknown.
 
     Groups on the same disks need room for both. The papers pool the disks of a split too (300 TB on 6.4 TB nodes: 47
     nodes).
     """
-    capacity, needed = capacity_per_node(situation), situation.group_bytes()
-    layouts = situation.layouts
-    disks = layouts.disks * situation.catalog.instances.local_disk_bytes[layouts.type_row]
-    whole = disks * (1 - situation.lifecycle.file_system_overhead)
+    capacity, needed = capacity_per_node(context), context.group_bytes()
+    layouts = context.layouts
+    disks = layouts.disks * context.catalog.instances.local_disk_bytes[layouts.type_row]
+    whole = disks * (1 - context.overheads.file_system_overhead)
     on_local = (layouts.data_on == LOCAL) & (layouts.intermediate_on == LOCAL)
     on_volumes = (layouts.data_on == VOLUMES) & (layouts.intermediate_on == VOLUMES)
     room = np.where(on_volumes, capacity["data"], whole)
     with np.errstate(divide="ignore"):
         apart = np.maximum(*(needed[group] / capacity[group] for group in ("data", "intermediate")))
         pooled = sum(needed.values()) / room
-    together = on_volumes | layouts.shared | (on_local & situation.paper)
+    together = on_volumes | layouts.shared | (on_local & context.paper)
     holding = np.where(together, pooled, apart)
-    return np.ceil(np.maximum(holding, _by_credit(situation)) - 1e-9).clip(min=1)
+    return np.ceil(np.maximum(holding, _by_credit(context)) - 1e-9).clip(min=1)
 
 
-def _by_credit(situation: Situation) -> Floats:
+def _by_credit(context: JobContext) -> Floats:
     """Return how many nodes' burst credit the whole run on volumes takes, shape (R,): 0 without credit."""
-    return on_volumes_bytes(situation) / situation.volumes.credit_bytes[situation.layouts.type_row]
+    return on_volumes_bytes(context) / context.volumes.credit_bytes[context.layouts.type_row]

@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.arrays import Floats
 from planner.cost_model.staging_steps import moved_bytes
-from planner.cost_model.workload import Situation
+from planner.cost_model.workload import JobContext
 
 _GIB: Final = 2**30
 
@@ -25,56 +25,56 @@ class Charge:
     basis: str
 
 
-def charges(situation: Situation) -> list[Charge]:
+def charges(context: JobContext) -> list[Charge]:
     """Return all charges of a run, unknown ones among them; none for the papers."""
-    return [] if situation.paper else [*_requests(situation), *_egress(situation), *_between_zones(situation)]
+    return [] if context.paper else [*_requests(context), *_egress(context), *_between_zones(context)]
 
 
-def known_usd(situation: Situation) -> Floats:
+def known_usd(context: JobContext) -> Floats:
     """Return the sum of the charges that are known, shape (R,)."""
-    zeros = np.zeros(len(situation.layouts.type_row))
-    return sum((np.nan_to_num(charge.usd) for charge in charges(situation)), start=zeros)
+    zeros = np.zeros(len(context.layouts.type_row))
+    return sum((np.nan_to_num(charge.usd) for charge in charges(context)), start=zeros)
 
 
-def _requests(situation: Situation) -> Iterator[Charge]:
-    store, sizes, staging = situation.objects, situation.lifecycle.staging_request_bytes, situation.staging
-    moves = moved_bytes(situation)
+def _requests(context: JobContext) -> Iterator[Charge]:
+    store, sizes, staging = context.objects, context.overheads.staging_request_bytes, context.staging
+    moves = moved_bytes(context)
     for name, verb, price in (
         ("stage in", "read", store.read_usd_per_request),
         ("stage out", "write", store.write_usd_per_request),
     ):
         place = staging.source if name == "stage in" else staging.sink
-        if name in moves and moves[name].any() and place == situation.catalog.cloud:
+        if name in moves and moves[name].any() and place == context.catalog.cloud:
             count = np.ceil(moves[name] / sizes[verb])
             basis = f"{verb} requests of {sizes[verb] / 1e6:.3g} MB to {store.name}"
             yield Charge(name=f"{name}: requests", usd=count * price, evidence=store.evidence, basis=basis)
     # What the store charges for traffic to instances of its own region, where it says so.
     inward = moves.get("stage in")
-    if inward is not None and inward.any() and staging.source == situation.catalog.cloud:
+    if inward is not None and inward.any() and staging.source == context.catalog.cloud:
         basis = f"traffic from {store.name} to instances of its region"
         usd = inward / _GIB * store.egress_usd_per_gib
         yield Charge(name="stage in: traffic", usd=usd, evidence=store.evidence, basis=basis)
 
 
-def _egress(situation: Situation) -> Iterator[Charge]:
+def _egress(context: JobContext) -> Iterator[Charge]:
     """Data that leaves a cloud is charged by that cloud: of another cloud's price this catalog knows nothing."""
-    moves, here, staging = moved_bytes(situation), situation.catalog.cloud, situation.staging
+    moves, here, staging = moved_bytes(context), context.catalog.cloud, context.staging
     if staging.source and staging.source != here:
-        unknown = np.full(len(situation.layouts.type_row), np.nan)
+        unknown = np.full(len(context.layouts.type_row), np.nan)
         basis = f"requests and traffic out of {staging.source}, of which this catalog has no prices"
         yield Charge(name="stage in: egress", usd=unknown, evidence="", basis=basis)
     if staging.sink and staging.sink != here:
-        price, evidence = situation.catalog.transfer_usd_per_gib("internet")
+        price, evidence = context.catalog.transfer_usd_per_gib("internet")
         basis = f"traffic out of {here}; what requests to {staging.sink} cost is not known"
         yield Charge(name="stage out: egress", usd=moves["stage out"] / _GIB * price, evidence=evidence, basis=basis)
 
 
-def _between_zones(situation: Situation) -> Iterator[Charge]:
+def _between_zones(context: JobContext) -> Iterator[Charge]:
     """Nodes spread evenly over Z zones send (Z-1)/Z of what they exchange to other zones."""
-    zones = situation.staging.zones
+    zones = context.staging.zones
     if zones > 1:
-        price, evidence = situation.catalog.transfer_usd_per_gib("zone")
-        exchanged = sum(situation.job.total(phase.network) for phase in situation.model.phases)
-        usd = np.full(len(situation.layouts.type_row), exchanged * (zones - 1) / zones / _GIB * price)
+        price, evidence = context.catalog.transfer_usd_per_gib("zone")
+        exchanged = sum(context.job.total(phase.network) for phase in context.model.phases)
+        usd = np.full(len(context.layouts.type_row), exchanged * (zones - 1) / zones / _GIB * price)
         basis = f"{(zones - 1) / zones:.0%} of what the nodes exchange crosses zones"
         yield Charge(name="traffic between zones", usd=usd, evidence=evidence, basis=basis)

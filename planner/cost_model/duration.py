@@ -12,7 +12,7 @@ import numpy as np
 from planner.cost_model.model import Phase
 from planner.cost_model.prices import paid_nodes
 from planner.cost_model.staging_steps import loading_node_seconds
-from planner.cost_model.workload import UNDIVIDED, Situation
+from planner.cost_model.workload import UNDIVIDED, JobContext
 from planner.schemas.plan import PhaseEstimate, ResourceUse
 from planner.statistics import order_statistics
 from planner.statistics.order_statistics import Duration, Load
@@ -35,11 +35,11 @@ class PlannedSpares:
     screened: bool
 
 
-def planned_spares(one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int) -> PlannedSpares:
+def planned_spares(one: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int) -> PlannedSpares:
     """Return as many spares as minimise the expected cost where it was measured how nodes of the type differ in what
     decides the longest phase, and the usual share of the nodes elsewhere.
     """
-    life, name = one.lifecycle, _screened_by(one, phases)
+    life, name = one.overheads, _screened_by(one, phases)
     if nodes == 1 or name is None:
         paid = float(paid_nodes(np.array([float(nodes)]), spare_fraction=life.spare_fraction)[0])
         return PlannedSpares(count=int(paid) - nodes, paid_s=np.inf, screened=False)
@@ -50,22 +50,22 @@ def planned_spares(one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int
     return PlannedSpares(count=count, paid_s=screen_s, screened=True)
 
 
-def duration(one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int) -> Duration:
+def duration(one: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int) -> Duration:
     """Return the distribution of the job's time, with its spares and the interruptions of spot nodes."""
     return disturbed(one, undisturbed(one, phases, nodes, spares=planned_spares(one, phases, nodes)), nodes)
 
 
-def disturbed(one: Situation, whole: Duration, nodes: int) -> Duration:
+def disturbed(one: JobContext, whole: Duration, nodes: int) -> Duration:
     """Return a duration with the interruptions of spot nodes."""
     return whole if one.risk is None else one.risk.duration(whole, nodes=nodes, load_s=loading_s(one, nodes))
 
 
-def loading_s(one: Situation, nodes: int) -> float:
+def loading_s(one: JobContext, nodes: int) -> float:
     """Return the seconds that loading the input takes."""
     return sum(float(seconds[0]) for seconds in loading_node_seconds(one).values()) / nodes
 
 
-def undisturbed(one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int, *, spares: PlannedSpares) -> Duration:
+def undisturbed(one: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int, *, spares: PlannedSpares) -> Duration:
     """Return the distribution of the job's time when no node is taken back. A run's nodes share how far the equations
     are off, and the rate of the network where it is extrapolated.
     """
@@ -75,7 +75,7 @@ def undisturbed(one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int, *
     )
 
 
-def _network_slowdowns(one: Situation, nodes: int) -> list[float]:
+def _network_slowdowns(one: JobContext, nodes: int) -> list[float]:
     """Return equally likely factors of the network's time: only 1 where it is measured, stated or assumed."""
     network, kind = one.rates.network, int(one.layouts.type_row[0])
     if not one.spreads.node_sigma or network.evidence_at(kind, nodes) != "extrapolated" or kind not in network.curves:
@@ -85,7 +85,7 @@ def _network_slowdowns(one: Situation, nodes: int) -> list[float]:
 
 
 def _with_network(
-    one: Situation, phases: tuple[PhaseEstimate, ...], nodes: int, *, spares: PlannedSpares, slowdown: float
+    one: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int, *, spares: PlannedSpares, slowdown: float
 ) -> Duration:
     kind = int(one.layouts.type_row[0])
     slowest = bool(one.rates.network.slowest_of_n[kind])
@@ -102,10 +102,10 @@ def _with_network(
         order_statistics.barrier([load(phase, *item) for item in seen.resources.items()])
         for phase, seen in zip(one.model.phases, phases, strict=True)
     ]
-    return order_statistics.in_turn(barriers, shared_sigma=one.lifecycle.shared_sigma)
+    return order_statistics.in_turn(barriers, shared_sigma=one.overheads.shared_sigma)
 
 
-def _screened_by(one: Situation, phases: tuple[PhaseEstimate, ...]) -> str | None:
+def _screened_by(one: JobContext, phases: tuple[PhaseEstimate, ...]) -> str | None:
     """Return the resource by which nodes are kept or sent away: the bottleneck of the longest phase, if it was measured
     how nodes of the type differ in it.
     """
@@ -114,5 +114,5 @@ def _screened_by(one: Situation, phases: tuple[PhaseEstimate, ...]) -> str | Non
     return seen.bottleneck if known else None
 
 
-def _longest(one: Situation, phases: tuple[PhaseEstimate, ...]) -> tuple[Phase, PhaseEstimate]:
+def _longest(one: JobContext, phases: tuple[PhaseEstimate, ...]) -> tuple[Phase, PhaseEstimate]:
     return max(zip(one.model.phases, phases, strict=True), key=lambda pair: pair[1].time_s)

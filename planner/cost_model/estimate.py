@@ -22,7 +22,7 @@ from planner.cost_model.energy import energy_j
 from planner.cost_model.model import Phase
 from planner.cost_model.prices import Reservations, billed_s, capacity_usd_per_hour, paid_nodes, request_usd
 from planner.cost_model.staging_steps import around_node_seconds, loading_node_seconds
-from planner.cost_model.workload import Situation, Work
+from planner.cost_model.workload import JobContext, Work
 from planner.statistics.order_statistics import Spread, slowest_mean_cached
 
 BLOCK_ROWS = 64
@@ -49,7 +49,7 @@ class Estimates:
 
 
 def estimate(
-    situation: Situation,
+    context: JobContext,
     *,
     price_usd_per_hour: Floats,
     nodes: Floats,
@@ -59,12 +59,12 @@ def estimate(
     """Return the estimates of every layout at each of `nodes` (N,), increasing; `price_usd_per_hour` (T,) is a node's
     all-in price, `reservations` limit it, and `budgeted` asks for the 95th percentile of the bill.
     """
-    fewest = fewest_nodes(situation)
+    fewest = fewest_nodes(context)
     roomiest_first = np.argsort(fewest, kind="stable")
-    ordered = replace(situation, layouts=situation.layouts.only(roomiest_first))
+    ordered = replace(context, layouts=context.layouts.only(roomiest_first))
     job = _Job.of(ordered, nodes)
     bill = _Bill.of(ordered, price_usd_per_hour=price_usd_per_hour, nodes=nodes, reservations=reservations)
-    late = later(0.95, shared_sigma=situation.lifecycle.shared_sigma)
+    late = later(0.95, shared_sigma=context.overheads.shared_sigma)
     expected, total = (np.full((len(fewest), len(nodes)), np.inf) for _ in range(2))
     dear = np.full_like(total, np.inf) if budgeted else None
     for block in _blocks(fewest[roomiest_first], nodes):
@@ -80,7 +80,7 @@ def estimate(
         expected_s=expected,
         total_usd=total,
         total_p95_usd=dear,
-        power_w=situation.power_w[situation.layouts.type_row],
+        power_w=context.power_w[context.layouts.type_row],
     )
 
 
@@ -114,31 +114,29 @@ def _blocks(fewest: Floats, nodes: Floats) -> Iterator[_Block]:
 class _Job:
     """What the job does in each phase, at cluster sizes `nodes` (N,), and what loading its input takes (R,)."""
 
-    situation: Situation
+    context: JobContext
     nodes: Floats
     phases: Sequence[_PhaseLoad]
     load_node_s: Floats
 
     @classmethod
-    def of(cls, situation: Situation, nodes: Floats) -> _Job:
+    def of(cls, context: JobContext, nodes: Floats) -> _Job:
         return cls(
-            situation=situation,
+            context=context,
             nodes=nodes,
-            phases=[_PhaseLoad.of(situation, phase, nodes) for phase in situation.model.phases],
-            load_node_s=sum(loading_node_seconds(situation).values(), start=np.zeros(len(situation.layouts.type_row))),
+            phases=[_PhaseLoad.of(context, phase, nodes) for phase in context.model.phases],
+            load_node_s=sum(loading_node_seconds(context).values(), start=np.zeros(len(context.layouts.type_row))),
         )
 
     def expected_s(self, block: _Block) -> Floats:
         """Return the expected time of the clusters of a block, as if all held the data."""
         times = np.zeros(block.too_few.shape)
         for load in self.phases:
-            times += load.longest_s(self.situation, block, self.nodes[block.columns])
-        times *= math.exp(self.situation.lifecycle.shared_sigma**2 / 2)
-        if self.situation.risk is not None:
+            times += load.longest_s(self.context, block, self.nodes[block.columns])
+        times *= math.exp(self.context.overheads.shared_sigma**2 / 2)
+        if self.context.risk is not None:
             nodes = self.nodes[block.columns]
-            times = self.situation.risk.expected_s(
-                times, nodes=nodes, load_s=self.load_node_s[block.rows, None] / nodes
-            )
+            times = self.context.risk.expected_s(times, nodes=nodes, load_s=self.load_node_s[block.rows, None] / nodes)
         return times
 
 
@@ -154,16 +152,16 @@ class _PhaseLoad:
     tailed: list[tuple[int, Floats, list[tuple[float, Floats]]]]
 
     @classmethod
-    def of(cls, situation: Situation, phase: Phase, nodes: Floats) -> _PhaseLoad:
-        works, spreads = situation.works(phase), situation.spreads
+    def of(cls, context: JobContext, phase: Phase, nodes: Floats) -> _PhaseLoad:
+        works, spreads = context.works(phase), context.spreads
         groups: dict[int, tuple[Floats, Spread]] = {}
         for name, work in works.items():
             spread = spreads.usual(name)
             known = groups.get(id(spread), (work.node_seconds, spread))[0]
             groups[id(spread)] = (np.maximum(known, work.node_seconds), spread)
         tailed = [
-            (int(row), *_tailed(situation, phase, works, int(row), nodes))
-            for row in np.flatnonzero(np.isin(situation.layouts.type_row, spreads.own_rows))
+            (int(row), *_tailed(context, phase, works, int(row), nodes))
+            for row in np.flatnonzero(np.isin(context.layouts.type_row, spreads.own_rows))
         ]
         return cls(
             phase=phase,
@@ -172,10 +170,10 @@ class _PhaseLoad:
             tailed=tailed,
         )
 
-    def longest_s(self, situation: Situation, block: _Block, nodes: Floats) -> Floats:
+    def longest_s(self, context: JobContext, block: _Block, nodes: Floats) -> Floats:
         """Return the expected time of the phase on a block: of its slowest resource on its slowest node."""
-        slowest = situation.rates.network.slowest_of_n[situation.layouts.type_row[block.rows]]
-        network = situation.network_seconds(self.phase, block.rows, nodes)
+        slowest = context.rates.network.slowest_of_n[context.layouts.type_row[block.rows]]
+        network = context.network_seconds(self.phase, block.rows, nodes)
         longest = network * np.where(slowest[:, None], 1.0, self.network_stretch[block.columns])
         for seconds, stretch in self.alike:
             np.maximum(longest, seconds[block.rows, None] * (stretch[block.columns] / nodes), out=longest)
@@ -185,19 +183,19 @@ class _PhaseLoad:
                 times = [network[at] * (1.0 if slowest[at] else network_stretch[block.columns])]
                 shares = (seconds * stretch[block.columns] / nodes for seconds, stretch in uses)
                 longest[at] = np.max([*times, *shares], axis=0)
-        for _, seconds in situation.undivided(self.phase, nodes).values():
+        for _, seconds in context.undivided(self.phase, nodes).values():
             np.maximum(longest, seconds, out=longest)
         return longest
 
 
 def _tailed(
-    situation: Situation, phase: Phase, works: Mapping[str, Work], row: int, nodes: Floats
+    context: JobContext, phase: Phase, works: Mapping[str, Work], row: int, nodes: Floats
 ) -> tuple[Floats, list[tuple[float, Floats]]]:
     """The stretch of the network, and the node-seconds and stretch of each resource, of a row with a tail."""
-    kind = int(situation.layouts.type_row[row])
+    kind = int(context.layouts.type_row[row])
 
     def stretch(name: str) -> Floats:
-        return _slowest(situation.spreads.of(name, type_row=kind, phase=phase), nodes)
+        return _slowest(context.spreads.of(name, type_row=kind, phase=phase), nodes)
 
     return stretch("network"), [(float(work.node_seconds[row]), stretch(name)) for name, work in works.items()]
 
@@ -210,7 +208,7 @@ def _slowest(spread: Spread, nodes: Floats) -> Floats:
 class _Bill:
     """What turns the seconds of the job into the dollars of the whole run; prices and node-seconds by row, (R,)."""
 
-    situation: Situation
+    context: JobContext
     nodes: Floats
     paid: Floats
     hourly: Floats
@@ -220,26 +218,26 @@ class _Bill:
 
     @classmethod
     def of(
-        cls, situation: Situation, *, price_usd_per_hour: Floats, nodes: Floats, reservations: Reservations | None
+        cls, context: JobContext, *, price_usd_per_hour: Floats, nodes: Floats, reservations: Reservations | None
     ) -> _Bill:
         return cls(
-            situation=situation,
+            context=context,
             nodes=nodes,
-            paid=paid_nodes(nodes, spare_fraction=situation.lifecycle.spare_fraction),
-            hourly=price_usd_per_hour[situation.layouts.type_row],
-            around_node_s=np.sum(list(around_node_seconds(situation).values()), axis=0),
-            charges_usd=request_usd(situation) + known_usd(situation),
+            paid=paid_nodes(nodes, spare_fraction=context.overheads.spare_fraction),
+            hourly=price_usd_per_hour[context.layouts.type_row],
+            around_node_s=np.sum(list(around_node_seconds(context).values()), axis=0),
+            charges_usd=request_usd(context) + known_usd(context),
             reservations=reservations,
         )
 
     def total_usd(self, block: _Block, job_s: Floats) -> Floats:
         """Return the cost of the whole run for jobs of `job_s` on the clusters of a block."""
         nodes = self.nodes[block.columns]
-        around_s = self.situation.lifecycle.fixed_s + self.around_node_s[block.rows, None] / nodes
-        billed = billed_s(job_s + around_s, self.situation)
+        around_s = self.context.overheads.fixed_s + self.around_node_s[block.rows, None] / nodes
+        billed = billed_s(job_s + around_s, self.context)
         hourly = self.paid[block.columns] * self.hourly[block.rows, None]
-        hourly += capacity_usd_per_hour(self.situation, nodes, rows=block.rows)
+        hourly += capacity_usd_per_hour(self.context, nodes, rows=block.rows)
         if self.reservations is not None:
-            kinds = self.situation.layouts.type_row[block.rows]
+            kinds = self.context.layouts.type_row[block.rows]
             hourly += self.reservations.excess_usd_per_hour(kinds, self.paid[block.columns])
         return np.asarray(hourly * (billed / 3600) + self.charges_usd[block.rows, None])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from planner.arrays import Floats
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
-from planner.cost_model.workload import Situation
+from planner.cost_model.workload import JobContext
 
 
 def paid_nodes(nodes: Floats, *, spare_fraction: float) -> Floats:
@@ -33,23 +33,23 @@ class Reservations:
         return beyond * self.above_usd_per_hour[kinds, None]
 
 
-def billed_s(seconds: Floats, situation: Situation) -> Floats:
+def billed_s(seconds: Floats, context: JobContext) -> Floats:
     """Return the seconds that the cloud bills; the papers prorate, and so does a catalog that does not say."""
-    billing = situation.catalog.manifest.billing
-    if situation.paper or billing is None:
+    billing = context.catalog.manifest.billing
+    if context.paper or billing is None:
         return seconds
     return np.maximum(np.ceil(seconds / billing.step_s) * billing.step_s, billing.minimum_s)
 
 
-def capacity_usd_per_hour(situation: Situation, nodes: Floats, rows: slice = slice(None)) -> Floats:
+def capacity_usd_per_hour(context: JobContext, nodes: Floats, rows: slice = slice(None)) -> Floats:
     """Return the hourly price of what the whole cluster holds on volumes and in the object store, shape (rows, N):
     (rows, 1) where it does not depend on the nodes.
 
     Volumes are bought as large as the data or, where their rate comes with their size, as large as the rate asks.
     """
-    volumes, kinds = situation.volumes, situation.layouts.type_row[rows]
-    held, stored = (situation.held_on(medium, rows)[:, None] for medium in (VOLUMES, OBJECTS))
-    in_store = np.where(stored > 0, stored * situation.objects.usd_per_byte_hour, 0.0)
+    volumes, kinds = context.volumes, context.layouts.type_row[rows]
+    held, stored = (context.held_on(medium, rows)[:, None] for medium in (VOLUMES, OBJECTS))
+    in_store = np.where(stored > 0, stored * context.objects.usd_per_byte_hour, 0.0)
     if not held.any():
         return in_store
     least, usd = volumes.bytes_min[kinds, None], volumes.usd_per_byte_hour[kinds, None]
@@ -57,11 +57,11 @@ def capacity_usd_per_hour(situation: Situation, nodes: Floats, rows: slice = sli
     return np.asarray(np.where(held > 0, bought * usd, 0.0) + in_store)
 
 
-def request_usd(situation: Situation) -> float:
+def request_usd(context: JobContext) -> float:
     """Return what the job's requests to the object store cost: reading the input and writing the output once."""
-    sizes, store = situation.model.requests, situation.objects
+    sizes, store = context.model.requests, context.objects
     if not sizes:
         return 0.0
-    reads = math.ceil(situation.job.map_in / sizes["read_bytes"])
-    writes = math.ceil(situation.job.reduce_out / sizes["write_bytes"])
+    reads = math.ceil(context.job.map_in / sizes["read_bytes"])
+    writes = math.ceil(context.job.reduce_out / sizes["write_bytes"])
     return reads * store.read_usd_per_request + writes * store.write_usd_per_request

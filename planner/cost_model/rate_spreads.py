@@ -24,10 +24,10 @@ SIGMA_OF: Final = {
     "cpu": "cpu",
     "network": "network",
 }
-"""Which entry of `Lifecycle.node_sigma` blurs a resource."""
+"""Which entry of `RunOverheads.node_sigma` blurs a resource."""
 
 _SIGMA_IN: Final = {"disks": "disk", "networks": "network", "volume_rates": "volumes"}
-"""Which entry of `Lifecycle.node_sigma` the measured variation in a file of a catalog replaces."""
+"""Which entry of `RunOverheads.node_sigma` the measured variation in a file of a catalog replaces."""
 
 _TAILED: Final = {
     "local": ("local_disks", "data_disks", "intermediate_disks"),
@@ -39,8 +39,8 @@ _TAILED: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class Spreads:
-    """Spreads of a catalog's types: `tails` and `measured_sigma` (by entry of `Lifecycle.node_sigma`) hold, by row of
-    the catalog, what was seen there; `lasting` has the entries of which most stays with a node.
+    """Spreads of a catalog's types: `tails` and `measured_sigma` (by entry of `RunOverheads.node_sigma`) hold, by row
+    of the catalog, what was seen there; `lasting` has the entries of which most stays with a node.
     """
 
     node_sigma: Mapping[str, float]

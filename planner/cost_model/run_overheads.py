@@ -15,7 +15,7 @@ from planner.errors import BadInputError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lifecycle:
+class RunOverheads:
     """Seconds every node is paid for around the job, the share of spare nodes, and what else a whole run needs to
     know.
 
@@ -44,7 +44,7 @@ class Lifecycle:
         return self.boot_s + self.screen_s + self.teardown_s
 
 
-PAPER = Lifecycle(
+PAPER = RunOverheads(
     boot_s=0.0,
     screen_s=0.0,
     teardown_s=0.0,
@@ -60,7 +60,7 @@ PAPER = Lifecycle(
 """What `--paper` plans with."""
 
 
-def on_hand() -> Lifecycle:
+def on_hand() -> RunOverheads:
     """Return the figures for machines that are there already, measured on the sort's own path: nothing boots, is
     screened or ends, none is spare, and the measured rates have file system and processors in them.
     """
@@ -76,11 +76,11 @@ def on_hand() -> Lifecycle:
 
 
 @lru_cache(maxsize=1)
-def shipped() -> Lifecycle:
+def shipped() -> RunOverheads:
     """Return the shipped figures. Raises BadInputError when their file is damaged."""
-    path = paths.catalogs_directory() / "lifecycle.toml"
+    path = paths.catalogs_directory() / "run_overheads.toml"
     document: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
-    missing = [column.name for column in fields(Lifecycle) if column.name not in document]
+    missing = [column.name for column in fields(RunOverheads) if column.name not in document]
     if missing:
         raise BadInputError(f"{path}: missing {', '.join(missing)}; reinstall the package")
-    return Lifecycle(**{column.name: document[column.name] for column in fields(Lifecycle)})
+    return RunOverheads(**{column.name: document[column.name] for column in fields(RunOverheads)})

@@ -10,68 +10,68 @@ from numpy.typing import NDArray
 from planner.arrays import Floats
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.model import Phase
-from planner.cost_model.workload import Situation
+from planner.cost_model.workload import JobContext
 
 GENERATE: Final = Phase(name="generate", read={}, write={"data": {"map_in": 1}}, network={}, cpu={})
 VALIDATE: Final = Phase(name="validate", read={"data": {"reduce_out": 1}}, write={}, network={}, cpu={})
 
 
-def around_node_seconds(situation: Situation) -> dict[str, Floats]:
+def around_node_seconds(context: JobContext) -> dict[str, Floats]:
     """Return the node-seconds of each step around the job, shape (R,): none for the papers.
 
     Data in the cluster's own object store that the model reads from there, or writes to, is not moved before or after.
     """
-    steps = {"validate": _node_seconds(situation, VALIDATE), **loading_node_seconds(situation)}
-    if situation.staging.sink:
-        steps["stage out"] = _staged(situation, situation.staging.sink, VALIDATE, situation.rates.objects.write)
+    steps = {"validate": _node_seconds(context, VALIDATE), **loading_node_seconds(context)}
+    if context.staging.sink:
+        steps["stage out"] = _staged(context, context.staging.sink, VALIDATE, context.rates.objects.write)
     return steps
 
 
-def loading_node_seconds(situation: Situation) -> dict[str, Floats]:
+def loading_node_seconds(context: JobContext) -> dict[str, Floats]:
     """Return the node-seconds, shape (R,), until the input is on the nodes, under the name of the step."""
-    if situation.staging.source:
-        source = situation.staging.source
-        return {"stage in": _staged(situation, source, GENERATE, situation.rates.objects.read)}
-    return {"generate": _node_seconds(situation, GENERATE)}
+    if context.staging.source:
+        source = context.staging.source
+        return {"stage in": _staged(context, source, GENERATE, context.rates.objects.read)}
+    return {"generate": _node_seconds(context, GENERATE)}
 
 
-def moved_bytes(situation: Situation) -> dict[str, Floats]:
+def moved_bytes(context: JobContext) -> dict[str, Floats]:
     """Return the bytes that staging moves in and out over the whole cluster, shape (R,)."""
-    staging, job = situation.staging, situation.job
+    staging, job = context.staging, context.job
     both = {"stage in": (staging.source, job.map_in), "stage out": (staging.sink, job.reduce_out)}
     moves = {name: amount for name, (place, amount) in both.items() if place}
     places = {name: place for name, (place, _) in both.items()}
-    return {name: np.where(_stays(situation, places[name]), 0.0, amount) for name, amount in moves.items()}
+    return {name: np.where(_stays(context, places[name]), 0.0, amount) for name, amount in moves.items()}
 
 
-def on_volumes_bytes(situation: Situation) -> Floats:
+def on_volumes_bytes(context: JobContext) -> Floats:
     """Return what a whole run reads from and writes to volumes, the steps around the job included, shape (R,)."""
-    steps = () if situation.paper else (GENERATE, VALIDATE, *([VALIDATE] if situation.staging.sink else []))
+    steps = () if context.paper else (GENERATE, VALIDATE, *([VALIDATE] if context.staging.sink else []))
     return sum(
-        (situation.moved_on(VOLUMES, phase) for phase in (*situation.model.phases, *steps)),
-        start=np.zeros(len(situation.layouts.type_row)),
+        (context.moved_on(VOLUMES, phase) for phase in (*context.model.phases, *steps)),
+        start=np.zeros(len(context.layouts.type_row)),
     )
 
 
-def _stays(situation: Situation, place: str) -> NDArray[np.bool_]:
+def _stays(context: JobContext, place: str) -> NDArray[np.bool_]:
     """Whether a layout keeps its data in the very object store it would be moved to or from, shape (R,)."""
-    return np.asarray((situation.layouts.data_on == OBJECTS) & (place == situation.catalog.cloud))
+    return np.asarray((context.layouts.data_on == OBJECTS) & (place == context.catalog.cloud))
 
 
-def _staged(situation: Situation, place: str, on_disks: Phase, store_bytes_per_s: Floats) -> Floats:
+def _staged(context: JobContext, place: str, on_disks: Phase, store_bytes_per_s: Floats) -> Floats:
     """A stream between disks and store lasts as long as its slowest part: disks, NIC, store. Between clouds the store's
     rate is not known, and the NIC's stands for it.
     """
-    kinds = situation.layouts.type_row
-    amount = situation.job.map_in if on_disks is GENERATE else situation.job.reduce_out
-    rates = [situation.rates.network.flat[kinds]]
-    if place == situation.catalog.cloud:
+    kinds = context.layouts.type_row
+    amount = context.job.map_in if on_disks is GENERATE else context.job.reduce_out
+    rates = [context.rates.network.flat[kinds]]
+    if place == context.catalog.cloud:
         rates.append(store_bytes_per_s[kinds])
-    seconds = np.maximum(_node_seconds(situation, on_disks), amount / np.minimum.reduce(rates))
-    return np.where(_stays(situation, place), 0.0, seconds)
+    seconds = np.maximum(_node_seconds(context, on_disks), amount / np.minimum.reduce(rates))
+    return np.where(_stays(context, place), 0.0, seconds)
 
 
-def _node_seconds(situation: Situation, phase: Phase) -> Floats:
-    works = situation.works(phase).values()
-    zeros = np.zeros(len(situation.layouts.type_row))
-    return zeros if situation.paper else sum((work.node_seconds for work in works), start=zeros)
+def _node_seconds(context: JobContext, phase: Phase) -> Floats:
+    works = context.works(phase).values()
+    zeros = np.zeros(len(context.layouts.type_row))
+    return zeros if context.paper else sum((work.node_seconds for work in works), start=zeros)

@@ -20,7 +20,7 @@ from planner.cost_model.model import GROUPS, Coefficients, CostModel, JobVolumes
 from planner.cost_model.object_store import ObjectStoreChoice
 from planner.cost_model.rate_spreads import Spreads
 from planner.cost_model.rates import Device, Rates
-from planner.cost_model.run_overheads import Lifecycle
+from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.staging import Staging
 from planner.statistics.interruptions import Risk
 
@@ -37,7 +37,7 @@ class Work:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Situation:
+class JobContext:
     """A job on every type of one catalog: R layouts over T types, their rates, and what surrounds the job."""
 
     catalog: Catalog
@@ -48,13 +48,13 @@ class Situation:
     objects: ObjectStoreChoice
     layouts: Layouts
     spreads: Spreads
-    lifecycle: Lifecycle
+    overheads: RunOverheads
     paper: bool
     staging: Staging = field(default_factory=Staging)
     power_w: Floats
     risk: Risk | None = None
 
-    def only(self, row: int) -> Situation:
+    def only(self, row: int) -> JobContext:
         """Return the same job on one layout."""
         return replace(self, layouts=self.layouts.only(np.array([row])))
 

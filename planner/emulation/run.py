@@ -135,7 +135,7 @@ def plan_for(
     model, here = on_a_cluster(load_model(run.model)), run_overheads.on_hand()
     if trial is not None:
         model, here = trial.applied_to(model), replace(here, cpu_bytes_per_s_per_vcpu=trial.cpu_bytes_per_s)
-    return recommend(request, model=model, catalogs=[load_catalog(catalog)], surroundings=here)
+    return recommend(request, model=model, catalogs=[load_catalog(catalog)], overheads=here)
 
 
 def _model(run: EmulatedRun) -> CostModel:

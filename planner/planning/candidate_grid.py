@@ -22,7 +22,7 @@ from planner.cost_model.prices import paid_nodes
 from planner.cost_model.rate_spreads import spreads_of
 from planner.cost_model.rates import Rates, catalog_rates, evidence_codes, evidence_name
 from planner.cost_model.staging import Staging, staging_of
-from planner.cost_model.workload import Situation
+from planner.cost_model.workload import JobContext
 from planner.planning import feasibility
 from planner.planning.candidates import Offer, candidate
 from planner.planning.constraints import Constraint, constraints, overrun
@@ -35,10 +35,10 @@ from planner.statistics.order_statistics import Spread
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Market:
-    """The situation, what it is offered for, the estimates of every cluster there, and what is asked of them."""
+class CandidateGrid:
+    """The context, what it is offered for, the estimates of every cluster there, and what is asked of them."""
 
-    situation: Situation
+    context: JobContext
     offer: Offer
     estimates: Estimates
     asked: Sequence[Constraint]
@@ -46,18 +46,18 @@ class Market:
 
     def rows_of_types(self) -> list[NDArray[np.intp]]:
         """Return the layouts of each type, as arrays of rows."""
-        rows = np.arange(len(self.situation.layouts.type_row))
-        return np.split(rows, self.situation.layouts.first_of_types()[1:])
+        rows = np.arange(len(self.context.layouts.type_row))
+        return np.split(rows, self.context.layouts.first_of_types()[1:])
 
     def type_name(self, row: int) -> str:
         """Return the instance type of a layout."""
-        return str(self.situation.catalog.instances.instance_type[self.situation.layouts.type_row[row]])
+        return str(self.context.catalog.instances.instance_type[self.context.layouts.type_row[row]])
 
     def point(self, cell: Cell) -> FrontierPoint:
         """Return a cell as a point of the frontier."""
         return FrontierPoint(
-            model=self.situation.model.name,
-            cloud=self.situation.catalog.cloud,
+            model=self.context.model.name,
+            cloud=self.context.catalog.cloud,
             instance_type=self.type_name(cell.row),
             nodes=int(self.estimates.nodes[cell.column]),
             time_s=float(self.estimates.expected_s[cell.row, cell.column]),
@@ -67,17 +67,17 @@ class Market:
     def exact(self, cell: Cell, request: Request) -> tuple[Candidate, float]:
         """Return a cell as a candidate, and by what factor it exceeds what was asked: at most 1 is within."""
         nodes = int(self.estimates.nodes[cell.column])
-        found = candidate(self.situation, row=cell.row, nodes=nodes, offer=self.offer)
+        found = candidate(self.context, row=cell.row, nodes=nodes, offer=self.offer)
         needed_s = found.time_s.expected
         if request.deadline_s and request.confidence:
-            one = self.situation.only(cell.row)
+            one = self.context.only(cell.row)
             needed_s = float(duration(one, found.phases, nodes).quantile_s(request.confidence))
         return found, max(overrun(found, needed_s, request), self._too_many(cell, found.nodes + found.spares))
 
     def _too_many(self, cell: Cell, launched: int) -> float:
         """Return by what factor `launched` nodes exceed a quota or the capacity: spares may be more than estimated."""
         nodes = self.estimates.nodes[cell.column : cell.column + 1]
-        usual = float(paid_nodes(nodes, spare_fraction=self.situation.lifecycle.spare_fraction)[0])
+        usual = float(paid_nodes(nodes, spare_fraction=self.context.overheads.spare_fraction)[0])
         counted = [one for one in self.asked if one.name in ("quota", "capacity")]
         shares = (float(one.measure[cell.row, cell.column]) / one.limit for one in counted)
         return max(shares, default=0.0) * launched / usual
@@ -118,20 +118,20 @@ class Region:
         )
 
 
-def open_market(
+def build_grid(
     request: Request,
     *,
     model: CostModel,
     region: Region,
-    surroundings: run_overheads.Lifecycle,
+    overheads: run_overheads.RunOverheads,
     network_spread: tuple[float, Spread] | None,
-) -> tuple[Market, list[Rejection]]:
-    """Return the market, and a rejection for every type that was not asked for or lacks a fact.
+) -> tuple[CandidateGrid, list[Rejection]]:
+    """Return the grid, and a rejection for every type that was not asked for or lacks a fact.
 
     `network_spread` is the median bytes/s and the spread that replace what the catalog knows of the network.
     """
     catalog, passed, unasked = region.catalog, region.passed, region.unasked
-    whole = _situation(request, model, catalog, surroundings, volumes=region.volumes, network_spread=network_spread)
+    whole = _context(request, model, catalog, overheads, volumes=region.volumes, network_spread=network_spread)
     if region.volumes_on_credit is not None and whole.layouts.uses(VOLUMES).any():
         volumes = with_lasting_credit(
             whole,
@@ -140,46 +140,46 @@ def open_market(
             nodes=request.nodes,
             max_nodes=request.max_nodes,
         )
-        whole = _situation(request, model, catalog, surroundings, volumes=volumes, network_spread=network_spread)
+        whole = _context(request, model, catalog, overheads, volumes=volumes, network_spread=network_spread)
     offer = _with_volumes(region.offer, whole, request)
     fit, lacking = feasibility.usable(whole, offer, networked=request.nodes != 1, powered=request.objective == "energy")
     fitting = replace(whole, layouts=whole.layouts.only(np.flatnonzero(passed[whole.layouts.type_row] & fit)))
     roomy, small = feasibility.roomy(fitting, request)
-    situation = replace(fitting, layouts=fitting.layouts.only(np.flatnonzero(roomy)))
+    context = replace(fitting, layouts=fitting.layouts.only(np.flatnonzero(roomy)))
     nodes = np.array([float(request.nodes)]) if request.nodes else np.arange(1.0, request.max_nodes + 1)
     estimates = estimate(
-        situation,
+        context,
         price_usd_per_hour=offer.price_usd_per_hour,
         nodes=nodes,
         budgeted=request.budget_usd is not None,
         reservations=offer.reservations,
     )
-    asked = constraints(situation, estimates, request, region=offer.region)
+    asked = constraints(context, estimates, request, region=offer.region)
     good = np.isfinite(estimates.total_usd)
     for one in asked:
         good &= one.met
     names = {r.instance_type for r in unasked}
     return (
-        Market(situation=situation, offer=offer, estimates=estimates, asked=asked, good=good),
+        CandidateGrid(context=context, offer=offer, estimates=estimates, asked=asked, good=good),
         unasked + [r for r in lacking if r.instance_type not in names] + small,
     )
 
 
-def _situation(
+def _context(
     request: Request,
     model: CostModel,
     catalog: Catalog,
-    surroundings: run_overheads.Lifecycle,
+    overheads: run_overheads.RunOverheads,
     *,
     volumes: VolumeChoice,
     network_spread: tuple[float, Spread] | None,
-) -> Situation:
+) -> JobContext:
     software = None if request.paper else model.software
     if software is not None:
-        surroundings = replace(surroundings, shared_sigma=software.shared_sigma)
-    rates = _rates(request, catalog, surroundings, volumes=volumes, network_spread=network_spread, software=software)
+        overheads = replace(overheads, shared_sigma=software.shared_sigma)
+    rates = _rates(request, catalog, overheads, volumes=volumes, network_spread=network_spread, software=software)
     spread = None if network_spread is None else network_spread[1]
-    return Situation(
+    return JobContext(
         catalog=catalog,
         model=model,
         job=JobVolumes.of(request.data_bytes, map_ratio=request.map_ratio, reduce_ratio=request.reduce_ratio),
@@ -189,16 +189,16 @@ def _situation(
         layouts=layouts(catalog, model=model, rates=rates, paper=request.paper),
         spreads=spreads_of(
             catalog,
-            node_sigma=surroundings.node_sigma,
+            node_sigma=overheads.node_sigma,
             network=spread,
             volumes_each=volumes.count,
-            tailed=bool(surroundings.node_sigma),
+            tailed=bool(overheads.node_sigma),
         ),
-        lifecycle=surroundings,
+        overheads=overheads,
         paper=request.paper,
         staging=Staging() if request.paper else staging_of(request),
         power_w=_power(request, catalog),
-        risk=_risk(request, catalog, model, surroundings),
+        risk=_risk(request, catalog, model, overheads),
     )
 
 
@@ -207,7 +207,7 @@ def _power(request: Request, catalog: Catalog) -> Floats:
     return np.full(len(known), request.assume["power"]) if "power" in request.assume else known
 
 
-def _risk(request: Request, catalog: Catalog, model: CostModel, surroundings: run_overheads.Lifecycle) -> Risk | None:
+def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: run_overheads.RunOverheads) -> Risk | None:
     """Return what threatens spot nodes; None where nothing does, or it is not known how often."""
     stated, asked = catalog.manifest.spot, request.interruptions_per_node_hour
     if request.pricing != "spot" or request.paper or (stated is None and asked is None):
@@ -215,7 +215,7 @@ def _risk(request: Request, catalog: Catalog, model: CostModel, surroundings: ru
     hourly = asked or (stated.interruptions_per_node_hour if stated else 0.0)
     return Risk(
         per_node_s=hourly / 3600,
-        replacement_s=surroundings.boot_s + surroundings.screen_s,
+        replacement_s=overheads.boot_s + overheads.screen_s,
         recovery=model.recovery,
         evidence="assumed"
         if asked or stated is None
@@ -226,7 +226,7 @@ def _risk(request: Request, catalog: Catalog, model: CostModel, surroundings: ru
 def _rates(
     request: Request,
     catalog: Catalog,
-    surroundings: run_overheads.Lifecycle,
+    overheads: run_overheads.RunOverheads,
     *,
     volumes: VolumeChoice,
     network_spread: tuple[float, Spread] | None,
@@ -235,7 +235,7 @@ def _rates(
     assume = dict(request.assume) if network_spread is None else request.assume | {"network": network_spread[0]}
     own = {} if software is None else dict(software.bytes_per_s)
     one_stream = own.pop("one_stream", float("inf"))
-    cpu = surroundings.cpu_bytes_per_s_per_vcpu | own | {w: assume[w] for w in ("partition", "sort") if w in assume}
+    cpu = overheads.cpu_bytes_per_s_per_vcpu | own | {w: assume[w] for w in ("partition", "sort") if w in assume}
     if request.compute_bytes_per_s_per_vcpu:
         cpu["partition"] = 1 / (1 / cpu["partition"] + 1 / request.compute_bytes_per_s_per_vcpu)
     rest = {name: rate for name, rate in assume.items() if name not in ("partition", "sort")}
@@ -281,12 +281,12 @@ def _times(offer: Offer, factor: float) -> Offer:
     return replace(offer, price_usd_per_hour=offer.price_usd_per_hour * factor, reservations=limits)
 
 
-def _with_volumes(offer: Offer, situation: Situation, request: Request) -> Offer:
+def _with_volumes(offer: Offer, context: JobContext, request: Request) -> Offer:
     """Price a node all-in: on volumes, with what does not depend on capacity."""
     fixed = np.zeros(len(offer.price_usd_per_hour))
-    on_volumes = situation.layouts.uses(VOLUMES)
-    kinds = situation.layouts.type_row[on_volumes]
-    fixed[kinds] = np.nan_to_num(situation.volumes.fixed_usd_per_hour[kinds])
+    on_volumes = context.layouts.uses(VOLUMES)
+    kinds = context.layouts.type_row[on_volumes]
+    fixed[kinds] = np.nan_to_num(context.volumes.fixed_usd_per_hour[kinds])
     if "price" in request.assume or not on_volumes.any():
         return offer
     factor = request.scale.get("price", 1.0)

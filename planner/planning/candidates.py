@@ -16,7 +16,7 @@ from planner.cost_model.energy import energy_j
 from planner.cost_model.model import Phase
 from planner.cost_model.prices import Reservations
 from planner.cost_model.staging_steps import around_node_seconds
-from planner.cost_model.workload import Situation
+from planner.cost_model.workload import JobContext
 from planner.planning.caveats import caveats, deciding, evidence_of
 from planner.schemas.plan import Candidate, DiskSplit, Interruptions, PhaseEstimate, Range, ResourceUse, VolumeSet
 from planner.statistics.order_statistics import Duration
@@ -37,9 +37,9 @@ class Offer:
     notes: Mapping[int, str] = field(default_factory=dict)
 
 
-def candidate(situation: Situation, *, row: int, nodes: int, offer: Offer) -> Candidate:
-    """Return the cluster of `nodes` on layout `row` of `situation`, computed exactly."""
-    one = situation.only(row)
+def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer) -> Candidate:
+    """Return the cluster of `nodes` on layout `row` of `context`, computed exactly."""
+    one = context.only(row)
     kind = int(one.layouts.type_row[0])
     instances = one.catalog.instances
     phases = tuple(_phase(one, phase, nodes) for phase in one.model.phases)
@@ -86,7 +86,7 @@ def candidate(situation: Situation, *, row: int, nodes: int, offer: Offer) -> Ca
     )
 
 
-def _energy_j(one: Situation, seconds: float, *, nodes: int) -> float:
+def _energy_j(one: JobContext, seconds: float, *, nodes: int) -> float:
     power = one.power_w[one.layouts.type_row]
     return float(energy_j(np.array([seconds]), nodes=np.array([float(nodes)]), power_w=power)[0])
 
@@ -95,7 +95,7 @@ def _finite(amount: float) -> float | None:
     return amount if np.isfinite(amount) else None
 
 
-def _phase(one: Situation, phase: Phase, nodes: int) -> PhaseEstimate:
+def _phase(one: JobContext, phase: Phase, nodes: int) -> PhaseEstimate:
     count, first = np.array([float(nodes)]), slice(0, 1)
     uses = {
         name: _use(float(work.total_bytes[0]) / nodes, float(work.node_seconds[0]) / nodes)
@@ -120,7 +120,7 @@ def _use(bytes_per_node: float, seconds: float) -> ResourceUse:
     return ResourceUse(bytes_per_node=bytes_per_node, bytes_per_s=rate, time_s=seconds)
 
 
-def _interruptions(one: Situation, expected_s: float, *, spared_s: float, nodes: int) -> Interruptions | None:
+def _interruptions(one: JobContext, expected_s: float, *, spared_s: float, nodes: int) -> Interruptions | None:
     if one.risk is None:
         return None
     return Interruptions(
@@ -137,15 +137,15 @@ def _range(equation_s: float, whole: Duration) -> Range:
     return Range(equation=equation_s, expected=whole.mean_s, p50=p50, p95=p95)
 
 
-def _overheads(one: Situation, nodes: int) -> dict[str, float]:
+def _overheads(one: JobContext, nodes: int) -> dict[str, float]:
     """Seconds that every node is paid for around the job."""
-    life = one.lifecycle
+    life = one.overheads
     named = {"boot": life.boot_s, "screen": life.screen_s, "teardown": life.teardown_s}
     moved = {name: float(seconds[0]) / nodes for name, seconds in around_node_seconds(one).items()}
     return {name: seconds for name, seconds in (named | moved).items() if seconds > 0}
 
 
-def _storage(one: Situation, nodes: int) -> str:
+def _storage(one: JobContext, nodes: int) -> str:
     kind, layouts, volumes = int(one.layouts.type_row[0]), one.layouts, _volumes(one, nodes)
     texts = {
         LOCAL: f"{layouts.disks[0]:.0f} local {one.catalog.instances.local_disk_kind[kind]}",
@@ -156,7 +156,7 @@ def _storage(one: Situation, nodes: int) -> str:
     return " + ".join(text for medium, text in texts.items() if layouts.uses(medium)[0])
 
 
-def _volumes(one: Situation, nodes: int) -> VolumeSet | None:
+def _volumes(one: JobContext, nodes: int) -> VolumeSet | None:
     if not one.layouts.uses(VOLUMES)[0]:
         return None
     kind, volumes = int(one.layouts.type_row[0]), one.volumes
@@ -170,7 +170,7 @@ def _volumes(one: Situation, nodes: int) -> VolumeSet | None:
     )
 
 
-def _split(one: Situation) -> DiskSplit | None:
+def _split(one: JobContext) -> DiskSplit | None:
     if bool(one.layouts.shared[0]) or not one.layouts.uses(LOCAL)[0]:
         return None
     return DiskSplit(data=int(one.layouts.data_disks[0]), intermediate=int(one.layouts.intermediate_disks[0]))

@@ -11,8 +11,8 @@ import numpy as np
 
 from planner.catalog import Catalog
 from planner.cost_model.model import CostModel
-from planner.cost_model.run_overheads import Lifecycle
-from planner.planning.candidate_grid import Region, open_market
+from planner.cost_model.run_overheads import RunOverheads
+from planner.planning.candidate_grid import Region, build_grid
 from planner.schemas.plan import Request
 
 _DATA_BYTES: Final = 1
@@ -20,7 +20,7 @@ _DATA_BYTES: Final = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Usable:
+class Coverage:
     """`usable` of `types` have every fact that the model needs; `reasons` count what the others lack first."""
 
     catalog: str
@@ -30,23 +30,23 @@ class Usable:
     reasons: Mapping[str, int]
 
 
-def usability(catalog: Catalog, models: Sequence[CostModel], *, surroundings: Lifecycle) -> list[Usable]:
+def coverage(catalog: Catalog, models: Sequence[CostModel], *, overheads: RunOverheads) -> list[Coverage]:
     """Return a row for each model, at the on-demand prices of the catalog's default region."""
-    return [_of_model(catalog, model, surroundings) for model in models] if catalog.regions() else []
+    return [_of_model(catalog, model, overheads) for model in models] if catalog.regions() else []
 
 
-def _of_model(catalog: Catalog, model: CostModel, surroundings: Lifecycle) -> Usable:
+def _of_model(catalog: Catalog, model: CostModel, overheads: RunOverheads) -> Coverage:
     request = Request(data_bytes=_DATA_BYTES, model=model.name, max_nodes=2)
-    market, lacking = open_market(
+    grid, lacking = build_grid(
         request,
         model=model,
         region=Region.of(request, catalog, catalog.default_region),
-        surroundings=surroundings,
+        overheads=overheads,
         network_spread=None,
     )
-    usable = len(np.unique(market.situation.layouts.type_row))
+    usable = len(np.unique(grid.context.layouts.type_row))
     reasons = Counter(rejection.reason for rejection in lacking)
-    return Usable(
+    return Coverage(
         catalog=catalog.name,
         model=model.name,
         types=len(catalog.instances),

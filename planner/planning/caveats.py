@@ -7,13 +7,13 @@ from typing import Final
 
 import numpy as np
 
-from planner.catalog.measurement_quality import truths_behind
+from planner.catalog.measurement_quality import scores_behind
 from planner.cost_model.bill import unpriced
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.rate_spreads import slowed_by
 from planner.cost_model.rates import evidence_name, weakest
 from planner.cost_model.staging_steps import on_volumes_bytes
-from planner.cost_model.workload import UNDIVIDED, Situation
+from planner.cost_model.workload import UNDIVIDED, JobContext
 from planner.schemas.plan import PhaseEstimate
 from planner.units import format_bytes, format_rate
 
@@ -23,7 +23,7 @@ STATED: Final = ("price", "shape", "volume_price", "object_store_price")
 """Facts of which what the cloud states is as good as can be; the rest are rates."""
 
 
-def evidence_of(one: Situation, phases: Phases, *, nodes: int, price: str) -> dict[str, str]:
+def evidence_of(one: JobContext, phases: Phases, *, nodes: int, price: str) -> dict[str, str]:
     """Return what each rate in use and each price rest on: a word of the catalogs' `evidence`, or `unknown`."""
     kind = int(one.layouts.type_row[0])
     used = {name for phase in phases for name in phase.resources}
@@ -39,7 +39,7 @@ def evidence_of(one: Situation, phases: Phases, *, nodes: int, price: str) -> di
     return rates | {"price": price, "shape": shape} | _storage_prices(one, kind)
 
 
-def _storage_prices(one: Situation, kind: int) -> dict[str, str]:
+def _storage_prices(one: JobContext, kind: int) -> dict[str, str]:
     """What the prices of volumes and object store rest on, where they are paid."""
     found = {}
     if one.layouts.uses(VOLUMES)[0] and one.volumes.usd_per_byte_hour[kind] > 0:
@@ -56,7 +56,7 @@ def deciding(evidence: Mapping[str, str], phases: Phases) -> str:
     return weakest(*good, *(evidence[phase.bottleneck] for phase in phases if phase.resources))
 
 
-def caveats(one: Situation, phases: Phases, evidence: Mapping[str, str], *, nodes: int, pricing: str) -> Iterator[str]:
+def caveats(one: JobContext, phases: Phases, evidence: Mapping[str, str], *, nodes: int, pricing: str) -> Iterator[str]:
     """Yield what to know before trusting a cluster's times and costs, as warnings."""
     yield from _warnings(evidence)
     yield from _network_band(one, evidence, nodes)
@@ -80,7 +80,7 @@ def _warnings(evidence: Mapping[str, str]) -> Iterator[str]:
             yield f"{name.replace('_', ' ')}: {meaning[word]}"
 
 
-def _bucket(one: Situation, phases: Phases, *, nodes: int) -> Iterator[str]:
+def _bucket(one: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]:
     kind, network = int(one.layouts.type_row[0]), one.rates.network
     tokens, count = float(network.bucket_bytes[kind]), np.array([float(nodes)])
     if not np.isnan(tokens):
@@ -92,7 +92,7 @@ def _bucket(one: Situation, phases: Phases, *, nodes: int) -> Iterator[str]:
         yield f"network: bursts at {burst / 1e9:.3g} GB/s, then {rate / 1e9:.3g} GB/s; a full token bucket {end}"
 
 
-def _tails(one: Situation, phases: Phases) -> Iterator[str]:
+def _tails(one: JobContext, phases: Phases) -> Iterator[str]:
     kind, used = int(one.layouts.type_row[0]), {name for phase in phases for name in phase.resources}
     for tail in one.spreads.tails.get(kind, ()):
         if used & slowed_by(tail):
@@ -101,7 +101,7 @@ def _tails(one: Situation, phases: Phases) -> Iterator[str]:
             yield f"{tail.resource.replace('_', ' ')}: {share}{hit}"
 
 
-def _credit(one: Situation, *, nodes: int) -> Iterator[str]:
+def _credit(one: JobContext, *, nodes: int) -> Iterator[str]:
     kind = int(one.layouts.type_row[0])
     if one.layouts.uses(VOLUMES)[0] and one.volumes.on_credit[kind]:
         moved, lasts = float(on_volumes_bytes(one)[0]) / nodes, float(one.volumes.credit_bytes[kind])
@@ -109,14 +109,14 @@ def _credit(one: Situation, *, nodes: int) -> Iterator[str]:
         yield f"volumes: fast on burst credit, which outlasts the run: {share}"
 
 
-def _unknown_charges(one: Situation, *, pricing: str) -> Iterator[str]:
+def _unknown_charges(one: JobContext, *, pricing: str) -> Iterator[str]:
     if pricing == "spot" and one.risk is None:
         yield "spot: how often nodes are taken back is unknown, and what that costs is not in the plan"
     if one.layouts.uses(OBJECTS)[0] and np.isnan(one.objects.egress_usd_per_gib):
         yield "object store: what traffic to instances of the region costs is unknown and not in the bill"
 
 
-def _network_band(one: Situation, evidence: Mapping[str, str], nodes: int) -> Iterator[str]:
+def _network_band(one: JobContext, evidence: Mapping[str, str], nodes: int) -> Iterator[str]:
     """Say what an extrapolated network rate rests on, and how wide it may be missed."""
     curve = one.rates.network.curves.get(int(one.layouts.type_row[0]))
     if curve is not None and evidence.get("network") == "extrapolated":
@@ -125,7 +125,7 @@ def _network_band(one: Situation, evidence: Mapping[str, str], nodes: int) -> It
         yield f"network: {curve.basis}; at {nodes} nodes it lies between {low} and {high} nine times in ten"
 
 
-def _truth(one: Situation, evidence: Mapping[str, str]) -> Iterator[str]:
+def _truth(one: JobContext, evidence: Mapping[str, str]) -> Iterator[str]:
     """Say how far the worst figure that the candidate rests on can be trusted; what the user assumed is theirs, and
     this machine was measured itself.
     """
@@ -133,4 +133,4 @@ def _truth(one: Situation, evidence: Mapping[str, str]) -> Iterator[str]:
         return
     used = [name for name, word in evidence.items() if word not in ("assumed", "unknown")]
     kind = str(one.catalog.instances.instance_type[one.layouts.type_row[0]])
-    yield from (truth.text for truth in truths_behind(one.catalog, kind, used)[:1])
+    yield from (truth.text for truth in scores_behind(one.catalog, kind, used)[:1])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from planner.arrays import Flags, Floats
 from planner.cost_model.estimate import Estimates, later
 from planner.cost_model.prices import paid_nodes
-from planner.cost_model.workload import Situation
+from planner.cost_model.workload import JobContext
 from planner.planning.node_limits import most_nodes
 from planner.schemas.plan import Candidate, Rejection, Request
 from planner.units import format_duration, format_usd
@@ -42,11 +42,11 @@ class Constraint:
         return f"{self.shown} {format_duration(amount) if self.name == 'deadline' else format_usd(amount)}"
 
 
-def constraints(situation: Situation, estimates: Estimates, request: Request, *, region: str) -> list[Constraint]:
+def constraints(context: JobContext, estimates: Estimates, request: Request, *, region: str) -> list[Constraint]:
     """Return what `request` asks, measured on every cluster of a region."""
     found = []
     if request.deadline_s is not None:
-        late = later(request.confidence, shared_sigma=situation.lifecycle.shared_sigma) if request.confidence else 1.0
+        late = later(request.confidence, shared_sigma=context.overheads.shared_sigma) if request.confidence else 1.0
         found.append(
             Constraint(
                 name="deadline",
@@ -67,8 +67,8 @@ def constraints(situation: Situation, estimates: Estimates, request: Request, *,
             )
         )
     if request.max_vcpus is not None:
-        vcpu = situation.catalog.instances.vcpu[situation.layouts.type_row]
-        launched = paid_nodes(estimates.nodes, spare_fraction=situation.lifecycle.spare_fraction)
+        vcpu = context.catalog.instances.vcpu[context.layouts.type_row]
+        launched = paid_nodes(estimates.nodes, spare_fraction=context.overheads.spare_fraction)
         found.append(
             Constraint(
                 name="quota",
@@ -79,8 +79,8 @@ def constraints(situation: Situation, estimates: Estimates, request: Request, *,
             )
         )
     if request.node_limits:
-        most = most_nodes(request.node_limits, situation.catalog, region=region)[situation.layouts.type_row]
-        launched = paid_nodes(estimates.nodes, spare_fraction=situation.lifecycle.spare_fraction)
+        most = most_nodes(request.node_limits, context.catalog, region=region)[context.layouts.type_row]
+        launched = paid_nodes(estimates.nodes, spare_fraction=context.overheads.spare_fraction)
         found.append(
             Constraint(
                 name="capacity",
@@ -113,11 +113,11 @@ def missed(name: str, rows: NDArray[np.intp], asked: Sequence[Constraint]) -> Re
     return Rejection(instance_type=name, reason=f"meets {together} only apart", detail=detail, nearness=1.0)
 
 
-def conflicts(markets: Sequence[Sequence[Constraint]]) -> Iterator[str]:
-    """Name what clashes, given the constraints of every market when no cluster keeps to all: one that no cluster can
+def conflicts(grids: Sequence[Sequence[Constraint]]) -> Iterator[str]:
+    """Name what clashes, given the constraints of every grid when no cluster keeps to all: one that no cluster can
     meet, or pairs that can each be met and not together.
     """
-    asked = [group for group in markets if group]
+    asked = [group for group in grids if group]
     names = [one.name for one in asked[0]] if asked else []
     met = {name: any(one.met.any() for group in asked for one in group if one.name == name) for name in names}
     yield from (f"no cluster meets the {name} alone" for name in names if not met[name])
@@ -127,10 +127,10 @@ def conflicts(markets: Sequence[Sequence[Constraint]]) -> Iterator[str]:
             yield f"the {first} and the {second} clash: {_trade(pairs, first, second)}; {_trade(pairs, second, first)}"
 
 
-def _trade(markets: Sequence[dict[str, Constraint]], kept: str, broken: str) -> str:
+def _trade(grids: Sequence[dict[str, Constraint]], kept: str, broken: str) -> str:
     """Say what meeting one of two asks of the other."""
-    within = [np.where(group[kept].met, group[broken].measure, np.inf).min(initial=np.inf) for group in markets]
-    return f"what meets the {kept} {markets[0][broken].show(float(min(within)))} at least"
+    within = [np.where(group[kept].met, group[broken].measure, np.inf).min(initial=np.inf) for group in grids]
+    return f"what meets the {kept} {grids[0][broken].show(float(min(within)))} at least"
 
 
 def _sureness(request: Request) -> str:

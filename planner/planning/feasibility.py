@@ -9,33 +9,33 @@ import numpy as np
 from planner.arrays import Flags
 from planner.cost_model.capacity import fewest_nodes
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
-from planner.cost_model.workload import Situation
+from planner.cost_model.workload import JobContext
 from planner.planning.candidates import Offer
 from planner.schemas.plan import Rejection, Request
 
 
-def usable(situation: Situation, offer: Offer, *, networked: bool, powered: bool) -> tuple[Flags, list[Rejection]]:
+def usable(context: JobContext, offer: Offer, *, networked: bool, powered: bool) -> tuple[Flags, list[Rejection]]:
     """Return which layouts (R,) have every fact the model needs, and a rejection for each type that has none.
 
     The reason is what the type's first layout lacks first; only a job on a network needs one, and only the objective
     `energy` needs the power (`powered`).
     """
-    layouts = situation.layouts
+    layouts = context.layouts
     left = np.ones(len(layouts.type_row), bool)
     lacks: dict[int, tuple[str, str]] = {}
     first = np.zeros(len(left), bool)
     first[layouts.first_of_types()] = True
-    for lacking, reason, detail in _lacks(situation, offer, networked=networked, powered=powered):
+    for lacking, reason, detail in _lacks(context, offer, networked=networked, powered=powered):
         for row in np.flatnonzero(left & first & lacking).tolist():
             lacks[int(layouts.type_row[row])] = (reason, detail)
         left &= ~lacking
     useless = set(lacks) - set(layouts.type_row[left].tolist())
-    return left, [_rejection(situation, kind, *lacks[kind]) for kind in sorted(useless)]
+    return left, [_rejection(context, kind, *lacks[kind]) for kind in sorted(useless)]
 
 
-def _lacks(situation: Situation, offer: Offer, *, networked: bool, powered: bool) -> Iterator[tuple[Flags, str, str]]:
+def _lacks(context: JobContext, offer: Offer, *, networked: bool, powered: bool) -> Iterator[tuple[Flags, str, str]]:
     """Yield, in the order to report them, which layouts lack a fact, what it is called and what to do about it."""
-    instances, rates, layouts = situation.catalog.instances, situation.rates, situation.layouts
+    instances, rates, layouts = context.catalog.instances, context.rates, context.layouts
     kinds, local = layouts.type_row, layouts.uses(LOCAL)
     disks = instances.local_disks[kinds]
     by_default = local | (layouts.intermediate_on == VOLUMES)
@@ -46,11 +46,11 @@ def _lacks(situation: Situation, offer: Offer, *, networked: bool, powered: bool
     yield local & np.isnan(instances.local_disk_bytes[kinds]), "local disk capacity unknown", ""
     on_volumes, unknown = layouts.uses(VOLUMES), np.isnan(rates.volumes.read + rates.volumes.write)[kinds]
     yield on_volumes & unknown, "block volume rate unknown", measure.format("volume")
-    yield on_volumes & np.isnan(situation.volumes.bytes_max[kinds]), "block volume price or size unknown", ""
+    yield on_volumes & np.isnan(context.volumes.bytes_max[kinds]), "block volume price or size unknown", ""
     on_objects, unknown = layouts.uses(OBJECTS), np.isnan(rates.objects.read + rates.objects.write)[kinds]
     yield on_objects & unknown, "object store rate unknown", measure.format("object")
-    yield on_objects & (not situation.objects.priced), "object store price unknown", ""
-    staged = ~on_objects & (situation.catalog.cloud in (situation.staging.source, situation.staging.sink))
+    yield on_objects & (not context.objects.priced), "object store price unknown", ""
+    staged = ~on_objects & (context.catalog.cloud in (context.staging.source, context.staging.sink))
     yield staged & unknown, "object store rate unknown", measure.format("object") + " to stage the data"
     yield layouts.uses(MEMORY) & np.isnan(instances.memory_bytes[kinds]), "memory unknown", ""
     yield (
@@ -58,26 +58,26 @@ def _lacks(situation: Situation, offer: Offer, *, networked: bool, powered: bool
         "network rate unknown",
         "measure it, or --assume network=RATE",
     )
-    yield np.isnan(instances.vcpu)[kinds] & (not situation.paper), "number of vCPUs unknown", ""
-    yield np.isnan(situation.power_w)[kinds] & powered, "power unknown", "or --assume power=WATTS"
+    yield np.isnan(instances.vcpu)[kinds] & (not context.paper), "number of vCPUs unknown", ""
+    yield np.isnan(context.power_w)[kinds] & powered, "power unknown", "or --assume power=WATTS"
     where = f"{offer.pricing} price unknown in {offer.region}"
     yield np.isnan(offer.price_usd_per_hour)[kinds], where, "or --assume price=USD"
 
 
-def roomy(situation: Situation, request: Request) -> tuple[Flags, list[Rejection]]:
+def roomy(context: JobContext, request: Request) -> tuple[Flags, list[Rejection]]:
     """Return which layouts (R,) hold the data within the nodes a request allows, and a rejection for each type of which
     none does.
     """
-    fewest, allowed = fewest_nodes(situation), request.nodes or request.max_nodes
+    fewest, allowed = fewest_nodes(context), request.nodes or request.max_nodes
     large = ~(fewest > allowed)
-    kinds = situation.layouts.type_row
-    least = np.full(len(situation.catalog.instances), np.inf)
+    kinds = context.layouts.type_row
+    least = np.full(len(context.catalog.instances), np.inf)
     np.minimum.at(least, kinds, fewest)
     small = sorted(set(kinds.tolist()) - set(kinds[large].tolist()))
     limit = f"--nodes {allowed}" if request.nodes else f"--max-nodes {allowed}"
     return large, [
         Rejection(
-            instance_type=_name(situation, kind),
+            instance_type=_name(context, kind),
             reason=f"does not hold the data within {limit}",
             detail=f"needs {least[kind]:.0f} nodes to hold the data",
             nearness=float(least[kind] / allowed),
@@ -86,9 +86,9 @@ def roomy(situation: Situation, request: Request) -> tuple[Flags, list[Rejection
     ]
 
 
-def _rejection(situation: Situation, kind: int, reason: str, detail: str) -> Rejection:
-    return Rejection(instance_type=_name(situation, kind), reason=reason, detail=detail)
+def _rejection(context: JobContext, kind: int, reason: str, detail: str) -> Rejection:
+    return Rejection(instance_type=_name(context, kind), reason=reason, detail=detail)
 
 
-def _name(situation: Situation, kind: int) -> str:
-    return situation.catalog.instances.names[kind]
+def _name(context: JobContext, kind: int) -> str:
+    return context.catalog.instances.names[kind]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from planner.catalog import Catalog
-from planner.catalog.measurement_quality import CRITERIA, MANY_INSTANCES, Truth, truths_behind
+from planner.catalog.measurement_quality import CRITERIA, MANY_INSTANCES, QualityScore, scores_behind
 from planner.schemas.plan import Candidate
 from planner.statistics.scaling_curve import ENOUGH_POINTS
 from planner.units import format_duration, format_usd
@@ -45,7 +45,7 @@ def what_to_measure(candidates: Sequence[Candidate], catalog: Catalog, *, boot_s
     """Return a proposal for each candidate whose worst figure scores below GOOD_SCORE, in the candidates' order."""
     proposals = []
     for candidate in candidates:
-        truths = truths_behind(catalog, candidate.instance_type, _resources(candidate))
+        truths = scores_behind(catalog, candidate.instance_type, _resources(candidate))
         weak = [truth for truth in truths if truth.score < GOOD_SCORE]
         if weak:
             proposals.append(_proposal(candidate, weak, boot_s=boot_s))
@@ -59,7 +59,7 @@ def _resources(candidate: Candidate) -> Iterable[str]:
     )
 
 
-def _proposal(candidate: Candidate, weak: Sequence[Truth], *, boot_s: float) -> Proposal:
+def _proposal(candidate: Candidate, weak: Sequence[QualityScore], *, boot_s: float) -> Proposal:
     network = any(truth.what.startswith("network") for truth in weak)
     storage = any(not truth.what.startswith("network") for truth in weak)
     sizes = [2**power for power in range(1, ENOUGH_POINTS + 1)] if network else [MANY_INSTANCES]

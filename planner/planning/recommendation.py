@@ -1,4 +1,4 @@
-"""From a Request and catalogs to a Plan: open a market for each model, catalog and region, select sizes, rank.
+"""From a Request and catalogs to a Plan: build a candidate grid for each model, catalog and region, select sizes, rank.
 
 Source: Conley, Vahdat, Porter, SoCC 2015, sections 3.3 and 4; the ranges and whole-run totals go beyond it, see
 docs/equations.md.
@@ -21,7 +21,7 @@ from planner.cost_model.model import CostModel
 from planner.cost_model.rates import check_assumptions
 from planner.errors import BadInputError, InfeasibleError, nearest
 from planner.planning import constraints, selection
-from planner.planning.candidate_grid import Market, Region, open_market
+from planner.planning.candidate_grid import CandidateGrid, Region, build_grid
 from planner.planning.filters import UNASKED, filter_conflicts
 from planner.planning.selection import Cell
 from planner.schemas.plan import Candidate, CatalogStamp, FrontierPoint, Objective, Plan, Rejection, Request
@@ -39,7 +39,7 @@ def recommend(
     *,
     model: CostModel | Sequence[CostModel],
     catalogs: Sequence[Catalog],
-    surroundings: run_overheads.Lifecycle,
+    overheads: run_overheads.RunOverheads,
 ) -> Plan:
     """Return the plan for `request`: candidates best first, the frontier, and every type left out with its reason.
 
@@ -53,17 +53,17 @@ def recommend(
     models = [model] if isinstance(model, CostModel) else list(model)
     spread = _network_spread(request)
     regions = [Region.of(request, one, name) for one in catalogs for name in request.regions or (one.default_region,)]
-    markets, rejected = [], []
+    grids, rejected = [], []
     for one in models:
         found = [
-            open_market(request, model=one, region=region, surroundings=surroundings, network_spread=spread)
+            build_grid(request, model=one, region=region, overheads=overheads, network_spread=spread)
             for region in regions
         ]
-        markets.append([market for market, _ in found])
+        grids.append([grid for grid, _ in found])
         rejected += [rejection for _, unusable in found for rejection in unusable]
-    chosen, missed = _choose(request, markets)
+    chosen, missed = _choose(request, grids)
     rejected += missed
-    opened = list(chain(*markets))
+    opened = list(chain(*grids))
     ranked = selection.order(chosen, request.objective)
     return Plan(
         request=request,
@@ -90,10 +90,10 @@ def require_best(plan: Plan) -> Candidate:
     raise InfeasibleError(f"nothing feasible among {len(plan.rejected)} types{clash}; the nearest:", lines)
 
 
-def _conflicts(request: Request, catalogs: Sequence[Catalog], markets: Sequence[Market]) -> Iterator[str]:
+def _conflicts(request: Request, catalogs: Sequence[Catalog], grids: Sequence[CandidateGrid]) -> Iterator[str]:
     """Name the filters that let no type through together, else the constraints that no cluster meets together."""
     clash = list(filter_conflicts(request, catalogs))
-    yield from clash or constraints.conflicts([market.asked for market in markets])
+    yield from clash or constraints.conflicts([grid.asked for grid in grids])
 
 
 def _left_aside(request: Request) -> Iterator[str]:
@@ -134,23 +134,25 @@ def _network_spread(request: Request) -> tuple[float, Spread] | None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Pick:
-    """The best cluster of a type in a market, as estimated, among the layouts `rows` of the type; `least_usd` is the
+    """The best cluster of a type in a grid, as estimated, among the layouts `rows` of the type; `least_usd` is the
     least total of any under the same model.
     """
 
-    market: Market
+    grid: CandidateGrid
     rows: NDArray[np.intp]
     cell: Cell
     least_usd: float
 
 
-def _choose(request: Request, markets_by_model: Sequence[Sequence[Market]]) -> tuple[list[Candidate], list[Rejection]]:
-    """Pick the best cluster of each type in each market; the first `3 * top` are worked out in full, and of each model
+def _choose(
+    request: Request, grids_by_model: Sequence[Sequence[CandidateGrid]]
+) -> tuple[list[Candidate], list[Rejection]]:
+    """Pick the best cluster of each type in each grid; the first `3 * top` are worked out in full, and of each model
     the first.
     """
     rejected: list[Rejection] = []
-    picks = [_picks(request, markets, rejected) for markets in markets_by_model]
-    least = min((_least_usd(markets) for markets in markets_by_model), default=np.inf)
+    picks = [_picks(request, grids, rejected) for grids in grids_by_model]
+    least = min((_least_usd(grids) for grids in grids_by_model), default=np.inf)
     ranked = sorted(chain(*picks), key=lambda pick: _promise(pick, request=request, least_usd=least))
     settled: dict[int, Candidate | Rejection] = {}
     for mine, wanted in [(ranked, 3 * request.top), *((mine, 1) for mine in picks)]:
@@ -165,59 +167,59 @@ def _choose(request: Request, markets_by_model: Sequence[Sequence[Market]]) -> t
     return found, rejected + [one for one in settled.values() if isinstance(one, Rejection)]
 
 
-def _least_usd(markets: Sequence[Market]) -> float:
-    return min((float(m.estimates.total_usd[m.good].min()) for m in markets if m.good.any()), default=np.inf)
+def _least_usd(grids: Sequence[CandidateGrid]) -> float:
+    return min((float(m.estimates.total_usd[m.good].min()) for m in grids if m.good.any()), default=np.inf)
 
 
-def _picks(request: Request, markets: Sequence[Market], rejected: list[Rejection]) -> list[_Pick]:
+def _picks(request: Request, grids: Sequence[CandidateGrid], rejected: list[Rejection]) -> list[_Pick]:
     """Return the picks of one model, the most promising first; adds the types that have none to `rejected`."""
-    least = _least_usd(markets)
-    hopeful, hopeless = _hopeful(request, markets)
+    least = _least_usd(grids)
+    hopeful, hopeless = _hopeful(request, grids)
     rejected += hopeless
     picks = []
-    for market, rows in hopeful:
-        cell = selection.best_cell(rows, market.estimates, market.good, objective=request.objective, least_usd=least)
+    for grid, rows in hopeful:
+        cell = selection.best_cell(rows, grid.estimates, grid.good, objective=request.objective, least_usd=least)
         if cell:
-            picks.append(_Pick(market=market, rows=rows, cell=cell, least_usd=least))
+            picks.append(_Pick(grid=grid, rows=rows, cell=cell, least_usd=least))
     return sorted(picks, key=lambda pick: _promise(pick, request=request, least_usd=least))
 
 
 def _hopeful(
-    request: Request, markets: Sequence[Market]
-) -> tuple[list[tuple[Market, NDArray[np.intp]]], list[Rejection]]:
-    """Return the types, as rows of a market, that can be among the first `6 * top`, and a rejection of each that is
+    request: Request, grids: Sequence[CandidateGrid]
+) -> tuple[list[tuple[CandidateGrid, NDArray[np.intp]]], list[Rejection]]:
+    """Return the types, as rows of a grid, that can be among the first `6 * top`, and a rejection of each that is
     not admissible at any size.
     """
-    found: list[tuple[float, Market, NDArray[np.intp]]] = []
+    found: list[tuple[float, CandidateGrid, NDArray[np.intp]]] = []
     rejected: list[Rejection] = []
-    for market in markets:
-        least = _least_of_rows(market, request.objective)
-        for rows in market.rows_of_types() if len(least) else ():
+    for grid in grids:
+        least = _least_of_rows(grid, request.objective)
+        for rows in grid.rows_of_types() if len(least) else ():
             best = float(least[rows].min())
             if np.isfinite(best):
-                found.append((best, market, rows))
+                found.append((best, grid, rows))
             else:
-                rejected.append(_missed(market, rows))
+                rejected.append(_missed(grid, rows))
     found.sort(key=lambda item: item[0])
     limit = selection.SLACK * found[min(len(found), 6 * request.top) - 1][0] if found else 0.0
-    return [(market, rows) for best, market, rows in found if best <= limit], rejected
+    return [(grid, rows) for best, grid, rows in found if best <= limit], rejected
 
 
-def _least_of_rows(market: Market, objective: Objective) -> NDArray[np.float64]:
+def _least_of_rows(grid: CandidateGrid, objective: Objective) -> NDArray[np.float64]:
     """Return what the objective ranks by first, at the best admissible size of each layout: inf where none is."""
-    estimates = market.estimates
+    estimates = grid.estimates
     measure = {"time": estimates.expected_s}.get(objective, estimates.total_usd)
     if objective == "energy":
         measure = estimates.energy_j(np.arange(len(estimates.power_w)))
-    return np.asarray(np.min(measure, axis=1, where=market.good, initial=np.inf))
+    return np.asarray(np.min(measure, axis=1, where=grid.good, initial=np.inf))
 
 
 def _settled(request: Request, pick: _Pick) -> Candidate | Rejection:
     """Work a cell out exactly; where that misses what was asked, which the estimates only bound, take a safer one."""
-    market, rows, cell = pick.market, pick.rows, pick.cell
-    asked, estimates, good = market.asked, market.estimates, market.good
+    grid, rows, cell = pick.grid, pick.rows, pick.cell
+    asked, estimates, good = grid.asked, grid.estimates, grid.good
     for _ in range(_TRIES):
-        found, over = market.exact(cell, request)
+        found, over = grid.exact(cell, request)
         if over <= 1:
             return selection.order([found, *_like(request, pick, cell)], request.objective)[0]
         good = good.copy()
@@ -232,32 +234,32 @@ def _settled(request: Request, pick: _Pick) -> Candidate | Rejection:
     nearness = max(over, 1.0)
     reason = asked[0].reason if asked else ""
     detail = f"by {nearness - 1:.1%}, computed exactly"
-    return Rejection(instance_type=market.type_name(cell.row), reason=reason, detail=detail, nearness=nearness)
+    return Rejection(instance_type=grid.type_name(cell.row), reason=reason, detail=detail, nearness=nearness)
 
 
 def _like(request: Request, pick: _Pick, cell: Cell) -> Iterator[Candidate]:
     """Yield the same cluster on its other layouts, where the estimates, lower bounds, cannot tell them apart."""
-    expected, good = pick.market.estimates.expected_s[:, cell.column], pick.market.good[:, cell.column]
+    expected, good = pick.grid.estimates.expected_s[:, cell.column], pick.grid.good[:, cell.column]
     for row in pick.rows.tolist():
         if row != cell.row and good[row] and expected[row] <= expected[cell.row] * _ALIKE:
-            found, over = pick.market.exact(Cell(row=row, column=cell.column), request)
+            found, over = pick.grid.exact(Cell(row=row, column=cell.column), request)
             if over <= 1:
                 yield found
 
 
 def _promise(pick: _Pick, *, request: Request, least_usd: float) -> tuple[float, ...]:
     """Order picks as `selection.order` will order the candidates made of them."""
-    market, cell = pick.market, pick.cell
-    time, total = market.estimates.expected_s[cell.row, cell.column], market.estimates.total_usd[cell.row, cell.column]
+    grid, cell = pick.grid, pick.cell
+    time, total = grid.estimates.expected_s[cell.row, cell.column], grid.estimates.total_usd[cell.row, cell.column]
     if request.objective == "energy":
-        return (float(market.estimates.energy_j(np.array([cell.row]))[0, cell.column]), time)
+        return (float(grid.estimates.energy_j(np.array([cell.row]))[0, cell.column]), time)
     if request.objective == "balanced":
         return (0.0, time, total) if total <= selection.SLACK * least_usd else (1.0, total, time)
     return (total, time) if request.objective == "cost" else (time, total)
 
 
-def _missed(market: Market, rows: NDArray[np.intp]) -> Rejection:
-    return constraints.missed(market.type_name(int(rows[0])), rows, market.asked)
+def _missed(grid: CandidateGrid, rows: NDArray[np.intp]) -> Rejection:
+    return constraints.missed(grid.type_name(int(rows[0])), rows, grid.asked)
 
 
 def _shown(ranked: Sequence[Candidate], request: Request, *, models: int) -> list[Candidate]:
@@ -279,8 +281,8 @@ def _sorted(rejected: Sequence[Rejection], chosen: Sequence[Candidate], *, model
     return sorted(unique, key=lambda r: (r.reason, r.nearness or 0.0, r.instance_type))
 
 
-def _frontier(markets: Sequence[Market]) -> list[FrontierPoint]:
-    points = [market.point(cell) for market in markets for cell in selection.frontier(market.estimates, market.good)]
+def _frontier(grids: Sequence[CandidateGrid]) -> list[FrontierPoint]:
+    points = [grid.point(cell) for grid in grids for cell in selection.frontier(grid.estimates, grid.good)]
     kept: list[FrontierPoint] = []
     for point in sorted(points, key=lambda p: (p.time_s, p.cost_usd_total)):
         if not kept or point.cost_usd_total < kept[-1].cost_usd_total:

@@ -33,7 +33,7 @@ def bases(plan: Plan) -> list[Basis]:
     best = plan.best
     if best is None:
         return []
-    return [*_assumed(plan), *_facts(plan, best), *(_surroundings() if best.overheads_s else [])]
+    return [*_assumed(plan), *_facts(plan, best), *(_overheads() if best.overheads_s else [])]
 
 
 def _assumed(plan: Plan) -> Iterator[Basis]:
@@ -70,7 +70,7 @@ def _concerns(fact: Fact, best: Candidate) -> bool:
     return row.get("region", best.region) in ("", best.region) and row.get("pricing", best.pricing) == best.pricing
 
 
-def _surroundings() -> Iterator[Basis]:
+def _overheads() -> Iterator[Basis]:
     known = run_overheads.shipped()
     for name, note in known.notes.items():
         words, _, source = note.partition(": ")

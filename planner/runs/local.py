@@ -100,7 +100,7 @@ def plan_for(machine: Machine, run: LocalRun, model: CostModel, folder: Path) ->
     request = Request(data_bytes=run.data_bytes, model=run.model, catalogs=(str(catalog),), nodes=1)
     here = replace(run_overheads.on_hand(), memory_share=0.0)
     fitting = kept_in_memory(model) if fits_in_memory(run, machine) else model
-    return recommend(request, model=fitting, catalogs=[load_catalog(catalog)], surroundings=here)
+    return recommend(request, model=fitting, catalogs=[load_catalog(catalog)], overheads=here)
 
 
 def fits_in_memory(run: LocalRun, machine: Machine) -> bool:

@@ -84,6 +84,6 @@ def plan_for(crew: Sequence[str], trials: Trials, candidate: Candidate, request:
     )
     here = replace(run_overheads.shipped(), node_sigma={})  # these are the nodes, and the slowest is known
     model, catalogs = on_a_cluster(load_model(candidate.model)), [load_catalog(candidate.cloud)]
-    plan = recommend(again, model=model, catalogs=catalogs, surroundings=here)
+    plan = recommend(again, model=model, catalogs=catalogs, overheads=here)
     require_best(plan)
     return replace(plan, rejected=())

@@ -9,7 +9,7 @@ import pytest
 
 from planner.api import recommend
 from planner.catalog import load_catalog
-from planner.catalog.measurement_quality import CRITERIA, truth_of, truths_behind
+from planner.catalog.measurement_quality import CRITERIA, score_of, scores_behind
 
 PERFECT = {
     "evidence": "measured", "mode": "read_only", "instances": 45.0, "period_days": 7.0, "method": "fio rw=read bs=1M",
@@ -18,7 +18,7 @@ PERFECT = {
 
 
 def test_all_six_can_be_met() -> None:
-    truth = truth_of("disks", PERFECT)
+    truth = score_of("disks", PERFECT)
     assert truth.met == CRITERIA and truth.score == 6
     assert truth.text == "cloud truth 6 of 6: disks"
 
@@ -36,20 +36,20 @@ def test_all_six_can_be_met() -> None:
     ],
 )
 def test_each_criterion_is_lost_alone(change: dict[str, Any], lost: str) -> None:
-    truth = truth_of("disks", PERFECT | change)
+    truth = score_of("disks", PERFECT | change)
     assert set(CRITERIA) - set(truth.met) == {lost}
     assert lost in truth.text
 
 
 @pytest.mark.parametrize("evidence", ["spec", "recalled", "assumed", "extrapolated"])
 def test_what_nobody_measured_meets_none(evidence: str) -> None:
-    truth = truth_of("disks", PERFECT | {"evidence": evidence})
+    truth = score_of("disks", PERFECT | {"evidence": evidence})
     assert truth.score == 0 and "not measured" in truth.text
 
 
 def test_the_papers_figures_as_the_catalog_has_them() -> None:
     """The slowest of 178 nodes: measured, many instances need not be said of the 2-node baseline."""
-    truths = truths_behind(load_catalog("aws-2014"), "i2.8xlarge", ["data_disks", "intermediate_disks", "network"])
+    truths = scores_behind(load_catalog("aws-2014"), "i2.8xlarge", ["data_disks", "intermediate_disks", "network"])
     assert [truth.score for truth in truths] == sorted(truth.score for truth in truths)
     assert {truth.what for truth in truths} >= {"network at 2 nodes", "network at 178 nodes"}
 
@@ -57,8 +57,8 @@ def test_the_papers_figures_as_the_catalog_has_them() -> None:
 def test_the_mode_scored_is_the_mode_planned_with(make_catalog: Callable[..., str]) -> None:
     both = load_catalog(make_catalog({"a": {"read": 1e9, "write": 1e9, "both": 5e8}}))
     alone = load_catalog(make_catalog({"a": {"read": 1e9, "write": 1e9}}))
-    assert [t.what for t in truths_behind(both, "a", ["local_disks"])] == ["local disks (simultaneous)"]
-    assert len(truths_behind(alone, "a", ["local_disks", "data_disks", "cpu"])) == 2
+    assert [t.what for t in scores_behind(both, "a", ["local_disks"])] == ["local disks (simultaneous)"]
+    assert len(scores_behind(alone, "a", ["local_disks", "data_disks", "cpu"])) == 2
 
 
 def test_a_plan_shows_the_worst_figure_behind_its_best(make_catalog: Callable[..., str]) -> None:

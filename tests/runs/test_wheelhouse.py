@@ -30,10 +30,10 @@ def test_the_planners_own_wheel_is_whole_and_installs(own: Path, tmp_path: Path)
     code = (
         f"import sys; sys.path[:0] = [{str(target)!r}, {sysconfig.get_path('purelib')!r}]\n"
         "import planner, planner.native as native\n"
-        "from planner import datafiles\n"
+        "from planner.config import paths\n"
         "assert planner.__file__.startswith(sys.path[0]), planner.__file__\n"
         "assert native.core.__file__.startswith(sys.path[0]), native.core.__file__\n"
-        "assert str(datafiles.catalogs_directory()).startswith(sys.path[0])\n"
+        "assert str(paths.catalogs_directory()).startswith(sys.path[0])\n"
         "print(planner.recommend(data='100TB', model='indy').best.nodes)"
     )
     done = subprocess.run([sys.executable, "-IS", "-c", code], capture_output=True, text=True, check=False)

@@ -13,9 +13,8 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.arrays import Floats
+from planner.arrays import Flags, Floats
 from planner.calibration.physics import UnitSeconds, Workload, log_seconds, unit_seconds
 from planner.calibration.priors import Family
 from planner.calibration.residual import Coordinates, Kinship, coordinates
@@ -44,7 +43,7 @@ class Runs:
     work: Workload
     options: Floats
     log_s: Floats
-    outlier: NDArray[np.bool_]
+    outlier: Flags
     least_noise: float = 0.0
 
     def __len__(self) -> int:
@@ -65,7 +64,7 @@ class Runs:
         """How alike the runs are."""
         return Kinship(self.where, self.where, self.where)
 
-    def without(self, outlier: NDArray[np.bool_]) -> Runs:
+    def without(self, outlier: Flags) -> Runs:
         """Return the same runs with other rows taken for outliers."""
         return replace(self, outlier=outlier)
 

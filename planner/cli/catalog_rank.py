@@ -13,7 +13,7 @@ from planner.cli.plan import names
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
-    from planner.planning.candidates import Offer
+    from planner.planning.offer import Offer
     from planner.planning.price_performance import Worth
 
 _JSON = Annotated[bool, Option("--json", help="Print as JSON.")]
@@ -55,7 +55,7 @@ def catalog_rank(
 def _offer(catalog: Catalog, region: str | None, pricing: str) -> Offer:
     """Return the prices of a catalog, with the user's own in place of the list's."""
     from planner.config.settings import load_settings
-    from planner.planning.candidate_grid import offer_of
+    from planner.planning.region import offer_of
 
     own = load_settings(today=date.today()).own_prices
     return offer_of(catalog, region or catalog.default_region, pricing=pricing, own_prices=own)

@@ -12,7 +12,8 @@ import numpy as np
 from planner.catalog import Catalog
 from planner.cost_model.model import CostModel
 from planner.cost_model.run_overheads import RunOverheads
-from planner.planning.candidate_grid import Region, build_grid
+from planner.planning.candidate_grid import build_grid
+from planner.planning.region import Region
 from planner.schemas.plan import Request
 
 _DATA_BYTES: Final = 1
@@ -44,12 +45,12 @@ def _of_model(catalog: Catalog, model: CostModel, overheads: RunOverheads) -> Co
         overheads=overheads,
         network_spread=None,
     )
-    usable = len(np.unique(grid.context.layouts.type_row))
+    plannable = len(np.unique(grid.context.layouts.type_row))
     reasons = Counter(rejection.reason for rejection in lacking)
     return Coverage(
         catalog=catalog.name,
         model=model.name,
         types=len(catalog.instances),
-        usable=usable,
+        usable=plannable,
         reasons=dict(reasons.most_common()),
     )

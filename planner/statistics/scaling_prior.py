@@ -18,9 +18,8 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.arrays import Floats
+from planner.arrays import Floats, Rows
 
 BASELINE_NODES: Final = 2.0
 _DRAWS_PER_FAMILY: Final = 2000
@@ -48,7 +47,7 @@ class Draws:
         losses = [_FAMILIES[name](p[:, :1], p[:, 1:], count) for name, p in self.parameters.items()]
         return np.concatenate(losses)
 
-    def chosen(self, index: NDArray[np.intp]) -> Draws:
+    def chosen(self, index: Rows) -> Draws:
         """Return the laws at `index`, which must be sorted."""
         starts = np.cumsum([0, *(len(p) for p in self.parameters.values())])
         split = np.split(index, np.searchsorted(index, starts[1:-1]))
@@ -137,7 +136,7 @@ def _prior() -> Draws:
     return Draws(parameters={name: np.stack(pair, axis=1) for name, pair in pairs.items()})
 
 
-def _resampled(log_weight: Floats, rng: np.random.Generator) -> NDArray[np.intp]:
+def _resampled(log_weight: Floats, rng: np.random.Generator) -> Rows:
     """Return sorted indexes drawn in proportion to the weights, by systematic resampling."""
     total = np.cumsum(np.exp(log_weight - log_weight.max()))
     ticks = (np.arange(_KEPT) + rng.random()) / _KEPT * total[-1]

@@ -25,15 +25,15 @@ NOTE = "Made from the code by `scripts/reference_pages.py`.\n"
 def commands_page() -> str:
     """Return every command: what it does, examples, arguments and options."""
     root = typer.main.get_command(build())
-    return "\n".join(["# Commands\n", NOTE, *(line for path, each in leaves(root) for line in command(path, each))])
+    return "\n".join(["# Commands\n", NOTE, *(line for path, leaf in leaves(root) for line in command(path, leaf))])
 
 
 def leaves(group: Any, path: str = "planner") -> Iterator[tuple[str, Any]]:
-    for name, each in group.commands.items():
-        if hasattr(each, "commands"):
-            yield from leaves(each, f"{path} {name}")
+    for name, member in group.commands.items():
+        if hasattr(member, "commands"):
+            yield from leaves(member, f"{path} {name}")
         else:
-            yield f"{path} {name}", each
+            yield f"{path} {name}", member
 
 
 def command(path: str, of: Any) -> Iterator[str]:
@@ -81,15 +81,21 @@ def interface_page() -> str:
 
 
 def members(kind: type) -> Iterator[str]:
-    fields = [f"* `{name}: {kind_of}`" for name, kind_of in inspect.get_annotations(kind).items()]
-    yield "\n".join(fields) + "\n"
-    for name, each in vars(kind).items():
+    lines = [f"* `{name}: {hint}`{meaning(kind, name)}" for name, hint in inspect.get_annotations(kind).items()]
+    yield "\n".join(lines) + "\n"
+    for name, member in vars(kind).items():
         if name.startswith("_"):
             continue
-        if isinstance(each, property):
-            yield f"### {kind.__name__}.{name}\n\n{doc(each)}"
-        elif inspect.isfunction(each) or isinstance(each, classmethod):
+        if isinstance(member, property):
+            yield f"### {kind.__name__}.{name}\n\n{doc(member)}"
+        elif inspect.isfunction(member) or isinstance(member, classmethod):
             yield from entry(f"{kind.__name__}.{name}", getattr(kind, name))
+
+
+def meaning(kind: Any, name: str) -> str:
+    """Return what a field says of itself, if it does."""
+    text = kind.__dataclass_fields__[name].metadata.get("meaning", "")
+    return f": {text}" if text else ""
 
 
 def entry(name: str, of: Callable[..., Any]) -> Iterator[str]:
@@ -99,10 +105,10 @@ def entry(name: str, of: Callable[..., Any]) -> Iterator[str]:
 
 
 def parameters(of: Callable[..., Any]) -> Iterator[str]:
-    for name, each in inspect.signature(of).parameters.items():
+    for name, parameter in inspect.signature(of).parameters.items():
         if name != "self":
-            plain = "" if each.default is each.empty else f" = {each.default!r}"
-            yield f"{name}: {each.annotation}{plain}"
+            plain = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+            yield f"{name}: {parameter.annotation}{plain}"
 
 
 def doc(of: Any) -> str:

@@ -119,4 +119,4 @@ def _between(ordered: Floats, k: int) -> float:
 
 
 def _likeliest(explanations: tuple[Explanation, ...]) -> Explanation:
-    return max(explanations, key=lambda each: each.log_evidence)
+    return max(explanations, key=lambda explanation: explanation.log_evidence)

@@ -91,11 +91,11 @@ def load_distributions(path: Path | None = None) -> dict[str, BandwidthDistribut
 
 def distribution(name: str) -> BandwidthDistribution:
     """Return a shipped distribution by name. Raises BadInputError with the known names."""
-    known = load_distributions()
-    if name not in known:
-        hint = nearest(name, list(known))
-        raise BadInputError(f"unknown network distribution {name!r}.{hint} Known: {', '.join(known)}")
-    return known[name]
+    distributions = load_distributions()
+    if name not in distributions:
+        hint = nearest(name, list(distributions))
+        raise BadInputError(f"unknown network distribution {name!r}.{hint} Known: {', '.join(distributions)}")
+    return distributions[name]
 
 
 @lru_cache(maxsize=4)

@@ -56,8 +56,8 @@ def choose(
             if id(pick) not in settled:
                 settled[id(pick)] = _settled(request, pick)
             good += isinstance(settled[id(pick)], Candidate)
-    found = [one for one in settled.values() if isinstance(one, Candidate)]
-    return found, rejected + [one for one in settled.values() if isinstance(one, Rejection)]
+    candidates = [outcome for outcome in settled.values() if isinstance(outcome, Candidate)]
+    return candidates, rejected + [outcome for outcome in settled.values() if isinstance(outcome, Rejection)]
 
 
 def _least_usd(grids: Sequence[CandidateGrid]) -> float:

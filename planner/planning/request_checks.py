@@ -31,8 +31,8 @@ def _check_amounts(request: Request) -> None:
         )
     if interruptions is not None and request.pricing != "spot":
         raise BadInputError(f"interruptions are of spot nodes: say pricing spot, not {request.pricing}")
-    usual = Request.max_nodes
-    if request.nodes and request.max_nodes != usual and request.nodes > request.max_nodes:
+    default = Request.max_nodes
+    if request.nodes and request.max_nodes != default and request.nodes > request.max_nodes:
         raise BadInputError(
             f"--nodes {request.nodes} and --max-nodes {request.max_nodes} contradict each other: give one"
         )

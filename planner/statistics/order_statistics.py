@@ -71,8 +71,8 @@ def with_tail(spread: Spread, *, fraction: float, factor: float) -> Spread:
     """Return the slowness of nodes of which `fraction` take `factor` times as long."""
     shifted = spread.log_slowness + math.log(factor)
     grid = np.unique(np.concatenate([spread.log_slowness, shifted]))
-    usual, slow = spread.log_cdf_at(grid), spread.log_cdf_at(grid - math.log(factor))
-    cdf = (1 - fraction) * np.exp(usual) + fraction * np.exp(slow)
+    ordinary, slow = spread.log_cdf_at(grid), spread.log_cdf_at(grid - math.log(factor))
+    cdf = (1 - fraction) * np.exp(ordinary) + fraction * np.exp(slow)
     return Spread(log_slowness=grid, log_cdf=np.log(np.minimum(cdf, 1.0)))
 
 
@@ -107,16 +107,16 @@ class Load:
 
     def log_cdf_at(self, log_times: Floats) -> Floats:
         """Return ln P(done by each time): N of N + k nodes are, that is N successes come before k + 1 failures."""
-        one = self.spread.log_cdf_at(log_times - math.log(self.median_s))
+        node_log_cdf = self.spread.log_cdf_at(log_times - math.log(self.median_s))
         if self.spares == 0:
-            return np.asarray(self.count * one)
+            return np.asarray(self.count * node_log_cdf)
         failed = np.arange(self.spares + 1.0)
         ways = [math.lgamma(self.count + j) - math.lgamma(j + 1) - math.lgamma(self.count) for j in failed.tolist()]
-        log_late = np.log(np.maximum(-np.expm1(one), 1e-300))
+        log_late = np.log(np.maximum(-np.expm1(node_log_cdf), 1e-300))
         terms = np.array(ways)[:, None] + failed[:, None] * log_late[None, :]
         most = terms.max(axis=0)
         total = most + np.log(np.exp(terms - most).sum(axis=0))
-        return np.asarray(np.minimum(total + self.count * one, 0.0))
+        return np.asarray(np.minimum(total + self.count * node_log_cdf, 0.0))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -179,8 +179,8 @@ def either(durations: Sequence[Duration]) -> Duration:
     """Return the duration that is one of several, each equally likely."""
     if len(durations) == 1:
         return durations[0]
-    times_s = np.unique(np.concatenate([each.times_s for each in durations]))
-    cdfs = [np.interp(times_s, each.times_s, each.cdf, left=0.0, right=1.0) for each in durations]
+    times_s = np.unique(np.concatenate([duration.times_s for duration in durations]))
+    cdfs = [np.interp(times_s, duration.times_s, duration.cdf, left=0.0, right=1.0) for duration in durations]
     return Duration(times_s=times_s, cdf=np.mean(cdfs, axis=0))
 
 

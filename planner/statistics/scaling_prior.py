@@ -100,13 +100,13 @@ def condition(nodes: Floats, log_rates: Floats) -> Posterior:
     level = white @ ones / (ones @ ones)
     squares = 2 * _NOISE_WEIGHT * _NOISE**2 + ((white - level[:, None] * ones) ** 2).sum(axis=1)
     freedom = 2 * _NOISE_WEIGHT + len(nodes) - 1
-    kept = _resampled(-freedom / 2 * np.log(squares), rng)
+    resampled = _resampled(-freedom / 2 * np.log(squares), rng)
     return Posterior(
-        laws=laws.chosen(kept),
+        laws=laws.chosen(resampled),
         log_nodes=log_nodes,
-        residuals=residuals[kept],
-        level=level[kept],
-        noise=np.sqrt(squares[kept] / freedom),
+        residuals=residuals[resampled],
+        level=level[resampled],
+        noise=np.sqrt(squares[resampled] / freedom),
         factor=factor,
         deviate=rng.standard_t(freedom, _KEPT),
     )

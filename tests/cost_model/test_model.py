@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from planner.config.model_files import model_names
-from planner.cost_model.model import JobVolumes, load_model, parse_model
+from planner.cost_model.model import JobVolumes
+from planner.cost_model.model_reader import load_model, parse_model
 from planner.errors import BadInputError
 
 GOOD = {

@@ -69,12 +69,6 @@ class BandwidthDistribution:
         """The bandwidth of the middle machine."""
         return float(self.quantile(0.5))
 
-    @property
-    def mean_bytes_per_s(self) -> float:
-        """The mean bandwidth: the integral of the quantile function."""
-        probabilities = np.array([0.0, *self.probabilities, 1.0])
-        return float(np.trapezoid(self.quantile(probabilities), probabilities))
-
     def sample(self, count: int, rng: np.random.Generator) -> Floats:
         """Draw `count` independent bandwidths."""
         return self.quantile(rng.random(count))

@@ -89,13 +89,6 @@ def has_credit(catalog: Catalog) -> bool:
     return any(_burst(volume) > 0 for volume in catalog.volume_types.values())
 
 
-def stated_rate(volume: VolumeType, *, count: int, size_bytes: float) -> float:
-    """Return bytes/s of `count` volumes of `size_bytes` each, nothing bought on top; NaN where it is not stated."""
-    own = np.nansum([volume.free_bytes_per_s, _per_byte(volume) * size_bytes])
-    stated = _comes_with_size(volume) or volume.free_bytes_per_s > 0
-    return float(count * min(_cap(volume), own)) if stated else float("nan")
-
-
 def _options(catalog: Catalog, volume: VolumeType, *, with_credit: bool) -> Iterator[tuple[int, VolumeChoice]]:
     """Yield a volume type's options, each with its order of preference: 0 measured, 1 stated, 2 without a rate."""
     yield 0, _measured(catalog, volume)

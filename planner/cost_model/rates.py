@@ -1,6 +1,6 @@
 """From catalog rows to bytes/s per resource, for all types of a catalog at once.
 
-A rate that no one measured or stated is NaN; `Assumptions` (the user's what-ifs) replace whatever the catalog holds.
+A rate that no one measured or stated is NaN. What the user assumes replaces what the catalog holds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 from planner.arrays import Codes, Flags, Floats, Rows, Texts
 from planner.catalog import Catalog, NetworkPoint
 from planner.errors import BadInputError, nearest
-from planner.statistics.order_statistics import Spread
 from planner.statistics.scaling_curve import ScalingCurve
 
 EVIDENCE: Final = ("measured", "spec", "extrapolated", "recalled", "assumed")
@@ -65,7 +64,6 @@ class Network:
     """Network rates per node: a flat rate for each type, shape (T,), and curves for the rows that were measured.
 
     Links with a token bucket run at `burst` until `bucket_bytes` more than the rate have gone; both NaN elsewhere.
-    `spread` is how the rate differs from node to node, where the request says so.
     """
 
     flat: Floats
@@ -73,7 +71,6 @@ class Network:
     slowest_of_n: Flags
     burst: Floats
     bucket_bytes: Floats
-    spread: Spread | None = None
     curves: Mapping[int, ScalingCurve] = field(default_factory=dict)
     factor: float = 1.0
 

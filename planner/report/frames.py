@@ -52,12 +52,6 @@ def phases_frame(candidates: Sequence[Candidate]) -> pd.DataFrame:
     return pd.DataFrame([row for candidate in candidates for row in _phases(candidate, several=several)])
 
 
-def rejected_frame(plan: Plan) -> pd.DataFrame:
-    """Return one row per type left out: the type, the reason, the detail, and how near it was (1: on the mark)."""
-    columns = ["instance_type", "reason", "detail", "nearness"]
-    return pd.DataFrame([[getattr(one, name) for name in columns] for one in plan.rejected], columns=columns)
-
-
 def sensitivities_frame(best: Candidate, reliefs: Mapping[float, Mapping[str, Candidate]]) -> pd.DataFrame:
     """Return time and total cost of the best cluster with each of its resources `factor` times as fast.
 

@@ -88,12 +88,6 @@ def slowest_mean_cached(spread: Spread, counts: bytes) -> Floats:
     return slowest_mean(spread, np.frombuffer(counts))
 
 
-def slowest_quantile(spread: Spread, *, count: float, probability: float) -> float:
-    """Return the slowness that the slowest of `count` nodes stays below with `probability`."""
-    needed = math.log(probability) / count
-    return math.exp(float(np.interp(needed, spread.log_cdf, spread.log_slowness)))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Load:
     """One resource in a phase: a node's median seconds, the spread around it, and of how many nodes the slowest
@@ -130,11 +124,6 @@ class Duration:
     def mean_s(self) -> float:
         """The expected time."""
         return float(_mean(self.cdf, self.times_s))
-
-    @property
-    def variance_s2(self) -> float:
-        """The variance, in seconds squared."""
-        return float(_mean(self.cdf, (self.times_s - self.mean_s) ** 2))
 
     def quantile_s(self, probability: ArrayLike) -> Floats:
         """Return the time that is not exceeded with `probability`, elementwise."""
@@ -182,18 +171,6 @@ def either(durations: Sequence[Duration]) -> Duration:
     times_s = np.unique(np.concatenate([duration.times_s for duration in durations]))
     cdfs = [np.interp(times_s, duration.times_s, duration.cdf, left=0.0, right=1.0) for duration in durations]
     return Duration(times_s=times_s, cdf=np.mean(cdfs, axis=0))
-
-
-def simulate(phases: Sequence[Sequence[Load]], *, shared_sigma: float, draws: int, rng: np.random.Generator) -> Floats:
-    """Return `draws` simulated durations: every node of every resource of every phase drawn, and the shared factor.
-
-    What `barrier` and `in_turn` compute, by brute force.
-    """
-    total = np.zeros(draws)
-    for loads in phases:
-        slowest = [load.median_s * load.spread.sample((draws, int(load.count)), rng).max(axis=1) for load in loads]
-        total += np.max(slowest, axis=0)
-    return np.asarray(total * np.exp(shared_sigma * rng.standard_normal(draws)))
 
 
 def _middles() -> Floats:

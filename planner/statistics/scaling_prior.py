@@ -92,7 +92,7 @@ def condition(nodes: Floats, log_rates: Floats) -> Posterior:
     answer.
     """
     rng = np.random.default_rng(_SEED)
-    laws, log_nodes = _prior(), np.log(nodes)
+    laws, log_nodes = prior(), np.log(nodes)
     factor = np.asarray(np.linalg.cholesky(np.eye(len(nodes)) + _DISCREPANCY**2 * _alike(log_nodes, log_nodes)), float)
     residuals = log_rates[None, :] + laws.loss(nodes)
     white = np.linalg.solve(factor, residuals.T).T
@@ -112,13 +112,9 @@ def condition(nodes: Floats, log_rates: Floats) -> Posterior:
     )
 
 
-def prior_fraction(nodes: Floats, probability: float) -> Floats:
-    """Return the fraction of the two-node rate that the prior alone expects not to be exceeded with `probability`."""
-    return np.asarray(np.quantile(np.exp(-_prior().loss(nodes)), probability, axis=0))
-
-
 @lru_cache(maxsize=1)
-def _prior() -> Draws:
+def prior() -> Draws:
+    """Return the laws that are believed before anything is measured."""
     rng = np.random.default_rng(_SEED)
 
     def normal(middle: float, spread: float) -> Floats:

@@ -12,10 +12,10 @@ from planner import Recommendation, recommend
 from planner.config.model_files import model_names
 from planner.schemas.plan import Candidate, Objective
 
-CLOUD = str(Path(__file__).parent / "golden" / "cloud")
+CLOUD = str(Path(__file__).parents[1] / "golden" / "cloud")
 RESOURCES = ("network", "local", "volumes", "objects", "cpu")
 OF_SUMS = 2e-3
-"""What `variability.in_turn` promises: it adds distributions by a finite number of values."""
+"""What `order_statistics.in_turn` promises: it adds distributions by a finite number of values."""
 
 models = st.sampled_from(model_names())
 factors = st.floats(1, 10)

@@ -10,7 +10,7 @@ from typing import Any
 import nbformat
 import pytest
 
-FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
+FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 CHARTS = {
     "01_what_if": 3,
     "02_scaling_curves": 2,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.parametrize("page", ["papers", "variation"])
+@pytest.mark.parametrize("page", ["papers", "tritonsort", "variation"])
 def test_the_page_is_current(page: str) -> None:
     root = Path(__file__).resolve().parent.parent
     script = root / "scripts" / f"write_{page}_page.py"

@@ -15,7 +15,7 @@ CURRENT = ("aws", "azure", "gcp", "oci")
 
 
 def test_the_clouds_of_today_and_the_vintages_of_the_papers_are_shipped() -> None:
-    vintages = {"aws-2014", "gcp-2014", "aws-2019", "azure-2019", "gcp-2019", "oci-2019"}
+    vintages = {"aws-2014", "gcp-2014", "aws-2019", "azure-2019", "gcp-2019", "oci-2019", "tritonsort-2011"}
     assert set(catalog_names()) == {*CURRENT, *vintages}
 
 

@@ -4,6 +4,7 @@ of a run share, spares that stand in for the slowest, and spot nodes that are ta
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +13,7 @@ import numpy as np
 from planner.cost_model.model import Phase
 from planner.cost_model.prices import paid_nodes
 from planner.cost_model.staging_steps import loading_node_seconds
-from planner.cost_model.workload import UNDIVIDED, JobContext
+from planner.cost_model.workload import UNDIVIDED, JobContext, Work
 from planner.schemas.plan import PhaseEstimate, ResourceUse
 from planner.statistics import order_statistics
 from planner.statistics.order_statistics import Duration, Load
@@ -44,7 +45,7 @@ def planned_spares(context: JobContext, phases: tuple[PhaseEstimate, ...], nodes
         paid = float(paid_nodes(np.array([float(nodes)]), spare_fraction=life.spare_fraction)[0])
         return PlannedSpares(count=int(paid) - nodes, paid_s=np.inf, screened=False)
     phase, _ = _longest(context, phases)
-    spread = context.spreads.of(name, type_row=int(context.layouts.type_row[0]), phase=phase)
+    spread = context.spread(name, context.works(phase).get(name))
     screen_s = life.boot_s + life.screen_s
     count = spares_for(spread, nodes=nodes, work_s=sum(estimate.time_s for estimate in phases), screen_s=screen_s)
     return PlannedSpares(count=count, paid_s=screen_s, screened=True)
@@ -99,19 +100,17 @@ def _with_network(
     slowest = bool(context.rates.network.slowest_of_n[type_row])
     screened_by = _screened_by(context, phases) if spares.screened else None
 
-    def load(phase: Phase, name: str, use: ResourceUse) -> Load:
+    def load(works: Mapping[str, Work], name: str, use: ResourceUse) -> Load:
         certain = name in UNDIVIDED or (name == "network" and slowest)
-        spread = (
-            order_statistics.lognormal(0.0) if certain else context.spreads.of(name, type_row=type_row, phase=phase)
-        )
+        spread = order_statistics.lognormal(0.0) if certain else context.spread(name, works.get(name))
         median_s = use.time_s * slowdown if name == "network" else use.time_s
         spare_count = spares.count if name == screened_by and not certain else 0
         return Load(median_s=median_s, spread=spread, count=nodes, spares=spare_count)
 
-    barriers = [
-        order_statistics.barrier([load(phase, *item) for item in seen.resources.items()])
-        for phase, seen in zip(context.model.phases, phases, strict=True)
-    ]
+    barriers = []
+    for phase, seen in zip(context.model.phases, phases, strict=True):
+        works = context.works(phase)
+        barriers.append(order_statistics.barrier([load(works, *item) for item in seen.resources.items()]))
     return order_statistics.in_turn(barriers, shared_sigma=context.overheads.shared_sigma)
 
 

@@ -159,7 +159,7 @@ class _PhaseLoad:
             so_far = groups.get(id(spread), (work.node_seconds, spread))[0]
             groups[id(spread)] = (np.maximum(so_far, work.node_seconds), spread)
         tailed = [
-            (int(row), *_tailed(context, phase, works, int(row), nodes))
+            (int(row), *_tailed(context, works, int(row), nodes))
             for row in np.flatnonzero(np.isin(context.layouts.type_row, spreads.own_rows))
         ]
         return cls(
@@ -188,15 +188,12 @@ class _PhaseLoad:
 
 
 def _tailed(
-    context: JobContext, phase: Phase, works: Mapping[str, Work], row: int, nodes: Floats
+    context: JobContext, works: Mapping[str, Work], row: int, nodes: Floats
 ) -> tuple[Floats, list[tuple[float, Floats]]]:
     """The stretch of the network, and the node-seconds and stretch of each resource, of a row with a tail."""
-    type_row = int(context.layouts.type_row[row])
-
-    def stretch(name: str) -> Floats:
-        return _slowest(context.spreads.of(name, type_row=type_row, phase=phase), nodes)
-
-    return stretch("network"), [(float(work.node_seconds[row]), stretch(name)) for name, work in works.items()]
+    network = _slowest(context.spread("network", None, row=row), nodes)
+    uses = ((work, context.spread(name, work, row=row)) for name, work in works.items())
+    return network, [(float(work.node_seconds[row]), _slowest(spread, nodes)) for work, spread in uses]
 
 
 def _slowest(spread: Spread, nodes: Floats) -> Floats:

@@ -4,7 +4,7 @@ distribution, and the straggler tails that were seen on single rows of a catalog
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,7 +12,6 @@ import numpy as np
 
 from planner.arrays import Floats
 from planner.catalog import Catalog, Straggler
-from planner.cost_model.model import Phase
 from planner.statistics.order_statistics import Spread, lognormal, with_tail
 
 SIGMA_OF: Final = {
@@ -68,14 +67,18 @@ class Spreads:
             return self.network
         return lognormal(self.node_sigma.get(SIGMA_OF[resource], 0.0))
 
-    def of(self, resource: str, *, type_row: int, phase: Phase) -> Spread:
-        """Return the spread of a resource of one type in a phase, as wide and with the tails that were seen there."""
+    def of(self, resource: str, *, type_row: int, slow_factor: Callable[[Straggler], float]) -> Spread:
+        """Return the spread of a resource of one type, as wide and with the tails that were seen there.
+
+        `slow_factor` says how many times longer the resource takes on a node that a tail slows: 1 where it does nothing
+        in the tail's direction.
+        """
         sigma = self.measured_sigma.get(type_row, {}).get(SIGMA_OF[resource])
         named = resource == "network" and self.network is not None
         spread = self.usual(resource) if sigma is None or named else lognormal(sigma)
         for tail in self.tails.get(type_row, ()):
-            if _slows(tail, resource, phase):
-                spread = with_tail(spread, fraction=self.slow_nodes(tail, type_row), factor=tail.slow_factor)
+            if resource in slowed_by(tail) and (factor := slow_factor(tail)) > 1:
+                spread = with_tail(spread, fraction=self.slow_nodes(tail, type_row), factor=factor)
         return spread
 
     def slow_nodes(self, tail: Straggler, type_row: int) -> float:
@@ -142,9 +145,3 @@ def _measured_sigma(
             if compared > over_time:
                 lasting[type_row] = lasting.get(type_row, frozenset()) | {sigma_name}
     return sigma_by_row, lasting
-
-
-def _slows(tail: Straggler, resource: str, phase: Phase) -> bool:
-    medium, _, direction = tail.resource.partition("_")
-    moved = {"read": phase.read, "write": phase.write}.get(direction, True)
-    return resource in _TAILED[medium] and bool(moved)

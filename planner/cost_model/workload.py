@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Floats, Rows
-from planner.catalog import Catalog
+from planner.catalog import Catalog, Straggler
 from planner.cost_model.block_volumes import VolumeChoice
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES, Layouts
 from planner.cost_model.model import GROUPS, Coefficients, CostModel, JobVolumes, Phase
@@ -23,6 +23,7 @@ from planner.cost_model.rates import Device, Rates
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.staging import Staging
 from planner.statistics.interruptions import Risk
+from planner.statistics.order_statistics import Spread
 
 UNDIVIDED: Final = ("start_up", "one_stream")
 """Resources that serve the job as a whole and not each node its share."""
@@ -30,10 +31,39 @@ UNDIVIDED: Final = ("start_up", "one_stream")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Work:
-    """What one resource does in a phase over the whole cluster: `total_bytes` and `node_seconds`, shape (R,)."""
+    """What one resource does in a phase over the whole cluster, all of shape (R,).
+
+    `read_node_s` and `write_node_s` are what either direction takes alone; both are zero for a resource without
+    directions. They add up to `node_seconds`, except where disks read and write at once: there the longer counts.
+    """
 
     total_bytes: Floats
     node_seconds: Floats
+    read_node_s: Floats
+    write_node_s: Floats
+
+    @classmethod
+    def apart(cls, total_bytes: Floats, *, read_node_s: Floats, write_node_s: Floats) -> Work:
+        """Return the work of a device whose reads and writes take turns."""
+        return cls(
+            total_bytes=total_bytes,
+            node_seconds=read_node_s + write_node_s,
+            read_node_s=read_node_s,
+            write_node_s=write_node_s,
+        )
+
+    def slow_factor(self, direction: str, *, factor: float, row: int) -> float:
+        """Return how many times longer a layout's resource takes when one direction takes `factor` times as long; ''
+        is all that it does.
+        """
+        read, write, whole = (
+            float(seconds[row]) for seconds in (self.read_node_s, self.write_node_s, self.node_seconds)
+        )
+        if not direction or not whole:
+            return factor if whole else 1.0
+        slowed, other = (read * factor, write) if direction == "read" else (write * factor, read)
+        at_once = whole < (read + write) * (1 - 1e-9)
+        return (max(slowed, other) if at_once else slowed + other) / whole
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -88,6 +118,17 @@ class JobContext:
             "cpu": self._cpu(phase.cpu),
         }
         return {name: work for name, work in works.items() if work.total_bytes.any()}
+
+    def spread(self, resource: str, work: Work | None, *, row: int = 0) -> Spread:
+        """Return how a resource of one layout differs from node to node in a phase, in which it does `work`; the
+        network, which has no `work`, is slowed as a whole by a tail.
+        """
+
+        def slow_factor(tail: Straggler) -> float:
+            direction = tail.resource.partition("_")[2]
+            return tail.slow_factor if work is None else work.slow_factor(direction, factor=tail.slow_factor, row=row)
+
+        return self.spreads.of(resource, type_row=int(self.layouts.type_row[row]), slow_factor=slow_factor)
 
     def undivided(self, phase: Phase, nodes: Floats) -> dict[str, tuple[float, Floats]]:
         """Return what more nodes do not speed up, the software's start-up and single streams: its bytes over the whole
@@ -150,10 +191,15 @@ class JobContext:
         row, local = self.layouts.type_row, self.rates.local
         reading = np.where(self.layouts.shared, sum(read.values()), 0.0)
         writing = np.where(self.layouts.shared, sum(write.values()), 0.0)
-        apart = _seconds(reading, local.read[row]) + _seconds(writing, local.write[row])
-        at_once = _seconds(np.maximum(reading, writing), local.simultaneous[row])
-        seconds = np.where(np.isnan(local.simultaneous[row]), apart, at_once)
-        return Work(total_bytes=reading + writing, node_seconds=seconds)
+        apart = np.isnan(local.simultaneous[row])
+        read_s = _seconds(reading, np.where(apart, local.read[row], local.simultaneous[row]))
+        write_s = _seconds(writing, np.where(apart, local.write[row], local.simultaneous[row]))
+        return Work(
+            total_bytes=reading + writing,
+            node_seconds=np.where(apart, read_s + write_s, np.maximum(read_s, write_s)),
+            read_node_s=read_s,
+            write_node_s=write_s,
+        )
 
     def _own_disks(self, group: str, read: dict[str, float], write: dict[str, float]) -> Work:
         """Local disks of one group alone: their share of what all disks of the instance do in one direction.
@@ -166,19 +212,19 @@ class JobContext:
         share = np.where(alone, disks / np.maximum(self.layouts.disks, 1), 1.0)
         one_way = local.simultaneous[row] * np.where(self.layouts.disks > 1, 2.0, 1.0)
         reading, writing = np.where(alone, read[group], 0.0), np.where(alone, write[group], 0.0)
-        seconds = sum(
+        read_s, write_s = (
             _seconds(moved, share * np.where(np.isnan(one_way), exclusive[row], one_way))
             for moved, exclusive in ((reading, local.read), (writing, local.write))
         )
-        return Work(total_bytes=reading + writing, node_seconds=np.asarray(seconds))
+        return Work.apart(reading + writing, read_node_s=read_s, write_node_s=write_s)
 
     def _one_after_the_other(
         self, device: Device, medium: int, read: dict[str, float], write: dict[str, float]
     ) -> Work:
         """A device whose reads and writes add up."""
         row, reading, writing = self.layouts.type_row, self._on(medium, read), self._on(medium, write)
-        seconds = _seconds(reading, device.read[row]) + _seconds(writing, device.write[row])
-        return Work(total_bytes=reading + writing, node_seconds=seconds)
+        read_s, write_s = _seconds(reading, device.read[row]), _seconds(writing, device.write[row])
+        return Work.apart(reading + writing, read_node_s=read_s, write_node_s=write_s)
 
     def _on(self, medium: int, totals: dict[str, float], rows: slice = slice(None)) -> Floats:
         """Return what is moved to or from one medium, shape (rows,)."""
@@ -193,7 +239,8 @@ class JobContext:
         for work, amount in amounts.items():
             per_byte += amount / self._cpu_rate(work)
         moved = np.full(len(vcpu), float(sum(amounts.values())))
-        return Work(total_bytes=moved, node_seconds=_seconds(per_byte, vcpu))
+        nothing = np.zeros(len(vcpu))
+        return Work(total_bytes=moved, node_seconds=_seconds(per_byte, vcpu), read_node_s=nothing, write_node_s=nothing)
 
     def _cpu_rate(self, work: str) -> Floats | float:
         """Return bytes/s per vCPU of one kind of work: a number for all layouts, or shape (R,) where types differ."""

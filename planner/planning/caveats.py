@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from planner.catalog import Straggler
 from planner.catalog.measurement_quality import scores_behind
 from planner.cost_model.bill import unpriced
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
@@ -97,12 +98,26 @@ def _bucket(context: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]
 
 
 def _tails(context: JobContext, phases: Phases) -> Iterator[str]:
-    type_row, used = int(context.layouts.type_row[0]), {name for phase in phases for name in phase.resources}
+    type_row = int(context.layouts.type_row[0])
     for tail in context.spreads.tails.get(type_row, ()):
-        if used & slowed_by(tail):
+        if _slows(context, phases, tail):
             share = f"{tail.slow_fraction:.0%} of {tail.per}s were {tail.slow_factor:g} times slower in {tail.zone}"
             hit = f", so {context.spreads.slow_nodes(tail, type_row):.0%} of nodes are" if tail.per == "volume" else ""
             yield f"{tail.resource.replace('_', ' ')}: {share}{hit}"
+
+
+def _slows(context: JobContext, phases: Phases, tail: Straggler) -> bool:
+    """Whether a tail slows any resource of any phase: one on reads does nothing to a phase that only writes."""
+    direction = tail.resource.partition("_")[2]
+    works = [context.works(phase) for phase in context.model.phases]
+    factors = (
+        works_of_phase[name].slow_factor(direction, factor=tail.slow_factor, row=0)
+        if name in works_of_phase
+        else tail.slow_factor
+        for works_of_phase, phase in zip(works, phases, strict=True)
+        for name in phase.resources.keys() & slowed_by(tail)
+    )
+    return any(factor > 1 for factor in factors)
 
 
 def _credit(context: JobContext, *, nodes: int) -> Iterator[str]:

@@ -10,8 +10,8 @@ import pytest
 import planner
 from planner.catalog import load_catalog
 from planner.catalog.facts import Straggler
-from planner.cost_model.model import Phase
 from planner.cost_model.rate_spreads import Spreads, spreads_of
+from planner.cost_model.workload import Work
 from planner.schemas.plan import Candidate
 
 HEAD = "instance_type,quantity,bytes_per_s,disks,nodes,placement_group,aggregate,zone,as_of,instances,repeats,method"
@@ -72,9 +72,35 @@ def test_a_node_waits_for_the_slowest_of_its_volumes(per: str, volumes: int, slo
     )
     spreads = Spreads(node_sigma=USUAL, tails={0: (tail,)}, volumes_each=np.array([float(volumes)]))
     assert spreads.slow_nodes(tail, 0) == pytest.approx(slow)
-    phase = Phase(name="read", read={"data": {"map_in": 1}}, write={}, network={}, cpu={})
-    spread = spreads.of("volumes", type_row=0, phase=phase)
+    spread = spreads.of("volumes", type_row=0, slow_factor=lambda tail: tail.slow_factor)
     assert 1 - np.exp(spread.log_cdf_at(np.log(np.array([2.0])))[0]) == pytest.approx(slow, abs=1e-3)
+
+
+def test_a_tail_slows_its_own_medium_and_direction_alone() -> None:
+    """SoCC 2015, section 5.3, by hand: 330 c3.4xlarge read 100 TB of volumes at 243 MB/s in 1,247 s and write them at
+    226 MB/s in 1,341 s. Slow readers take 3,741 s for the first; nothing slows the second, which reads local disks.
+    """
+    fast = {"network": 1e15, "local_read": 1e15, "local_write": 1e15}
+    best = planner.recommend(
+        data="100TB", model="cloudsort", catalogs=["aws-2014"], instances=["c3.4xlarge"], nodes=330, assume=fast
+    ).best
+    assert best is not None
+    read_s, write_s = (phase.time_s for phase in best.phases)
+    assert (read_s, write_s) == (pytest.approx(1e14 / 330 / 243e6), pytest.approx(1e14 / 330 / 226e6))
+    slowest_of_330 = best.time_s.expected / (3 * read_s + write_s)
+    assert 1.10 < slowest_of_330 < 1.17  # what nodes and runs vary; with writes three times slower it would be 1.7
+
+
+def test_the_time_of_a_slowed_direction() -> None:
+    """In turn, 2 s of reading and 6 s of writing: reading at a third takes 6 + 6 s; at once, max(6, 6) s."""
+    read, write = np.array([2.0]), np.array([6.0])
+    in_turn = Work.apart(np.ones(1), read_node_s=read, write_node_s=write)
+    at_once = Work(total_bytes=np.ones(1), node_seconds=write, read_node_s=read, write_node_s=write)
+    assert in_turn.slow_factor("read", factor=3, row=0) == pytest.approx(12 / 8)
+    assert in_turn.slow_factor("write", factor=3, row=0) == pytest.approx(20 / 8)
+    assert at_once.slow_factor("read", factor=3, row=0) == pytest.approx(1)
+    assert at_once.slow_factor("write", factor=3, row=0) == pytest.approx(3)
+    assert in_turn.slow_factor("", factor=3, row=0) == 3
 
 
 def test_a_type_whose_instances_differ_more_takes_longer_but_by_the_equation(mine: Path) -> None:

@@ -119,18 +119,20 @@ def straggling(make_catalog: Make, *tailed: str) -> str:
         for name in tailed
     ]  # fmt: skip
     shape = {"read": 1e10, "write": 1e10, "volume_bytes_per_s": 2.5e8, "memory_bytes": 10**9}
-    types = {"fat": shape | {"price": 1.4}, "lean": shape | {"price": 0.9}}
+    types = {"fat": shape | {"price": 1.2}, "lean": shape | {"price": 0.9}}
     return make_catalog(types, volumes=volumes, stragglers=tails) if tails else make_catalog(types, volumes=volumes)
 
 
 @pytest.mark.parametrize(("tailed", "winner"), [((), "lean"), (("lean",), "fat"), (("lean", "fat"), "lean")])
 def test_a_tail_counts_against_the_row_it_was_seen_on(make_catalog: Make, tailed: tuple[str, ...], winner: str) -> None:
-    """SoCC 2015, section 5.3: the cheaper c3.4xlarge lost to r3.4xlarge since 5% of its volumes were slow."""
+    """As in SoCC 2015, section 5.3, where c3.4xlarge lost since 5% of its nodes read volumes three times slower; at the
+    prices made up here the whole bill turns, too.
+    """
     catalog = straggling(make_catalog, *tailed)
     best = best_of(catalog, data="100TB", model="cloudsort", nodes=330, objective="cost")
     assert best.instance_type == winner
     slow = winner in tailed
-    assert best.time_s.expected / best.time_s.equation > (1.8 if slow else 1.0)
+    assert best.time_s.expected / best.time_s.equation > (1.5 if slow else 1.0)
     assert any("3 times slower" in warning for warning in best.warnings) == slow
     unused = best_of(catalog, nodes=330)
     assert not any("3 times slower" in warning for warning in unused.warnings)

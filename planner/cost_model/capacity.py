@@ -31,8 +31,8 @@ def capacity_per_node(context: JobContext) -> dict[str, Floats]:
 
 
 def fewest_nodes(context: JobContext) -> Floats:
-    """Return the fewest nodes that hold the job's peak on each layout, and whose volumes' burst credit outlasts the
-    run: NaN where a capacity is unknown.
+    """Return the fewest nodes that hold the job's peak on each layout, keep the copies apart that the model promises,
+    and whose volumes' burst credit outlasts the run: NaN where a capacity is unknown.
 
     Groups on the same disks need room for both. The papers pool the disks of a split too (300 TB on 6.4 TB nodes: 47
     nodes).
@@ -49,7 +49,7 @@ def fewest_nodes(context: JobContext) -> Floats:
         pooled = sum(needed.values()) / room
     together = on_volumes | layouts.shared | (on_local & context.paper)
     holding = np.where(together, pooled, apart)
-    return np.ceil(np.maximum(holding, _by_credit(context)) - 1e-9).clip(min=1)
+    return np.ceil(np.maximum(holding, _by_credit(context)) - 1e-9).clip(min=context.model.nodes_min)
 
 
 def _by_credit(context: JobContext) -> Floats:

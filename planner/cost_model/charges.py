@@ -74,7 +74,8 @@ def _between_zones(context: JobContext) -> Iterator[Charge]:
     zones = context.staging.zones
     if zones > 1:
         price, evidence = context.catalog.transfer_usd_per_gib("zone")
-        exchanged = sum(context.job.total(phase.network) for phase in context.model.phases)
+        sent = (coefficients for phase in context.model.phases for coefficients in (phase.network, phase.replicate))
+        exchanged = sum(context.job.total(coefficients) for coefficients in sent)
         usd = np.full(len(context.layouts.type_row), exchanged * (zones - 1) / zones / _GIB * price)
         basis = f"{(zones - 1) / zones:.0%} of what the nodes exchange crosses zones"
         yield Charge(name="traffic between zones", usd=usd, evidence=evidence, basis=basis)

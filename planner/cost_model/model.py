@@ -57,7 +57,10 @@ class Phase:
     read: Mapping[str, Coefficients]
     write: Mapping[str, Coefficients]
     network: Coefficients
+    """What is shuffled: of n nodes each keeps 1/n of its own."""
     cpu: Mapping[str, Coefficients]
+    replicate: Coefficients = field(default_factory=dict)
+    """What goes to another node in any case: copies that must outlive the node."""
     one_stream: Coefficients = field(default_factory=dict)
     """What passes through a single stream, which more nodes do not speed up."""
     startup_s: float = 0.0
@@ -99,6 +102,16 @@ class CostModel:
     in_memory: bool = True
     recovery: str = "reload"
     software: Software | None = None
+
+    @property
+    def nodes_min(self) -> int:
+        """The fewest nodes that keep what the model promises: a copy on another node takes two."""
+        return 2 if any(phase.replicate for phase in self.phases) else 1
+
+
+def on_one_machine(model: CostModel) -> CostModel:
+    """Return the model as one machine does it: copies stay there, where they protect against nothing."""
+    return replace(model, phases=tuple(replace(phase, replicate={}) for phase in model.phases))
 
 
 def kept_in_memory(model: CostModel) -> CostModel:

@@ -73,13 +73,14 @@ class _Reader:
     def _phase(self, table: Mapping[str, Any], number: int) -> Phase:
         where = f"phase {number}"
         seconds = ("startup_s", "per_node_s")
-        self._known_keys(table, ("name", "read", "write", "network", "cpu", "one_stream", *seconds), where)
+        self._known_keys(table, ("name", "read", "write", "network", "replicate", "cpu", "one_stream", *seconds), where)
         return Phase(
             name=self._text(table, "name", where),
             read=self._groups(table.get("read", {}), GROUPS, f"{where} read"),
             write=self._groups(table.get("write", {}), GROUPS, f"{where} write"),
             network=self._coefficients(table.get("network", {}), f"{where} network"),
             cpu=self._groups(table.get("cpu", {}), CPU_WORK, f"{where} cpu"),
+            replicate=self._coefficients(table.get("replicate", {}), f"{where} replicate"),
             one_stream=self._coefficients(table.get("one_stream", {}), f"{where} one_stream"),
             **{key: self._number(table, key, where, most=1e6) for key in seconds if key in table},
         )

@@ -144,15 +144,16 @@ class JobContext:
     def network_bytes(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
         """Return the bytes per node through the busier direction of its NIC, shape (rows, N).
 
-        Of a shuffle (n-1)/n crosses the network; the papers charge all of it. The object store, and volumes without a
+        Of a shuffle (n-1)/n crosses the network; the papers charge all of it. A copy for another node crosses it whole.
+        The object store, and volumes without a
         link of their own, add their traffic: reads come in, writes go out.
         """
         crossing = 1.0 if self.paper else (nodes - 1) / nodes
-        shuffle = self.job.total(phase.network) * crossing / nodes
+        exchanged = (self.job.total(phase.network) * crossing + self.job.total(phase.replicate)) / nodes
         nic = (self.catalog.instances.volume_link == "nic")[self.layouts.type_row[rows]]
         totals = [self._totals(groups) for groups in (phase.read, phase.write)]
         streams = (np.where(nic, self._on(VOLUMES, t, rows), 0.0) + self._on(OBJECTS, t, rows) for t in totals)
-        return shuffle[None, :] + np.maximum(*streams)[:, None] / nodes
+        return exchanged[None, :] + np.maximum(*streams)[:, None] / nodes
 
     def network_seconds(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
         """Return the seconds the NIC needs for `network_bytes`; NaN where its rate is unknown.

@@ -53,6 +53,7 @@ def _phase(phase: Phase, model: CostModel, learned: Mapping[str, float]) -> Phas
         read=_times_intermediate(phase.read, passes),
         write=_times_intermediate(phase.write, passes),
         network=_times(phase.network, learned["network"]),
+        replicate=_times(phase.replicate, learned["network"]),
         one_stream={"reduce_out": 1.0} if last else {},
     )
 

@@ -74,16 +74,24 @@ def roomy(context: JobContext, request: Request) -> tuple[Flags, list[Rejection]
     least = np.full(len(context.catalog.instances), np.inf)
     np.minimum.at(least, type_rows, fewest)
     small = sorted(set(type_rows.tolist()) - set(type_rows[large].tolist()))
+    return large, [_too_few(context, type_row, least=float(least[type_row]), request=request) for type_row in small]
+
+
+def _too_few(context: JobContext, type_row: int, *, least: float, request: Request) -> Rejection:
+    """Say that a request allows fewer nodes than a type needs, for the data or for copies on other nodes."""
+    allowed = request.nodes or request.max_nodes
     limit = f"--nodes {allowed}" if request.nodes else f"--max-nodes {allowed}"
-    return large, [
-        Rejection(
-            instance_type=_name(context, type_row),
-            reason=f"does not hold the data within {limit}",
-            detail=f"needs {least[type_row]:.0f} nodes to hold the data",
-            nearness=float(least[type_row] / allowed),
-        )
-        for type_row in small
-    ]
+    for_copies = allowed < context.model.nodes_min
+    return Rejection(
+        instance_type=_name(context, type_row),
+        reason=f"does not keep its copies on two nodes within {limit}"
+        if for_copies
+        else f"does not hold the data within {limit}",
+        detail=f"the model {context.model.name} keeps a copy on another node: it needs 2 nodes"
+        if for_copies
+        else f"needs {least:.0f} nodes to hold the data",
+        nearness=least / allowed,
+    )
 
 
 def _rejection(context: JobContext, type_row: int, reason: str, detail: str) -> Rejection:

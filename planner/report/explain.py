@@ -56,6 +56,7 @@ def _moves(phase: Phase) -> str:
     parts = [f"read {group} {_volumes(c)}" for group, c in phase.read.items()]
     parts += [f"write {group} {_volumes(c)}" for group, c in phase.write.items()]
     parts += [f"network {_volumes(phase.network)}"] if phase.network else []
+    parts += [f"copies to another node {_volumes(phase.replicate)}"] if phase.replicate else []
     return ", ".join(parts)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planner.catalog import load_catalog
 from planner.cost_model import run_overheads
-from planner.cost_model.model import CostModel, kept_in_memory
+from planner.cost_model.model import CostModel, kept_in_memory, on_one_machine
 from planner.cost_model.model_reader import load_model
 from planner.errors import BadInputError, IoFailureError
 from planner.measure.local_catalog import write_catalog
@@ -101,7 +101,7 @@ def plan_for(machine: Machine, run: LocalRun, model: CostModel, folder: Path) ->
     request = Request(data_bytes=run.data_bytes, model=run.model, catalogs=(str(catalog),), nodes=1)
     here = replace(run_overheads.on_hand(), memory_share=0.0)
     fitting = kept_in_memory(model) if fits_in_memory(run, machine) else model
-    return recommend(request, model=fitting, catalogs=[load_catalog(catalog)], overheads=here)
+    return recommend(request, model=on_one_machine(fitting), catalogs=[load_catalog(catalog)], overheads=here)
 
 
 def fits_in_memory(run: LocalRun, machine: Machine) -> bool:

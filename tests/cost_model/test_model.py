@@ -2,19 +2,56 @@
 
 from __future__ import annotations
 
+import pytest
+
+from planner import recommend
 from planner.config.model_files import model_names
-from planner.cost_model.model import JobVolumes
+from planner.cost_model.model import JobVolumes, on_one_machine
 from planner.cost_model.model_reader import load_model
+from planner.errors import InfeasibleError
+from planner.planning.recommendation import require_best
 
 
 def test_the_papers_three_models_are_shipped() -> None:
     assert {"cloudsort", "daytona", "indy"} <= set(model_names())
 
 
-def test_daytona_writes_its_output_twice_and_sends_it_once() -> None:
+def test_daytona_writes_its_output_twice_and_sends_one_copy_away() -> None:
     reduce = load_model("daytona").phases[1]
     assert reduce.write["data"] == {"reduce_out": 2}
-    assert reduce.network == {"reduce_out": 1}
+    assert (reduce.network, reduce.replicate) == ({}, {"reduce_out": 1})
+
+
+@pytest.mark.parametrize(("model", "nodes"), [("daytona", 2), ("indy", 1), ("cloudsort", 1)])
+def test_copies_on_another_node_need_two(model: str, nodes: int) -> None:
+    assert load_model(model).nodes_min == nodes
+    assert on_one_machine(load_model(model)).nodes_min == 1
+
+
+@pytest.mark.parametrize(
+    ("instance", "nodes", "data_bytes", "shuffled", "copied"),
+    [("i4i.8xlarge", 2, 1e12, 250e9, 500e9), ("i3.4xlarge", 11, 5e12, 5e12 / 11 * 10 / 11, 5e12 / 11)],
+)
+def test_a_copy_crosses_the_network_whole_and_a_shuffle_but_for_a_nodes_own_share(
+    instance: str, nodes: int, data_bytes: float, shuffled: float, copied: float
+) -> None:
+    """By hand: of 1 TB on two nodes each sends 1e12 / 2 x 1/2 = 250 GB in phase 1, and its 500 GB of output in phase 2.
+    i3.4xlarge at 625 MB/s: 5e12 / 11 / 625e6 = 727 s of phase 2.
+    """
+    best = recommend(data=data_bytes, model="daytona", instances=(instance,), nodes=nodes).best
+    assert best is not None
+    sent = [phase.resources["network"].bytes_per_node for phase in best.phases]
+    assert sent == [pytest.approx(shuffled), pytest.approx(copied)]
+    if instance == "i3.4xlarge":
+        assert (best.phases[1].bottleneck, best.phases[1].time_s) == ("network", pytest.approx(727.27, abs=0.01))
+
+
+def test_one_node_cannot_keep_copies_apart() -> None:
+    with pytest.raises(InfeasibleError, match=r"keep its copies on two nodes within --nodes 1.*it needs 2 nodes"):
+        require_best(recommend(data="1TB", model="daytona", nodes=1).plan)
+    best = recommend(data="1TB", model="daytona").best
+    assert best is not None
+    assert best.nodes >= 2
 
 
 def test_volumes_total_by_their_coefficients() -> None:

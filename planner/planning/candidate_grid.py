@@ -47,6 +47,10 @@ class CandidateGrid:
         """Return the instance type of a layout."""
         return str(self.context.catalog.instances.instance_type[self.context.layouts.type_row[row]])
 
+    def cluster_name(self, row: int, column: int) -> str:
+        """Return what a cell is called: `79 x i8g.8xlarge`."""
+        return f"{self.estimates.nodes[column]:.0f} x {self.type_name(row)}"
+
     def point(self, cell: Cell) -> FrontierPoint:
         """Return a cell as a point of the frontier."""
         return FrontierPoint(

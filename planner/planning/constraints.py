@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -133,21 +133,43 @@ def missed(name: str, rows: Rows, asked: Sequence[Constraint]) -> Rejection:
     return Rejection(instance_type=name, reason=f"meets {together} only apart", detail=detail, nearness=1.0)
 
 
-def conflicts(grids: Sequence[Sequence[Constraint]]) -> Iterator[str]:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asked:
+    """The constraints of a grid, and what a cluster at a row and a column of it is called: `79 x i8g.8xlarge`."""
+
+    constraints: Sequence[Constraint]
+    cluster_name: Callable[[int, int], str]
+
+
+def conflicts(grids: Sequence[Asked]) -> Iterator[str]:
     """Name what clashes, given the constraints of every grid when no cluster keeps to all: one that no cluster can
-    meet, or pairs that can each be met and not together.
+    meet, with the cluster that comes nearest, or pairs that can each be met and not together.
     """
-    asked = [group for group in grids if group]
+    asked = [grid.constraints for grid in grids if grid.constraints]
     names = [constraint.name for constraint in asked[0]] if asked else []
     met = {
         name: any(constraint.met.any() for group in asked for constraint in group if constraint.name == name)
         for name in names
     }
-    yield from (f"no cluster meets the {name} alone" for name in names if not met[name])
+    yield from (_unmet(grids, name) for name in names if not met[name])
     for first, second in combinations([name for name in names if met[name]], 2):
         pairs = [{constraint.name: constraint for constraint in group} for group in asked]
         if not any((pair[first].met & pair[second].met).any() for pair in pairs):
             yield f"the {first} and the {second} clash: {_trade(pairs, first, second)}; {_trade(pairs, second, first)}"
+
+
+def _unmet(grids: Sequence[Asked], name: str) -> str:
+    """Say that no cluster keeps to a constraint, and what the one does that comes nearest."""
+    best = (np.inf, "", "")
+    for grid in grids:
+        for constraint in grid.constraints:
+            if constraint.name == name and constraint.measure.size:
+                row, column = np.unravel_index(np.argmin(constraint.measure), constraint.measure.shape)
+                least = float(constraint.measure[row, column])
+                if least < best[0]:
+                    best = (least, constraint.show(least), grid.cluster_name(int(row), int(column)))
+    nearest = f": the nearest, {best[2]}, {best[1]}" if best[1] else ""
+    return f"no cluster meets the {name} alone{nearest}"
 
 
 def _trade(grids: Sequence[dict[str, Constraint]], met: str, broken: str) -> str:

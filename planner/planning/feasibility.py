@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.cost_model.workload import JobContext
 from planner.planning.offer import Offer
 from planner.schemas.plan import Rejection, Request
+
+TOO_FEW: Final = ("does not hold the data", "does not keep its copies on two nodes")
+"""How the reasons begin of types of which more nodes are needed than a request allows."""
 
 
 def usable(context: JobContext, offer: Offer, *, networked: bool, powered: bool) -> tuple[Flags, list[Rejection]]:
@@ -84,9 +88,7 @@ def _too_few(context: JobContext, type_row: int, *, least: float, request: Reque
     for_copies = allowed < context.model.nodes_min
     return Rejection(
         instance_type=_name(context, type_row),
-        reason=f"does not keep its copies on two nodes within {limit}"
-        if for_copies
-        else f"does not hold the data within {limit}",
+        reason=f"{TOO_FEW[1] if for_copies else TOO_FEW[0]} within {limit}",
         detail=f"the model {context.model.name} keeps a copy on another node: it needs 2 nodes"
         if for_copies
         else f"needs {least:.0f} nodes to hold the data",

@@ -17,6 +17,7 @@ from planner.errors import BadInputError, InfeasibleError
 from planner.planning import constraints, selection
 from planner.planning.best_clusters import choose
 from planner.planning.candidate_grid import CandidateGrid, build_grid
+from planner.planning.feasibility import TOO_FEW
 from planner.planning.filters import UNASKED, filter_conflicts
 from planner.planning.region import Region
 from planner.planning.request_checks import check_request
@@ -75,17 +76,24 @@ def require_best(plan: Plan) -> Candidate:
     """
     if plan.best is not None:
         return plan.best
-    near = sorted((r for r in plan.rejected if r.nearness is not None), key=lambda r: r.nearness or 0.0)
+    near = sorted((r for r in plan.rejected if r.nearness is not None), key=_nearness)
     shown = near[:5] or sorted(plan.rejected, key=lambda r: r.reason.startswith(UNASKED))[:5]
     lines = [f"{r.instance_type}: {r.reason}" + (f" ({r.detail})" if r.detail else "") for r in shown]
     clash = "".join(f"; {conflict}" for conflict in plan.conflicts)
     raise InfeasibleError(f"nothing feasible among {len(plan.rejected)} types{clash}; the nearest:", lines)
 
 
+def _nearness(rejection: Rejection) -> tuple[bool, float]:
+    """Order rejections: first the types that can do the job and miss what was asked of it, each by how much."""
+    return rejection.reason.startswith(TOO_FEW), rejection.nearness or 0.0
+
+
 def _conflicts(request: Request, catalogs: Sequence[Catalog], grids: Sequence[CandidateGrid]) -> Iterator[str]:
     """Name the filters that let no type through together, else the constraints that no cluster meets together."""
     clash = list(filter_conflicts(request, catalogs))
-    yield from clash or constraints.conflicts([grid.asked for grid in grids])
+    yield from clash or constraints.conflicts(
+        [constraints.Asked(constraints=grid.asked, cluster_name=grid.cluster_name) for grid in grids]
+    )
 
 
 def _left_aside(request: Request) -> Iterator[str]:

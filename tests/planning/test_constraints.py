@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
 
-from planner.planning.constraints import Constraint, conflicts, missed
+import numpy as np
+import pytest
+
+from planner import recommend
+from planner.errors import InfeasibleError
+from planner.planning.constraints import Asked, Constraint, conflicts, missed
+from planner.planning.recommendation import require_best
 
 DEADLINE = Constraint(
     name="deadline",
@@ -20,6 +26,10 @@ BUDGET = Constraint(
     limit=10.0,
     shown="costs in all, at 95%,",
 )
+
+
+def asked(*constraints: Constraint) -> Asked:
+    return Asked(constraints=constraints, cluster_name=lambda row, column: f"{row}:{column}")
 
 
 def test_a_constraint_is_met_up_to_its_limit() -> None:
@@ -38,13 +48,39 @@ def test_a_type_that_meets_each_but_not_both_says_so() -> None:
 
 
 def test_a_clash_names_what_meeting_one_asks_of_the_other() -> None:
-    assert list(conflicts([[DEADLINE, BUDGET]])) == [
+    assert list(conflicts([asked(DEADLINE, BUDGET)])) == [
         "the deadline and the budget clash: what meets the deadline costs in all, at 95%, $20.00 at least; "
         "what meets the budget takes 1 min 30 s at least"
     ]
 
 
 def test_a_constraint_that_nothing_meets_is_named_alone() -> None:
-    hopeless = Constraint(name="quota", reason="", measure=np.array([[9.0, 9.0]]), limit=1.0, shown="launches")
-    assert list(conflicts([[hopeless]])) == ["no cluster meets the quota alone"]
+    hopeless = Constraint(name="quota", reason="", measure=np.array([[9.0, 7.0]]), limit=1.0, shown="launches")
+    assert list(conflicts([asked(hopeless)])) == [
+        "no cluster meets the quota alone: the nearest, 0:1, launches 7 vCPUs"
+    ]
     assert not list(conflicts([]))
+
+
+def test_a_clash_that_one_region_resolves_is_none() -> None:
+    resolved = [replace(constraint, measure=np.array([[1.0]])) for constraint in (DEADLINE, BUDGET)]
+    assert list(conflicts([asked(DEADLINE, BUDGET)]))
+    assert not list(conflicts([asked(DEADLINE, BUDGET), asked(*resolved)]))
+
+
+@pytest.mark.parametrize(
+    ("limit", "nearest"),
+    [
+        (
+            {"budget_usd": 50.0},
+            r"no cluster meets the budget alone: the nearest, \d+ x [\w.-]+, costs in all, at 95%, \$",
+        ),
+        ({"deadline": 1.0}, r"no cluster meets the deadline alone: the nearest, \d+ x [\w.-]+, takes [\d.]+ s"),
+    ],
+)
+def test_what_cannot_be_had_is_answered_with_the_nearest_that_can(limit: dict[str, float], nearest: str) -> None:
+    """The types that hold no such data within 1,000 nodes are not the answer to too small a budget."""
+    plan = recommend(data="100TB", model="indy", **limit).plan
+    with pytest.raises(InfeasibleError, match=nearest) as raised:
+        require_best(plan)
+    assert not any("hold the data" in line for line in raised.value.details)

@@ -68,15 +68,25 @@ class VolumeChoice:
 
 
 def choose_volumes(
-    catalog: Catalog, *, region: str, price_usd_per_hour: Floats, with_credit: bool = False
+    catalog: Catalog,
+    *,
+    region: str,
+    price_usd_per_hour: Floats,
+    with_credit: bool = False,
+    wanted_bytes_per_s: float | None = None,
 ) -> VolumeChoice:
     """Return, for every type, measured volumes before stated ones, then those with the least dollars per byte moved,
     the instance's price (T,) included; where no rate is known, volumes with a price for an assumed rate to use.
 
-    Volumes that are fast on burst credit alone are considered `with_credit`.
+    Volumes that are fast on burst credit alone are considered `with_credit`. With `wanted_bytes_per_s`, a rate that the
+    user assumes, come as many volumes as that rate takes, as far as the instance's link carries it.
     """
     volumes = catalog.volume_types.values()
-    options = [option for volume in volumes for option in _options(catalog, volume, with_credit=with_credit)]
+    options = [
+        option
+        for volume in volumes
+        for option in _options(catalog, volume, with_credit=with_credit, wanted_bytes_per_s=wanted_bytes_per_s)
+    ]
     if not options:
         return _nothing(len(catalog.instances))
     best = _take([choice for _, choice in options], _first_choice(options, price_usd_per_hour))
@@ -89,15 +99,22 @@ def has_credit(catalog: Catalog) -> bool:
     return any(_burst(volume) > 0 for volume in catalog.volume_types.values())
 
 
-def _options(catalog: Catalog, volume: VolumeType, *, with_credit: bool) -> Iterator[tuple[int, VolumeChoice]]:
+def _options(
+    catalog: Catalog, volume: VolumeType, *, with_credit: bool, wanted_bytes_per_s: float | None
+) -> Iterator[tuple[int, VolumeChoice]]:
     """Yield a volume type's options, each with its order of preference: 0 measured, 1 stated, 2 without a rate."""
-    yield 0, _measured(catalog, volume)
-    for share in _SHARES:
+    link = catalog.instances.volume_bytes_per_s
+    if wanted_bytes_per_s is None:
+        yield 0, _measured(catalog, volume)
+        links = [link * share for share in _SHARES]
+    else:
+        links = [np.fmin(link, wanted_bytes_per_s)]
+    for rate in links:
         for bytes_per_s_each in {_cap(volume), volume.free_bytes_per_s}:
             if 0 < bytes_per_s_each < np.inf:
-                yield 1, _stated(catalog, volume, share=share, bytes_per_s_each=bytes_per_s_each)
+                yield 1, _stated(catalog, volume, link=rate, bytes_per_s_each=bytes_per_s_each)
         if with_credit and _burst(volume) > 0:
-            yield 1, _bursting(catalog, volume, share=share)
+            yield 1, _bursting(catalog, volume, link=rate)
     if np.isnan(volume.price_usd_per_mibps_month) and np.isnan(volume.price_usd_per_iops_month):
         yield 2, _unrated(catalog, volume)
 
@@ -127,11 +144,11 @@ def _measured_count(catalog: Catalog, volume: VolumeType) -> Floats:
     return count
 
 
-def _stated(catalog: Catalog, volume: VolumeType, *, share: float, bytes_per_s_each: float) -> VolumeChoice:
-    """Enough volumes of `bytes_per_s_each` to fill a share of the instance's link; what does not come free with them is
-    bought, or comes with size.
+def _stated(catalog: Catalog, volume: VolumeType, *, link: Floats, bytes_per_s_each: float) -> VolumeChoice:
+    """Enough volumes of `bytes_per_s_each` to fill `link` bytes/s (T,); what does not come free with them is bought, or
+    comes with size.
     """
-    link, most = catalog.instances.volume_bytes_per_s * share, catalog.instances.volumes_max
+    most = catalog.instances.volumes_max
     count = np.minimum(np.ceil(link / bytes_per_s_each), np.where(np.isnan(most), 1.0, most))
     rate = np.minimum(link, count * _cap(volume))
     missing = np.maximum(0.0, rate - count * np.nan_to_num(volume.free_bytes_per_s))
@@ -158,13 +175,13 @@ def _stated(catalog: Catalog, volume: VolumeType, *, share: float, bytes_per_s_e
     )
 
 
-def _bursting(catalog: Catalog, volume: VolumeType, *, share: float) -> VolumeChoice:
-    """Enough volumes at their burst rate to fill a share of the instance's link, as small as that allows.
+def _bursting(catalog: Catalog, volume: VolumeType, *, link: Floats) -> VolumeChoice:
+    """Enough volumes at their burst rate to fill `link` bytes/s (T,), as small as that allows.
 
     Above what their size sustains they spend credit: a fraction of all they move, which is taken at its largest, that
     of the smallest size.
     """
-    link, most = catalog.instances.volume_bytes_per_s * share, catalog.instances.volumes_max
+    most = catalog.instances.volumes_max
     count = np.minimum(np.ceil(link / _burst(volume)), np.where(np.isnan(most), 1.0, most))
     rate = np.minimum(link, count * _burst(volume))
     bytes_min = count * np.nan_to_num(volume.size_bytes_min)

@@ -159,16 +159,30 @@ def check_assumptions(*, assume: Mapping[str, float], scale: Mapping[str, float]
 
 
 def catalog_rates(
-    catalog: Catalog, *, volumes: Device, objects: Device, cpu: Mapping[str, float], assume: Mapping[str, float]
+    catalog: Catalog,
+    *,
+    volumes: Device,
+    objects: Device,
+    cpu: Mapping[str, float],
+    assume: Mapping[str, float],
+    literal: bool = False,
 ) -> Rates:
     """Return the rates of all types of `catalog`, with `assume` laid over them.
 
     `volumes` are the rates of the block volumes that would be bought (`block_volumes`), `objects` those of the
-    object store; `cpu` is bytes/s per vCPU of each kind of work.
+    object store; `cpu` is bytes/s per vCPU of each kind of work. Volumes assumed to be faster than those bought, or
+    than the instance's link, are as fast as these, unless assumptions are `literal` (the papers').
     """
+    assumed_volumes = _assumed_device(volumes, assume, prefix="volume")
+    if not literal:
+        assumed_volumes = replace(
+            assumed_volumes,
+            read=np.fmin(assumed_volumes.read, volumes.read),
+            write=np.fmin(assumed_volumes.write, volumes.write),
+        )
     return Rates(
         local=_assumed_device(_local(catalog), assume, prefix="local"),
-        volumes=_assumed_device(volumes, assume, prefix="volume"),
+        volumes=assumed_volumes,
         objects=_assumed_device(objects, assume, prefix="object"),
         network=_network(catalog, assume.get("network")),
         vcpu=catalog.instances.vcpu,

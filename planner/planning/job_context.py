@@ -101,7 +101,7 @@ def _rates(
         cpu["partition"] = 1 / (1 / cpu["partition"] + 1 / request.compute_bytes_per_s_per_vcpu)
     rest = {name: rate for name, rate in assume.items() if name not in ("partition", "sort")}
     objects = choose_object_store(catalog).device
-    rates = catalog_rates(catalog, volumes=volumes.device, objects=objects, cpu=cpu, assume=rest)
+    rates = catalog_rates(catalog, volumes=volumes.device, objects=objects, cpu=cpu, assume=rest, literal=request.paper)
     if software is not None or "sort" in assume:  # what was measured is this sort's rate
         rates = replace(rates, measured_sort_per_vcpu=np.full(len(catalog.instances), np.nan))
     rates = replace(

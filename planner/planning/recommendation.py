@@ -6,6 +6,7 @@ docs/equations.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
@@ -23,6 +24,7 @@ from planner.planning.region import Region
 from planner.planning.request_checks import check_request
 from planner.schemas.plan import Candidate, CatalogStamp, FrontierPoint, Plan, Rejection, Request
 from planner.statistics.order_statistics import Spread, from_bandwidths
+from planner.units import format_rate
 
 
 def recommend(
@@ -66,7 +68,7 @@ def recommend(
         rejected=tuple(_sorted([*rejected, *missed], chosen, models=len(models))),
         frontier=tuple(_frontier(all_grids)),
         conflicts=() if ranked else tuple(_conflicts(request, catalogs, all_grids)),
-        warnings=(*_left_aside(request), *_capacity_seen(request, regions)),
+        warnings=(*_left_aside(request), *_capacity_seen(request, regions), *_beyond_the_link(request, ranked[:1])),
     )
 
 
@@ -108,6 +110,17 @@ def _left_aside(request: Request) -> Iterator[str]:
     aside = [name for name, given in named.items() if given]
     if request.paper and aside:
         yield f"--paper leaves aside {', '.join(aside)}: the papers' equations know nothing of it"
+
+
+def _beyond_the_link(request: Request, best: Sequence[Candidate]) -> Iterator[str]:
+    """Say where the recommended cluster's volumes, or its link to them, do less than was assumed of volumes."""
+    for candidate in best if not request.paper else ():
+        volumes = candidate.volumes
+        planned = volumes.count * volumes.bytes_per_s_each if volumes else math.inf
+        for name in ("volume_read", "volume_write"):
+            if request.assume.get(name, 0.0) > planned * (1 + 1e-9):
+                asked, most = format_rate(request.assume[name]), format_rate(planned)
+                yield f"{name}: planned with {most}, what {candidate.instance_type} and its volumes do, not {asked}"
 
 
 def _capacity_seen(request: Request, regions: Sequence[Region]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -35,12 +36,14 @@ class Region:
         """Return the region called `name`. Raises BadInputError where the catalog has no prices."""
         offer = _offer(catalog, name, request)
         price = offer.price_usd_per_hour
-        own_rates = request.paper or bool({"volume_read", "volume_write"} & request.assume.keys())
-        with_credit = has_credit(catalog) and not own_rates
-        faster = choose_volumes(catalog, region=name, price_usd_per_hour=price, with_credit=with_credit)
+        assumed = [request.assume[rate] for rate in ("volume_read", "volume_write") if rate in request.assume]
+        wanted_rate = max(assumed) if assumed and not request.paper else None
+        with_credit = has_credit(catalog) and not request.paper and not assumed
+        choose = partial(choose_volumes, catalog, region=name, price_usd_per_hour=price, wanted_bytes_per_s=wanted_rate)
+        faster = choose(with_credit=with_credit)
         sustained, on_credit = faster, None
         if faster.on_credit.any():
-            sustained, on_credit = choose_volumes(catalog, region=name, price_usd_per_hour=price), faster
+            sustained, on_credit = choose(), faster
         passed, unasked = wanted(request, catalog)
         return cls(
             catalog=catalog,

@@ -95,9 +95,31 @@ def test_without_a_known_link_a_rate_must_be_given(make_catalog: Make) -> None:
     assert [r.reason for r in recommend(**asked).rejected] == ["block volume rate unknown"]
     best = recommend(**asked, assume={"volume_read": 3e8, "volume_write": 3e8}).best
     assert best is not None
-    assert best.storage == "4 local nvme + 1 x v of 186 GiB"
+    assert best.storage == "4 local nvme + 1 x v of 600 GiB"  # 3e8 bytes/s at 5e5 for each GiB
 
 
+@pytest.mark.parametrize(
+    ("assumed", "count", "rate"),
+    [
+        (1e9, 4, 1e9),  # four volumes of 250 MB/s
+        (6e9, 8, 2e9),  # the link carries 2 GB/s
+    ],
+)
+def test_an_assumed_rate_takes_volumes_and_ends_at_the_link(
+    make_catalog: Make, assumed: float, count: int, rate: float
+) -> None:
+    limits = {"free_bytes_per_s": 2.5e8, "read_bytes_per_s_max": 2.5e8, "write_bytes_per_s_max": 2.5e8}
+    volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e14, **limits, **SPEC}
+    catalog = make_catalog({"a": DISKS | {"volume_bytes_per_s": 2e9, "volumes_max": 20}}, volumes=[volume])
+    asked = {"data": "10TB", "model": "cloudsort", "catalogs": (catalog,), "nodes": 10}
+    answer = recommend(**asked, assume=dict.fromkeys(BOTH, assumed))
+    assert answer.best is not None and answer.best.volumes is not None
+    assert (answer.best.volumes.count, answer.best.phases[0].resources["volumes"].bytes_per_s) == (count, rate)
+    capped = [f"{name}: planned with 2 GB/s, what a and its volumes do, not 6 GB/s" for name in BOTH]
+    assert [text for text in answer.plan.warnings if "planned with" in text] == (capped if rate < assumed else [])
+
+
+BOTH = ("volume_read", "volume_write")
 BURSTING = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "bytes_per_s_per_gib": 1e5,
             "burst_bytes_per_s": 125_000_000, "credit_bytes": 10**12, "read_bytes_per_s_max": 2.5e8,
             "write_bytes_per_s_max": 2.5e8, "size_bytes_min": GIB, "size_bytes_max": 1e14,

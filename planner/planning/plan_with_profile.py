@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,6 +22,14 @@ from planner.units import format_duration
 
 _NODE_COUNTS = 24
 """Cluster sizes tried up to the most allowed, evenly spread on a logarithmic scale."""
+
+_NOT_ABOUT_TIME: Final = ("price", "power")
+"""What can be assumed or scaled without a change of time."""
+
+_UNSURE: Final = 0.5
+"""How wide a what-if makes the range: the standard deviation of ln(time), for each unit of ln(ratio)."""
+
+_Z95: Final = 1.645
 
 Specs = Mapping[str, Mapping[str, Any]]
 
@@ -49,11 +57,13 @@ def plan_with_profile(
         jobs, instances={job.instance_type: specs[job.instance_type] for job in jobs}
     ).range_s()
     estimated = _by_equations(free, jobs, plan_again)
+    ratios = _what_if_ratios(free, jobs, estimated, plan_again)
     tried = [
-        _timed(estimated[job.instance_type, job.nodes], float(median_s), float(high_s))
-        for job, median_s, high_s in zip(jobs, median, high, strict=True)
-        if (job.instance_type, job.nodes) in estimated
+        _timed(estimated[cluster], *_stretched(float(median_s), float(high_s), ratios[cluster]), ratio=ratios[cluster])
+        for cluster, median_s, high_s in zip(map(_cluster, jobs), median, high, strict=True)
+        if cluster in ratios
     ]
+    without = sorted({name for name, _ in estimated.keys() - ratios.keys()} - {name for name, _ in ratios})
     good = [candidate for candidate in tried if _meets(candidate, request)]
     best = {candidate.instance_type: candidate for candidate in reversed(order(good, request.objective))}
     missed = [
@@ -65,7 +75,7 @@ def plan_with_profile(
         request=request,
         best=ranked[0] if ranked else None,
         candidates=tuple(ranked[: request.top]),
-        rejected=(*base.rejected, *missed),
+        rejected=(*base.rejected, *missed, *(_without_ratio(name) for name in without)),
         frontier=(),
     )
 
@@ -84,6 +94,51 @@ def _node_counts(least: int, most: int) -> set[int]:
     return {least} | {count for count in shared if count > least}
 
 
+def _cluster(job: Job) -> tuple[str, int]:
+    return job.instance_type, job.nodes
+
+
+def _what_if_ratios(
+    free: Request,
+    jobs: Sequence[Job],
+    estimated: Mapping[tuple[str, int], Candidate],
+    plan_again: Callable[[Request], Plan],
+) -> dict[tuple[str, int], float]:
+    """Return by what factor the request's what-ifs change each cluster's time, as the equations have it: 1 without any.
+
+    A profile knows machines as they were when it ran on them. Clusters are left out that the equations can only time
+    with the what-ifs, as where a rate is unknown that the request assumes.
+    """
+    assume = {name: value for name, value in free.assume.items() if name in _NOT_ABOUT_TIME}
+    scale = {name: factor for name, factor in free.scale.items() if name in _NOT_ABOUT_TIME}
+    as_is = replace(free, assume=assume, scale=scale, network_distribution=None)
+    if as_is == free:
+        return dict.fromkeys(estimated, 1.0)
+    before = _by_equations(as_is, jobs, plan_again)
+    return {
+        cluster: candidate.time_s.expected / before[cluster].time_s.expected
+        for cluster, candidate in estimated.items()
+        if cluster in before
+    }
+
+
+def _stretched(median_s: float, high_s: float, ratio: float) -> tuple[float, float]:
+    """Return the profile's median and upper end with a what-if: as much longer as the equations get.
+
+    How much of the real time follows the equations is not known, so the range widens by half of the change, in ln.
+    """
+    spread = math.hypot(math.log(high_s / median_s), _Z95 * _UNSURE * math.log(ratio))
+    return median_s * ratio, median_s * ratio * math.exp(spread)
+
+
+def _without_ratio(name: str) -> Rejection:
+    return Rejection(
+        instance_type=name,
+        reason="the profile cannot be carried over to the what-if",
+        detail="without it the equations cannot time the type: measure what is assumed, or plan without --profile",
+    )
+
+
 def _by_equations(
     free: Request, jobs: Sequence[Job], plan_again: Callable[[Request], Plan]
 ) -> dict[tuple[str, int], Candidate]:
@@ -94,7 +149,7 @@ def _by_equations(
     return {(candidate.instance_type, candidate.nodes): candidate for plan in plans for candidate in plan.candidates}
 
 
-def _timed(candidate: Candidate, median_s: float, high_s: float) -> Candidate:
+def _timed(candidate: Candidate, median_s: float, high_s: float, *, ratio: float) -> Candidate:
     """Put the profile's time in place of the equations', which stays visible as `equation`."""
     old = candidate.time_s
     energy = candidate.energy_j
@@ -104,8 +159,13 @@ def _timed(candidate: Candidate, median_s: float, high_s: float) -> Candidate:
         time_s=Range(equation=old.equation, expected=median_s, p50=median_s, p95=high_s),
         cost_usd=_cost(candidate, median_s=median_s, high_s=high_s),
         bill=retimed(candidate, job_s=median_s),
-        warnings=(*candidate.warnings, "time and range: from the profile; the phases are the equations'"),
+        warnings=(*candidate.warnings, _source_of_time(ratio)),
     )
+
+
+def _source_of_time(ratio: float) -> str:
+    words = "time and range: from the profile; the phases are the equations'"
+    return words if ratio == 1 else f"{words}; the what-if makes it {ratio:.2f} times as long, by the equations"
 
 
 def _cost(candidate: Candidate, *, median_s: float, high_s: float) -> Cost:

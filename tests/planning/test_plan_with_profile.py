@@ -80,3 +80,36 @@ def test_a_budget_holds_the_upper_end_of_the_bill(request_for: Callable[..., Req
     assert free.cost_usd.total_p95 > free.cost_usd.total
     budget = (free.cost_usd.total + free.cost_usd.total_p95) / 2
     assert answer_with_profile(request_for(nodes=8, instances=("a",), budget_usd=budget), "mine").best is None
+
+
+@pytest.mark.parametrize(
+    "what_if",
+    [{"assume": {"network": 1e7}}, {"scale": {"local": 0.1}}, {"network_distribution": "A"}],
+    ids=["assumed", "scaled", "drawn"],
+)
+def test_a_what_if_changes_the_profiles_time_as_the_equations_have_it(
+    request_for: Callable[..., Request], what_if: dict[str, object]
+) -> None:
+    """At 10 MB/s eight nodes shuffle 100 GB in 1e11 / 8 x 7/8 / 1e7 = 1,094 s where the disks took 18.75 s a phase."""
+    clusters = {"nodes": 8, "instances": ("a",)}
+    as_is, changed = (answer_with_profile(request_for(**clusters, **more), "mine").best for more in ({}, what_if))
+    asked = request_for(**clusters, **what_if)
+    equations = [
+        recommend(data="100GB", model="indy", catalogs=asked.catalogs, nodes=8, instances=("a",), **more).best
+        for more in ({}, what_if)
+    ]
+    assert as_is and changed and equations[0] and equations[1]
+    ratio = equations[1].time_s.expected / equations[0].time_s.expected
+    assert ratio > 2
+    assert changed.time_s.p50 == pytest.approx(as_is.time_s.p50 * ratio)
+    assert changed.time_s.p95 / changed.time_s.p50 > 1.2 * as_is.time_s.p95 / as_is.time_s.p50
+    assert any(f"{ratio:.2f} times as long" in warning for warning in changed.warnings)
+
+
+def test_a_price_is_no_change_of_time(request_for: Callable[..., Request]) -> None:
+    clusters = {"nodes": 8, "instances": ("a",)}
+    as_is, cheaper = (
+        answer_with_profile(request_for(**clusters, **more), "mine").best for more in ({}, {"scale": {"price": 0.5}})
+    )
+    assert as_is and cheaper
+    assert cheaper.time_s == as_is.time_s

@@ -26,6 +26,9 @@ from planner.schemas.plan import Candidate, CatalogStamp, FrontierPoint, Plan, R
 from planner.statistics.order_statistics import Spread, from_bandwidths
 from planner.units import format_rate
 
+_SAME_COST = 1e-6
+"""Costs that differ by less are the same: equation 7 gives one cost for all cluster sizes."""
+
 
 def recommend(
     request: Request,
@@ -66,7 +69,7 @@ def recommend(
         best=ranked[0] if ranked else None,
         candidates=tuple(_shown(ranked, request, models=len(models))),
         rejected=tuple(_sorted([*rejected, *missed], chosen, models=len(models))),
-        frontier=tuple(_frontier(all_grids)),
+        frontier=tuple(_frontier(all_grids, ranked)),
         conflicts=() if ranked else tuple(_conflicts(request, catalogs, all_grids)),
         warnings=(*_left_aside(request), *_capacity_seen(request, regions), *_beyond_the_link(request, ranked[:1])),
     )
@@ -168,13 +171,37 @@ def _sorted(rejected: Sequence[Rejection], chosen: Sequence[Candidate], *, model
     return sorted(unique, key=lambda r: (r.reason, r.nearness or 0.0, r.instance_type))
 
 
-def _frontier(grids: Sequence[CandidateGrid]) -> list[FrontierPoint]:
-    points = [grid.point(cell) for grid in grids for cell in selection.frontier(grid.estimates, grid.good)]
+def _frontier(grids: Sequence[CandidateGrid], ranked: Sequence[Candidate]) -> list[FrontierPoint]:
+    """Return the clusters that no other beats in both time and total cost, fastest first; the recommended one and the
+    cheapest of the candidates are always there. Candidates have their exact figures, others the estimates'.
+    """
+    exact = {_place(point): point for point in map(_point, ranked)}
+    estimated = [grid.point(cell) for grid in grids for cell in selection.frontier(grid.estimates, grid.good)]
+    points = [*exact.values(), *(point for point in estimated if _place(point) not in exact)]
+    kept = [_point(candidate) for candidate in ranked[:1]]
+    kept += [_point(min(ranked, key=lambda candidate: candidate.cost_usd.total))] if ranked else []
     best: list[FrontierPoint] = []
+    least = math.inf
     for point in sorted(points, key=lambda p: (p.time_s, p.cost_usd_total)):
-        if not best or point.cost_usd_total < best[-1].cost_usd_total:
+        if point in kept or point.cost_usd_total < least * (1 - _SAME_COST):
             best.append(point)
+        least = min(least, point.cost_usd_total)
     return best
+
+
+def _point(candidate: Candidate) -> FrontierPoint:
+    return FrontierPoint(
+        model=candidate.model,
+        cloud=candidate.cloud,
+        instance_type=candidate.instance_type,
+        nodes=candidate.nodes,
+        time_s=candidate.time_s.expected,
+        cost_usd_total=candidate.cost_usd.total,
+    )
+
+
+def _place(point: FrontierPoint) -> tuple[str, str, str, int]:
+    return point.model, point.cloud, point.instance_type, point.nodes
 
 
 def _stamp(catalogs: Sequence[Catalog]) -> CatalogStamp:

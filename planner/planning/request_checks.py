@@ -21,6 +21,8 @@ def check_request(request: Request, catalogs: Sequence[Catalog]) -> None:
 def _check_amounts(request: Request) -> None:
     if request.confidence is not None and not 0 < request.confidence < 1:
         raise BadInputError(f"confidence {request.confidence:g}: a probability lies between 0 and 1, such as 0.95")
+    if request.confidence is not None and request.deadline_s is None:
+        raise BadInputError("--confidence says how surely a deadline is met: give --deadline, too")
     for name, ratio in (("map", request.map_ratio), ("reduce", request.reduce_ratio)):
         if not 0 < ratio < 1e6:
             raise BadInputError(f"{name} ratio {ratio:g}: output over input must be positive and below a million")

@@ -79,7 +79,7 @@ def frontier(estimates: Estimates, good: Flags) -> list[Cell]:
     fastest_first = fastest_first[np.isfinite(total[fastest_first])]
     costs = total[fastest_first]
     before = np.minimum.accumulate(np.concatenate(([np.inf], costs)))[:-1]
-    cells = fastest_first[costs < before]
+    cells = fastest_first[costs < before * (1 - 1e-9)]
     return [Cell(row=int(cell // len(columns)), column=int(columns[cell % len(columns)])) for cell in cells]
 
 

@@ -100,13 +100,13 @@ def upward_imports() -> list[tuple[str, str]]:
 
 def circles(*, for_types: bool) -> list[tuple[str, ...]]:
     """Return each circle of imports once, as the modules along it."""
-    found: dict[frozenset[str], tuple[str, ...]] = {}
+    circle_of: dict[frozenset[str], tuple[str, ...]] = {}
     finished: set[str] = set()
 
     def visit(module: str, trail: tuple[str, ...]) -> None:
         if module in trail:
             circle = trail[trail.index(module) :]
-            found.setdefault(frozenset(circle), circle)
+            circle_of.setdefault(frozenset(circle), circle)
             return
         for name in imports_within(module, for_types=for_types) if module not in finished else ():
             visit(name, (*trail, module))
@@ -114,7 +114,7 @@ def circles(*, for_types: bool) -> list[tuple[str, ...]]:
 
     for module in modules():
         visit(module, ())
-    return list(found.values())
+    return list(circle_of.values())
 
 
 def room_arrows(*, for_types: bool = True) -> dict[tuple[str, str], int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from html import escape
 from itertools import pairwise
 
@@ -44,6 +45,12 @@ def drawn_arrows() -> dict[tuple[str, str], int]:
     below: dict[str, set[str]] = {}
     for start, end in arrows:
         below.setdefault(start, set()).add(end)
+    try:
+        TopologicalSorter(below).prepare()
+    except CycleError as error:
+        raise SystemExit(
+            f"these folders import each other, so none stands above: {' -> '.join(error.args[1])}"
+        ) from None
 
     def leads_to(start: str, end: str) -> bool:
         return any(room == end or leads_to(room, end) for room in below.get(start, ()))

@@ -114,8 +114,8 @@ def sources_page() -> str:
     lines = [
         "# Sources of the data, and their licences\n",
         NOTE,
-        "Every row of a catalog names its source. The figures are facts, and restated here. The table has each source's",
-        "licence, if it is published under one.\n",
+        "Every row of a catalog names its source. The figures are facts, and restated here.",
+        "The table has each source's licence, if it is published under one.\n",
     ]
     for name in catalog_names():
         catalog = load_catalog(name)

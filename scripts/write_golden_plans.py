@@ -59,18 +59,18 @@ def differences(stored: Any, current: Any, *, where: str = "") -> Iterator[str]:
 def check(documents: dict[str, Any]) -> None:
     """Raise SystemExit with what differs from the files, files too many or too few included."""
     stored = {path.stem: json.loads(path.read_text("utf-8")) for path in GOLDEN.glob("*.json")}
-    current = [f"{name}.json: written by nothing" for name in stored.keys() - documents.keys()]
-    current += [f"{name}.json: missing" for name in documents.keys() - stored.keys()]
+    changes = [f"{name}.json: written by nothing" for name in stored.keys() - documents.keys()]
+    changes += [f"{name}.json: missing" for name in documents.keys() - stored.keys()]
     for name in sorted(stored.keys() & documents.keys()):
-        current += differences(stored[name], documents[name], where=name)
-    if current:
-        raise SystemExit("\n".join([*current, "if that is right: python scripts/write_golden_plans.py"]))
+        changes += differences(stored[name], documents[name], where=name)
+    if changes:
+        raise SystemExit("\n".join([*changes, "if that is right: python scripts/write_golden_plans.py"]))
 
 
 def main() -> None:
     """Write every file and remove those that nothing writes any more, or compare them."""
     os.chdir(TOP)
-    documents = {name: rounded(json.loads(current.plan.to_json())) for name, current in plans()}
+    documents = {name: rounded(json.loads(answer.plan.to_json())) for name, answer in plans()}
     if "--check" in sys.argv[1:]:
         check(documents)
         return

@@ -6,6 +6,7 @@ Usage: python scripts/structure.py [--brief]; --brief leaves out where each reti
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -106,11 +107,11 @@ def large_files() -> Check:
     return Check("large files", summary, details, not set(large) <= LARGE_FILES.keys())
 
 
-def sources() -> Iterator[tuple[Path, ast.Module]]:
-    """Yield each Python file of `planner/` and `tests/`, relative to the checkout, with its syntax tree."""
-    for folder in ("planner", "tests"):
-        for path in sorted((CHECKOUT / folder).rglob("*.py")):
-            yield path.relative_to(CHECKOUT), ast.parse(path.read_text(encoding="utf-8"))
+@functools.cache
+def sources() -> tuple[tuple[Path, ast.Module], ...]:
+    """Return the Python files of `planner/` and `tests/`, relative to the checkout, with their syntax trees."""
+    paths = [path for folder in ("planner", "tests") for path in sorted((CHECKOUT / folder).rglob("*.py"))]
+    return tuple((path.relative_to(CHECKOUT), ast.parse(path.read_text(encoding="utf-8"))) for path in paths)
 
 
 def retired_words() -> Counter[str]:

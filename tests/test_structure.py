@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
-from structure import CHECKOUT, ENFORCED, LARGE_FILES, checks, class_fields, defined_names
+from structure import CHECKOUT, ENFORCED, LARGE_FILES, class_fields, defined_names
 
 SAMPLE = """
 import machines as fleet
@@ -24,11 +24,8 @@ def test_the_enforced_limits_hold() -> None:
     script = CHECKOUT / "scripts" / "structure.py"
     outcome = subprocess.run([sys.executable, script, "--brief"], capture_output=True, text=True, check=False)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
-    assert all(name in outcome.stdout for name in ENFORCED)
-
-
-def test_every_enforced_check_exists() -> None:
-    assert {check.name for check in checks()} >= ENFORCED
+    printed = {line.partition(":")[0] for line in outcome.stdout.splitlines()}
+    assert printed >= ENFORCED, "an enforced check has another name"
 
 
 def test_every_large_file_with_a_reason_exists() -> None:

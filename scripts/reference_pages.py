@@ -1,6 +1,6 @@
-"""The pages of the site that say what the code says: commands, Python interface, sources of data.
+"""Make the pages of the site that come from the code: commands, Python interface, sources of data.
 
-A hook of mkdocs: the pages are made whenever the site is, and so are never out of date.
+This is a hook of mkdocs. It makes the pages whenever the site is built, so they are never out of date.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ NOTE = "Made from the code by `scripts/reference_pages.py`.\n"
 def commands_page() -> str:
     """Return every command: what it does, examples, arguments and options."""
     root = typer.main.get_command(build())
-    return "\n".join(["# Commands\n", NOTE, *(line for path, each in leaves(root) for line in command(path, each))])
+    return "\n".join(["# Commands\n", NOTE, *(line for path, leaf in leaves(root) for line in command(path, leaf))])
 
 
 def leaves(group: Any, path: str = "planner") -> Iterator[tuple[str, Any]]:
-    for name, each in group.commands.items():
-        if hasattr(each, "commands"):
-            yield from leaves(each, f"{path} {name}")
+    for name, entry in group.commands.items():
+        if hasattr(entry, "commands"):
+            yield from leaves(entry, f"{path} {name}")
         else:
-            yield f"{path} {name}", each
+            yield f"{path} {name}", entry
 
 
 def command(path: str, of: Any) -> Iterator[str]:
@@ -73,23 +73,23 @@ def interface_page() -> str:
         *entry("planner.recommend", planner.recommend),
         *entry("planner.calibrate", planner.calibrate),
     ]
-    for kind in (planner.Recommendation, Request, Plan, Candidate, Rejection, RunReport):
-        parts += [f"## {kind.__module__}.{kind.__name__}\n", doc(kind), *members(kind)]
+    for shown in (planner.Recommendation, Request, Plan, Candidate, Rejection, RunReport):
+        parts += [f"## {shown.__module__}.{shown.__name__}\n", doc(shown), *members(shown)]
     parts += ["## planner.report.plots\n", doc(plots)]
     parts += [line for name in plots.__all__ for line in entry(f"plots.{name}", getattr(plots, name))]
     return "\n".join(parts)
 
 
-def members(kind: type) -> Iterator[str]:
-    fields = [f"* `{name}: {kind_of}`" for name, kind_of in inspect.get_annotations(kind).items()]
+def members(of: type) -> Iterator[str]:
+    fields = [f"* `{name}: {annotation}`" for name, annotation in inspect.get_annotations(of).items()]
     yield "\n".join(fields) + "\n"
-    for name, each in vars(kind).items():
+    for name, member in vars(of).items():
         if name.startswith("_"):
             continue
-        if isinstance(each, property):
-            yield f"### {kind.__name__}.{name}\n\n{doc(each)}"
-        elif inspect.isfunction(each) or isinstance(each, classmethod):
-            yield from entry(f"{kind.__name__}.{name}", getattr(kind, name))
+        if isinstance(member, property):
+            yield f"### {of.__name__}.{name}\n\n{doc(member)}"
+        elif inspect.isfunction(member) or isinstance(member, classmethod):
+            yield from entry(f"{of.__name__}.{name}", getattr(of, name))
 
 
 def entry(name: str, of: Callable[..., Any]) -> Iterator[str]:
@@ -99,10 +99,10 @@ def entry(name: str, of: Callable[..., Any]) -> Iterator[str]:
 
 
 def parameters(of: Callable[..., Any]) -> Iterator[str]:
-    for name, each in inspect.signature(of).parameters.items():
+    for name, parameter in inspect.signature(of).parameters.items():
         if name != "self":
-            plain = "" if each.default is each.empty else f" = {each.default!r}"
-            yield f"{name}: {each.annotation}{plain}"
+            plain = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+            yield f"{name}: {parameter.annotation}{plain}"
 
 
 def doc(of: Any) -> str:
@@ -114,8 +114,8 @@ def sources_page() -> str:
     lines = [
         "# Sources of the data, and their licences\n",
         NOTE,
-        "Every row of a catalog names its source. Figures are facts and are restated here; where a source is published",
-        "under a licence, this is it.\n",
+        "Every row of a catalog names its source. The figures are facts, and restated here.",
+        "The table has each source's licence, if it is published under one.\n",
     ]
     for name in catalog_names():
         catalog = load_catalog(name)

@@ -38,39 +38,39 @@ def plans() -> Iterator[tuple[str, Recommendation]]:
 def rounded(value: Any) -> Any:
     """Return a JSON value with its numbers rounded to DIGITS."""
     if isinstance(value, dict):
-        return {name: rounded(each) for name, each in value.items()}
+        return {name: rounded(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [rounded(each) for each in value]
+        return [rounded(item) for item in value]
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
-def differences(kept: Any, found: Any, *, where: str = "") -> Iterator[str]:
+def differences(stored: Any, current: Any, *, where: str = "") -> Iterator[str]:
     """Name every field that differs between two JSON values."""
-    if isinstance(kept, dict) and isinstance(found, dict) and kept.keys() == found.keys():
-        for name in kept:
-            yield from differences(kept[name], found[name], where=f"{where}.{name}")
-    elif isinstance(kept, list) and isinstance(found, list) and len(kept) == len(found):
-        for number, pair in enumerate(zip(kept, found, strict=True)):
+    if isinstance(stored, dict) and isinstance(current, dict) and stored.keys() == current.keys():
+        for name in stored:
+            yield from differences(stored[name], current[name], where=f"{where}.{name}")
+    elif isinstance(stored, list) and isinstance(current, list) and len(stored) == len(current):
+        for number, pair in enumerate(zip(stored, current, strict=True)):
             yield from differences(*pair, where=f"{where}[{number}]")
-    elif kept != found:
-        yield f"{where}: {json.dumps(kept)[:200]} is now {json.dumps(found)[:200]}"
+    elif stored != current:
+        yield f"{where}: {json.dumps(stored)[:200]} is now {json.dumps(current)[:200]}"
 
 
 def check(documents: dict[str, Any]) -> None:
     """Raise SystemExit with what differs from the files, files too many or too few included."""
-    kept = {path.stem: json.loads(path.read_text("utf-8")) for path in GOLDEN.glob("*.json")}
-    found = [f"{name}.json: written by nothing" for name in kept.keys() - documents.keys()]
-    found += [f"{name}.json: missing" for name in documents.keys() - kept.keys()]
-    for name in sorted(kept.keys() & documents.keys()):
-        found += differences(kept[name], documents[name], where=name)
-    if found:
-        raise SystemExit("\n".join([*found, "if that is right: python scripts/write_golden_plans.py"]))
+    stored = {path.stem: json.loads(path.read_text("utf-8")) for path in GOLDEN.glob("*.json")}
+    changes = [f"{name}.json: written by nothing" for name in stored.keys() - documents.keys()]
+    changes += [f"{name}.json: missing" for name in documents.keys() - stored.keys()]
+    for name in sorted(stored.keys() & documents.keys()):
+        changes += differences(stored[name], documents[name], where=name)
+    if changes:
+        raise SystemExit("\n".join([*changes, "if that is right: python scripts/write_golden_plans.py"]))
 
 
 def main() -> None:
     """Write every file and remove those that nothing writes any more, or compare them."""
     os.chdir(TOP)
-    documents = {name: rounded(json.loads(found.plan.to_json())) for name, found in plans()}
+    documents = {name: rounded(json.loads(answer.plan.to_json())) for name, answer in plans()}
     if "--check" in sys.argv[1:]:
         check(documents)
         return

@@ -6,9 +6,9 @@
 #include "convert.hpp"
 #include "register.hpp"
 #include "sortcore/buffer.hpp"
-#include "sortcore/merge.hpp"
-#include "sortcore/partition.hpp"
-#include "sortcore/record_sort.hpp"
+#include "sortcore/records/merge.hpp"
+#include "sortcore/records/partition.hpp"
+#include "sortcore/records/record_sort.hpp"
 #include "sortcore/threads.hpp"
 
 namespace py = pybind11;

@@ -5,9 +5,9 @@
 
 #include "random_lines.hpp"
 #include "sortcore/io/line_window.hpp"
-#include "sortcore/line_sort.hpp"
-#include "sortcore/line_splitters.hpp"
-#include "sortcore/validate_lines.hpp"
+#include "sortcore/lines/line_sort.hpp"
+#include "sortcore/lines/line_splitters.hpp"
+#include "sortcore/validation/validate_lines.hpp"
 
 namespace {
 using namespace sortcore;

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "sortcore/error.hpp"
-#include "sortcore/splitters.hpp"
+#include "sortcore/records/splitters.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);

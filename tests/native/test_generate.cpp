@@ -1,9 +1,9 @@
 #include "check.hpp"
-#include "gensort_random.hpp"
+#include "gensort/random.hpp"
 #include "shapes.hpp"
-#include "sortcore/crc32.hpp"
-#include "sortcore/generate.hpp"
-#include "sortcore/validate.hpp"
+#include "sortcore/gensort/generate.hpp"
+#include "sortcore/validation/crc32.hpp"
+#include "sortcore/validation/validate.hpp"
 
 namespace {
 using namespace sortcore;

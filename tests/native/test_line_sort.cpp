@@ -4,9 +4,9 @@
 #include <thread>
 
 #include "check.hpp"
-#include "newlines.hpp"
+#include "lines/newlines.hpp"
 #include "random_lines.hpp"
-#include "sortcore/line_sort.hpp"
+#include "sortcore/lines/line_sort.hpp"
 
 namespace {
 using namespace sortcore;

@@ -2,9 +2,9 @@
 
 #include "check.hpp"
 #include "shapes.hpp"
-#include "sortcore/merge.hpp"
-#include "sortcore/partition.hpp"
-#include "sortcore/splitters.hpp"
+#include "sortcore/records/merge.hpp"
+#include "sortcore/records/partition.hpp"
+#include "sortcore/records/splitters.hpp"
 
 namespace {
 using namespace sortcore;

@@ -1,6 +1,6 @@
 #include "check.hpp"
 #include "shapes.hpp"
-#include "sortcore/record_sort.hpp"
+#include "sortcore/records/record_sort.hpp"
 #include "sortcore/threads.hpp"
 
 namespace {

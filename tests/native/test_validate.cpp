@@ -1,6 +1,6 @@
 #include "check.hpp"
 #include "shapes.hpp"
-#include "sortcore/validate.hpp"
+#include "sortcore/validation/validate.hpp"
 
 namespace {
 using namespace sortcore;

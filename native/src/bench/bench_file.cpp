@@ -1,4 +1,4 @@
-#include "bench_file.hpp"
+#include "bench/bench_file.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <atomic>
 #include <span>
 
-#include "sortcore/generate.hpp"
+#include "sortcore/gensort/generate.hpp"
 
 namespace sortcore {
 

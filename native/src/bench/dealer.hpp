@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "sortcore/generate.hpp"
+#include "sortcore/gensort/generate.hpp"
 
 namespace sortcore {
 

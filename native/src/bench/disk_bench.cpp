@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <memory>
 
-#include "bench_file.hpp"
-#include "dealer.hpp"
+#include "bench/bench_file.hpp"
+#include "bench/dealer.hpp"
+#include "bench/volume.hpp"
+#include "bench/watch.hpp"
 #include "sortcore/bench/window.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/io/block_pool.hpp"
 #include "sortcore/io/queue.hpp"
 #include "sortcore/threads.hpp"
-#include "volume.hpp"
-#include "watch.hpp"
 
 namespace sortcore {
 namespace {

@@ -9,12 +9,12 @@
 #include <mutex>
 #include <random>
 
-#include "bench_file.hpp"
+#include "bench/bench_file.hpp"
+#include "bench/watch.hpp"
 #include "sortcore/bench/window.hpp"
 #include "sortcore/buffer.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/io/monitor.hpp"
-#include "watch.hpp"
 
 namespace sortcore {
 namespace {

@@ -10,13 +10,13 @@
 #include <memory>
 #include <mutex>
 
-#include "bench_file.hpp"
+#include "bench/bench_file.hpp"
+#include "bench/watch.hpp"
 #include "sortcore/bench/window.hpp"
 #include "sortcore/buffer.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/io/monitor.hpp"
 #include "sortcore/threads.hpp"
-#include "watch.hpp"
 
 namespace sortcore {
 namespace {

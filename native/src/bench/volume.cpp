@@ -1,8 +1,8 @@
-#include "volume.hpp"
+#include "bench/volume.hpp"
 
 #include <algorithm>
 
-#include "bench_file.hpp"
+#include "bench/bench_file.hpp"
 
 namespace sortcore {
 namespace {

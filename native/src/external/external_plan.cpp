@@ -7,8 +7,8 @@
 #include "sortcore/error.hpp"
 #include "sortcore/external/one_pass.hpp"
 #include "sortcore/io/file.hpp"
-#include "sortcore/line_sort.hpp"
-#include "sortcore/record_sort.hpp"
+#include "sortcore/lines/line_sort.hpp"
+#include "sortcore/records/record_sort.hpp"
 
 namespace sortcore {
 namespace {

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "newlines.hpp"
+#include "lines/newlines.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/external/kind.hpp"
 #include "sortcore/io/line_window.hpp"
-#include "sortcore/line_sort.hpp"
-#include "sortcore/line_splitters.hpp"
+#include "sortcore/lines/line_sort.hpp"
+#include "sortcore/lines/line_splitters.hpp"
 
 namespace sortcore {
 namespace {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "sortcore/io/monitor.hpp"
-#include "sortcore/record_sort.hpp"
+#include "sortcore/records/record_sort.hpp"
 
 namespace sortcore {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "sortcore/error.hpp"
 #include "sortcore/io/monitor.hpp"
-#include "sortcore/line_sort.hpp"
+#include "sortcore/lines/line_sort.hpp"
 
 namespace sortcore {
 namespace {

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "sortcore/external/kind.hpp"
-#include "sortcore/partition.hpp"
-#include "sortcore/record_sort.hpp"
-#include "sortcore/splitters.hpp"
+#include "sortcore/records/partition.hpp"
+#include "sortcore/records/record_sort.hpp"
+#include "sortcore/records/splitters.hpp"
 
 namespace sortcore {
 namespace {

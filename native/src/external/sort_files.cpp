@@ -15,7 +15,7 @@
 #include "sortcore/external/one_pass_lines.hpp"
 #include "sortcore/external/two_passes.hpp"
 #include "sortcore/io/input_mapping.hpp"
-#include "sortcore/line_sort.hpp"
+#include "sortcore/lines/line_sort.hpp"
 #include "sortcore/threads.hpp"
 
 namespace sortcore {

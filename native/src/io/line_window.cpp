@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "sortcore/error.hpp"
-#include "sortcore/line_format.hpp"
+#include "sortcore/lines/line_format.hpp"
 
 namespace sortcore {
 namespace {

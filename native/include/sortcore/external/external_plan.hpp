@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sortcore/external/sort_report.hpp"
-#include "sortcore/record_format.hpp"
+#include "sortcore/records/record_format.hpp"
 
 namespace sortcore {
 

@@ -10,8 +10,8 @@
 #include "sortcore/external/block_source.hpp"
 #include "sortcore/external/chunk_store.hpp"
 #include "sortcore/external/distributor.hpp"
-#include "sortcore/line_format.hpp"
-#include "sortcore/record_format.hpp"
+#include "sortcore/lines/line_format.hpp"
+#include "sortcore/records/record_format.hpp"
 
 namespace sortcore {
 

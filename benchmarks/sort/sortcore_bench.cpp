@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "sortcore/external/floor_copy.hpp"
+#include "floor_copy.hpp"
 #include "sortcore/external/sort_files.hpp"
 #include "sortcore/threads.hpp"
 

@@ -1,4 +1,4 @@
-#include "sortcore/external/floor_copy.hpp"
+#include "floor_copy.hpp"
 
 #include <algorithm>
 #include <cstring>

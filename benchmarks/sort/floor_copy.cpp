@@ -12,10 +12,6 @@
 namespace sortcore {
 namespace {
 
-double seconds_since(LifeTimer::Clock::time_point start) {
-  return std::chrono::duration<double>(LifeTimer::Clock::now() - start).count();
-}
-
 struct Piece {
   BlockPool::Block block;
   std::uint64_t offset;
@@ -29,36 +25,36 @@ void copy_blocks(std::uint64_t bytes, const ExternalPlan& plan, BlockPool& block
   StageClock clock;
   Queue<Piece> queue(monitor);
   std::atomic<std::uint64_t> next{0};
-  std::atomic<unsigned> readers{plan.queue_depth};
-  Crew crew(monitor);
-  crew.start(plan.queue_depth, [&] {
+  ThreadsLeft readers(plan.queue_depth);
+  ThreadGroup group(monitor);
+  group.start(plan.queue_depth, [&] {
     for (std::uint64_t offset = next.fetch_add(plan.block_bytes); offset < bytes;
          offset = next.fetch_add(plan.block_bytes)) {
       const BlockPool::Block block = blocks.acquire(clock);
       read(blocks.data(block), offset);
       queue.push({block, offset});
     }
-    if (readers.fetch_sub(1) == 1) queue.close();
+    if (readers.leave()) queue.close();
   });
-  crew.start(plan.queue_depth, [&] {
+  group.start(plan.queue_depth, [&] {
     while (const auto piece = queue.pop(clock)) {
       write(blocks.data(piece->block), piece->offset);
       blocks.release(piece->block);
     }
   });
-  crew.join();
+  group.join();
 }
 
 }  // namespace
 
 FloorReport write_floor(const std::string& output, std::uint64_t bytes, const OnePassPlan& plan) {
-  const auto start = LifeTimer::Clock::now();
+  const auto start = Clock::now();
   OutputFile file(output, File::Caching::direct);
   file.set_size(bytes);
   Monitor monitor(nullptr);
   std::atomic<std::uint64_t> next{0};
-  Crew crew(monitor);
-  crew.start(plan.threads + plan.queue_depth, [&] {
+  ThreadGroup group(monitor);
+  group.start(plan.threads + plan.queue_depth, [&] {
     Buffer block(plan.block_bytes);
     std::memset(block.data(), 1, block.size());
     for (std::uint64_t offset = next.fetch_add(plan.block_bytes); offset < bytes;
@@ -67,14 +63,14 @@ FloorReport write_floor(const std::string& output, std::uint64_t bytes, const On
       file.file().write_exactly(block.data(), part, offset);
     }
   });
-  crew.join();
+  group.join();
   file.commit();
   return {seconds_since(start), 0, bytes};
 }
 
 FloorReport copy_floor(const std::string& input, const std::string& output,
                        const std::string& temporary_directory, const ExternalPlan& plan) {
-  const auto start = LifeTimer::Clock::now();
+  const auto start = Clock::now();
   File from = File::open_to_read(input, File::Caching::direct);
   const std::uint64_t bytes = from.size();
   OutputFile to(output, File::Caching::direct);

@@ -4,9 +4,9 @@
 #include <cstdlib>
 
 #include "random_lines.hpp"
-#include "sortcore/io/line_window.hpp"
 #include "sortcore/lines/line_sort.hpp"
 #include "sortcore/lines/line_splitters.hpp"
+#include "sortcore/lines/line_stretch.hpp"
 #include "sortcore/validation/validate_lines.hpp"
 
 namespace {

@@ -56,7 +56,7 @@ std::uint64_t available_memory_bytes() {
 std::uint64_t scratch_for(const PlanRequest& request, std::uint64_t bytes) {
   if (request.mean_line_bytes != 0)
     return line_scratch_bytes(bytes / request.mean_line_bytes, request.threads);
-  return scratch_bytes(bytes / request.format.record_bytes, request.format, request.threads);
+  return scratch_bytes(bytes / request.format.record_bytes, request.threads);
 }
 
 // A block of input holds a stride and, whatever its length, the rest of the line that the stride cuts.

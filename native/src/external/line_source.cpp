@@ -5,8 +5,8 @@
 
 #include "lines/newlines.hpp"
 #include "sortcore/buffer.hpp"
-#include "sortcore/io/line_window.hpp"
 #include "sortcore/lines/line_format.hpp"
+#include "sortcore/lines/line_stretch.hpp"
 
 namespace sortcore {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "sortcore/error.hpp"
 #include "sortcore/external/depth_probe.hpp"
-#include "sortcore/external/kind.hpp"
+#include "sortcore/external/item_type.hpp"
 #include "sortcore/external/line_source.hpp"
 #include "sortcore/external/one_pass.hpp"
 #include "sortcore/external/one_pass_lines.hpp"
@@ -25,10 +25,6 @@ namespace {
 constexpr double warm_share = 0.95;
 constexpr unsigned default_queue_depth = 4;
 constexpr std::size_t one_pass_block_bytes = 4'096'000;
-
-double seconds_since(LifeTimer::Clock::time_point start) {
-  return std::chrono::duration<double>(LifeTimer::Clock::now() - start).count();
-}
 
 struct OpenInputs {
   std::vector<File> files;
@@ -84,11 +80,6 @@ OpenInputs open_inputs(const SortFilesRequest& request) {
   OpenInputs inputs;
   for (const std::string& path : request.inputs) add_input(inputs, path, request.format, direct);
   return inputs;
-}
-
-std::string directory_of(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  return parent.empty() ? "." : parent;
 }
 
 std::vector<std::string> temporary_directories(const SortFilesRequest& request) {
@@ -182,7 +173,7 @@ void try_disks(const SortFilesRequest& request, PlanRequest& wanted, SortReport&
     wanted.queue_depth_reason =
         "the usual; disks are tried for more data, in more memory, with direct transfers";
   } else {
-    const auto start = LifeTimer::Clock::now();
+    const auto start = Clock::now();
     std::vector<std::string> directories = temporary_directories(request);
     for (const std::string& output : request.outputs) directories.push_back(directory_of(output));
     const DepthChoice choice = choose_depth_by_trial(directories, default_queue_depth, progress);
@@ -213,10 +204,10 @@ void run_two_passes(const SortFilesRequest& request, OpenInputs& inputs, std::ve
     source =
         std::make_unique<RecordFilesSource>(std::move(sources), wanted.format, plan.block_bytes, plan.stable);
   }
-  const auto kind = request.lines ? line_kind(*request.lines) : record_kind(wanted.format);
+  const auto items = request.lines ? line_items(*request.lines) : record_items(wanted.format);
   if (outputs.size() == 1) outputs.front().set_size(inputs.total_bytes);  // a full disk is found out now
   report.mode = "two passes";
-  sort_in_two_passes(*source, *kind, outputs, scratch, plan, progress, report);
+  sort_in_two_passes(*source, *items, outputs, scratch, plan, progress, report);
   report.choices = explain(plan);
   report.choices.push_back(
       {"input", transfer_words(inputs.files.front()), "past the page cache unless it is there already"});
@@ -241,7 +232,7 @@ void sort_open_files(const SortFilesRequest& request, OpenInputs& inputs, std::v
 }  // namespace
 
 SortReport sort_files(const SortFilesRequest& given, Progress* progress) {
-  const auto start = LifeTimer::Clock::now();
+  const auto start = Clock::now();
   SortFilesRequest request = given;
   if (request.memory_bytes == 0) request.memory_bytes = default_memory_bytes();
   if (request.lines) {

@@ -52,8 +52,7 @@ struct LineSorter::State {
 };
 
 std::uint64_t line_scratch_bytes(std::uint64_t lines, unsigned threads) {
-  return scratch_bytes(lines, RecordFormat{}, threads) + lines * sizeof(std::uint64_t) +
-         Buffer::huge_page_bytes;
+  return scratch_bytes(lines, threads) + lines * sizeof(std::uint64_t) + Buffer::huge_page_bytes;
 }
 
 std::uint64_t count_lines(std::span<const std::byte> text, unsigned threads) {

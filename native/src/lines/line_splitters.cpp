@@ -60,7 +60,7 @@ std::size_t LineSplitters::partition_of(std::span<const std::byte> key) const no
   const auto begin = boundaries_.begin() + (low - prefixes_.begin());
   const auto end = boundaries_.begin() + (high - prefixes_.begin());
   const auto place =
-      std::partition_point(begin, end, [&](const Boundary& each) { return is_above(key, each); });
+      std::partition_point(begin, end, [&](const Boundary& boundary) { return is_above(key, boundary); });
   return static_cast<std::size_t>(place - boundaries_.begin());
 }
 

@@ -3,9 +3,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 namespace sortcore {
+
+// Takes the first line off `text`, which must not be empty, with its newline, and returns it without. A last
+// line may lack its newline.
+inline std::span<const std::byte> take_line(std::span<const std::byte>& text) noexcept {
+  const void* end = std::memchr(text.data(), '\n', text.size());
+  const auto bytes = end == nullptr
+                         ? text.size()
+                         : static_cast<std::size_t>(static_cast<const std::byte*>(end) - text.data());
+  const auto line = text.first(bytes);
+  text = text.subspan(end == nullptr ? bytes : bytes + 1);
+  return line;
+}
 
 std::uint64_t count_newlines(std::span<const std::byte> text) noexcept;
 

@@ -115,9 +115,9 @@ void Ordering<Keys>::distribute(const Keys& keys, std::span<const RecordRun> run
     keys_.skip(common, sample.reference());
     keys_.learn(sample.indices());
     classifier_.emplace(sample.highs(keys_), bucket_bits_for(records));
-    const std::uint64_t found = distribute_on(records, threads, progress);
-    if (found == common) break;
-    common = found;  // the sample missed a key that differs earlier; all is done again
+    const std::uint64_t common_now = distribute_on(records, threads, progress);
+    if (common_now == common) break;
+    common = common_now;  // the sample missed a key that differs earlier; all is done again
   }
   prepare_finishing();
 }
@@ -130,11 +130,11 @@ std::uint64_t Ordering<Keys>::distribute_on(std::uint64_t records, unsigned thre
   std::vector<Range> parts;
   for (unsigned i = 0; i < threads; ++i) parts.push_back(part_of(records, i, threads));
   blocks_.reset(classifier_->buckets(), parts);
-  std::vector<std::uint64_t> found(threads);
+  std::vector<std::uint64_t> common_of(threads);
   run_parallel(threads, [&](unsigned index) {
-    found[index] = distribute_part(parts[index], blocks_.appender(index), progress);
+    common_of[index] = distribute_part(parts[index], blocks_.appender(index), progress);
   });
-  return std::ranges::min(found);
+  return std::ranges::min(common_of);
 }
 
 template <typename Keys>

@@ -29,7 +29,7 @@ struct KeySorter::State {
   Ordering<RecordKeys> ordering;
 };
 
-std::uint64_t scratch_bytes(std::uint64_t records, const RecordFormat& /*format*/, unsigned threads) {
+std::uint64_t scratch_bytes(std::uint64_t records, unsigned threads) {
   threads = useful_threads(records, resolve_threads(threads));
   const std::size_t buckets = std::size_t{1} << bucket_bits_for(records);
   const std::uint64_t blocks = EntryBlocks::blocks_needed(records, buckets, threads);

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
+#include "lines/newlines.hpp"
 #include "sortcore/io/input_mapping.hpp"
-#include "sortcore/io/line_window.hpp"
+#include "sortcore/lines/line_stretch.hpp"
 #include "sortcore/threads.hpp"
 #include "sortcore/validation/crc32.hpp"
 
@@ -26,11 +26,8 @@ LineSummary summarize(std::span<const std::byte> text, const LineFormat& format)
   LineSummary summary{.format = format, .first_line = {}, .last_line = {}};
   Line before;
   while (!text.empty()) {
-    const void* end = std::memchr(text.data(), '\n', text.size());
-    const Line line =
-        end == nullptr
-            ? text
-            : text.first(static_cast<std::size_t>(static_cast<const std::byte*>(end) - text.data()));
+    const std::size_t left = text.size();
+    const Line line = take_line(text);
     if (summary.lines == 0) {
       summary.first_line.assign(line.begin(), line.end());
     } else {
@@ -38,11 +35,10 @@ LineSummary summarize(std::span<const std::byte> text, const LineFormat& format)
       if (order > 0 && summary.unordered++ == 0) summary.first_unordered = summary.lines;
       summary.duplicates += order == 0;
     }
-    summary.checksum += crc_of(line, end != nullptr);
+    summary.checksum += crc_of(line, line.size() < left);
     ++summary.lines;
     summary.bytes += line.size() + 1;
     before = line;
-    text = text.subspan(std::min(line.size() + 1, text.size()));
   }
   summary.last_line.assign(before.begin(), before.end());
   return summary;

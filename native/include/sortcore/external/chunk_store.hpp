@@ -28,7 +28,7 @@ class ChunkStore {
 
   // A chunk in memory, the bytes of it that are used, and which of its partition it is in the order of the
   // input (where that was asked for).
-  struct Held {
+  struct FilledChunk {
     Chunk chunk;
     std::uint32_t bytes;
     std::uint32_t sequence = 0;
@@ -47,7 +47,7 @@ class ChunkStore {
 
   // First pass. `acquire` waits for a free chunk; `add` hands a filled one to its partition.
   Chunk acquire(StageClock& clock);
-  void add(Partition partition, Held filled);
+  void add(Partition partition, FilledChunk filled);
   void release(Chunk chunk);
 
   // The work of a thread that touches fresh memory ahead of need, as the first touch takes the system longer
@@ -65,9 +65,9 @@ class ChunkStore {
   void begin_loading(std::vector<Partition> order);
   void load_all(StageClock& clock);
   // Waits until the whole partition is in memory and hands it over; the caller releases the chunks.
-  std::vector<Held> take(Partition partition, StageClock& clock);
+  std::vector<FilledChunk> take(Partition partition, StageClock& clock);
   // Waits for any chunk of the partition; nothing when all have been taken.
-  std::optional<Held> take_any(Partition partition, StageClock& clock);
+  std::optional<FilledChunk> take_any(Partition partition, StageClock& clock);
 
   // Splitting a partition again. `drain` copies any of its chunks, or the next of them in order, wherever it
   // is, into a buffer and frees it; nothing when the partition is empty. `sample_chunks` shows `visit` the
@@ -86,27 +86,30 @@ class ChunkStore {
   std::uint64_t loaded_bytes() const noexcept { return loaded_bytes_; }
 
  private:
-  struct Spilled {
+  struct WrittenChunk {
     Extent extent;
     std::uint32_t bytes;
     std::uint32_t sequence;
   };
   struct Content {
-    std::vector<Held> held;
-    std::deque<Spilled> spilled;
+    std::vector<FilledChunk> in_memory;
+    std::deque<WrittenChunk> on_disk;
     std::uint32_t under_way = 0;  // chunks being written or read just now
     std::uint64_t bytes = 0;      // all, wherever they are
   };
   struct Load {
     Partition partition;
-    Spilled from;
+    WrittenChunk from;
     Chunk into;
   };
   Chunk take_free() noexcept;
   bool has_room() const noexcept { return !free_.empty() || untouched_ < chunks_; }
   bool needs_spilling() const noexcept;
-  std::optional<Partition> last_with_held() const noexcept;
-  static bool next_is_held(Content& content) noexcept;
+  std::optional<Partition> last_in_memory() const noexcept;
+  static bool next_is_in_memory(Content& content) noexcept;
+  Drained drain_from_memory(Content& content, std::unique_lock<std::mutex>& lock, std::byte* into);
+  Drained drain_from_disk(Content& content, std::unique_lock<std::mutex>& lock, std::byte* into,
+                          StageClock& clock);
   bool is_complete(const Content& content) const noexcept;
   bool must_make_room() const noexcept;
   std::size_t group_of(Partition partition) const noexcept;

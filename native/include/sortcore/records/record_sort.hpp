@@ -23,7 +23,7 @@ inline constexpr std::uint64_t max_records_in_memory = 0xffff'fffe;
 
 // Bytes of scratch a KeySorter may come to hold for this many records, beside input and output: about 12
 // bytes a record and what the threads need.
-std::uint64_t scratch_bytes(std::uint64_t records, const RecordFormat& format, unsigned threads);
+std::uint64_t scratch_bytes(std::uint64_t records, unsigned threads);
 
 // Records first_record .. first_record + records - 1 of an array.
 struct RecordRun {

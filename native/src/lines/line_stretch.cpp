@@ -1,19 +1,19 @@
-#include "sortcore/io/line_window.hpp"
+#include "sortcore/lines/line_stretch.hpp"
 
 #include <algorithm>
-#include <cstring>
 
+#include "lines/newlines.hpp"
 #include "sortcore/error.hpp"
-#include "sortcore/lines/line_format.hpp"
 
 namespace sortcore {
 namespace {
 
 std::optional<std::size_t> behind_newline(std::span<const std::byte> text, std::size_t from) noexcept {
   if (from >= text.size()) return std::nullopt;
-  const void* found = std::memchr(text.data() + from, '\n', text.size() - from);
-  if (found == nullptr) return std::nullopt;
-  return static_cast<std::size_t>(static_cast<const std::byte*>(found) - text.data()) + 1;
+  auto rest = text.subspan(from);
+  const std::size_t line_bytes = take_line(rest).size();
+  if (from + line_bytes == text.size()) return std::nullopt;
+  return from + line_bytes + 1;
 }
 
 }  // namespace

@@ -8,20 +8,13 @@
 
 #include "lines/newlines.hpp"
 #include "sortcore/error.hpp"
-#include "sortcore/external/kind.hpp"
-#include "sortcore/io/line_window.hpp"
+#include "sortcore/external/item_type.hpp"
 #include "sortcore/lines/line_sort.hpp"
 #include "sortcore/lines/line_splitters.hpp"
+#include "sortcore/lines/line_stretch.hpp"
 
 namespace sortcore {
 namespace {
-
-std::span<const std::byte> line_at(std::span<const std::byte> text) noexcept {
-  const void* end = std::memchr(text.data(), '\n', text.size());
-  return end == nullptr
-             ? text
-             : text.first(static_cast<std::size_t>(static_cast<const std::byte*>(end) - text.data()));
-}
 
 // What a division counts lines in, partition by partition.
 using Counts = std::vector<std::atomic<std::uint64_t>>;
@@ -43,18 +36,16 @@ class LineDistributor : public Distributor {
   void add(const SourceBlock& block, StageClock& clock) override {
     std::span<const std::byte> rest = block.content;
     while (!rest.empty()) {
-      const std::span<const std::byte> line = line_at(rest);
+      const std::uint64_t offset = block.offset + block.content.size() - rest.size();
+      const std::span<const std::byte> line = take_line(rest);
       const std::size_t bytes = line.size() + 1;
-      if (bytes > chunk_bytes()) {
-        throw_line_too_long(*block.path, block.offset + block.content.size() - rest.size(), chunk_bytes());
-      }
+      if (bytes > chunk_bytes()) throw_line_too_long(*block.path, offset, chunk_bytes());
       const std::size_t partition = splitters_.partition_of(format_.key_of(line));
       Open& to = open(partition);
       if (bytes > static_cast<std::size_t>(to.end - to.next)) renew(partition, bytes, clock);
-      std::memcpy(to.next, rest.data(), bytes);
+      std::memcpy(to.next, line.data(), bytes);
       to.next += bytes;
       ++mine_[partition];
-      rest = rest.subspan(bytes);
     }
     clock.bytes += block.content.size();
   }
@@ -96,10 +87,11 @@ class LinePartitionSorter : public PartitionSorter {
  public:
   LinePartitionSorter(const LineFormat& format, unsigned threads) : sorter_(format, threads) {}
 
-  std::uint64_t sort(ChunkStore& store, std::span<ChunkStore::Held> chunks, Progress* progress) override {
+  std::uint64_t sort(ChunkStore& store, std::span<ChunkStore::FilledChunk> chunks,
+                     Progress* progress) override {
     std::vector<TextRun> runs;
-    for (const ChunkStore::Held& held : chunks)
-      runs.push_back({std::uint64_t{held.chunk} * store.chunk_bytes(), held.bytes});
+    for (const ChunkStore::FilledChunk& filled : chunks)
+      runs.push_back({std::uint64_t{filled.chunk} * store.chunk_bytes(), filled.bytes});
     sorter_.sort(store.memory(), runs, progress);
     return sorter_.bytes();
   }
@@ -109,9 +101,9 @@ class LinePartitionSorter : public PartitionSorter {
   LineSorter sorter_;
 };
 
-class LineKind : public Kind {
+class LineItems : public ItemType {
  public:
-  explicit LineKind(const LineFormat& format) : format_(format) {}
+  explicit LineItems(const LineFormat& format) : format_(format) {}
 
   std::unique_ptr<Division> divide(BlockSource& source, std::size_t partitions,
                                    std::uint64_t& bytes_read) const override {
@@ -131,17 +123,16 @@ class LineKind : public Kind {
   }
 
  private:
-  // Every so-manieth line of `part`, the first among them. The last may be cut, which does no harm: a
+  // Every `step`th line of `part`, the first among them. The last may be cut, which does no harm: a
   // boundary need not be a key.
   void add_keys(std::span<const std::byte> part, std::size_t wanted, std::vector<std::string>& keys) const {
     const std::uint64_t step = count_newlines(part) / wanted + 1;
     for (std::uint64_t number = 0; !part.empty(); ++number) {
-      const std::span<const std::byte> line = line_at(part);
+      const std::span<const std::byte> line = take_line(part);
       if (number % step == 0) {
         const std::span<const std::byte> key = format_.key_of(line);
         keys.emplace_back(reinterpret_cast<const char*>(key.data()), key.size());
       }
-      part = part.subspan(std::min(line.size() + 1, part.size()));
     }
   }
 
@@ -150,6 +141,6 @@ class LineKind : public Kind {
 
 }  // namespace
 
-std::unique_ptr<Kind> line_kind(const LineFormat& format) { return std::make_unique<LineKind>(format); }
+std::unique_ptr<ItemType> line_items(const LineFormat& format) { return std::make_unique<LineItems>(format); }
 
 }  // namespace sortcore

@@ -38,7 +38,8 @@ class PartitionSorter {
   virtual ~PartitionSorter() = default;
   // Chunks that come in the order of the input keep it among equal keys; they may change places. Returns
   // their bytes. All threads of the sorter work. Throws Error(cancelled).
-  virtual std::uint64_t sort(ChunkStore& store, std::span<ChunkStore::Held> chunks, Progress* progress) = 0;
+  virtual std::uint64_t sort(ChunkStore& store, std::span<ChunkStore::FilledChunk> chunks,
+                             Progress* progress) = 0;
   // Fills `out` with the sorted partition from byte `from` on; threads may call at once.
   virtual void gather(std::uint64_t from, std::span<std::byte> out) const = 0;
 };
@@ -46,9 +47,9 @@ class PartitionSorter {
 // Keys drawn for each partition wanted.
 inline constexpr std::size_t sample_keys_per_partition = 256;
 
-class Kind {
+class ItemType {
  public:
-  virtual ~Kind() = default;
+  virtual ~ItemType() = default;
   // About equal partitions, from a sample; adds the bytes read for it.
   virtual std::unique_ptr<Division> divide(BlockSource& source, std::size_t partitions,
                                            std::uint64_t& bytes_read) const = 0;
@@ -57,7 +58,7 @@ class Kind {
   virtual std::size_t sample_bytes_per_key(unsigned times) const = 0;
 };
 
-std::unique_ptr<Kind> record_kind(const RecordFormat& format);
-std::unique_ptr<Kind> line_kind(const LineFormat& format);
+std::unique_ptr<ItemType> record_items(const RecordFormat& format);
+std::unique_ptr<ItemType> line_items(const LineFormat& format);
 
 }  // namespace sortcore

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "sortcore/external/kind.hpp"
+#include "sortcore/external/item_type.hpp"
 #include "sortcore/records/partition.hpp"
 #include "sortcore/records/record_sort.hpp"
 #include "sortcore/records/splitters.hpp"
@@ -28,7 +28,7 @@ class RecordDivision : public Division {
     return bytes / partitioner_.format().record_bytes;
   }
   std::uint64_t scratch_bytes(std::uint64_t items, unsigned threads) const override {
-    return sortcore::scratch_bytes(items, partitioner_.format(), threads);
+    return sortcore::scratch_bytes(items, threads);
   }
 
  private:
@@ -37,9 +37,9 @@ class RecordDivision : public Division {
 
 // Chunks of memory lie in any order, and what breaks ties is where a record lies: so for a stable sort the
 // contents change places, around one cycle of chunks after another.
-void lay_in_order(ChunkStore& store, std::span<ChunkStore::Held> chunks) {
+void lay_in_order(ChunkStore& store, std::span<ChunkStore::FilledChunk> chunks) {
   std::vector<ChunkStore::Chunk> places;
-  for (const ChunkStore::Held& held : chunks) places.push_back(held.chunk);
+  for (const ChunkStore::FilledChunk& filled : chunks) places.push_back(filled.chunk);
   std::ranges::sort(places);
   std::vector<std::byte> kept(store.chunk_bytes());
   const auto index_of = [&](ChunkStore::Chunk chunk) {
@@ -68,12 +68,13 @@ class RecordPartitionSorter : public PartitionSorter {
   RecordPartitionSorter(const RecordFormat& format, unsigned threads, bool stable)
       : sorter_(format, threads), record_bytes_(format.record_bytes), stable_(stable) {}
 
-  std::uint64_t sort(ChunkStore& store, std::span<ChunkStore::Held> chunks, Progress* progress) override {
+  std::uint64_t sort(ChunkStore& store, std::span<ChunkStore::FilledChunk> chunks,
+                     Progress* progress) override {
     if (stable_) lay_in_order(store, chunks);
     std::vector<RecordRun> runs;
-    for (const ChunkStore::Held& held : chunks) {
-      const std::uint64_t begin = std::uint64_t{held.chunk} * store.chunk_bytes();
-      runs.push_back({begin / record_bytes_, held.bytes / record_bytes_});
+    for (const ChunkStore::FilledChunk& filled : chunks) {
+      const std::uint64_t begin = std::uint64_t{filled.chunk} * store.chunk_bytes();
+      runs.push_back({begin / record_bytes_, filled.bytes / record_bytes_});
     }
     std::ranges::sort(runs, {}, &RecordRun::first_record);
     sorter_.sort(store.memory(), runs, progress);
@@ -89,9 +90,9 @@ class RecordPartitionSorter : public PartitionSorter {
   bool stable_;
 };
 
-class RecordKind : public Kind {
+class RecordItems : public ItemType {
  public:
-  explicit RecordKind(const RecordFormat& format) : format_(format) {}
+  explicit RecordItems(const RecordFormat& format) : format_(format) {}
 
   std::unique_ptr<Division> divide(BlockSource& source, std::size_t partitions,
                                    std::uint64_t& bytes_read) const override {
@@ -116,6 +117,8 @@ class RecordKind : public Kind {
 
 }  // namespace
 
-std::unique_ptr<Kind> record_kind(const RecordFormat& format) { return std::make_unique<RecordKind>(format); }
+std::unique_ptr<ItemType> record_items(const RecordFormat& format) {
+  return std::make_unique<RecordItems>(format);
+}
 
 }  // namespace sortcore

@@ -23,7 +23,7 @@ TEST(parts_cover_everything_once) {
   }
 }
 
-TEST(parallel_work_runs_once_each_and_passes_exceptions_on) {
+THREADED_TEST(parallel_work_runs_once_each_and_passes_exceptions_on) {
   std::atomic<unsigned> ran{0};
   run_parallel(5, [&](unsigned index) { ran += 1U << index; });
   CHECK_EQUAL(ran.load(), 31U);
@@ -41,7 +41,7 @@ TEST(parallel_work_runs_once_each_and_passes_exceptions_on) {
   CHECK_EQUAL(finished.load(), 3);
 }
 
-TEST(buffers_are_zeroed_kept_and_moved) {
+THREADED_TEST(buffers_are_zeroed_kept_and_moved) {
   Buffer buffer(3'000'000);
   CHECK(buffer.size() >= 3'000'000);
   CHECK(buffer.data()[2'999'999] == std::byte{0});

@@ -124,7 +124,7 @@ PlanRequest small_plan(std::uint64_t input_bytes, bool stable) {
 }
 }  // namespace
 
-TEST(two_passes_sort_random_shapes) {
+THREADED_TEST(two_passes_sort_random_shapes) {
   RandomSequence random(41);
   for (std::uint64_t round = 0; round < 40 * external_effort * check::effort(); ++round) {
     const Directory directory;
@@ -144,7 +144,7 @@ TEST(two_passes_sort_random_shapes) {
   }
 }
 
-TEST(two_passes_sort_random_text) {
+THREADED_TEST(two_passes_sort_random_text) {
   RandomSequence random(42);
   for (std::uint64_t round = 0; round < 40 * external_effort * check::effort(); ++round) {
     const Directory directory;
@@ -163,7 +163,7 @@ TEST(two_passes_sort_random_text) {
 }
 
 // More than memory holds, so that chunks go to disk and come back.
-TEST(spilled_records_come_back) {
+THREADED_TEST(spilled_records_come_back) {
   RandomSequence random(43);
   const RecordFormat format;
   for (const shapes::Keys kind : {shapes::Keys::random, shapes::Keys::few, shapes::Keys::mostly_equal}) {
@@ -188,7 +188,7 @@ TEST(spilled_records_come_back) {
 
 // The first records have low keys, and the sample has seen nothing else: all others meet in the last
 // partition.
-TEST(a_partition_that_is_too_large_is_split_again) {
+THREADED_TEST(a_partition_that_is_too_large_is_split_again) {
   RandomSequence random(44);
   const RecordFormat format;
   for (const bool stable : {false, true}) {
@@ -205,7 +205,7 @@ TEST(a_partition_that_is_too_large_is_split_again) {
   }
 }
 
-TEST(a_partition_of_lines_that_is_too_large_is_split_again) {
+THREADED_TEST(a_partition_of_lines_that_is_too_large_is_split_again) {
   RandomSequence random(45);
   for (const bool many_lines : {false, true}) {
     const Directory directory;
@@ -253,7 +253,7 @@ TEST(blocks_of_text_hold_every_line_once) {
   }
 }
 
-TEST(cancelling_a_sort_leaves_nothing) {
+THREADED_TEST(cancelling_a_sort_leaves_nothing) {
   const Directory directory;
   RandomSequence random(47);
   write(directory / "in", shapes::random_records({}, 100'000, shapes::Keys::random, random));

@@ -37,7 +37,7 @@ TEST(lines_sort_as_the_standard_library_does) {
 }
 
 // Enough lines for buckets, blocks that fill, and threads that share them.
-TEST(many_lines_with_threads) {
+THREADED_TEST(many_lines_with_threads) {
   RandomSequence random(22);
   std::uint64_t turn = 0;
   for (const lines::Kind kind : lines::all_kinds) {
@@ -49,7 +49,7 @@ TEST(many_lines_with_threads) {
   }
 }
 
-TEST(lines_are_gathered_in_any_parts) {
+THREADED_TEST(lines_are_gathered_in_any_parts) {
   RandomSequence random(23);
   for (std::uint64_t round = 0; round < 20 * line_effort; ++round) {
     const Text text =
@@ -69,7 +69,7 @@ TEST(lines_are_gathered_in_any_parts) {
 }
 
 // Runs of one text, as chunks of memory are, with gaps between.
-TEST(lines_in_several_runs) {
+THREADED_TEST(lines_in_several_runs) {
   RandomSequence random(24);
   for (std::uint64_t round = 0; round < 50 * line_effort; ++round) {
     Text memory, joined;
@@ -93,7 +93,7 @@ TEST(lines_in_several_runs) {
 }
 
 // Megabytes of common beginning, which no recursion over key bytes survives.
-TEST(very_long_equal_beginnings) {
+THREADED_TEST(very_long_equal_beginnings) {
   RandomSequence random(25);
   Text text;
   for (int line = 0; line < (check::sanitized ? 12 : 24); ++line) {
@@ -135,7 +135,7 @@ TEST(text_that_changes_while_it_is_sorted_does_no_harm) {
     }
   });
   int noticed = 0;
-  for (std::uint64_t round = 0; round < 30 * line_effort; ++round) {
+  for (std::uint64_t round = 0; round < 30 * check::effort(); ++round) {
     LineSorter sorter({}, 2);
     try {
       sorter.sort(text);

@@ -34,7 +34,7 @@ TEST(sort_random_shapes_as_the_standard_library_does) {
 }
 
 // Enough records for buckets, blocks that fill, and threads that share them.
-TEST(sort_many_records_with_threads) {
+THREADED_TEST(sort_many_records_with_threads) {
   constexpr RecordFormat formats[] = {{100, 0, 10}, {16, 3, 8}, {24, 1, 20}, {5, 2, 1}};
   RandomSequence random(2);
   std::uint64_t turn = 0;
@@ -49,7 +49,7 @@ TEST(sort_many_records_with_threads) {
 
 // A key that is everywhere but not equal to itself in the end: the entries of its bucket do not tell the
 // records apart.
-TEST(sort_large_buckets) {
+THREADED_TEST(sort_large_buckets) {
   RandomSequence random(3);
   for (const std::uint32_t key_bytes : {9U, 10U, 16U, 30U}) {
     const RecordFormat format{.record_bytes = 32, .key_offset = 1, .key_bytes = key_bytes};
@@ -61,7 +61,7 @@ TEST(sort_large_buckets) {
 }
 
 // The sample sees a common beginning that one record does not have.
-TEST(sort_when_the_sample_misleads) {
+THREADED_TEST(sort_when_the_sample_misleads) {
   RandomSequence random(4);
   const RecordFormat format{.record_bytes = 40, .key_offset = 0, .key_bytes = 40};
   Bytes records = shapes::random_records(format, 50'000, shapes::Keys::shared_beginning, random);
@@ -71,7 +71,7 @@ TEST(sort_when_the_sample_misleads) {
   check_record_sort(records, format, 2);
 }
 
-TEST(one_sorter_sorts_again_and_gathers_in_pieces) {
+THREADED_TEST(one_sorter_sorts_again_and_gathers_in_pieces) {
   RandomSequence random(5);
   const RecordFormat format;
   KeySorter sorter(format, 2);
@@ -94,7 +94,7 @@ TEST(one_sorter_sorts_again_and_gathers_in_pieces) {
   }
 }
 
-TEST(sort_runs_of_one_array) {
+THREADED_TEST(sort_runs_of_one_array) {
   RandomSequence random(6);
   const RecordFormat format{.record_bytes = 12, .key_offset = 2, .key_bytes = 9};
   const Bytes records = shapes::random_records(format, 100'000, shapes::Keys::low_bits, random);

@@ -20,7 +20,7 @@ using namespace sortcore;
 using shapes::Bytes;
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t effort = check::sanitized ? 1 : 4;
+constexpr std::uint64_t external_effort = check::sanitized ? 1 : 4;
 
 class Directory {
  public:
@@ -100,7 +100,7 @@ class Misleading : public Source {
 };
 
 template <typename Source, typename... Format>
-SortReport sort_misled(const Directory& directory, const Kind& kind, const ExternalPlan& plan,
+SortReport sort_misled(const Directory& directory, const ItemType& items, const ExternalPlan& plan,
                        const Format&... format) {
   File input = File::open_to_read(directory / "in", File::Caching::buffered);
   SortReport report;
@@ -109,7 +109,7 @@ SortReport sort_misled(const Directory& directory, const Kind& kind, const Exter
   outputs.emplace_back(directory / "out", File::Caching::buffered);
   ScratchFiles scratch({directory.path()}, plan.chunk_bytes, File::Caching::buffered);
   Misleading<Source> source({InputFile{&input, input.size()}}, format...);
-  sort_in_two_passes(source, kind, outputs, scratch, plan, nullptr, report);
+  sort_in_two_passes(source, items, outputs, scratch, plan, nullptr, report);
   outputs.front().commit();
   return report;
 }
@@ -124,9 +124,9 @@ PlanRequest small_plan(std::uint64_t input_bytes, bool stable) {
 }
 }  // namespace
 
-TEST(two_passes_sort_random_shapes) {
+THREADED_TEST(two_passes_sort_random_shapes) {
   RandomSequence random(41);
-  for (std::uint64_t round = 0; round < 40 * effort * check::effort(); ++round) {
+  for (std::uint64_t round = 0; round < 40 * external_effort * check::effort(); ++round) {
     const Directory directory;
     const RecordFormat format = shapes::random_format(random);
     const Bytes records =
@@ -144,9 +144,9 @@ TEST(two_passes_sort_random_shapes) {
   }
 }
 
-TEST(two_passes_sort_random_text) {
+THREADED_TEST(two_passes_sort_random_text) {
   RandomSequence random(42);
-  for (std::uint64_t round = 0; round < 40 * effort * check::effort(); ++round) {
+  for (std::uint64_t round = 0; round < 40 * external_effort * check::effort(); ++round) {
     const Directory directory;
     const auto kind = lines::all_kinds[round % std::size(lines::all_kinds)];
     const Bytes text = lines::random_text(random.below(20'000), kind, random);
@@ -163,7 +163,7 @@ TEST(two_passes_sort_random_text) {
 }
 
 // More than memory holds, so that chunks go to disk and come back.
-TEST(spilled_records_come_back) {
+THREADED_TEST(spilled_records_come_back) {
   RandomSequence random(43);
   const RecordFormat format;
   for (const shapes::Keys kind : {shapes::Keys::random, shapes::Keys::few, shapes::Keys::mostly_equal}) {
@@ -188,7 +188,7 @@ TEST(spilled_records_come_back) {
 
 // The first records have low keys, and the sample has seen nothing else: all others meet in the last
 // partition.
-TEST(a_partition_that_is_too_large_is_split_again) {
+THREADED_TEST(a_partition_that_is_too_large_is_split_again) {
   RandomSequence random(44);
   const RecordFormat format;
   for (const bool stable : {false, true}) {
@@ -198,14 +198,14 @@ TEST(a_partition_that_is_too_large_is_split_again) {
     for (std::size_t at = 50'000; at < records.size(); at += 100) records[at] = std::byte{9};
     write(directory / "in", records);
     const ExternalPlan plan = plan_two_passes(small_plan(records.size(), stable));
-    const SortReport report = sort_misled<RecordFilesSource>(directory, *record_kind(format), plan, format,
+    const SortReport report = sort_misled<RecordFilesSource>(directory, *record_items(format), plan, format,
                                                              plan.block_bytes, plan.stable);
     CHECK(report.partitions_split_again > 0);
     check_sorted(read(directory / "out"), records, format, stable);
   }
 }
 
-TEST(a_partition_of_lines_that_is_too_large_is_split_again) {
+THREADED_TEST(a_partition_of_lines_that_is_too_large_is_split_again) {
   RandomSequence random(45);
   for (const bool many_lines : {false, true}) {
     const Directory directory;
@@ -223,7 +223,7 @@ TEST(a_partition_of_lines_that_is_too_large_is_split_again) {
     request.format = {1, 0, 1};
     request.mean_line_bytes = 80;
     const ExternalPlan plan = plan_two_passes(request);
-    const SortReport report = sort_misled<LineFilesSource>(directory, *line_kind({}), plan, plan);
+    const SortReport report = sort_misled<LineFilesSource>(directory, *line_items({}), plan, plan);
     CHECK(report.partitions_split_again > 0);
     CHECK(read(directory / "out") == lines::expected_sorted(text, {}));
   }
@@ -231,7 +231,7 @@ TEST(a_partition_of_lines_that_is_too_large_is_split_again) {
 
 TEST(blocks_of_text_hold_every_line_once) {
   RandomSequence random(46);
-  for (std::uint64_t round = 0; round < 50 * effort; ++round) {
+  for (std::uint64_t round = 0; round < 50 * external_effort; ++round) {
     const Directory directory;
     const Bytes text = lines::random_text(random.below(3'000), lines::all_kinds[round % 8], random);
     write(directory / "in", text);
@@ -253,7 +253,7 @@ TEST(blocks_of_text_hold_every_line_once) {
   }
 }
 
-TEST(cancelling_a_sort_leaves_nothing) {
+THREADED_TEST(cancelling_a_sort_leaves_nothing) {
   const Directory directory;
   RandomSequence random(47);
   write(directory / "in", shapes::random_records({}, 100'000, shapes::Keys::random, random));

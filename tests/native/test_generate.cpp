@@ -1,9 +1,9 @@
 #include "check.hpp"
-#include "gensort_random.hpp"
+#include "gensort/random.hpp"
 #include "shapes.hpp"
-#include "sortcore/crc32.hpp"
-#include "sortcore/generate.hpp"
-#include "sortcore/validate.hpp"
+#include "sortcore/gensort/generate.hpp"
+#include "sortcore/validation/crc32.hpp"
+#include "sortcore/validation/validate.hpp"
 
 namespace {
 using namespace sortcore;
@@ -24,7 +24,7 @@ TEST(generated_records_have_the_published_checksums) {
   CHECK_EQUAL(checksum(generated(123'456'789'012, 1'000, {}, 1)), 0x1f7e4f7eb05U);
 }
 
-TEST(any_part_can_be_generated_alone) {
+THREADED_TEST(any_part_can_be_generated_alone) {
   for (const U128 first : {U128{0}, U128{1} << 70, ~U128{0} - 100}) {
     for (const bool ascii : {false, true}) {
       for (const bool skewed : {false, true}) {

@@ -2,9 +2,9 @@
 
 #include "check.hpp"
 #include "shapes.hpp"
-#include "sortcore/merge.hpp"
-#include "sortcore/partition.hpp"
-#include "sortcore/splitters.hpp"
+#include "sortcore/records/merge.hpp"
+#include "sortcore/records/partition.hpp"
+#include "sortcore/records/splitters.hpp"
 
 namespace {
 using namespace sortcore;
@@ -18,7 +18,7 @@ Splitters splitters_of(const Bytes& records, const RecordFormat& format, std::si
 }  // namespace
 
 // Grouping and sorting the groups is sorting; a partition of one key holds one key.
-TEST(partitions_follow_each_other) {
+THREADED_TEST(partitions_follow_each_other) {
   RandomSequence random(11);
   for (int round = 0; round < 300; ++round) {
     const RecordFormat format = shapes::random_format(random);
@@ -102,7 +102,7 @@ TEST(splitters_that_are_none_are_refused) {
   CHECK_THROWS(bad_input, parse_splitters(falling, 1));
 }
 
-TEST(merge_is_a_stable_sort_of_sorted_runs) {
+THREADED_TEST(merge_is_a_stable_sort_of_sorted_runs) {
   RandomSequence random(13);
   for (int round = 0; round < (check::sanitized ? 90 : 300); ++round) {
     const RecordFormat format = shapes::random_format(random);

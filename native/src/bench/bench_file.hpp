@@ -9,9 +9,6 @@
 
 namespace sortcore {
 
-// Creates a file in `directory` and takes its name away. Throws Error(io) naming the directory.
-File create_nameless(const std::string& directory, File::Caching wanted);
-
 // Drops the file's pages from the page cache, as far as the system does it.
 void forget_cached(const File& file) noexcept;
 

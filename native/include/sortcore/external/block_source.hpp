@@ -12,7 +12,7 @@
 
 #include "sortcore/external/chunk_store.hpp"
 #include "sortcore/io/file.hpp"
-#include "sortcore/record_format.hpp"
+#include "sortcore/records/record_format.hpp"
 
 namespace sortcore {
 

@@ -9,7 +9,7 @@
 #include "sortcore/io/input_mapping.hpp"
 #include "sortcore/io/output_file.hpp"
 #include "sortcore/progress.hpp"
-#include "sortcore/record_format.hpp"
+#include "sortcore/records/record_format.hpp"
 
 namespace sortcore {
 

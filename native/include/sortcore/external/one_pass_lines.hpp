@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sortcore/external/one_pass.hpp"
-#include "sortcore/line_format.hpp"
+#include "sortcore/lines/line_format.hpp"
 
 namespace sortcore {
 

@@ -18,7 +18,7 @@ from planner.errors import LeftBehindError, ProviderRefusedError
 if TYPE_CHECKING:
     from planner.providers.order import Order
     from planner.providers.protocol import Place
-    from planner.provisioning.cluster_lifecycle import Hands
+    from planner.provisioning.cluster_lifecycle import ProviderSession
 
 _JSON = Annotated[bool, Option("--json", help="Print as one JSON object.")]
 
@@ -50,19 +50,19 @@ def cluster_up(
 
     Example: planner cluster up --data 1TB --model indy --instance i4i.4xlarge --max-cost 50
     """
-    wishes = renting.wishes_of(locals(), staging=staging)
-    made = renting.plan_of(plan, wishes, data=data, model=model, instances=instance, nodes=nodes)
-    order = renting.ordered(made, wishes, is_rehearsal=dry_run)
-    hands = renting.hands_of(cloud)
+    rental = renting.rental_options(locals(), staging=staging)
+    made = renting.plan_of(plan, rental, data=data, model=model, instances=instance, nodes=nodes)
+    order = renting.ordered(made, rental, is_dry_run=dry_run)
+    session = renting.session_on(cloud)
     if dry_run:
-        renting.show_rehearsal(order, hands.provider, json=json)
+        renting.show_dry_run(order, session.provider, json=json)
         return
-    places = renting.agreed_places(order, hands.provider, wishes.limits, yes=yes)
+    places = renting.agreed_places(order, session.provider, rental.limits, yes=yes)
     with orderly_end():
-        _raise(order, places, hands, json=json)
+        _raise(order, places, session, json=json)
 
 
-def _raise(order: Order, places: Sequence[Place], hands: Hands, *, json: bool) -> None:
+def _raise(order: Order, places: Sequence[Place], session: ProviderSession, *, json: bool) -> None:
     from dataclasses import asdict
 
     from planner.provisioning.cluster_lifecycle import begin, up
@@ -70,7 +70,7 @@ def _raise(order: Order, places: Sequence[Place], hands: Hands, *, json: bool) -
 
     keyed, directory = begin(order)
     with directory.held():
-        cluster = up(keyed, places, directory, hands)
+        cluster = up(keyed, places, directory, session)
     if json:
         nodes = [asdict(node) | {"launched_at": str(node.launched_at or "")} for node in cluster.nodes]
         place = {"region": cluster.place.region, "zone": cluster.place.zone, "choice": asdict(cluster.place.choice)}
@@ -119,7 +119,7 @@ def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
         "expires_at": order.expires_at.isoformat(),
     }
     if asking:
-        provider = renting.hands_of(order.cloud).provider
+        provider = renting.session_on(order.cloud).provider
         kinds = [kind for stage in provider.stages for kind in stage]
         resources = [r for region in directory.regions() for r in provider.find(kinds, region=region, run=order.run)]
         found |= {"resources": [resource.text for resource in resources]}
@@ -140,7 +140,7 @@ def cluster_down(
 
     directory = RunDirectory.open(run)
     with directory.held(), orderly_end():
-        removed = _patiently(lambda: down(directory, renting.hands_of(directory.order().cloud)))
+        removed = _patiently(lambda: down(directory, renting.session_on(directory.order().cloud)))
     if json:
         show_json({"run": run, "removed": removed, "left": []})
     else:
@@ -166,11 +166,11 @@ def cluster_sweep(
     from planner.provisioning.cluster_lifecycle import expired, remove_swept, sweep
     from planner.provisioning.order_from_plan import owner
 
-    hands = renting.hands_of(cloud)
+    session = renting.session_on(cloud)
     me = owner()
     seen = sweep(
-        hands,
-        regions=region or hands.provider.regions(),
+        session,
+        regions=region or session.provider.regions(),
         wanted=lambda each: (all_runs or expired(each)) and (anyone or each.owner == me),
     )
     if seen.runs:
@@ -180,7 +180,7 @@ def cluster_sweep(
     with orderly_end():
         for run, some in seen.runs.items():
             try:
-                removed[run] = remove_swept(run, some, hands)
+                removed[run] = remove_swept(run, some, session)
             except LeftBehindError as error:
                 left += [error.message, *error.details]
     if json:

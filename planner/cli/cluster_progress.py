@@ -14,7 +14,7 @@ Heard = Callable[[dict[str, Any]], None]
 
 
 @contextmanager
-def heard_events() -> Iterator[Heard]:
+def shown_events() -> Iterator[Heard]:
     """Yield what to tell events: losses, slow nodes and steps are said, progress is shown where there is a terminal."""
     if not sys.stderr.isatty():
         yield _say

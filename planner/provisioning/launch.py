@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from planner.errors import ProviderRefusedError
+from planner.providers.cloud_errors import NoCapacityError, QuotaExceededError
 from planner.providers.order import Order
-from planner.providers.protocol import NoCapacityError, Node, Place, Provider, QuotaExceededError
-from planner.providers.retry import Pace
+from planner.providers.protocol import Node, Place, Provider
+from planner.providers.retry import RetryPolicy
 from planner.provisioning.run_directory import RunDirectory
 from planner.provisioning.teardown import Teardown
 
@@ -42,7 +43,7 @@ class Launch:
     order: Order
     provider: Provider
     directory: RunDirectory
-    pace: Pace
+    policy: RetryPolicy
     say: Say
 
     def at_first_of(self, places: Sequence[Place]) -> Cluster:
@@ -90,7 +91,7 @@ class Launch:
 
     def _retreat(self, place: Place, *, following: Sequence[Place]) -> None:
         """Remove the remains of a place; what serves in the next zone of the region stays."""
-        teardown = Teardown(provider=self.provider, run=self.order.run, pace=self.pace, say=self.say)
+        teardown = Teardown(provider=self.provider, run=self.order.run, policy=self.policy, say=self.say)
         if following and following[0].region == place.region:
             teardown.zone(place.region)
         else:
@@ -107,9 +108,9 @@ class _Joining:
 
     def cluster(self) -> Cluster:
         """Return the cluster when all machines run, or enough of them once time is up."""
-        pace, choice = self.launch.pace, self.place.choice
+        policy, choice = self.launch.policy, self.place.choice
         rounds, replaced, launched = 1, frozenset[str](), choice.machines
-        for _ in pace.polls(pace.join_s):
+        for _ in policy.polls(policy.join_s):
             nodes = self._nodes()
             running = [node for node in nodes if node.state == "running"]
             ended = [node for node in nodes if node.state == "ended"]
@@ -152,7 +153,7 @@ class _Joining:
         running = [node for node in nodes if node.state == "running"]
         late = [node for node in nodes if node.state == "starting"]
         if late:
-            self.launch.say(f"giving up {len(late)} machines that do not run after {self.launch.pace.join_s:g} s")
+            self.launch.say(f"giving up {len(late)} machines that do not run after {self.launch.policy.join_s:g} s")
             self.launch.provider.terminate(late)
             self.launch.directory.note("ended", nodes=[node.id for node in late])
         if len(running) < choice.nodes or not any(node.head for node in running):

@@ -9,8 +9,9 @@ from itertools import groupby
 from typing import Final
 
 from planner.errors import IoFailureError, LeftBehindError, PlannerError
-from planner.providers.protocol import Provider, Resource, StillInUseError
-from planner.providers.retry import Pace
+from planner.providers.cloud_errors import StillInUseError
+from planner.providers.protocol import Provider, Resource
+from planner.providers.retry import RetryPolicy
 
 Say = Callable[[str], None]
 _LISTINGS: Final = 5
@@ -23,7 +24,7 @@ class Teardown:
 
     provider: Provider
     run: str
-    pace: Pace
+    policy: RetryPolicy
     say: Say
 
     def regions(self, regions: Iterable[str], *, unsure: bool) -> int:
@@ -37,7 +38,7 @@ class Teardown:
             for region in places:
                 found |= self._empty(region, self._kinds(), problems)
             if unsure:
-                self.pace.settle()
+                self.policy.settle()
             left = [resource for region in places for resource in self._listed(region, problems)]
             if not left and not problems:
                 return len(found)
@@ -79,7 +80,7 @@ class Teardown:
         """Delete what there is of some kinds until a listing is empty. Raises what keeps it from being so."""
         found: set[Resource] = set()
         waiting: PlannerError | None = None
-        for _ in self.pace.polls(self.pace.gone_s):
+        for _ in self.policy.polls(self.policy.gone_s):
             left = self.provider.find(kinds, region=region, run=self.run)
             if not left:
                 return found
@@ -91,7 +92,7 @@ class Teardown:
                     self.provider.delete(list(some))
                 except StillInUseError as error:
                     waiting = error
-        raise waiting or IoFailureError(f"not gone after {self.pace.gone_s:g} s")
+        raise waiting or IoFailureError(f"not gone after {self.policy.gone_s:g} s")
 
     def _announce(self, new: set[Resource], region: str) -> None:
         for kind, count in sorted(Counter(resource.kind for resource in new).items()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from statistics import median
 from typing import Any, Final
@@ -12,8 +12,8 @@ from typing import Any, Final
 from planner.catalog import Source
 from planner.errors import ProviderRefusedError
 from planner.refresh.access import Access, sdk
-from planner.refresh.aws_prices import FILTERS, hourly_usd
-from planner.refresh.patience import CutOffError, Trouble, pages, patiently
+from planner.refresh.aws_prices import hourly_usd, matching
+from planner.refresh.cloud_calls import CallFailure, CutOffError, read_cloud, read_pages
 from planner.refresh.reading import Reading, Row, Watch, price_row
 
 _BYTES_PER_GBIT: Final = 1e9 / 8
@@ -24,6 +24,7 @@ _REFUSED: Final = {
     "ExpiredToken", "ExpiredTokenException", "RequestExpired", "SignatureDoesNotMatch", "InvalidSignatureException",
     "PendingVerification", "Blocked",
 }  # fmt: skip
+_SET_CREDENTIALS: Final = "Set the credentials that the aws command uses, or AWS_PROFILE"
 SPECS: Final = Source(title="EC2 DescribeInstanceTypes", url="https://aws.amazon.com/ec2/")
 PRICES: Final = Source(
     title="AWS price list: Linux, shared tenancy, on demand; spot: median over the zones of the region",
@@ -34,7 +35,7 @@ PRICES: Final = Source(
 def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping[str, Row]) -> Reading:
     """Return the types and prices of `regions`; EC2 states all there is to know of a type, so `known` is not needed.
 
-    Raises as `patiently` does, and BadInputError without boto3.
+    Raises as `read_cloud` does, and BadInputError without boto3.
     """
     shapes: dict[str, Row] = {}
     everywhere: dict[str, set[str]] = {}
@@ -136,7 +137,12 @@ def _types(ec2: Any, region: str, *, access: Access, watch: Watch) -> Iterator[M
         answer = ec2.describe_instance_types(MaxResults=100, **more)
         return _list(answer, "InstanceTypes")
 
-    for page in _paged(fetch, what=f"EC2 types of {region} (ec2:DescribeInstanceTypes)", access=access):
+    for page in read_pages(
+        fetch,
+        what=f"EC2 types of {region} (ec2:DescribeInstanceTypes)",
+        failure_of=_failure_of,
+        policy=access.retry_policy,
+    ):
         found += len(page)
         watch(f"types of {region}", found)
         yield from page
@@ -144,7 +150,7 @@ def _types(ec2: Any, region: str, *, access: Access, watch: Watch) -> Iterator[M
 
 def _on_demand(pricing: Any, region: str, *, access: Access, watch: Watch, left_out: Counter[str]) -> dict[str, float]:
     """Return the hourly price of each type; one with several different prices is left out and counted."""
-    filters = [{"Type": "TERM_MATCH", "Field": f, "Value": v} for f, v in {**FILTERS, "regionCode": region}.items()]
+    filters = matching(regionCode=region)
     found: dict[str, set[float]] = defaultdict(set)
     what = f"AWS price list of {region} (pricing:GetProducts)"
 
@@ -153,7 +159,7 @@ def _on_demand(pricing: Any, region: str, *, access: Access, watch: Watch, left_
         answer = pricing.get_products(ServiceCode="AmazonEC2", Filters=filters, MaxResults=100, **more)
         return _list(answer, "PriceList")
 
-    for page in _paged(fetch, what=what, access=access):
+    for page in read_pages(fetch, what=what, failure_of=_failure_of, policy=access.retry_policy):
         for name, usd in hourly_usd(page, region=region, what=what, left_out=left_out):
             found[name].add(usd)
         watch(f"prices of {region}", len(found))
@@ -174,7 +180,7 @@ def _spot(ec2: Any, region: str, *, access: Access, watch: Watch, notes: list[st
 
     try:
         what = f"spot prices of {region} (ec2:DescribeSpotPriceHistory)"
-        for page in _paged(fetch, what=what, access=access):
+        for page in read_pages(fetch, what=what, failure_of=_failure_of, policy=access.retry_policy):
             for row in page:
                 key, seen = (row["InstanceType"], row["AvailabilityZone"]), (row["Timestamp"], float(row["SpotPrice"]))
                 latest[key] = max(latest.get(key, seen), seen)
@@ -195,15 +201,8 @@ def _list(answer: Mapping[str, Any], name: str) -> tuple[list[Any], str]:
     return answer[name], answer.get("NextToken") or ""
 
 
-def _paged(fetch: Callable[[str], tuple[list[Any], str]], *, what: str, access: Access) -> Iterator[list[Any]]:
-    def patient(token: str) -> tuple[list[Any], str]:
-        return patiently(lambda: fetch(token), what=what, trouble_of=_trouble_of, patience=access.patience)
-
-    return pages(patient, what=what)
-
-
 def _client(service: str, region: str, *, access: Access, url: str) -> Any:
-    """Return a client that tries once: trying again is `patiently`'s."""
+    """Return a client that tries once: trying again is `read_cloud`'s."""
     boto3, config = sdk("boto3", extra="aws"), sdk("botocore.config", extra="aws")
 
     def make() -> Any:
@@ -211,28 +210,30 @@ def _client(service: str, region: str, *, access: Access, url: str) -> Any:
         once = config.Config(retries={"total_max_attempts": 1}, connect_timeout=10, read_timeout=60)
         return session.client(service, region_name=region, endpoint_url=url or None, config=once)
 
-    return patiently(make, what=f"AWS {service}", trouble_of=_trouble_of, patience=access.patience)
+    return read_cloud(make, what=f"AWS {service}", failure_of=_failure_of, policy=access.retry_policy)
 
 
-def _trouble_of(error: Exception) -> Trouble | None:
+def _failure_of(error: Exception) -> CallFailure | None:
     faults, parsers = sdk("botocore.exceptions", extra="aws"), sdk("botocore.parsers", extra="aws")
     if isinstance(error, faults.ClientError):
-        return _trouble_of_code(error.response)
+        return _failure_of_code(error.response)
     if isinstance(error, faults.NoCredentialsError | faults.PartialCredentialsError | faults.ProfileNotFound):
-        return Trouble(kind="refused", text=f"{error}. Set the credentials that the aws command uses, or AWS_PROFILE")
+        return CallFailure(
+            reason="refused", text=f"{error}. Set the credentials that the aws command uses, or AWS_PROFILE"
+        )
     if isinstance(error, faults.HTTPClientError | faults.ConnectionError | parsers.ResponseParserError):
-        return Trouble(kind="lost", text=str(error))
+        return CallFailure(reason="lost", text=str(error))
     if isinstance(error, faults.BotoCoreError):
-        return Trouble(kind="broken", text=str(error))
+        return CallFailure(reason="broken", text=str(error))
     return None
 
 
-def _trouble_of_code(response: Mapping[str, Any]) -> Trouble:
+def _failure_of_code(response: Mapping[str, Any]) -> CallFailure:
     code = str(response["Error"].get("Code", ""))
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     text = f"{code}: {response['Error'].get('Message', '')}"
     if "Throttl" in code or code in _THROTTLED:
-        return Trouble(kind="throttled", text=text)
+        return CallFailure(reason="throttled", text=text)
     if code in _REFUSED or "AccessDenied" in code:
-        return Trouble(kind="refused", text=f"{text}. The account needs the permission named above")
-    return Trouble(kind="lost" if status >= 500 else "broken", text=text)
+        return CallFailure(reason="refused", text=f"{text}. The account needs the permission named above")
+    return CallFailure(reason="lost" if status >= 500 else "broken", text=text)

@@ -14,8 +14,8 @@ from planner.catalog import Source
 from planner.errors import ProviderRefusedError
 from planner.refresh.access import Access, sdk
 from planner.refresh.azure_prices import retail_prices
-from planner.refresh.http import trouble_of_status
-from planner.refresh.patience import Trouble, patiently
+from planner.refresh.cloud_calls import CallFailure, read_cloud
+from planner.refresh.http import failure_of_status
 from planner.refresh.reading import Reading, Row, Watch, price_row
 
 _SUBSCRIPTION_VARIABLE: Final = "AZURE_SUBSCRIPTION_ID"
@@ -32,7 +32,7 @@ PRICES: Final = Source(
 def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping[str, Row]) -> Reading:
     """Return the sizes and prices of `regions`; `known` are rows of the catalog so far, by size.
 
-    Raises as `patiently` does, and BadInputError without Azure's libraries.
+    Raises as `read_cloud` does, and BadInputError without Azure's libraries.
     """
     shapes: dict[str, Row] = {}
     everywhere: dict[str, set[str]] = {}
@@ -121,8 +121,8 @@ def _sizes(region: str, *, access: Access, watch: Watch) -> Iterator[Any]:
     listed = client.resource_skus.list(filter=f"location eq '{region}'").by_page()
     what, found = f"Azure sizes of {region} (Microsoft.Compute/skus/read)", 0
     while True:
-        page = patiently(
-            lambda: next(listed, None), what=what, trouble_of=_trouble_of, patience=access.patience
+        page = read_cloud(
+            lambda: next(listed, None), what=what, failure_of=_failure_of, policy=access.retry_policy
         )  # a page that failed is asked for again
         if page is None:
             return
@@ -151,15 +151,15 @@ def _client(access: Access) -> Any:
     return compute.ComputeManagementClient(credentials, subscription, retry_policy=once, **address)
 
 
-def _trouble_of(error: Exception) -> Trouble | None:
+def _failure_of(error: Exception) -> CallFailure | None:
     faults = sdk("azure.core.exceptions", extra="azure")
     if isinstance(error, faults.ClientAuthenticationError):
-        return Trouble(kind="refused", text=f"{error.message}. Run: az login")
+        return CallFailure(reason="refused", text=f"{error.message}. Run: az login")
     if isinstance(error, faults.DecodeError):
-        return Trouble(kind="lost", text=f"the answer is cut off or cannot be read ({error.message})")
+        return CallFailure(reason="lost", text=f"the answer is cut off or cannot be read ({error.message})")
     if isinstance(error, faults.HttpResponseError) and error.status_code:
         wait = error.response.headers.get("Retry-After") if error.response else None
-        return trouble_of_status(error.status_code, f"HTTP {error.status_code} {error.message}", wait=wait)
+        return failure_of_status(error.status_code, f"HTTP {error.status_code} {error.message}", wait=wait)
     if isinstance(error, faults.AzureError):
-        return Trouble(kind="lost", text=error.message)
+        return CallFailure(reason="lost", text=error.message)
     return None

@@ -9,8 +9,8 @@ from urllib.parse import urlencode, urlsplit
 
 from planner.errors import BadInputError, IoFailureError
 from planner.refresh.access import Access
+from planner.refresh.cloud_calls import pages
 from planner.refresh.http import get_json
-from planner.refresh.patience import pages
 from planner.refresh.reading import Watch
 
 _URL: Final = "https://prices.azure.com/api/retail/prices"
@@ -29,7 +29,7 @@ def retail_prices(region: str, *, access: Access, watch: Watch, left_out: Counte
     first = f"{start}?{urlencode({'currencyCode': 'USD', '$filter': chosen})}"
 
     def fetch(url: str) -> tuple[list[Any], str]:
-        page = get_json(url or first, what=what, patience=access.patience)
+        page = get_json(url or first, what=what, policy=access.retry_policy)
         if not isinstance(page, dict) or not isinstance(page.get("Items"), list):
             raise IoFailureError(f"{what}: a page has no list of items; nothing was changed")
         return page["Items"], _same_host(page.get("NextPageLink") or "", start, what=what)

@@ -6,15 +6,15 @@ The API states neither network nor volume limits; those cells stay blank, and th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from planner.catalog import Source
 from planner.errors import ProviderRefusedError
 from planner.refresh.access import Access, sdk
+from planner.refresh.cloud_calls import CallFailure, read_cloud, read_pages
 from planner.refresh.gcp_prices import UnitPrices, unit_prices
-from planner.refresh.http import trouble_of_status
-from planner.refresh.patience import Trouble, pages, patiently
+from planner.refresh.http import failure_of_status
 from planner.refresh.reading import Reading, Row, Watch, price_row
 
 _COMPUTE_ENGINE: Final = "services/6F81-5844-456A"
@@ -38,7 +38,7 @@ PRICES: Final = Source(
 def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping[str, Row]) -> Reading:
     """Return the machine types and prices of `regions`; `known` are rows of the catalog so far, by type.
 
-    Raises as `patiently` does, and BadInputError without Google's libraries.
+    Raises as `read_cloud` does, and BadInputError without Google's libraries.
     """
     offered: dict[str, set[str]] = {region: set() for region in regions}
     shapes: dict[str, Row] = {}
@@ -84,7 +84,7 @@ def shape(kind: Any, *, known: Mapping[str, Row]) -> Row:
 
 
 def price_list(regions: Sequence[str], *, access: Access, watch: Watch) -> UnitPrices:
-    """Return today's prices of the parts of machine types in `regions`. Raises as `patiently` does."""
+    """Return today's prices of the parts of machine types in `regions`. Raises as `read_cloud` does."""
     return unit_prices(_skus(access=access, watch=watch), regions=regions)
 
 
@@ -140,7 +140,7 @@ def _types(*, access: Access, watch: Watch) -> Iterator[tuple[str, Any]]:
         )
 
     what = "Compute Engine machine types (compute.machineTypes.list)"
-    for page in _paged(fetch, what=what, access=access):
+    for page in read_pages(fetch, what=what, failure_of=_failure_of, policy=access.retry_policy):
         found += len(page)
         watch("machine types of all zones", found)
         yield from page
@@ -155,17 +155,12 @@ def _skus(*, access: Access, watch: Watch) -> Iterator[Any]:
         page = next(iter(client.list_skus(asked, retry=None, timeout=_TIMEOUT_S).pages))
         return list(page.skus), page.next_page_token
 
-    for page in _paged(fetch, what="Cloud Billing catalog (cloudbilling.skus.list)", access=access):
+    for page in read_pages(
+        fetch, what="Cloud Billing catalog (cloudbilling.skus.list)", failure_of=_failure_of, policy=access.retry_policy
+    ):
         found += len(page)
         watch("items of the price list", found)
         yield from page
-
-
-def _paged(fetch: Callable[[str], tuple[list[Any], str]], *, what: str, access: Access) -> Iterator[list[Any]]:
-    def patient(token: str) -> tuple[list[Any], str]:
-        return patiently(lambda: fetch(token), what=what, trouble_of=_trouble_of, patience=access.patience)
-
-    return pages(patient, what=what)
 
 
 def _client(package: str, name: str, url: str, *, access: Access) -> tuple[Any, str]:
@@ -180,7 +175,7 @@ def _client(package: str, name: str, url: str, *, access: Access) -> tuple[Any, 
         options = {"api_endpoint": url} if url else None
         return getattr(library, name)(credentials=credentials, transport="rest", client_options=options), project
 
-    client, project = patiently(make, what="Google Cloud", trouble_of=_trouble_of, patience=access.patience)
+    client, project = read_cloud(make, what="Google Cloud", failure_of=_failure_of, policy=access.retry_policy)
     if not project:
         raise ProviderRefusedError(
             "Google Cloud: no project; set GOOGLE_CLOUD_PROJECT, or account under [gcp] in the settings"
@@ -188,23 +183,23 @@ def _client(package: str, name: str, url: str, *, access: Access) -> tuple[Any, 
     return client, project
 
 
-def _trouble_of(error: Exception) -> Trouble | None:
+def _failure_of(error: Exception) -> CallFailure | None:
     faults = sdk("google.api_core.exceptions", extra="gcp")
     auth = sdk("google.auth.exceptions", extra="gcp")
     transport = sdk("requests.exceptions", extra="gcp")
     if isinstance(error, auth.DefaultCredentialsError | auth.RefreshError):
-        return Trouble(kind="refused", text=f"{error}. Run: gcloud auth application-default login")
+        return CallFailure(reason="refused", text=f"{error}. Run: gcloud auth application-default login")
     if isinstance(error, faults.GoogleAPICallError):
         reasons = {str(detail.get("reason")) for detail in error.errors or () if isinstance(detail, Mapping)}
         throttled = reasons.intersection(_THROTTLED) or any(word in error.message for word in _THROTTLED)
-        return Trouble(kind="throttled", text=error.message) if throttled else _of_status(error)
+        return CallFailure(reason="throttled", text=error.message) if throttled else _of_status(error)
     if isinstance(error, auth.TransportError | transport.RequestException | OSError):
-        return Trouble(kind="lost", text=str(error))
+        return CallFailure(reason="lost", text=str(error))
     parsing = sdk("google.protobuf.json_format", extra="gcp")
     if isinstance(error, parsing.ParseError | ValueError):  # what the REST transport raises for what is not JSON
-        return Trouble(kind="lost", text=f"the answer is cut off or cannot be read ({error})")
+        return CallFailure(reason="lost", text=f"the answer is cut off or cannot be read ({error})")
     return None
 
 
-def _of_status(error: Any) -> Trouble:
-    return trouble_of_status(int(error.code or 500), str(error.message))
+def _of_status(error: Any) -> CallFailure:
+    return failure_of_status(int(error.code or 500), str(error.message))

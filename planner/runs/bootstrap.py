@@ -1,6 +1,6 @@
 """From bare machines to machines that run the planner: wheels to the head, from there to all, installed without a net.
 
-The head hands the wheels on over HTTP inside the cluster's own network; every machine checks them against a digest
+The head session the wheels on over HTTP inside the cluster's own network; every machine checks them against a digest
 that it was told by SSH.
 """
 
@@ -14,7 +14,7 @@ from typing import Final
 from planner.errors import IoFailureError, PlannerError
 from planner.providers.cloud_init import DISKS_DIRECTORY
 from planner.providers.protocol import Node, Provider, TellsHostKeys
-from planner.providers.retry import Pace
+from planner.providers.retry import RetryPolicy
 from planner.runs.ssh import HEAD, Ssh, UnreachableError, failures, of_success
 from planner.runs.wheelhouse import Wheelhouse
 
@@ -94,16 +94,16 @@ class Equipment:
     failed: dict[str, PlannerError]
 
 
-def wait_for_head(ssh: Ssh, head: Node, provider: Provider, *, pace: Pace, say: Callable[[str], None]) -> None:
+def wait_for_head(ssh: Ssh, head: Node, provider: Provider, *, policy: RetryPolicy, say: Callable[[str], None]) -> None:
     """Return when the head lets us in, having shown the host key that it wrote to its console.
 
     Where the console tells nothing in time, or the cloud has none, the key is pinned at the first contact, which is
     said. Raises UnreachableError when the head does not answer within the time machines may take.
     """
     say("waiting for the head to answer")
-    _learn_host_keys(ssh, head, provider, pace=pace, say=say)
+    _learn_host_keys(ssh, head, provider, policy=policy, say=say)
     last: UnreachableError | None = None
-    for _ in pace.polls(pace.join_s):
+    for _ in policy.polls(policy.join_s):
         try:
             ssh.run(HEAD, "true", within_s=_QUICK_S)
             ssh.hold()
@@ -113,9 +113,11 @@ def wait_for_head(ssh: Ssh, head: Node, provider: Provider, *, pace: Pace, say: 
     raise last or UnreachableError("the head does not answer")
 
 
-def _learn_host_keys(ssh: Ssh, head: Node, provider: Provider, *, pace: Pace, say: Callable[[str], None]) -> None:
+def _learn_host_keys(
+    ssh: Ssh, head: Node, provider: Provider, *, policy: RetryPolicy, say: Callable[[str], None]
+) -> None:
     if isinstance(provider, TellsHostKeys):
-        for _ in pace.polls(min(pace.join_s, _LONGEST_CONSOLE_S)):
+        for _ in policy.polls(min(policy.join_s, _LONGEST_CONSOLE_S)):
             if keys := provider.host_keys(head):
                 ssh.trust(head, keys)
                 return
@@ -123,7 +125,7 @@ def _learn_host_keys(ssh: Ssh, head: Node, provider: Provider, *, pace: Pace, sa
 
 
 def equip(
-    ssh: Ssh, nodes: Sequence[Node], wheelhouse: Wheelhouse, *, pace: Pace, say: Callable[[str], None]
+    ssh: Ssh, nodes: Sequence[Node], wheelhouse: Wheelhouse, *, policy: RetryPolicy, say: Callable[[str], None]
 ) -> Equipment:
     """Install the planner on all machines at once. Raises IoFailureError when even the head cannot be equipped."""
     head = next(node for node in nodes if node.head)
@@ -132,7 +134,7 @@ def equip(
     ssh.put(HEAD, wheelhouse.path, to=_SHARED, within_s=_LONGEST_COPY_S)
     with _relay(ssh, head) as url:
         script = _SETUP.format(url=url, sha256=wheelhouse.sha256, python=wheelhouse.python, disks=DISKS_DIRECTORY)
-        outcomes = ssh.each(nodes, lambda node: _equipped(ssh, node, script, pace=pace))
+        outcomes = ssh.each(nodes, lambda node: _equipped(ssh, node, script, policy=policy))
     failed = failures(outcomes)
     if head.id in failed:
         raise failed[head.id]
@@ -151,10 +153,10 @@ def _relay(ssh: Ssh, head: Node) -> Iterator[str]:
         ssh.run(HEAD, f"kill {process} 2>/dev/null || true", within_s=_QUICK_S)
 
 
-def _equipped(ssh: Ssh, node: Node, script: str, *, pace: Pace) -> Equipped:
+def _equipped(ssh: Ssh, node: Node, script: str, *, policy: RetryPolicy) -> Equipped:
     """Equip one machine; one that does not answer yet is asked again until its time is up."""
     last: PlannerError | None = None
-    for _ in pace.polls(pace.join_s):
+    for _ in policy.polls(policy.join_s):
         try:
             return _described(node, ssh.run(node.id, script, within_s=_LONGEST_SETUP_S))
         except UnreachableError as error:

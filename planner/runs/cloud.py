@@ -21,14 +21,14 @@ from planner.errors import BadInputError, InterruptedRunError, nearest
 from planner.planning.recommendation import require_best
 from planner.providers.order import Order
 from planner.providers.protocol import Place
-from planner.provisioning.cluster_lifecycle import Hands, down, up
+from planner.provisioning.cluster_lifecycle import ProviderSession, down, up
 from planner.provisioning.cost_to_date import bill_of
 from planner.provisioning.launch import Cluster, NeverJoinedError
 from planner.provisioning.run_directory import RunDirectory
 from planner.runs.bootstrap import Equipped, equip, wait_for_head
 from planner.runs.local import RECORD_BYTES, copies
-from planner.runs.node_benchmarks import Effort, Trials, measure
-from planner.runs.node_selection import CrewChoice, choose_crew
+from planner.runs.node_benchmarks import Effort, NodeRates, measure
+from planner.runs.node_selection import NodeSelection, select_nodes
 from planner.runs.ray_on_nodes import start_ray
 from planner.runs.report import cluster_report
 from planner.runs.ssh import Ssh
@@ -100,7 +100,13 @@ def types_with_disks(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
 
 
 def run_on_cloud(
-    run: CloudRun, order: Order, places: Sequence[Place], directory: RunDirectory, hands: Hands, *, listening: Listening
+    run: CloudRun,
+    order: Order,
+    places: Sequence[Place],
+    directory: RunDirectory,
+    session: ProviderSession,
+    *,
+    listening: Listening,
 ) -> RunReport:
     """Do the run and return its report, which is also written into the run's directory. `listening` is entered for the
     sort, and hears how it goes.
@@ -111,26 +117,26 @@ def run_on_cloud(
     """
     clock = Clock()
     with clock.step("launch"):
-        cluster = up(order, places, directory, hands)
-    work = _Work(run=run, order=order, cluster=cluster, directory=directory, hands=hands, clock=clock)
+        cluster = up(order, places, directory, session)
+    work = _Work(run=run, order=order, cluster=cluster, directory=directory, session=session, clock=clock)
     try:
         report = work.done(listening)
     except BaseException as error:
         is_interrupt = isinstance(error, KeyboardInterrupt | InterruptedRunError)
-        hands.say(f"the run ends: {'interrupted' if is_interrupt else error}")
+        session.say(f"the run ends: {'interrupted' if is_interrupt else error}")
         if run.keep and not is_interrupt:
-            hands.say(_kept(order))
+            session.say(_kept(order))
             raise
-        down(directory, hands)
+        down(directory, session)
         if is_interrupt:
             raise InterruptedRunError(f"run {order.run}: interrupted; all that was created has been removed") from error
         raise
     _accounted(report, clock, directory, cluster)
     if run.keep:
-        hands.say(_kept(order))
+        session.say(_kept(order))
     else:
         with clock.step("take down"):
-            down(directory, hands)
+            down(directory, session)
     return _accounted(report, clock, directory, cluster)
 
 
@@ -156,7 +162,7 @@ class _Work:
     order: Order
     cluster: Cluster
     directory: RunDirectory
-    hands: Hands
+    session: ProviderSession
     clock: Clock
 
     def done(self, listening: Listening) -> RunReport:
@@ -165,7 +171,7 @@ class _Work:
                 machines = self._equipped(ssh)
             with self.clock.step("measure"):
                 trials = measure(
-                    ssh, machines, effort=self.run.effort, kept=self.directory.path / MEASURED, say=self.hands.say
+                    ssh, machines, effort=self.run.effort, kept=self.directory.path / MEASURED, say=self.session.say
                 )
             crew = self._crew(trials)
             kept = self._without_idle(machines, crew)
@@ -191,9 +197,9 @@ class _Work:
 
     def _equipped(self, ssh: Ssh) -> tuple[Equipped, ...]:
         """Return the machines that are ready. Raises NeverJoinedError when too few are."""
-        pace, say = self.hands.pace, self.hands.say
-        wait_for_head(ssh, self.cluster.head, self.hands.provider, pace=pace, say=say)
-        found = equip(ssh, self.cluster.nodes, self.run.wheelhouse, pace=pace, say=say)
+        policy, say = self.session.policy, self.session.say
+        wait_for_head(ssh, self.cluster.head, self.session.provider, policy=policy, say=say)
+        found = equip(ssh, self.cluster.nodes, self.run.wheelhouse, policy=policy, say=say)
         for name, why in found.failed.items():
             say(f"giving up {name}: {why}")
         self._end(list(found.failed))
@@ -203,10 +209,10 @@ class _Work:
             raise NeverJoinedError(f"{len(found.ready)} machines are ready; {wanted} needed", reasons)
         return found.ready
 
-    def _crew(self, trials: Trials) -> CrewChoice:
+    def _crew(self, trials: NodeRates) -> NodeSelection:
         """Choose who works, say why, and set the new plan beside the old one."""
-        say, old = self.hands.say, self._planned()
-        crew = choose_crew(trials, old, self.run.plan.request)
+        say, old = self.session.say, self._planned()
+        crew = select_nodes(trials, old, self.run.plan.request)
         for limit in crew.screening.limits:
             say(limit.text)
         for drop in crew.screening.dropped:
@@ -228,7 +234,7 @@ class _Work:
             if (each.cloud_type, each.nodes) == (choice.instance_type, choice.nodes)
         )
 
-    def _without_idle(self, machines: Sequence[Equipped], crew: CrewChoice) -> tuple[Equipped, ...]:
+    def _without_idle(self, machines: Sequence[Equipped], crew: NodeSelection) -> tuple[Equipped, ...]:
         """End the machines that have nothing to do; the head stays, because the others are reached through it."""
         idle = [each.name for each in machines if each.name not in crew.working and not each.node.head]
         self._end(idle)
@@ -237,8 +243,8 @@ class _Work:
     def _end(self, names: Sequence[str]) -> None:
         gone = [node for node in self.cluster.nodes if node.id in names]
         if gone:
-            self.hands.say(f"ending {len(gone)} machines: {', '.join(names)}")
-            self.hands.provider.terminate(gone)
+            self.session.say(f"ending {len(gone)} machines: {', '.join(names)}")
+            self.session.provider.terminate(gone)
             self.directory.note("ended", nodes=list(names))
 
     @property
@@ -250,7 +256,7 @@ class _Work:
         region = {"AWS_REGION": self.cluster.place.region} if self.order.cloud == "aws" and self.order.staging else {}
         return {**region, **self.run.store}
 
-    def _wanted(self, crew: CrewChoice, trials: Trials, memory_bytes: int) -> dict[str, Any]:
+    def _wanted(self, crew: NodeSelection, trials: NodeRates, memory_bytes: int) -> dict[str, Any]:
         model = load_model(require_best(crew.plan).model)
         disks, source = trials.rates["disk_both"], self.run.source
         return {
@@ -264,7 +270,7 @@ class _Work:
             "rates": {name: disks[name] for name in crew.working},
         }
 
-    def _machine(self, crew: CrewChoice, trials: Trials) -> dict[str, Any]:
+    def _machine(self, crew: NodeSelection, trials: NodeRates) -> dict[str, Any]:
         """The slowest of those that worked, in the rates that the plan was made with."""
         slowest = {metric: trials.slowest(metric, crew.working) for metric in trials.rates}
         return {

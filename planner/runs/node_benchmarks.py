@@ -60,7 +60,7 @@ class Effort:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trials:
+class NodeRates:
     """Rates in bytes/s by metric, then by machine: `disk_read`, `disk_write`, `disk_both` (half and half), `network`.
 
     `failed` are machines that could not be measured; their rates are missing.
@@ -85,7 +85,7 @@ class Trials:
 
 def measure(
     ssh: Ssh, machines: Sequence[Equipped], *, effort: Effort, kept: Path, say: Callable[[str], None]
-) -> Trials:
+) -> NodeRates:
     """Measure all machines and keep what the instruments wrote in the directory `kept`.
 
     Raises IoFailureError when the network cannot be measured at all.
@@ -106,7 +106,7 @@ def measure(
     if len(working) > 1:
         say(f"measuring the network among {len(working)} machines, all to all")
         rates["network"] = _network(ssh, working, effort, kept)
-    return Trials(rates=rates, failed=failed)
+    return NodeRates(rates=rates, failed=failed)
 
 
 def _disks(ssh: Ssh, machines: Sequence[Equipped], name: str, effort: Effort) -> dict[str, Any]:

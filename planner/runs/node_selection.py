@@ -11,13 +11,13 @@ from planner.cost_model.model import load_model, on_a_cluster
 from planner.errors import PlannerError
 from planner.planning.recommendation import recommend, require_best
 from planner.runs.local import copies
-from planner.runs.node_benchmarks import Trials
+from planner.runs.node_benchmarks import NodeRates
 from planner.schemas.plan import Candidate, Plan, Request
 from planner.statistics.slow_node_screening import Screening
 
 
 @dataclass(frozen=True, kw_only=True)
-class CrewChoice:
+class NodeSelection:
     """The machines that work, fastest first; `plan` is made for them with the rates of the slowest of them."""
 
     working: tuple[str, ...]
@@ -31,7 +31,7 @@ class CrewChoice:
         return tuple(name for name in measured if name not in self.working)
 
 
-def choose_crew(trials: Trials, candidate: Candidate, request: Request) -> CrewChoice:
+def select_nodes(trials: NodeRates, candidate: Candidate, request: Request) -> NodeSelection:
     """Return the crew for a cluster that was planned as `candidate`.
 
     The fastest `candidate.nodes` of those that the screening keeps; where it keeps fewer, either these alone or with
@@ -57,10 +57,10 @@ def choose_crew(trials: Trials, candidate: Candidate, request: Request) -> CrewC
     if not plans and refusal is not None:
         raise refusal
     plan, crew = min(plans, key=lambda each: require_best(each[0]).time_s.expected)
-    return CrewChoice(working=crew, screening=screening, plan=plan)
+    return NodeSelection(working=crew, screening=screening, plan=plan)
 
 
-def plan_for(crew: Sequence[str], trials: Trials, candidate: Candidate, request: Request) -> Plan:
+def plan_for(crew: Sequence[str], trials: NodeRates, candidate: Candidate, request: Request) -> Plan:
     """Plan the same job for exactly these machines, at the pace of the slowest. Raises InfeasibleError."""
     medium = "volume" if candidate.volumes else "local"
     slowest = {

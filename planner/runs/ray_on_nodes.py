@@ -38,7 +38,7 @@ _START: Final = """\
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineRay:
+class RayOnNodes:
     """Ray on the `machines`; those not `working` are there without doing anything (a head that is too slow)."""
 
     ssh: Ssh
@@ -72,7 +72,7 @@ def start_ray(
     memory_bytes: int | None = None,
     split: DiskSplit | None = None,
     store: Mapping[str, str] | None = None,
-) -> MachineRay:
+) -> RayOnNodes:
     """Start Ray on the head, then on all others at once. `memory_bytes` of each machine may be used, all otherwise.
     Disks hold input and output, or intermediate files, as `split` says; without it all hold both. `store` is the
     environment in which tasks reach an object store: it may be secret, and is not written anywhere.
@@ -98,7 +98,7 @@ def start_ray(
 
     if wrong := failures(ssh.each([each.node for each in others], join)):
         raise IoFailureError("Ray did not start everywhere", [str(why) for why in wrong.values()])
-    return MachineRay(
+    return RayOnNodes(
         ssh=ssh,
         machines=tuple(machines),
         working=frozenset(working),

@@ -25,11 +25,11 @@ from fault_proxy import Answer, FaultProxy, Kill, Seen
 from planner.providers.order import Choice, Order, VolumeOrder
 from planner.providers.protocol import Provider
 from planner.providers.registry import provider_of
-from planner.providers.retry import Pace
+from planner.providers.retry import RetryPolicy
 
 HERE = Path(__file__).parent
-QUICK = Pace(
-    first_pause_s=0.01, longest_pause_s=0.05, patience_s=60.0, poll_s=0.01, join_s=60.0, gone_s=180.0, settle_s=0.01
+QUICK = RetryPolicy(
+    first_pause_s=0.01, longest_pause_s=0.05, give_up_s=60.0, poll_s=0.01, join_s=60.0, gone_s=180.0, settle_s=0.01
 )
 """Asks often, and gives up so late that a busy machine is no reason to."""
 ZYGOTES = multiprocessing.get_context("forkserver")
@@ -135,16 +135,16 @@ class Bed(ABC):
             **self.extra,
         }
 
-    def provider(self, pace: Pace = QUICK) -> Provider:
+    def provider(self, policy: RetryPolicy = QUICK) -> Provider:
         """Return the provider of this cloud, in haste."""
-        return provider_of(self.cloud, pace=pace)
+        return provider_of(self.cloud, policy=policy)
 
     def planner(
         self,
         *arguments: str,
         kill_at: int | str | None = None,
         signal_at: str | None = None,
-        pace: Pace = QUICK,
+        policy: RetryPolicy = QUICK,
         within_s: float = 120,
         meanwhile: Callable[[int, str], bool] | None = None,
     ) -> Ended:
@@ -155,7 +155,7 @@ class Bed(ABC):
         """
         log = self.home.with_name(f"{self.home.name}.log")
         log.write_text("", encoding="utf-8")
-        process = ZYGOTES.Process(target=_run_command, args=(arguments, self.environment(), str(log), pace))
+        process = ZYGOTES.Process(target=_run_command, args=(arguments, self.environment(), str(log), policy))
         before = len(self.proxy.seen)
 
         def judge(seen: Seen) -> Kill | None:
@@ -198,7 +198,7 @@ class Ended:
     text: str
 
 
-def _run_command(arguments: Sequence[str], environment: dict[str, str], log: str, pace: Pace) -> None:
+def _run_command(arguments: Sequence[str], environment: dict[str, str], log: str, policy: RetryPolicy) -> None:
     """The child: the real command line, with waits made short."""
     os.environ.update(environment)
     with Path(log).open("w", encoding="utf-8") as file:
@@ -207,9 +207,11 @@ def _run_command(arguments: Sequence[str], environment: dict[str, str], log: str
     from planner.cli import renting
     from planner.cli.app import build
     from planner.cli.console import exit_code_of
-    from planner.provisioning.cluster_lifecycle import Hands
+    from planner.provisioning.cluster_lifecycle import ProviderSession
 
-    renting.hands_of = lambda cloud: Hands(provider=provider_of(cloud, pace=pace), pace=pace, say=renting.talk)
+    renting.session_on = lambda cloud: ProviderSession(
+        provider=provider_of(cloud, policy=policy), policy=policy, say=renting.talk
+    )
     sys.argv = ["planner", *arguments]
     try:
         code = exit_code_of(build())

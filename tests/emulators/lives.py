@@ -7,7 +7,7 @@ from collections.abc import Callable
 from bed import QUICK, Bed
 from fault_proxy import Fault, Seen
 
-from planner.providers.retry import Pace
+from planner.providers.retry import RetryPolicy
 
 Judge = Callable[[Seen], Fault]
 
@@ -45,9 +45,9 @@ def went_down(cloud: Bed) -> None:
     assert cloud.left() == {}
 
 
-def refused(cloud: Bed, *, code: int = 4, pace: Pace = QUICK) -> str:
+def refused(cloud: Bed, *, code: int = 4, policy: RetryPolicy = QUICK) -> str:
     """See `up` end with a code and nothing left; return what was said."""
-    ended = cloud.planner(*cloud.up, pace=pace)
+    ended = cloud.planner(*cloud.up, policy=policy)
     assert ended.code == code, ended.text
     assert cloud.left() == {}
     return ended.text

@@ -15,10 +15,10 @@ from bed import QUICK, Bed
 
 from planner.providers.protocol import Place
 from planner.providers.registry import provider_of
-from planner.provisioning.cluster_lifecycle import Hands, begin, down, up
+from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 
 MODULES: dict[str, Any] = {"aws": ec2_bed, "gcp": gcp_bed, "azure": azure_bed}
-PATIENT = replace(QUICK, patience_s=60.0, join_s=120.0, gone_s=180.0)
+PATIENT = replace(QUICK, give_up_s=60.0, join_s=120.0, gone_s=180.0)
 WORLD: dict[str, dict[str, Any]] = {
     "aws": {"quota_vcpus": {"us-east-1": 1e6}},
     "gcp": {"operation_polls": 3},
@@ -50,13 +50,13 @@ def life_of(cloud: Bed, nodes: int) -> Life:
     module = MODULES[cloud.cloud]
     choice = module.choice(nodes=nodes - 1, spares=1)
     order = module.order(f"n{nodes}-{time.time_ns()}", choice, expires_at=datetime.now(UTC) + timedelta(hours=3))
-    hands = Hands(provider=provider_of(cloud.cloud, pace=PATIENT), pace=PATIENT, say=lambda _: None)
+    session = ProviderSession(provider=provider_of(cloud.cloud, policy=PATIENT), policy=PATIENT, say=lambda _: None)
     began = time.monotonic()
     keyed, directory = begin(order)
-    up(keyed, [Place(choice=choice, region=cloud.region, zone=cloud.zones[0])], directory, hands)
+    up(keyed, [Place(choice=choice, region=cloud.region, zone=cloud.zones[0])], directory, session)
     calls_up = len(cloud.proxy.seen)
     assert cloud.machines() == nodes
-    down(directory, hands)
+    down(directory, session)
     wall_s = time.monotonic() - began
     assert cloud.left() == {}
     times = sorted(seen.at_s for seen in cloud.proxy.seen)

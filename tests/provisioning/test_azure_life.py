@@ -17,9 +17,9 @@ from fault_proxy import Seen
 from planner.providers.azure.provider import AzureProvider
 from planner.providers.order import Order
 from planner.providers.protocol import Place
-from planner.providers.retry import Pace
-from planner.provisioning.cluster_lifecycle import Hands, begin, down, up
-from planner.provisioning.dry_run import rehearse
+from planner.providers.retry import RetryPolicy
+from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
+from planner.provisioning.dry_run import dry_run_requests
 from planner.provisioning.launch import Cluster
 from planner.provisioning.run_directory import RunDirectory
 
@@ -30,13 +30,13 @@ def place(at: Order) -> Place:
     return Place(choice=at.choices[0], region="eastus", zone="eastus-1")
 
 
-def launched(asked: Order, pace: Pace = QUICK) -> tuple[Cluster, RunDirectory]:
+def launched(asked: Order, policy: RetryPolicy = QUICK) -> tuple[Cluster, RunDirectory]:
     keyed, directory = begin(asked)
-    return up(keyed, [place(keyed)], directory, hands(pace)), directory
+    return up(keyed, [place(keyed)], directory, session(policy)), directory
 
 
-def hands(pace: Pace = QUICK) -> Hands:
-    return Hands(provider=AzureProvider(pace=pace), pace=pace, say=lambda _: None)
+def session(policy: RetryPolicy = QUICK) -> ProviderSession:
+    return ProviderSession(provider=AzureProvider(policy=policy), policy=policy, say=lambda _: None)
 
 
 def bodies(azure: AzureBed, action: str) -> list[dict[str, Any]]:
@@ -50,7 +50,7 @@ def test_machines_are_what_was_ordered(azure: AzureBed) -> None:
     assert not [node for node in cluster.nodes[1:] if node.public_address]
     assert all(node.private_address.startswith("10.77.") for node in cluster.nodes)
     assert azure.left()["disks"] == 4 * 3, "a root and two volumes each"
-    assert down(directory, hands()) == 1, "the group, and all that is in it"
+    assert down(directory, session()) == 1, "the group, and all that is in it"
     assert azure.left() == {}
     assert not directory.key.exists()
 
@@ -71,7 +71,7 @@ def test_every_launch_is_safe(azure: AzureBed) -> None:
         assert [each["properties"]["deleteOption"] for each in interfaces] == ["Delete"]
         assert "identity" not in body, "a machine holds no credentials"
         assert b"planner-end.timer" in base64.b64decode(wanted["osProfile"]["customData"])
-    down(directory, hands())
+    down(directory, session())
 
 
 def test_azure_itself_stops_every_machine(azure: AzureBed) -> None:
@@ -82,7 +82,7 @@ def test_azure_itself_stops_every_machine(azure: AzureBed) -> None:
     assert {body["properties"]["dailyRecurrence"]["time"] for body in schedules} == {"1830"}
     assert {body["properties"]["taskType"] for body in schedules} == {"ComputeVmShutdownTask"}
     assert len({body["properties"]["targetResourceId"] for body in schedules}) == 4
-    down(directory, hands())
+    down(directory, session())
 
 
 def test_what_would_not_be_stopped_in_time_is_refused(azure: AzureBed) -> None:
@@ -109,7 +109,7 @@ def test_only_the_caller_gets_in_and_nothing_out(azure: AzureBed) -> None:
     subnets = bodies(azure, "PUT virtualNetworks")[0]["properties"]["subnets"]
     assert [subnet["properties"]["defaultOutboundAccess"] for subnet in subnets] == [False, False]
     assert all("networkSecurityGroup" in subnet["properties"] for subnet in subnets)
-    down(directory, hands())
+    down(directory, session())
 
 
 def test_every_create_call_is_tagged_and_announced(azure: AzureBed) -> None:
@@ -131,7 +131,7 @@ def test_every_create_call_is_tagged_and_announced(azure: AzureBed) -> None:
     azure.proxy.judge = judge
     _, directory = launched(asked)
     assert missed == []
-    down(directory, hands())
+    down(directory, session())
 
 
 def test_no_secret_in_state_requests_or_process_list(azure: AzureBed) -> None:
@@ -154,7 +154,7 @@ def test_no_secret_in_state_requests_or_process_list(azure: AzureBed) -> None:
     ]
     assert len(seen_processes) == 4 and len(elsewhere) >= 2
     assert not [secret for secret in (private.splitlines()[1], "PRIVATE KEY") for text in texts if secret in text]
-    down(directory, hands())
+    down(directory, session())
 
 
 def test_the_dry_run_is_what_is_done(azure: AzureBed) -> None:
@@ -162,11 +162,11 @@ def test_the_dry_run_is_what_is_done(azure: AzureBed) -> None:
     asked = order("same", staging=True)
     with pytest.MonkeyPatch.context() as without:
         without.delenv("AZURE_SUBSCRIPTION_ID")
-        rehearsed = rehearse(asked, AzureProvider(pace=QUICK))
+        rehearsed = dry_run_requests(asked, AzureProvider(policy=QUICK))
     assert azure.proxy.seen == [], "a dry run asks nothing"
     assert rehearsed[0].parameters["subscription"] == "<subscription>"
     _, directory = launched(asked)
-    down(directory, hands())
+    down(directory, session())
     names = {
         "resource-group": "resourceGroups",
         "network-security-group": "networkSecurityGroups",

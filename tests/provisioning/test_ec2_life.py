@@ -12,9 +12,9 @@ from fault_proxy import Seen
 from planner.providers.aws.provider import AwsProvider
 from planner.providers.order import Order
 from planner.providers.protocol import Place
-from planner.providers.retry import Pace
-from planner.provisioning.cluster_lifecycle import Hands, begin, down, up
-from planner.provisioning.dry_run import rehearse
+from planner.providers.retry import RetryPolicy
+from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
+from planner.provisioning.dry_run import dry_run_requests
 from planner.provisioning.launch import Cluster
 from planner.provisioning.run_directory import RunDirectory
 
@@ -25,13 +25,13 @@ def place(at: Order) -> Place:
     return Place(choice=at.choices[0], region="us-east-1", zone="us-east-1a")
 
 
-def launched(asked: Order, pace: Pace = QUICK) -> tuple[Cluster, RunDirectory]:
+def launched(asked: Order, policy: RetryPolicy = QUICK) -> tuple[Cluster, RunDirectory]:
     keyed, directory = begin(asked)
-    return up(keyed, [place(keyed)], directory, hands(pace)), directory
+    return up(keyed, [place(keyed)], directory, session(policy)), directory
 
 
-def hands(pace: Pace = QUICK) -> Hands:
-    return Hands(provider=AwsProvider(pace=pace), pace=pace, say=lambda _: None)
+def session(policy: RetryPolicy = QUICK) -> ProviderSession:
+    return ProviderSession(provider=AwsProvider(policy=policy), policy=policy, say=lambda _: None)
 
 
 def requests(ec2: Ec2Bed, action: str) -> list[Seen]:
@@ -44,7 +44,7 @@ def test_machines_are_what_was_ordered(ec2: Ec2Bed) -> None:
     assert cluster.head.head and cluster.head.public_address
     assert all(node.private_address.startswith("10.77.") for node in cluster.nodes)
     assert ec2.left()["volume"] == 4 * 3, "a root and two volumes each"
-    assert down(directory, hands()) > 10
+    assert down(directory, session()) > 10
     assert ec2.left() == {}
     assert not directory.key.exists()
 
@@ -62,7 +62,7 @@ def test_every_launch_is_safe(ec2: Ec2Bed) -> None:
         disks = [value for name, value in run.params.items() if name.endswith("Ebs.Encrypted")]
         gone = [value for name, value in run.params.items() if name.endswith("Ebs.DeleteOnTermination")]
         assert disks == gone == ["true"] * 3
-    down(directory, hands())
+    down(directory, session())
 
 
 def test_only_the_caller_gets_in_and_nothing_out(ec2: Ec2Bed) -> None:
@@ -73,7 +73,7 @@ def test_only_the_caller_gets_in_and_nothing_out(ec2: Ec2Bed) -> None:
     outward = requests(ec2, "AuthorizeSecurityGroupEgress")
     assert not [name for seen in outward for name in seen.params if name.endswith("CidrIp")]
     assert len(requests(ec2, "RevokeSecurityGroupEgress")) == 2
-    down(directory, hands())
+    down(directory, session())
 
 
 def test_every_create_call_is_tagged_and_announced(ec2: Ec2Bed) -> None:
@@ -92,7 +92,7 @@ def test_every_create_call_is_tagged_and_announced(ec2: Ec2Bed) -> None:
     ec2.proxy.judge = judge
     _, directory = launched(asked)
     assert announced == ["intent"] * 12
-    down(directory, hands())
+    down(directory, session())
 
 
 def test_no_secret_in_state_requests_or_process_list(ec2: Ec2Bed) -> None:
@@ -115,7 +115,7 @@ def test_no_secret_in_state_requests_or_process_list(ec2: Ec2Bed) -> None:
     assert not [secret for secret in secrets for text in texts if secret in text]
     assert directory.key.stat().st_mode & 0o077 == 0
     assert directory.key.parent.stat().st_mode & 0o077 == 0
-    down(directory, hands())
+    down(directory, session())
 
 
 def test_the_dry_run_is_what_is_done(ec2: Ec2Bed) -> None:
@@ -124,10 +124,10 @@ def test_the_dry_run_is_what_is_done(ec2: Ec2Bed) -> None:
     with pytest.MonkeyPatch.context() as without:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             without.delenv(name)
-        rehearsed = rehearse(asked, AwsProvider(pace=QUICK))
+        rehearsed = dry_run_requests(asked, AwsProvider(policy=QUICK))
     assert ec2.proxy.seen == [], "a dry run asks nothing"
     _, directory = launched(asked)
-    down(directory, hands())
+    down(directory, session())
     done = [seen.action for seen in ec2.proxy.seen if not seen.action.startswith(("Describe", "Get"))]
     planned = ["".join(word.title() for word in each.operation.split("_")) for each in rehearsed]
     assert [each for each in planned if not each.startswith(("Describe", "Get"))] == done
@@ -165,7 +165,7 @@ def test_one_process_at_a_time(ec2: Ec2Bed) -> None:
     with directory.held():
         ended = ec2.planner("cluster", "down", "held")
     assert ended.code == 2 and "another process" in ended.text
-    down(directory, hands())
+    down(directory, session())
 
 
 def test_wrong_credentials_and_none(ec2: Ec2Bed, monkeypatch: pytest.MonkeyPatch) -> None:

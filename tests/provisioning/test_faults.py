@@ -168,7 +168,7 @@ def test_refused_once_at_every_call(cloud: Bed, words: Words, kind: str) -> None
 
 def test_throttled_for_ever(cloud: Bed, words: Words) -> None:
     cloud.proxy.judge = always(cloud, cloud.launching, answer(cloud, words.throttled))
-    assert "gave up after" in refused(cloud, code=6, pace=replace(QUICK, patience_s=1.0))
+    assert "gave up after" in refused(cloud, code=6, policy=replace(QUICK, give_up_s=1.0))
 
 
 @pytest.mark.parametrize("carried_out", [True, False], ids=["carried_out", "not_carried_out"])
@@ -204,7 +204,7 @@ def test_machines_that_end_at_boot_are_replaced(cloud: Bed, words: Words) -> Non
 
 def test_machines_that_never_run_are_given_up(cloud: Bed) -> None:
     cloud.world(starting_polls=100_000)
-    assert "0 of 4 machines run" in refused(cloud, pace=replace(QUICK, join_s=0.5))
+    assert "0 of 4 machines run" in refused(cloud, policy=replace(QUICK, join_s=0.5))
 
 
 def test_still_in_use(cloud: Bed, words: Words) -> None:
@@ -238,7 +238,7 @@ def test_something_that_will_not_go_is_named(cloud: Bed, words: Words) -> None:
     went_up(cloud)
     action, name = words.last_to_go
     cloud.proxy.judge = always(cloud, action, answer(cloud, words.in_use))
-    ended = cloud.planner("cluster", "down", cloud.runs()[0], pace=replace(QUICK, patience_s=1.0, gone_s=2.0))
+    ended = cloud.planner("cluster", "down", cloud.runs()[0], policy=replace(QUICK, give_up_s=1.0, gone_s=2.0))
     assert ended.code == 7
     assert name in ended.text
     cloud.proxy.judge = lambda _: None

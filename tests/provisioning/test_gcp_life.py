@@ -21,9 +21,9 @@ from planner.providers.gcp.preflight import MOST_PLACED
 from planner.providers.gcp.provider import GcpProvider
 from planner.providers.order import Order
 from planner.providers.protocol import Place
-from planner.providers.retry import Pace
-from planner.provisioning.cluster_lifecycle import Hands, begin, down, up
-from planner.provisioning.dry_run import rehearse
+from planner.providers.retry import RetryPolicy
+from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
+from planner.provisioning.dry_run import dry_run_requests
 from planner.provisioning.launch import Cluster
 from planner.provisioning.run_directory import RunDirectory
 
@@ -36,13 +36,13 @@ def place(at: Order) -> Place:
     return Place(choice=at.choices[0], region="us-central1", zone="us-central1-a")
 
 
-def launched(asked: Order, pace: Pace = QUICK) -> tuple[Cluster, RunDirectory]:
+def launched(asked: Order, policy: RetryPolicy = QUICK) -> tuple[Cluster, RunDirectory]:
     keyed, directory = begin(asked)
-    return up(keyed, [place(keyed)], directory, hands(pace)), directory
+    return up(keyed, [place(keyed)], directory, session(policy)), directory
 
 
-def hands(pace: Pace = QUICK) -> Hands:
-    return Hands(provider=GcpProvider(pace=pace), pace=pace, say=lambda _: None)
+def session(policy: RetryPolicy = QUICK) -> ProviderSession:
+    return ProviderSession(provider=GcpProvider(policy=policy), policy=policy, say=lambda _: None)
 
 
 def bodies(gcp: GcpBed, action: str) -> list[dict[str, Any]]:
@@ -59,7 +59,7 @@ def test_machines_are_what_was_ordered(gcp: GcpBed) -> None:
     for body in bodies(gcp, gcp.launching):
         kinds = [disk["initializeParams"]["diskType"] for disk in body["instanceProperties"]["disks"]]
         assert kinds == ["pd-balanced", *["local-ssd"] * 2, *["hyperdisk-balanced"] * 2]
-    assert down(directory, hands()) > 10
+    assert down(directory, session()) > 10
     assert gcp.left() == {}
     assert not directory.key.exists()
 
@@ -81,7 +81,7 @@ def test_every_launch_is_safe(gcp: GcpBed) -> None:
         assert metadata["block-project-ssh-keys"] == "TRUE" and metadata["serial-port-enable"] == "FALSE"
         assert "199.36.153.8 storage.googleapis.com" in metadata["user-data"]
         assert "planner-end.timer" in metadata["user-data"]
-    down(directory, hands())
+    down(directory, session())
 
 
 def test_only_the_caller_gets_in_and_nothing_out(gcp: GcpBed) -> None:
@@ -95,7 +95,7 @@ def test_only_the_caller_gets_in_and_nothing_out(gcp: GcpBed) -> None:
     assert rules["shut"]["denied"] == [{"IPProtocol": "all"}] and rules["shut"]["destinationRanges"] == ["0.0.0.0/0"]
     assert rules["shut"]["priority"] > rules["out"]["priority"]
     assert bodies(gcp, "POST networks")[0]["autoCreateSubnetworks"] is False
-    down(directory, hands())
+    down(directory, session())
 
 
 def test_every_create_call_is_labelled_and_announced(gcp: GcpBed) -> None:
@@ -115,7 +115,7 @@ def test_every_create_call_is_labelled_and_announced(gcp: GcpBed) -> None:
     gcp.proxy.judge = judge
     _, directory = launched(asked)
     assert announced == ["intent"] * 10
-    down(directory, hands())
+    down(directory, session())
 
 
 def test_no_secret_in_state_requests_or_process_list(gcp: GcpBed) -> None:
@@ -136,7 +136,7 @@ def test_no_secret_in_state_requests_or_process_list(gcp: GcpBed) -> None:
     texts += [seen.body.decode("latin-1") + seen.path for seen in gcp.proxy.seen]
     assert len(seen_processes) == 2 and len(elsewhere) >= 2
     assert not [secret for secret in secrets for text in texts if secret in text]
-    down(directory, hands())
+    down(directory, session())
 
 
 def test_the_dry_run_is_what_is_done(gcp: GcpBed) -> None:
@@ -145,11 +145,11 @@ def test_the_dry_run_is_what_is_done(gcp: GcpBed) -> None:
     with pytest.MonkeyPatch.context() as without:
         without.setenv("GOOGLE_APPLICATION_CREDENTIALS", "")
         without.setenv("CLOUDSDK_CONFIG", str(gcp.home))
-        rehearsed = rehearse(asked, GcpProvider(pace=QUICK))
+        rehearsed = dry_run_requests(asked, GcpProvider(policy=QUICK))
     assert gcp.proxy.seen == [], "a dry run asks nothing"
     assert rehearsed[0].parameters["project"] == "<project>"
     _, directory = launched(asked)
-    down(directory, hands())
+    down(directory, session())
     done = [seen.action for seen in gcp.proxy.seen if seen.method != "GET" and "wait" not in seen.action]
     verbs = {"insert": "POST", "delete": "DELETE", "bulkInsert": "POST"}
     names = [each.operation.partition(".") for each in rehearsed]
@@ -262,7 +262,7 @@ def test_no_credentials(gcp: GcpBed, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_policy_holds_so_many_machines(gcp: GcpBed) -> None:
-    seen = GcpProvider(pace=QUICK).preflight(order("wide", choice(nodes=MOST_PLACED, spares=1)))
+    seen = GcpProvider(policy=QUICK).preflight(order("wide", choice(nodes=MOST_PLACED, spares=1)))
     assert [f.text for f in seen.findings if f.ok is False] == ["1501 machines; a compact placement policy takes 1500"]
     assert seen.places == ()
 
@@ -272,13 +272,13 @@ def test_whose_machines_may_be_whose(gcp: GcpBed) -> None:
     asked = order("whose", node_identity="sorter@some-project.iam.gserviceaccount.com")
     for permissions, ok in ((None, True), (list(PERMISSIONS), None)):
         gcp.world(permissions=permissions)
-        seen = GcpProvider(pace=QUICK).preflight(asked)
+        seen = GcpProvider(policy=QUICK).preflight(asked)
         assert [found.ok for found in seen.findings if found.subject.startswith("service account")] == [ok]
         assert seen.places
 
 
 def test_a_body_that_google_would_not_know_is_not_sent(gcp: GcpBed) -> None:
-    compute = client.LiveCompute(pace=replace(QUICK, patience_s=0.05))
+    compute = client.LiveCompute(policy=replace(QUICK, give_up_s=0.05))
     with pytest.raises(BadInputError, match="nonsense"):
         compute.create("networks.insert", body={"name": "x", "nonsense": 1}, run="x")
     assert gcp.proxy.seen == []

@@ -83,7 +83,7 @@ def test_rented_measured_sorted_validated_and_gone(
     staged = ("--input", "s3://data/job", "--output", "s3://sorted/job", "--lend-credentials")
     with watched(ec2, room, account=[LENT]) as watcher:
         words = run_words(wheels, "--out", str(out), source=staged)
-        ended = ec2.planner(*words, pace=PACE, within_s=300)
+        ended = ec2.planner(*words, policy=PACE, within_s=300)
     assert ended.code == 0, ended.text
     report = RunReport.from_json(out.read_text("utf-8"))
     directory = RunDirectory.open(ec2.runs()[0])
@@ -107,7 +107,7 @@ def test_sorted_in_place_from_store_to_store(
     places = ("--input", "s3://data/job", "--output", "s3://sorted/job", "--lend-credentials")
     with watched(ec2, room, account=[LENT]) as watcher:
         words = run_words(wheels, "--model", "object-store", "--out", str(out), source=places)
-        ended = ec2.planner(*words, pace=PACE, within_s=300)
+        ended = ec2.planner(*words, policy=PACE, within_s=300)
     assert ended.code == 0, ended.text
     report = RunReport.from_json(out.read_text("utf-8"))
     assert report.passed and [check.records for check in report.checks] == [RECORDS]
@@ -170,13 +170,13 @@ def assert_accounted_for(report: RunReport, directory: RunDirectory, text: str) 
 def test_killed_while_it_runs(ec2: Ec2Bed, room: MachineRoom, wheels: Path, word: str, way: str) -> None:
     """Killed as it says something, a run leaves what `down`, or `sweep` without its state, finds and removes."""
     room.caps = {0: SLOW_MBIT}
-    ended = ec2.planner(*run_words(wheels), pace=PACE, within_s=300, meanwhile=signalling(signal.SIGKILL, word))
+    ended = ec2.planner(*run_words(wheels), policy=PACE, within_s=300, meanwhile=signalling(signal.SIGKILL, word))
     assert ended.code == -signal.SIGKILL, ended.text
     assert ec2.left()["instance"] >= 2
     run = ec2.runs()[0]
     if way == "sweep":
         shutil.rmtree(ec2.home)
-    assert ec2.planner(*(SWEEP if way == "sweep" else ("cluster", "down", run)), pace=PACE).code == 0
+    assert ec2.planner(*(SWEEP if way == "sweep" else ("cluster", "down", run)), policy=PACE).code == 0
     assert ec2.left() == {}
 
 
@@ -196,7 +196,7 @@ def signalling(number: int, word: str) -> Callable[[int, str], bool]:
 @pytest.mark.parametrize("word", ["bringing", "measuring the network", "sort"])
 def test_ended_by_a_signal(ec2: Ec2Bed, room: MachineRoom, wheels: Path, word: str) -> None:
     meanwhile = signalling(signal.SIGTERM, word)
-    ended = ec2.planner(*run_words(wheels), pace=PACE, within_s=300, meanwhile=meanwhile)
+    ended = ec2.planner(*run_words(wheels), policy=PACE, within_s=300, meanwhile=meanwhile)
     assert ended.code == 130, ended.text
     assert ec2.left() == {}
 
@@ -204,7 +204,7 @@ def test_ended_by_a_signal(ec2: Ec2Bed, room: MachineRoom, wheels: Path, word: s
 @pytest.mark.soak
 def test_a_machine_that_never_answers_is_given_up(ec2: Ec2Bed, room: MachineRoom, wheels: Path) -> None:
     room.mute = {0}
-    ended = ec2.planner(*run_words(wheels, "--json"), pace=replace(PACE, join_s=20.0), within_s=300)
+    ended = ec2.planner(*run_words(wheels, "--json"), policy=replace(PACE, join_s=20.0), within_s=300)
     assert ended.code == 0, ended.text
     assert "giving up i-" in ended.text and ec2.left() == {}
 
@@ -212,7 +212,7 @@ def test_a_machine_that_never_answers_is_given_up(ec2: Ec2Bed, room: MachineRoom
 @pytest.mark.soak
 def test_too_few_that_answer_is_a_clean_retreat(ec2: Ec2Bed, room: MachineRoom, wheels: Path) -> None:
     room.mute = {0, 1}
-    ended = ec2.planner(*run_words(wheels), pace=replace(PACE, join_s=15.0), within_s=300)
+    ended = ec2.planner(*run_words(wheels), policy=replace(PACE, join_s=15.0), within_s=300)
     assert ended.code == 4, ended.text
     assert "1 machines are ready; 2 needed" in ended.text and ec2.left() == {}
 
@@ -220,17 +220,17 @@ def test_too_few_that_answer_is_a_clean_retreat(ec2: Ec2Bed, room: MachineRoom, 
 @pytest.mark.soak
 def test_a_head_with_another_host_key_is_not_spoken_to(ec2: Ec2Bed, room: MachineRoom, wheels: Path) -> None:
     room.has_false_keys = True
-    ended = ec2.planner(*run_words(wheels), pace=replace(PACE, join_s=5.0), within_s=300)
+    ended = ec2.planner(*run_words(wheels), policy=replace(PACE, join_s=5.0), within_s=300)
     assert ended.code == 6, ended.text
     assert "host key" in ended.text.lower() and ec2.left() == {}
 
 
 @pytest.mark.soak
 def test_kept_until_it_is_taken_down(ec2: Ec2Bed, room: MachineRoom, wheels: Path) -> None:
-    ended = ec2.planner(*run_words(wheels, "--keep"), pace=PACE, within_s=300)
+    ended = ec2.planner(*run_words(wheels, "--keep"), policy=PACE, within_s=300)
     assert ended.code == 0, ended.text
     run = ec2.runs()[0]
     assert f"planner cluster down {run}" in ended.text
     assert ec2.left()["instance"] in (2, 3), "an idle spare goes, unless it is the head"
-    assert ec2.planner("cluster", "down", run, pace=PACE).code == 0
+    assert ec2.planner("cluster", "down", run, policy=PACE).code == 0
     assert ec2.left() == {}

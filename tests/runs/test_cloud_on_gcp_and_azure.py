@@ -51,7 +51,7 @@ def ran(bed: Bed, wheels: Path, *more: str, kill_at: str | None = None) -> Ended
         *("run", "--cloud", bed.cloud, "--data", f"{RECORDS * 100}B", "--model", "daytona"),
         *("--instance", sizes[bed.cloud], "--nodes", "2", "--ssh-from", "203.0.113.7/32", "--wheelhouse", str(wheels)),
         *("--memory", "500MB", "--yes", "--screen-seconds", "1", "--screen-size", "20MB", *more),
-        pace=PACE,
+        policy=PACE,
         within_s=300,
         kill_at=kill_at,
     )
@@ -90,7 +90,7 @@ def test_kept_until_it_is_taken_down(bed: Bed, room: MachineRoom, wheels: Path) 
     run = bed.runs()[0]
     assert f"planner cluster down {run}" in ended.text
     assert bed.machines() in (2, 3), "an idle spare goes, unless it is the head"
-    assert bed.planner("cluster", "down", run, pace=PACE).code == 0
+    assert bed.planner("cluster", "down", run, policy=PACE).code == 0
     assert bed.left() == {}
 
 
@@ -104,6 +104,6 @@ def test_killed_as_it_ends_a_slow_machine(bed: Bed, room: MachineRoom, wheels: P
     run = bed.runs()[0]
     if way == "sweep":
         shutil.rmtree(bed.home)
-    cleaned = bed.planner(*(bed.sweep if way == "sweep" else ("cluster", "down", run)), pace=PACE)
+    cleaned = bed.planner(*(bed.sweep if way == "sweep" else ("cluster", "down", run)), policy=PACE)
     assert cleaned.code == 0, cleaned.text
     assert bed.left() == {}

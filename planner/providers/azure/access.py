@@ -11,7 +11,7 @@ from planner.config.settings import load_settings
 from planner.errors import BadInputError
 
 SUBSCRIPTION_VARIABLE: Final = "AZURE_SUBSCRIPTION_ID"
-_NO_SDK: Final = "Azure needs its SDK: pip install 'sortplanner[azure]'"
+NO_SDK: Final = "Azure needs its SDK: pip install 'sortplanner[azure]'"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ def default_access() -> Access:
         from azure.core.pipeline.policies import RetryPolicy, SansIOHTTPPolicy
         from azure.identity import DefaultAzureCredential
     except ImportError as error:
-        raise BadInputError(_NO_SDK) from error
+        raise BadInputError(NO_SDK) from error
     subscription, settings = subscription_named(), load_settings(today=datetime.now(UTC).date()).of("azure")
     if not subscription:
         raise BadInputError(

@@ -105,10 +105,6 @@ class Order:
         """The tags of every resource, in what all clouds take: lower-case letters, digits, '-' and '_'."""
         return {"planner-run": self.run, "planner-owner": self.owner, "planner-expires": stamp(self.expires_at)}
 
-    def minutes_left(self, now: datetime) -> int:
-        """Whole minutes until the run expires, at least one."""
-        return max(1, int((self.expires_at - now).total_seconds() // 60))
-
     def to_dict(self) -> dict[str, Any]:
         """Return the order as JSON-able values."""
         return {**asdict(self), "expires_at": stamp(self.expires_at)}

@@ -25,5 +25,5 @@ def provider_of(cloud: str, *, policy: RetryPolicy | None = None) -> Provider:
         from planner.providers.azure.provider import AzureProvider
 
         return AzureProvider(policy=policy or RetryPolicy())
-    known = ", ".join(CLOUDS)
-    raise BadInputError(f"cannot rent machines from {cloud!r}; these work: {known}.{nearest(cloud, CLOUDS)}")
+    clouds = ", ".join(CLOUDS)
+    raise BadInputError(f"cannot rent machines from {cloud!r}; these work: {clouds}.{nearest(cloud, CLOUDS)}")

@@ -20,7 +20,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderSession:
-    """What `up` and `down` work with."""
+    """A provider, how long to wait for it, and whom to tell of progress."""
 
     provider: Provider
     policy: RetryPolicy
@@ -64,7 +64,7 @@ def down(directory: RunDirectory, session: ProviderSession) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """What a sweep has found: the resources of each run, and the regions it could not look into, with the reason."""
+    """What a sweep found: the resources of each run, and why it could not look into some regions."""
 
     runs: dict[str, tuple[Resource, ...]]
     unseen: dict[str, str]
@@ -73,15 +73,15 @@ class Sweep:
 def sweep(session: ProviderSession, *, regions: Sequence[str], wanted: Callable[[Resource], bool]) -> Sweep:
     """Find runs by their tags alone: all resources of every run of which any is `wanted`."""
     kinds = [kind for stage in session.provider.stages for kind in stage]
-    found: dict[str, list[Resource]] = {}
+    by_run: dict[str, list[Resource]] = {}
     unseen: dict[str, str] = {}
     for region in regions:
         try:
             for resource in session.provider.find(kinds, region=region):
-                found.setdefault(resource.run, []).append(resource)
+                by_run.setdefault(resource.run, []).append(resource)
         except PlannerError as error:
             unseen[region] = error.message
-    runs = {run: tuple(some) for run, some in found.items() if any(map(wanted, some))}
+    runs = {run: tuple(resources) for run, resources in by_run.items() if any(map(wanted, resources))}
     return Sweep(runs=runs, unseen=unseen)
 
 

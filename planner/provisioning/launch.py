@@ -47,7 +47,7 @@ class Launch:
     say: Say
 
     def at_first_of(self, places: Sequence[Place]) -> Cluster:
-        """Return the cluster at the first place that gives one; each refusal is said and its remains are removed.
+        """Return the cluster at the first place that gives one. The remains of each refusal are removed.
 
         Raises ProviderRefusedError when none does, or at once for a refusal that holds everywhere.
         """
@@ -126,9 +126,9 @@ class _Joining:
 
     def _nodes(self) -> list[Node]:
         """Return this place's machines, ended ones included."""
-        here = (self.place.zone, self.place.choice.instance_type)
-        found = self.launch.provider.nodes(self.launch.order.run, region=self.place.region)
-        return [node for node in found if (node.zone, node.instance_type) == here]
+        zone, instance_type = self.place.zone, self.place.choice.instance_type
+        nodes = self.launch.provider.nodes(self.launch.order.run, region=self.place.region)
+        return [node for node in nodes if (node.zone, node.instance_type) == (zone, instance_type)]
 
     def _replace(self, ended: list[Node], *, alive: list[Node], round: int) -> int:
         """Launch as many machines as have ended and return how many that are; none if there is no room and no need."""

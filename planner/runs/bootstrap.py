@@ -1,6 +1,6 @@
 """From bare machines to machines that run the planner: wheels to the head, from there to all, installed without a net.
 
-The head session the wheels on over HTTP inside the cluster's own network; every machine checks them against a digest
+The head hands the wheels on over HTTP inside the cluster's own network; every machine checks them against a digest
 that it was told by SSH.
 """
 
@@ -21,6 +21,8 @@ from planner.runs.wheelhouse import Wheelhouse
 PYTHON: Final = "planner/venv/bin/python"
 """The interpreter with the planner in it, from the home directory of whoever logs in; `ray` lies beside it."""
 PLANNER: Final = "planner/venv/bin/planner"
+SAFE_PATH: Final = {"PYTHONSAFEPATH": "1"}
+"""Keeps Python from importing what lies in the directory it happens to be started in."""
 _RELAY_PORT: Final = 8377
 _SHARED: Final = "planner/share/wheels.tar"
 _LONGEST_COPY_S: Final = 900.0
@@ -30,6 +32,7 @@ _QUICK_S: Final = 60.0
 
 _START_RELAY: Final = """\
 set -eu
+export PYTHONSAFEPATH=1
 cd planner/share
 nohup timeout {seconds} python3 -m http.server {port} --bind {address} </dev/null >relay.log 2>&1 &
 echo $!
@@ -38,15 +41,16 @@ echo $!
 _SETUP: Final = """\
 set -eu
 umask 077
+export PYTHONSAFEPATH=1
 if command -v cloud-init >/dev/null 2>&1; then cloud-init status --wait >/dev/null 2>&1 || true; fi
 mkdir -p planner/wheels
 cd planner
 python3 - "{url}" "{sha256}" "{python}" <<'PYTHON'
 import hashlib, io, sys, tarfile, time, urllib.request
 url, wanted, python = sys.argv[1:]
-here = "%d.%d" % sys.version_info[:2]
-if here != python:
-    sys.exit("the image has Python %s, the wheels are for %s: name others with --wheelhouse" % (here, python))
+found = "%d.%d" % sys.version_info[:2]
+if found != python:
+    sys.exit("the image has Python %s, the wheels are for %s: name others with --wheelhouse" % (found, python))
 for wait_s in (0.2, 1, 2, 4, 8, 16, None):
     try:
         content = urllib.request.urlopen(url, timeout=60).read()
@@ -73,7 +77,7 @@ awk '/^MemTotal/ {{ print "memory_kib", $2 }}' /proc/meminfo
 
 @dataclass(frozen=True, kw_only=True)
 class Equipped:
-    """A machine that runs the planner, and what it says of itself; `disks` are directories."""
+    """A machine that runs the planner, with what it reports of itself; `disks` are directories."""
 
     node: Node
     vcpus: int
@@ -97,8 +101,8 @@ class Equipment:
 def wait_for_head(ssh: Ssh, head: Node, provider: Provider, *, policy: RetryPolicy, say: Callable[[str], None]) -> None:
     """Return when the head lets us in, having shown the host key that it wrote to its console.
 
-    Where the console tells nothing in time, or the cloud has none, the key is pinned at the first contact, which is
-    said. Raises UnreachableError when the head does not answer within the time machines may take.
+    Where the console shows no key in time, or the cloud has no console, the key is pinned at the first contact, and
+    `say` is told. Raises UnreachableError when the head does not answer within the time machines may take.
     """
     say("waiting for the head to answer")
     _learn_host_keys(ssh, head, provider, policy=policy, say=say)
@@ -164,10 +168,10 @@ def _equipped(ssh: Ssh, node: Node, script: str, *, policy: RetryPolicy) -> Equi
     raise last or UnreachableError(f"{node.id} does not answer")
 
 
-def _described(node: Node, said: str) -> Equipped:
-    facts = [line.split(" ", 1) for line in said.splitlines() if " " in line]
-    known = dict(facts)
+def _described(node: Node, output: str) -> Equipped:
+    facts = [line.split(" ", 1) for line in output.splitlines() if " " in line]
+    values = dict(facts)
     disks = tuple(value for name, value in facts if name == "disk")
     if not disks:
         raise IoFailureError(f"{node.id}: no disk is mounted below {DISKS_DIRECTORY}")
-    return Equipped(node=node, vcpus=int(known["vcpus"]), memory_bytes=int(known["memory_kib"]) * 1024, disks=disks)
+    return Equipped(node=node, vcpus=int(values["vcpus"]), memory_bytes=int(values["memory_kib"]) * 1024, disks=disks)

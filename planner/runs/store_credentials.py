@@ -1,6 +1,6 @@
 """How rented machines get at an object store: with an identity of their own, or with what the caller lends them.
 
-An identity (an instance profile, a service account, a managed identity) session out keys that change by themselves, and
+An identity (an instance profile, a service account, a managed identity) hands out keys that change by themselves, and
 nothing secret is sent. What is lent is taken from the caller's environment and travels on SSH's standard input into the
 environment of the processes that need it: it is in no request to the cloud, no file, no log and no command line.
 """
@@ -57,7 +57,7 @@ def access_to(
     if bool(identity) == is_lent:
         raise BadInputError(
             "say how the machines may get at the object store, in one of two ways: --node-identity NAME launches them "
-            "with an identity that may read and write there; --lend-credentials session them "
+            "with an identity that may read and write there; --lend-credentials hands them "
             f"{', '.join(_NEEDED[scheme])} of this environment by SSH"
         )
     if is_lent and (missing := [name for name in _NEEDED[scheme] if not environ.get(name)]):

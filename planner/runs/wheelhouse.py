@@ -53,7 +53,7 @@ def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: st
     directory.mkdir(parents=True, exist_ok=True)
     platforms = [f"--platform=manylinux{version}_{architecture}" for version in _MANYLINUX]
     wanted = [f"--python-version={python}", "--implementation=cp", "--only-binary=:all:", *platforms]
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", *wanted]
+    command = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "download", "--quiet", *wanted]
     if find_spec("pip") is None:
         raise IoFailureError(_NO_PIP)
     fetched = subprocess.run(
@@ -137,10 +137,10 @@ def _own_tag() -> str:
 
 
 def _check_fit(*, python: str, architecture: str) -> None:
-    here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    if (sys.platform, here, platform.machine()) != ("linux", python, architecture):
+    running = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if (sys.platform, running, platform.machine()) != ("linux", python, architecture):
         raise BadInputError(
-            f"the machines run Python {python} on Linux {architecture}, this is Python {here} on {sys.platform} "
+            f"the machines run Python {python} on Linux {architecture}, this is Python {running} on {sys.platform} "
             f"{platform.machine()}; make the wheels where these agree (`planner cluster wheelhouse DIR`) and name "
             "the directory with --wheelhouse"
         )

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import csv
-import fcntl
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -17,6 +14,7 @@ from planner.catalog import load_catalog
 from planner.catalog.measurements import MEASUREMENTS, measurements_file
 from planner.errors import BadInputError, IoFailureError, nearest
 from planner.ingest.measurement import Measurement
+from planner.stores.atomic_file import locked, replace_file
 from planner.tables import read_table
 
 
@@ -38,10 +36,11 @@ def store(measurements: Sequence[Measurement], *, catalog: str, replace: bool = 
 
 
 def _check_types(measurements: Sequence[Measurement], catalog: str) -> None:
-    known = load_catalog(catalog).instances.rows
-    unknown = dict.fromkeys(each.instance_type for each in measurements if each.instance_type not in known)
+    rows = load_catalog(catalog).instances.rows
+    types = (measurement.instance_type for measurement in measurements)
+    unknown = dict.fromkeys(name for name in types if name not in rows)
     if unknown:
-        lines = [f"{name}.{nearest(name, list(known))}" for name in unknown]
+        lines = [f"{name}.{nearest(name, list(rows))}" for name in unknown]
         raise BadInputError(
             f"{len(unknown)} unknown instance types in catalog {catalog} (another one: --catalog):", lines
         )
@@ -84,8 +83,7 @@ def _writing(path: Path) -> Iterator[None]:
     """Keep other processes from changing the file meanwhile, and say plainly when the disk refuses."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with (path.parent / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(path.parent / ".lock"):
             yield
     except OSError as error:
         reason = error.strerror or str(error)
@@ -97,12 +95,4 @@ def _replace(path: Path, rows: list[dict[str, str]]) -> None:
     writer = csv.DictWriter(text, MEASUREMENTS.names, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, suffix=".part", delete=False) as part:
-        try:
-            part.write(text.getvalue())
-            part.flush()
-            os.fsync(part.fileno())
-            Path(part.name).replace(path)
-        except BaseException:
-            Path(part.name).unlink(missing_ok=True)
-            raise
+    replace_file(path, text.getvalue())

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import csv
-import fcntl
 import json
-import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +15,7 @@ from planner.calibration import calibrate as learn
 from planner.calibration.history import Records, records
 from planner.config import paths
 from planner.errors import BadInputError, IoFailureError, nearest
+from planner.stores.atomic_file import locked, replace_file
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
@@ -62,9 +60,9 @@ def load_profile(name_or_path: str | Path) -> Profile:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        known = profile_names()
-        listed = f"; there are {', '.join(known)}" if known else "; make one with planner calibrate RUNS.csv"
-        raise BadInputError(f"no profile {str(name_or_path)!r}{listed}.{nearest(path.stem, known)}") from error
+        names = profile_names()
+        listed = f"; there are {', '.join(names)}" if names else "; make one with planner calibrate RUNS.csv"
+        raise BadInputError(f"no profile {str(name_or_path)!r}{listed}.{nearest(path.stem, names)}") from error
     except (OSError, ValueError) as error:
         raise BadInputError(f"profile {path} cannot be read: {error}") from error
     try:
@@ -140,8 +138,7 @@ def _writing(path: Path) -> Iterator[None]:
     """Keep other processes from changing profiles meanwhile, and say plainly when the disk refuses."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with (path.parent / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(path.parent / ".lock"):
             yield
     except OSError as error:
         raise IoFailureError(f"cannot store profile {path}: {error.strerror}") from error
@@ -149,12 +146,4 @@ def _writing(path: Path) -> Iterator[None]:
 
 def _replace(path: Path, profile: Profile) -> None:
     text = json.dumps(profile.to_dict(), indent=1, allow_nan=False)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, suffix=".part", delete=False) as part:
-        try:
-            part.write(f"{text}\n")
-            part.flush()
-            os.fsync(part.fileno())
-            Path(part.name).replace(path)
-        except BaseException:
-            Path(part.name).unlink(missing_ok=True)
-            raise
+    replace_file(path, f"{text}\n")

@@ -10,7 +10,7 @@ from moto.iam.access_control import IAMRequest
 
 
 class PassingRole(IAMRequest):
-    """A caller who session a role to a machine."""
+    """A caller who hands a role to a machine."""
 
     def __init__(self, **asked: Any) -> None:
         super().__init__(**asked)

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from ec2_bed import choice, order, volumes
+from emulated_ec2 import choice, order, volumes
 
 from planner.api import recommend
 from planner.providers.order import Choice, Order, parse_stamp, stamp

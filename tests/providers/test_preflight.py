@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ec2_bed import choice
+from emulated_ec2 import choice
 
 from planner.providers.preflight import PreflightLog
 

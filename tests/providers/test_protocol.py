@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from ec2_bed import choice
+from emulated_ec2 import choice
 
 from planner.providers.protocol import Place, Resource
 

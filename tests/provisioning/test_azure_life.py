@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from azure_bed import AzureBed, choice, order
-from bed import QUICK, volumes
+from emulated_azure import EmulatedAzure, choice, order
+from emulated_cloud import QUICK, volumes
 from fault_proxy import Seen
 
 from planner.providers.azure.provider import AzureProvider
@@ -39,11 +39,11 @@ def session(policy: RetryPolicy = QUICK) -> ProviderSession:
     return ProviderSession(provider=AzureProvider(policy=policy), policy=policy, say=lambda _: None)
 
 
-def bodies(azure: AzureBed, action: str) -> list[dict[str, Any]]:
+def bodies(azure: EmulatedAzure, action: str) -> list[dict[str, Any]]:
     return [json.loads(seen.body) for seen in azure.proxy.seen if seen.action == action]
 
 
-def test_machines_are_what_was_ordered(azure: AzureBed) -> None:
+def test_machines_are_what_was_ordered(azure: EmulatedAzure) -> None:
     cluster, directory = launched(order("life", choice(volumes=volumes("standard-ssd"))))
     assert len(cluster.nodes) == 4
     assert cluster.head.head and cluster.head.public_address
@@ -55,7 +55,7 @@ def test_machines_are_what_was_ordered(azure: AzureBed) -> None:
     assert not directory.key.exists()
 
 
-def test_every_launch_is_safe(azure: AzureBed) -> None:
+def test_every_launch_is_safe(azure: EmulatedAzure) -> None:
     asked = order("safe", choice(volumes=volumes("standard-ssd")))
     _, directory = launched(asked)
     machines = bodies(azure, azure.launching)
@@ -74,7 +74,7 @@ def test_every_launch_is_safe(azure: AzureBed) -> None:
     down(directory, session())
 
 
-def test_azure_itself_stops_every_machine(azure: AzureBed) -> None:
+def test_azure_itself_stops_every_machine(azure: EmulatedAzure) -> None:
     """To the minute, never before the run has expired."""
     asked = order("ends", expires_at=datetime(2026, 11, 21, 18, 29, 30, tzinfo=UTC))
     _, directory = launched(asked)
@@ -85,14 +85,14 @@ def test_azure_itself_stops_every_machine(azure: AzureBed) -> None:
     down(directory, session())
 
 
-def test_what_would_not_be_stopped_in_time_is_refused(azure: AzureBed) -> None:
+def test_what_would_not_be_stopped_in_time_is_refused(azure: EmulatedAzure) -> None:
     ended = azure.planner(*azure.up, "--max-hours", "30h")
     assert ended.code == 4
     assert "--max-hours 23h" in ended.text
     assert azure.left() == {} and azure.runs() == []
 
 
-def test_only_the_caller_gets_in_and_nothing_out(azure: AzureBed) -> None:
+def test_only_the_caller_gets_in_and_nothing_out(azure: EmulatedAzure) -> None:
     _, directory = launched(order("shut", ssh_from="198.51.100.4/32"))
     groups = bodies(azure, "PUT networkSecurityGroups")
     rules = [[rule["properties"] for rule in group["properties"]["securityRules"]] for group in groups]
@@ -112,7 +112,7 @@ def test_only_the_caller_gets_in_and_nothing_out(azure: AzureBed) -> None:
     down(directory, session())
 
 
-def test_every_create_call_is_tagged_and_announced(azure: AzureBed) -> None:
+def test_every_create_call_is_tagged_and_announced(azure: EmulatedAzure) -> None:
     """When a create call arrives, the journal on disk has announced it already."""
     asked = order("told", staging=True)
     missed: list[str] = []
@@ -134,7 +134,7 @@ def test_every_create_call_is_tagged_and_announced(azure: AzureBed) -> None:
     down(directory, session())
 
 
-def test_no_secret_in_state_requests_or_process_list(azure: AzureBed) -> None:
+def test_no_secret_in_state_requests_or_process_list(azure: EmulatedAzure) -> None:
     seen_processes: list[str] = []
 
     def judge(seen: Seen) -> None:
@@ -157,7 +157,7 @@ def test_no_secret_in_state_requests_or_process_list(azure: AzureBed) -> None:
     down(directory, session())
 
 
-def test_the_dry_run_is_what_is_done(azure: AzureBed) -> None:
+def test_the_dry_run_is_what_is_done(azure: EmulatedAzure) -> None:
     """The rehearsal without an account and the real thing make the same writes."""
     asked = order("same", staging=True)
     with pytest.MonkeyPatch.context() as without:
@@ -181,7 +181,7 @@ def test_the_dry_run_is_what_is_done(azure: AzureBed) -> None:
     assert sorted(planned) == sorted(done), "machines and their schedules come several at once"
 
 
-def test_status_tells_cost_and_what_is_there(azure: AzureBed) -> None:
+def test_status_tells_cost_and_what_is_there(azure: EmulatedAzure) -> None:
     assert azure.planner(*azure.up).code == 0
     run = azure.runs()[0]
     seen = json.loads(azure.planner("cluster", "status", run, "--json").text)[0]
@@ -193,7 +193,7 @@ def test_status_tells_cost_and_what_is_there(azure: AzureBed) -> None:
     assert (after["state"], after["machines"], after["resources"]) == ("down", 0, [])
 
 
-def test_too_dear_is_refused(azure: AzureBed) -> None:
+def test_too_dear_is_refused(azure: EmulatedAzure) -> None:
     azure.world(price_factor=5000.0)
     ended = azure.planner(*azure.up, "--max-cost", "50")
     assert ended.code == 4
@@ -201,7 +201,7 @@ def test_too_dear_is_refused(azure: AzureBed) -> None:
     assert azure.left() == {} and azure.runs() == []
 
 
-def test_no_subscription(azure: AzureBed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_subscription(azure: EmulatedAzure, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = azure.environment()
     monkeypatch.setattr(azure, "environment", lambda: usual | {"AZURE_SUBSCRIPTION_ID": ""})
     ended = azure.planner(*azure.up)
@@ -213,14 +213,14 @@ def role() -> list[str]:
     return list(json.loads(ROLE.read_text("utf-8"))["Actions"])
 
 
-def whole_life(azure: AzureBed) -> list[int]:
+def whole_life(azure: EmulatedAzure) -> list[int]:
     """Go up and down, then up again and be swept; return the exit codes."""
     codes = [azure.planner(*azure.up).code]
     codes += [azure.planner("cluster", "down", run).code for run in azure.runs()]
     return [*codes, azure.planner(*azure.up).code, azure.planner(*azure.sweep).code]
 
 
-def test_the_role_is_enough(azure: AzureBed) -> None:
+def test_the_role_is_enough(azure: EmulatedAzure) -> None:
     azure.world(actions=role())
     assert whole_life(azure) == [0, 0, 0, 0]
     assert azure.left() == {}

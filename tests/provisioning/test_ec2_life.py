@@ -6,7 +6,7 @@ import json
 import subprocess
 
 import pytest
-from ec2_bed import QUICK, Ec2Bed, choice, order, volumes
+from emulated_ec2 import QUICK, EmulatedEc2, choice, order, volumes
 from fault_proxy import Seen
 
 from planner.providers.aws.provider import AwsProvider
@@ -34,11 +34,11 @@ def session(policy: RetryPolicy = QUICK) -> ProviderSession:
     return ProviderSession(provider=AwsProvider(policy=policy), policy=policy, say=lambda _: None)
 
 
-def requests(ec2: Ec2Bed, action: str) -> list[Seen]:
+def requests(ec2: EmulatedEc2, action: str) -> list[Seen]:
     return [seen for seen in ec2.proxy.seen if seen.action == action and "DryRun" not in seen.params]
 
 
-def test_machines_are_what_was_ordered(ec2: Ec2Bed) -> None:
+def test_machines_are_what_was_ordered(ec2: EmulatedEc2) -> None:
     cluster, directory = launched(order("life", choice(volumes=volumes(2))))
     assert len(cluster.nodes) == 4
     assert cluster.head.head and cluster.head.public_address
@@ -49,7 +49,7 @@ def test_machines_are_what_was_ordered(ec2: Ec2Bed) -> None:
     assert not directory.key.exists()
 
 
-def test_every_launch_is_safe(ec2: Ec2Bed) -> None:
+def test_every_launch_is_safe(ec2: EmulatedEc2) -> None:
     asked = order("safe", choice(volumes=volumes(2)))
     _, directory = launched(asked)
     runs = requests(ec2, "RunInstances")
@@ -65,7 +65,7 @@ def test_every_launch_is_safe(ec2: Ec2Bed) -> None:
     down(directory, session())
 
 
-def test_only_the_caller_gets_in_and_nothing_out(ec2: Ec2Bed) -> None:
+def test_only_the_caller_gets_in_and_nothing_out(ec2: EmulatedEc2) -> None:
     _, directory = launched(order("shut", ssh_from="198.51.100.4/32"))
     inward = requests(ec2, "AuthorizeSecurityGroupIngress")
     ranges = {v for seen in inward for n, v in seen.params.items() if n.endswith("CidrIp")}
@@ -76,7 +76,7 @@ def test_only_the_caller_gets_in_and_nothing_out(ec2: Ec2Bed) -> None:
     down(directory, session())
 
 
-def test_every_create_call_is_tagged_and_announced(ec2: Ec2Bed) -> None:
+def test_every_create_call_is_tagged_and_announced(ec2: EmulatedEc2) -> None:
     """When a create call arrives, the journal on disk has announced it already."""
     asked = order("told", staging=True)
     announced: list[str] = []
@@ -95,7 +95,7 @@ def test_every_create_call_is_tagged_and_announced(ec2: Ec2Bed) -> None:
     down(directory, session())
 
 
-def test_no_secret_in_state_requests_or_process_list(ec2: Ec2Bed) -> None:
+def test_no_secret_in_state_requests_or_process_list(ec2: EmulatedEc2) -> None:
     seen_processes: list[str] = []
 
     def judge(seen: Seen) -> None:
@@ -118,7 +118,7 @@ def test_no_secret_in_state_requests_or_process_list(ec2: Ec2Bed) -> None:
     down(directory, session())
 
 
-def test_the_dry_run_is_what_is_done(ec2: Ec2Bed) -> None:
+def test_the_dry_run_is_what_is_done(ec2: EmulatedEc2) -> None:
     """The rehearsal without credentials and the real thing make the same writes in the same order."""
     asked = order("same", staging=True)
     with pytest.MonkeyPatch.context() as without:
@@ -133,7 +133,7 @@ def test_the_dry_run_is_what_is_done(ec2: Ec2Bed) -> None:
     assert [each for each in planned if not each.startswith(("Describe", "Get"))] == done
 
 
-def test_status_tells_cost_and_what_is_there(ec2: Ec2Bed) -> None:
+def test_status_tells_cost_and_what_is_there(ec2: EmulatedEc2) -> None:
     assert ec2.planner(*ec2.up).code == 0
     run = ec2.runs()[0]
     seen = json.loads(ec2.planner("cluster", "status", run, "--json").text)[0]
@@ -145,14 +145,14 @@ def test_status_tells_cost_and_what_is_there(ec2: Ec2Bed) -> None:
     assert (after["state"], after["machines"], after["resources"]) == ("down", 0, [])
 
 
-def test_nobody_to_ask_is_a_no(ec2: Ec2Bed) -> None:
+def test_nobody_to_ask_is_a_no(ec2: EmulatedEc2) -> None:
     ended = ec2.planner(*[word for word in ec2.up if word != "--yes"])
     assert ended.code == 2
     assert "--yes" in ended.text
     assert ec2.left() == {} and ec2.runs() == []
 
 
-def test_too_dear_is_refused(ec2: Ec2Bed) -> None:
+def test_too_dear_is_refused(ec2: EmulatedEc2) -> None:
     ec2.world(price_usd_per_hour={"i4i.large": 900.0})
     ended = ec2.planner(*ec2.up, "--max-cost", "50")
     assert ended.code == 4
@@ -160,7 +160,7 @@ def test_too_dear_is_refused(ec2: Ec2Bed) -> None:
     assert ec2.left() == {} and ec2.runs() == []
 
 
-def test_one_process_at_a_time(ec2: Ec2Bed) -> None:
+def test_one_process_at_a_time(ec2: EmulatedEc2) -> None:
     _, directory = launched(order("held"))
     with directory.held():
         ended = ec2.planner("cluster", "down", "held")
@@ -168,7 +168,7 @@ def test_one_process_at_a_time(ec2: Ec2Bed) -> None:
     down(directory, session())
 
 
-def test_wrong_credentials_and_none(ec2: Ec2Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_credentials_and_none(ec2: EmulatedEc2, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = ec2.environment()
     monkeypatch.setattr(ec2, "environment", lambda: usual | {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""})
     ended = ec2.planner(*ec2.up)
@@ -177,7 +177,7 @@ def test_wrong_credentials_and_none(ec2: Ec2Bed, monkeypatch: pytest.MonkeyPatch
     assert ec2.left() == {}
 
 
-def test_a_run_nobody_knows(ec2: Ec2Bed) -> None:
+def test_a_run_nobody_knows(ec2: EmulatedEc2) -> None:
     ended = ec2.planner("cluster", "down", "r20260101-0000-aaaaaa")
     assert ended.code == 2
     assert "sweep" in ended.text

@@ -1,4 +1,4 @@
-"""What the test beds of all clouds share: a cloud to be told how to be, a fault proxy, `planner` run on both."""
+"""What all emulated clouds share: a cloud to be told how to be, a fault proxy, `planner` run on both."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ QUICK = RetryPolicy(
     first_pause_s=0.01, longest_pause_s=0.05, give_up_s=60.0, poll_s=0.01, join_s=60.0, gone_s=180.0, settle_s=0.01
 )
 """Asks often, and gives up so late that a busy machine is no reason to."""
-ZYGOTES = multiprocessing.get_context("forkserver")
-ZYGOTES.set_forkserver_preload(["warm"])
+FORKSERVER = multiprocessing.get_context("forkserver")
+FORKSERVER.set_forkserver_preload(["preloaded_sdks"])
 
 
 @dataclass
-class Bed(ABC):
+class EmulatedCloud(ABC):
     """A cloud that can be told how to be, and to fail."""
 
     port: int
@@ -58,7 +58,7 @@ class Bed(ABC):
     """A world in which what is asked for takes a while."""
     calls_of_a_launch: ClassVar[int]
     calls_refused_at_once: ClassVar[int]
-    """How many calls launch the cluster, and how many of them are made where there is no room."""
+    """How many calls launch the cluster, and how many of them are made where there is no machines."""
     whole: ClassVar[dict[str, int]]
     """What there is, by kind, when the cluster is up."""
     kept_when_ended: ClassVar[tuple[str, ...]] = ()
@@ -108,7 +108,7 @@ class Bed(ABC):
 
     @abstractmethod
     def environment(self) -> dict[str, str]:
-        """Return what makes the SDK talk to this bed."""
+        """Return what makes the SDK talk to this emulator."""
 
     @abstractmethod
     def refusal(self, code: str, *, status: int = 400) -> Answer:
@@ -127,7 +127,7 @@ class Bed(ABC):
         return [self.zone_of(seen) for seen in self.proxy.seen if seen.action == self.launching and self.is_meant(seen)]
 
     def usual_environment(self) -> dict[str, str]:
-        """Return what all beds need."""
+        """Return what all emulated clouds need."""
         return {
             "PLANNER_RUNS": str(self.home),
             "PLANNER_MEASUREMENTS": os.devnull + "/none",
@@ -155,7 +155,7 @@ class Bed(ABC):
         """
         log = self.home.with_name(f"{self.home.name}.log")
         log.write_text("", encoding="utf-8")
-        process = ZYGOTES.Process(target=_run_command, args=(arguments, self.environment(), str(log), policy))
+        process = FORKSERVER.Process(target=_run_command, args=(arguments, self.environment(), str(log), policy))
         before = len(self.proxy.seen)
 
         def judge(seen: Seen) -> Kill | None:

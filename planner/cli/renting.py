@@ -160,11 +160,11 @@ def agreed_places(order: Order, provider: Provider, limits: Limits, *, yes: bool
     from planner.provisioning.order_from_plan import affordable
     from planner.report.cluster_table import findings_text, offer_text
 
-    seen: Preflight = provider.preflight(order)
-    talk(findings_text(seen))
-    places, reasons = affordable(seen, limits)
+    preflight: Preflight = provider.preflight(order)
+    talk(findings_text(preflight))
+    places, reasons = affordable(preflight, limits)
     if not places:
-        against = [f"{found.subject}: {found.text}" for found in seen.findings if found.ok is False]
+        against = [f"{finding.subject}: {finding.text}" for finding in preflight.findings if finding.ok is False]
         raise ProviderRefusedError("nothing can be launched; nothing was created", [*against, *reasons])
     confirm(offer_text(order, places, now=datetime.now(UTC)), yes=yes)
     return places
@@ -204,5 +204,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -68,11 +68,11 @@ class Teardown:
         """Clear stage after stage. A stage that cannot be cleared is a problem, and ends the region's turn."""
         deleted: set[Resource] = set()
         for stage in self.provider.stages:
-            wanted = [kind for kind in stage if kind in kinds]
+            types = [kind for kind in stage if kind in kinds]
             try:
-                deleted |= self._clear(region, wanted) if wanted else set()
+                deleted |= self._clear(region, types) if types else set()
             except PlannerError as error:
-                problems[f"{', '.join(wanted)} in {region}"] = str(error)
+                problems[f"{', '.join(types)} in {region}"] = str(error)
                 break
         return deleted
 

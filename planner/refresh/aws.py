@@ -52,8 +52,8 @@ def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping
         left_out[f"prices of types not offered in {region}"] += len(listed.keys() - offered.keys())
         priced = {"on-demand": listed, "spot": _spot(ec2, region, access=access, watch=watch, notes=notes)}
         prices += (
-            price_row(name, region=region, pricing=kind, usd_per_hour=usd)
-            for kind, of_type in priced.items()
+            price_row(name, region=region, pricing=pricing_model, usd_per_hour=usd)
+            for pricing_model, of_type in priced.items()
             for name, usd in of_type.items()
             if name in offered
         )
@@ -109,20 +109,22 @@ def _network(network: Mapping[str, Any]) -> tuple[float | None, float | None]:
 def _disks(storage: Mapping[str, Any]) -> Row:
     """Disks of several sizes have no one capacity: their count stands alone."""
     disks = storage.get("Disks", [])
-    sizes, kinds = {disk["SizeInGB"] for disk in disks}, {disk["Type"] for disk in disks}
-    kind = kinds.pop() if len(kinds) == 1 else None
-    if kind == "ssd" and storage.get("NvmeSupport") in ("required", "supported"):
-        kind = "nvme"
+    sizes, disk_kinds = {disk["SizeInGB"] for disk in disks}, {disk["Type"] for disk in disks}
+    disk_kind = disk_kinds.pop() if len(disk_kinds) == 1 else None
+    if disk_kind == "ssd" and storage.get("NvmeSupport") in ("required", "supported"):
+        disk_kind = "nvme"
     return {
         "local_disks": sum(disk["Count"] for disk in disks),
         "local_disk_bytes": sizes.pop() * 10**9 if len(sizes) == 1 else None,
-        "local_disk_kind": kind,
+        "local_disk_kind": disk_kind,
     }
 
 
 def _arch(architectures: Sequence[str]) -> str | None:
-    known = [name.removesuffix("_mac") for name in architectures if name.removesuffix("_mac") in ("x86_64", "arm64")]
-    return known[0] if known else None
+    supported = [
+        name.removesuffix("_mac") for name in architectures if name.removesuffix("_mac") in ("x86_64", "arm64")
+    ]
+    return supported[0] if supported else None
 
 
 def _times(amount: float | None, factor: float) -> float | None:
@@ -130,7 +132,7 @@ def _times(amount: float | None, factor: float) -> float | None:
 
 
 def _types(ec2: Any, region: str, *, access: Access, watch: Watch) -> Iterator[Mapping[str, Any]]:
-    found = 0
+    count = 0
 
     def fetch(token: str) -> tuple[list[Any], str]:
         more = {"NextToken": token} if token else {}
@@ -143,15 +145,15 @@ def _types(ec2: Any, region: str, *, access: Access, watch: Watch) -> Iterator[M
         failure_of=_failure_of,
         policy=access.retry_policy,
     ):
-        found += len(page)
-        watch(f"types of {region}", found)
+        count += len(page)
+        watch(f"types of {region}", count)
         yield from page
 
 
 def _on_demand(pricing: Any, region: str, *, access: Access, watch: Watch, left_out: Counter[str]) -> dict[str, float]:
     """Return the hourly price of each type; one with several different prices is left out and counted."""
     filters = matching(regionCode=region)
-    found: dict[str, set[float]] = defaultdict(set)
+    amounts: dict[str, set[float]] = defaultdict(set)
     what = f"AWS price list of {region} (pricing:GetProducts)"
 
     def fetch(token: str) -> tuple[list[Any], str]:
@@ -161,10 +163,10 @@ def _on_demand(pricing: Any, region: str, *, access: Access, watch: Watch, left_
 
     for page in read_pages(fetch, what=what, failure_of=_failure_of, policy=access.retry_policy):
         for name, usd in hourly_usd(page, region=region, what=what, left_out=left_out):
-            found[name].add(usd)
-        watch(f"prices of {region}", len(found))
-    left_out["types with several on-demand prices"] += sum(len(prices) > 1 for prices in found.values())
-    return {name: prices.pop() for name, prices in found.items() if len(prices) == 1}
+            amounts[name].add(usd)
+        watch(f"prices of {region}", len(amounts))
+    left_out["types with several on-demand prices"] += sum(len(prices) > 1 for prices in amounts.values())
+    return {name: prices.pop() for name, prices in amounts.items() if len(prices) == 1}
 
 
 def _spot(ec2: Any, region: str, *, access: Access, watch: Watch, notes: list[str]) -> dict[str, float]:

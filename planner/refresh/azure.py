@@ -87,11 +87,15 @@ def shape(sku: Any, *, known: Mapping[str, Row]) -> Row:
 
 def _disks(stated: Mapping[str, str]) -> Row:
     """NVMe disks where the size has some, else the temporary disk; blank where their number is not stated."""
-    whole, each = (_number(stated, f"Nvme{name}InMiB") for name in ("DiskSize", "SizePerDisk"))
-    if whole and not each:
+    whole, per_disk = (_number(stated, f"Nvme{name}InMiB") for name in ("DiskSize", "SizePerDisk"))
+    if whole and not per_disk:
         return {"local_disks": None, "local_disk_bytes": None, "local_disk_kind": None}
-    if whole and each:
-        return {"local_disks": round(whole / each), "local_disk_bytes": round(each * 2**20), "local_disk_kind": "nvme"}
+    if whole and per_disk:
+        return {
+            "local_disks": round(whole / per_disk),
+            "local_disk_bytes": round(per_disk * 2**20),
+            "local_disk_kind": "nvme",
+        }
     temporary = _number(stated, "MaxResourceVolumeMB")
     if temporary is None:
         return {"local_disks": None, "local_disk_bytes": None, "local_disk_kind": None}
@@ -119,7 +123,7 @@ def _sizes(region: str, *, access: Access, watch: Watch) -> Iterator[Any]:
     """Yield the resource SKUs that are virtual machines."""
     client = _client(access)
     listed = client.resource_skus.list(filter=f"location eq '{region}'").by_page()
-    what, found = f"Azure sizes of {region} (Microsoft.Compute/skus/read)", 0
+    what, count = f"Azure sizes of {region} (Microsoft.Compute/skus/read)", 0
     while True:
         page = read_cloud(
             lambda: next(listed, None), what=what, failure_of=_failure_of, policy=access.retry_policy
@@ -128,9 +132,9 @@ def _sizes(region: str, *, access: Access, watch: Watch) -> Iterator[Any]:
             return
         for sku in page:
             if sku.resource_type == "virtualMachines":
-                found += 1
+                count += 1
                 yield sku
-        watch(f"sizes of {region}", found)
+        watch(f"sizes of {region}", count)
 
 
 def _client(access: Access) -> Any:

@@ -120,26 +120,26 @@ def _write(directory: Path, before: Catalog, reading: Reading, *, today: date) -
     seen = {"evidence": "spec", "as_of": today.isoformat()}
     shapes = [row | seen | {"source": _SPECS} for row in reading.shapes]
     prices = [row | seen | {"source": _PRICES} for row in reading.prices]
-    kept = list(_kept_prices(before, reading))
-    older = _version_in_use(before)
+    older_prices = list(_kept_prices(before, reading))
+    in_use = _version_in_use(before)
     listed, regions = {row["instance_type"] for row in shapes}, set(reading.offered)
-    shapes += (row for row in older["instances"] if row["instance_type"] not in listed)
-    prices += kept
-    prices += (row for row in older["prices"] if row["region"] not in regions)
+    shapes += (row for row in in_use["instances"] if row["instance_type"] not in listed)
+    prices += older_prices
+    prices += (row for row in in_use["prices"] if row["region"] not in regions)
     _write_rows(directory, INSTANCES, shapes)
     _write_rows(directory, PRICES, prices)
     sources = {_SPECS: reading.specs_source, _PRICES: reading.prices_source}
     _write_text(directory / FILE_NAME, _head(before, {**before.sources, **sources}, today=today))
     _to_disk(directory)
-    return len(kept)
+    return len(older_prices)
 
 
 def _kept_prices(before: Catalog, reading: Reading) -> Iterator[Row]:
     """Yield the older prices of types that a region offers and for which no new price was found."""
-    found = {(row["instance_type"], row["region"], row["pricing"]) for row in reading.prices}
+    priced = {(row["instance_type"], row["region"], row["pricing"]) for row in reading.prices}
     for row in before.tables["prices"].rows():
         key = (row["instance_type"], row["region"], row["pricing"])
-        if row["instance_type"] in reading.offered.get(row["region"], ()) and key not in found:
+        if row["instance_type"] in reading.offered.get(row["region"], ()) and key not in priced:
             yield row
 
 
@@ -148,7 +148,10 @@ def _version_in_use(before: Catalog) -> dict[str, list[Row]]:
     version = current_version(before.path)
     if version is None:
         return {"instances": [], "prices": []}
-    return {kind.name: list(scan_table(version / f"{kind.name}.csv", kind)[0].rows()) for kind in (INSTANCES, PRICES)}
+    return {
+        schema.name: list(scan_table(version / f"{schema.name}.csv", schema)[0].rows())
+        for schema in (INSTANCES, PRICES)
+    }
 
 
 def _head(before: Catalog, sources: Mapping[str, Source], *, today: date) -> str:

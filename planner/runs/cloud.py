@@ -89,12 +89,12 @@ def types_with_disks(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
     Raises BadInputError when there is none.
     """
     instances = load_catalog(cloud).instances
-    able = [str(name) for name in instances.instance_type[instances.local_disks >= 1]]
-    chosen = tuple(name for name in able if any(fnmatchcase(name, pattern) for pattern in patterns or ("*",)))
+    with_disks = [str(name) for name in instances.instance_type[instances.local_disks >= 1]]
+    chosen = tuple(name for name in with_disks if any(fnmatchcase(name, pattern) for pattern in patterns or ("*",)))
     if not chosen:
         raise BadInputError(
             f"--instance {' '.join(patterns)}: no such type of {cloud} has local disks, on which the cluster sort "
-            f"works.{nearest(patterns[0], able)}"
+            f"works.{nearest(patterns[0], with_disks)}"
         )
     return chosen
 
@@ -156,8 +156,8 @@ class _Work:
             selection = self._select(rates)
             needed = self._without_idle(machines, selection)
             ray = self.stopwatch.timed("start Ray", lambda: self._ray(ssh, needed, selection))
-            wanted = self._wanted(selection, rates, ray.memory_bytes)
-            order = {"do": "run", "wanted": wanted, "journal": str(Path("planner") / "sort.journal")}
+            request = self._sort_request(selection, rates, ray.memory_bytes)
+            order = {"do": "run", "wanted": request, "journal": str(Path("planner") / "sort.journal")}
             with ray.session() as driver, listening() as on_event:
                 done = driver.do(order, on_event)
         self.directory.note("sorted", **done["steps_s"])
@@ -189,10 +189,10 @@ class _Work:
         for name, why in equipment.failed.items():
             say(f"giving up {name}: {why}")
         self._end(list(equipment.failed))
-        wanted = self.cluster.place.choice.nodes
-        if len(equipment.ready) < wanted:
+        needed = self.cluster.place.choice.nodes
+        if len(equipment.ready) < needed:
             reasons = [f"{name}: {why.message}" for name, why in equipment.failed.items()]
-            raise NeverJoinedError(f"{len(equipment.ready)} machines are ready; {wanted} needed", reasons)
+            raise NeverJoinedError(f"{len(equipment.ready)} machines are ready; {needed} needed", reasons)
         return equipment.ready
 
     def _select(self, rates: NodeRates) -> NodeSelection:
@@ -244,7 +244,7 @@ class _Work:
         region = {"AWS_REGION": self.cluster.place.region} if self.order.cloud == "aws" and self.order.staging else {}
         return {**region, **self.run.store}
 
-    def _wanted(self, selection: NodeSelection, rates: NodeRates, memory_bytes: int) -> dict[str, Any]:
+    def _sort_request(self, selection: NodeSelection, rates: NodeRates, memory_bytes: int) -> dict[str, Any]:
         disks, source = rates.rates["disk_both"], self.run.source
         return {
             "records": self._records,

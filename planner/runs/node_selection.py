@@ -38,12 +38,12 @@ def select_nodes(rates: NodeRates, candidate: Candidate, request: Request) -> No
     its own. Raises InfeasibleError when neither choice can hold the data.
     """
     screening = rates.screened()
-    wanted = candidate.nodes
-    able = [drop for drop in screening.dropped if drop.node not in rates.failed and drop.rate_per_s > 0]
-    slow = [drop.node for drop in sorted(able, key=lambda drop: -drop.share)]
-    options = [screening.kept[:wanted]]
-    if len(options[0]) < wanted and slow:
-        options.append((*screening.kept, *slow)[:wanted])
+    planned = candidate.nodes
+    usable = [drop for drop in screening.dropped if drop.node not in rates.failed and drop.rate_per_s > 0]
+    slow = [drop.node for drop in sorted(usable, key=lambda drop: -drop.share)]
+    options = [screening.kept[:planned]]
+    if len(options[0]) < planned and slow:
+        options.append((*screening.kept, *slow)[:planned])
     options = [nodes for nodes in options if len(nodes) >= load_model(candidate.model).output_copies] or options[-1:]
     plans: list[tuple[Plan, tuple[str, ...]]] = []
     refusal: PlannerError | None = None

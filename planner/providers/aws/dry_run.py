@@ -117,13 +117,13 @@ def _tags(request: dict[str, Any]) -> list[dict[str, str]]:
 
 def _unknown(operation: str, request: dict[str, Any]) -> list[dict[str, Any]]:
     """Stand in for what only the account can ask."""
-    wanted = {chosen["Name"]: chosen["Values"][0] for chosen in request.get("Filters", [])}
+    filters = {chosen["Name"]: chosen["Values"][0] for chosen in request.get("Filters", [])}
     if operation == "describe_images":
-        return [{"ImageId": f"<newest image {wanted['name']}>", "CreationDate": ""}]
+        return [{"ImageId": f"<newest image {filters['name']}>", "CreationDate": ""}]
     if operation == "describe_instance_types":
         # AWS writes a g behind the generation of its Arm types: i8g, c7gn, but g5 and g6e are x86.
-        arm = re.match(r"[a-z]+\d+[a-z]*g", wanted["instance-type"].partition(".")[0])
+        arm = re.match(r"[a-z]+\d+[a-z]*g", filters["instance-type"].partition(".")[0])
         return [{"ProcessorInfo": {"SupportedArchitectures": ["arm64" if arm else "x86_64"]}}]
     if operation == "describe_prefix_lists":
-        return [{"PrefixListId": f"<prefix list of {wanted['prefix-list-name']}>"}]
+        return [{"PrefixListId": f"<prefix list of {filters['prefix-list-name']}>"}]
     return []

@@ -33,15 +33,15 @@ _TAGGED: Final = ("instance", "volume", "network-interface")
 
 def newest_image(ec2: Service, architecture: str) -> str:
     """Return the id of the newest stock image for `x86_64` or `arm64`. Raises BadInputError when there is none."""
-    wanted = {
+    properties = {
         "name": _IMAGE_NAME.format(arch=_ARCHITECTURES[architecture]),
         "architecture": architecture,
         "state": "available",
     }
-    filters = [{"Name": name, "Values": [value]} for name, value in wanted.items()]
+    filters = [{"Name": name, "Values": [value]} for name, value in properties.items()]
     images = list(ec2.items("describe_images", "Images", Owners=[_IMAGE_OWNER], Filters=filters))
     if not images:
-        raise BadInputError(f"{ec2.region} has no stock image {wanted['name']}; name one with --image")
+        raise BadInputError(f"{ec2.region} has no stock image {properties['name']}; name one with --image")
     return str(max(images, key=lambda image: str(image["CreationDate"]))["ImageId"])
 
 

@@ -69,15 +69,15 @@ def _name(role: str, round: int, number: int) -> str:
 
 def _failures(network: RunNetwork, policy: RetryPolicy, names: list[str]) -> list[PlannerError]:
     """Wait until Azure has found room for all machines, or given up on some; return why it has."""
-    wanted = set(names)
+    expected = set(names)
     for _ in policy.polls(policy.join_s):
         seen = [
             item
             for item in network.arm.items("machine", network.group, expand="instanceView")
-            if item["name"] in wanted
+            if item["name"] in expected
         ]
         states = [item["properties"].get("provisioningState") for item in seen]
-        if len(seen) < len(wanted) or any(state in _MAKING for state in states):
+        if len(seen) < len(expected) or any(state in _MAKING for state in states):
             continue
         failed = [item for item in seen if item["properties"].get("provisioningState") == "Failed"]
         meanings = [_failure(item) for item in failed]

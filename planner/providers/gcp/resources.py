@@ -102,8 +102,8 @@ def _delete_one(compute: Compute, resource_type: ResourceType, resource: Resourc
 
 def _listed(compute: Compute, resource_type: ResourceType, *, region: str, run: str | None) -> Iterator[dict[str, Any]]:
     if resource_type.scope == "zone":
-        wanted = f"labels.planner-run={run}" if run else "labels.planner-run:*"
-        yield from compute.items(f"{resource_type.collection}.aggregatedList", filter=wanted)
+        labelled = f"labels.planner-run={run}" if run else "labels.planner-run:*"
+        yield from compute.items(f"{resource_type.collection}.aggregatedList", filter=labelled)
     elif resource_type.scope == "region":
         yield from compute.items(f"{resource_type.collection}.list", region=region)
     else:

@@ -134,7 +134,7 @@ def plan_of(
 
 
 def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool) -> Order:
-    """Return the order of a run that begins now. A rehearsal does not look for this machine's public address."""
+    """Return the order of a run that begins now. A dry run does not look for this machine's public address."""
     from planner.provisioning.order_from_plan import choices_of, order_of, own_network
     from planner.provisioning.run_directory import new_run_id
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from statistics import median
 from typing import Any, Final
 
@@ -134,17 +135,9 @@ def _times(amount: float | None, factor: float) -> float | None:
 def _types(ec2: Any, region: str, *, access: Access, watch: Watch) -> Iterator[Mapping[str, Any]]:
     count = 0
 
-    def fetch(token: str) -> tuple[list[Any], str]:
-        more = {"NextToken": token} if token else {}
-        answer = ec2.describe_instance_types(MaxResults=100, **more)
-        return _list(answer, "InstanceTypes")
-
-    for page in read_pages(
-        fetch,
-        what=f"EC2 types of {region} (ec2:DescribeInstanceTypes)",
-        failure_of=_failure_of,
-        policy=access.retry_policy,
-    ):
+    listed = partial(ec2.describe_instance_types, MaxResults=100)
+    what = f"EC2 types of {region} (ec2:DescribeInstanceTypes)"
+    for page in _pages(listed, "InstanceTypes", what=what, access=access):
         count += len(page)
         watch(f"types of {region}", count)
         yield from page
@@ -152,16 +145,11 @@ def _types(ec2: Any, region: str, *, access: Access, watch: Watch) -> Iterator[M
 
 def _on_demand(pricing: Any, region: str, *, access: Access, watch: Watch, left_out: Counter[str]) -> dict[str, float]:
     """Return the hourly price of each type; one with several different prices is left out and counted."""
-    filters = matching(regionCode=region)
     amounts: dict[str, set[float]] = defaultdict(set)
     what = f"AWS price list of {region} (pricing:GetProducts)"
 
-    def fetch(token: str) -> tuple[list[Any], str]:
-        more = {"NextToken": token} if token else {}
-        answer = pricing.get_products(ServiceCode="AmazonEC2", Filters=filters, MaxResults=100, **more)
-        return _list(answer, "PriceList")
-
-    for page in read_pages(fetch, what=what, failure_of=_failure_of, policy=access.retry_policy):
+    listed = partial(pricing.get_products, ServiceCode="AmazonEC2", Filters=matching(regionCode=region), MaxResults=100)
+    for page in _pages(listed, "PriceList", what=what, access=access):
         for name, usd in hourly_usd(page, region=region, what=what, left_out=left_out):
             amounts[name].add(usd)
         watch(f"prices of {region}", len(amounts))
@@ -173,16 +161,12 @@ def _spot(ec2: Any, region: str, *, access: Access, watch: Watch, notes: list[st
     """Return the median of the zones' latest prices of each type; that they may not be read is a note, no failure."""
     now, latest = datetime.now(UTC), dict[tuple[str, str], tuple[datetime, float]]()
 
-    def fetch(token: str) -> tuple[list[Any], str]:
-        more = {"NextToken": token} if token else {}
-        answer = ec2.describe_spot_price_history(
-            ProductDescriptions=["Linux/UNIX"], StartTime=now, MaxResults=1000, **more
-        )
-        return _list(answer, "SpotPriceHistory")
-
+    history = partial(
+        ec2.describe_spot_price_history, ProductDescriptions=["Linux/UNIX"], StartTime=now, MaxResults=1000
+    )
     try:
         what = f"spot prices of {region} (ec2:DescribeSpotPriceHistory)"
-        for page in read_pages(fetch, what=what, failure_of=_failure_of, policy=access.retry_policy):
+        for page in _pages(history, "SpotPriceHistory", what=what, access=access):
             for row in page:
                 key, seen = (row["InstanceType"], row["AvailabilityZone"]), (row["Timestamp"], float(row["SpotPrice"]))
                 latest[key] = max(latest.get(key, seen), seen)
@@ -196,11 +180,16 @@ def _spot(ec2: Any, region: str, *, access: Access, watch: Watch, notes: list[st
     return {name: median(zones) for name, zones in of_type.items()}
 
 
-def _list(answer: Mapping[str, Any], name: str) -> tuple[list[Any], str]:
-    """Return a page's list and the token of the next page; boto3 takes a JSON text that is cut off for an empty one."""
-    if name not in answer:
-        raise CutOffError(f"the answer has no {name}, it may be cut off")
-    return answer[name], answer.get("NextToken") or ""
+def _pages(listing: Callable[..., Any], name: str, *, what: str, access: Access) -> Iterator[list[Any]]:
+    """Yield the list of each page; boto3 takes a JSON text that is cut off for an empty one."""
+
+    def fetch(token: str) -> tuple[list[Any], str]:
+        answer = listing(**({"NextToken": token} if token else {}))
+        if name not in answer:
+            raise CutOffError(f"the answer has no {name}, it may be cut off")
+        return answer[name], answer.get("NextToken") or ""
+
+    return read_pages(fetch, what=what, failure_of=_failure_of, policy=access.retry_policy)
 
 
 def _client(service: str, region: str, *, access: Access, url: str) -> Any:

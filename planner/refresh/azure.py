@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from planner.catalog import Source
 from planner.errors import ProviderRefusedError
+from planner.providers.azure.access import SUBSCRIPTION_VARIABLE, client_arguments
 from planner.refresh.access import Access, sdk
 from planner.refresh.azure_prices import retail_prices
 from planner.refresh.cloud_calls import CallFailure, read_cloud
 from planner.refresh.http import failure_of_status
 from planner.refresh.reading import Reading, Row, Watch, price_row
 
-_SUBSCRIPTION_VARIABLE: Final = "AZURE_SUBSCRIPTION_ID"
 SPECS: Final = Source(
     title="Azure resource SKUs; what they do not state (network, some disk counts) as shipped",
     url="https://learn.microsoft.com/rest/api/compute/resource-skus/list",
@@ -139,20 +139,13 @@ def _sizes(region: str, *, access: Access, watch: Watch) -> Iterator[Any]:
 
 def _client(access: Access) -> Any:
     compute = sdk("azure.mgmt.compute", extra="azure")
-    policies = sdk("azure.core.pipeline.policies", extra="azure")
-    subscription = access.account or os.environ.get(_SUBSCRIPTION_VARIABLE, "")
+    subscription = access.account or os.environ.get(SUBSCRIPTION_VARIABLE, "")
     if not subscription:
         raise ProviderRefusedError(
-            f"Azure: no subscription; set {_SUBSCRIPTION_VARIABLE}, or account under [azure] in the settings"
+            f"Azure: no subscription; set {SUBSCRIPTION_VARIABLE}, or account under [azure] in the settings"
         )
     credentials = access.credentials or sdk("azure.identity", extra="azure").DefaultAzureCredential()
-    address: dict[str, Any] = {}
-    if access.specs_url:
-        address = {"base_url": access.specs_url, "credential_scopes": [access.specs_url.rstrip("/") + "/.default"]}
-    if access.specs_url.startswith("http://"):  # a proxy on this machine; the SDK sends no token without encryption
-        address["authentication_policy"] = policies.SansIOHTTPPolicy()
-    once = policies.RetryPolicy.no_retries()
-    return compute.ComputeManagementClient(credentials, subscription, retry_policy=once, **address)
+    return compute.ComputeManagementClient(credentials, subscription, **client_arguments(access.specs_url))
 
 
 def _failure_of(error: Exception) -> CallFailure | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
+from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from planner.catalog.refreshed import CURRENT, current_version, refreshed_direct
 from planner.catalog.schema import INSTANCES, PRICES
 from planner.errors import IoFailureError
 from planner.refresh.reading import Reading, Row
+from planner.stores.atomic_file import replace_file
 from planner.tables import Schema, scan_table
 
 _SPECS: Final = "refreshed-specs"
@@ -129,7 +131,7 @@ def _write(directory: Path, before: Catalog, reading: Reading, *, today: date) -
     _write_rows(directory, INSTANCES, shapes)
     _write_rows(directory, PRICES, prices)
     sources = {_SPECS: reading.specs_source, _PRICES: reading.prices_source}
-    _write_text(directory / FILE_NAME, _head(before, {**before.sources, **sources}, today=today))
+    replace_file(directory / FILE_NAME, _head(before, {**before.sources, **sources}, today=today))
     _to_disk(directory)
     return len(older_prices)
 
@@ -168,19 +170,11 @@ def _head(before: Catalog, sources: Mapping[str, Source], *, today: date) -> str
 
 
 def _write_rows(directory: Path, schema: Schema, rows: Iterable[Row]) -> None:
-    with (directory / f"{schema.name}.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(schema.names)
-        writer.writerows([_cell(row.get(name)) for name in schema.names] for row in rows)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _write_text(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    text = StringIO()
+    writer = csv.writer(text)
+    writer.writerow(schema.names)
+    writer.writerows([_cell(row.get(name)) for name in schema.names] for row in rows)
+    replace_file(directory / f"{schema.name}.csv", text.getvalue())
 
 
 def _cell(value: Any) -> str:

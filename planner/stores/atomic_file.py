@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from planner.errors import IoFailureError
+
 
 @contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
@@ -19,6 +21,21 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
+
+
+@contextmanager
+def changing(path: Path, *, what: str) -> Iterator[None]:
+    """Keep other processes from changing a store's file while the body runs; its folder is made if need be.
+
+    Raises IoFailureError, naming `what` was to be stored, for an OSError of the body.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(path.parent / ".lock"):
+            yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise IoFailureError(f"cannot store {what} {path}: {reason}; nothing was changed") from error
 
 
 def replace_file(path: Path, text: str) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
@@ -12,9 +11,9 @@ from typing import Any
 
 from planner.catalog import load_catalog
 from planner.catalog.measurements import MEASUREMENTS, measurements_file
-from planner.errors import BadInputError, IoFailureError, nearest
+from planner.errors import BadInputError, nearest
 from planner.ingest.measurement import Measurement
-from planner.stores.atomic_file import locked, replace_file
+from planner.stores.atomic_file import changing, replace_file
 from planner.tables import read_table
 
 
@@ -26,7 +25,7 @@ def store(measurements: Sequence[Measurement], *, catalog: str, replace: bool = 
     """
     _check_types(measurements, catalog)
     path = measurements_file(catalog)
-    with _writing(path):
+    with changing(path, what="measurements in"):
         new = [_cells(measurement) for measurement in measurements]
         old = _stored(path)
         _check_repeats(new, old=[] if replace else old, path=path)
@@ -76,18 +75,6 @@ def _check_repeats(new: list[dict[str, str]], *, old: list[dict[str, str]], path
         seen.add(_key(row))
     if again:
         raise BadInputError(f"already in {path} or given twice; --replace exchanges what is there:", again)
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Keep other processes from changing the file meanwhile, and say plainly when the disk refuses."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with locked(path.parent / ".lock"):
-            yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise IoFailureError(f"cannot store measurements in {path}: {reason}; nothing was changed") from error
 
 
 def _replace(path: Path, rows: list[dict[str, str]]) -> None:

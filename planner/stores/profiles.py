@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,8 +13,8 @@ from planner.calibration import Profile
 from planner.calibration import calibrate as learn
 from planner.calibration.history import Records, records
 from planner.config import paths
-from planner.errors import BadInputError, IoFailureError, nearest
-from planner.stores.atomic_file import locked, replace_file
+from planner.errors import BadInputError, nearest
+from planner.stores.atomic_file import changing, replace_file
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
@@ -47,7 +46,7 @@ def profile_names() -> list[str]:
 def save_profile(profile: Profile) -> Path:
     """Store a profile under its name and return the file. Raises BadInputError for a name that is no file name."""
     path = _path(profile.name)
-    with _writing(path):
+    with changing(path, what="profile"):
         _replace(path, profile)
     return path
 
@@ -74,7 +73,7 @@ def load_profile(name_or_path: str | Path) -> Profile:
 def add_run(name: str, run: Mapping[str, Any], *, instances: Mapping[str, Mapping[str, Any]], model: str) -> Profile:
     """Add one finished run to a stored profile, which is begun with `model` if there is none, and return it."""
     path = _path(name)
-    with _writing(path):
+    with changing(path, what="profile"):
         if path.exists():
             profile = load_profile(name).with_runs([run], instances=instances)
         else:
@@ -131,17 +130,6 @@ def _path(name: str) -> Path:
     if not _NAME.fullmatch(name):
         raise BadInputError(f"profile name {name!r}: use letters, digits and . _ -, beginning with a letter or digit")
     return paths.user_directory("profiles") / f"{name}{_SUFFIX}"
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Keep other processes from changing profiles meanwhile, and say plainly when the disk refuses."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with locked(path.parent / ".lock"):
-            yield
-    except OSError as error:
-        raise IoFailureError(f"cannot store profile {path}: {error.strerror}") from error
 
 
 def _replace(path: Path, profile: Profile) -> None:

@@ -19,37 +19,16 @@ THROTTLED: Final = frozenset(
     {"RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException", "EC2ThrottledException"}
 )
 AWAY: Final = frozenset({"InternalError", "InternalFailure", "ServiceUnavailable", "Unavailable"})
-_NO_CAPACITY: Final = frozenset(
-    {
-        "InsufficientInstanceCapacity",
-        "InsufficientHostCapacity",
-        "InsufficientCapacity",
-        "InsufficientAddressCapacity",
-        "InsufficientFreeAddressesInSubnet",
-        "InsufficientVolumeCapacity",
-        "Unsupported",
-    }
-)
-_DENIED: Final = frozenset(
-    {
-        "UnauthorizedOperation",
-        "AccessDenied",
-        "AccessDeniedException",
-        "AuthFailure",
-        "Blocked",
-        "ExpiredToken",
-        "ExpiredTokenException",
-        "IncompleteSignature",
-        "InvalidAccessKeyId",
-        "InvalidClientTokenId",
-        "MissingAuthenticationToken",
-        "OptInRequired",
-        "PendingVerification",
-        "RequestExpired",
-        "SignatureDoesNotMatch",
-        "UnrecognizedClientException",
-    }
-)
+_NO_CAPACITY: Final = frozenset({
+    "InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientCapacity",
+    "InsufficientAddressCapacity", "InsufficientFreeAddressesInSubnet", "InsufficientVolumeCapacity", "Unsupported",
+})  # fmt: skip
+_DENIED: Final = frozenset({
+    "UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthFailure", "Blocked", "ExpiredToken",
+    "ExpiredTokenException", "IncompleteSignature", "InvalidAccessKeyId", "InvalidClientTokenId",
+    "MissingAuthenticationToken", "OptInRequired", "PendingVerification", "RequestExpired", "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+})  # fmt: skip
 _IN_USE: Final = frozenset({"DependencyViolation", "VolumeInUse", "IncorrectState", "OperationNotPermitted"})
 
 

@@ -40,43 +40,35 @@ class ResourceType:
     deletion: str
 
 
+_TYPES: Final = (
+    # Type, listing, key of the listing's items, key of an item's id, deletion.
+    ("instance", "describe_instances", "Reservations", "InstanceId", "terminate_instances"),
+    ("volume", "describe_volumes", "Volumes", "VolumeId", "delete_volume"),
+    (
+        "network-interface",
+        "describe_network_interfaces",
+        "NetworkInterfaces",
+        "NetworkInterfaceId",
+        "delete_network_interface",
+    ),
+    ("vpc-endpoint", "describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId", "delete_vpc_endpoints"),
+    ("placement-group", "describe_placement_groups", "PlacementGroups", "GroupName", "delete_placement_group"),
+    ("key-pair", "describe_key_pairs", "KeyPairs", "KeyName", "delete_key_pair"),
+    ("subnet", "describe_subnets", "Subnets", "SubnetId", "delete_subnet"),
+    ("route-table", "describe_route_tables", "RouteTables", "RouteTableId", "delete_route_table"),
+    ("security-group", "describe_security_groups", "SecurityGroups", "GroupId", "delete_security_group"),
+    (
+        "internet-gateway",
+        "describe_internet_gateways",
+        "InternetGateways",
+        "InternetGatewayId",
+        "delete_internet_gateway",
+    ),
+    ("vpc", "describe_vpcs", "Vpcs", "VpcId", "delete_vpc"),
+)
 RESOURCE_TYPES: Final = {
-    "instance": ResourceType(
-        listing="describe_instances", list_key="Reservations", id="InstanceId", deletion="terminate_instances"
-    ),
-    "volume": ResourceType(listing="describe_volumes", list_key="Volumes", id="VolumeId", deletion="delete_volume"),
-    "network-interface": ResourceType(
-        listing="describe_network_interfaces",
-        list_key="NetworkInterfaces",
-        id="NetworkInterfaceId",
-        deletion="delete_network_interface",
-    ),
-    "vpc-endpoint": ResourceType(
-        listing="describe_vpc_endpoints", list_key="VpcEndpoints", id="VpcEndpointId", deletion="delete_vpc_endpoints"
-    ),
-    "placement-group": ResourceType(
-        listing="describe_placement_groups",
-        list_key="PlacementGroups",
-        id="GroupName",
-        deletion="delete_placement_group",
-    ),
-    "key-pair": ResourceType(
-        listing="describe_key_pairs", list_key="KeyPairs", id="KeyName", deletion="delete_key_pair"
-    ),
-    "subnet": ResourceType(listing="describe_subnets", list_key="Subnets", id="SubnetId", deletion="delete_subnet"),
-    "route-table": ResourceType(
-        listing="describe_route_tables", list_key="RouteTables", id="RouteTableId", deletion="delete_route_table"
-    ),
-    "security-group": ResourceType(
-        listing="describe_security_groups", list_key="SecurityGroups", id="GroupId", deletion="delete_security_group"
-    ),
-    "internet-gateway": ResourceType(
-        listing="describe_internet_gateways",
-        list_key="InternetGateways",
-        id="InternetGatewayId",
-        deletion="delete_internet_gateway",
-    ),
-    "vpc": ResourceType(listing="describe_vpcs", list_key="Vpcs", id="VpcId", deletion="delete_vpc"),
+    name: ResourceType(listing=listing, list_key=list_key, id=id_key, deletion=deletion)
+    for name, listing, list_key, id_key, deletion in _TYPES
 }
 
 

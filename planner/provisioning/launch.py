@@ -1,4 +1,4 @@
-"""From an order to machines that run: place after place, all machines or none, and a clean retreat between."""
+"""From an order to running machines: one place after another, all machines or none, and a clean retreat between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking down all that a run has in the cloud, as its tags find it, and making sure that nothing is left."""
+"""Taking down all that carries a run's tags in the cloud, and making sure that nothing is left."""
 
 from __future__ import annotations
 

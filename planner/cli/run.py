@@ -11,7 +11,7 @@ from planner.cli import emulation, renting
 from planner.cli.console import show, show_text, talk
 from planner.cli.files import write_whole
 from planner.cli.progress import watched
-from planner.cli.run_rented import Job, dataset_to_sort, rehearse_rented, run_rented
+from planner.cli.run_rented import Job, dataset_to_sort, run_rented, show_rented_dry_run
 from planner.errors import BadInputError, ValidationFailedError
 from planner.units import parse_size
 
@@ -117,11 +117,11 @@ def run(
             output=output,
             is_lent=lend_credentials,
         )
-        wishes = renting.wishes_of(locals(), staging=bool(input or output))
+        rental = renting.rental_options(locals(), staging=bool(input or output))
         if dry_run:
-            rehearse_rented(job, wishes, json=json)
+            show_rented_dry_run(job, rental, json=json)
             return
-        report = run_rented(job, wishes, effort=_effort(screen_seconds, screen_size), yes=yes)
+        report = run_rented(job, rental, effort=_effort(screen_seconds, screen_size), yes=yes)
     else:
         from planner.emulation.run import EmulatedRun
 
@@ -175,10 +175,10 @@ def _locally(
 
 
 def _emulated(run: EmulatedRun) -> RunReport:
-    from planner.cli.cluster_progress import heard_events
+    from planner.cli.cluster_progress import shown_events
     from planner.emulation.run import run_emulated
 
-    with heard_events() as heard:
+    with shown_events() as heard:
         return run_emulated(run, say=talk, heard=heard)
 
 

@@ -111,7 +111,7 @@ def _on_ray(
     """Sort a dataset, write its manifest, and return the report; partitions lie in folders called like OUTPUT, or where
     `to` says.
     """
-    from planner.cli.cluster_progress import heard_events
+    from planner.cli.cluster_progress import shown_events
     from planner.distributed_sort.dataset import dataset_of, read_manifest, write_manifest
     from planner.ray_cluster.driver_session import ray_session
 
@@ -127,7 +127,7 @@ def _on_ray(
         },
     }
     there = ray_session(address=address, command=lambda *words: list(words), environment=environ)
-    with heard_events() as heard, there as session:
+    with shown_events() as heard, there as session:
         done = session.do(order, heard)
     write_manifest(dataset_of(done["dataset"]), output)
     report: dict[str, Any] = done["report"]

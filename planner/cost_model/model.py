@@ -103,6 +103,11 @@ class CostModel:
     recovery: str = "reload"
     software: Software | None = None
 
+    @property
+    def output_copies(self) -> int:
+        """How many copies of the output the last phase writes."""
+        return round(max(self.phases[-1].write.get("data", {}).values(), default=1))
+
 
 def load_model(name: str) -> CostModel:
     """Return the model called `name`, or the one in the TOML file at that path.

@@ -26,7 +26,8 @@ from planner.measure.local_catalog import write_catalog
 from planner.measure.machine import Machine, free_bytes, measure_machine, sample_size
 from planner.planning.recommendation import recommend, require_best
 from planner.ray_cluster.nodes import ray_program
-from planner.runs.local import HEADROOM_BYTES, RECORD_BYTES, copies
+from planner.runs.local import HEADROOM_BYTES
+from planner.runs.record_count import record_count
 from planner.runs.report import cluster_report
 from planner.schemas.plan import Plan, Request
 from planner.schemas.run_report import RunReport
@@ -70,15 +71,15 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], heard: Heard) 
     with _emulated_ray(run, say=say) as cluster, cluster.session() as session:
         say(f"{run.nodes} emulated nodes are up; caps: {', '.join(str(cap or 'none') for cap in cluster.nodes.caps)}")
         folder = cluster.nodes.directory(HEAD)
-        machine = measure_machine(folder, sample_bytes=sample_size(run.data_bytes), copies=copies(model))
-        trial = try_sort(cluster.nodes, session, data_bytes=trial_size(run.data_bytes), copies=copies(model))
+        machine = measure_machine(folder, sample_bytes=sample_size(run.data_bytes), copies=model.output_copies)
+        trial = try_sort(cluster.nodes, session, data_bytes=trial_size(run.data_bytes), copies=model.output_copies)
         network = _network_bytes_per_s(cluster)
         plan = plan_for(machine, run, folder, network_bytes_per_s=network, trial=trial)
         best = require_best(plan)
         say(f"planned {format_duration(best.time_s.expected)} for the sort of {format_bytes(run.data_bytes)}")
         wanted, journal = _wanted(run, cluster, model), str(cluster.nodes.directory(HEAD) / "journal")
         done = session.do({"do": "run", "wanted": wanted, "journal": journal}, heard)
-    records = run.data_bytes // RECORD_BYTES
+    records = record_count(run.data_bytes)
     seen = machine.to_dict() | {"network_bytes_per_s": network}
     seen |= {} if trial is None else trial.to_dict()
     return cluster_report(plan, machine=seen, records=records, done=done, vcpus=machine.vcpu)
@@ -139,8 +140,7 @@ def plan_for(
 
 
 def _model(run: EmulatedRun) -> CostModel:
-    if run.data_bytes % RECORD_BYTES:
-        raise BadInputError(f"--data {run.data_bytes}B is not a whole number of {RECORD_BYTES}-byte records")
+    record_count(run.data_bytes)
     model = load_model(run.model)
     if model.storage["data"] not in _ON_VOLUME or model.storage["intermediate"] not in _IN_MEMORY:
         raise BadInputError(
@@ -150,7 +150,7 @@ def _model(run: EmulatedRun) -> CostModel:
 
 
 def _check_space(run: EmulatedRun, model: CostModel) -> None:
-    needed = run.data_bytes * (2 + copies(model)) + HEADROOM_BYTES
+    needed = run.data_bytes * (2 + model.output_copies) + HEADROOM_BYTES
     free = free_bytes(run.directory)
     if free < needed:
         raise IoFailureError(
@@ -168,8 +168,8 @@ def _network_bytes_per_s(cluster: EmulatedRay) -> float:
 def _wanted(run: EmulatedRun, cluster: EmulatedRay, model: CostModel) -> dict[str, Any]:
     caps = {cluster.nodes.name(node): cap for node, cap in enumerate(cluster.nodes.caps, start=1)}
     return {
-        "records": run.data_bytes // RECORD_BYTES,
-        "copies": copies(model),
+        "records": record_count(run.data_bytes),
+        "copies": model.output_copies,
         "source": None if run.source is None else json.loads(run.source.to_json()),
         "output": run.output or "",
         "memory_bytes": run.memory_bytes,

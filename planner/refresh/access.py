@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import Any
 
 from planner.errors import BadInputError
-from planner.refresh.patience import Patience
+from planner.providers.retry import RetryPolicy
+from planner.refresh.cloud_calls import READING
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +23,7 @@ class Access:
     credentials: Any = field(default=None, repr=False)
     specs_url: str = ""
     prices_url: str = ""
-    patience: Patience = field(default_factory=Patience)
+    retry_policy: RetryPolicy = READING
 
 
 def sdk(module: str, *, extra: str) -> Any:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from machine_room import wait_for
+from emulated_machines import wait_for
 
 from planner.distributed_sort import object_store
 from planner.emulation import namespaces

@@ -21,15 +21,15 @@ class Prices:
         self._units: UnitPrices | None = None
         self._read = False
 
-    def of(self, kind: dict[str, Any], region: str, added_disks: int) -> float | None:
+    def of(self, description: dict[str, Any], region: str, added_disks: int) -> float | None:
         """Return US dollars per hour on demand of a machine type, as machineTypes tells it, with local disks added."""
         from google.cloud import compute_v1
 
         units = self._list()
         if units is None:
             return None
-        known = compute_v1.MachineType.from_json(json.dumps(kind), ignore_unknown_fields=True)
-        return reading.hourly_usd(known, units, region=region, added_disks=added_disks)
+        machine_type = compute_v1.MachineType.from_json(json.dumps(description), ignore_unknown_fields=True)
+        return reading.hourly_usd(machine_type, units, region=region, added_disks=added_disks)
 
     def _list(self) -> UnitPrices | None:
         if not self._read:

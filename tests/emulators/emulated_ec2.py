@@ -1,4 +1,4 @@
-"""The test bed of EC2: the emulator in a process of its own, a fault proxy before it, and `planner` run on both."""
+"""The test cloud of EC2: the emulator in a process of its own, a fault proxy before it, and `planner` run on both."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-import bed
 import boto3
-from bed import QUICK, Bed, Ended, served
+import emulated_cloud
+from emulated_cloud import QUICK, EmulatedCloud, Ended, served
 from fault_proxy import Answer, Seen, ec2_error
 
 from planner.api import recommend
@@ -22,10 +22,10 @@ LEFTOVERS_ONLY = {"DeleteVolume", "DeleteNetworkInterface"}
 FIRST = {"CreateVpc", "CreatePlacementGroup", "CreateInternetGateway", "ImportKeyPair"}
 """What is made before anything else is there."""
 
-__all__ = ["QUICK", "Ec2Bed", "Ended", "choice", "ec2_bed", "order", "volumes"]
+__all__ = ["QUICK", "EmulatedEc2", "Ended", "choice", "emulated_ec2", "order", "volumes"]
 
 
-class Ec2Bed(Bed):
+class EmulatedEc2(EmulatedCloud):
     """An EC2 that can be told how to be, and to fail."""
 
     cloud = "aws"
@@ -50,7 +50,7 @@ class Ec2Bed(Bed):
     building = frozenset(name for name in writes if not name.startswith(("Delete", "Detach", "Terminate"))) - FIRST
 
     def environment(self) -> dict[str, str]:
-        """Return what makes the SDK talk to this bed."""
+        """Return what makes the SDK talk to this emulator."""
         return {
             "AWS_ENDPOINT_URL": self.proxy.url,
             "AWS_ACCESS_KEY_ID": "AKIAEXAMPLE",
@@ -85,12 +85,12 @@ class Ec2Bed(Bed):
 
 
 @contextmanager
-def ec2_bed(home: Path) -> Iterator[Ec2Bed]:
+def emulated_ec2(home: Path) -> Iterator[EmulatedEc2]:
     """Start the emulator and its proxy, and end both."""
     plan = home.with_name(f"{home.name}-plan.json")
     plan.write_text(recommend(data="100GB", model="indy", instances=["i4i.large"], nodes=3).plan.to_json(), "utf-8")
     with served("ec2_server.py") as proxy:
-        yield Ec2Bed(port=proxy.upstream, proxy=proxy, home=home, plan=plan)
+        yield EmulatedEc2(port=proxy.upstream, proxy=proxy, home=home, plan=plan)
 
 
 def choice(**changes: Any) -> Choice:
@@ -111,9 +111,9 @@ def choice(**changes: Any) -> Choice:
 
 
 def volumes(count: int = 2) -> VolumeOrder:
-    return bed.volumes("gp3", count=count)
+    return emulated_cloud.volumes("gp3", count=count)
 
 
 def order(run: str, *choices: Choice, **changes: Any) -> Order:
     """Return an order without a key."""
-    return bed.order(run, *(choices or (choice(),)), **changes)
+    return emulated_cloud.order(run, *(choices or (choice(),)), **changes)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.providers.aws import resources
-from planner.providers.aws.cloud_errors import NotFoundError
+from planner.providers.cloud_errors import NotFoundError
 
 
 class Account:

@@ -53,7 +53,7 @@ def wait_for(url: str, *, within_s: float = 60.0) -> None:
             time.sleep(0.1)
 
 
-class MachineRoom:
+class EmulatedMachines:
     """`listed` tells which machines the cloud has, `show` writes to a machine's console; `caps`, in Mbit/s, hold for
     machines other than the head, in the order they come; `mute` ones of all never answer, and with `has_false_keys`
     what a console tells is not the key that the machine has.
@@ -198,31 +198,31 @@ class MachineRoom:
 
 
 @contextmanager
-def machine_room(
+def emulated_machines(
     listed: Callable[[], list[dict[str, Any]]], show: Callable[[str, str], None], home: Path
-) -> Iterator[MachineRoom]:
+) -> Iterator[EmulatedMachines]:
     """Keep bodies and machines alike while the body runs."""
-    room = MachineRoom(listed, show, home)
+    machines = EmulatedMachines(listed, show, home)
     over = threading.Event()
 
     def keep() -> None:
         while not over.wait(0.1):
             try:
-                room.look()
+                machines.look()
             except BaseException as error:
-                room.trouble.append(error)
+                machines.trouble.append(error)
                 return
 
-    room.open()
+    machines.open()
     thread = threading.Thread(target=keep, daemon=True)
     thread.start()
     try:
-        yield room
+        yield machines
     finally:
         over.set()
         thread.join()
-        room.close()
-    assert not room.trouble, room.trouble
+        machines.close()
+    assert not machines.trouble, machines.trouble
 
 
 def write_stand_in_wheels(directory: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The test bed of Compute Engine: its emulator, a fault proxy before it, and `planner` run on both."""
+"""The test cloud of Compute Engine: its emulator, a fault proxy before it, and `planner` run on both."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-import bed
-from bed import Bed, served
+import emulated_cloud
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from emulated_cloud import EmulatedCloud, served
 from fault_proxy import Answer, Seen
 
 from planner.api import recommend
@@ -22,7 +22,7 @@ PROJECT = "some-project"
 KINDS = ("networks", "subnetworks", "firewalls", "resourcePolicies")
 
 
-class GcpBed(Bed):
+class EmulatedGcp(EmulatedCloud):
     """A Compute Engine that can be told how to be, and to fail."""
 
     cloud = "gcp"
@@ -44,10 +44,10 @@ class GcpBed(Bed):
         + [f"DELETE {name}" for name in (*KINDS, "instances")]
     )
     building = frozenset({"POST subnetworks", "POST firewalls", launching})
-    slow: ClassVar = {**Bed.slow, "operation_polls": 2}
+    slow: ClassVar = {**EmulatedCloud.slow, "operation_polls": 2}
 
     def environment(self) -> dict[str, str]:
-        """Return what makes the SDK talk to this bed."""
+        """Return what makes the SDK talk to this emulator."""
         return {
             "GOOGLE_CLOUD_PROJECT": PROJECT,
             "GOOGLE_APPLICATION_CREDENTIALS": str(self.account_file),
@@ -81,7 +81,7 @@ class GcpBed(Bed):
 
 
 @contextmanager
-def gcp_bed(home: Path) -> Iterator[GcpBed]:
+def emulated_gcp(home: Path) -> Iterator[EmulatedGcp]:
     """Start the emulator and its proxy, and end both."""
     plan = home / "plan.json"
     answer = recommend(
@@ -94,7 +94,7 @@ def gcp_bed(home: Path) -> Iterator[GcpBed]:
     )
     plan.write_text(answer.plan.to_json(), "utf-8")
     with served("gcp_server.py", naming=action_of) as proxy:
-        made = GcpBed(port=proxy.upstream, proxy=proxy, home=home, plan=plan)
+        made = EmulatedGcp(port=proxy.upstream, proxy=proxy, home=home, plan=plan)
         made.account_file.write_text(json.dumps(service_account(proxy.upstream)), "utf-8")
         made.settings_file.write_text(f'[gcp]\nprices_url = "{proxy.url}"\n', "utf-8")
         yield made
@@ -146,4 +146,4 @@ def choice(**changes: Any) -> Choice:
 
 def order(run: str, *choices: Choice, **changes: Any) -> Order:
     """Return an order without a key."""
-    return bed.order(run, *(choices or (choice(),)), cloud="gcp", **changes)
+    return emulated_cloud.order(run, *(choices or (choice(),)), cloud="gcp", **changes)

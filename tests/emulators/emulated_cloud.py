@@ -1,4 +1,4 @@
-"""What the test beds of all clouds share: a cloud to be told how to be, a fault proxy, `planner` run on both."""
+"""What all emulated clouds share: a cloud to be told how to be, a fault proxy, `planner` run on both."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from fault_proxy import Answer, FaultProxy, Kill, Seen
 from planner.providers.order import Choice, Order, VolumeOrder
 from planner.providers.protocol import Provider
 from planner.providers.registry import provider_of
-from planner.providers.retry import Pace
+from planner.providers.retry import RetryPolicy
 
 HERE = Path(__file__).parent
-QUICK = Pace(
-    first_pause_s=0.01, longest_pause_s=0.05, patience_s=60.0, poll_s=0.01, join_s=60.0, gone_s=180.0, settle_s=0.01
+QUICK = RetryPolicy(
+    first_pause_s=0.01, longest_pause_s=0.05, give_up_s=60.0, poll_s=0.01, join_s=60.0, gone_s=180.0, settle_s=0.01
 )
 """Asks often, and gives up so late that a busy machine is no reason to."""
-ZYGOTES = multiprocessing.get_context("forkserver")
-ZYGOTES.set_forkserver_preload(["warm"])
+FORKSERVER = multiprocessing.get_context("forkserver")
+FORKSERVER.set_forkserver_preload(["preloaded_sdks"])
 
 
 @dataclass
-class Bed(ABC):
+class EmulatedCloud(ABC):
     """A cloud that can be told how to be, and to fail."""
 
     port: int
@@ -58,7 +58,7 @@ class Bed(ABC):
     """A world in which what is asked for takes a while."""
     calls_of_a_launch: ClassVar[int]
     calls_refused_at_once: ClassVar[int]
-    """How many calls launch the cluster, and how many of them are made where there is no room."""
+    """How many calls launch the cluster, and how many of them are made where there is no machines."""
     whole: ClassVar[dict[str, int]]
     """What there is, by kind, when the cluster is up."""
     kept_when_ended: ClassVar[tuple[str, ...]] = ()
@@ -108,7 +108,7 @@ class Bed(ABC):
 
     @abstractmethod
     def environment(self) -> dict[str, str]:
-        """Return what makes the SDK talk to this bed."""
+        """Return what makes the SDK talk to this emulator."""
 
     @abstractmethod
     def refusal(self, code: str, *, status: int = 400) -> Answer:
@@ -127,7 +127,7 @@ class Bed(ABC):
         return [self.zone_of(seen) for seen in self.proxy.seen if seen.action == self.launching and self.is_meant(seen)]
 
     def usual_environment(self) -> dict[str, str]:
-        """Return what all beds need."""
+        """Return what all emulated clouds need."""
         return {
             "PLANNER_RUNS": str(self.home),
             "PLANNER_MEASUREMENTS": os.devnull + "/none",
@@ -135,16 +135,16 @@ class Bed(ABC):
             **self.extra,
         }
 
-    def provider(self, pace: Pace = QUICK) -> Provider:
+    def provider(self, policy: RetryPolicy = QUICK) -> Provider:
         """Return the provider of this cloud, in haste."""
-        return provider_of(self.cloud, pace=pace)
+        return provider_of(self.cloud, policy=policy)
 
     def planner(
         self,
         *arguments: str,
         kill_at: int | str | None = None,
         signal_at: str | None = None,
-        pace: Pace = QUICK,
+        policy: RetryPolicy = QUICK,
         within_s: float = 120,
         meanwhile: Callable[[int, str], bool] | None = None,
     ) -> Ended:
@@ -155,7 +155,7 @@ class Bed(ABC):
         """
         log = self.home.with_name(f"{self.home.name}.log")
         log.write_text("", encoding="utf-8")
-        process = ZYGOTES.Process(target=_run_command, args=(arguments, self.environment(), str(log), pace))
+        process = FORKSERVER.Process(target=_run_command, args=(arguments, self.environment(), str(log), policy))
         before = len(self.proxy.seen)
 
         def judge(seen: Seen) -> Kill | None:
@@ -198,7 +198,7 @@ class Ended:
     text: str
 
 
-def _run_command(arguments: Sequence[str], environment: dict[str, str], log: str, pace: Pace) -> None:
+def _run_command(arguments: Sequence[str], environment: dict[str, str], log: str, policy: RetryPolicy) -> None:
     """The child: the real command line, with waits made short."""
     os.environ.update(environment)
     with Path(log).open("w", encoding="utf-8") as file:
@@ -207,9 +207,11 @@ def _run_command(arguments: Sequence[str], environment: dict[str, str], log: str
     from planner.cli import renting
     from planner.cli.app import build
     from planner.cli.console import exit_code_of
-    from planner.provisioning.cluster_lifecycle import Hands
+    from planner.provisioning.cluster_lifecycle import ProviderSession
 
-    renting.hands_of = lambda cloud: Hands(provider=provider_of(cloud, pace=pace), pace=pace, say=renting.talk)
+    renting.session_on = lambda cloud: ProviderSession(
+        provider=provider_of(cloud, policy=policy), policy=policy, say=renting.talk
+    )
     sys.argv = ["planner", *arguments]
     try:
         code = exit_code_of(build())

@@ -1,4 +1,4 @@
-"""The test bed of Azure: its emulator, a fault proxy before it, and `planner` run on both."""
+"""The test cloud of Azure: its emulator, a fault proxy before it, and `planner` run on both."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-import bed
-from bed import Bed, served
+import emulated_cloud
+from emulated_cloud import EmulatedCloud, served
 from fault_proxy import Answer, Seen
 
 from planner.api import recommend
@@ -22,7 +22,7 @@ IN_GROUP = (
 )
 
 
-class AzureBed(Bed):
+class EmulatedAzure(EmulatedCloud):
     """An Azure that can be told how to be, and to fail."""
 
     cloud = "azure"
@@ -46,7 +46,7 @@ class AzureBed(Bed):
     building = frozenset(f"PUT {name}" for name in IN_GROUP)
 
     def environment(self) -> dict[str, str]:
-        """Return what makes the SDK talk to this bed."""
+        """Return what makes the SDK talk to this emulator."""
         return {
             "AZURE_SUBSCRIPTION_ID": "s",
             **self.usual_environment(),
@@ -71,14 +71,14 @@ class AzureBed(Bed):
 
 
 @contextmanager
-def azure_bed(home: Path) -> Iterator[AzureBed]:
+def emulated_azure(home: Path) -> Iterator[EmulatedAzure]:
     """Start the emulator and its proxy, and end both."""
     plan = home / "plan.json"
     size = ["Standard_L8s_v3"]
     answer = recommend(data="100GB", model="indy", catalogs=("azure",), regions=("eastus",), instances=size, nodes=3)
     plan.write_text(answer.plan.to_json(), "utf-8")
     with served("azure_server.py", naming=action_of) as proxy:
-        made = AzureBed(port=proxy.upstream, proxy=proxy, home=home, plan=plan)
+        made = EmulatedAzure(port=proxy.upstream, proxy=proxy, home=home, plan=plan)
         settings = f'[azure]\nspecs_url = "{proxy.url}"\nprices_url = "{proxy.url}/prices"\n'
         made.settings_file.write_text(settings, "utf-8")
         yield made
@@ -113,4 +113,4 @@ def choice(**changes: Any) -> Choice:
 
 def order(run: str, *choices: Choice, **changes: Any) -> Order:
     """Return an order without a key."""
-    return bed.order(run, *(choices or (choice(),)), cloud="azure", **changes)
+    return emulated_cloud.order(run, *(choices or (choice(),)), cloud="azure", **changes)

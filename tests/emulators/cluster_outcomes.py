@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bed import QUICK, Bed
+from emulated_cloud import QUICK, EmulatedCloud
 from fault_proxy import Fault, Seen
 
-from planner.providers.retry import Pace
+from planner.providers.retry import RetryPolicy
 
 Judge = Callable[[Seen], Fault]
 
 
-def once_each(cloud: Bed, fault: Fault, met: set[str]) -> Judge:
+def once_each(cloud: EmulatedCloud, fault: Fault, met: set[str]) -> Judge:
     """Fail the first request of every action, which `met` then holds."""
 
     def judge(seen: Seen) -> Fault:
@@ -24,12 +24,12 @@ def once_each(cloud: Bed, fault: Fault, met: set[str]) -> Judge:
     return judge
 
 
-def always(cloud: Bed, action: str, fault: Fault) -> Judge:
+def always(cloud: EmulatedCloud, action: str, fault: Fault) -> Judge:
     """Fail every request of an action."""
     return lambda seen: fault if seen.action == action and cloud.is_meant(seen) else None
 
 
-def went_up(cloud: Bed, *more: str, beside: int = 0) -> str:
+def went_up(cloud: EmulatedCloud, *more: str, beside: int = 0) -> str:
     """See the cluster come up, nothing twice, with `beside` machines that have ended; return what was said."""
     ended = cloud.planner(*cloud.up, *more)
     assert ended.code == 0, ended.text
@@ -38,16 +38,16 @@ def went_up(cloud: Bed, *more: str, beside: int = 0) -> str:
     return ended.text
 
 
-def went_down(cloud: Bed) -> None:
+def went_down(cloud: EmulatedCloud) -> None:
     """See `down` remove everything."""
     ended = cloud.planner("cluster", "down", cloud.runs()[0])
     assert ended.code == 0, ended.text
     assert cloud.left() == {}
 
 
-def refused(cloud: Bed, *, code: int = 4, pace: Pace = QUICK) -> str:
+def refused(cloud: EmulatedCloud, *, code: int = 4, policy: RetryPolicy = QUICK) -> str:
     """See `up` end with a code and nothing left; return what was said."""
-    ended = cloud.planner(*cloud.up, pace=pace)
+    ended = cloud.planner(*cloud.up, policy=policy)
     assert ended.code == code, ended.text
     assert cloud.left() == {}
     return ended.text

@@ -53,7 +53,7 @@ def ingest(
     from planner.ingest.ingest import read_measurements
     from planner.stores.measurements import store
 
-    told = {
+    user_values = {
         "instance_type": type_,
         "zone": where,
         "as_of": None if as_of is None else _day(as_of),
@@ -66,16 +66,16 @@ def ingest(
         "aggregate": aggregate,
         "method": method,
     }
-    found = read_measurements(
+    measurements = read_measurements(
         files,
-        said={name: value for name, value in told.items() if value is not None},
+        user_values={name: value for name, value in user_values.items() if value is not None},
         mapping=parse_mapping(column or []),
         only=parse_choices(only or []),
         job=job,
         files_are=files_are,
     )
-    path = store(found, catalog=catalog, replace=replace)
-    _show(found, json=json)
+    path = store(measurements, catalog=catalog, replace=replace)
+    _show(measurements, json=json)
     talk(f"stored in {path}; they override the shipped figures of catalog {catalog}")
 
 
@@ -86,7 +86,7 @@ def _day(text: str) -> date:
         raise BadInputError(f"--as-of {text!r}: write a day as YYYY-MM-DD") from error
 
 
-def _show(found: list[Measurement], *, json: bool) -> None:
+def _show(measurements: list[Measurement], *, json: bool) -> None:
     from dataclasses import asdict
 
     from rich.table import Table
@@ -94,19 +94,26 @@ def _show(found: list[Measurement], *, json: bool) -> None:
     from planner.units import format_rate
 
     if json:
-        show_json([{**asdict(each), "as_of": each.as_of.isoformat()} for each in found])
+        show_json([{**asdict(measurement), "as_of": measurement.as_of.isoformat()} for measurement in measurements])
         return
     table = Table(box=None, pad_edge=False)
     for name in ("type", "quantity", "rate", "nodes", "instances", "repeats", "where", "as of", "note"):
         table.add_column(name)
-    for each in found:
-        table.add_row(*map(_text, _row(each, format_rate(each.bytes_per_s))))
+    for measurement in measurements:
+        table.add_row(*map(_text, _row(measurement, format_rate(measurement.bytes_per_s))))
     show(table)
 
 
-def _row(each: Measurement, rate: str) -> tuple[Any, ...]:
-    extent = (each.nodes, each.instances, each.repeats, each.zone, each.as_of, each.note)
-    return (each.instance_type, each.quantity, rate, *extent)
+def _row(measurement: Measurement, rate: str) -> tuple[Any, ...]:
+    extent = (
+        measurement.nodes,
+        measurement.instances,
+        measurement.repeats,
+        measurement.zone,
+        measurement.as_of,
+        measurement.note,
+    )
+    return (measurement.instance_type, measurement.quantity, rate, *extent)
 
 
 def _text(value: Any) -> str:

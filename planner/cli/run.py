@@ -179,7 +179,7 @@ def _emulated(run: EmulatedRun) -> RunReport:
     from planner.emulation.run import run_emulated
 
     with heard_events() as heard:
-        return run_emulated(run, say=talk, heard=heard)
+        return run_emulated(run, say=talk, on_event=heard)
 
 
 def _effort(seconds: float, size: str | None) -> Effort:

@@ -70,13 +70,13 @@ def sort(
     if ray is not None:
         if len(sources) > 1 or more_output:
             raise BadInputError("with --ray there is one INPUT and one OUTPUT: manifests, which name many partitions")
-        found = _on_ray(
+        done = _on_ray(
             sources[0], output, address=ray, copies=copies, memory_bytes=memory_bytes, uniform=uniform, to=to
         )
         if json:
-            show_json(found)
+            show_json(done)
         else:
-            talk(f"{found['records']} records on {len(found['nodes'])} nodes, checksum {found['checksum']}")
+            talk(f"{done['records']} records on {len(done['nodes'])} nodes, checksum {done['checksum']}")
         return
     from planner.sorting.local import sort_file
 
@@ -127,8 +127,8 @@ def _on_ray(
         },
     }
     there = ray_session(address=address, command=lambda *words: list(words), environment=environ)
-    with heard_events() as heard, there as session:
-        done = session.do(order, heard)
+    with heard_events() as on_event, there as session:
+        done = session.do(order, on_event)
     write_manifest(dataset_of(done["dataset"]), output)
     report: dict[str, Any] = done["report"]
     return report

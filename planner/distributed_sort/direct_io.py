@@ -84,8 +84,8 @@ def read_into(descriptor: int, into: Bytes, *, offset: int) -> int:
     buffer, done = _KEPT.buffer, 0
     while done < len(into):
         ahead = (offset + done) % _BLOCK_BYTES
-        wanted = min(len(buffer), _blocks(ahead + len(into) - done))
-        count = os.preadv(descriptor, [buffer[:wanted].data], offset + done - ahead) - ahead
+        block_bytes = min(len(buffer), _blocks(ahead + len(into) - done))
+        count = os.preadv(descriptor, [buffer[:block_bytes].data], offset + done - ahead) - ahead
         if count <= 0:
             break
         taken = min(count, len(into) - done)

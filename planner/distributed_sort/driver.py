@@ -1,12 +1,13 @@
-"""The process that drives cluster sorts: on the head's machine, apart from the command line, because Ray ends a driver
-whose head is gone.
+"""The process that drives cluster sorts. It runs on the head's machine, apart from the command line, because Ray ends a
+driver whose head is gone.
 
-Its arguments are a descriptor and the head's address. It reads orders from standard input, one JSON object a line, and
-writes events to the descriptor, one JSON object a line too; the last of each order is a `result` or an `error`.
+Its arguments are a file descriptor and the head's address. It reads orders from standard input, one JSON object a line,
+and writes events to the descriptor, one JSON object a line. The last event of an order is a `result` or an `error`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import logging
@@ -19,14 +20,14 @@ from typing import Any
 from planner.distributed_sort.dataset import dataset_of
 from planner.distributed_sort.generate import generated
 from planner.distributed_sort.job import SortRequest
-from planner.distributed_sort.nodes import Crew, import_ray
-from planner.distributed_sort.run import Wanted, run_whole
+from planner.distributed_sort.nodes import Nodes, import_ray
+from planner.distributed_sort.run import RunRequest, run
 from planner.distributed_sort.sort import sort_dataset
 from planner.errors import PlannerError
 
 
 def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
-    """Carry out orders one after another and write their events."""
+    """Carry out orders one after another and write their events to `descriptor`."""
 
     def emit(event: dict[str, Any]) -> None:
         os.write(descriptor, (json.dumps(event) + "\n").encode())
@@ -35,22 +36,30 @@ def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
     for line in orders:
         try:
             if not ray.is_initialized():
-                ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+                _connect(ray, address)
             order = json.loads(line)
-            emit({"event": "result"} | _DOINGS[order["do"]](ray, order, emit))
+            emit({"event": "result"} | _HANDLERS[order["do"]](ray, order, emit))
         except PlannerError as error:
-            kind = type(error).__name__
-            emit({"event": "error", "kind": kind, "message": error.message, "details": list(error.details)})
-        except Exception as error:  # the parent must hear of it, whatever it is
+            name = type(error).__name__
+            emit({"event": "error", "kind": name, "message": error.message, "details": list(error.details)})
+        except Exception as error:  # the parent process reports every error
             emit({"event": "error", "kind": "IoFailureError", "message": f"Ray failed: {error!r}", "details": []})
     ray.shutdown()
 
 
+def _connect(ray: Any, address: str) -> None:
+    """Connect to the cluster. Ray adds the directory this happens in to its workers' import path: one without
+    surprises.
+    """
+    with contextlib.chdir(Path(ray.__file__).parents[1]):
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+
+
 def _run(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
-    document = order["wanted"]
+    document = order["request"]
     source = None if document.get("source") is None else dataset_of(document["source"])
-    wanted = Wanted(**document | {"source": source})
-    return dataclasses.asdict(run_whole(wanted, ray=ray, journal=Path(order["journal"]), emit=emit))
+    request = RunRequest(**document | {"source": source})
+    return dataclasses.asdict(run(request, ray=ray, journal=Path(order["journal"]), emit=emit))
 
 
 def _sort(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
@@ -60,11 +69,11 @@ def _sort(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
 
 
 def _generate(ray: Any, order: dict[str, Any], _: Any) -> dict[str, Any]:
-    dataset, checksum = generated(Crew(ray), records=order["records"])
+    dataset, checksum = generated(Nodes(ray), records=order["records"])
     return {"dataset": json.loads(dataset.to_json()), "checksum": checksum}
 
 
-_DOINGS = {"generate": _generate, "run": _run, "sort": _sort}
+_HANDLERS = {"generate": _generate, "run": _run, "sort": _sort}
 
 if __name__ == "__main__":
     main(sys.stdin, descriptor=int(sys.argv[1]), address=sys.argv[2])

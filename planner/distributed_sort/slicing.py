@@ -23,7 +23,7 @@ def slices(source: Dataset, slice_records: int) -> Iterator[Slice]:
     """
     least_records = max(1, _LEAST_BYTES // source.layout.record_size)
     shortest = max(slice_records // _SHORTEST_SHARE, min(slice_records, least_records))
-    cuts = [_cuts(each.records, longest=slice_records, shortest=shortest) for each in source.partitions]
+    cuts = [_cuts(partition.records, longest=slice_records, shortest=shortest) for partition in source.partitions]
     number = 0
     for turn in zip_longest(*cuts):
         for index, cut in enumerate(turn):

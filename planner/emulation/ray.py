@@ -139,14 +139,14 @@ def _ray_node(cluster: EmulatedRay, node: int, *, cpus: float, store_bytes: int)
 def _start(cluster: EmulatedRay, node: int, ray_node: RayNode, command: list[str]) -> None:
     """Run `ray start` on a node; its daemons outlive it, so what it says goes to a file rather than to a pipe."""
     log = cluster.nodes.ray_directory(node) / f"{ray_node.name}.start.log"
-    with log.open("wb") as said:
+    with log.open("wb") as output:
         try:
             done = subprocess.run(
                 cluster.command(node, *command),
                 env=cluster.environment() | ray_node.environment(),
                 stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
+                stdout=output,
+                stderr=output,
                 timeout=_LONGEST_START_S,
                 check=False,
             ).returncode

@@ -53,7 +53,7 @@ def _listening(nodes: EmulatedCluster) -> Iterator[socket.socket]:
     """Yield a socket that listens on the head."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        words = nodes.command(HEAD, sys.executable, "-c", _LISTEN, str(theirs.fileno()), nodes.address(HEAD))
+        words = nodes.command(HEAD, sys.executable, "-P", "-c", _LISTEN, str(theirs.fileno()), nodes.address(HEAD))
         done = subprocess.run(words, pass_fds=(theirs.fileno(),), capture_output=True, text=True, check=False)
         if done.returncode:
             raise IoFailureError("no relay to the object store", done.stderr.strip().splitlines()[-3:])

@@ -14,8 +14,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
+
+import psutil
 
 from planner.cost_model.model import CostModel, Phase
 from planner.emulation.cluster import EmulatedCluster
@@ -33,8 +34,8 @@ _TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
 
 
 class CpuMeter:
-    """Hears a sort's events and counts, by phase, the processor seconds of all nodes' processes, and those in which the
-    kernel carried packets between them.
+    """Counts, by phase of a sort, the CPU seconds of all nodes' processes, and those in which the kernel carried
+    packets between them.
     """
 
     def __init__(self, nodes: EmulatedCluster) -> None:
@@ -43,27 +44,27 @@ class CpuMeter:
         self._before: dict[int, float] = {}
         self.spent_s: defaultdict[str, float] = defaultdict(float)
 
-    def hear(self, event: dict[str, Any]) -> None:
+    def on_event(self, event: dict[str, Any]) -> None:
         """Take note when a phase begins."""
         if event["event"] == "progress" and event["phase"] != self._phase:
-            self.turn_to(event["phase"])
+            self.begin_phase(event["phase"])
 
-    def turn_to(self, phase: str) -> None:
-        """Count what was spent up to now for the phase so far, and begin another."""
+    def begin_phase(self, phase: str) -> None:
+        """Count the seconds since the last call for the phase so far, and begin another."""
         now = self._counted()
         spent = sum(max(0.0, seconds - self._before.get(pid, 0.0)) for pid, seconds in now.items())
         self.spent_s[self._phase] += spent
         self._phase, self._before = phase, now
 
     def _counted(self) -> dict[int, float]:
-        """Return processor seconds by process; those of interrupts, which belong to none, as process 0."""
-        pids = [pid for node in range(self._nodes.workers + 1) for pid in self._nodes.pids(node)]
-        found = {0: int(Path("/proc/stat").read_text().split()[7]) * _TICK_S}
-        for pid in pids:
-            with suppress(OSError):  # it has ended
-                ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-                found[pid] = sum(map(int, ticks)) * _TICK_S
-        return found
+        """Return CPU seconds by process; those of software interrupts, which belong to none, as process 0."""
+        seconds = {0: float(psutil.cpu_times().softirq)}
+        for node in range(self._nodes.workers + 1):
+            for pid in self._nodes.pids(node):
+                with suppress(psutil.Error):  # it has ended
+                    times = psutil.Process(pid).cpu_times()
+                    seconds[pid] = times.user + times.system
+        return seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,8 +129,8 @@ def _spent(nodes: EmulatedCluster, session: Session, *, data_bytes: int, copies:
     request = {"source": source, "output": _OUTPUT, "copies": copies}
     order = {"do": "sort", "request": request, "journal": str(nodes.directory(0) / "trial.journal")}
     meter = CpuMeter(nodes)
-    report = session.do(order, meter.hear)["report"]
-    meter.turn_to("")
+    report = session.do(order, meter.on_event)["report"]
+    meter.begin_phase("")
     for node in range(1, nodes.workers + 1):
         for name in (_INPUT, _OUTPUT):
             shutil.rmtree(nodes.directory(node) / name, ignore_errors=True)

@@ -93,8 +93,10 @@ class DiskBench:
     @property
     def rates(self) -> tuple[DiskRate, ...]:
         """One for each mode and layout, in the order measured."""
-        kinds = dict.fromkeys((run.mode, run.layout) for run in self.runs)
-        return tuple(_rate([run for run in self.runs if (run.mode, run.layout) == kind]) for kind in kinds)
+        combinations = dict.fromkeys((run.mode, run.layout) for run in self.runs)
+        return tuple(
+            _rate([run for run in self.runs if (run.mode, run.layout) == combination]) for combination in combinations
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-able values."""
@@ -178,7 +180,7 @@ def run_disk(
     """Measure one mode once. Raises as `bench_disk` does."""
     readable, writable = _roles([str(directory) for directory in directories], mode=mode, layout=layout)
     interval_s = min(1.0, seconds / 5)
-    found = run_interruptible(
+    volume_results = run_interruptible(
         lambda watched: core.bench_disk(
             readable,
             writable,
@@ -192,7 +194,7 @@ def run_disk(
         ),
         progress,
     )
-    volumes = tuple(_volume(volume, seconds=seconds, interval_s=interval_s) for volume in found)
+    volumes = tuple(_volume(volume, seconds=seconds, interval_s=interval_s) for volume in volume_results)
     return DiskRun(
         mode=mode,
         layout=layout,
@@ -246,14 +248,14 @@ def _wanted_depth(
     return smallest_good_enough([(run.queue_depth, _total(run)) for run in trials])
 
 
-def _volume(found: dict[str, Any], *, seconds: float, interval_s: float) -> VolumeRate:
+def _volume(result: dict[str, Any], *, seconds: float, interval_s: float) -> VolumeRate:
     return VolumeRate(
-        directory=found["directory"],
-        role="write" if found["is_written"] else "read",
-        bytes_per_s=found["bytes"] / seconds,
-        series_bytes_per_s=series_per_s(found["bytes_by_interval"], interval_s=interval_s),
-        is_direct=found["is_direct"],
-        is_preallocated=found["is_preallocated"],
+        directory=result["directory"],
+        role="write" if result["is_written"] else "read",
+        bytes_per_s=result["bytes"] / seconds,
+        series_bytes_per_s=series_per_s(result["bytes_by_interval"], interval_s=interval_s),
+        is_direct=result["is_direct"],
+        is_preallocated=result["is_preallocated"],
     )
 
 
@@ -287,8 +289,8 @@ def _total_series(run: DiskRun) -> list[float]:
 
 
 def _median(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.median(known) if known else None
+    measured = [value for value in values if value is not None]
+    return statistics.median(measured) if measured else None
 
 
 def _caching_notes(runs: Sequence[DiskRun]) -> tuple[str, ...]:

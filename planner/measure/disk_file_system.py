@@ -38,12 +38,12 @@ def file_system_of(directory: Path) -> FileSystem:
         space, number = os.statvfs(directory), directory.stat().st_dev
     except OSError as error:
         raise IoFailureError(f"--dir {directory}: {error.strerror}; name a directory that can be written") from error
-    device, kind = _mounted(number)
+    device, file_system = _mounted(number)
     return FileSystem(
         directory=str(directory),
         device=device,
         device_number=number,
-        kind=kind,
+        kind=file_system,
         free_bytes=space.f_bavail * space.f_frsize,
         total_bytes=space.f_blocks * space.f_frsize,
     )
@@ -65,8 +65,8 @@ def _mounted(device_number: int) -> tuple[str | None, str | None]:
     """Return (device, file-system type) from the kernel's table of mounts."""
     if not _MOUNTS.exists():
         return None, None
-    wanted = f"{os.major(device_number)}:{os.minor(device_number)}"
+    device_id = f"{os.major(device_number)}:{os.minor(device_number)}"
     for line in _MOUNTS.read_text(encoding="utf-8").splitlines():
-        if line.split()[2] == wanted and (found := re.search(r" - (\S+) (\S+) ", line)):
-            return found[2], found[1]
+        if line.split()[2] == device_id and (mount := re.search(r" - (\S+) (\S+) ", line)):
+            return mount[2], mount[1]
     return None, None

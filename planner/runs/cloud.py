@@ -179,7 +179,7 @@ class _Work:
                     store=self._store(),
                 )
             wanted = self._wanted(crew, trials, ray.memory_bytes)
-            order = {"do": "run", "wanted": wanted, "journal": str(Path("planner") / "sort.journal")}
+            order = {"do": "run", "request": wanted, "journal": str(Path("planner") / "sort.journal")}
             with ray.session() as session, listening() as heard:
                 done = session.do(order, heard)
         self.directory.note("sorted", **done["steps_s"])
@@ -307,10 +307,10 @@ def remember(directory: RunDirectory) -> Path:
     said = {"zone": place["zone"] or place["region"]}
     near = {"placement_group": "yes" if place["placement_group"] else "no"}
     files = sorted((directory.path / MEASURED).glob("disk-*.json"))
-    found = read_measurements(files, said=said, mapping={}, files_are="instances")
+    found = read_measurements(files, user_values=said, mapping={}, files_are="instances")
     network = directory.path / MEASURED / "network.json"
     if network.exists():
-        found += read_measurements([network], said=said | near, mapping={})
+        found += read_measurements([network], user_values=said | near, mapping={})
     report = RunReport.from_json((directory.path / REPORT).read_text(encoding="utf-8"))
     planned = require_best(report.plan).instance_type  # the catalog's name, which may say what disks were added
     named = [replace(each, instance_type=planned) for each in found]

@@ -35,7 +35,9 @@ def cluster_report(
         machine=machine,
         steps_s=done["steps_s"],
         phases=phases,
-        checks=tuple(_check(number, found, records, done["checksum"]) for number, found in enumerate(done["found"])),
+        checks=tuple(
+            _check(number, found, records, done["checksum"]) for number, found in enumerate(done["validations"])
+        ),
         sort=done["sort"],
         staging=staging,
         manifest=done["manifest"],

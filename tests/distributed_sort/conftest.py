@@ -55,12 +55,12 @@ class TestBed:
     def directory(self, node: int) -> Path:
         return self.cluster.nodes.directory(node)
 
-    def do(self, order: dict[str, Any], heard: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Any]:
+    def do(self, order: dict[str, Any], on_event: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Any]:
         """Carry out an order in the driver that all tests share, or in a new one when that is gone."""
         if self._session is None:
             self._session = self._opened.enter_context(self.cluster.session())
         try:
-            return self._session.do(order, heard)
+            return self._session.do(order, on_event)
         except IoFailureError as error:
             if "run the same command again" in error.message:
                 self._session = None
@@ -73,12 +73,12 @@ class TestBed:
         *,
         output: str,
         copies: int = 1,
-        heard: Callable[[dict[str, Any]], None] = lambda _: None,
+        on_event: Callable[[dict[str, Any]], None] = lambda _: None,
         **options: Any,
     ) -> tuple[Dataset, dict[str, Any]]:
         """Sort a dataset and return the output and the report."""
         request = {"source": json.loads(dataset.to_json()), "output": output, "copies": copies, **options}
-        done = self.do({"do": "sort", "request": request, "journal": str(journal)}, heard)
+        done = self.do({"do": "sort", "request": request, "journal": str(journal)}, on_event)
         return dataset_of(done["dataset"]), done["report"]
 
     def driver(self) -> int:
@@ -99,13 +99,13 @@ class TestBed:
         """Return the processes of a node whose program is `name`, or is called so far; not Ray's own agents, without
         which a raylet ends.
         """
-        found = []
+        pids = []
         for pid in self.cluster.nodes.pids(node):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             program = words[0].decode(errors="replace").rpartition("/")[2]
             if program.startswith(name) and not program.endswith("Agent"):
-                found.append(pid)
-        return found
+                pids.append(pid)
+        return pids
 
     def kill(self, node: int, name: str) -> int:
         pids = self.processes(node, name)

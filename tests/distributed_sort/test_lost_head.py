@@ -45,4 +45,4 @@ def test_a_lost_head_costs_at_most_the_running_phase(tmp_path: Path, monkeypatch
     assert (report["sorted"], report["checksum"]) == (True, source["checksum"])
     assert report["resumed"]
     assert report["moved_bytes"]["input_read"] == 0, "the first phase is not done again"
-    assert all(len(each["copies"]) == 2 for each in done["dataset"]["partitions"])
+    assert all(len(partition["copies"]) == 2 for partition in done["dataset"]["partitions"])

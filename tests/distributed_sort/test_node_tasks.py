@@ -66,11 +66,11 @@ def shuffle(partition: Partition, splitting: Splitting, *, slice_records: int = 
     for number, first in enumerate(range(0, partition.records, slice_records)):
         taken = Slice(number=number, partition=0, first=first, records=min(slice_records, partition.records - first))
         order = MapOrder(slice=taken, partition=partition, layout=LAYOUT, files=FILES, ranges=RANGES)
-        mapped, here, there = map_slice(order, splitting)
+        mapped, own, sent = map_slice(order, splitting)
         assert isinstance(mapped, Mapped)
-        assert isinstance(there, tuple)
-        assert here is None
-        for first_partition, stored in (mapped.stored | {2: node_tasks.store(FILES, 2, [number], there)}).items():
+        assert isinstance(sent, tuple)
+        assert own is None
+        for first_partition, stored in (mapped.stored | {2: node_tasks.store(FILES, 2, [number], sent)}).items():
             counts = stored.counts[number]
             totals[first_partition : first_partition + len(counts)] += counts
     return [int(total) for total in totals]
@@ -82,15 +82,17 @@ def test_what_a_repeated_map_task_kept_is_asked_for_again(
     splitting = splitting_of(partition)
     taken = Slice(number=0, partition=0, first=0, records=1200)
     order = MapOrder(slice=taken, partition=partition, layout=LAYOUT, files=FILES, ranges=RANGES)
-    _, _, there = map_slice(order, splitting)
-    assert there is not None, "the block stands in line for node-2"
+    _, _, to_node_2 = map_slice(order, splitting)
+    assert to_node_2 is not None, "the block stands in line for node-2"
     monkeypatch.setenv("PLANNER_NODE_NAME", "node-2")
-    mapped, here, kept = map_slice(order, splitting)  # node-1 is lost: Ray repeats the task, on node-2 as it happens
+    mapped, to_node_1, to_node_2 = map_slice(
+        order, splitting
+    )  # node-1 is lost: Ray repeats the task, on node-2 as it happens
     assert isinstance(mapped, Mapped)
-    assert here is not None
+    assert to_node_1 is not None
     assert list(mapped.stored) == [2]
-    assert kept is None
-    stored = node_tasks.store(FILES, 2, [0], kept)
+    assert to_node_2 is None
+    stored = node_tasks.store(FILES, 2, [0], to_node_2)
     assert (stored.counts, stored.written_bytes) == ({}, 0)
 
 
@@ -103,14 +105,14 @@ def test_what_a_repeated_map_task_kept_counts_once_when_it_comes_again(
     monkeypatch.setenv("PLANNER_NODE_NAME", "node-2")
     map_slice(first, splitting)  # node-1 is lost: Ray repeats the task, on node-2, which now owns all partitions
     totals = np.zeros(splitting.partitions, np.int64)
-    for each in cut:
-        again = replace(first, slice=each, ranges=(("node-2", 0, splitting.partitions),))
+    for slice_ in cut:
+        again = replace(first, slice=slice_, ranges=(("node-2", 0, splitting.partitions),))
         mapped, _ = map_slice(again, splitting)
         assert isinstance(mapped, Mapped)
-        totals += mapped.stored[0].counts[each.number]
+        totals += mapped.stored[0].counts[slice_.number]
     assert len(run_files(FILES.run_folders())) == 3
     done = [node_tasks.sort_partition(order(number, int(records)))[0] for number, records in enumerate(totals)]
-    whole = sum(int(each.partition.checksum, 16) for each in done)
+    whole = sum(int(slice_.partition.checksum, 16) for slice_ in done)
     assert whole == core.validate_file(partition.uri).checksum
 
 
@@ -139,9 +141,9 @@ def test_a_parcel_is_one_file_with_each_partition_in_one_piece(partition: Partit
         ((_, piece),) = pieces_of(number, FILES.run_folders())
         assert piece.stop - piece.start == records
     done = [node_tasks.sort_partition(order(number, int(records)))[0] for number, records in enumerate(totals)]
-    assert sum(int(each.partition.checksum, 16) for each in done) == core.validate_file(partition.uri).checksum
-    found = {(number, first): counts.tolist() for number, first, counts in node_tasks.inventory(FILES).runs}
-    assert found == {(number, 0): counts.tolist() for number, (counts, _) in blocks.items()}
+    assert sum(int(sorted_.partition.checksum, 16) for sorted_ in done) == core.validate_file(partition.uri).checksum
+    inventory = {(number, first): counts.tolist() for number, first, counts in node_tasks.inventory(FILES).runs}
+    assert inventory == {(number, 0): counts.tolist() for number, (counts, _) in blocks.items()}
 
 
 @given(parcels=st.lists(st.lists(st.integers(0, 5), min_size=1, unique=True), min_size=1, max_size=6))
@@ -158,11 +160,11 @@ def test_each_slice_counts_once_however_often_it_was_sent(partition: Partition, 
             into = np.empty((piece.stop - piece.start) * LAYOUT.record_size, np.uint8)
             run.read(piece, into, record_size=LAYOUT.record_size)
             read += [into[at : at + 100].tobytes() for at in range(0, len(into), 100)]
-        wanted = []
-        for counts, records in (blocks[each] for each in sent):
+        expected = []
+        for counts, records in (blocks[slice_number] for slice_number in sent):
             start = int(counts[:number].sum())
-            wanted += [records[at * 100 :][:100].tobytes() for at in range(start, start + int(counts[number]))]
-        assert sorted(read) == sorted(wanted)
+            expected += [records[at * 100 :][:100].tobytes() for at in range(start, start + int(counts[number]))]
+        assert sorted(read) == sorted(expected)
 
 
 def order(number: int, records: int, *, memory_bytes: int = 10**9, threads: int = 2) -> SortOrder:
@@ -181,12 +183,12 @@ def test_slices_become_sorted_partitions(partition: Partition) -> None:
     totals = shuffle(partition, splitting_of(partition))
     done = [node_tasks.sort_partition(order(number, total))[0] for number, total in enumerate(totals)]
     whole = core.Summary.parse(done[0].summary)
-    for each in done[1:]:
-        whole.append(core.Summary.parse(each.summary))
+    for sorted_ in done[1:]:
+        whole.append(core.Summary.parse(sorted_.summary))
     before = core.validate_file(partition.uri)
     assert (whole.records, whole.checksum, whole.unordered) == (5000, before.checksum, 0)
-    assert sum(each.read_bytes for each in done) == sum(each.written_bytes for each in done) == 500_000
-    keys = [key for each in done for key in (each.partition.first_key, each.partition.last_key)]
+    assert sum(sorted_.read_bytes for sorted_ in done) == sum(sorted_.written_bytes for sorted_ in done) == 500_000
+    keys = [key for sorted_ in done for key in (sorted_.partition.first_key, sorted_.partition.last_key)]
     assert keys == sorted(keys)
 
 
@@ -197,7 +199,13 @@ def test_every_disk_holds_its_part(node: Path, partition: Partition) -> None:
     assert len(runs) == 10, "five slices, two runs of each"
     assert {path.parent.parent.name for path in runs} == {"disk1", "disk2"}
     done = [node_tasks.sort_partition(order(number, total))[0].partition for number, total in enumerate(totals)]
-    assert [Path(each.uri).parent.parent.name for each in done] == ["disk0", "disk1", "disk0", "disk1", "disk0"]
+    assert [Path(written.uri).parent.parent.name for written in done] == [
+        "disk0",
+        "disk1",
+        "disk0",
+        "disk1",
+        "disk0",
+    ]
     node_tasks.undo(FILES)
     assert {path.name for path in node.glob("disk*/*")} == {"in"}
 
@@ -287,9 +295,9 @@ def test_an_inventory_has_whole_files_and_drops_halves(partition: Partition) -> 
     totals = shuffle(partition, splitting_of(partition))
     for folder in FILES.run_folders():
         (folder / ".x.run.1234.partial").write_bytes(b"half")
-    found = node_tasks.inventory(FILES)
+    inventory = node_tasks.inventory(FILES)
     per_partition = np.zeros(PARTITIONS, np.int64)
-    for _, first, counts in found.runs:
+    for _, first, counts in inventory.runs:
         per_partition[first : first + len(counts)] += counts
     assert per_partition.tolist() == totals
     assert not [half for folder in FILES.run_folders() for half in folder.glob(".*")]
@@ -319,7 +327,7 @@ def test_sizes_fit_in_memory(data_bytes: int, replicated: bool, cpus: float) -> 
     memory_bytes = store_bytes = 300_000_000
     concurrency = Concurrency.of([cpus])
     sizes = choose_sizes(
-        data_bytes=data_bytes, record_size=100, nodes=4, memory_bytes=memory_bytes, store_bytes=store_bytes,
+        data_bytes=data_bytes, record_size=100, node_count=4, memory_bytes=memory_bytes, store_bytes=store_bytes,
         replicated=replicated, concurrency=concurrency,
     )  # fmt: skip
     partition_bytes = data_bytes / sizes.partitions
@@ -336,6 +344,6 @@ def test_sizes_fit_in_memory(data_bytes: int, replicated: bool, cpus: float) -> 
     assert later.slices == 1 or later.slices * 2 * slice_bytes <= 0.4 * store_bytes
     with pytest.raises(BadInputError):
         choose_sizes(
-            data_bytes=1, record_size=100, nodes=1, memory_bytes=9, store_bytes=9, replicated=replicated,
+            data_bytes=1, record_size=100, node_count=1, memory_bytes=9, store_bytes=9, replicated=replicated,
             concurrency=concurrency,
         )  # fmt: skip

@@ -20,7 +20,7 @@ from planner.native import core
 if TYPE_CHECKING:
     from conftest import TestBed
 
-SERVER = Path(__file__).parents[2] / "emulators" / "s3_server.py"
+SERVER = Path(__file__).parents[1] / "emulators" / "s3_server.py"
 RECORDS = 30_000
 BUCKET = "s3://sorted"
 ON_HEAD = """
@@ -106,28 +106,32 @@ def test_round_trip_through_a_store_that_fails_now_and_then(test_bed: TestBed, s
     assert store.faults > before, "some requests failed and were repeated"
     assert report["moved_bytes"]["input_read"] == report["moved_bytes"]["output_written"] == source.bytes
     sizes = store.sizes("out")
-    assert sizes == {each.uri.removeprefix(f"{BUCKET}/"): each.records * 100 for each in output.partitions}
-    whole = core.validate_records(b"".join(store.get(each.uri) for each in output.partitions))
+    assert sizes == {
+        partition.uri.removeprefix(f"{BUCKET}/"): partition.records * 100 for partition in output.partitions
+    }
+    whole = core.validate_records(b"".join(store.get(partition.uri) for partition in output.partitions))
     assert (whole.records, whole.unordered, whole.checksum) == (source.records, 0, checksum)
 
 
-def run(bed: TestBed, source: Dataset, journal: Path, **wanted: Any) -> dict[str, Any]:
+def run(bed: TestBed, source: Dataset, journal: Path, **options: Any) -> dict[str, Any]:
     """Have a whole run done on a dataset of the store."""
-    whole = {"records": source.records, "copies": 1, "source": json.loads(source.to_json()), **wanted}
-    return bed.do({"do": "run", "wanted": whole, "journal": str(journal)})
+    whole = {"records": source.records, "copies": 1, "source": json.loads(source.to_json()), **options}
+    return bed.do({"do": "run", "request": whole, "journal": str(journal)})
 
 
 def test_sorted_in_place_from_store_to_store(test_bed: TestBed, store: Store, tmp_path: Path) -> None:
     """Nothing is staged; the input's checksum is that of what was read while it was sorted."""
     source, checksum = stored(store, "place")
     done = run(test_bed, source, tmp_path / "j", output=f"{BUCKET}/in-place", in_place=True)
-    assert done["checksum"] == f"{checksum:x}" == done["found"][0]["checksum"] and done["found"][0]["sorted"]
+    assert (
+        done["checksum"] == f"{checksum:x}" == done["validations"][0]["checksum"] and done["validations"][0]["sorted"]
+    )
     assert done["staged"] == {} and list(done["steps_s"]) == ["connect", "sort", "validate"]
     assert done["sort"]["moved_bytes"]["input_read"] == source.bytes
     manifest = json.loads(store.get(done["manifest"]))
     assert manifest == done["dataset"] and done["manifest"] == f"{BUCKET}/in-place/manifest.json"
     assert set(store.sizes("in-place")) - {"in-place/manifest.json"} == {
-        each["copies"][0]["uri"].removeprefix(f"{BUCKET}/") for each in manifest["partitions"]
+        partition["copies"][0]["uri"].removeprefix(f"{BUCKET}/") for partition in manifest["partitions"]
     }
 
 
@@ -135,7 +139,7 @@ def test_staged_to_all_disks_and_out_again(test_bed: TestBed, store: Store, tmp_
     source, checksum = stored(store, "staged")
     done = run(test_bed, source, tmp_path / "j", output=f"{BUCKET}/staged-out", copies=2)
     assert list(done["steps_s"]) == ["connect", "stage in", "sort", "validate", "stage out"]
-    assert [each["checksum"] for each in done["found"]] == [f"{checksum:x}"] * 2
+    assert [partition["checksum"] for partition in done["validations"]] == [f"{checksum:x}"] * 2
     assert {name: moved["bytes"] for name, moved in done["staged"].items()} == {
         "stage in": source.bytes, "stage out": source.bytes
     }  # fmt: skip

@@ -55,18 +55,18 @@ def written(bed: TestBed, name: str, contents: list[bytes]) -> Dataset:
 
 def summary_of(paths: list[str]) -> Any:
     first, *rest = [core.validate_file(path) for path in paths]
-    for each in rest:
-        first.append(each)
+    for partition in rest:
+        first.append(partition)
     return first
 
 
 def check(source: Dataset, output: Dataset, *, copies: int = 1, checksum: int | None = None) -> None:
     """Every copy is in order and holds the input's records; copies of a partition lie on different nodes."""
-    wanted = summary_of([each.uri for each in source.partitions]).checksum if checksum is None else checksum
+    expected = summary_of([partition.uri for partition in source.partitions]).checksum if checksum is None else checksum
     for copy in range(copies):
-        found = summary_of([each.copies[copy].uri for each in output.partitions])
-        assert (found.records, found.unordered, found.checksum) == (source.records, 0, wanted)
-    assert all(len({copy.node for copy in each.copies}) == copies for each in output.partitions)
+        summary = summary_of([partition.copies[copy].uri for partition in output.partitions])
+        assert (summary.records, summary.unordered, summary.checksum) == (source.records, 0, expected)
+    assert all(len({copy.node for copy in partition.copies}) == copies for partition in output.partitions)
 
 
 def no_intermediate_files(bed: TestBed) -> bool:
@@ -111,7 +111,10 @@ def test_faster_nodes_get_more(test_bed: TestBed, tmp_path: Path) -> None:
     rates = {"node-1": 2.0, "node-2": 1.0, "node-3": 1.0}
     output, _ = test_bed.sort(source, tmp_path / "j", output="weighted", rates=rates)
     check(source, output)
-    held = {name: sum(each.records for each in output.partitions if each.copies[0].node == name) for name in rates}
+    held = {
+        name: sum(partition.records for partition in output.partitions if partition.copies[0].node == name)
+        for name in rates
+    }
     assert held["node-1"] == pytest.approx(source.records / 2, rel=0.15)
 
 
@@ -193,7 +196,7 @@ def test_minutesort_keeps_intermediate_data_in_memory(test_bed: TestBed, tmp_pat
         assert no_intermediate_files(test_bed), "nothing on the disks"
 
     fault = Once(look, phase=REDUCE, share=0.0)
-    output, _ = test_bed.sort(source, tmp_path / "j", output="minute", in_memory=True, heard=fault)
+    output, _ = test_bed.sort(source, tmp_path / "j", output="minute", in_memory=True, on_event=fault)
     check(source, output)
     assert seen
     assert not list(test_bed.cluster.nodes.memory(1).iterdir())
@@ -204,15 +207,15 @@ def test_cloudsort_writes_to_volumes(test_bed: TestBed, tmp_path: Path) -> None:
     output, _ = test_bed.sort(source, tmp_path / "j", output="cloud", on_volume=True)
     check(source, output)
     volumes = {test_bed.cluster.nodes.volume(node) / "cloud" for node in (1, 2, 3)}
-    assert {Path(each.uri).parent for each in output.partitions} == volumes
-    assert {each.copies[0].node for each in output.partitions} == {""}, "any node can attach a volume"
+    assert {Path(partition.uri).parent for partition in output.partitions} == volumes
+    assert {partition.copies[0].node for partition in output.partitions} == {""}, "any node can attach a volume"
 
 
 def test_a_whole_run_on_generated_data_uses_every_disk(test_bed: TestBed, tmp_path: Path) -> None:
-    wanted = {"records": 120_001, "copies": 2, "skew": True}
-    done = test_bed.do({"do": "run", "wanted": wanted, "journal": str(tmp_path / "j")})
+    request = {"records": 120_001, "copies": 2, "skew": True}
+    done = test_bed.do({"do": "run", "request": request, "journal": str(tmp_path / "j")})
     assert list(done["steps_s"]) == ["connect", "generate", "checksum of the input", "sort", "validate"]
-    assert [(each["records"], each["checksum"], each["sorted"]) for each in done["found"]] == [
+    assert [(copy["records"], copy["checksum"], copy["sorted"]) for copy in done["validations"]] == [
         (120_001, done["checksum"], True)
     ] * 2
     assert (done["staged"], done["manifest"], done["dataset"]["records"]) == ({}, "", 120_001)
@@ -227,7 +230,7 @@ def test_a_whole_run_on_generated_data_uses_every_disk(test_bed: TestBed, tmp_pa
 def test_killed_worker_processes_are_replaced(test_bed: TestBed, tmp_path: Path, phase: str, task: str) -> None:
     source = generated(test_bed, "worker-in")
     fault = Once(lambda: test_bed.kill(2, task), phase=phase, share=0.0)
-    output, report = test_bed.sort(source, tmp_path / "j", output=f"worker-{phase[:3]}", heard=fault)
+    output, report = test_bed.sort(source, tmp_path / "j", output=f"worker-{phase[:3]}", on_event=fault)
     assert fault.done
     check(source, output)
     assert report["lost_nodes"] == []
@@ -246,17 +249,17 @@ def restarted(test_bed: TestBed) -> Iterator[None]:
 )
 def test_a_lost_node_costs_time_but_no_data(test_bed: TestBed, tmp_path: Path, phase: str, fault: str) -> None:
     source = generated(test_bed, "node-in", records=2 * RECORDS_PER_NODE)
-    checksum = summary_of([each.uri for each in source.partitions]).checksum
+    checksum = summary_of([partition.uri for partition in source.partitions]).checksum
 
     def lose() -> None:
         test_bed.kill(3, "raylet") if fault == "raylet" else test_bed.cluster.nodes.cut(3)
 
     event = Once(lose, phase=phase, share=0.0 if phase == "sample" else 0.2)
-    output, report = test_bed.sort(source, tmp_path / "j", output=f"{fault}-{phase[:3]}", copies=2, heard=event)
+    output, report = test_bed.sort(source, tmp_path / "j", output=f"{fault}-{phase[:3]}", copies=2, on_event=event)
     assert event.done
     assert report["lost_nodes"] == event.lost == ["node-3"]
     check(source, output, copies=2, checksum=checksum)
-    assert not any(copy.node == "node-3" for each in output.partitions for copy in each.copies)
+    assert not any(copy.node == "node-3" for partition in output.partitions for copy in partition.copies)
 
 
 @pytest.mark.needs_root(why="kills nodes in network namespaces")
@@ -265,19 +268,19 @@ def test_lost_input_that_cannot_be_had_again_is_named(test_bed: TestBed, tmp_pat
     source = generated(test_bed, "lost-in", recipes=False)
     event = Once(lambda: test_bed.kill(3, "raylet"), phase=MAP, share=0.0)
     with pytest.raises(IoFailureError, match="lost with node-3") as caught:
-        test_bed.sort(source, tmp_path / "j", output="lost", heard=event)
+        test_bed.sort(source, tmp_path / "j", output="lost", on_event=event)
     assert caught.value.details == (f"{source.partitions[2].uri} on node-3: {RECORDS_PER_NODE} records",)
 
 
 def test_input_of_a_node_that_never_came_is_made_anew_or_named(test_bed: TestBed, tmp_path: Path) -> None:
     """Its node was lost before the sort began, which nobody will notice, and no one reads for it."""
     source = generated(test_bed, "absent-in")
-    here, lost = source.partitions[0], replace(source.partitions[2].copies[0], node="node-9")
+    first, lost = source.partitions[0], replace(source.partitions[2].copies[0], node="node-9")
     away = Dataset(partitions=(*source.partitions[:2], replace(source.partitions[2], copies=(lost,))))
     output, report = test_bed.sort(away, tmp_path / "j", output="absent")
     check(source, output)
     assert report["moved_bytes"]["input_remade"] == RECORDS_PER_NODE * 100
-    without = Dataset(partitions=(here, Partition(records=RECORDS_PER_NODE, copies=(lost,))))
+    without = Dataset(partitions=(first, Partition(records=RECORDS_PER_NODE, copies=(lost,))))
     with pytest.raises(IoFailureError, match="lies on node-9, which is not in the cluster"):
         test_bed.sort(without, tmp_path / "j", output="absent")
 
@@ -307,7 +310,7 @@ def test_a_second_call_goes_on_where_a_killed_driver_stopped(test_bed: TestBed, 
 
     event = Once(lambda: os.kill(test_bed.driver(), signal.SIGKILL), phase=phase, share=0.3)
     with pytest.raises(IoFailureError, match="run the same command again"):
-        test_bed.sort(source, tmp_path / "j", output=f"resume-{phase[:3]}", heard=event)
+        test_bed.sort(source, tmp_path / "j", output=f"resume-{phase[:3]}", on_event=event)
     assert (tmp_path / "j").exists()
     output, report = test_bed.sort(source, tmp_path / "j", output=f"resume-{phase[:3]}")
     check(source, output)

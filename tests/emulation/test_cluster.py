@@ -134,12 +134,12 @@ with emulated_cluster(workers=2, shaping=Shaping(), directory=Path(sys.argv[1]))
 
 def started_below(directory: Path) -> list[str]:
     """The processes whose environment names a folder."""
-    found = []
+    commands = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):  # it has ended
             if str(directory).encode() in path.read_bytes():
-                found.append(path.with_name("cmdline").read_text())
-    return found
+                commands.append(path.with_name("cmdline").read_text())
+    return commands
 
 
 @contextmanager
@@ -207,14 +207,14 @@ namespaces._run = run
 
 def test_without_root_nodes_are_plain_and_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(namespaces, "usable", lambda: False)
-    said: list[str] = []
+    messages: list[str] = []
     shaping = parse_shaping(rate="80Mbit")
-    with emulated_cluster(workers=2, shaping=shaping, directory=tmp_path, say=said.append) as cluster:
+    with emulated_cluster(workers=2, shaping=shaping, directory=tmp_path, say=messages.append) as cluster:
         assert cluster.command(1, "true") == ["true"]
         assert cluster.caps == [None, None]
         with pytest.raises(BadInputError, match="run as root"):
             cluster.cut(1)
-    assert any("NOT capped" in line for line in said)
+    assert any("NOT capped" in line for line in messages)
     assert nothing_is_left(cluster)
 
 

@@ -19,7 +19,7 @@ from planner.measure.small_io import KIB4, Operation, bench_small_io
 from planner.measure.sort_rate import bench_sort
 
 DATA = Path(__file__).parent / "data"
-SAID = {"instance_type": "i4i.4xlarge", "zone": "us-east-1a"}
+USER_VALUES = {"instance_type": "i4i.4xlarge", "zone": "us-east-1a"}
 FIO = json.loads((DATA / "fio_read.json").read_text())
 IPERF = json.loads((DATA / "iperf3_p4.json").read_text())
 ORIGIN = {
@@ -30,8 +30,8 @@ ORIGIN = {
 }
 
 
-def read(path: Path, *, job: str | None = None, files_are: str | None = None, **said: Any) -> list[Measurement]:
-    return read_measurements([path], said={**SAID, **said}, mapping={}, job=job, files_are=files_are)
+def read(path: Path, *, job: str | None = None, files_are: str | None = None, **message: Any) -> list[Measurement]:
+    return read_measurements([path], user_values={**USER_VALUES, **message}, mapping={}, job=job, files_are=files_are)
 
 
 def changed(tmp_path: Path, document: dict[str, Any], change: Callable[[dict[str, Any]], Any]) -> Path:
@@ -49,25 +49,27 @@ def refusal(path: Path, **options: Any) -> str:
 
 
 def test_fio_reads_alone() -> None:
-    (found,) = read(DATA / "fio_read.json")
-    assert found.quantity == "read_only" and found.bytes_per_s == FIO["jobs"][0]["read"]["bw_bytes"]
-    assert found.as_of == date(2026, 11, 21) and found.instances == 1
-    assert found.method.startswith("fio-3.33 rw=read bs=1M numjobs=1 direct=1")
+    (result,) = read(DATA / "fio_read.json")
+    assert result.quantity == "read_only" and result.bytes_per_s == FIO["jobs"][0]["read"]["bw_bytes"]
+    assert result.as_of == date(2026, 11, 21) and result.instances == 1
+    assert result.method.startswith("fio-3.33 rw=read bs=1M numjobs=1 direct=1")
 
 
 def test_fio_json_plus_adds_up_the_jobs_that_ran_together() -> None:
     document = json.loads((DATA / "fio_write_plus.json").read_text())
-    (found,) = read(DATA / "fio_write_plus.json")
-    assert found.quantity == "write_only" and "numjobs=2" in found.method
-    assert found.bytes_per_s == sum(job["write"]["bw_bytes"] for job in document["jobs"]) and len(document["jobs"]) == 2
+    (result,) = read(DATA / "fio_write_plus.json")
+    assert result.quantity == "write_only" and "numjobs=2" in result.method
+    assert (
+        result.bytes_per_s == sum(job["write"]["bw_bytes"] for job in document["jobs"]) and len(document["jobs"]) == 2
+    )
 
 
 def test_fio_reading_and_writing_counts_the_lesser() -> None:
     document = json.loads((DATA / "fio_mixed.json").read_text())
-    (found,) = read(DATA / "fio_mixed.json")
+    (result,) = read(DATA / "fio_mixed.json")
     sides = [document["jobs"][0][side]["bw_bytes"] for side in ("read", "write")]
-    assert found.quantity == "simultaneous" and found.bytes_per_s == min(sides)
-    assert "at once" in found.note
+    assert result.quantity == "simultaneous" and result.bytes_per_s == min(sides)
+    assert "at once" in result.note
 
 
 def test_fio_talk_before_its_json_is_passed_over(tmp_path: Path) -> None:
@@ -77,10 +79,10 @@ def test_fio_talk_before_its_json_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_iperf3_parallel_streams_are_one_rate() -> None:
-    (found,) = read(DATA / "iperf3_p4.json", placement_group="no")
+    (result,) = read(DATA / "iperf3_p4.json", placement_group="no")
     received = IPERF["end"]["sum_received"]
-    assert found.bytes_per_s == pytest.approx(received["bytes"] / received["seconds"], rel=1e-3)
-    assert (found.quantity, found.nodes, found.connections) == ("network", 2, 4)
+    assert result.bytes_per_s == pytest.approx(received["bytes"] / received["seconds"], rel=1e-3)
+    assert (result.quantity, result.nodes, result.connections) == ("network", 2, 4)
 
 
 def test_iperf3_reverse_and_both_directions() -> None:
@@ -104,11 +106,14 @@ def test_our_own_diskbench(tmp_path: Path) -> None:
         "runs": [{"mode": "mixed", "seconds": 10}, {"mode": "read", "seconds": 10}],
     }  # fmt: skip
     path = changed(tmp_path, document, lambda d: None)
-    found = read_measurements([path], said={"zone": "here"}, mapping={})
-    assert [(m.quantity, m.bytes_per_s, m.repeats) for m in found] == [("simultaneous", 2e8, 5), ("read_only", 9e8, 5)]
-    assert found[0].instance_type == "i4i.4xlarge" and found[0].as_of == date(2026, 11, 1)
-    assert found[0].disks == 2
-    assert {m.aggregate for m in found} == {"median"}
+    result = read_measurements([path], user_values={"zone": "here"}, mapping={})
+    assert [(m.quantity, m.bytes_per_s, m.repeats) for m in result] == [
+        ("simultaneous", 2e8, 5),
+        ("read_only", 9e8, 5),
+    ]
+    assert result[0].instance_type == "i4i.4xlarge" and result[0].as_of == date(2026, 11, 1)
+    assert result[0].disks == 2
+    assert {m.aggregate for m in result} == {"median"}
 
 
 def test_an_array_is_not_taken_for_single_disks(tmp_path: Path) -> None:
@@ -119,11 +124,15 @@ def test_an_array_is_not_taken_for_single_disks(tmp_path: Path) -> None:
         **ORIGIN, "instrument": "diskbench", "nodes": 1, "repeats": 3, "notes": [],
         "file_systems": [{"device": "/dev/a"}], "rates": [jbod, striped], "runs": [{"mode": "read", "seconds": 10}],
     }  # fmt: skip
-    (found,) = read_measurements([changed(tmp_path, document, lambda d: None)], said={"zone": "here"}, mapping={})
-    assert (found.bytes_per_s, found.within_run_sigma, found.across_time_sigma) == (2e8, 0.1, None)
+    (result,) = read_measurements(
+        [changed(tmp_path, document, lambda d: None)], user_values={"zone": "here"}, mapping={}
+    )
+    assert (result.bytes_per_s, result.within_run_sigma, result.across_time_sigma) == (2e8, 0.1, None)
     document["rates"] = [striped]
-    (found,) = read_measurements([changed(tmp_path, document, lambda d: None)], said={"zone": "here"}, mapping={})
-    assert found.bytes_per_s == 3e8 and "RAID-0" in found.note
+    (result,) = read_measurements(
+        [changed(tmp_path, document, lambda d: None)], user_values={"zone": "here"}, mapping={}
+    )
+    assert result.bytes_per_s == 3e8 and "RAID-0" in result.note
 
 
 def test_small_operations_and_sorting_measured_here_can_be_ingested(tmp_path: Path) -> None:
@@ -133,7 +142,7 @@ def test_small_operations_and_sorting_measured_here_can_be_ingested(tmp_path: Pa
     for result in (suite, sorting):
         (tmp_path / f"{result.origin.instrument}.json").write_text(json.dumps(result.to_dict()))
     paths = [tmp_path / "smallio.json", tmp_path / "sortbench.json"]
-    read4k, sort = read_measurements(paths, said={"zone": "here"}, mapping={})
+    read4k, sort = read_measurements(paths, user_values={"zone": "here"}, mapping={})
     chosen = next(run for run in suite.runs if run.threads == suite.recommended_threads["read4K"])
     assert (read4k.quantity, read4k.threads, read4k.bytes_per_s) == ("read4K", chosen.threads, chosen.bytes_per_s)
     assert read4k.within_run_sigma is not None
@@ -150,10 +159,10 @@ def test_several_files_tell_how_a_rate_varies(tmp_path: Path, files_are: str, si
         side["bw_samples"], side["bw_dev"] = 6, side["bw_mean"] * 0.1
         paths.append(tmp_path / f"{factor}.json")
         paths[-1].write_text(json.dumps(document))
-    (found,) = read_measurements(paths, said=SAID, mapping={}, files_are=files_are)
-    told = {name: getattr(found, f"{name}_sigma") for name in ("across_time", "across_instances", "within_run")}
-    assert told.pop(sigma) == pytest.approx(math.log(2) / math.sqrt(2), rel=1e-3)
-    assert told.pop("within_run") == pytest.approx(0.1, rel=0.01) and list(told.values()) == [None]
+    (result,) = read_measurements(paths, user_values=USER_VALUES, mapping={}, files_are=files_are)
+    sigmas = {name: getattr(result, f"{name}_sigma") for name in ("across_time", "across_instances", "within_run")}
+    assert sigmas.pop(sigma) == pytest.approx(math.log(2) / math.sqrt(2), rel=1e-3)
+    assert sigmas.pop("within_run") == pytest.approx(0.1, rel=0.01) and list(sigmas.values()) == [None]
 
 
 def test_our_own_netbench_gives_a_point_for_each_size(tmp_path: Path) -> None:
@@ -162,15 +171,15 @@ def test_our_own_netbench_gives_a_point_for_each_size(tmp_path: Path) -> None:
         for n, r in ((2, 1.0e9), (2, 1.2e9), (4, 9e8))
     ]
     document = {**ORIGIN, "instrument": "netbench", "runs": runs, "curve": []}
-    found = read(changed(tmp_path, document, lambda d: None), placement_group="yes")
-    assert [(m.nodes, m.bytes_per_s, m.repeats, m.aggregate) for m in found] == [
+    result = read(changed(tmp_path, document, lambda d: None), placement_group="yes")
+    assert [(m.nodes, m.bytes_per_s, m.repeats, m.aggregate) for m in result] == [
         (2, 1.1e9, 2, "slowest_of_n"), (4, 9e8, 1, "slowest_of_n"),
     ]  # fmt: skip
 
 
 def test_what_cannot_be_known_is_asked_for_by_name() -> None:
     with pytest.raises(BadInputError) as error:
-        read_measurements([DATA / "iperf3_p4.json"], said={}, mapping={})
+        read_measurements([DATA / "iperf3_p4.json"], user_values={}, mapping={})
     assert error.value.details == (
         "instance_type: give --type",
         "zone: give --where",
@@ -184,7 +193,7 @@ def test_what_the_file_says_is_not_overruled() -> None:
 
 def test_a_file_given_twice_is_refused() -> None:
     with pytest.raises(BadInputError, match="the same circumstances twice"):
-        read_measurements([DATA / "fio_read.json"] * 2, said=SAID, mapping={})
+        read_measurements([DATA / "fio_read.json"] * 2, user_values=USER_VALUES, mapping={})
 
 
 def test_files_of_one_name_in_two_directories_are_two(tmp_path: Path) -> None:
@@ -193,8 +202,8 @@ def test_files_of_one_name_in_two_directories_are_two(tmp_path: Path) -> None:
     for path in paths:
         path.parent.mkdir()
         path.write_text(text)
-    (found,) = read_measurements(paths, said=SAID, mapping={}, files_are="instances")
-    assert found.instances == 2
+    (result,) = read_measurements(paths, user_values=USER_VALUES, mapping={}, files_are="instances")
+    assert result.instances == 2
 
 
 def test_duplicate_rows_are_all_named(tmp_path: Path) -> None:
@@ -203,7 +212,7 @@ def test_duplicate_rows_are_all_named(tmp_path: Path) -> None:
         "instance_type,quantity,bytes_per_s\na.large,network,1e9\nb.large,network,1e9\na.large,network,2e9\n"
     )
     with pytest.raises(BadInputError) as caught:
-        read_measurements([table], said=SAID, mapping={})
+        read_measurements([table], user_values=USER_VALUES, mapping={})
     assert "table.csv: the same circumstances twice" in str(caught.value)
     assert list(caught.value.details) == ["line 2, line 4: a.large, network"]
 
@@ -216,11 +225,11 @@ def test_two_files_of_two_instances(tmp_path: Path) -> None:
 
     paths = [DATA / "fio_read.json", changed(tmp_path, FIO, slower)]
     with pytest.raises(BadInputError, match="--files-are instances, or --files-are repeats"):
-        read_measurements(paths, said=SAID, mapping={})
-    (found,) = read_measurements(paths, said=SAID, mapping={}, files_are="instances")
-    assert found.bytes_per_s == pytest.approx(0.75 * FIO["jobs"][0]["read"]["bw_bytes"])
-    assert (found.instances, found.repeats, found.period_days) == (2, 1, 2.0)
-    assert found.source == "fio_read.json, changed.json"
+        read_measurements(paths, user_values=USER_VALUES, mapping={})
+    (result,) = read_measurements(paths, user_values=USER_VALUES, mapping={}, files_are="instances")
+    assert result.bytes_per_s == pytest.approx(0.75 * FIO["jobs"][0]["read"]["bw_bytes"])
+    assert (result.instances, result.repeats, result.period_days) == (2, 1, 2.0)
+    assert result.source == "fio_read.json, changed.json"
 
 
 @pytest.mark.parametrize("cut", [0.2, 0.5, 0.99])

@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import sys
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -48,10 +49,8 @@ def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
 
 
 def _connect(ray: Any, address: str) -> None:
-    """Connect to the cluster. Ray adds the directory this happens in to its workers' import path: one without
-    surprises.
-    """
-    with contextlib.chdir(Path(ray.__file__).parents[1]):
+    """Connect to the cluster from an empty directory, since Ray lets its workers import from the driver's directory."""
+    with tempfile.TemporaryDirectory() as empty, contextlib.chdir(empty):
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
 
 

@@ -24,20 +24,20 @@ def generated(nodes: Nodes, *, records: int) -> tuple[Dataset, str]:
 def generate(nodes: Nodes, *, records: int, skew: bool = False, on_volume: bool = False) -> Dataset:
     """Have every node write an equal share of test records, a partition on each disk. Raises IoFailureError."""
     files = JobFiles(job=INPUT, output=INPUT, on_volume=on_volume)
-    shares = _shares(records, {name: nodes.facts[name].data_disks for name in nodes.names})
+    cut = shares(records, {name: nodes.facts[name].data_disks for name in nodes.names})
     began = [
         nodes.run(
             name, node_tasks.generate, Recipe(start=start, skew=skew), end - start, files, number, nodes.threads(name)
         )
-        for number, (name, start, end) in enumerate(shares)
+        for number, (name, start, end) in enumerate(cut)
     ]
     return Dataset(partitions=tuple(nodes.outcomes(began, doing="data was generated")))
 
 
-def _shares(records: int, disks: Mapping[str, int]) -> list[tuple[str, int, int]]:
+def shares(records: int, disks: Mapping[str, int]) -> list[tuple[str, int, int]]:
     """Return node, first record and end of each partition: nodes get equal shares, and so do the disks of a node."""
-    shares = []
+    cut = []
     for turn, (name, count) in enumerate(disks.items()):
         edges = [records * (turn * count + disk) // (len(disks) * count) for disk in range(count + 1)]
-        shares += [(name, start, end) for start, end in pairwise(edges)]
-    return shares
+        cut += [(name, start, end) for start, end in pairwise(edges)]
+    return cut

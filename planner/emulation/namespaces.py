@@ -80,7 +80,7 @@ class Namespaces:
                 with contextlib.suppress(IoFailureError):  # there was no cap to lift
                     _run("tc", "-n", namespace, "qdisc", "del", "dev", device, "root")
             else:
-                _run("tc", "-n", namespace, "qdisc", "replace", "dev", device, "root", *_token_bucket_filter(cap))
+                _run("tc", "-n", namespace, "qdisc", "replace", "dev", device, "root", *token_bucket_filter(cap))
 
     def cut(self, node: int) -> None:
         """Take a node's link down at the switch: nothing arrives any more, and nobody is told."""
@@ -113,7 +113,7 @@ def namespaces_of(cluster_id: str) -> list[str]:
     return [entry["name"] for entry in listed if entry["name"].startswith(f"{PREFIX}{cluster_id}-")]
 
 
-def _token_bucket_filter(cap: Cap) -> list[str]:
+def token_bucket_filter(cap: Cap) -> list[str]:
     rate = f"{cap.bytes_per_s * 8:.0f}bit"
     if cap.bucket is None:
         burst = max(_LEAST_BURST_BYTES, round(cap.bytes_per_s / 250))  # a timer tick's worth

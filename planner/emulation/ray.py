@@ -109,6 +109,8 @@ def start_ray(
     port = RAY_PORT if nodes.is_shaped else _free_port()
     address = f"{nodes.address(HEAD)}:{port}"
     cluster = EmulatedRay(nodes=nodes, ray=RayCluster(address=address), disks=disks, store=store or {})
+    # Of a head that was killed; Ray would take any other cluster with this address for it.
+    (nodes.ray_directory(HEAD) / "ray_current_cluster").unlink(missing_ok=True)
     head = _ray_node(cluster, HEAD, cpus=0, store_bytes=HEAD_STORE_BYTES)
     temp_directory = None if nodes.is_shaped else nodes.ray_directory(HEAD)
     _start(cluster, HEAD, head, head_command(head, port=port, temp_directory=temp_directory))

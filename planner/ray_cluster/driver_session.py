@@ -37,6 +37,11 @@ class Session:
         """The driver's process."""
         return self._driver.pid
 
+    @property
+    def exit_code(self) -> int | None:
+        """The driver's exit code; None while it runs."""
+        return self._driver.poll()
+
     def do(self, order: Mapping[str, Any], on_event: OnEvent) -> dict[str, Any]:
         """Have an order carried out and return its result; `on_event` receives every event before.
 

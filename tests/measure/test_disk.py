@@ -118,7 +118,8 @@ def test_directories_on_one_device_are_noted(tmp_path: Path) -> None:
     assert any("lie on one file system" in note for note in bench.notes)
 
 
-def test_a_queue_depth_is_tried_out(tmp_path: Path) -> None:
+def test_a_queue_depth_is_tried_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planner.measure.disk.TRIAL_S", 0.1)
     bench = bench_disk([tmp_path], modes=["write"], seconds=0.2, repeats=1, file_bytes=SMALL)
     assert bench.runs[0].queue_depth in {1, 2, 4, 8, 16}
 

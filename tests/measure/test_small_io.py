@@ -27,7 +27,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> SmallIo:
         for operation in OPERATIONS
     ]
     folder = tmp_path_factory.mktemp("disk")
-    bench = bench_small_io(folder, seconds=0.5, file_bytes=FILE_BYTES, operations=few)
+    bench = bench_small_io(folder, seconds=0.25, file_bytes=FILE_BYTES, operations=few)
     assert not list(folder.iterdir())
     return bench
 

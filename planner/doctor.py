@@ -111,23 +111,22 @@ def _catalogs(today: date) -> Iterator[Finding]:
 
 
 def _sort_core() -> Finding:
+    needed_for = "sort, generate, validate, run, bench"
     try:
         from planner import native
     except PlannerError as error:
-        return Finding(
-            name="sort core",
-            state="missing",
-            found="not built",
-            needed_for="sort, generate, validate, run, bench",
-            advice=error.details[0],
-        )
-    extension = Path(native.core.__file__).name
-    return Finding(name="sort core", state="ok", found=extension, needed_for="sort, generate, validate, run, bench")
+        advice = error.details[0]
+        return Finding(name="sort core", state="missing", found="not built", needed_for=needed_for, advice=advice)
+    return Finding(name="sort core", state="ok", found=Path(native.core.__file__).name, needed_for=needed_for)
+
+
+def _first_program(names: list[str]) -> str | None:
+    return next(filter(None, map(shutil.which, names)), None)
 
 
 def _compiler() -> Finding:
     named = os.environ.get("CXX")
-    compiler = next(filter(None, map(shutil.which, [named] if named else ["c++", "g++", "clang++"])), None)
+    compiler = _first_program([named] if named else ["c++", "g++", "clang++"])
     needed_for = "building the sort core from source"
     if compiler:
         return Finding(name="C++ compiler", state="ok", found=compiler, needed_for=needed_for)
@@ -143,10 +142,9 @@ def _room(directory: Path) -> Finding:
         advice = "name another directory with --dir"
         text = f"{directory}: {error.strerror}"
         return Finding(name="disk", state="missing", found=text, needed_for=needed_for, advice=advice)
-    enough = free >= _ROOM_BYTES and os.access(directory, os.W_OK)
-    text = f"{format_bytes(free)} free in {directory.resolve()}" + (
-        "" if os.access(directory, os.W_OK) else ", read-only"
-    )
+    writable = os.access(directory, os.W_OK)
+    enough = free >= _ROOM_BYTES and writable
+    text = f"{format_bytes(free)} free in {directory.resolve()}{'' if writable else ', read-only'}"
     advice = "" if enough else f"free {format_bytes(_ROOM_BYTES)}, or work on another disk with --dir"
     return Finding(name="disk", state="ok" if enough else "missing", found=text, needed_for=needed_for, advice=advice)
 
@@ -221,7 +219,7 @@ def _root() -> Finding:
 
 
 def _browser() -> Finding:
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    browser = _first_program(["chromium", "chromium-browser", "google-chrome"])
     return Finding(
         name="browser",
         state="ok" if browser else "optional",

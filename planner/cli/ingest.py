@@ -14,6 +14,16 @@ from planner.errors import BadInputError
 if TYPE_CHECKING:
     from planner.ingest.measurement import Measurement
 
+_Quantity = Annotated[
+    Literal["simultaneous", "read_only", "write_only", "network", "sort"] | None, Option(help="What was measured.")
+]
+_Aggregate = Annotated[
+    Literal["mean", "median", "slowest_of_n"] | None, Option(help="What the figure is over the nodes.")
+]
+_FilesAre = Annotated[
+    Literal["instances", "repeats"] | None, Option(help="What several files of the same circumstances are.")
+]
+
 
 def ingest(
     files: Annotated[list[Path], Argument(help="Files of fio, iperf3, planner bench (JSON) or CSV.")],
@@ -29,19 +39,13 @@ def ingest(
     placement_group: Annotated[
         bool | None, Option("--placement-group/--no-placement-group", help="Were the nodes placed close together?")
     ] = None,
-    quantity: Annotated[
-        Literal["simultaneous", "read_only", "write_only", "network", "sort"] | None, Option(help="What was measured.")
-    ] = None,
-    aggregate: Annotated[
-        Literal["mean", "median", "slowest_of_n"] | None, Option(help="What the figure is over the nodes.")
-    ] = None,
+    quantity: _Quantity = None,
+    aggregate: _Aggregate = None,
     method: Annotated[str | None, Option(help="How it was measured, so that others can repeat it.")] = None,
     column: Annotated[list[str] | None, Option(help="For CSV: FIELD=COLUMN or bytes_per_s=COLUMN:UNIT.")] = None,
     only: Annotated[list[str] | None, Option(help="For CSV: rows in which COLUMN=VALUE, such as cloud=aws.")] = None,
     job: Annotated[str | None, Option(help="For fio files of several jobs: the one that is meant.")] = None,
-    files_are: Annotated[
-        Literal["instances", "repeats"] | None, Option(help="What several files of the same circumstances are.")
-    ] = None,
+    files_are: _FilesAre = None,
     replace: Annotated[bool, Option("--replace", help="Exchange what was ingested before.")] = False,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
@@ -53,7 +57,7 @@ def ingest(
     from planner.ingest.ingest import read_measurements
     from planner.stores.measurements import store
 
-    user_values = {
+    values = {
         "instance_type": type_,
         "zone": where,
         "as_of": None if as_of is None else _day(as_of),
@@ -68,7 +72,7 @@ def ingest(
     }
     measurements = read_measurements(
         files,
-        user_values={name: value for name, value in user_values.items() if value is not None},
+        user_values={name: value for name, value in values.items() if value is not None},
         mapping=parse_mapping(column or []),
         only=parse_choices(only or []),
         job=job,

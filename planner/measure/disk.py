@@ -8,8 +8,9 @@ as RAID-0 would, all directories together are one volume, which is read and writ
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -101,9 +102,9 @@ class DiskBench:
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-able values."""
         return {
-            **self.origin.to_dict(),
+            **asdict(self.origin),
             "file_bytes": self.file_bytes,
-            "file_systems": [system.to_dict() for system in self.file_systems],
+            "file_systems": [asdict(system) for system in self.file_systems],
             "rates": [asdict(rate) for rate in self.rates],
             "runs": [asdict(run) for run in self.runs],
             "notes": list(self.notes),
@@ -135,24 +136,15 @@ def bench_disk(
         raise BadInputError("RAID-0 stripes over several disks: name a --dir on each of at least two")
     systems = tuple(file_system_of(directory) for directory in directories)
     size = _fitting_file_bytes(systems) if file_bytes is None else file_bytes
-    watched = Progress() if progress is None else progress
+    measure = partial(run_disk, directories, progress=Progress() if progress is None else progress)
     runs: list[DiskRun] = []
     for mode in modes:
         depths = {
-            layout: queue_depth
-            or _wanted_depth(directories, mode=mode, layout=layout, file_bytes=size, progress=watched)
+            layout: queue_depth or _chosen_depth(partial(measure, mode=mode, layout=layout), file_bytes=size)
             for layout in layouts
         }
         runs += [
-            run_disk(
-                directories,
-                mode=mode,
-                layout=layout,
-                seconds=seconds,
-                queue_depth=depth,
-                file_bytes=size,
-                progress=watched,
-            )
+            measure(mode=mode, layout=layout, seconds=seconds, queue_depth=depth, file_bytes=size)
             for _ in range(repeats)
             for layout, depth in depths.items()
         ]
@@ -229,22 +221,9 @@ def _fitting_file_bytes(systems: Sequence[FileSystem]) -> int:
     return max(min(USUAL_FILE_BYTES, room), _LEAST_FILE_BYTES)
 
 
-def _wanted_depth(
-    directories: Sequence[Path], *, mode: Mode, layout: Layout, file_bytes: int, progress: Progress
-) -> int:
+def _chosen_depth(measure: Callable[..., DiskRun], *, file_bytes: int) -> int:
     size = min(file_bytes, _TRIAL_FILE_BYTES)
-    trials = [
-        run_disk(
-            directories,
-            mode=mode,
-            layout=layout,
-            seconds=TRIAL_S,
-            queue_depth=depth,
-            file_bytes=size,
-            progress=progress,
-        )
-        for depth in TRIED_DEPTHS
-    ]
+    trials = [measure(seconds=TRIAL_S, queue_depth=depth, file_bytes=size) for depth in TRIED_DEPTHS]
     return smallest_good_enough([(run.queue_depth, _total(run)) for run in trials])
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from planner.errors import BadInputError, IoFailureError
 
@@ -24,10 +23,6 @@ class FileSystem:
     kind: str | None
     free_bytes: int
     total_bytes: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON-able values."""
-        return asdict(self)
 
 
 def file_system_of(directory: Path) -> FileSystem:

@@ -85,7 +85,7 @@ class NetBench:
         """Return the result as JSON-able values; `curve` holds (nodes, slowest node's bytes/s)."""
         runs = [run.to_dict() for run in self.runs]
         curve = [{"nodes": run["nodes"], "slowest_bytes_per_s": run["slowest_bytes_per_s"]} for run in runs]
-        return {**self.origin.to_dict(), "curve": curve, "runs": runs}
+        return {**asdict(self.origin), "curve": curve, "runs": runs}
 
 
 def doublings(nodes: int) -> list[int]:

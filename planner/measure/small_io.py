@@ -95,9 +95,9 @@ class SmallIo:
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-able values."""
         return {
-            **self.origin.to_dict(),
+            **asdict(self.origin),
             "file_bytes": self.file_bytes,
-            "file_systems": [self.file_system.to_dict()],
+            "file_systems": [asdict(self.file_system)],
             "recommended_threads": self.recommended_threads,
             "runs": [asdict(run) for run in self.runs],
         }

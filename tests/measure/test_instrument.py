@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 
 import pytest
@@ -20,6 +21,6 @@ def test_a_series_is_in_bytes_per_second() -> None:
 
 
 def test_an_origin_notes_host_version_and_time() -> None:
-    origin = Origin(instrument="x", method="y", machine_type=None, nodes=1, repeats=2).to_dict()
+    origin = asdict(Origin(instrument="x", method="y", machine_type=None, nodes=1, repeats=2))
     assert datetime.fromisoformat(origin["measured_at"]).tzinfo is not None
     assert origin["host"] and origin["version"]

@@ -298,7 +298,7 @@ def _input_checksum(job: Job) -> str:
 
 
 def joined(summaries: Iterator[bytes]) -> Any:
-    """Return the summary of consecutive partitions, seams included."""
+    """Return the summary of consecutive partitions; order is also checked where they meet."""
     whole = core.Summary.parse(next(summaries))
     for summary in summaries:
         whole.append(core.Summary.parse(summary))

@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
-from pathlib import Path
 from typing import Final
 
 from planner.emulation.shaping import Cap
@@ -31,7 +31,8 @@ _LONGEST_END_S: Final = 10.0
 
 def usable() -> bool:
     """Say whether this process may make namespaces: root, with ip and tc."""
-    return os.geteuid() == 0 and all(_which(tool) for tool in ("ip", "tc"))
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    return os.geteuid() == 0 and all(shutil.which(tool, path=path) for tool in ("ip", "tc"))
 
 
 class Namespaces:
@@ -146,9 +147,3 @@ def _run(*words: str) -> str:
     if done.returncode:
         raise IoFailureError(f"{' '.join(words)}: {done.stderr.strip() or done.returncode}")
     return done.stdout
-
-
-def _which(tool: str) -> bool:
-    from shutil import which
-
-    return which(tool, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") is not None and Path("/proc").exists()

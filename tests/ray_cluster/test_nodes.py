@@ -40,10 +40,10 @@ def test_a_nodes_environment_names_it_and_its_disks() -> None:
 
 
 def test_each_cluster_has_a_token_of_its_own_that_is_not_shown() -> None:
-    one, other = RayCluster(address="a:1"), RayCluster(address="a:1")
-    assert one.environment()["RAY_AUTH_TOKEN"] != other.environment()["RAY_AUTH_TOKEN"]
-    assert one.environment()["RAY_AUTH_MODE"] == "token"
-    assert one.token not in repr(one)
+    first, second = RayCluster(address="a:1"), RayCluster(address="a:1")
+    assert first.environment()["RAY_AUTH_TOKEN"] != second.environment()["RAY_AUTH_TOKEN"]
+    assert first.environment()["RAY_AUTH_MODE"] == "token"
+    assert first.token not in repr(first)
 
 
 def test_processes_import_nothing_from_the_directory_they_run_in() -> None:

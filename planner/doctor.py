@@ -28,7 +28,7 @@ State = Literal["ok", "old", "optional", "missing"]
 _EXTRAS: Final = {
     "plots": (("altair", "jinja2", "vl_convert"), "charts and `plan --html`"),
     "notebooks": (("ipykernel", "ipywidgets"), "the notebooks"),
-    "ray": (("ray",), "sorting on a cluster"),
+    "ray": (("ray", "psutil"), "sorting on a cluster"),
     "objects": (("obstore",), "a cluster sort from and to object stores"),
     "aws": (("boto3",), "renting on AWS and refreshing its catalog"),
     "gcp": (

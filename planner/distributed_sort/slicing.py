@@ -1,5 +1,7 @@
-"""Cutting the input into slices: short ones first, so that links have something to carry soon, and last, so that all
-nodes end together.
+"""Cutting the input into slices.
+
+The first slices are short, so that links soon have something to carry; the last are short, so that all nodes end
+together.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Bringing the input from an object store to the nodes' disks, and taking the output there.
+"""Bringing the input from an object store to the nodes' disks, and the output from there to the store.
 
-Objects are cut into pieces, so that nodes and disks get equal shares whatever the objects' sizes are. A piece keeps the
-object it came from as a second copy: when its node is lost, it is read from there.
+Objects are cut into pieces, so that nodes and disks get equal shares whatever the objects' sizes. A piece names its
+object as a second copy; if the piece's node is lost, the records are read from there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.native import core, core_errors
 
 MANIFEST: Final = "manifest.json"
-"""Beside the output partitions, written last: where it is, all of them are."""
+"""Lies beside the output partitions and is written last: if it exists, all of them do."""
 _PIECES_PER_DISK: Final = 4
 _LEAST_PIECE_BYTES: Final = 1_000_000
 

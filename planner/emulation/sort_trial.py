@@ -1,9 +1,8 @@
-"""What sorting on emulated nodes asks of this machine's processors and disk, which they share: a trial sort before the
-plan.
+"""A trial sort before the plan: what emulated nodes need of this machine's processors and disk, which they share.
 
-On machines of their own Ray's copies and the kernel's are hidden behind the network. Here N nodes' worth of them run on
-one machine, so that rates above what its processors can feed are not reached, and a plan has to know. Nor do N nodes
-that each read, sort and write get out of one disk what a single sort gets.
+On real machines the network hides the copies that Ray and the kernel make. Here one machine makes those of N nodes, so
+its processors limit the rates, and a plan has to know. N nodes that read, sort and write also get less out of one disk
+than a single sort does.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from planner.ray_cluster.driver_session import Session
 _INPUT: Final = "input"
 _OUTPUT: Final = "trial"
 _WORK_OF: Final = {"map and shuffle": "partition", "sort and reduce": "sort"}
-"""The kind of CPU work, in the models' terms, that each phase of a sort is."""
+"""The CPU work of each phase of a sort, in the models' terms."""
 _ON_DISK: Final = "sort and reduce"
 _SAMPLE: Final = "sample"
 _LEAST_BYTES: Final = 64_000_000
@@ -69,9 +68,10 @@ class CpuMeter:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """What trial sorts told: `cpu_bytes_per_s` of each kind of CPU work that one of the machine's processors does for
-    one node, while all others do as much; `disk_bytes_per_s` that a node read and at the same time wrote in the second
-    phase; and the seconds that the sample took.
+    """What trial sorts measured while all nodes worked.
+
+    `cpu_bytes_per_s` is what one processor does of each CPU work for one node. `disk_bytes_per_s` is what a node read
+    and at the same time wrote in the second phase. `sample_s` are the seconds of the sample.
     """
 
     cpu_bytes_per_s: dict[str, float]
@@ -86,21 +86,20 @@ class Trial:
         }
 
     def applied_to(self, model: CostModel) -> CostModel:
-        """Return a model that begins with the sample, a phase that moves nothing to speak of."""
+        """Return a model that begins with the sample, a phase that moves almost nothing."""
         sample = Phase(name=_SAMPLE, read={}, write={}, network={}, cpu={}, startup_s=self.sample_s)
         return replace(model, phases=(sample, *model.phases))
 
 
 def trial_size(data_bytes: int) -> int:
-    """Return how large a trial tells about a job: as large as the job, but no more than takes ten seconds or so."""
+    """Return the size of a trial for a job: as large as the job, but no more than takes about ten seconds."""
     return min(max(data_bytes, _LEAST_BYTES), _MOST_BYTES) // 400 * 400
 
 
 def try_sort(nodes: EmulatedCluster, session: Session, *, data_bytes: int, copies: int) -> Trial | None:
-    """Sort `data_bytes` on the nodes twice, and tell what the second sort took: the first starts processes and touches
-    their memory.
+    """Sort `data_bytes` on the nodes twice and measure the second sort; the first starts processes and touches memory.
 
-    Returns None where nodes are plain processes, whose processor time cannot be told from others'. Raises what the sort
+    Returns None if nodes are plain processes, whose CPU time cannot be told from that of others. Raises what the sort
     raises.
     """
     if not nodes.is_shaped:

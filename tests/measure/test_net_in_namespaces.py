@@ -25,10 +25,10 @@ def test_the_cap_of_the_links_is_found() -> None:
     assert all(0.6 * cap_bytes_per_s < node.bytes_per_s < 1.1 * cap_bytes_per_s for node in bench.nodes)
 
 
-def test_of_eight_nodes_the_one_at_half_the_rate_is_named() -> None:
-    with cluster([100, 100, 100, 100, 100, 50, 100, 100]) as nodes:
+def test_of_four_nodes_the_one_at_half_the_rate_is_named() -> None:
+    with cluster([100, 100, 50, 100]) as nodes:
         bench = run_net(nodes.addresses(), token=TOKEN, seconds=1.5, warm_up_s=0.5, connections=1)
-        assert bench.slowest.address == nodes.addresses()[5]
+        assert bench.slowest.address == nodes.addresses()[2]
     assert 0.6 * 50e6 / 8 < bench.slowest.bytes_per_s < 1.1 * 50e6 / 8
 
 

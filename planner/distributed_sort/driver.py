@@ -64,7 +64,7 @@ def _run(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
 def _sort(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
     request = SortRequest(**order["request"] | {"source": dataset_of(order["request"]["source"])})
     dataset, report = sort_dataset(request, ray=ray, journal=Path(order["journal"]), emit=emit)
-    return {"dataset": json.loads(dataset.to_json()), "report": report.to_dict()}
+    return {"dataset": json.loads(dataset.to_json()), "report": dataclasses.asdict(report)}
 
 
 def _generate(ray: Any, order: dict[str, Any], _: Any) -> dict[str, Any]:

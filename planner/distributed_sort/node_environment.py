@@ -8,10 +8,10 @@ import shutil
 import socket
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from planner.errors import IoFailureError
 
@@ -34,10 +34,6 @@ class NodeFacts:
     free_bytes: int
     memory_bytes: int
     versions: dict[str, str]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON-able values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,10 +59,6 @@ class ClusterSortReport:
     usage: dict[str, list[dict[str, float]]]
     """By node: its samples of `resource_sampler`; times are in seconds from the job's beginning."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON-able values."""
-        return asdict(self)
-
 
 def sort_dataset(
     request: SortRequest, *, ray: Any, journal: Path, emit: Emit = lambda _: None

@@ -72,8 +72,8 @@ def emulate_study(
         data_bytes=parse_size(data), nodes=nodes, rate_factor=rate_factor, repeats=repeats, directory=directory,
         clouds=tuple(clouds.upper()), seed=seed,
     )  # fmt: skip
-    with orderly_end(), shown_events() as heard:
-        measured = run_study(study, say=talk, heard=heard)
+    with orderly_end(), shown_events() as on_event:
+        measured = run_study(study, say=talk, on_event=on_event)
     if json:
         show_json(document(study, measured))
     else:

@@ -178,8 +178,8 @@ def _emulated(run: EmulatedRun) -> RunReport:
     from planner.cli.cluster_progress import shown_events
     from planner.emulation.run import run_emulated
 
-    with shown_events() as heard:
-        return run_emulated(run, say=talk, heard=heard)
+    with shown_events() as on_event:
+        return run_emulated(run, say=talk, on_event=on_event)
 
 
 def _effort(seconds: float, size: str | None) -> Effort:

@@ -157,7 +157,7 @@ class _Work:
             needed = self._without_idle(machines, selection)
             ray = self.stopwatch.timed("start Ray", lambda: self._ray(ssh, needed, selection))
             request = self._sort_request(selection, rates, ray.memory_bytes)
-            order = {"do": "run", "wanted": request, "journal": str(Path("planner") / "sort.journal")}
+            order = {"do": "run", "request": request, "journal": str(Path("planner") / "sort.journal")}
             with ray.session() as driver, listening() as on_event:
                 done = driver.do(order, on_event)
         self.directory.note("sorted", **done["steps_s"])
@@ -300,10 +300,10 @@ def remember(directory: RunDirectory) -> Path:
     zone = {"zone": place["zone"] or place["region"]}
     near = {"placement_group": "yes" if place["placement_group"] else "no"}
     files = sorted((directory.path / MEASURED).glob("disk-*.json"))
-    measurements = read_measurements(files, said=zone, mapping={}, files_are="instances")
+    measurements = read_measurements(files, user_values=zone, mapping={}, files_are="instances")
     network = directory.path / MEASURED / "network.json"
     if network.exists():
-        measurements += read_measurements([network], said=zone | near, mapping={})
+        measurements += read_measurements([network], user_values=zone | near, mapping={})
     report = RunReport.from_json((directory.path / REPORT).read_text(encoding="utf-8"))
     planned = require_best(report.plan).instance_type  # the catalog's name, which may say what disks were added
     named = [replace(measurement, instance_type=planned) for measurement in measurements]

@@ -36,7 +36,8 @@ def cluster_report(
         steps_s=done["steps_s"],
         phases=phases,
         checks=tuple(
-            _check(number, validation, records, done["checksum"]) for number, validation in enumerate(done["found"])
+            _check(number, validation, records, done["checksum"])
+            for number, validation in enumerate(done["validations"])
         ),
         sort=done["sort"],
         staging=staging,

@@ -22,6 +22,7 @@ REDUCE = "sort and reduce"
 @pytest.mark.needs_root(why="ends the processes of network namespaces")
 def test_a_lost_head_costs_at_most_the_running_phase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANNER_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("RAY_gcs_rpc_server_reconnect_timeout_s", "5")  # Ray's driver waits for a minute otherwise
     shaping = Shaping()
     with emulated_ray(workers=2, shaping=shaping, directory=tmp_path, store_bytes=STORE_BYTES) as cluster:
         nodes = cluster.nodes
@@ -45,4 +46,4 @@ def test_a_lost_head_costs_at_most_the_running_phase(tmp_path: Path, monkeypatch
     assert (report["sorted"], report["checksum"]) == (True, source["checksum"])
     assert report["resumed"]
     assert report["moved_bytes"]["input_read"] == 0, "the first phase is not done again"
-    assert all(len(each["copies"]) == 2 for each in done["dataset"]["partitions"])
+    assert all(len(partition["copies"]) == 2 for partition in done["dataset"]["partitions"])

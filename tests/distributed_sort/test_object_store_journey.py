@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -18,9 +19,9 @@ from planner.errors import BadInputError, IoFailureError
 from planner.native import core
 
 if TYPE_CHECKING:
-    from conftest import TestBed
+    from conftest import SortCluster
 
-SERVER = Path(__file__).parents[2] / "emulators" / "s3_server.py"
+SERVER = Path(__file__).parents[1] / "emulators" / "s3_server.py"
 RECORDS = 30_000
 BUCKET = "s3://sorted"
 ON_HEAD = """
@@ -35,8 +36,8 @@ store = from_url({bucket!r})
 class Store:
     """The server, and what tests do with it from the head, which alone reaches it besides the nodes."""
 
-    def __init__(self, bed: TestBed, counted: Path) -> None:
-        self._bed = bed
+    def __init__(self, cluster: SortCluster, counted: Path) -> None:
+        self._cluster = cluster
         self._counted = counted
 
     @property
@@ -44,9 +45,9 @@ class Store:
         return int(self._counted.read_text()) if self._counted.exists() else 0
 
     def on_head(self, code: str, content: bytes = b"") -> bytes:
-        words = self._bed.cluster.command(0, sys.executable, "-c", ON_HEAD.format(bucket=BUCKET, code=code))
+        words = self._cluster.emulated.command(0, sys.executable, "-c", ON_HEAD.format(bucket=BUCKET, code=code))
         return subprocess.run(
-            words, env=self._bed.cluster.environment(), input=content, stdout=subprocess.PIPE, check=True
+            words, env=self._cluster.emulated.environment(), input=content, stdout=subprocess.PIPE, check=True
         ).stdout
 
     def put(self, name: str, content: bytes) -> Copy:
@@ -63,10 +64,10 @@ class Store:
 
 
 @pytest.fixture(scope="module")
-def store(test_bed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def store(sort_cluster: SortCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     counted = tmp_path_factory.mktemp("s3") / "faults"
-    host, port = test_bed.store_address
-    words = test_bed.cluster.command(0, sys.executable, str(SERVER), host, str(port), "7", str(counted))
+    host, port = sort_cluster.store_address
+    words = sort_cluster.emulated.command(0, sys.executable, str(SERVER), host, str(port), "7", str(counted))
     server = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     made = f"""
 import urllib.request
@@ -76,13 +77,13 @@ urllib.request.urlopen(urllib.request.Request("http://{host}:{port}/sorted", met
         for _ in range(50):
             time.sleep(0.2)
             done = subprocess.run(
-                test_bed.cluster.command(0, sys.executable, "-c", made), capture_output=True, check=False
+                sort_cluster.emulated.command(0, sys.executable, "-c", made), capture_output=True, check=False
             )
             if not done.returncode:
                 break
         else:
             pytest.fail(f"the store did not start: {done.stderr.decode()}")
-        yield Store(test_bed, counted)
+        yield Store(sort_cluster, counted)
     finally:
         server.kill()
         server.wait()
@@ -99,67 +100,80 @@ def stored(store: Store, name: str) -> tuple[Dataset, int]:
     return Dataset(partitions=tuple(partitions)), checksum
 
 
-def test_round_trip_through_a_store_that_fails_now_and_then(test_bed: TestBed, store: Store, tmp_path: Path) -> None:
+def test_round_trip_through_a_store_that_fails_now_and_then(
+    sort_cluster: SortCluster, store: Store, tmp_path: Path
+) -> None:
     source, checksum = stored(store, "in")
     before = store.faults
-    output, report = test_bed.sort(source, tmp_path / "j", output=f"{BUCKET}/out")
+    output, report = sort_cluster.sort(source, tmp_path / "j", output=f"{BUCKET}/out")
     assert store.faults > before, "some requests failed and were repeated"
     assert report["moved_bytes"]["input_read"] == report["moved_bytes"]["output_written"] == source.bytes
     sizes = store.sizes("out")
-    assert sizes == {each.uri.removeprefix(f"{BUCKET}/"): each.records * 100 for each in output.partitions}
-    whole = core.validate_records(b"".join(store.get(each.uri) for each in output.partitions))
+    assert sizes == {
+        partition.uri.removeprefix(f"{BUCKET}/"): partition.records * 100 for partition in output.partitions
+    }
+    whole = core.validate_records(b"".join(store.get(partition.uri) for partition in output.partitions))
     assert (whole.records, whole.unordered, whole.checksum) == (source.records, 0, checksum)
 
 
-def run(bed: TestBed, source: Dataset, journal: Path, **wanted: Any) -> dict[str, Any]:
+def run(cluster: SortCluster, source: Dataset, journal: Path, **options: Any) -> dict[str, Any]:
     """Have a whole run done on a dataset of the store."""
-    whole = {"records": source.records, "copies": 1, "source": json.loads(source.to_json()), **wanted}
-    return bed.do({"do": "run", "wanted": whole, "journal": str(journal)})
+    whole = {"records": source.records, "copies": 1, "source": json.loads(source.to_json()), **options}
+    return cluster.do({"do": "run", "request": whole, "journal": str(journal)})
 
 
-def test_sorted_in_place_from_store_to_store(test_bed: TestBed, store: Store, tmp_path: Path) -> None:
+def test_sorted_in_place_from_store_to_store(sort_cluster: SortCluster, store: Store, tmp_path: Path) -> None:
     """Nothing is staged; the input's checksum is that of what was read while it was sorted."""
     source, checksum = stored(store, "place")
-    done = run(test_bed, source, tmp_path / "j", output=f"{BUCKET}/in-place", in_place=True)
-    assert done["checksum"] == f"{checksum:x}" == done["found"][0]["checksum"] and done["found"][0]["sorted"]
+    done = run(sort_cluster, source, tmp_path / "j", output=f"{BUCKET}/in-place", in_place=True)
+    assert (
+        done["checksum"] == f"{checksum:x}" == done["validations"][0]["checksum"] and done["validations"][0]["sorted"]
+    )
     assert done["staged"] == {} and list(done["steps_s"]) == ["connect", "sort", "validate"]
     assert done["sort"]["moved_bytes"]["input_read"] == source.bytes
     manifest = json.loads(store.get(done["manifest"]))
     assert manifest == done["dataset"] and done["manifest"] == f"{BUCKET}/in-place/manifest.json"
     assert set(store.sizes("in-place")) - {"in-place/manifest.json"} == {
-        each["copies"][0]["uri"].removeprefix(f"{BUCKET}/") for each in manifest["partitions"]
+        partition["copies"][0]["uri"].removeprefix(f"{BUCKET}/") for partition in manifest["partitions"]
     }
 
 
-def test_staged_to_all_disks_and_out_again(test_bed: TestBed, store: Store, tmp_path: Path) -> None:
+def disks_of(cluster: SortCluster) -> list[Path]:
+    return [cluster.emulated.disk(node, number) for node in (1, 2, 3) for number in (0, 1)]
+
+
+def test_staged_to_all_disks_and_out_again(sort_cluster: SortCluster, store: Store, tmp_path: Path) -> None:
+    for disk in disks_of(sort_cluster):
+        shutil.rmtree(disk / "input", ignore_errors=True)
     source, checksum = stored(store, "staged")
-    done = run(test_bed, source, tmp_path / "j", output=f"{BUCKET}/staged-out", copies=2)
+    done = run(sort_cluster, source, tmp_path / "j", output=f"{BUCKET}/staged-out", copies=2)
     assert list(done["steps_s"]) == ["connect", "stage in", "sort", "validate", "stage out"]
-    assert [each["checksum"] for each in done["found"]] == [f"{checksum:x}"] * 2
+    assert [partition["checksum"] for partition in done["validations"]] == [f"{checksum:x}"] * 2
     assert {name: moved["bytes"] for name, moved in done["staged"].items()} == {
         "stage in": source.bytes, "stage out": source.bytes
     }  # fmt: skip
-    disks = [test_bed.cluster.disk(node, number) for node in (1, 2, 3) for number in (0, 1)]
-    held = [sum(path.stat().st_size for path in (disk / "input").iterdir()) for disk in disks]
+    held = [sum(path.stat().st_size for path in (disk / "input").iterdir()) for disk in disks_of(sort_cluster)]
     assert sum(held) == source.bytes and min(held) >= source.bytes / 12, "no disk without a fair share"
     assert json.loads(store.get(done["manifest"])) == done["dataset"]
 
 
-def test_output_that_cannot_be_taken_is_noticed_before_anything_else(test_bed: TestBed, tmp_path: Path) -> None:
+def test_output_that_cannot_be_taken_is_noticed_before_anything_else(sort_cluster: SortCluster, tmp_path: Path) -> None:
     source = Dataset(partitions=(Partition(records=1, copies=(Copy(uri=f"{BUCKET}/none"),)),))
     with pytest.raises(IoFailureError, match="cannot write s3://nobodys-bucket/out"):
-        run(test_bed, source, tmp_path / "j", output="s3://nobodys-bucket/out")
+        run(sort_cluster, source, tmp_path / "j", output="s3://nobodys-bucket/out")
 
 
-def test_a_missing_object_is_named_and_no_output_is_left(test_bed: TestBed, store: Store, tmp_path: Path) -> None:
+def test_a_missing_object_is_named_and_no_output_is_left(
+    sort_cluster: SortCluster, store: Store, tmp_path: Path
+) -> None:
     source, _ = stored(store, "lacking")
     (copy,) = source.partitions[1].copies
     store.on_head("obstore.delete(store, 'lacking/1')")
     with pytest.raises(IoFailureError, match=f"cannot read {copy.uri}"):
-        test_bed.sort(source, tmp_path / "j", output=f"{BUCKET}/none", uniform=True)
+        sort_cluster.sort(source, tmp_path / "j", output=f"{BUCKET}/none", uniform=True)
     assert store.sizes("none") == {}
 
 
-def test_a_store_needs_no_second_copy(test_bed: TestBed, tmp_path: Path) -> None:
+def test_a_store_needs_no_second_copy(sort_cluster: SortCluster, tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="keeps copies of its own"):
-        test_bed.sort(Dataset(partitions=()), tmp_path / "j", output=f"{BUCKET}/twice", copies=2)
+        sort_cluster.sort(Dataset(partitions=()), tmp_path / "j", output=f"{BUCKET}/twice", copies=2)

@@ -29,7 +29,7 @@ def test_a_slow_node_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         done = session.do(order, events.append)
     report = done["report"]
     assert (report["sorted"], report["checksum"]) == (True, source["checksum"])
-    assert [each["node"] for each in events if each["event"] == "slow"] == ["node-5"]
+    assert [event["node"] for event in events if event["event"] == "slow"] == ["node-5"]
     assert report["slow_nodes"]["node-5"].endswith("left out")
     assert report["lost_nodes"] == []
-    assert "node-5" not in {copy["node"] for each in done["dataset"]["partitions"] for copy in each["copies"]}
+    assert "node-5" not in {copy["node"] for event in done["dataset"]["partitions"] for copy in event["copies"]}

@@ -83,13 +83,13 @@ def test_from_a_store_and_back_without_caps(store: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["passed"]
-    assert [each["name"] for each in report["staging"]] == ["stage in", "stage out"]
-    assert all(each["predicted_s"] > 0 and each["measured_s"] > 0 for each in report["phases"])
+    assert [part["name"] for part in report["staging"]] == ["stage in", "stage out"]
+    assert all(part["predicted_s"] > 0 and part["measured_s"] > 0 for part in report["phases"])
     assert report["machine"]["network_bytes_per_s"] > 0
     sizes = object_store.listed("s3://data/out")
     content = np.empty(sizes[report["manifest"]], np.uint8)
     object_store.read_range(report["manifest"], content, offset=0)
     manifest = json.loads(content.tobytes())
     assert manifest["records"] == RECORDS
-    assert sum(sizes[each["copies"][0]["uri"]] for each in manifest["partitions"]) == RECORDS * 100
+    assert sum(sizes[part["copies"][0]["uri"]] for part in manifest["partitions"]) == RECORDS * 100
     assert not list((tmp_path / "state").rglob("*.json")), "nothing of the cluster is left"

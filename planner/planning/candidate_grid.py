@@ -25,7 +25,6 @@ from planner.planning.offer import Offer
 from planner.planning.region import Region
 from planner.planning.selection import Cell
 from planner.schemas.plan import Candidate, FrontierPoint, Rejection, Request
-from planner.statistics.order_statistics import Spread
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,13 +82,9 @@ def build_grid(
     model: CostModel,
     region: Region,
     overheads: RunOverheads,
-    network_spread: tuple[float, Spread] | None,
 ) -> tuple[CandidateGrid, list[Rejection]]:
-    """Return the grid, and a rejection for every type that was not asked for or lacks a fact.
-
-    `network_spread` is as `job_context` takes it.
-    """
-    whole = _whole_context(request, model=model, region=region, overheads=overheads, network_spread=network_spread)
+    """Return the grid, and a rejection for every type that was not asked for or lacks a fact."""
+    whole = _whole_context(request, model=model, region=region, overheads=overheads)
     offer = _with_volumes(region.offer, whole, request)
     context, rejected = _feasible(request, whole, region=region, offer=offer)
     nodes = np.array([float(request.nodes)]) if request.nodes else np.arange(1.0, request.max_nodes + 1)
@@ -113,7 +108,6 @@ def _whole_context(
     model: CostModel,
     region: Region,
     overheads: RunOverheads,
-    network_spread: tuple[float, Spread] | None,
 ) -> JobContext:
     """Return the job on all types of a region, with volumes on burst credit where that lasts and costs less."""
     with_volumes = partial(
@@ -122,7 +116,6 @@ def _whole_context(
         model=model,
         catalog=region.catalog,
         overheads=overheads,
-        network_spread=network_spread,
     )
     sustained = with_volumes(volumes=region.volumes)
     if region.volumes_on_credit is None or not sustained.layouts.uses(VOLUMES).any():

@@ -43,7 +43,6 @@ def _of_model(catalog: Catalog, model: CostModel, overheads: RunOverheads) -> Co
         model=model,
         region=Region.of(request, catalog, catalog.default_region),
         overheads=overheads,
-        network_spread=None,
     )
     plannable = len(np.unique(grid.context.layouts.type_row))
     reasons = Counter(rejection.reason for rejection in lacking)

@@ -62,7 +62,7 @@ class Spreads:
         """
         return SIGMA_OF.get(resource) in self.lasting.get(type_row, ())
 
-    def usual(self, resource: str) -> Spread:
+    def default(self, resource: str) -> Spread:
         """Return the spread of a resource on a type of which nothing was seen."""
         if resource == "network" and self.network is not None:
             return self.network
@@ -72,7 +72,7 @@ class Spreads:
         """Return the spread of a resource of one type in a phase, as wide and with the tails that were seen there."""
         sigma = self.measured_sigma.get(type_row, {}).get(SIGMA_OF[resource])
         named = resource == "network" and self.network is not None
-        spread = self.usual(resource) if sigma is None or named else lognormal(sigma)
+        spread = self.default(resource) if sigma is None or named else lognormal(sigma)
         for tail in self.tails.get(type_row, ()):
             if _slows(tail, resource, phase):
                 spread = with_tail(spread, fraction=self.slow_nodes(tail, type_row), factor=tail.slow_factor)

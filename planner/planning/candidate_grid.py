@@ -134,7 +134,9 @@ def _feasible(
     request: Request, whole: JobContext, *, region: Region, offer: Offer
 ) -> tuple[JobContext, list[Rejection]]:
     """Return the layouts that were asked for, have every fact and hold the data; a rejection for each other type."""
-    fit, lacking = feasibility.usable(whole, offer, networked=request.nodes != 1, powered=request.objective == "energy")
+    fit, lacking = feasibility.with_all_facts(
+        whole, offer, networked=request.nodes != 1, powered=request.objective == "energy"
+    )
     fitting = whole.only_rows(np.flatnonzero(region.passed[whole.layouts.type_row] & fit))
     roomy, small = feasibility.roomy(fitting, request)
     unasked = {rejection.instance_type for rejection in region.unasked}

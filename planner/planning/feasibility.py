@@ -14,7 +14,9 @@ from planner.planning.offer import Offer
 from planner.schemas.plan import Rejection, Request
 
 
-def usable(context: JobContext, offer: Offer, *, networked: bool, powered: bool) -> tuple[Flags, list[Rejection]]:
+def with_all_facts(
+    context: JobContext, offer: Offer, *, networked: bool, powered: bool
+) -> tuple[Flags, list[Rejection]]:
     """Return which layouts (R,) have every fact the model needs, and a rejection for each type that has none.
 
     The reason is what the type's first layout lacks first; only a job on a network needs one, and only the objective

@@ -73,28 +73,28 @@ def interface_page() -> str:
         *entry("planner.recommend", planner.recommend),
         *entry("planner.calibrate", planner.calibrate),
     ]
-    for kind in (planner.Recommendation, Request, Plan, Candidate, Rejection, RunReport):
-        parts += [f"## {kind.__module__}.{kind.__name__}\n", doc(kind), *members(kind)]
+    for documented in (planner.Recommendation, Request, Plan, Candidate, Rejection, RunReport):
+        parts += [f"## {documented.__module__}.{documented.__name__}\n", doc(documented), *members(documented)]
     parts += ["## planner.report.plots\n", doc(plots)]
     parts += [line for name in plots.__all__ for line in entry(f"plots.{name}", getattr(plots, name))]
     return "\n".join(parts)
 
 
-def members(kind: type) -> Iterator[str]:
-    lines = [f"* `{name}: {hint}`{meaning(kind, name)}" for name, hint in inspect.get_annotations(kind).items()]
+def members(owner: type) -> Iterator[str]:
+    lines = [f"* `{name}: {hint}`{meaning(owner, name)}" for name, hint in inspect.get_annotations(owner).items()]
     yield "\n".join(lines) + "\n"
-    for name, member in vars(kind).items():
+    for name, member in vars(owner).items():
         if name.startswith("_"):
             continue
         if isinstance(member, property):
-            yield f"### {kind.__name__}.{name}\n\n{doc(member)}"
+            yield f"### {owner.__name__}.{name}\n\n{doc(member)}"
         elif inspect.isfunction(member) or isinstance(member, classmethod):
-            yield from entry(f"{kind.__name__}.{name}", getattr(kind, name))
+            yield from entry(f"{owner.__name__}.{name}", getattr(owner, name))
 
 
-def meaning(kind: Any, name: str) -> str:
+def meaning(owner: Any, name: str) -> str:
     """Return what a field says of itself, if it does."""
-    text = kind.__dataclass_fields__[name].metadata.get("meaning", "")
+    text = owner.__dataclass_fields__[name].metadata.get("meaning", "")
     return f": {text}" if text else ""
 
 

@@ -110,12 +110,14 @@ def slowdowns(asked: dict[str, Any], assume: dict[str, float]) -> dict[str, floa
     """Return the expected time under each distribution over that at 1 Gbit/s for all."""
     calm = best_of(**asked, assume=assume | {"network": 125e6}).time_s.expected
     clouds = load_distributions()
-    return {one: best_of(**asked, assume=assume, network_distribution=one).time_s.expected / calm for one in clouds}
+    return {
+        cloud: best_of(**asked, assume=assume, network_distribution=cloud).time_s.expected / calm for cloud in clouds
+    }
 
 
-def row(job: str, found: dict[str, float], study: str) -> str:
-    largest = max(found, key=lambda one: found[one])
-    cells = [job, *(f"{each:.2f}" for each in found.values()), f"{found[largest]:.2f} ({largest})", study]
+def row(job: str, factors: dict[str, float], study: str) -> str:
+    largest = max(factors, key=lambda cloud: factors[cloud])
+    cells = [job, *(f"{factor:.2f}" for factor in factors.values()), f"{factors[largest]:.2f} ({largest})", study]
     return f"| {' | '.join(cells)} |"
 
 
@@ -124,9 +126,9 @@ def slowdown(folder: Path) -> str:
     for name, text in MACHINE.items():
         (folder / name).write_text(text, "utf-8")
     asked = {"catalogs": (str(folder),), "nodes": 16}
-    found = {job: slowdowns(asked | {"data": size, "model": "framework"}, {}) for job, size, *_ in JOBS}
+    factors = {job: slowdowns(asked | {"data": size, "model": "framework"}, {}) for job, size, *_ in JOBS}
     bound = slowdowns(asked | {"data": JOBS[0][1], "model": "indy"}, NETWORK_ALONE)
-    rows = [row(job, found[job], f"{most:g} ({worst})") for job, _, most, worst in JOBS]
+    rows = [row(job, factors[job], f"{most:g} ({worst})") for job, _, most, worst in JOBS]
     rows.append(row("any sort, network alone", bound, "-"))
     return SLOWDOWN.format(
         clouds=" | ".join(bound),
@@ -134,7 +136,7 @@ def slowdown(folder: Path) -> str:
         rows="\n".join(rows),
         terasort_size="3.2 GB",
         sort_size="320 MB",
-        terasort=1 - max(found["TeraSort"].values()) / JOBS[0][2],
+        terasort=1 - max(factors["TeraSort"].values()) / JOBS[0][2],
         sort_study=JOBS[1][2],
     )
 
@@ -154,9 +156,9 @@ def tails(folder: Path) -> str:
             "data": "100TB", "model": "cloudsort", "catalogs": (str(copy),), "nodes": 330, "objective": "cost",
             "assume": {"network": ENOUGH, "local_read": ENOUGH, "local_write": ENOUGH},
         }  # fmt: skip
-        each = {name: best_of(**asked, instances=(name,)) for name in ("c3.4xlarge", "r3.4xlarge")}
-        shown = [f"{one.time_s.expected:,.0f} s, ${one.cost_usd.total:,.0f}" for one in each.values()]
-        winner = best_of(**asked, instances=tuple(each)).instance_type
+        clusters = {name: best_of(**asked, instances=(name,)) for name in ("c3.4xlarge", "r3.4xlarge")}
+        shown = [f"{cluster.time_s.expected:,.0f} s, ${cluster.cost_usd.total:,.0f}" for cluster in clusters.values()]
+        winner = best_of(**asked, instances=tuple(clusters)).instance_type
         rows.append(f"| {' and '.join(tailed) or 'neither'} | {' | '.join(shown)} | {winner} |")
     return TAILS.format(rows="\n".join(rows))
 
@@ -176,7 +178,7 @@ def bucket_rows(bucket_bytes: float) -> Iterator[str]:
 def buckets() -> str:
     """Plan ever larger sorts on a type with a token bucket."""
     variants = load_catalog("aws").token_buckets["c5.xlarge"]
-    bucket = min(variants, key=lambda one: one.burst_bytes_per_s)
+    bucket = min(variants, key=lambda variant: variant.burst_bytes_per_s)
     burst, base = bucket.burst_bytes_per_s, load_catalog("aws").instances.network_baseline_bytes_per_s
     rate = float(base[load_catalog("aws").instances.index("c5.xlarge")])
     crossover = bucket.bucket_bytes / (1 - rate / burst) * 16 / (15 / 16) / 1e12
@@ -186,8 +188,8 @@ def buckets() -> str:
 
 def page() -> str:
     """Return the whole page as Markdown."""
-    with TemporaryDirectory() as one, TemporaryDirectory() as other:
-        return HEAD + slowdown(Path(one)) + tails(Path(other)) + buckets()
+    with TemporaryDirectory() as first, TemporaryDirectory() as second:
+        return HEAD + slowdown(Path(first)) + tails(Path(second)) + buckets()
 
 
 def main() -> None:

@@ -77,11 +77,7 @@ class CandidateGrid:
 
 
 def build_grid(
-    request: Request,
-    *,
-    model: CostModel,
-    region: Region,
-    overheads: RunOverheads,
+    request: Request, *, model: CostModel, region: Region, overheads: RunOverheads
 ) -> tuple[CandidateGrid, list[Rejection]]:
     """Return the grid, and a rejection for every type that was not asked for or lacks a fact."""
     whole = _whole_context(request, model=model, region=region, overheads=overheads)
@@ -102,21 +98,9 @@ def build_grid(
     return CandidateGrid(context=context, offer=offer, estimates=estimates, asked=asked, good=good), rejected
 
 
-def _whole_context(
-    request: Request,
-    *,
-    model: CostModel,
-    region: Region,
-    overheads: RunOverheads,
-) -> JobContext:
+def _whole_context(request: Request, *, model: CostModel, region: Region, overheads: RunOverheads) -> JobContext:
     """Return the job on all types of a region, with volumes on burst credit where that lasts and costs less."""
-    with_volumes = partial(
-        job_context,
-        request,
-        model=model,
-        catalog=region.catalog,
-        overheads=overheads,
-    )
+    with_volumes = partial(job_context, request, model=model, catalog=region.catalog, overheads=overheads)
     sustained = with_volumes(volumes=region.volumes)
     if region.volumes_on_credit is None or not sustained.layouts.uses(VOLUMES).any():
         return sustained

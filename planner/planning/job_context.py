@@ -25,12 +25,7 @@ from planner.statistics.order_statistics import Spread, from_bandwidths
 
 
 def job_context(
-    request: Request,
-    *,
-    model: CostModel,
-    catalog: Catalog,
-    overheads: RunOverheads,
-    volumes: VolumeChoice,
+    request: Request, *, model: CostModel, catalog: Catalog, overheads: RunOverheads, volumes: VolumeChoice
 ) -> JobContext:
     """Return the job that `request` describes, on every type of `catalog` with `volumes` attached."""
     software = None if request.paper else model.software
@@ -82,12 +77,7 @@ def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOv
 
 
 def _rates(
-    request: Request,
-    catalog: Catalog,
-    overheads: RunOverheads,
-    *,
-    volumes: VolumeChoice,
-    software: Software | None,
+    request: Request, catalog: Catalog, overheads: RunOverheads, *, volumes: VolumeChoice, software: Software | None
 ) -> Rates:
     assume = dict(request.assume)
     if request.network_distribution is not None:

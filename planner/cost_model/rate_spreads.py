@@ -90,12 +90,7 @@ def slowed_by(tail: Straggler) -> frozenset[str]:
 
 
 def spreads_of(
-    catalog: Catalog,
-    *,
-    node_sigma: Mapping[str, float],
-    network: Spread | None,
-    volumes_each: Floats,
-    tailed: bool,
+    catalog: Catalog, *, node_sigma: Mapping[str, float], network: Spread | None, volumes_each: Floats, tailed: bool
 ) -> Spreads:
     """Return the spreads of a catalog's types, of which a node has `volumes_each` (T,) volumes; nothing of what was
     seen on single types unless `tailed`.

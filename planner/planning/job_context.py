@@ -112,8 +112,6 @@ def _drawn_network(name: str) -> tuple[float, Spread]:
     """Return the median bytes/s and the spread that replace what catalogs know of the network."""
     drawn = distribution(name)
     spread = from_bandwidths(
-        probabilities=drawn.probabilities,
-        bytes_per_s=drawn.bytes_per_s,
-        median_bytes_per_s=drawn.median_bytes_per_s,
+        probabilities=drawn.probabilities, bytes_per_s=drawn.bytes_per_s, median_bytes_per_s=drawn.median_bytes_per_s
     )
     return drawn.median_bytes_per_s, spread

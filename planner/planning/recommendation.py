@@ -23,11 +23,7 @@ from planner.schemas.plan import Candidate, CatalogStamp, FrontierPoint, Plan, R
 
 
 def recommend(
-    request: Request,
-    *,
-    model: CostModel | Sequence[CostModel],
-    catalogs: Sequence[Catalog],
-    overheads: RunOverheads,
+    request: Request, *, model: CostModel | Sequence[CostModel], catalogs: Sequence[Catalog], overheads: RunOverheads
 ) -> Plan:
     """Return the plan for `request`: candidates best first, the frontier, and every type left out with its reason.
 

@@ -43,12 +43,7 @@ class Region:
             sustained, on_credit = choose_volumes(catalog, region=name, price_usd_per_hour=price), faster
         passed, unasked = wanted(request, catalog)
         return cls(
-            catalog=catalog,
-            offer=offer,
-            volumes=sustained,
-            volumes_on_credit=on_credit,
-            passed=passed,
-            unasked=unasked,
+            catalog=catalog, offer=offer, volumes=sustained, volumes_on_credit=on_credit, passed=passed, unasked=unasked
         )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from inspect import Parameter, Signature, signature
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from planner.errors import PlannerError
 from planner.schemas.plan import (
     ALL_MODELS,
     Candidate,
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from planner.calibration import Profile
     from planner.catalog import Catalog
-    from planner.report.reasons import Contrast
+    from planner.planning.what_if import Contrast, WhatIf
 
 
 @dataclass(frozen=True)
@@ -66,14 +68,7 @@ class Recommendation:
         """Return the recommended type at about `points` node counts, evenly spaced in their logarithm, from the fewest
         that hold the data to `max_nodes`; what is not feasible is left out.
         """
-        import numpy as np
-
-        if self.best is None:
-            return []
-        most = max(self.best.nodes, self.plan.request.max_nodes)
-        sizes = np.unique(np.geomspace(self.best.nodes_min, most, points).round().astype(int)).tolist()
-        found = (answer(self.about(self.best, nodes=nodes)).best for nodes in sizes)
-        return [one for one in found if one is not None]
+        return self._what_if().at_sizes(points)
 
     def sensitivities(self, *, factors: Sequence[float] = (0.5, 2.0)) -> pd.DataFrame:
         """Return time and total cost of the recommended cluster with each resource `factor` times as fast.
@@ -115,152 +110,116 @@ class Recommendation:
 
         return plots.by_nodes(frames.sizes_frame(self.at_sizes(points=points)))
 
-    def to_html(self) -> str:
-        """Return the answer as a page that opens without a network: see `plan --html`."""
+    def to_html(self, *, made_on: date | None = None, on_step: Callable[[str], None] | None = None) -> str:
+        """Return the answer as a page that opens without a network: see `plan --html`.
+
+        `on_step` is told what begins, 1 + PLAN_PAGE_STEPS times. Raises InfeasibleError when nothing was recommended,
+        PlannerError without the extra `plots`.
+        """
         from planner.report.page import plan_page
 
-        return plan_page(self)
+        tell = on_step or (lambda step: None)
+        tell("planning around the answer")
+        try:
+            contrast = self.contrast()
+        except PlannerError:  # the catalog of a kept plan is no longer there to plan with
+            contrast = None
+        return plan_page(self.plan, contrast, made_on=made_on, on_step=tell)
 
     def reliefs(self, factor: float = 2.0) -> dict[str, Candidate]:
         """Return what the recommended cluster becomes with each of its resources made `factor` times as fast."""
-        best = self.plan.best
-        if best is None:
-            return {}
-        fixed = self.about(best, nodes=best.nodes)
-        names = [name for name in ("network", "local", "volumes", "objects", "cpu") if _works(best, name)]
-        scales = {name: fixed.scale | {name: fixed.scale.get(name, 1.0) * factor} for name in names}
-        made = {name: answer(replace(fixed, scale=scale)).best for name, scale in scales.items()}
-        return {name: found for name, found in made.items() if found is not None}
+        return self._what_if().reliefs(factor)
 
     def contrast(self) -> Contrast:
         """Return what `--explain` and the page compare the recommended cluster with."""
-        from planner.report.reasons import Contrast
-
-        best = self.plan.best
-        if best is None:
-            return Contrast()
-        fixed = self.about(best, nodes=best.nodes)
-        dearer = fixed.scale | {"price": 2 * fixed.scale.get("price", 1.0)}
-        return Contrast(
-            reliefs=self.reliefs(2.0),
-            burdens=self.reliefs(0.5),
-            doubled={
-                "data": answer(replace(fixed, data_bytes=2 * fixed.data_bytes)).best,
-                "price": answer(replace(fixed, scale=dearer)).best,
-            },
-            storage_alone=self._storage_alone(best),
-        )
-
-    def _storage_alone(self, best: Candidate) -> Plan | None:
-        """Return the plan of the type that would be chosen if every network were fast enough; None if it is the same,
-        or if the network is as the user says.
-        """
-        request = self.plan.request
-        if "network" in request.assume or request.network_distribution is not None:
-            return None
-        blind = answer(replace(request, assume=request.assume | {"network": 1e15}, top=1)).best
-        if blind is None or blind.instance_type == best.instance_type:
-            return None
-        own = tuple(name for name in request.catalogs if _holds(name, blind))
-        chosen = replace(request, catalogs=own, regions=(blind.region,), instances=(blind.instance_type,), top=1)
-        return answer(chosen).plan
-
-    def about(self, one: Candidate, *, nodes: int) -> Request:
-        """Return the request narrowed to one candidate's type, region and model at `nodes`, without limits on time
-        and cost.
-        """
-        return replace(
-            self.plan.request,
-            catalogs=tuple(name for name in self.plan.request.catalogs if _holds(name, one)),
-            model=one.model if self.plan.request.model == ALL_MODELS else self.plan.request.model,
-            regions=(one.region,),
-            instances=(one.instance_type,),
-            nodes=nodes,
-            deadline_s=None,
-            budget_usd=None,
-            top=1,
-        )
+        return self._what_if().contrast()
 
     def what_if(self, **factors: float) -> Recommendation:
         """Plan again with resources multiplied: `what_if(network=2)` doubles every network rate, `price=0.7` discounts.
 
         Raises BadInputError for anything but `network`, `local`, `volumes`, `objects`, `cpu` and `price`.
         """
-        scale = {name: factors.get(name, 1.0) * self.plan.request.scale.get(name, 1.0) for name in factors}
-        return answer(replace(self.plan.request, scale=self.plan.request.scale | scale))
+        from planner.planning.what_if import scaled
+
+        return answer(scaled(self.plan.request, factors))
+
+    def _what_if(self) -> WhatIf:
+        from planner.catalog import load_catalog
+        from planner.planning.what_if import WhatIf
+
+        def has_type(name: str, candidate: Candidate) -> bool:
+            catalog = load_catalog(name)
+            return catalog.cloud == candidate.cloud and candidate.instance_type in catalog.instances.rows
+
+        return WhatIf(plan=self.plan, plan_again=lambda request: answer(request).plan, has_type=has_type)
 
 
-def recommend(
-    *,
-    data: str | int,
-    model: str,
-    catalogs: Sequence[str] = ("aws",),
-    regions: Sequence[str] = (),
-    instances: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    arch: str | None = None,
-    max_vcpus: int | None = None,
-    nodes: int | None = None,
-    max_nodes: int = 1000,
-    deadline: str | float | None = None,
-    confidence: float | None = None,
-    budget_usd: float | None = None,
-    objective: Objective = "balanced",
-    pricing: str = "on-demand",
-    interruptions_per_node_hour: float | None = None,
-    assume: Mapping[str, str | float] | None = None,
-    network_distribution: str | None = None,
-    own_prices: Sequence[OwnPrice] = (),
-    node_limits: Sequence[NodeLimit] = (),
-    input: str | None = None,
-    output: str | None = None,
-    zones: int = 1,
-    map_ratio: float = 1.0,
-    reduce_ratio: float = 1.0,
-    compute_bytes_per_s_per_vcpu: float | None = None,
-    paper: bool = False,
-    top: int = 10,
-    today: date | None = None,
-) -> Recommendation:
-    """Recommend a cluster; the arguments are the options of `plan`.
+class Asked(TypedDict, total=False):
+    """What `recommend` takes beside data and model: the fields of `Request`, with their defaults and meanings.
+
+    `deadline` is `deadline_s`: a text with a unit, or seconds. Rates to `assume` are texts with units, or bytes/s.
+    """
+
+    catalogs: Sequence[str]
+    regions: Sequence[str]
+    instances: Sequence[str]
+    exclude: Sequence[str]
+    arch: str | None
+    max_vcpus: int | None
+    nodes: int | None
+    max_nodes: int
+    deadline: str | float | None
+    confidence: float | None
+    budget_usd: float | None
+    objective: Objective
+    pricing: str
+    interruptions_per_node_hour: float | None
+    assume: Mapping[str, str | float] | None
+    network_distribution: str | None
+    own_prices: Sequence[OwnPrice]
+    node_limits: Sequence[NodeLimit]
+    input: str | None
+    output: str | None
+    zones: int
+    map_ratio: float
+    reduce_ratio: float
+    compute_bytes_per_s_per_vcpu: float | None
+    paper: bool
+    top: int
+
+
+def recommend(*, data: str | int, model: str, today: date | None = None, **asked: Unpack[Asked]) -> Recommendation:
+    """Recommend a cluster; the arguments are the options of `plan` and the fields of `planner.schemas.plan.Request`.
 
     Sizes, durations and rates are texts with units, or numbers of bytes, seconds and bytes/s. Prices that are old on
     the day `today` are warned of. Raises BadInputError for what cannot be understood; that nothing is feasible is an
     answer, not an error.
     """
-    return answer(
-        Request(
-            data_bytes=parse_size(data) if isinstance(data, str) else data,
-            model=model,
-            catalogs=tuple(catalogs),
-            regions=tuple(regions),
-            instances=tuple(instances),
-            exclude=tuple(exclude),
-            arch=arch,
-            max_vcpus=max_vcpus,
-            nodes=nodes,
-            max_nodes=max_nodes,
-            deadline_s=parse_duration(deadline) if isinstance(deadline, str) else deadline,
-            confidence=confidence,
-            budget_usd=budget_usd,
-            objective=objective,
-            pricing=pricing,
-            interruptions_per_node_hour=interruptions_per_node_hour,
-            assume={name: _rate(amount) for name, amount in (assume or {}).items()},
-            network_distribution=network_distribution,
-            own_prices=tuple(own_prices),
-            node_limits=tuple(node_limits),
-            input=input,
-            output=output,
-            zones=zones,
-            map_ratio=map_ratio,
-            reduce_ratio=reduce_ratio,
-            compute_bytes_per_s_per_vcpu=compute_bytes_per_s_per_vcpu,
-            paper=paper,
-            top=top,
-        ),
-        today=today,
-    )
+    given: dict[str, Any] = dict(asked)
+    given |= {name: tuple(given[name]) for name in _SEVERAL & given.keys()}
+    if "deadline" in given:
+        deadline = given.pop("deadline")
+        given["deadline_s"] = parse_duration(deadline) if isinstance(deadline, str) else deadline
+    if "assume" in given:
+        given["assume"] = {name: _rate(amount) for name, amount in (given["assume"] or {}).items()}
+    data_bytes = parse_size(data) if isinstance(data, str) else data
+    return answer(Request(data_bytes=data_bytes, model=model, **given), today=today)
+
+
+def _signature() -> Signature:
+    """Return the signature of `recommend` with every argument, for help and completion in notebooks."""
+    plain = signature(recommend).parameters
+    defaults = {field.name: field.default for field in fields(Request)} | {"deadline": None, "assume": None}
+    arguments = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=defaults[name], annotation=hint.__forward_arg__)
+        for name, hint in Asked.__annotations__.items()
+    ]
+    parameters = [plain["data"], plain["model"], *arguments, plain["today"]]
+    return Signature(parameters, return_annotation="Recommendation")
+
+
+_SEVERAL = {field.name for field in fields(Request) if isinstance(field.default, tuple)}
+recommend.__signature__ = _signature()  # type: ignore[attr-defined]
 
 
 def answer_with_profile(request: Request, profile: str, options: Mapping[str, str] | None = None) -> Recommendation:
@@ -269,12 +228,12 @@ def answer_with_profile(request: Request, profile: str, options: Mapping[str, st
     from planner.stores import profiles
 
     specs = {name: spec for catalog in request.catalogs for name, spec in profiles.specs_of(catalog).items()}
-    known = profiles.load_profile(profile)
+    learned = profiles.load_profile(profile)
 
     def plan_again(again: Request) -> Plan:
-        return answer(again, profile=known).plan
+        return answer(again, profile=learned).plan
 
-    return Recommendation(plan_with_profile(request, known, specs=specs, options=options, plan_again=plan_again))
+    return Recommendation(plan_with_profile(request, learned, specs=specs, options=options, plan_again=plan_again))
 
 
 def calibrate(runs: Any, **given: Any) -> Profile:
@@ -293,7 +252,7 @@ def answer(request: Request, *, today: date | None = None, profile: Profile | No
     from planner.catalog import load_catalog
     from planner.config.model_files import model_names
     from planner.cost_model import run_overheads
-    from planner.cost_model.model import load_model
+    from planner.cost_model.model_reader import load_model
     from planner.planning.recommendation import recommend as plan_request
 
     catalogs = [load_catalog(name) for name in request.catalogs]
@@ -309,20 +268,6 @@ def answer(request: Request, *, today: date | None = None, profile: Profile | No
         overheads=run_overheads.PAPER if request.paper else run_overheads.shipped(),
     )
     return Recommendation(replace(plan, warnings=(*plan.warnings, *_stale(catalogs, request.regions, today))))
-
-
-def _works(best: Candidate, name: str) -> bool:
-    """Whether a resource of a what-if does anything in a cluster; all local disks are one."""
-    used = {resource for phase in best.phases for resource in phase.resources}
-    own = {"local": {"local_disks", "data_disks", "intermediate_disks"}, "objects": {"object_store"}}
-    return bool(used & own.get(name, {name}))
-
-
-def _holds(name: str, best: Candidate) -> bool:
-    from planner.catalog import load_catalog
-
-    catalog = load_catalog(name)
-    return catalog.cloud == best.cloud and best.instance_type in catalog.instances.rows
 
 
 def _stale(catalogs: Sequence[Catalog], regions: Sequence[str], today: date | None) -> Iterator[str]:

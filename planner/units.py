@@ -102,9 +102,9 @@ def _split(text: str, *, what: str, example: str) -> tuple[float, str]:
     return number, unit
 
 
-def _lookup(unit: str, known: dict[str, int]) -> int | None:
+def _lookup(unit: str, units: dict[str, int]) -> int | None:
     """Match a unit exactly, or with its case folded where that stays unambiguous (`100tb`)."""
-    return known.get(unit) or {name.casefold(): value for name, value in known.items()}.get(unit.casefold())
+    return units.get(unit) or {name.casefold(): value for name, value in units.items()}.get(unit.casefold())
 
 
 def _bits(stem: str) -> float | None:

@@ -29,11 +29,11 @@ def commands_page() -> str:
 
 
 def leaves(group: Any, path: str = "planner") -> Iterator[tuple[str, Any]]:
-    for name, entry in group.commands.items():
-        if hasattr(entry, "commands"):
-            yield from leaves(entry, f"{path} {name}")
+    for name, member in group.commands.items():
+        if hasattr(member, "commands"):
+            yield from leaves(member, f"{path} {name}")
         else:
-            yield f"{path} {name}", entry
+            yield f"{path} {name}", member
 
 
 def command(path: str, of: Any) -> Iterator[str]:
@@ -73,23 +73,29 @@ def interface_page() -> str:
         *entry("planner.recommend", planner.recommend),
         *entry("planner.calibrate", planner.calibrate),
     ]
-    for shown in (planner.Recommendation, Request, Plan, Candidate, Rejection, RunReport):
-        parts += [f"## {shown.__module__}.{shown.__name__}\n", doc(shown), *members(shown)]
+    for documented in (planner.Recommendation, Request, Plan, Candidate, Rejection, RunReport):
+        parts += [f"## {documented.__module__}.{documented.__name__}\n", doc(documented), *members(documented)]
     parts += ["## planner.report.plots\n", doc(plots)]
     parts += [line for name in plots.__all__ for line in entry(f"plots.{name}", getattr(plots, name))]
     return "\n".join(parts)
 
 
-def members(of: type) -> Iterator[str]:
-    fields = [f"* `{name}: {annotation}`" for name, annotation in inspect.get_annotations(of).items()]
-    yield "\n".join(fields) + "\n"
-    for name, member in vars(of).items():
+def members(owner: type) -> Iterator[str]:
+    lines = [f"* `{name}: {hint}`{meaning(owner, name)}" for name, hint in inspect.get_annotations(owner).items()]
+    yield "\n".join(lines) + "\n"
+    for name, member in vars(owner).items():
         if name.startswith("_"):
             continue
         if isinstance(member, property):
-            yield f"### {of.__name__}.{name}\n\n{doc(member)}"
+            yield f"### {owner.__name__}.{name}\n\n{doc(member)}"
         elif inspect.isfunction(member) or isinstance(member, classmethod):
-            yield from entry(f"{of.__name__}.{name}", getattr(of, name))
+            yield from entry(f"{owner.__name__}.{name}", getattr(owner, name))
+
+
+def meaning(owner: Any, name: str) -> str:
+    """Return what a field says of itself, if it does."""
+    text = owner.__dataclass_fields__[name].metadata.get("meaning", "")
+    return f": {text}" if text else ""
 
 
 def entry(name: str, of: Callable[..., Any]) -> Iterator[str]:

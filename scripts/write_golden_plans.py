@@ -44,27 +44,27 @@ def rounded(value: Any) -> Any:
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
-def differences(stored: Any, current: Any, *, where: str = "") -> Iterator[str]:
+def differences(old: Any, new: Any, *, where: str = "") -> Iterator[str]:
     """Name every field that differs between two JSON values."""
-    if isinstance(stored, dict) and isinstance(current, dict) and stored.keys() == current.keys():
-        for name in stored:
-            yield from differences(stored[name], current[name], where=f"{where}.{name}")
-    elif isinstance(stored, list) and isinstance(current, list) and len(stored) == len(current):
-        for number, pair in enumerate(zip(stored, current, strict=True)):
+    if isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys():
+        for name in old:
+            yield from differences(old[name], new[name], where=f"{where}.{name}")
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for number, pair in enumerate(zip(old, new, strict=True)):
             yield from differences(*pair, where=f"{where}[{number}]")
-    elif stored != current:
-        yield f"{where}: {json.dumps(stored)[:200]} is now {json.dumps(current)[:200]}"
+    elif old != new:
+        yield f"{where}: {json.dumps(old)[:200]} is now {json.dumps(new)[:200]}"
 
 
 def check(documents: dict[str, Any]) -> None:
     """Raise SystemExit with what differs from the files, files too many or too few included."""
-    stored = {path.stem: json.loads(path.read_text("utf-8")) for path in GOLDEN.glob("*.json")}
-    changes = [f"{name}.json: written by nothing" for name in stored.keys() - documents.keys()]
-    changes += [f"{name}.json: missing" for name in documents.keys() - stored.keys()]
-    for name in sorted(stored.keys() & documents.keys()):
-        changes += differences(stored[name], documents[name], where=name)
-    if changes:
-        raise SystemExit("\n".join([*changes, "if that is right: python scripts/write_golden_plans.py"]))
+    written = {path.stem: json.loads(path.read_text("utf-8")) for path in GOLDEN.glob("*.json")}
+    complaints = [f"{name}.json: written by nothing" for name in written.keys() - documents.keys()]
+    complaints += [f"{name}.json: missing" for name in documents.keys() - written.keys()]
+    for name in sorted(written.keys() & documents.keys()):
+        complaints += differences(written[name], documents[name], where=name)
+    if complaints:
+        raise SystemExit("\n".join([*complaints, "if that is right: python scripts/write_golden_plans.py"]))
 
 
 def main() -> None:

@@ -120,9 +120,9 @@ def slowdowns(asked: dict[str, Any], assume: dict[str, float]) -> dict[str, floa
     }
 
 
-def row(job: str, slowdown_of: dict[str, float], study: str) -> str:
-    worst = max(slowdown_of, key=lambda cloud: slowdown_of[cloud])
-    cells = [job, *(f"{factor:.2f}" for factor in slowdown_of.values()), f"{slowdown_of[worst]:.2f} ({worst})", study]
+def row(job: str, factors: dict[str, float], study: str) -> str:
+    largest = max(factors, key=lambda cloud: factors[cloud])
+    cells = [job, *(f"{factor:.2f}" for factor in factors.values()), f"{factors[largest]:.2f} ({largest})", study]
     return f"| {' | '.join(cells)} |"
 
 
@@ -131,9 +131,9 @@ def slowdown(folder: Path) -> str:
     for name, text in MACHINE.items():
         (folder / name).write_text(text, "utf-8")
     asked = {"catalogs": (str(folder),), "nodes": 16}
-    slowdown_of = {job: slowdowns(asked | {"data": size, "model": "framework"}, {}) for job, size, *_ in JOBS}
+    factors = {job: slowdowns(asked | {"data": size, "model": "framework"}, {}) for job, size, *_ in JOBS}
     bound = slowdowns(asked | {"data": JOBS[0][1], "model": "indy"}, NETWORK_ALONE)
-    rows = [row(job, slowdown_of[job], f"{most:g} ({worst})") for job, _, most, worst in JOBS]
+    rows = [row(job, factors[job], f"{most:g} ({worst})") for job, _, most, worst in JOBS]
     rows.append(row("any sort, network alone", bound, "-"))
     return SLOWDOWN.format(
         clouds=" | ".join(bound),
@@ -141,7 +141,7 @@ def slowdown(folder: Path) -> str:
         rows="\n".join(rows),
         terasort_size="3.2 GB",
         sort_size="320 MB",
-        terasort=1 - max(slowdown_of["TeraSort"].values()) / JOBS[0][2],
+        terasort=1 - max(factors["TeraSort"].values()) / JOBS[0][2],
         sort_study=JOBS[1][2],
     )
 
@@ -161,9 +161,9 @@ def tails(folder: Path) -> str:
             "data": "100TB", "model": "cloudsort", "catalogs": (str(copy),), "nodes": 330, "objective": "cost",
             "assume": {"network": ENOUGH, "local_read": ENOUGH, "local_write": ENOUGH},
         }  # fmt: skip
-        best = {name: best_of(**asked, instances=(name,)) for name in ("c3.4xlarge", "r3.4xlarge")}
-        shown = [f"{plan.time_s.expected:,.0f} s, ${plan.cost_usd.total:,.0f}" for plan in best.values()]
-        winner = best_of(**asked, instances=tuple(best)).instance_type
+        clusters = {name: best_of(**asked, instances=(name,)) for name in ("c3.4xlarge", "r3.4xlarge")}
+        shown = [f"{cluster.time_s.expected:,.0f} s, ${cluster.cost_usd.total:,.0f}" for cluster in clusters.values()]
+        winner = best_of(**asked, instances=tuple(clusters)).instance_type
         rows.append(f"| {' and '.join(tailed) or 'neither'} | {' | '.join(shown)} | {winner} |")
     return TAILS.format(rows="\n".join(rows))
 
@@ -193,8 +193,8 @@ def buckets() -> str:
 
 def page() -> str:
     """Return the whole page as Markdown."""
-    with TemporaryDirectory() as machines, TemporaryDirectory() as catalogs:
-        return HEAD + slowdown(Path(machines)) + tails(Path(catalogs)) + buckets()
+    with TemporaryDirectory() as first, TemporaryDirectory() as second:
+        return HEAD + slowdown(Path(first)) + tails(Path(second)) + buckets()
 
 
 def main() -> None:

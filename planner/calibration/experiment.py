@@ -52,7 +52,7 @@ def best_experiment(profile: Profile, targets: Sequence[Job] | None, candidates:
         raise BadInputError(
             "no run to choose from: the profile knows no machine type; hand in specifications with instances="
         )
-    likeliest = max(profile.verdict.explanations, key=lambda each: each.log_evidence)
+    likeliest = max(profile.verdict.explanations, key=lambda explanation: explanation.log_evidence)
     covariance = _posterior_covariance(profile, likeliest, [*aims, *choices])
     own = np.diag(covariance)[: len(aims)] + likeliest.noise_sd**2
     cross, theirs = covariance[: len(aims), len(aims) :], np.diag(covariance)[len(aims) :] + likeliest.noise_sd**2
@@ -76,7 +76,7 @@ def _next_run(profile: Profile, job: Job, *, before: float, after: float) -> Nex
     )
 
 
-def _posterior_covariance(profile: Profile, each: Explanation, jobs: Sequence[Job]) -> Floats:
+def _posterior_covariance(profile: Profile, explanation: Explanation, jobs: Sequence[Job]) -> Floats:
     """Return the covariance of the jobs' log times given the runs, shape (jobs, jobs)."""
     work, (ours, theirs) = workload(jobs, profile.machines), profile.options.encode(profile.runs, jobs)
     if profile.verdict.population.any():
@@ -84,13 +84,12 @@ def _posterior_covariance(profile: Profile, each: Explanation, jobs: Sequence[Jo
             with_population(ours, np.where(profile.verdict.population, 1.0, -1.0)),
             with_population(theirs, -1.0),
         )
-    known = _where(profile.verdict.runs, ours)
+    past = _where(profile.verdict.runs, ours)
     where = coordinates(work, theirs)
-    white = Kinship(where, known, known).covariance(each.amplitude) @ each.whitening.T
-    gradient = log_seconds(each.coefficients, unit_seconds(work))[1] - white @ each.white_jacobian
-    return (
-        Kinship(where, where, known).covariance(each.amplitude) - white @ white.T + gradient @ each.spread @ gradient.T
-    )
+    white = Kinship(where, past, past).covariance(explanation.amplitude) @ explanation.whitening.T
+    gradient = log_seconds(explanation.coefficients, unit_seconds(work))[1] - white @ explanation.white_jacobian
+    prior = Kinship(where, where, past).covariance(explanation.amplitude)
+    return prior - white @ white.T + gradient @ explanation.spread @ gradient.T
 
 
 def _where(runs: Runs, options: Floats) -> Any:
@@ -107,8 +106,8 @@ def _grid(profile: Profile) -> list[Job]:
     sizes = _reach([job.data_gb for job in runs]) if runs else _SIZES_GB
     options = runs[-1].options if runs else {}
     return [
-        Job(instance_type=kind, nodes=round(count), data_gb=float(size), options=options)
-        for kind, count, size in product(types[:_MOST_TYPES], nodes, sizes)
+        Job(instance_type=instance_type, nodes=round(count), data_gb=float(size), options=options)
+        for instance_type, count, size in product(types[:_MOST_TYPES], nodes, sizes)
     ]
 
 

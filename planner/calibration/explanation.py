@@ -19,9 +19,9 @@ def explain(profile: Profile) -> dict[str, Any]:
     ranges.
     """
     verdict = profile.verdict
-    likeliest = max(verdict.explanations, key=lambda each: each.log_evidence)
+    likeliest = max(verdict.explanations, key=lambda explanation: explanation.log_evidence)
     weight = weights(verdict.explanations)
-    noise = float(weight @ [each.noise_sd for each in verdict.explanations])
+    noise = float(weight @ [explanation.noise_sd for explanation in verdict.explanations])
     return {
         "runs": describe(profile.runs),
         "model": profile.model,
@@ -65,20 +65,20 @@ def _shares(profile: Profile, likeliest: Explanation) -> dict[str, float]:
 
 def warnings(profile: Profile) -> list[str]:
     """Return what a reader must know before trusting the profile."""
-    said = [] if profile.runs else ["no runs: predictions are the prior's"]
-    said += [
+    texts = [] if profile.runs else ["no runs: predictions are the prior's"]
+    texts += [
         f"run {row + 1} ({profile.runs[row].runtime_s:.4g} s) does not fit the others and was set aside"
         for row in profile.outliers
     ]
     if (groups := profile.populations) is not None:
         listed = ", ".join(str(row + 1) for row in groups[1])
-        said.append(f"the runs fall into two populations; runs {listed} differ from the others, and ranges span both")
+        texts.append(f"the runs fall into two populations; runs {listed} differ from the others, and ranges span both")
     if profile.verdict.runs.least_noise:
-        said.append("repeats of one configuration contradict each other; ranges are as wide as their difference")
+        texts.append("repeats of one configuration contradict each other; ranges are as wide as their difference")
     used = dict.fromkeys(job.instance_type for job in profile.runs)
-    said += [
+    texts += [
         f"{name}: {', '.join(lacking)} unknown, usual figures taken and ranges widened"
         for name in used
         if (lacking := profile.machines[name].filled_in)
     ]
-    return said
+    return texts

@@ -80,14 +80,14 @@ def parse_jobs(table: Records, *, what: str, timed: bool) -> tuple[Job, ...]:
 
 def _job(row: Mapping[str, Any], number: int, problems: list[str], *, timed: bool) -> Job:
     place = f"row {number}"
-    kind = row["instance_type"]
-    if not isinstance(kind, str) or not kind.strip():
-        problems.append(f"{place}, column instance_type: {kind!r} is not the name of a machine type")
+    instance_type = row["instance_type"]
+    if not isinstance(instance_type, str) or not instance_type.strip():
+        problems.append(f"{place}, column instance_type: {instance_type!r} is not the name of a machine type")
     nodes = _positive(row["nodes"], f"{place}, column nodes", problems)
     if nodes != round(nodes):
         problems.append(f"{place}, column nodes: {nodes:g} is not a whole number")
     return Job(
-        instance_type=str(kind).strip(),
+        instance_type=str(instance_type).strip(),
         nodes=max(1, round(nodes)),
         data_gb=_positive(row["data_gb"], f"{place}, column data_gb", problems),
         runtime_s=_positive(row["runtime_s"], f"{place}, column runtime_s", problems) if timed else None,

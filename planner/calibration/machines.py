@@ -81,8 +81,8 @@ def machine(name: str, spec: Mapping[str, Any]) -> Machine:
     return Machine(
         cores=cores,
         price_usd_per_hour=float("nan") if price is None else price,
-        filled_in=tuple(key for key, (known, _) in figures.items() if known is None),
-        **{key: usual if known is None else known for key, (known, usual) in figures.items()},
+        filled_in=tuple(key for key, (stated, _) in figures.items() if stated is None),
+        **{key: default if stated is None else stated for key, (stated, default) in figures.items()},
     )
 
 

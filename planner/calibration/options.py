@@ -22,7 +22,7 @@ _SAME: Final = 0.02
 """Relative difference below which a ratio counts as constant."""
 _MOST_NAMES: Final = 20
 
-Kind = Literal["logarithm", "share", "per gigabyte", "per gigabyte or not", "name"]
+Scaling = Literal["logarithm", "share", "per gigabyte", "per gigabyte or not", "name"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Option:
     """
 
     name: str
-    kind: Kind
+    kind: Scaling
     centre: float = 0.0
     scale: float = 1.0
     varies: bool = True
@@ -81,7 +81,7 @@ class OptionSet:
         return np.concatenate(ours, axis=1), np.concatenate(theirs, axis=1)
 
     def _check(self, query: Sequence[Job]) -> None:
-        needed = (*self.physical, *(each.name for each in self.options if each.varies))
+        needed = (*self.physical, *(option.name for option in self.options if option.varies))
         lacking = [name for name in needed if any(name not in job.options for job in query)]
         if lacking:
             columns = f"column{'s' * (len(lacking) > 1)} {', '.join(lacking)}"
@@ -133,9 +133,9 @@ def _learn_number(name: str, numbers: Floats, data_gb: Floats) -> Option:
             varies=bool(np.ptp(numbers) > 0),
         )
     constant, per_gb = _flat(numbers), _flat(numbers / data_gb)
-    kind: Kind = "logarithm" if not per_gb else "per gigabyte or not" if constant else "per gigabyte"
+    scaling: Scaling = "logarithm" if not per_gb else "per gigabyte or not" if constant else "per gigabyte"
     middle, per_gb_middle = float(np.log(numbers).mean()), float(np.log(numbers / data_gb).mean())
-    return Option(name=name, kind=kind, scale=np.exp(middle), centre=per_gb_middle, varies=not (constant or per_gb))
+    return Option(name=name, kind=scaling, scale=np.exp(middle), centre=per_gb_middle, varies=not (constant or per_gb))
 
 
 def _constant_ratio(numbers: Floats, to: Sequence[float]) -> bool:

@@ -13,9 +13,8 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.arrays import Floats
+from planner.arrays import Flags, Floats
 from planner.calibration.physics import UnitSeconds, Workload, log_seconds, unit_seconds
 from planner.calibration.priors import Family
 from planner.calibration.residual import Coordinates, Kinship, coordinates
@@ -44,7 +43,7 @@ class Runs:
     work: Workload
     options: Floats
     log_s: Floats
-    outlier: NDArray[np.bool_]
+    outlier: Flags
     least_noise: float = 0.0
 
     def __len__(self) -> int:
@@ -65,7 +64,7 @@ class Runs:
         """How alike the runs are."""
         return Kinship(self.where, self.where, self.where)
 
-    def without(self, outlier: NDArray[np.bool_]) -> Runs:
+    def without(self, outlier: Flags) -> Runs:
         """Return the same runs with other rows taken for outliers."""
         return replace(self, outlier=outlier)
 
@@ -91,16 +90,16 @@ class Explanation:
 
 def explain_runs(runs: Runs, families: tuple[Family, ...]) -> tuple[Explanation, ...]:
     """Return the explanations whose posterior weight is not negligible; without runs these are the prior's."""
-    found = []
+    explanations = []
     for family in families:
         start = family.mean
         for amplitude in AMPLITUDES:
             smooth = runs.kinship.covariance(amplitude)
             for noise_sd in _levels(runs.least_noise):
-                found.append(_explain(runs, family, smooth, start, noise_sd=noise_sd, amplitude=amplitude))
-                start = found[-1].coefficients
-    best = max(each.log_evidence for each in found)
-    return tuple(each for each in found if each.log_evidence > best + np.log(NEGLIGIBLE))
+                explanations.append(_explain(runs, family, smooth, start, noise_sd=noise_sd, amplitude=amplitude))
+                start = explanations[-1].coefficients
+    best = max(explanation.log_evidence for explanation in explanations)
+    return tuple(explanation for explanation in explanations if explanation.log_evidence > best + np.log(NEGLIGIBLE))
 
 
 def surprises(explanation: Explanation) -> Floats:
@@ -117,14 +116,14 @@ def surprises(explanation: Explanation) -> Floats:
 
 def weights(explanations: tuple[Explanation, ...]) -> Floats:
     """Return the posterior weights, which sum to 1."""
-    log_evidence = np.array([each.log_evidence for each in explanations])
+    log_evidence = np.array([explanation.log_evidence for explanation in explanations])
     weight = np.exp(log_evidence - log_evidence.max())
     return weight / weight.sum()  # type: ignore[no-any-return]
 
 
 def total_log_evidence(explanations: tuple[Explanation, ...]) -> float:
     """Return the log of the explanations' summed evidence."""
-    return float(np.logaddexp.reduce([each.log_evidence for each in explanations]))
+    return float(np.logaddexp.reduce([explanation.log_evidence for explanation in explanations]))
 
 
 def _levels(least: float) -> tuple[float, ...]:
@@ -187,15 +186,15 @@ def _at(runs: Runs, family: Family, whitening: Floats, coefficients: Floats) -> 
 
 def _gauss_newton(runs: Runs, family: Family, whitening: Floats, start: Floats) -> _Fit:
     """Descend to the most probable coefficients, shortening a step that would climb."""
-    here = _at(runs, family, whitening, start)
+    fit = _at(runs, family, whitening, start)
     for _ in range(_STEPS):
-        step = here.step
-        trials = (_at(runs, family, whitening, here.coefficients + step / 3**halving) for halving in range(6))
-        there = next((trial for trial in trials if trial.loss < here.loss), here)
-        gained, here = here.loss - there.loss, there
+        step = fit.step
+        trials = (_at(runs, family, whitening, fit.coefficients + step / 3**halving) for halving in range(6))
+        nearer = next((trial for trial in trials if trial.loss < fit.loss), fit)
+        gained, fit = fit.loss - nearer.loss, nearer
         if gained < 1e-4:
             break
-    return here
+    return fit
 
 
 def _log_bell(ratio: float, sd: float) -> float:

@@ -56,23 +56,23 @@ def predict(explanations: tuple[Explanation, ...], runs: Runs, work: Workload, o
     """Return the distribution of one new run's log seconds for each row of `work`."""
     where, units = coordinates(work, options), unit_seconds(work)
     towards = Kinship(where, runs.where, runs.where)
-    parts = [log_seconds(each.coefficients, units) for each in explanations]
-    moments = [
-        _moments(each, log_s, jacobian, cross=towards.covariance(each.amplitude), own=towards.variance(each.amplitude))
-        for each, (log_s, jacobian) in zip(explanations, parts, strict=True)
-    ]
+    parts = [log_seconds(explanation.coefficients, units) for explanation in explanations]
+    moments = []
+    for explanation, (log_s, jacobian) in zip(explanations, parts, strict=True):
+        cross, own = towards.covariance(explanation.amplitude), towards.variance(explanation.amplitude)
+        moments.append(_moments(explanation, log_s, jacobian, cross=cross, own=own))
     mean, variance = (np.array(column) for column in zip(*moments, strict=True))
     return Mixture(mean=mean, sd=np.sqrt(variance), weight=weights(explanations))
 
 
 def _moments(
-    each: Explanation, log_s: Floats, jacobian: Floats, *, cross: Floats, own: Floats
+    explanation: Explanation, log_s: Floats, jacobian: Floats, *, cross: Floats, own: Floats
 ) -> tuple[Floats, Floats]:
     """Return mean and variance under one explanation: physics plus what the likest runs left over."""
-    white = cross @ each.whitening.T
-    gradient = jacobian - white @ each.white_jacobian
-    variance = own - (white**2).sum(axis=1) + np.einsum("ij,jk,ik->i", gradient, each.spread, gradient)
-    return log_s + white @ each.white_gap, np.maximum(variance, 0.0) + each.noise_sd**2
+    white = cross @ explanation.whitening.T
+    gradient = jacobian - white @ explanation.white_jacobian
+    variance = own - (white**2).sum(axis=1) + np.einsum("ij,jk,ik->i", gradient, explanation.spread, gradient)
+    return log_s + white @ explanation.white_gap, np.maximum(variance, 0.0) + explanation.noise_sd**2
 
 
 def _normal_cdf(z: Floats) -> Floats:

@@ -66,9 +66,9 @@ class Profile:
         share = float(verdict.population.mean()) if self.runs else 0.0
         if not share:
             return predict(verdict.explanations, self._arrays(ours, like=verdict.runs), work, theirs)
-        known = self._arrays(with_population(ours, np.where(verdict.population, 1.0, -1.0)), like=verdict.runs)
+        past = self._arrays(with_population(ours, np.where(verdict.population, 1.0, -1.0)), like=verdict.runs)
         larger, smaller = (
-            predict(verdict.explanations, known, work, with_population(theirs, side)) for side in (-1.0, 1.0)
+            predict(verdict.explanations, past, work, with_population(theirs, side)) for side in (-1.0, 1.0)
         )
         return larger.joined(smaller, share=share)
 
@@ -153,8 +153,8 @@ class Profile:
     def from_dict(cls, values: Mapping[str, Any]) -> Profile:
         """Return the profile that `to_dict` described. Raises BadInputError for anything else."""
         if not isinstance(values, Mapping) or values.get("format") != FORMAT:
-            found = values.get("format") if isinstance(values, Mapping) else type(values).__name__
-            raise BadInputError(f"not a calibration profile of format {FORMAT}: found {found!r}")
+            given_format = values.get("format") if isinstance(values, Mapping) else type(values).__name__
+            raise BadInputError(f"not a calibration profile of format {FORMAT}: found {given_format!r}")
         missing = [key for key in ("name", "model", "runs", "instances") if key not in values]
         if missing:
             raise BadInputError(f"calibration profile: missing {', '.join(missing)}")

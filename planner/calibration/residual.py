@@ -99,8 +99,8 @@ def _bell(a: Floats, b: Floats, *, length: float) -> Floats:
     return np.exp(-0.5 * np.einsum("ijk,ijk->ij", gap, gap))  # type: ignore[no-any-return]
 
 
-def _middle(known: Floats, unrun: Floats | float) -> Floats | float:
-    return known.mean(axis=0) if len(known) else unrun
+def _middle(past: Floats, unrun: Floats | float) -> Floats | float:
+    return past.mean(axis=0) if len(past) else unrun
 
 
 def _product(a: Floats, b: Floats, *, about: Floats | float) -> Floats:

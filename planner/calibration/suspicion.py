@@ -12,9 +12,8 @@ from math import comb, log
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.arrays import Floats
+from planner.arrays import Flags, Floats
 from planner.calibration.history import Job
 from planner.calibration.posterior import Explanation, Runs, explain_runs, surprises, total_log_evidence
 from planner.calibration.priors import Family
@@ -39,10 +38,10 @@ class Verdict:
 
     runs: Runs
     explanations: tuple[Explanation, ...]
-    population: NDArray[np.bool_]
+    population: Flags
 
 
-def judge(runs: Runs, families: tuple[Family, ...], *, contradictory: NDArray[np.bool_]) -> Verdict:
+def judge(runs: Runs, families: tuple[Family, ...], *, contradictory: Flags) -> Verdict:
     """Explain the runs, setting apart what does not belong; `contradictory` runs are never taken for outliers."""
     plain = explain_runs(runs, families)
     nobody = np.zeros(len(runs), bool)
@@ -64,7 +63,7 @@ def with_population(options: Floats, population: Floats | float) -> Floats:
     return np.column_stack([options, np.broadcast_to(population, len(options))])
 
 
-def contradictions(jobs: Sequence[Job]) -> tuple[NDArray[np.bool_], float]:
+def contradictions(jobs: Sequence[Job]) -> tuple[Flags, float]:
     """Return which runs have one repeat that differs by CONTRADICTION with no third to decide, and the scatter of log
     time that implies.
     """
@@ -81,7 +80,7 @@ def contradictions(jobs: Sequence[Job]) -> tuple[NDArray[np.bool_], float]:
 
 
 def _without_outliers(
-    runs: Runs, explanations: tuple[Explanation, ...], families: tuple[Family, ...], *, spare: NDArray[np.bool_]
+    runs: Runs, explanations: tuple[Explanation, ...], families: tuple[Family, ...], *, spare: Flags
 ) -> Verdict:
     """Set aside the most surprising run as long as that explains the others better."""
     best = Verdict(runs=runs, explanations=explanations, population=np.zeros(len(runs), bool))
@@ -101,7 +100,7 @@ def _without_outliers(
     return best
 
 
-def _two_groups(explanations: tuple[Explanation, ...], nobody: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+def _two_groups(explanations: tuple[Explanation, ...], nobody: Flags) -> Flags | None:
     """Return the smaller of the two groups that the runs' surprises fall into, or None when nothing hints at two."""
     likeliest = _likeliest(explanations)
     if len(nobody) < 6 or likeliest.noise_sd < 2 * likeliest.family.scatter:
@@ -120,4 +119,4 @@ def _between(ordered: Floats, k: int) -> float:
 
 
 def _likeliest(explanations: tuple[Explanation, ...]) -> Explanation:
-    return max(explanations, key=lambda each: each.log_evidence)
+    return max(explanations, key=lambda explanation: explanation.log_evidence)

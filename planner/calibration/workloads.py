@@ -41,14 +41,14 @@ PHYSICAL_OPTIONS: Final = frozenset({"io", "spill", "replicas"})
 
 def workload(jobs: Sequence[Job], machines: Mapping[str, Machine]) -> Workload:
     """Return the jobs as arrays. Raises BadInputError naming the types that `machines` lacks."""
-    known = _machines_of(jobs, machines)
+    machine_of_job = _machines_of(jobs, machines)
     nodes = np.array([float(job.nodes) for job in jobs])
     remote_io, remote_spill = (np.array([_is_remote(job, column) for job in jobs], float) for column in ("io", "spill"))
     extra_copies = np.array([_copies(job) - 1 for job in jobs], float)
     local_spill, crossing = 1 - remote_io * remote_spill, (nodes - 1) / nodes
 
     def column(name: str) -> Floats:
-        return np.array([getattr(each, name) for each in known], float)
+        return np.array([getattr(machine, name) for machine in machine_of_job], float)
 
     return Workload(
         nodes=nodes,
@@ -62,7 +62,7 @@ def workload(jobs: Sequence[Job], machines: Mapping[str, Machine]) -> Workload:
         disk_passes_2=(1 - remote_io) * (1 + extra_copies) + local_spill,
         network_passes_1=remote_io + crossing,
         network_passes_2=remote_io * 1.0 + extra_copies * crossing,
-        unknown_specs=np.array([each.unknown_specs for each in known]),
+        unknown_specs=np.array([machine.unknown_specs for machine in machine_of_job]),
     )
 
 

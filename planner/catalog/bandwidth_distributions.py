@@ -69,12 +69,6 @@ class BandwidthDistribution:
         """The bandwidth of the middle machine."""
         return float(self.quantile(0.5))
 
-    @property
-    def mean_bytes_per_s(self) -> float:
-        """The mean bandwidth: the integral of the quantile function."""
-        probabilities = np.array([0.0, *self.probabilities, 1.0])
-        return float(np.trapezoid(self.quantile(probabilities), probabilities))
-
     def sample(self, count: int, rng: np.random.Generator) -> Floats:
         """Draw `count` independent bandwidths."""
         return self.quantile(rng.random(count))
@@ -91,11 +85,11 @@ def load_distributions(path: Path | None = None) -> dict[str, BandwidthDistribut
 
 def distribution(name: str) -> BandwidthDistribution:
     """Return a shipped distribution by name. Raises BadInputError with the known names."""
-    known = load_distributions()
-    if name not in known:
-        hint = nearest(name, list(known))
-        raise BadInputError(f"unknown network distribution {name!r}.{hint} Known: {', '.join(known)}")
-    return known[name]
+    distributions = load_distributions()
+    if name not in distributions:
+        hint = nearest(name, list(distributions))
+        raise BadInputError(f"unknown network distribution {name!r}.{hint} Known: {', '.join(distributions)}")
+    return distributions[name]
 
 
 @lru_cache(maxsize=4)

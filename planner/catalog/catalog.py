@@ -230,5 +230,5 @@ def _network_point(row: dict[str, Any]) -> NetworkPoint:
     return _built(NetworkPoint, {**row, "nodes": nodes})
 
 
-def _built(kind: type[T], row: dict[str, Any]) -> T:
-    return kind(**{field: row[field] for field in kind.__annotations__})
+def _built(row_class: type[T], row: dict[str, Any]) -> T:
+    return row_class(**{field: row[field] for field in row_class.__annotations__})

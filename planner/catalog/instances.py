@@ -73,8 +73,3 @@ class Instances:
     def cloud_type(self) -> Texts:
         """The cloud's name of each type: with added disks (`n2-standard-32+8x375GB`), the part before the plus."""
         return np.array([name.partition("+")[0] for name in self.instance_type.tolist()], dtype=np.str_)
-
-    @cached_property
-    def local_bytes(self) -> Floats:
-        """Capacity of all local disks of each type: 0 without disks, NaN when unknown."""
-        return np.where(self.local_disks == 0, 0.0, self.local_disks * self.local_disk_bytes)

@@ -24,7 +24,7 @@ def facts_on(catalog: Catalog, instance_type: str) -> list[Fact]:
     Raises BadInputError with the nearest names for an unknown type.
     """
     catalog.instances.index(instance_type)
-    tables = (catalog.tables[kind.name] for kind in schema.ALL)
+    tables = (catalog.tables[schema_.name] for schema_ in schema.ALL)
     return [fact for table in tables if "instance_type" in table.columns for fact in _facts(table, instance_type)]
 
 

@@ -51,9 +51,9 @@ def scan_catalog(directory: Path, *, version: Path | None = None) -> tuple[Catal
     """
     manifest, problems = scan_manifest(directory)
     tables: dict[str, Table] = {}
-    for kind in schema.ALL:
-        tables[kind.name], found = _scan_file(directory, kind)
-        problems += found
+    for table_schema in schema.ALL:
+        tables[table_schema.name], problems_in_file = _scan_file(directory, table_schema)
+        problems += problems_in_file
     problems += _stray_files(directory)
     newer = version or current_version(directory)
     as_of = None
@@ -77,9 +77,9 @@ def _refreshed(
 ) -> tuple[dict[str, Table], Manifest, list[Problem]]:
     newer, problems = scan_manifest(version)
     read: dict[str, Table] = {}
-    for kind in schema.REQUIRED:
-        read[kind.name], found = _scan_file(version, kind)
-        problems += found
+    for table_schema in schema.REQUIRED:
+        read[table_schema.name], problems_in_file = _scan_file(version, table_schema)
+        problems += problems_in_file
     if problems or newer is None:
         return tables, manifest, problems
     laid, head = laid_over(tables, read, manifest=manifest, newer=newer)
@@ -112,41 +112,41 @@ def _load(directory: Path, stamp: tuple[tuple[str, int, int], ...]) -> Catalog:
     return catalog
 
 
-def _scan_file(directory: Path, kind: Schema) -> tuple[Table, list[Problem]]:
-    path = directory / f"{kind.name}.csv"
-    if kind in schema.OPTIONAL and not path.exists():
-        return empty_table(path, kind), []
-    return scan_table(path, kind)
+def _scan_file(directory: Path, table_schema: Schema) -> tuple[Table, list[Problem]]:
+    path = directory / f"{table_schema.name}.csv"
+    if table_schema in schema.OPTIONAL and not path.exists():
+        return empty_table(path, table_schema), []
+    return scan_table(path, table_schema)
 
 
 def _stray_files(directory: Path) -> Iterator[Problem]:
     """Complain about CSV files that nobody would read."""
-    known = [f"{kind.name}.csv" for kind in schema.ALL]
+    expected = [f"{table_schema.name}.csv" for table_schema in schema.ALL]
     for path in sorted(directory.glob("*.csv")):
-        if path.name not in known:
+        if path.name not in expected:
             yield Problem(
-                path=path, expected=f"no such kind of file.{nearest(path.name, known)} Known: {', '.join(known)}"
+                path=path, expected=f"no such kind of file.{nearest(path.name, expected)} Known: {', '.join(expected)}"
             )
 
 
 def _dangling(tables: dict[str, Table], manifest: Manifest | None) -> Iterator[Problem]:
     """Complain about names of types, volume types, object stores and sources that are declared nowhere."""
     owners = {"instance_type": "instances", "volume_type": "volumes", "object_store": "object_stores"}
-    known = {column: set(tables[owner][column].tolist()) for column, owner in owners.items()}
+    declared = {column: set(tables[owner][column].tolist()) for column, owner in owners.items()}
     for table in tables.values():
-        for column, names in known.items():
+        for column, names in declared.items():
             if column in table.columns and table.schema.name != owners[column]:
                 yield from _unknown_names(table, column, names, f"is not in {owners[column]}.csv")
         if manifest is not None:
             yield from _unknown_names(table, "source", set(manifest.sources), f"is not in [sources] of {FILE_NAME}")
 
 
-def _unknown_names(table: Table, column: str, known: set[str], expected: str) -> Iterator[Problem]:
+def _unknown_names(table: Table, column: str, names: set[str], expected: str) -> Iterator[Problem]:
     values = table[column].tolist()
-    unknown = set(values) - known - {""}
+    unknown = set(values) - names - {""}
     for value, line in zip(values, table.lines, strict=True) if unknown else ():
         if value in unknown:
-            hint = nearest(value, sorted(known))
+            hint = nearest(value, sorted(names))
             yield Problem(
                 path=table.path, line=line, column=column, value=value, expected=f"{expected}.{hint}".rstrip(".")
             )

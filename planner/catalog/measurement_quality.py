@@ -78,10 +78,10 @@ def score_of(what: str, row: Mapping[str, Any]) -> QualityScore:
 
 def scores_behind(catalog: Catalog, instance_type: str, resources: Iterable[str]) -> list[QualityScore]:
     """Score the figures that a plan takes for `resources` (as phases name them) of a type, worst first."""
-    kinds = dict.fromkeys("disks" if name.endswith("disks") else name for name in resources)
     finders = {"disks": _disks, "network": _network, "volumes": _volumes}
-    found = [truth for kind in kinds if kind in finders for truth in finders[kind](catalog, instance_type)]
-    return sorted(found, key=lambda truth: truth.score)
+    names = dict.fromkeys("disks" if name.endswith("disks") else name for name in resources)
+    scores = [score for name in names if name in finders for score in finders[name](catalog, instance_type)]
+    return sorted(scores, key=lambda score: score.score)
 
 
 def _known(row: Mapping[str, Any], name: str) -> float:

@@ -88,9 +88,9 @@ def with_measurements(tables: dict[str, Table], path: Path) -> tuple[dict[str, T
     return {**tables, **laid}, []
 
 
-def _unknown_types(mine: Table, known: set[str]) -> Iterator[Problem]:
+def _unknown_types(mine: Table, names: set[str]) -> Iterator[Problem]:
     for name, line in zip(mine["instance_type"].tolist(), mine.lines, strict=True):
-        if name not in known:
+        if name not in names:
             expected = "is no type of this catalog; correct or remove the row"
             yield Problem(path=mine.path, line=line, column="instance_type", value=name, expected=expected)
 
@@ -132,10 +132,10 @@ def _mean(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _pooled_sigma(sigmas: list[float], weight: list[float]) -> float:
     """Return the root mean square of the known ones by weight; NaN when none is."""
-    known = [(sigma, w) for sigma, w in zip(sigmas, weight, strict=True) if not np.isnan(sigma)]
-    if not known:
+    weighted = [(sigma, w) for sigma, w in zip(sigmas, weight, strict=True) if not np.isnan(sigma)]
+    if not weighted:
         return float("nan")
-    return float(np.sqrt(np.average([sigma**2 for sigma, _ in known], weights=[w for _, w in known])))
+    return float(np.sqrt(np.average([sigma**2 for sigma, _ in weighted], weights=[w for _, w in weighted])))
 
 
 def _laid_over(table: Table, rows: list[dict[str, Any]], circumstances: tuple[str, ...]) -> Table:
@@ -143,12 +143,12 @@ def _laid_over(table: Table, rows: list[dict[str, Any]], circumstances: tuple[st
     if not rows:
         return table
     replaced = {_circumstances(row, circumstances) for row in rows}
-    kept = [n for n, row in enumerate(table.rows()) if _circumstances(row, circumstances) not in replaced]
+    remaining = [n for n, row in enumerate(table.rows()) if _circumstances(row, circumstances) not in replaced]
     columns = {
-        name: np.concatenate([old[kept], np.array([row[name] for row in rows]).astype(_wide(old, rows, name))])
+        name: np.concatenate([old[remaining], np.array([row[name] for row in rows]).astype(_wide(old, rows, name))])
         for name, old in table.columns.items()
     }
-    return replace(table, columns=columns, lines=[*(table.lines[n] for n in kept), *([0] * len(rows))])
+    return replace(table, columns=columns, lines=[*(table.lines[n] for n in remaining), *([0] * len(rows))])
 
 
 def _wide(old: Any, rows: list[dict[str, Any]], name: str) -> Any:

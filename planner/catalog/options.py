@@ -88,15 +88,15 @@ def _new_rates(disks: Table, options: Table, pairs: Pairs) -> dict[str, Array]:
 
 def _rates_of_mode(options: Table, choices: Array, names: Sequence[str], mode: str) -> dict[str, Array]:
     rates = options[f"{mode}_bytes_per_s"][choices]
-    known = np.flatnonzero(np.isfinite(rates))
-    choices = choices[known]
+    measured = np.flatnonzero(np.isfinite(rates))
+    choices = choices[measured]
     constants = {"mode": f"{mode}_only", "aggregate": "mean", "method": "rate of the option, see its note"}
     copied = ("disks", "note", "source", "as_of")
     return {
-        "instance_type": np.array(names, dtype=np.str_)[known],
-        "bytes_per_s": rates[known],
+        "instance_type": np.array(names, dtype=np.str_)[measured],
+        "bytes_per_s": rates[measured],
         "evidence": options["rate_evidence"][choices],
-        **{name: np.full(len(known), text) for name, text in constants.items()},
+        **{name: np.full(len(measured), text) for name, text in constants.items()},
         **{name: options[name][choices] for name in copied},
     }
 

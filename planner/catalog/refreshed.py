@@ -70,9 +70,9 @@ def _filled(newer: Table, older: Table) -> Table:
 def _joined(newer: Table, older: Table, key: Sequence[str]) -> Table:
     """Return the newer rows and those older ones whose key is not among them."""
     listed = {_key(newer, row, key) for row in range(len(newer))}
-    kept = [row for row in range(len(older)) if _key(older, row, key) not in listed]
-    columns = {name: np.concatenate([values, older[name][kept]]) for name, values in newer.columns.items()}
-    return replace(newer, columns=columns, lines=[*newer.lines, *(older.lines[row] for row in kept)])
+    remaining = [row for row in range(len(older)) if _key(older, row, key) not in listed]
+    columns = {name: np.concatenate([values, older[name][remaining]]) for name, values in newer.columns.items()}
+    return replace(newer, columns=columns, lines=[*newer.lines, *(older.lines[row] for row in remaining)])
 
 
 def _key(table: Table, row: int, names: Sequence[str]) -> tuple[Any, ...]:

@@ -30,6 +30,7 @@ from planner.cli import (
     validate,
 )
 from planner.cli.console import PlannerCommand, exit_code_of, show_text
+from planner.cli.option_groups import ungrouped
 
 _HELP = "Which cluster to rent to sort or shuffle terabytes, for how long and for how much; and the sort itself."
 
@@ -102,7 +103,7 @@ def _show_version(wanted: bool) -> None:
 
 
 def _add(app: typer.Typer, name: str, command: Callable[..., Any]) -> None:
-    app.command(name, cls=PlannerCommand)(command)
+    app.command(name, cls=PlannerCommand)(ungrouped(command))
 
 
 def _root(

@@ -65,17 +65,17 @@ def predict(
     from planner.calibration.history import parse_jobs
     from planner.stores import profiles
 
-    known, rows = profiles.load_profile(profile), profiles.read_rows(query)
+    stored, rows = profiles.load_profile(profile), profiles.read_rows(query)
     jobs = parse_jobs(rows, what=str(query), timed=False)
-    new = {job.instance_type for job in jobs} - known.machines.keys()
+    new = {job.instance_type for job in jobs} - stored.machines.keys()
     specs = profiles.instances_from(instances) if instances else _from_catalog(catalog, new)
-    runtime_s, lo, hi = known.mixture(jobs, instances=specs).range_s().tolist()
+    runtime_s, lo, hi = stored.mixture(jobs, instances=specs).range_s().tolist()
     answers = [
         {**job.to_dict(), "runtime_s": a, "lo": b, "hi": c}
         for job, a, b, c in zip(jobs, runtime_s, lo, hi, strict=True)
     ]
     if json:
-        show_json({"profile": known.name, "predictions": answers, "warnings": known.explain()["warnings"]})
+        show_json({"profile": stored.name, "predictions": answers, "warnings": stored.explain()["warnings"]})
         return
     _show_answers(answers)
 
@@ -93,10 +93,10 @@ def _show_learned(profile: Profile, learned: dict[str, Any]) -> None:
     table = Table(title=f"{profile.name}: {learned['runs']}", title_justify="left", box=None, pad_edge=False)
     for column in ("coefficient", "value", "90% range", "prior", "share of time", "unit"):
         table.add_column(column)
-    for name, each in learned["coefficients"].items():
-        share = "" if each["share_of_time"] is None else f"{each['share_of_time']:.0%}"
-        span = f"{each['lo']:.3g} - {each['hi']:.3g}"
-        table.add_row(name, f"{each['value']:.3g}", span, f"{each['prior']:g}", share, each["unit"])
+    for name, entry in learned["coefficients"].items():
+        share = "" if entry["share_of_time"] is None else f"{entry['share_of_time']:.0%}"
+        span = f"{entry['lo']:.3g} - {entry['hi']:.3g}"
+        table.add_row(name, f"{entry['value']:.3g}", span, f"{entry['prior']:g}", share, entry["unit"])
     show(table)
     show_text(f"repeats scatter by about {learned['scatter']:.0%}")
 

@@ -54,17 +54,20 @@ def catalog_check(
     from planner.catalog import catalog_names, check_catalog
 
     today = date.today()
-    found = {name: check_catalog(name, today=today) for name in catalog or catalog_names()}
-    for name in [name for name, findings in found.items() if all(f.severity != "error" for f in findings)]:
-        found[name] += _measure_next(name, data=data, model=model, today=today)
+    findings_of = {name: check_catalog(name, today=today) for name in catalog or catalog_names()}
+    for name in [name for name, findings in findings_of.items() if all(f.severity != "error" for f in findings)]:
+        findings_of[name] += _measure_next(name, data=data, model=model, today=today)
     if json:
         show_json(
-            {name: [{"severity": f.severity, "text": f.text} for f in findings] for name, findings in found.items()}
+            {
+                name: [{"severity": f.severity, "text": f.text} for f in findings]
+                for name, findings in findings_of.items()
+            }
         )
     else:
-        for name, findings in found.items():
+        for name, findings in findings_of.items():
             show(_findings_table(name, [(f.severity, f.text) for f in findings]))
-    bad = [name for name, findings in found.items() if any(f.severity == "error" for f in findings)]
+    bad = [name for name, findings in findings_of.items() if any(f.severity == "error" for f in findings)]
     if bad:
         raise BadInputError(f"not usable: {', '.join(bad)}; correct the errors listed and check again")
 
@@ -117,9 +120,9 @@ def _facts(catalogs: list[Catalog], instance_type: str, *, json: bool) -> None:
 
     holding = [c for c in catalogs if instance_type in c.instances.rows]
     if not holding:
-        known = [name for c in catalogs for name in c.instances.rows]
+        names = [name for c in catalogs for name in c.instances.rows]
         places = ", ".join(c.name for c in catalogs)
-        raise BadInputError(f"unknown instance type {instance_type!r} in {places}.{nearest(instance_type, known)}")
+        raise BadInputError(f"unknown instance type {instance_type!r} in {places}.{nearest(instance_type, names)}")
     rows = [
         {
             "catalog": c.name,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from planner.cli.console import show, show_json, show_text
-from planner.cli.plan import names
+from planner.cli.price_options import names
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
-    from planner.planning.candidates import Offer
+    from planner.planning.offer import Offer
     from planner.planning.price_performance import Worth
 
 _JSON = Annotated[bool, Option("--json", help="Print as JSON.")]
@@ -40,7 +40,7 @@ def catalog_rank(
     from planner.planning.price_performance import rank
 
     catalogs = [load_catalog(name) for name in names(catalog) or ["aws"]]
-    offers = [(one, _offer(one, region, pricing)) for one in catalogs]
+    offers = [(loaded, _offer(loaded, region, pricing)) for loaded in catalogs]
     ranking, patterns = rank(offers, by=by, mode=mode), names(instance)
     rows = [r for r in ranking.rows if not patterns or any(fnmatchcase(r.instance_type, p) for p in patterns)]
     if json:
@@ -55,7 +55,7 @@ def catalog_rank(
 def _offer(catalog: Catalog, region: str | None, pricing: str) -> Offer:
     """Return the prices of a catalog, with the user's own in place of the list's."""
     from planner.config.settings import load_settings
-    from planner.planning.candidate_grid import offer_of
+    from planner.planning.region import offer_of
 
     own = load_settings(today=date.today()).own_prices
     return offer_of(catalog, region or catalog.default_region, pricing=pricing, own_prices=own)
@@ -64,7 +64,7 @@ def _offer(catalog: Catalog, region: str | None, pricing: str) -> Offer:
 def _rank_table(rows: list[Worth], *, by: str) -> Any:
     from rich.table import Table
 
-    inverse, rate, each = {
+    inverse, rate, unit = {
         "usd_per_op": ("operations per $", "operations/s", 1.0),
         "usd_per_MBps": ("MB per $", "MB/s", 3600.0),
         "usd_per_GFLOPS": ("GFLOP per $", "GFLOP/s", 3600.0),
@@ -72,7 +72,7 @@ def _rank_table(rows: list[Worth], *, by: str) -> Any:
     columns = ["catalog", "instance type", "storage", "$/h", rate, by, inverse, "evidence"]
     table = Table(*columns, box=None, pad_edge=False)
     for row in rows:
-        quotients = [f"{row.value:.4g}", f"{each / row.value:.4g}" if row.value else "no limit"]
+        quotients = [f"{row.value:.4g}", f"{unit / row.value:.4g}" if row.value else "no limit"]
         figures = [f"{row.price_usd_per_hour:.4g}", f"{row.rate:.6g}", *quotients]
         table.add_row(row.catalog, row.instance_type, row.storage, *figures, row.evidence)
     return table
@@ -91,21 +91,21 @@ def catalog_usable(
     """
     from planner.catalog import catalog_names, load_catalog
     from planner.config.model_files import model_names
-    from planner.cost_model.model import load_model
+    from planner.cost_model.model_reader import load_model
     from planner.cost_model.run_overheads import shipped
     from planner.planning.catalog_coverage import coverage
 
     models = [load_model(name) for name in model_names()]
-    found = [
+    rows = [
         row for name in catalog or catalog_names() for row in coverage(load_catalog(name), models, overheads=shipped())
     ]
     if json:
-        show_json([asdict(row) for row in found])
+        show_json([asdict(row) for row in rows])
         return
     from rich.table import Table
 
     table = Table("catalog", "model", "types", "usable", "the others", box=None, pad_edge=False)
-    for row in found:
+    for row in rows:
         others = ", ".join(f"{count:,} {reason}" for reason, count in row.reasons.items())
         table.add_row(row.catalog, row.model, f"{row.types:,}", f"{row.usable:,}", others)
     show(table)

@@ -15,17 +15,17 @@ def models(*, json: Annotated[bool, Option("--json", help="Print as JSON.")] = F
     Example: planner models
     """
     from planner.config.model_files import model_names
-    from planner.cost_model.model import load_model
+    from planner.cost_model.model_reader import load_model
 
-    known = [load_model(name) for name in model_names()]
+    shipped = [load_model(name) for name in model_names()]
     if json:
-        show_json([{"name": m.name, "title": m.title, "durability": m.durability, "source": m.source} for m in known])
+        show_json([{"name": m.name, "title": m.title, "durability": m.durability, "source": m.source} for m in shipped])
         return
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
     for column in ("model", "what it is", "durability", "source"):
         table.add_column(column)
-    for model in known:
+    for model in shipped:
         table.add_row(model.name, model.title, model.durability, model.source)
     show(table)

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 def plan_html(recommendation: Recommendation) -> str:
     """Return the page of a plan, made today."""
-    from planner.report.page import PLAN_PAGE_STEPS, plan_page
+    from planner.report.page import PLAN_PAGE_STEPS
 
-    with stepped(PLAN_PAGE_STEPS) as on_step:
-        return plan_page(recommendation, made_on=date.today(), on_step=on_step)
+    with stepped(1 + PLAN_PAGE_STEPS) as on_step:
+        return recommendation.to_html(made_on=date.today(), on_step=on_step)
 
 
 def run_html(report: RunReport) -> str:

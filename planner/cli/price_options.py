@@ -7,18 +7,23 @@ from planner.errors import BadInputError
 from planner.schemas.plan import OwnPrice
 
 
+def names(values: list[str] | None) -> list[str]:
+    """Return the values of an option that may be repeated, comma-separated, or both."""
+    return [name.strip() for value in values or [] for name in value.split(",") if name.strip()]
+
+
 def discounts(values: list[str] | None) -> list[OwnPrice]:
     """Read `15%` (of everything), `aws=15%` (of a cloud) and `i4i.*=15%` (of types), the narrower before the wider.
 
     Raises BadInputError for what is no share of a price.
     """
-    found = [_discount(item.strip()) for value in values or [] for item in value.split(",") if item.strip()]
-    return sorted(found, key=lambda own: (own.instance == "*", own.cloud == "*"))
+    prices = [_discount(item) for item in names(values)]
+    return sorted(prices, key=lambda own: (own.instance == "*", own.cloud == "*"))
 
 
 def own_prices(values: list[str] | None) -> list[OwnPrice]:
     """Read `i4i.4xlarge=0.95`: US dollars per hour of a type. Raises BadInputError for what is none."""
-    return [_own_price(item.strip()) for value in values or [] for item in value.split(",") if item.strip()]
+    return [_own_price(item) for item in names(values)]
 
 
 def _discount(item: str) -> OwnPrice:

@@ -26,13 +26,13 @@ def report(
 
     Example: planner report run.json --html run.html
     """
-    kept = _read(file)
+    stored = _read(file)
     if html:
-        write_whole(html, _page(kept), option="--html")
+        write_whole(html, _page(stored), option="--html")
     if json:
-        show_text(kept.to_json())
+        show_text(stored.to_json())
     elif not html:
-        show(_table(kept))
+        show(_table(stored))
 
 
 def _read(path: Path) -> RunReport | Plan:
@@ -50,21 +50,21 @@ def _read(path: Path) -> RunReport | Plan:
         ) from error
 
 
-def _page(kept: RunReport | Plan) -> str:
+def _page(stored: RunReport | Plan) -> str:
     from planner.api import Recommendation
     from planner.cli.pages import plan_html, run_html
     from planner.schemas.run_report import RunReport
 
-    return run_html(kept) if isinstance(kept, RunReport) else plan_html(Recommendation(kept))
+    return run_html(stored) if isinstance(stored, RunReport) else plan_html(Recommendation(stored))
 
 
-def _table(kept: RunReport | Plan) -> Any:
+def _table(stored: RunReport | Plan) -> Any:
     from planner.planning.recommendation import require_best
     from planner.report.plan_table import render_plan
     from planner.report.run_table import render_run
     from planner.schemas.run_report import RunReport
 
-    if isinstance(kept, RunReport):
-        return render_run(kept)
-    require_best(kept)
-    return render_plan(kept)
+    if isinstance(stored, RunReport):
+        return render_run(stored)
+    require_best(stored)
+    return render_plan(stored)

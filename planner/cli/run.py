@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from typer import Option
+from typing import TYPE_CHECKING, Any
 
 from planner.cli import emulation, renting
 from planner.cli.console import show, show_text, talk
 from planner.cli.files import write_whole
 from planner.cli.progress import watched
+from planner.cli.run_options import RunOptions
 from planner.cli.run_rented import Job, dataset_to_sort, run_rented, show_rented_dry_run
 from planner.errors import BadInputError, ValidationFailedError
 from planner.units import parse_size
 
 if TYPE_CHECKING:
-    from planner.emulation.run import EmulatedRun
     from planner.runs.node_benchmarks import Effort
     from planner.schemas.run_report import RunReport
 
@@ -25,62 +22,7 @@ EMULATED = "emulated"
 EMULATED_NODES = 4
 
 
-def run(
-    *,
-    data: Annotated[str | None, Option(help="How much to sort: 1GB; what --input holds otherwise.")] = None,
-    model: Annotated[str, Option(help="Cost model: a name that `planner models` lists, or a TOML file.")],
-    directory: Annotated[
-        Path, Option("--dir", help="The disk to work on; everything written there is removed.")
-    ] = Path(),
-    memory: Annotated[
-        str | None, Option(help="Memory for the sort: 2GB. Four fifths of what is free otherwise.")
-    ] = None,
-    threads: Annotated[int | None, Option(help="Threads; all cores otherwise.")] = None,
-    cloud: Annotated[
-        str | None, Option(help="Where: `aws` rents machines, `emulated` nodes; this machine as it is otherwise.")
-    ] = None,
-    nodes: Annotated[int | None, Option(help="Nodes; as planned, or 4 emulated ones.", min=1)] = None,
-    rate: emulation.Rate = None,
-    distribution: emulation.Distribution = None,
-    rate_factor: emulation.RateFactor = 1.0,
-    bucket: emulation.BucketSize = None,
-    burst_rate: emulation.BurstRate = None,
-    redraw: emulation.Redraw = None,
-    seed: emulation.Seed = None,
-    input: Annotated[
-        str | None, Option(help="Where the data is: s3://bucket/path.", show_default="generated on the nodes")
-    ] = None,
-    output: Annotated[
-        str | None,
-        Option(help="Where the result goes: s3://bucket/path.", show_default="nowhere: it ends with the nodes"),
-    ] = None,
-    node_identity: renting.NodeIdentity = None,
-    lend_credentials: Annotated[
-        bool,
-        Option("--lend-credentials", help="Hand the machines this environment's keys to the object store, by SSH."),
-    ] = False,
-    skew: Annotated[bool, Option("--skew", help="Generate skewed keys; on a cluster.")] = False,
-    region: renting.Regions = None,
-    instance: renting.Instances = None,
-    pricing: renting.Pricing = "on-demand",
-    max_cost: renting.MaxCost = None,
-    max_hours: renting.MaxHours = None,
-    ssh_from: renting.SshFrom = None,
-    image: renting.Image = None,
-    wheelhouse: Annotated[
-        Path | None, Option(help="Wheels for rented machines, made by `planner cluster wheelhouse`.")
-    ] = None,
-    screen_seconds: Annotated[float, Option(help="Length of each measurement of rented machines.", min=0.1)] = 5.0,
-    screen_size: Annotated[str | None, Option(help="File on each disk for it; as DiskBench chooses otherwise.")] = None,
-    keep: Annotated[bool, Option("--keep", help="Leave the rented machines there in the end.")] = False,
-    dry_run: renting.DryRun = False,
-    yes: renting.Yes = False,
-    profile: Annotated[str | None, Option(help="Calibrated profile to learn from this run; begun if new.")] = None,
-    json: Annotated[bool, Option("--json", help="Print the report as one JSON object.")] = False,
-    out: Annotated[
-        Path | None, Option(help="Also write the report as JSON to this file; `planner report` reads it.")
-    ] = None,
-) -> None:
+def run(*, options: RunOptions) -> None:
     """Measure this machine's disk, plan for it, generate data, sort, validate, and set the plan beside what happened.
 
     Ends with exit code 5 when the sorted data is not the data that went in.
@@ -93,93 +35,96 @@ def run(
 
     Example: planner run --cloud aws --input s3://b/in --output s3://b/out --model indy --node-identity sorter
     """
-    memory_bytes = None if memory is None else parse_size(memory)
-    _require_data(data, input=input, output=output, is_local=cloud is None)
-    if cloud is None:
-        report = _locally(
-            data_bytes=parse_size(data or ""),
-            model=model,
-            directory=directory,
-            memory_bytes=memory_bytes,
-            threads=threads,
-        )
-    elif cloud != EMULATED:
-        job = Job(
-            data=data,
-            model=model,
-            instances=tuple(instance or ()),
-            nodes=nodes,
-            memory_bytes=memory_bytes,
-            skew=skew,
-            keep=keep,
-            wheelhouse=wheelhouse,
-            input=input,
-            output=output,
-            is_lent=lend_credentials,
-        )
-        rental = renting.rental_options(locals(), staging=bool(input or output))
-        if dry_run:
-            show_rented_dry_run(job, rental, json=json)
-            return
-        report = run_rented(job, rental, effort=_effort(screen_seconds, screen_size), yes=yes)
+    _require_data(options)
+    if options.cloud is None:
+        report = _run_here(options)
+    elif options.cloud == EMULATED:
+        report = _run_emulated(options)
+    elif options.dry_run:
+        show_rented_dry_run(_job(options), _rental_options(options), json=options.json)
+        return
     else:
-        from planner.emulation.run import EmulatedRun
+        effort = _effort(options.screen_seconds, options.screen_size)
+        report = run_rented(_job(options), _rental_options(options), effort=effort, yes=options.yes)
+    _show(report, options)
+    _require_valid(report)
+    if options.profile:
+        _feed(options.profile, report)
 
-        source = dataset_to_sort(data, input=input, output=output)
-        report = _emulated(
-            EmulatedRun(
-                data_bytes=source.bytes if source else parse_size(data or ""),
-                model=model,
-                nodes=EMULATED_NODES if nodes is None else nodes,
-                shaping=emulation.shaping_of(locals()),
-                directory=directory,
-                memory_bytes=memory_bytes,
-                skew=skew,
-                input=input,
-                output=output,
-                source=source,
-            ),
+
+def _require_data(options: RunOptions) -> None:
+    """Raise BadInputError when nobody says how much to sort, or data is to be moved without a cluster."""
+    if (options.input or options.output) and options.cloud is None:
+        raise BadInputError(
+            "--input and --output are brought and taken by the nodes of a cluster: --cloud aws, gcp, azure or emulated"
         )
-    if out:
-        write_whole(out, report.to_json() + "\n", option="--out")
-    if json:
+    if options.data is None and options.input is None:
+        raise BadInputError("say how much to sort: --data 1GB, or what: --input s3://bucket/path")
+
+
+def _run_here(options: RunOptions) -> RunReport:
+    from planner.runs.local import LocalRun, run_local
+
+    local_run = LocalRun(
+        data_bytes=parse_size(options.data or ""),
+        model=options.model,
+        directory=options.directory,
+        memory_bytes=options.memory_bytes,
+        threads=options.threads,
+    )
+    return run_local(local_run, say=talk, watch=_watch)
+
+
+def _run_emulated(options: RunOptions) -> RunReport:
+    from planner.cli.cluster_progress import shown_events
+    from planner.emulation.run import EmulatedRun, run_emulated
+
+    source = dataset_to_sort(options.data, input=options.input, output=options.output)
+    emulated_run = EmulatedRun(
+        data_bytes=source.bytes if source else parse_size(options.data or ""),
+        model=options.model,
+        nodes=EMULATED_NODES if options.nodes is None else options.nodes,
+        shaping=emulation.shaping_of(vars(options)),
+        directory=options.directory,
+        memory_bytes=options.memory_bytes,
+        skew=options.skew,
+        input=options.input,
+        output=options.output,
+        source=source,
+    )
+    with shown_events() as on_event:
+        return run_emulated(emulated_run, say=talk, on_event=on_event)
+
+
+def _job(options: RunOptions) -> Job:
+    return Job(
+        data=options.data,
+        model=options.model,
+        instances=tuple(options.instance or ()),
+        nodes=options.nodes,
+        memory_bytes=options.memory_bytes,
+        skew=options.skew,
+        keep=options.keep,
+        wheelhouse=options.wheelhouse,
+        input=options.input,
+        output=options.output,
+        is_lent=options.lend_credentials,
+    )
+
+
+def _rental_options(options: RunOptions) -> renting.RentalOptions:
+    return renting.rental_options(vars(options), staging=bool(options.input or options.output))
+
+
+def _show(report: RunReport, options: RunOptions) -> None:
+    if options.out:
+        write_whole(options.out, report.to_json() + "\n", option="--out")
+    if options.json:
         show_text(report.to_json())
     else:
         from planner.report.run_table import render_run
 
         show(render_run(report))
-    _require_valid(report)
-    if profile:
-        _feed(profile, report)
-
-
-def _require_data(data: str | None, *, input: str | None, output: str | None, is_local: bool) -> None:
-    """Raise BadInputError when nobody says how much to sort, or data is to be moved without a cluster."""
-    if (input or output) and is_local:
-        raise BadInputError(
-            "--input and --output are brought and taken by the nodes of a cluster: --cloud aws, gcp, azure or emulated"
-        )
-    if data is None and input is None:
-        raise BadInputError("say how much to sort: --data 1GB, or what: --input s3://bucket/path")
-
-
-def _locally(
-    *, data_bytes: int, model: str, directory: Path, memory_bytes: int | None, threads: int | None
-) -> RunReport:
-    from planner.runs.local import LocalRun, run_local
-
-    wanted = LocalRun(
-        data_bytes=data_bytes, model=model, directory=directory, memory_bytes=memory_bytes, threads=threads
-    )
-    return run_local(wanted, say=talk, watch=_watch)
-
-
-def _emulated(run: EmulatedRun) -> RunReport:
-    from planner.cli.cluster_progress import shown_events
-    from planner.emulation.run import run_emulated
-
-    with shown_events() as on_event:
-        return run_emulated(run, say=talk, on_event=on_event)
 
 
 def _effort(seconds: float, size: str | None) -> Effort:

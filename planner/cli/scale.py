@@ -66,11 +66,11 @@ def _sizes(catalog: Catalog, family: str) -> dict[str, float]:
     """Return the virtual CPUs of the types of a family; types with disks added are configurations, not sizes."""
     types = catalog.instances
     rows = zip(types.instance_type.tolist(), types.family.tolist(), types.vcpu.tolist(), strict=True)
-    found = {name: vcpu for name, of, vcpu in rows if of == family and vcpu == vcpu and "+" not in name}  # noqa: PLR0124
-    if not found:
-        known = sorted(set(types.family.tolist()))
-        raise BadInputError(f"unknown family {family!r} in catalog {catalog.name}.{nearest(family, known)}")
-    return found
+    vcpus = {name: vcpu for name, of, vcpu in rows if of == family and vcpu == vcpu and "+" not in name}  # noqa: PLR0124
+    if not vcpus:
+        families = sorted(set(types.family.tolist()))
+        raise BadInputError(f"unknown family {family!r} in catalog {catalog.name}.{nearest(family, families)}")
+    return vcpus
 
 
 def _table(scaling: Scaling) -> Any:
@@ -99,20 +99,20 @@ def _equal(size: Size) -> list[str]:
     ]
 
 
-def _short(size: Size, kind: str) -> str:
-    found: Candidate | None = getattr(size, kind)
-    if found is None:
-        return size.reasons[kind]
-    time, total = format_duration(found.time_s.expected), format_usd(found.cost_usd.total)
-    return f"{time}, {total}" if kind == "single" else f"{found.nodes} nodes: {time}, {total}"
+def _short(size: Size, shape: str) -> str:
+    cluster: Candidate | None = getattr(size, shape)
+    if cluster is None:
+        return size.reasons[shape]
+    time, total = format_duration(cluster.time_s.expected), format_usd(cluster.cost_usd.total)
+    return f"{time}, {total}" if shape == "single" else f"{cluster.nodes} nodes: {time}, {total}"
 
 
 def _as_json(scaling: Scaling) -> dict[str, Any]:
     from planner.schemas.plan import to_jsonable
 
     def of(size: Size) -> dict[str, Any]:
-        kinds = ("equal", "best", "single")
-        clusters = {kind: None if (c := getattr(size, kind)) is None else to_jsonable(c) for kind in kinds}
+        shapes = ("equal", "best", "single")
+        clusters = {shape: None if (c := getattr(size, shape)) is None else to_jsonable(c) for shape in shapes}
         return {"instance_type": size.instance_type, "vcpu": size.vcpu, **clusters, "reasons": dict(size.reasons)}
 
     return {"vcpus": scaling.vcpus, "verdict": scaling.verdict, "sizes": [of(size) for size in scaling.sizes]}

@@ -22,21 +22,21 @@ def catalogs_directory() -> Path:
     return _shipped("catalogs")
 
 
-def user_directory(kind: str) -> Path:
+def user_directory(what: str) -> Path:
     """Return where a user's own `kind` of data lies (`measurements`, `profiles`): $PLANNER_MEASUREMENTS and the like,
     else planner/<kind> in $XDG_DATA_HOME or ~/.local/share. It need not exist.
     """
-    if chosen := os.environ.get(f"PLANNER_{kind.upper()}"):
+    if chosen := os.environ.get(f"PLANNER_{what.upper()}"):
         return Path(chosen)
     home = os.environ.get("XDG_DATA_HOME")
-    return (Path(home) if home else Path.home() / ".local" / "share") / "planner" / kind
+    return (Path(home) if home else Path.home() / ".local" / "share") / "planner" / what
 
 
-def pick(name: str, known: dict[str, Path], *, kind: str) -> Path:
+def pick(name: str, paths: dict[str, Path], *, kind: str) -> Path:
     """Return the path of the `kind` called `name`. Raises BadInputError with the nearest names if there is none."""
-    if name in known:
-        return known[name]
-    hint = nearest(name, list(known)) or f" Known: {', '.join(known) or 'none'}."
+    if name in paths:
+        return paths[name]
+    hint = nearest(name, list(paths)) or f" Known: {', '.join(paths) or 'none'}."
     raise BadInputError(f"unknown {kind} {name!r}.{hint}")
 
 

@@ -163,7 +163,7 @@ def _share(where: str, table: Mapping[str, Any]) -> Iterator[str]:
         yield f"{where} discount: must be a share of the list price, at least 0 and below 1, such as 0.15"
 
 
-def _unknown(where: str, table: Mapping[str, Any], known: tuple[str, ...]) -> Iterator[str]:
+def _unknown(where: str, table: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[str]:
     for key in table:
-        if key not in known:
-            yield f"{where} {key}: unknown.{nearest(key, known)}"
+        if key not in names:
+            yield f"{where} {key}: unknown.{nearest(key, names)}"

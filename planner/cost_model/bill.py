@@ -27,7 +27,7 @@ class Hourly:
     @classmethod
     def of(
         cls,
-        one: JobContext,
+        context: JobContext,
         *,
         nodes: int,
         spares: PlannedSpares,
@@ -37,11 +37,11 @@ class Hourly:
         """Return the rates of a cluster; a reservation is used by the nodes at work before the spares."""
         count = np.array([float(nodes)])
         paid = count + spares.count
-        capacity = float(capacity_usd_per_hour(one, count)[0, 0])
+        capacity = float(capacity_usd_per_hour(context, count)[0, 0])
         job, whole = (float(number[0]) * price_usd_per_hour + capacity for number in (count, paid))
         if reservations is None:
             return cls(job=job, whole=whole, spare_s=spares.paid_s)
-        beyond = (reservations.excess_usd_per_hour(one.layouts.type_row, number)[0, 0] for number in (count, paid))
+        beyond = (reservations.excess_usd_per_hour(context.layouts.type_row, number)[0, 0] for number in (count, paid))
         more_job, more_whole = beyond
         return cls(job=job + float(more_job), whole=whole + float(more_whole), spare_s=spares.paid_s)
 
@@ -54,14 +54,14 @@ class Hourly:
         return (self.whole - self.job) * min(seconds, self.spare_s) / 3600
 
 
-def cost(one: JobContext, hourly: Hourly, time_s: Range, *, around_s: float) -> Cost:
+def cost(context: JobContext, hourly: Hourly, time_s: Range, *, around_s: float) -> Cost:
     """Turn times into dollars; spares, charges and what surrounds the job are paid for by the whole run, not by it."""
-    requests, known = request_usd(one), [float(charge.usd[0]) for charge in charges(one)]
-    further = requests + float(np.nansum(known))
+    requests, charges_usd = request_usd(context), [float(charge.usd[0]) for charge in charges(context)]
+    further = requests + float(np.nansum(charges_usd))
     per_s = hourly.job / 3600
 
     def total(job_s: float) -> float:
-        return hourly.usd(float(billed_s(np.array([job_s + around_s]), one)[0])) + further
+        return hourly.usd(float(billed_s(np.array([job_s + around_s]), context)[0])) + further
 
     return Cost(
         equation=per_s * time_s.equation + requests,
@@ -71,20 +71,20 @@ def cost(one: JobContext, hourly: Hourly, time_s: Range, *, around_s: float) -> 
         total=total(time_s.expected),
         total_p95=total(time_s.p95),
         requests=requests,
-        unknown=tuple(charge.name for charge in charges(one) if np.isnan(charge.usd[0])),
+        unknown=tuple(charge.name for charge in charges(context) if np.isnan(charge.usd[0])),
     )
 
 
-def bill(one: JobContext, hourly: Hourly, *, job_s: float, around_s: Mapping[str, float]) -> tuple[BillLine, ...]:
+def bill(context: JobContext, hourly: Hourly, *, job_s: float, around_s: Mapping[str, float]) -> tuple[BillLine, ...]:
     """Return the lines whose known amounts add up to `cost_usd.total`."""
     steps = {"job": job_s, **around_s}
     seconds = sum(steps.values())
-    billed = float(billed_s(np.array([seconds]), one)[0])
-    lines = [BillLine(name=name, time_s=each, usd=hourly.job * each / 3600) for name, each in steps.items()]
+    billed = float(billed_s(np.array([seconds]), context)[0])
+    lines = [BillLine(name=name, time_s=step_s, usd=hourly.job * step_s / 3600) for name, step_s in steps.items()]
     rounding = hourly.usd(billed) - hourly.usd(seconds)
-    rest = {"spares": hourly.spares_usd(seconds), "rounding": rounding, "requests": request_usd(one)}
+    rest = {"spares": hourly.spares_usd(seconds), "rounding": rounding, "requests": request_usd(context)}
     lines += [BillLine(name=name, time_s=None, usd=usd) for name, usd in rest.items() if usd > 0]
-    return (*lines, *(_line(charge) for charge in charges(one)))
+    return (*lines, *(_line(charge) for charge in charges(context)))
 
 
 def retimed(candidate: Candidate, *, job_s: float) -> tuple[BillLine, ...]:
@@ -103,16 +103,16 @@ def retimed(candidate: Candidate, *, job_s: float) -> tuple[BillLine, ...]:
     )
 
 
-def unpriced(one: JobContext) -> Iterator[str]:
+def unpriced(context: JobContext) -> Iterator[str]:
     """Say which charges are not in the bill, and which rest on prices that nobody checked."""
-    for charge in charges(one):
+    for charge in charges(context):
         if np.isnan(charge.usd[0]):
             yield f"{charge.name}: the price is unknown and not in the bill ({charge.basis})"
         elif charge.evidence == "recalled" and charge.usd[0] > 0:
             yield f"{charge.name}: the price is recalled, not verified against a source"
-    for step, place in (("stage in", one.staging.source), ("stage out", one.staging.sink)):
-        if place and place != one.catalog.cloud:
-            yield f"{step}: the rate between {place} and {one.catalog.cloud} is unknown; the NIC's is taken"
+    for step, place in (("stage in", context.staging.source), ("stage out", context.staging.sink)):
+        if place and place != context.catalog.cloud:
+            yield f"{step}: the rate between {place} and {context.catalog.cloud} is unknown; the NIC's is taken"
         elif place:
             yield f"{step}: the object store is taken to be in the cluster's region"
 

@@ -14,9 +14,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.arrays import Floats
+from planner.arrays import Codes, Flags, Floats, Rows, Texts
 from planner.catalog import Catalog, VolumeType
 from planner.cost_model.rates import Device, evidence_codes
 
@@ -41,8 +40,8 @@ class VolumeChoice:
 
     read: Floats
     write: Floats
-    evidence: NDArray[np.int8]
-    volume_type: NDArray[np.str_]
+    evidence: Codes
+    volume_type: Texts
     count: Floats
     fixed_usd_per_hour: Floats
     usd_per_byte_hour: Floats
@@ -51,14 +50,14 @@ class VolumeChoice:
     credit_bytes: Floats
 
     @property
-    def on_credit(self) -> NDArray[np.bool_]:
+    def on_credit(self) -> Flags:
         """Whether the rates last only until a node has moved `credit_bytes`."""
         return np.isfinite(self.credit_bytes)
 
-    def where(self, kept: NDArray[np.bool_], other: VolumeChoice) -> VolumeChoice:
+    def where(self, chosen: Flags, other: VolumeChoice) -> VolumeChoice:
         """Return this choice for the types (T,) that are `kept`, and the other one for the rest."""
         return VolumeChoice(
-            **{f.name: np.where(kept, getattr(self, f.name), getattr(other, f.name)) for f in fields(VolumeChoice)}
+            **{f.name: np.where(chosen, getattr(self, f.name), getattr(other, f.name)) for f in fields(VolumeChoice)}
         )
 
     @property
@@ -90,20 +89,13 @@ def has_credit(catalog: Catalog) -> bool:
     return any(_burst(volume) > 0 for volume in catalog.volume_types.values())
 
 
-def stated_rate(volume: VolumeType, *, count: int, size_bytes: float) -> float:
-    """Return bytes/s of `count` volumes of `size_bytes` each, nothing bought on top; NaN where it is not stated."""
-    own = np.nansum([volume.free_bytes_per_s, _per_byte(volume) * size_bytes])
-    stated = _comes_with_size(volume) or volume.free_bytes_per_s > 0
-    return float(count * min(_cap(volume), own)) if stated else float("nan")
-
-
 def _options(catalog: Catalog, volume: VolumeType, *, with_credit: bool) -> Iterator[tuple[int, VolumeChoice]]:
     """Yield a volume type's options, each with its order of preference: 0 measured, 1 stated, 2 without a rate."""
     yield 0, _measured(catalog, volume)
     for share in _SHARES:
-        for each in {_cap(volume), volume.free_bytes_per_s}:
-            if 0 < each < np.inf:
-                yield 1, _stated(catalog, volume, share=share, each=each)
+        for bytes_per_s_each in {_cap(volume), volume.free_bytes_per_s}:
+            if 0 < bytes_per_s_each < np.inf:
+                yield 1, _stated(catalog, volume, share=share, bytes_per_s_each=bytes_per_s_each)
         if with_credit and _burst(volume) > 0:
             yield 1, _bursting(catalog, volume, share=share)
     if np.isnan(volume.price_usd_per_mibps_month) and np.isnan(volume.price_usd_per_iops_month):
@@ -135,12 +127,12 @@ def _measured_count(catalog: Catalog, volume: VolumeType) -> Floats:
     return count
 
 
-def _stated(catalog: Catalog, volume: VolumeType, *, share: float, each: float) -> VolumeChoice:
-    """Enough volumes of `each` bytes/s to fill a share of the instance's link; what does not come free with them is
+def _stated(catalog: Catalog, volume: VolumeType, *, share: float, bytes_per_s_each: float) -> VolumeChoice:
+    """Enough volumes of `bytes_per_s_each` to fill a share of the instance's link; what does not come free with them is
     bought, or comes with size.
     """
     link, most = catalog.instances.volume_bytes_per_s * share, catalog.instances.volumes_max
-    count = np.minimum(np.ceil(link / each), np.where(np.isnan(most), 1.0, most))
+    count = np.minimum(np.ceil(link / bytes_per_s_each), np.where(np.isnan(most), 1.0, most))
     rate = np.minimum(link, count * _cap(volume))
     missing = np.maximum(0.0, rate - count * np.nan_to_num(volume.free_bytes_per_s))
     smallest = count * np.nan_to_num(volume.size_bytes_min)
@@ -211,16 +203,16 @@ def _provisioned(volume: VolumeType, *, rate: Floats, count: Floats) -> tuple[Fl
 
 def _unrated(catalog: Catalog, volume: VolumeType) -> VolumeChoice:
     """One volume of a priced type on every instance, of a rate that is not known."""
-    one = np.ones(len(catalog.instances))
+    ones = np.ones(len(catalog.instances))
     option = _option(
         catalog,
         volume,
-        {"read": one, "write": one, "count": one},
-        monthly_usd=0 * one,
-        bytes_min=one * np.nan_to_num(volume.size_bytes_min),
-        evidence=np.full(len(one), -1, np.int8),
+        {"read": ones, "write": ones, "count": ones},
+        monthly_usd=0 * ones,
+        bytes_min=ones * np.nan_to_num(volume.size_bytes_min),
+        evidence=np.full(len(ones), -1, np.int8),
     )
-    return replace(option, read=np.nan * one, write=np.nan * one)
+    return replace(option, read=np.nan * ones, write=np.nan * ones)
 
 
 def _cap(volume: VolumeType) -> float:
@@ -232,8 +224,8 @@ def _cap(volume: VolumeType) -> float:
 def _per_byte(volume: VolumeType) -> float:
     """The rate that comes with each byte of size; of two limits the lower; 0 for none."""
     ways = [volume.bytes_per_s_per_gib, volume.iops_per_gib * volume.bytes_per_s_per_iops]
-    known = [way for way in ways if way > 0]
-    return min(known) / _GIB if known else 0.0
+    stated = [way for way in ways if way > 0]
+    return min(stated) / _GIB if stated else 0.0
 
 
 def _comes_with_size(volume: VolumeType) -> bool:
@@ -247,41 +239,41 @@ def _option(
     *,
     monthly_usd: Floats,
     bytes_min: Floats,
-    evidence: NDArray[np.int8],
+    evidence: Codes,
 ) -> VolumeChoice:
     """Blank out the types for which anything needed is unknown, or for which a volume cannot be so large."""
     capacity_usd = volume.price_usd_per_gib_month / _GIB / catalog.hours_per_month
     bytes_max = columns["count"] * volume.size_bytes_max
     sums = columns["read"] + columns["write"] + columns["count"] + monthly_usd + capacity_usd + bytes_min
-    known = np.isfinite(sums) & (bytes_min <= bytes_max * (1 + 1e-9))
+    plannable = np.isfinite(sums) & (bytes_min <= bytes_max * (1 + 1e-9))
     return VolumeChoice(
-        **{name: np.where(known, values, np.nan) for name, values in columns.items()},
-        evidence=np.where(known, evidence, -1).astype(np.int8),
-        volume_type=np.where(known, volume.volume_type, ""),
-        fixed_usd_per_hour=np.where(known, monthly_usd / catalog.hours_per_month, np.nan),
-        usd_per_byte_hour=np.where(known, capacity_usd, np.nan),
-        bytes_min=np.where(known, bytes_min, np.nan),
-        bytes_max=np.where(known, bytes_max, np.nan),
-        credit_bytes=np.full(len(known), np.inf),
+        **{name: np.where(plannable, values, np.nan) for name, values in columns.items()},
+        evidence=np.where(plannable, evidence, -1).astype(np.int8),
+        volume_type=np.where(plannable, volume.volume_type, ""),
+        fixed_usd_per_hour=np.where(plannable, monthly_usd / catalog.hours_per_month, np.nan),
+        usd_per_byte_hour=np.where(plannable, capacity_usd, np.nan),
+        bytes_min=np.where(plannable, bytes_min, np.nan),
+        bytes_max=np.where(plannable, bytes_max, np.nan),
+        credit_bytes=np.full(len(plannable), np.inf),
     )
 
 
-def _first_choice(options: Sequence[tuple[int, VolumeChoice]], price_usd_per_hour: Floats) -> NDArray[np.intp]:
+def _first_choice(options: Sequence[tuple[int, VolumeChoice]], price_usd_per_hour: Floats) -> Rows:
     """Return the index of the option to take for every type."""
     choices = [choice for _, choice in options]
     preference = np.array([order for order, _ in options])[:, None]
     rate = np.stack([2 / (1 / choice.read + 1 / choice.write) for choice in choices])
-    held = [np.maximum(choice.bytes_min, _USUAL_BYTES_PER_NODE) for choice in choices]
-    volumes = [c.usd_per_byte_hour * size + c.fixed_usd_per_hour for c, size in zip(choices, held, strict=True)]
+    held_bytes = [np.maximum(choice.bytes_min, _USUAL_BYTES_PER_NODE) for choice in choices]
+    volumes = [c.usd_per_byte_hour * size + c.fixed_usd_per_hour for c, size in zip(choices, held_bytes, strict=True)]
     hourly = np.stack(volumes) + np.nan_to_num(price_usd_per_hour)
     unknown = np.isnan(hourly)
     dollars = np.where(np.isnan(rate), hourly, hourly / rate)
     keys = (np.nan_to_num(dollars, nan=np.inf), np.broadcast_to(preference, rate.shape), unknown)
-    first: NDArray[np.intp] = np.lexsort(keys, axis=0)[0]
+    first: Rows = np.lexsort(keys, axis=0)[0]
     return first
 
 
-def _take(options: Sequence[VolumeChoice], chosen: NDArray[np.intp]) -> VolumeChoice:
+def _take(options: Sequence[VolumeChoice], chosen: Rows) -> VolumeChoice:
     def pick(name: str) -> Any:
         return np.take_along_axis(np.stack([getattr(option, name) for option in options]), chosen[None], axis=0)[0]
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.arrays import Floats
+from planner.arrays import Codes, Floats
 from planner.cost_model.disk_layout import LOCAL, MEMORY, VOLUMES
 from planner.cost_model.staging_steps import on_volumes_bytes
 from planner.cost_model.workload import JobContext
@@ -16,18 +15,18 @@ def capacity_per_node(context: JobContext) -> dict[str, Floats]:
     both groups, an object store holds anything.
     """
     layouts = context.layouts
-    instances, kinds = context.catalog.instances, layouts.type_row
-    disk = instances.local_disk_bytes[kinds] * (1 - context.overheads.file_system_overhead)
-    volumes = context.volumes.bytes_max[kinds]
-    memory = instances.memory_bytes[kinds] * context.overheads.memory_share
+    instances, type_rows = context.catalog.instances, layouts.type_row
+    disk = instances.local_disk_bytes[type_rows] * (1 - context.overheads.file_system_overhead)
+    volumes = context.volumes.bytes_max[type_rows]
+    memory = instances.memory_bytes[type_rows] * context.overheads.memory_share
 
-    def held(medium: NDArray[np.int8], disks: Floats) -> Floats:
+    def on_medium(medium: Codes, disks: Floats) -> Floats:
         elsewhere = np.where(medium == VOLUMES, volumes, np.where(medium == MEMORY, memory, np.inf))
         return np.where(medium == LOCAL, disks * disk, elsewhere)
 
     return {
-        "data": held(layouts.data_on, layouts.data_disks),
-        "intermediate": held(layouts.intermediate_on, layouts.intermediate_disks),
+        "data": on_medium(layouts.data_on, layouts.data_disks),
+        "intermediate": on_medium(layouts.intermediate_on, layouts.intermediate_disks),
     }
 
 

@@ -58,14 +58,14 @@ def _requests(context: JobContext) -> Iterator[Charge]:
 
 def _egress(context: JobContext) -> Iterator[Charge]:
     """Data that leaves a cloud is charged by that cloud: of another cloud's price this catalog knows nothing."""
-    moves, here, staging = moved_bytes(context), context.catalog.cloud, context.staging
-    if staging.source and staging.source != here:
+    moves, cloud, staging = moved_bytes(context), context.catalog.cloud, context.staging
+    if staging.source and staging.source != cloud:
         unknown = np.full(len(context.layouts.type_row), np.nan)
         basis = f"requests and traffic out of {staging.source}, of which this catalog has no prices"
         yield Charge(name="stage in: egress", usd=unknown, evidence="", basis=basis)
-    if staging.sink and staging.sink != here:
+    if staging.sink and staging.sink != cloud:
         price, evidence = context.catalog.transfer_usd_per_gib("internet")
-        basis = f"traffic out of {here}; what requests to {staging.sink} cost is not known"
+        basis = f"traffic out of {cloud}; what requests to {staging.sink} cost is not known"
         yield Charge(name="stage out: egress", usd=moves["stage out"] / _GIB * price, evidence=evidence, basis=basis)
 
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass, fields
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.arrays import Codes, Floats, Rows
+from planner.arrays import Codes, Flags, Floats, Rows
 from planner.catalog import Catalog
 from planner.cost_model.model import MEDIA, CostModel
 from planner.cost_model.rates import Rates
@@ -42,11 +41,11 @@ class Layouts:
     intermediate_on: Codes
 
     @property
-    def shared(self) -> NDArray[np.bool_]:
+    def shared(self) -> Flags:
         """Whether both groups live on the same local disks."""
         return np.asarray(self.data_disks + self.intermediate_disks > self.disks)
 
-    def uses(self, medium: int) -> NDArray[np.bool_]:
+    def uses(self, medium: int) -> Flags:
         """Whether either group is on `medium`."""
         return np.asarray((self.data_on == medium) | (self.intermediate_on == medium))
 
@@ -68,18 +67,18 @@ def layouts(catalog: Catalog, *, model: CostModel, rates: Rates, paper: bool) ->
     disks = np.nan_to_num(catalog.instances.local_disks)
     data, intermediate = (MEDIA.index(model.storage[group]) for group in ("data", "intermediate"))
     if (data, intermediate) == (LOCAL, LOCAL):
-        kinds = [_divided(disks, divides=(disks > 1) & (~np.isnan(rates.local.simultaneous) | paper))]
+        parts = [_divided(disks, divides=(disks > 1) & (~np.isnan(rates.local.simultaneous) | paper))]
     else:
-        kinds = [_apart(disks, data_on=data, intermediate_on=intermediate)]
+        parts = [_apart(disks, data_on=data, intermediate_on=intermediate)]
     if intermediate == LOCAL and "intermediate" in model.capacity and model.in_memory and not paper:
-        kinds.append(_apart(disks, data_on=data, intermediate_on=MEMORY))
+        parts.append(_apart(disks, data_on=data, intermediate_on=MEMORY))
     joined = Layouts(
-        **{field.name: np.concatenate([getattr(kind, field.name) for kind in kinds]) for field in fields(Layouts)}
+        **{field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Layouts)}
     )
     return joined.only(np.argsort(joined.type_row, kind="stable"))
 
 
-def _divided(disks: Floats, *, divides: NDArray[np.bool_]) -> Layouts:
+def _divided(disks: Floats, *, divides: Flags) -> Layouts:
     """Both groups on local disks: every split where a type `divides`, else shared."""
     ways = np.where(divides, disks - 1, 1).astype(int)
     type_row = np.repeat(np.arange(len(disks)), ways)

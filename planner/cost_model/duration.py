@@ -35,84 +35,96 @@ class PlannedSpares:
     screened: bool
 
 
-def planned_spares(one: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int) -> PlannedSpares:
+def planned_spares(context: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int) -> PlannedSpares:
     """Return as many spares as minimise the expected cost where it was measured how nodes of the type differ in what
     decides the longest phase, and the usual share of the nodes elsewhere.
     """
-    life, name = one.overheads, _screened_by(one, phases)
+    life, name = context.overheads, _screened_by(context, phases)
     if nodes == 1 or name is None:
         paid = float(paid_nodes(np.array([float(nodes)]), spare_fraction=life.spare_fraction)[0])
         return PlannedSpares(count=int(paid) - nodes, paid_s=np.inf, screened=False)
-    phase, _ = _longest(one, phases)
-    spread = one.spreads.of(name, type_row=int(one.layouts.type_row[0]), phase=phase)
+    phase, _ = _longest(context, phases)
+    spread = context.spreads.of(name, type_row=int(context.layouts.type_row[0]), phase=phase)
     screen_s = life.boot_s + life.screen_s
-    count = spares_for(spread, nodes=nodes, work_s=sum(each.time_s for each in phases), screen_s=screen_s)
+    count = spares_for(spread, nodes=nodes, work_s=sum(estimate.time_s for estimate in phases), screen_s=screen_s)
     return PlannedSpares(count=count, paid_s=screen_s, screened=True)
 
 
-def duration(one: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int) -> Duration:
+def duration(context: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int) -> Duration:
     """Return the distribution of the job's time, with its spares and the interruptions of spot nodes."""
-    return disturbed(one, undisturbed(one, phases, nodes, spares=planned_spares(one, phases, nodes)), nodes)
+    return disturbed(context, undisturbed(context, phases, nodes, spares=planned_spares(context, phases, nodes)), nodes)
 
 
-def disturbed(one: JobContext, whole: Duration, nodes: int) -> Duration:
+def disturbed(context: JobContext, whole: Duration, nodes: int) -> Duration:
     """Return a duration with the interruptions of spot nodes."""
-    return whole if one.risk is None else one.risk.duration(whole, nodes=nodes, load_s=loading_s(one, nodes))
-
-
-def loading_s(one: JobContext, nodes: int) -> float:
-    """Return the seconds that loading the input takes."""
-    return sum(float(seconds[0]) for seconds in loading_node_seconds(one).values()) / nodes
-
-
-def undisturbed(one: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int, *, spares: PlannedSpares) -> Duration:
-    """Return the distribution of the job's time when no node is taken back. A run's nodes share how far the equations
-    are off, and the rate of the network where it is extrapolated.
-    """
-    slowdowns = _network_slowdowns(one, nodes)
-    return order_statistics.either(
-        [_with_network(one, phases, nodes, spares=spares, slowdown=each) for each in slowdowns]
+    return (
+        whole if context.risk is None else context.risk.duration(whole, nodes=nodes, load_s=loading_s(context, nodes))
     )
 
 
-def _network_slowdowns(one: JobContext, nodes: int) -> list[float]:
+def loading_s(context: JobContext, nodes: int) -> float:
+    """Return the seconds that loading the input takes."""
+    return sum(float(seconds[0]) for seconds in loading_node_seconds(context).values()) / nodes
+
+
+def undisturbed(
+    context: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int, *, spares: PlannedSpares
+) -> Duration:
+    """Return the distribution of the job's time when no node is taken back. A run's nodes share how far the equations
+    are off, and the rate of the network where it is extrapolated.
+    """
+    slowdowns = _network_slowdowns(context, nodes)
+    return order_statistics.either(
+        [_with_network(context, phases, nodes, spares=spares, slowdown=slowdown) for slowdown in slowdowns]
+    )
+
+
+def _network_slowdowns(context: JobContext, nodes: int) -> list[float]:
     """Return equally likely factors of the network's time: only 1 where it is measured, stated or assumed."""
-    network, kind = one.rates.network, int(one.layouts.type_row[0])
-    if not one.spreads.node_sigma or network.evidence_at(kind, nodes) != "extrapolated" or kind not in network.curves:
+    network, type_row = context.rates.network, int(context.layouts.type_row[0])
+    if (
+        not context.spreads.node_sigma
+        or network.evidence_at(type_row, nodes) != "extrapolated"
+        or type_row not in network.curves
+    ):
         return [1.0]
-    slowdowns: list[float] = network.curves[kind].slowdowns(nodes, count=_BAND_VALUES).tolist()
+    slowdowns: list[float] = network.curves[type_row].slowdowns(nodes, count=_BAND_VALUES).tolist()
     return slowdowns
 
 
 def _with_network(
-    one: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int, *, spares: PlannedSpares, slowdown: float
+    context: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int, *, spares: PlannedSpares, slowdown: float
 ) -> Duration:
-    kind = int(one.layouts.type_row[0])
-    slowest = bool(one.rates.network.slowest_of_n[kind])
-    screened_by = _screened_by(one, phases) if spares.screened else None
+    type_row = int(context.layouts.type_row[0])
+    slowest = bool(context.rates.network.slowest_of_n[type_row])
+    screened_by = _screened_by(context, phases) if spares.screened else None
 
     def load(phase: Phase, name: str, use: ResourceUse) -> Load:
         certain = name in UNDIVIDED or (name == "network" and slowest)
-        spread = order_statistics.lognormal(0.0) if certain else one.spreads.of(name, type_row=kind, phase=phase)
+        spread = (
+            order_statistics.lognormal(0.0) if certain else context.spreads.of(name, type_row=type_row, phase=phase)
+        )
         median_s = use.time_s * slowdown if name == "network" else use.time_s
-        kept = spares.count if name == screened_by and not certain else 0
-        return Load(median_s=median_s, spread=spread, count=nodes, spares=kept)
+        spare_count = spares.count if name == screened_by and not certain else 0
+        return Load(median_s=median_s, spread=spread, count=nodes, spares=spare_count)
 
     barriers = [
         order_statistics.barrier([load(phase, *item) for item in seen.resources.items()])
-        for phase, seen in zip(one.model.phases, phases, strict=True)
+        for phase, seen in zip(context.model.phases, phases, strict=True)
     ]
-    return order_statistics.in_turn(barriers, shared_sigma=one.overheads.shared_sigma)
+    return order_statistics.in_turn(barriers, shared_sigma=context.overheads.shared_sigma)
 
 
-def _screened_by(one: JobContext, phases: tuple[PhaseEstimate, ...]) -> str | None:
+def _screened_by(context: JobContext, phases: tuple[PhaseEstimate, ...]) -> str | None:
     """Return the resource by which nodes are kept or sent away: the bottleneck of the longest phase, if it was measured
     how nodes of the type differ in it.
     """
-    _, seen = _longest(one, phases)
-    known = 0 < seen.time_s < np.inf and one.spreads.stays(seen.bottleneck, type_row=int(one.layouts.type_row[0]))
-    return seen.bottleneck if known else None
+    _, seen = _longest(context, phases)
+    compared = 0 < seen.time_s < np.inf and context.spreads.stays(
+        seen.bottleneck, type_row=int(context.layouts.type_row[0])
+    )
+    return seen.bottleneck if compared else None
 
 
-def _longest(one: JobContext, phases: tuple[PhaseEstimate, ...]) -> tuple[Phase, PhaseEstimate]:
-    return max(zip(one.model.phases, phases, strict=True), key=lambda pair: pair[1].time_s)
+def _longest(context: JobContext, phases: tuple[PhaseEstimate, ...]) -> tuple[Phase, PhaseEstimate]:
+    return max(zip(context.model.phases, phases, strict=True), key=lambda pair: pair[1].time_s)

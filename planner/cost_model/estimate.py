@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.arrays import Floats
+from planner.arrays import Floats, Rows
 from planner.cost_model.capacity import fewest_nodes
 from planner.cost_model.charges import known_usd
 from planner.cost_model.energy import energy_j
@@ -43,7 +42,7 @@ class Estimates:
     total_p95_usd: Floats | None
     power_w: Floats
 
-    def energy_j(self, rows: NDArray[np.intp]) -> Floats:
+    def energy_j(self, rows: Rows) -> Floats:
         """Return the expected energy of the job on some rows, shape (rows, N): NaN where the power is unknown."""
         return energy_j(self.expected_s[rows], nodes=self.nodes, power_w=self.power_w[rows, None])
 
@@ -156,16 +155,16 @@ class _PhaseLoad:
         works, spreads = context.works(phase), context.spreads
         groups: dict[int, tuple[Floats, Spread]] = {}
         for name, work in works.items():
-            spread = spreads.usual(name)
-            known = groups.get(id(spread), (work.node_seconds, spread))[0]
-            groups[id(spread)] = (np.maximum(known, work.node_seconds), spread)
+            spread = spreads.default(name)
+            so_far = groups.get(id(spread), (work.node_seconds, spread))[0]
+            groups[id(spread)] = (np.maximum(so_far, work.node_seconds), spread)
         tailed = [
             (int(row), *_tailed(context, phase, works, int(row), nodes))
             for row in np.flatnonzero(np.isin(context.layouts.type_row, spreads.own_rows))
         ]
         return cls(
             phase=phase,
-            network_stretch=_slowest(spreads.usual("network"), nodes),
+            network_stretch=_slowest(spreads.default("network"), nodes),
             alike=[(seconds, _slowest(spread, nodes)) for seconds, spread in groups.values()],
             tailed=tailed,
         )
@@ -192,10 +191,10 @@ def _tailed(
     context: JobContext, phase: Phase, works: Mapping[str, Work], row: int, nodes: Floats
 ) -> tuple[Floats, list[tuple[float, Floats]]]:
     """The stretch of the network, and the node-seconds and stretch of each resource, of a row with a tail."""
-    kind = int(context.layouts.type_row[row])
+    type_row = int(context.layouts.type_row[row])
 
     def stretch(name: str) -> Floats:
-        return _slowest(context.spreads.of(name, type_row=kind, phase=phase), nodes)
+        return _slowest(context.spreads.of(name, type_row=type_row, phase=phase), nodes)
 
     return stretch("network"), [(float(work.node_seconds[row]), stretch(name)) for name, work in works.items()]
 
@@ -238,6 +237,6 @@ class _Bill:
         hourly = self.paid[block.columns] * self.hourly[block.rows, None]
         hourly += capacity_usd_per_hour(self.context, nodes, rows=block.rows)
         if self.reservations is not None:
-            kinds = self.context.layouts.type_row[block.rows]
-            hourly += self.reservations.excess_usd_per_hour(kinds, self.paid[block.columns])
+            type_rows = self.context.layouts.type_row[block.rows]
+            hourly += self.reservations.excess_usd_per_hour(type_rows, self.paid[block.columns])
         return np.asarray(hourly * (billed / 3600) + self.charges_usd[block.rows, None])

@@ -65,12 +65,12 @@ def _device(catalog: Catalog, store: ObjectStore) -> Device:
     read = catalog.object_store_rates(store.object_store, "read_only")
     write = catalog.object_store_rates(store.object_store, "write_only")
     own = ~np.isnan(read.bytes_per_s + write.bytes_per_s)
-    usual = catalog.instances.vcpu * store.bytes_per_s_per_vcpu
+    per_vcpu = catalog.instances.vcpu * store.bytes_per_s_per_vcpu
     seen = np.maximum(evidence_codes(read.evidence), evidence_codes(write.evidence))
     rule = evidence_codes(np.array([store.rate_evidence]))[0]
     return Device(
-        read=np.where(own, read.bytes_per_s, usual),
-        write=np.where(own, write.bytes_per_s, usual),
-        simultaneous=np.full(len(usual), np.nan),
-        evidence=np.where(own, seen, np.where(np.isnan(usual), -1, rule)).astype(np.int8),
+        read=np.where(own, read.bytes_per_s, per_vcpu),
+        write=np.where(own, write.bytes_per_s, per_vcpu),
+        simultaneous=np.full(len(per_vcpu), np.nan),
+        evidence=np.where(own, seen, np.where(np.isnan(per_vcpu), -1, rule)).astype(np.int8),
     )

@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.arrays import Floats
+from planner.arrays import Floats, Rows
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.workload import JobContext
 
@@ -27,10 +26,10 @@ class Reservations:
     nodes: Floats
     above_usd_per_hour: Floats
 
-    def excess_usd_per_hour(self, kinds: NDArray[np.intp], paid: Floats) -> Floats:
-        """Return what nodes beyond the reservations cost above the price, shape (kinds, N), of `paid` nodes (N,)."""
-        beyond = np.maximum(paid[None, :] - self.nodes[kinds, None], 0.0)
-        return beyond * self.above_usd_per_hour[kinds, None]
+    def excess_usd_per_hour(self, type_rows: Rows, paid: Floats) -> Floats:
+        """Return what nodes beyond the reservations cost above the price, shape (rows, N), of `paid` nodes (N,)."""
+        beyond = np.maximum(paid[None, :] - self.nodes[type_rows, None], 0.0)
+        return beyond * self.above_usd_per_hour[type_rows, None]
 
 
 def billed_s(seconds: Floats, context: JobContext) -> Floats:
@@ -47,14 +46,14 @@ def capacity_usd_per_hour(context: JobContext, nodes: Floats, rows: slice = slic
 
     Volumes are bought as large as the data or, where their rate comes with their size, as large as the rate asks.
     """
-    volumes, kinds = context.volumes, context.layouts.type_row[rows]
-    held, stored = (context.held_on(medium, rows)[:, None] for medium in (VOLUMES, OBJECTS))
-    in_store = np.where(stored > 0, stored * context.objects.usd_per_byte_hour, 0.0)
-    if not held.any():
+    volumes, type_rows = context.volumes, context.layouts.type_row[rows]
+    on_volumes, in_store_bytes = (context.held_on(medium, rows)[:, None] for medium in (VOLUMES, OBJECTS))
+    in_store = np.where(in_store_bytes > 0, in_store_bytes * context.objects.usd_per_byte_hour, 0.0)
+    if not on_volumes.any():
         return in_store
-    least, usd = volumes.bytes_min[kinds, None], volumes.usd_per_byte_hour[kinds, None]
-    bought = np.maximum(held, nodes * least) if least.any() else held
-    return np.asarray(np.where(held > 0, bought * usd, 0.0) + in_store)
+    least, usd = volumes.bytes_min[type_rows, None], volumes.usd_per_byte_hour[type_rows, None]
+    bought = np.maximum(on_volumes, nodes * least) if least.any() else on_volumes
+    return np.asarray(np.where(on_volumes > 0, bought * usd, 0.0) + in_store)
 
 
 def request_usd(context: JobContext) -> float:

@@ -62,7 +62,7 @@ class Spreads:
         """
         return SIGMA_OF.get(resource) in self.lasting.get(type_row, ())
 
-    def usual(self, resource: str) -> Spread:
+    def default(self, resource: str) -> Spread:
         """Return the spread of a resource on a type of which nothing was seen."""
         if resource == "network" and self.network is not None:
             return self.network
@@ -72,7 +72,7 @@ class Spreads:
         """Return the spread of a resource of one type in a phase, as wide and with the tails that were seen there."""
         sigma = self.measured_sigma.get(type_row, {}).get(SIGMA_OF[resource])
         named = resource == "network" and self.network is not None
-        spread = self.usual(resource) if sigma is None or named else lognormal(sigma)
+        spread = self.default(resource) if sigma is None or named else lognormal(sigma)
         for tail in self.tails.get(type_row, ()):
             if _slows(tail, resource, phase):
                 spread = with_tail(spread, fraction=self.slow_nodes(tail, type_row), factor=tail.slow_factor)
@@ -90,12 +90,7 @@ def slowed_by(tail: Straggler) -> frozenset[str]:
 
 
 def spreads_of(
-    catalog: Catalog,
-    *,
-    node_sigma: Mapping[str, float],
-    network: Spread | None,
-    volumes_each: Floats,
-    tailed: bool,
+    catalog: Catalog, *, node_sigma: Mapping[str, float], network: Spread | None, volumes_each: Floats, tailed: bool
 ) -> Spreads:
     """Return the spreads of a catalog's types, of which a node has `volumes_each` (T,) volumes; nothing of what was
     seen on single types unless `tailed`.
@@ -115,7 +110,7 @@ def spreads_of(
 
 
 def _measured_sigma(
-    catalog: Catalog, usual: Mapping[str, float]
+    catalog: Catalog, default_sigma: Mapping[str, float]
 ) -> tuple[dict[int, dict[str, float]], dict[int, frozenset[str]]]:
     """Return how nodes were measured to differ, and where most of that stays with a node; of several figures on one
     resource the widest counts.
@@ -124,20 +119,24 @@ def _measured_sigma(
     instances were not compared, variation over time can only widen what is usual. Variation within a run averages out
     over a phase, and is left out.
     """
-    found: dict[int, dict[str, float]] = {}
+    sigma_by_row: dict[int, dict[str, float]] = {}
     lasting: dict[int, frozenset[str]] = {}
-    for table_name, kind in _SIGMA_IN.items():
+    for table_name, sigma_name in _SIGMA_IN.items():
         table = catalog.tables[table_name]
         instances, times = table["across_instances_sigma"], table["across_time_sigma"]
         for row in np.flatnonzero(~(np.isnan(instances) & np.isnan(times))).tolist():
             compared, over_time = float(instances[row]), float(np.nan_to_num(times[row]))
-            sigma = max(usual.get(kind, 0.0), over_time) if np.isnan(compared) else float(np.hypot(compared, over_time))
+            sigma = (
+                max(default_sigma.get(sigma_name, 0.0), over_time)
+                if np.isnan(compared)
+                else float(np.hypot(compared, over_time))
+            )
             type_row = catalog.instances.index(str(table["instance_type"][row]))
-            of_type = found.setdefault(type_row, {})
-            of_type[kind] = max(sigma, of_type.get(kind, 0.0))
+            of_type = sigma_by_row.setdefault(type_row, {})
+            of_type[sigma_name] = max(sigma, of_type.get(sigma_name, 0.0))
             if compared > over_time:
-                lasting[type_row] = lasting.get(type_row, frozenset()) | {kind}
-    return found, lasting
+                lasting[type_row] = lasting.get(type_row, frozenset()) | {sigma_name}
+    return sigma_by_row, lasting
 
 
 def _slows(tail: Straggler, resource: str, phase: Phase) -> bool:

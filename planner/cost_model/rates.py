@@ -1,6 +1,6 @@
 """From catalog rows to bytes/s per resource, for all types of a catalog at once.
 
-A rate that no one measured or stated is NaN; `Assumptions` (the user's what-ifs) replace whatever the catalog holds.
+A rate that no one measured or stated is NaN. What the user assumes replaces what the catalog holds.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.arrays import Codes, Floats
+from planner.arrays import Codes, Flags, Floats, Rows, Texts
 from planner.catalog import Catalog, NetworkPoint
 from planner.errors import BadInputError, nearest
-from planner.statistics.order_statistics import Spread
 from planner.statistics.scaling_curve import ScalingCurve
 
 EVIDENCE: Final = ("measured", "spec", "extrapolated", "recalled", "assumed")
@@ -56,7 +54,7 @@ class Device:
         )
 
     @property
-    def known(self) -> NDArray[np.bool_]:
+    def known(self) -> Flags:
         """Whether a type's rates are known in either mode."""
         return ~np.isnan(self.simultaneous) | ~(np.isnan(self.read) | np.isnan(self.write))
 
@@ -66,19 +64,17 @@ class Network:
     """Network rates per node: a flat rate for each type, shape (T,), and curves for the rows that were measured.
 
     Links with a token bucket run at `burst` until `bucket_bytes` more than the rate have gone; both NaN elsewhere.
-    `spread` is how the rate differs from node to node, where the request says so.
     """
 
     flat: Floats
     evidence: Codes
-    slowest_of_n: NDArray[np.bool_]
+    slowest_of_n: Flags
     burst: Floats
     bucket_bytes: Floats
-    spread: Spread | None = None
     curves: Mapping[int, ScalingCurve] = field(default_factory=dict)
     factor: float = 1.0
 
-    def at(self, rows: NDArray[np.intp], nodes: Floats) -> Floats:
+    def at(self, rows: Rows, nodes: Floats) -> Floats:
         """Return bytes/s per node, shape (rows, nodes)."""
         rates = np.repeat(self.flat[rows, None], len(nodes), axis=1)
         for place, row in enumerate(rows.tolist()):
@@ -86,7 +82,7 @@ class Network:
                 rates[place] = self.curves[row].at(nodes)
         return rates * self.factor
 
-    def burst_at(self, rows: NDArray[np.intp]) -> Floats:
+    def burst_at(self, rows: Rows) -> Floats:
         """Return the burst rate of the links, shape (rows,): NaN without a token bucket."""
         return np.asarray(self.burst[rows] * self.factor)
 
@@ -136,7 +132,7 @@ def evidence_name(code: int) -> str:
     return EVIDENCE[code] if code >= 0 else "unknown"
 
 
-def evidence_codes(words: NDArray[np.str_]) -> Codes:
+def evidence_codes(words: Texts) -> Codes:
     """Return the code of each word a catalog uses; '' (unknown) is -1."""
     unique, inverse = np.unique(words, return_inverse=True)
     codes = [EVIDENCE.index(_AS_PLANNED.get(word, word)) if word else -1 for word in unique.tolist()]
@@ -152,12 +148,12 @@ def check_assumptions(*, assume: Mapping[str, float], scale: Mapping[str, float]
     """Raise BadInputError for a name that cannot be assumed or scaled, with the nearest ones, or a bad factor."""
     for name in assume:
         if name not in ASSUMABLE:
-            known = ", ".join(ASSUMABLE)
-            raise BadInputError(f"assume {name}: unknown; what can be assumed is {known}.{nearest(name, ASSUMABLE)}")
+            names = ", ".join(ASSUMABLE)
+            raise BadInputError(f"assume {name}: unknown; what can be assumed is {names}.{nearest(name, ASSUMABLE)}")
     for name, factor in scale.items():
         if name not in SCALABLE:
-            known = ", ".join(SCALABLE)
-            raise BadInputError(f"what-if {name}: unknown; what can be scaled is {known}.{nearest(name, SCALABLE)}")
+            names = ", ".join(SCALABLE)
+            raise BadInputError(f"what-if {name}: unknown; what can be scaled is {names}.{nearest(name, SCALABLE)}")
         if not 0 < factor < 1e6:
             raise BadInputError(f"what-if {name}={factor}: a factor must be positive and below a million")
 

@@ -42,10 +42,10 @@ def staging_of(request: Request) -> Staging:
 def _cloud(address: str | None, *, option: str) -> str:
     if address is None:
         return ""
-    scheme, found, rest = address.partition("://")
-    if not found or not rest.strip("/") or scheme.lower() not in _CLOUD_OF_SCHEME:
-        known = ", ".join(f"{name}://" for name in _CLOUD_OF_SCHEME)
+    scheme, separator, rest = address.partition("://")
+    if not separator or not rest.strip("/") or scheme.lower() not in _CLOUD_OF_SCHEME:
+        schemes = ", ".join(f"{name}://" for name in _CLOUD_OF_SCHEME)
         raise BadInputError(
-            f"{option} {address}: not the address of an object store, such as s3://bucket/path ({known})"
+            f"{option} {address}: not the address of an object store, such as s3://bucket/path ({schemes})"
         )
     return _CLOUD_OF_SCHEME[scheme.lower()]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.arrays import Floats
+from planner.arrays import Flags, Floats
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.model import Phase
 from planner.cost_model.workload import JobContext
@@ -53,7 +52,7 @@ def on_volumes_bytes(context: JobContext) -> Floats:
     )
 
 
-def _stays(context: JobContext, place: str) -> NDArray[np.bool_]:
+def _stays(context: JobContext, place: str) -> Flags:
     """Whether a layout keeps its data in the very object store it would be moved to or from, shape (R,)."""
     return np.asarray((context.layouts.data_on == OBJECTS) & (place == context.catalog.cloud))
 
@@ -62,11 +61,11 @@ def _staged(context: JobContext, place: str, on_disks: Phase, store_bytes_per_s:
     """A stream between disks and store lasts as long as its slowest part: disks, NIC, store. Between clouds the store's
     rate is not known, and the NIC's stands for it.
     """
-    kinds = context.layouts.type_row
+    type_rows = context.layouts.type_row
     amount = context.job.map_in if on_disks is GENERATE else context.job.reduce_out
-    rates = [context.rates.network.flat[kinds]]
+    rates = [context.rates.network.flat[type_rows]]
     if place == context.catalog.cloud:
-        rates.append(store_bytes_per_s[kinds])
+        rates.append(store_bytes_per_s[type_rows])
     seconds = np.maximum(_node_seconds(context, on_disks), amount / np.minimum.reduce(rates))
     return np.where(_stays(context, place), 0.0, seconds)
 

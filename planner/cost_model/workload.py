@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from planner.arrays import Floats
+from planner.arrays import Floats, Rows
 from planner.catalog import Catalog
 from planner.cost_model.block_volumes import VolumeChoice
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES, Layouts
@@ -56,7 +56,11 @@ class JobContext:
 
     def only(self, row: int) -> JobContext:
         """Return the same job on one layout."""
-        return replace(self, layouts=self.layouts.only(np.array([row])))
+        return self.only_rows(np.array([row]))
+
+    def only_rows(self, rows: Rows) -> JobContext:
+        """Return the same job on these layouts alone."""
+        return replace(self, layouts=self.layouts.only(rows))
 
     def group_bytes(self) -> dict[str, float]:
         """Return what each disk group must hold over the whole cluster."""
@@ -118,12 +122,12 @@ class JobContext:
         moved = self.network_bytes(phase, rows, nodes)
         if not moved.any():
             return moved
-        network, kinds = self.rates.network, self.layouts.type_row[rows]
-        rate = network.at(kinds, nodes)
-        tokens = network.bucket_bytes[kinds]
+        network, type_rows = self.rates.network, self.layouts.type_row[rows]
+        rate = network.at(type_rows, nodes)
+        tokens = network.bucket_bytes[type_rows]
         if np.isnan(tokens).all():
             return _seconds(moved, rate)
-        burst = np.fmax(network.burst_at(kinds)[:, None], rate)
+        burst = np.fmax(network.burst_at(type_rows)[:, None], rate)
         left = np.maximum(tokens[:, None] - self._sent_before(phase, rows, nodes) * (1 - rate / burst), 0.0)
         bursting = np.maximum(moved / burst, (moved - left) / rate)
         return np.where(np.isnan(tokens)[:, None], _seconds(moved, rate), bursting)
@@ -193,10 +197,10 @@ class JobContext:
 
     def _cpu_rate(self, work: str) -> Floats | float:
         """Return bytes/s per vCPU of one kind of work: a number for all layouts, or shape (R,) where types differ."""
-        usual, measured = self.rates.cpu_bytes_per_s_per_vcpu[work], self.rates.measured_sort_per_vcpu
-        if work != "sort" or np.isinf(usual) or np.isnan(measured).all():
-            return usual
-        return np.where(np.isnan(measured), usual, measured)[self.layouts.type_row]
+        default, measured = self.rates.cpu_bytes_per_s_per_vcpu[work], self.rates.measured_sort_per_vcpu
+        if work != "sort" or np.isinf(default) or np.isnan(measured).all():
+            return default
+        return np.where(np.isnan(measured), default, measured)[self.layouts.type_row]
 
 
 def _seconds(amount: Floats, rate: Floats) -> Floats:

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from planner.catalog import load_catalog
 from planner.cost_model import run_overheads
-from planner.cost_model.model import CostModel, load_model, on_a_cluster
+from planner.cost_model.model import CostModel, on_a_cluster
+from planner.cost_model.model_reader import load_model
 from planner.distributed_sort.dataset import Dataset
 from planner.emulation.cluster import HEAD, emulated_cluster
 from planner.emulation.network_trial import measure_links, payload_bytes_per_s

@@ -12,7 +12,8 @@ import numpy as np
 from planner.catalog import Catalog
 from planner.cost_model.model import CostModel
 from planner.cost_model.run_overheads import RunOverheads
-from planner.planning.candidate_grid import Region, build_grid
+from planner.planning.candidate_grid import build_grid
+from planner.planning.region import Region
 from planner.schemas.plan import Request
 
 _DATA_BYTES: Final = 1
@@ -38,18 +39,14 @@ def coverage(catalog: Catalog, models: Sequence[CostModel], *, overheads: RunOve
 def _of_model(catalog: Catalog, model: CostModel, overheads: RunOverheads) -> Coverage:
     request = Request(data_bytes=_DATA_BYTES, model=model.name, max_nodes=2)
     grid, lacking = build_grid(
-        request,
-        model=model,
-        region=Region.of(request, catalog, catalog.default_region),
-        overheads=overheads,
-        network_spread=None,
+        request, model=model, region=Region.of(request, catalog, catalog.default_region), overheads=overheads
     )
-    usable = len(np.unique(grid.context.layouts.type_row))
+    plannable = len(np.unique(grid.context.layouts.type_row))
     reasons = Counter(rejection.reason for rejection in lacking)
     return Coverage(
         catalog=catalog.name,
         model=model.name,
         types=len(catalog.instances),
-        usable=usable,
+        usable=plannable,
         reasons=dict(reasons.most_common()),
     )

@@ -23,30 +23,32 @@ STATED: Final = ("price", "shape", "volume_price", "object_store_price")
 """Facts of which what the cloud states is as good as can be; the rest are rates."""
 
 
-def evidence_of(one: JobContext, phases: Phases, *, nodes: int, price: str) -> dict[str, str]:
+def evidence_of(context: JobContext, phases: Phases, *, nodes: int, price: str) -> dict[str, str]:
     """Return what each rate in use and each price rest on: a word of the catalogs' `evidence`, or `unknown`."""
-    kind = int(one.layouts.type_row[0])
+    type_row = int(context.layouts.type_row[0])
     used = {name for phase in phases for name in phase.resources}
     words = {
-        "network": one.rates.network.evidence_at(kind, nodes),
-        "volumes": evidence_name(int(one.rates.volumes.evidence[kind])),
-        "object_store": evidence_name(int(one.rates.objects.evidence[kind])),
-        **dict.fromkeys(("cpu", *UNDIVIDED), one.rates.cpu_evidence),
+        "network": context.rates.network.evidence_at(type_row, nodes),
+        "volumes": evidence_name(int(context.rates.volumes.evidence[type_row])),
+        "object_store": evidence_name(int(context.rates.objects.evidence[type_row])),
+        **dict.fromkeys(("cpu", *UNDIVIDED), context.rates.cpu_evidence),
     }
-    disks = evidence_name(int(one.rates.local.evidence[kind]))
-    shape = str(one.catalog.instances.evidence[kind])
+    disks = evidence_name(int(context.rates.local.evidence[type_row]))
+    shape = str(context.catalog.instances.evidence[type_row])
     rates = {name: words.get(name, disks) for name in sorted(used)}
-    return rates | {"price": price, "shape": shape} | _storage_prices(one, kind)
+    return rates | {"price": price, "shape": shape} | _storage_prices(context, type_row)
 
 
-def _storage_prices(one: JobContext, kind: int) -> dict[str, str]:
+def _storage_prices(context: JobContext, type_row: int) -> dict[str, str]:
     """What the prices of volumes and object store rest on, where they are paid."""
-    found = {}
-    if one.layouts.uses(VOLUMES)[0] and one.volumes.usd_per_byte_hour[kind] > 0:
-        found["volume_price"] = one.catalog.volume_types[str(one.volumes.volume_type[kind])].price_evidence or "unknown"
-    if one.layouts.uses(OBJECTS)[0]:
-        found["object_store_price"] = one.objects.evidence
-    return found
+    evidence = {}
+    if context.layouts.uses(VOLUMES)[0] and context.volumes.usd_per_byte_hour[type_row] > 0:
+        evidence["volume_price"] = (
+            context.catalog.volume_types[str(context.volumes.volume_type[type_row])].price_evidence or "unknown"
+        )
+    if context.layouts.uses(OBJECTS)[0]:
+        evidence["object_store_price"] = context.objects.evidence
+    return evidence
 
 
 def deciding(evidence: Mapping[str, str], phases: Phases) -> str:
@@ -56,16 +58,18 @@ def deciding(evidence: Mapping[str, str], phases: Phases) -> str:
     return weakest(*good, *(evidence[phase.bottleneck] for phase in phases if phase.resources))
 
 
-def caveats(one: JobContext, phases: Phases, evidence: Mapping[str, str], *, nodes: int, pricing: str) -> Iterator[str]:
+def caveats(
+    context: JobContext, phases: Phases, evidence: Mapping[str, str], *, nodes: int, pricing: str
+) -> Iterator[str]:
     """Yield what to know before trusting a cluster's times and costs, as warnings."""
     yield from _warnings(evidence)
-    yield from _network_band(one, evidence, nodes)
-    yield from _bucket(one, phases, nodes=nodes)
-    yield from _tails(one, phases)
-    yield from _credit(one, nodes=nodes)
-    yield from _unknown_charges(one, pricing=pricing)
-    yield from unpriced(one)
-    yield from _truth(one, evidence)
+    yield from _network_band(context, evidence, nodes)
+    yield from _bucket(context, phases, nodes=nodes)
+    yield from _tails(context, phases)
+    yield from _credit(context, nodes=nodes)
+    yield from _unknown_charges(context, pricing=pricing)
+    yield from unpriced(context)
+    yield from _quality(context, evidence)
 
 
 def _warnings(evidence: Mapping[str, str]) -> Iterator[str]:
@@ -80,57 +84,57 @@ def _warnings(evidence: Mapping[str, str]) -> Iterator[str]:
             yield f"{name.replace('_', ' ')}: {meaning[word]}"
 
 
-def _bucket(one: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]:
-    kind, network = int(one.layouts.type_row[0]), one.rates.network
-    tokens, count = float(network.bucket_bytes[kind]), np.array([float(nodes)])
+def _bucket(context: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]:
+    type_row, network = int(context.layouts.type_row[0]), context.rates.network
+    tokens, count = float(network.bucket_bytes[type_row]), np.array([float(nodes)])
     if not np.isnan(tokens):
-        rate = float(network.at(np.array([kind]), count)[0, 0])
-        burst = float(network.burst_at(np.array([kind]))[0])
+        rate = float(network.at(np.array([type_row]), count)[0, 0])
+        burst = float(network.burst_at(np.array([type_row]))[0])
         sent = sum(phase.resources["network"].bytes_per_node for phase in phases if "network" in phase.resources)
         spent = sent * (1 - rate / burst) > tokens
         end = "is spent before the job ends" if spent else "outlasts the job"
         yield f"network: bursts at {burst / 1e9:.3g} GB/s, then {rate / 1e9:.3g} GB/s; a full token bucket {end}"
 
 
-def _tails(one: JobContext, phases: Phases) -> Iterator[str]:
-    kind, used = int(one.layouts.type_row[0]), {name for phase in phases for name in phase.resources}
-    for tail in one.spreads.tails.get(kind, ()):
+def _tails(context: JobContext, phases: Phases) -> Iterator[str]:
+    type_row, used = int(context.layouts.type_row[0]), {name for phase in phases for name in phase.resources}
+    for tail in context.spreads.tails.get(type_row, ()):
         if used & slowed_by(tail):
             share = f"{tail.slow_fraction:.0%} of {tail.per}s were {tail.slow_factor:g} times slower in {tail.zone}"
-            hit = f", so {one.spreads.slow_nodes(tail, kind):.0%} of nodes are" if tail.per == "volume" else ""
+            hit = f", so {context.spreads.slow_nodes(tail, type_row):.0%} of nodes are" if tail.per == "volume" else ""
             yield f"{tail.resource.replace('_', ' ')}: {share}{hit}"
 
 
-def _credit(one: JobContext, *, nodes: int) -> Iterator[str]:
-    kind = int(one.layouts.type_row[0])
-    if one.layouts.uses(VOLUMES)[0] and one.volumes.on_credit[kind]:
-        moved, lasts = float(on_volumes_bytes(one)[0]) / nodes, float(one.volumes.credit_bytes[kind])
+def _credit(context: JobContext, *, nodes: int) -> Iterator[str]:
+    type_row = int(context.layouts.type_row[0])
+    if context.layouts.uses(VOLUMES)[0] and context.volumes.on_credit[type_row]:
+        moved, lasts = float(on_volumes_bytes(context)[0]) / nodes, float(context.volumes.credit_bytes[type_row])
         share = f"the run moves {format_bytes(moved)} per node, a full credit is enough for {format_bytes(lasts)}"
         yield f"volumes: fast on burst credit, which outlasts the run: {share}"
 
 
-def _unknown_charges(one: JobContext, *, pricing: str) -> Iterator[str]:
-    if pricing == "spot" and one.risk is None:
+def _unknown_charges(context: JobContext, *, pricing: str) -> Iterator[str]:
+    if pricing == "spot" and context.risk is None:
         yield "spot: how often nodes are taken back is unknown, and what that costs is not in the plan"
-    if one.layouts.uses(OBJECTS)[0] and np.isnan(one.objects.egress_usd_per_gib):
+    if context.layouts.uses(OBJECTS)[0] and np.isnan(context.objects.egress_usd_per_gib):
         yield "object store: what traffic to instances of the region costs is unknown and not in the bill"
 
 
-def _network_band(one: JobContext, evidence: Mapping[str, str], nodes: int) -> Iterator[str]:
+def _network_band(context: JobContext, evidence: Mapping[str, str], nodes: int) -> Iterator[str]:
     """Say what an extrapolated network rate rests on, and how wide it may be missed."""
-    curve = one.rates.network.curves.get(int(one.layouts.type_row[0]))
+    curve = context.rates.network.curves.get(int(context.layouts.type_row[0]))
     if curve is not None and evidence.get("network") == "extrapolated":
         band = curve.band(nodes)
         low, high = (format_rate(float(edge[0])) for edge in (band.low_bytes_per_s, band.high_bytes_per_s))
         yield f"network: {curve.basis}; at {nodes} nodes it lies between {low} and {high} nine times in ten"
 
 
-def _truth(one: JobContext, evidence: Mapping[str, str]) -> Iterator[str]:
+def _quality(context: JobContext, evidence: Mapping[str, str]) -> Iterator[str]:
     """Say how far the worst figure that the candidate rests on can be trusted; what the user assumed is theirs, and
     this machine was measured itself.
     """
-    if one.catalog.cloud == "local":
+    if context.catalog.cloud == "local":
         return
     used = [name for name, word in evidence.items() if word not in ("assumed", "unknown")]
-    kind = str(one.catalog.instances.instance_type[one.layouts.type_row[0]])
-    yield from (truth.text for truth in scores_behind(one.catalog, kind, used)[:1])
+    instance_type = str(context.catalog.instances.instance_type[context.layouts.type_row[0]])
+    yield from (score.text for score in scores_behind(context.catalog, instance_type, used)[:1])

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.arrays import Flags, Floats
+from planner.arrays import Flags, Floats, Rows
 from planner.cost_model.estimate import Estimates, later
 from planner.cost_model.prices import paid_nodes
 from planner.cost_model.workload import JobContext
@@ -44,53 +43,69 @@ class Constraint:
 
 def constraints(context: JobContext, estimates: Estimates, request: Request, *, region: str) -> list[Constraint]:
     """Return what `request` asks, measured on every cluster of a region."""
-    found = []
+    return [
+        *_deadline(context, estimates, request),
+        *_budget(estimates, request),
+        *_quota(context, estimates, request),
+        *_capacity(context, estimates, request, region=region),
+    ]
+
+
+def _deadline(context: JobContext, estimates: Estimates, request: Request) -> Iterator[Constraint]:
     if request.deadline_s is not None:
         late = later(request.confidence, shared_sigma=context.overheads.shared_sigma) if request.confidence else 1.0
-        found.append(
-            Constraint(
-                name="deadline",
-                reason=f"misses the deadline of {format_duration(request.deadline_s)}" + _sureness(request),
-                measure=estimates.expected_s * late,
-                limit=request.deadline_s,
-                shown="takes",
-            )
+        sureness = f" with probability {request.confidence:g}" if request.confidence else ""
+        yield Constraint(
+            name="deadline",
+            reason=f"misses the deadline of {format_duration(request.deadline_s)}{sureness}",
+            measure=estimates.expected_s * late,
+            limit=request.deadline_s,
+            shown="takes",
         )
+
+
+def _budget(estimates: Estimates, request: Request) -> Iterator[Constraint]:
     if request.budget_usd is not None and estimates.total_p95_usd is not None:
-        found.append(
-            Constraint(
-                name="budget",
-                reason=f"exceeds the budget of {format_usd(request.budget_usd)}",
-                measure=estimates.total_p95_usd,
-                limit=request.budget_usd,
-                shown="costs in all, at 95%,",
-            )
+        yield Constraint(
+            name="budget",
+            reason=f"exceeds the budget of {format_usd(request.budget_usd)}",
+            measure=estimates.total_p95_usd,
+            limit=request.budget_usd,
+            shown="costs in all, at 95%,",
         )
+
+
+def _quota(context: JobContext, estimates: Estimates, request: Request) -> Iterator[Constraint]:
     if request.max_vcpus is not None:
         vcpu = context.catalog.instances.vcpu[context.layouts.type_row]
-        launched = paid_nodes(estimates.nodes, spare_fraction=context.overheads.spare_fraction)
-        found.append(
-            Constraint(
-                name="quota",
-                reason=f"exceeds the quota of {request.max_vcpus} vCPUs",
-                measure=np.where(np.isfinite(estimates.total_usd), vcpu[:, None] * launched, np.inf),
-                limit=request.max_vcpus,
-                shown="launches",
-            )
+        yield Constraint(
+            name="quota",
+            reason=f"exceeds the quota of {request.max_vcpus} vCPUs",
+            measure=_where_possible(estimates, vcpu[:, None] * _launched(context, estimates)),
+            limit=request.max_vcpus,
+            shown="launches",
         )
+
+
+def _capacity(context: JobContext, estimates: Estimates, request: Request, *, region: str) -> Iterator[Constraint]:
     if request.node_limits:
         most = most_nodes(request.node_limits, context.catalog, region=region)[context.layouts.type_row]
-        launched = paid_nodes(estimates.nodes, spare_fraction=context.overheads.spare_fraction)
-        found.append(
-            Constraint(
-                name="capacity",
-                reason="needs more nodes than there are to be had",
-                measure=np.where(np.isfinite(estimates.total_usd), launched / most[:, None], np.inf),
-                limit=1.0,
-                shown="launches",
-            )
+        yield Constraint(
+            name="capacity",
+            reason="needs more nodes than there are to be had",
+            measure=_where_possible(estimates, _launched(context, estimates) / most[:, None]),
+            limit=1.0,
+            shown="launches",
         )
-    return found
+
+
+def _launched(context: JobContext, estimates: Estimates) -> Floats:
+    """Return how many nodes are launched at each cluster size, spares included, shape (N,)."""
+    return paid_nodes(estimates.nodes, spare_fraction=context.overheads.spare_fraction)
+
+
+def _where_possible(estimates: Estimates, measure: Floats) -> Floats:
+    return np.where(np.isfinite(estimates.total_usd), measure, np.inf)
 
 
 def overrun(candidate: Candidate, deadline_quantile_s: float, request: Request) -> float:
@@ -102,14 +117,19 @@ def overrun(candidate: Candidate, deadline_quantile_s: float, request: Request) 
     return max(late, dear)
 
 
-def missed(name: str, rows: NDArray[np.intp], asked: Sequence[Constraint]) -> Rejection:
+def missed(name: str, rows: Rows, asked: Sequence[Constraint]) -> Rejection:
     """Return the rejection of a type, of layouts `rows`, that holds the data but does not keep to all of `asked`."""
-    for one in asked:
-        least = float(one.measure[rows].min())
-        if least > one.limit:
-            return Rejection(instance_type=name, reason=one.reason, detail=one.show(least), nearness=least / one.limit)
-    together = " and ".join(f"the {one.name}" for one in asked)
-    detail = ", ".join(f"{one.show(float(one.measure[rows].min()))} at least" for one in asked)
+    for constraint in asked:
+        least = float(constraint.measure[rows].min())
+        if least > constraint.limit:
+            return Rejection(
+                instance_type=name,
+                reason=constraint.reason,
+                detail=constraint.show(least),
+                nearness=least / constraint.limit,
+            )
+    together = " and ".join(f"the {constraint.name}" for constraint in asked)
+    detail = ", ".join(f"{constraint.show(float(constraint.measure[rows].min()))} at least" for constraint in asked)
     return Rejection(instance_type=name, reason=f"meets {together} only apart", detail=detail, nearness=1.0)
 
 
@@ -118,20 +138,19 @@ def conflicts(grids: Sequence[Sequence[Constraint]]) -> Iterator[str]:
     meet, or pairs that can each be met and not together.
     """
     asked = [group for group in grids if group]
-    names = [one.name for one in asked[0]] if asked else []
-    met = {name: any(one.met.any() for group in asked for one in group if one.name == name) for name in names}
+    names = [constraint.name for constraint in asked[0]] if asked else []
+    met = {
+        name: any(constraint.met.any() for group in asked for constraint in group if constraint.name == name)
+        for name in names
+    }
     yield from (f"no cluster meets the {name} alone" for name in names if not met[name])
     for first, second in combinations([name for name in names if met[name]], 2):
-        pairs = [{one.name: one for one in group} for group in asked]
+        pairs = [{constraint.name: constraint for constraint in group} for group in asked]
         if not any((pair[first].met & pair[second].met).any() for pair in pairs):
             yield f"the {first} and the {second} clash: {_trade(pairs, first, second)}; {_trade(pairs, second, first)}"
 
 
-def _trade(grids: Sequence[dict[str, Constraint]], kept: str, broken: str) -> str:
+def _trade(grids: Sequence[dict[str, Constraint]], met: str, broken: str) -> str:
     """Say what meeting one of two asks of the other."""
-    within = [np.where(group[kept].met, group[broken].measure, np.inf).min(initial=np.inf) for group in grids]
-    return f"what meets the {kept} {grids[0][broken].show(float(min(within)))} at least"
-
-
-def _sureness(request: Request) -> str:
-    return f" with probability {request.confidence:g}" if request.confidence else ""
+    within = [np.where(group[met].met, group[broken].measure, np.inf).min(initial=np.inf) for group in grids]
+    return f"what meets the {met} {grids[0][broken].show(float(min(within)))} at least"

@@ -10,11 +10,13 @@ from planner.arrays import Flags
 from planner.cost_model.capacity import fewest_nodes
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.cost_model.workload import JobContext
-from planner.planning.candidates import Offer
+from planner.planning.offer import Offer
 from planner.schemas.plan import Rejection, Request
 
 
-def usable(context: JobContext, offer: Offer, *, networked: bool, powered: bool) -> tuple[Flags, list[Rejection]]:
+def with_all_facts(
+    context: JobContext, offer: Offer, *, networked: bool, powered: bool
+) -> tuple[Flags, list[Rejection]]:
     """Return which layouts (R,) have every fact the model needs, and a rejection for each type that has none.
 
     The reason is what the type's first layout lacks first; only a job on a network needs one, and only the objective
@@ -30,38 +32,38 @@ def usable(context: JobContext, offer: Offer, *, networked: bool, powered: bool)
             lacks[int(layouts.type_row[row])] = (reason, detail)
         left &= ~lacking
     useless = set(lacks) - set(layouts.type_row[left].tolist())
-    return left, [_rejection(context, kind, *lacks[kind]) for kind in sorted(useless)]
+    return left, [_rejection(context, type_row, *lacks[type_row]) for type_row in sorted(useless)]
 
 
 def _lacks(context: JobContext, offer: Offer, *, networked: bool, powered: bool) -> Iterator[tuple[Flags, str, str]]:
     """Yield, in the order to report them, which layouts lack a fact, what it is called and what to do about it."""
     instances, rates, layouts = context.catalog.instances, context.rates, context.layouts
-    kinds, local = layouts.type_row, layouts.uses(LOCAL)
-    disks = instances.local_disks[kinds]
+    type_rows, local = layouts.type_row, layouts.uses(LOCAL)
+    disks = instances.local_disks[type_rows]
     by_default = local | (layouts.intermediate_on == VOLUMES)
     yield by_default & np.isnan(disks), "number of local disks unknown", ""
     yield local & (disks == 0), "no local disks", "the model keeps its data on them"
     measure = "measure it, or --assume {0}_read=RATE,{0}_write=RATE"
-    yield local & ~rates.local.known[kinds], "local disk rate unknown", measure.format("local")
-    yield local & np.isnan(instances.local_disk_bytes[kinds]), "local disk capacity unknown", ""
-    on_volumes, unknown = layouts.uses(VOLUMES), np.isnan(rates.volumes.read + rates.volumes.write)[kinds]
+    yield local & ~rates.local.known[type_rows], "local disk rate unknown", measure.format("local")
+    yield local & np.isnan(instances.local_disk_bytes[type_rows]), "local disk capacity unknown", ""
+    on_volumes, unknown = layouts.uses(VOLUMES), np.isnan(rates.volumes.read + rates.volumes.write)[type_rows]
     yield on_volumes & unknown, "block volume rate unknown", measure.format("volume")
-    yield on_volumes & np.isnan(context.volumes.bytes_max[kinds]), "block volume price or size unknown", ""
-    on_objects, unknown = layouts.uses(OBJECTS), np.isnan(rates.objects.read + rates.objects.write)[kinds]
+    yield on_volumes & np.isnan(context.volumes.bytes_max[type_rows]), "block volume price or size unknown", ""
+    on_objects, unknown = layouts.uses(OBJECTS), np.isnan(rates.objects.read + rates.objects.write)[type_rows]
     yield on_objects & unknown, "object store rate unknown", measure.format("object")
     yield on_objects & (not context.objects.priced), "object store price unknown", ""
     staged = ~on_objects & (context.catalog.cloud in (context.staging.source, context.staging.sink))
     yield staged & unknown, "object store rate unknown", measure.format("object") + " to stage the data"
-    yield layouts.uses(MEMORY) & np.isnan(instances.memory_bytes[kinds]), "memory unknown", ""
+    yield layouts.uses(MEMORY) & np.isnan(instances.memory_bytes[type_rows]), "memory unknown", ""
     yield (
-        np.isnan(rates.network.flat)[kinds] & networked,
+        np.isnan(rates.network.flat)[type_rows] & networked,
         "network rate unknown",
         "measure it, or --assume network=RATE",
     )
-    yield np.isnan(instances.vcpu)[kinds] & (not context.paper), "number of vCPUs unknown", ""
-    yield np.isnan(context.power_w)[kinds] & powered, "power unknown", "or --assume power=WATTS"
+    yield np.isnan(instances.vcpu)[type_rows] & (not context.paper), "number of vCPUs unknown", ""
+    yield np.isnan(context.power_w)[type_rows] & powered, "power unknown", "or --assume power=WATTS"
     where = f"{offer.pricing} price unknown in {offer.region}"
-    yield np.isnan(offer.price_usd_per_hour)[kinds], where, "or --assume price=USD"
+    yield np.isnan(offer.price_usd_per_hour)[type_rows], where, "or --assume price=USD"
 
 
 def roomy(context: JobContext, request: Request) -> tuple[Flags, list[Rejection]]:
@@ -70,25 +72,25 @@ def roomy(context: JobContext, request: Request) -> tuple[Flags, list[Rejection]
     """
     fewest, allowed = fewest_nodes(context), request.nodes or request.max_nodes
     large = ~(fewest > allowed)
-    kinds = context.layouts.type_row
+    type_rows = context.layouts.type_row
     least = np.full(len(context.catalog.instances), np.inf)
-    np.minimum.at(least, kinds, fewest)
-    small = sorted(set(kinds.tolist()) - set(kinds[large].tolist()))
+    np.minimum.at(least, type_rows, fewest)
+    small = sorted(set(type_rows.tolist()) - set(type_rows[large].tolist()))
     limit = f"--nodes {allowed}" if request.nodes else f"--max-nodes {allowed}"
     return large, [
         Rejection(
-            instance_type=_name(context, kind),
+            instance_type=_name(context, type_row),
             reason=f"does not hold the data within {limit}",
-            detail=f"needs {least[kind]:.0f} nodes to hold the data",
-            nearness=float(least[kind] / allowed),
+            detail=f"needs {least[type_row]:.0f} nodes to hold the data",
+            nearness=float(least[type_row] / allowed),
         )
-        for kind in small
+        for type_row in small
     ]
 
 
-def _rejection(context: JobContext, kind: int, reason: str, detail: str) -> Rejection:
-    return Rejection(instance_type=_name(context, kind), reason=reason, detail=detail)
+def _rejection(context: JobContext, type_row: int, reason: str, detail: str) -> Rejection:
+    return Rejection(instance_type=_name(context, type_row), reason=reason, detail=detail)
 
 
-def _name(context: JobContext, kind: int) -> str:
-    return context.catalog.instances.names[kind]
+def _name(context: JobContext, type_row: int) -> str:
+    return context.catalog.instances.names[type_row]

@@ -8,8 +8,8 @@ from itertools import combinations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from planner.arrays import Flags
 from planner.catalog import Catalog
 from planner.schemas.plan import Rejection, Request
 
@@ -22,26 +22,26 @@ Filter = Callable[[str, str], str]
 
 def filters(request: Request) -> dict[str, Filter]:
     """Return the filters of a request by the option that sets them."""
-    found: dict[str, Filter] = {}
+    by_option: dict[str, Filter] = {}
     if request.instances:
         option = f"--instance {','.join(request.instances)}"
-        found[option] = lambda name, _: "" if _any(name, request.instances) else f"{UNASKED} ({option})"
+        by_option[option] = lambda name, _: "" if _any(name, request.instances) else f"{UNASKED} ({option})"
     if request.exclude:
         other = f"--exclude {','.join(request.exclude)}"
-        found[other] = lambda name, _: f"excluded ({other})" if _any(name, request.exclude) else ""
+        by_option[other] = lambda name, _: f"excluded ({other})" if _any(name, request.exclude) else ""
     if request.arch:
-        found[f"--arch {request.arch}"] = lambda _, arch: (
+        by_option[f"--arch {request.arch}"] = lambda _, arch: (
             "" if arch == request.arch else f"not known to be {request.arch} (--arch)"
         )
-    return found
+    return by_option
 
 
-def wanted(request: Request, catalog: Catalog) -> tuple[NDArray[np.bool_], list[Rejection]]:
+def wanted(request: Request, catalog: Catalog) -> tuple[Flags, list[Rejection]]:
     """Return which types (T,) the request's filters let through, and a rejection for each other."""
-    kept, chosen, unasked = _types(catalog), list(filters(request).values()), []
-    passed = np.ones(len(kept), bool)
-    for row, (name, arch) in enumerate(kept if chosen else ()):
-        reason = next(filter(None, (one(name, arch) for one in chosen)), "")
+    types, chosen, unasked = _types(catalog), list(filters(request).values()), []
+    passed = np.ones(len(types), bool)
+    for row, (name, arch) in enumerate(types if chosen else ()):
+        reason = next(filter(None, (reason_of(name, arch) for reason_of in chosen)), "")
         if reason:
             passed[row] = False
             unasked.append(Rejection(instance_type=name, reason=reason))
@@ -50,13 +50,13 @@ def wanted(request: Request, catalog: Catalog) -> tuple[NDArray[np.bool_], list[
 
 def filter_conflicts(request: Request, catalogs: Sequence[Catalog]) -> Iterator[str]:
     """Name the filter that lets no type through, or the pairs that let some through each and none together."""
-    types = [kind for catalog in catalogs for kind in _types(catalog)]
+    types = [pair for catalog in catalogs for pair in _types(catalog)]
     chosen = filters(request)
-    passing = {name: {kind for kind in types if not one(*kind)} for name, one in chosen.items()}
+    passing = {name: {pair for pair in types if not reason_of(*pair)} for name, reason_of in chosen.items()}
     if not chosen or set.intersection(*passing.values()):
         return
-    yield from (f"{name} lets no type through" for name, kinds in passing.items() if not kinds)
-    for first, second in combinations([name for name, kinds in passing.items() if kinds], 2):
+    yield from (f"{name} lets no type through" for name, passed in passing.items() if not passed)
+    for first, second in combinations([name for name, passed in passing.items() if passed], 2):
         if not passing[first] & passing[second]:
             yield f"{first} and {second} clash: no type passes both"
 

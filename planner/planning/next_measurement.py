@@ -45,8 +45,8 @@ def what_to_measure(candidates: Sequence[Candidate], catalog: Catalog, *, boot_s
     """Return a proposal for each candidate whose worst figure scores below GOOD_SCORE, in the candidates' order."""
     proposals = []
     for candidate in candidates:
-        truths = scores_behind(catalog, candidate.instance_type, _resources(candidate))
-        weak = [truth for truth in truths if truth.score < GOOD_SCORE]
+        scores = scores_behind(catalog, candidate.instance_type, _resources(candidate))
+        weak = [score for score in scores if score.score < GOOD_SCORE]
         if weak:
             proposals.append(_proposal(candidate, weak, boot_s=boot_s))
     return proposals
@@ -60,8 +60,8 @@ def _resources(candidate: Candidate) -> Iterable[str]:
 
 
 def _proposal(candidate: Candidate, weak: Sequence[QualityScore], *, boot_s: float) -> Proposal:
-    network = any(truth.what.startswith("network") for truth in weak)
-    storage = any(not truth.what.startswith("network") for truth in weak)
+    network = any(score.what.startswith("network") for score in weak)
+    storage = any(not score.what.startswith("network") for score in weak)
     sizes = [2**power for power in range(1, ENOUGH_POINTS + 1)] if network else [MANY_INSTANCES]
     seconds = boot_s + REPEATS * RUN_S * (len(sizes) * network + _DISK_MODES * storage)
     nodes = max(sizes)

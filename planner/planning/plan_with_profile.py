@@ -42,21 +42,23 @@ def plan_with_profile(
     """
     free = replace(request, deadline_s=None, budget_usd=None)
     base = plan_again(free)
-    jobs = [job for each in base.candidates for job in _jobs(each, request, options or {})]
+    jobs = [job for candidate in base.candidates for job in _jobs(candidate, request, options or {})]
     if not jobs:
         return replace(base, request=request)
     median, _, high = profile.mixture(
         jobs, instances={job.instance_type: specs[job.instance_type] for job in jobs}
     ).range_s()
-    known = _by_equations(free, jobs, plan_again)
+    estimated = _by_equations(free, jobs, plan_again)
     tried = [
-        _timed(known[job.instance_type, job.nodes], float(median_s), float(high_s))
+        _timed(estimated[job.instance_type, job.nodes], float(median_s), float(high_s))
         for job, median_s, high_s in zip(jobs, median, high, strict=True)
-        if (job.instance_type, job.nodes) in known
+        if (job.instance_type, job.nodes) in estimated
     ]
-    good = [each for each in tried if _meets(each, request)]
-    best = {each.instance_type: each for each in reversed(order(good, request.objective))}
-    missed = [_rejection(tried, name, request) for name in {each.instance_type for each in tried} - best.keys()]
+    good = [candidate for candidate in tried if _meets(candidate, request)]
+    best = {candidate.instance_type: candidate for candidate in reversed(order(good, request.objective))}
+    missed = [
+        _rejection(tried, name, request) for name in {candidate.instance_type for candidate in tried} - best.keys()
+    ]
     ranked = order(list(best.values()), request.objective)
     return replace(
         base,
@@ -89,7 +91,7 @@ def _by_equations(
     names = tuple(sorted({job.instance_type for job in jobs}))
     sizes = sorted({job.nodes for job in jobs})
     plans = (plan_again(replace(free, nodes=nodes, instances=names, top=len(names))) for nodes in sizes)
-    return {(each.instance_type, each.nodes): each for plan in plans for each in plan.candidates}
+    return {(candidate.instance_type, candidate.nodes): candidate for plan in plans for candidate in plan.candidates}
 
 
 def _timed(candidate: Candidate, median_s: float, high_s: float) -> Candidate:
@@ -131,7 +133,10 @@ def _meets(candidate: Candidate, request: Request) -> bool:
 
 
 def _rejection(tried: Sequence[Candidate], name: str, request: Request) -> Rejection:
-    fastest = min((each for each in tried if each.instance_type == name), key=lambda each: each.time_s.p95)
+    fastest = min(
+        (candidate for candidate in tried if candidate.instance_type == name),
+        key=lambda candidate: candidate.time_s.p95,
+    )
     deadline = request.deadline_s or fastest.time_s.p95
     return Rejection(
         instance_type=name,

@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.catalog import Catalog
 from planner.cost_model.prices import Reservations
-from planner.planning.candidates import Offer
+from planner.planning.offer import Offer
 from planner.schemas.plan import OwnPrice
 from planner.units import format_usd
 
@@ -28,15 +28,15 @@ def with_own_prices(offer: Offer, catalog: Catalog, own: Sequence[OwnPrice]) -> 
     listed, price = offer.price_usd_per_hour, offer.price_usd_per_hour.copy()
     limit, above = np.full(len(price), np.inf), np.zeros(len(price))
     words, notes = list(offer.evidence), {}
-    for kind, name in enumerate(catalog.instances.instance_type.tolist()):
+    for type_row, name in enumerate(catalog.instances.instance_type.tolist()):
         mine = next((p for p in fitting if _fits(p.instance, name) or _fits(p.instance, name.partition("+")[0])), None)
-        if mine is None or (np.isnan(listed[kind]) and (mine.price_usd_per_hour is None or mine.nodes)):
+        if mine is None or (np.isnan(listed[type_row]) and (mine.price_usd_per_hour is None or mine.nodes)):
             continue
-        price[kind] = _amount(mine, float(listed[kind]))
-        words[kind] = "assumed" if mine.price_usd_per_hour is not None else words[kind]
-        notes[kind] = _note(mine, float(listed[kind]))
+        price[type_row] = _amount(mine, float(listed[type_row]))
+        words[type_row] = "assumed" if mine.price_usd_per_hour is not None else words[type_row]
+        notes[type_row] = _note(mine, float(listed[type_row]))
         if mine.nodes is not None:
-            limit[kind], above[kind] = mine.nodes, listed[kind] - price[kind]
+            limit[type_row], above[type_row] = mine.nodes, listed[type_row] - price[type_row]
     limits = Reservations(nodes=limit, above_usd_per_hour=above) if np.isfinite(limit).any() else None
     return replace(offer, price_usd_per_hour=price, evidence=tuple(words), reservations=limits, notes=notes)
 

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.arrays import Floats
+from planner.arrays import Floats, Texts
 from planner.catalog import Catalog
 from planner.cost_model.block_volumes import choose_volumes
 from planner.cost_model.rates import evidence_codes, evidence_name
 from planner.errors import BadInputError, nearest
-from planner.planning.candidates import Offer
+from planner.planning.offer import Offer
 
 MEASURES: Final = {
     "usd_per_op": "USD per random operation of 4 KiB on the local disks",
@@ -62,14 +61,14 @@ def rank(offers: Sequence[tuple[Catalog, Offer]], *, by: str, mode: str) -> Rank
     if by not in MEASURES:
         raise BadInputError(f"--by {by}: unknown.{nearest(by, list(MEASURES))} Known: {', '.join(MEASURES)}")
     if mode not in MODES or (by == "usd_per_op" and mode == "simultaneous"):
-        known = MODES if by != "usd_per_op" else MODES[:2]
-        raise BadInputError(f"--mode {mode}: {by} is ranked by {', '.join(known)}")
+        modes = MODES if by != "usd_per_op" else MODES[:2]
+        raise BadInputError(f"--mode {mode}: {by} is ranked by {', '.join(modes)}")
     rows: list[Worth] = []
     left_out: Counter[str] = Counter()
     for catalog, offer in offers:
-        found = [worth for choice in _choices(catalog, offer, by=by, mode=mode) for worth in choice]
-        rows += found
-        left_out += _lacking(catalog, offer, {worth.instance_type for worth in found})
+        worths = [worth for choice in _choices(catalog, offer, by=by, mode=mode) for worth in choice]
+        rows += worths
+        left_out += _lacking(catalog, offer, {worth.instance_type for worth in worths})
     rows.sort(key=lambda worth: (worth.value, worth.catalog, worth.instance_type))
     return Ranking(by=by, unit=MEASURES[by], rows=tuple(rows), left_out=dict(+left_out))
 
@@ -91,8 +90,8 @@ def _choices(catalog: Catalog, offer: Offer, *, by: str, mode: str) -> list[list
 def _on_volumes(catalog: Catalog, offer: Offer, *, mode: str) -> list[Worth]:
     """Volumes as the planner would choose them, holding at least _USUAL_BYTES; their price is in the sum."""
     chosen = choose_volumes(catalog, region=offer.region, price_usd_per_hour=offer.price_usd_per_hour)
-    held = np.maximum(chosen.bytes_min, _USUAL_BYTES) * chosen.usd_per_byte_hour
-    price = offer.price_usd_per_hour + chosen.fixed_usd_per_hour + held
+    capacity_usd = np.maximum(chosen.bytes_min, _USUAL_BYTES) * chosen.usd_per_byte_hour
+    price = offer.price_usd_per_hour + chosen.fixed_usd_per_hour + capacity_usd
     rate = (chosen.read if mode == "read_only" else chosen.write) / 1e6
     words = np.array([evidence_name(int(code)) for code in chosen.evidence])
     names = np.array(
@@ -102,32 +101,25 @@ def _on_volumes(catalog: Catalog, offer: Offer, *, mode: str) -> list[Worth]:
 
 
 def _worths(
-    catalog: Catalog,
-    offer: Offer,
-    storage: str | NDArray[np.str_],
-    *,
-    price: Floats,
-    rate: Floats,
-    words: NDArray[np.str_],
-    per_hour: bool,
+    catalog: Catalog, offer: Offer, storage: str | Texts, *, price: Floats, rate: Floats, words: Texts, per_hour: bool
 ) -> list[Worth]:
     value = price / rate / (1 if per_hour else 3600)
     names = catalog.instances.instance_type
     return [
         Worth(
             catalog=catalog.name,
-            instance_type=str(names[kind]),
-            storage=storage if isinstance(storage, str) else str(storage[kind]),
-            price_usd_per_hour=float(price[kind]),
-            rate=float(rate[kind]),
-            value=float(value[kind]),
-            evidence=_weaker(str(words[kind]), offer.evidence[kind]),
+            instance_type=str(names[type_row]),
+            storage=storage if isinstance(storage, str) else str(storage[type_row]),
+            price_usd_per_hour=float(price[type_row]),
+            rate=float(rate[type_row]),
+            value=float(value[type_row]),
+            evidence=_weaker(str(words[type_row]), offer.evidence[type_row]),
         )
-        for kind in np.flatnonzero(np.isfinite(value)).tolist()
+        for type_row in np.flatnonzero(np.isfinite(value)).tolist()
     ]
 
 
-def _evidence_of_compute(catalog: Catalog) -> NDArray[np.str_]:
+def _evidence_of_compute(catalog: Catalog) -> Texts:
     table, words = catalog.tables["compute"], np.full(len(catalog.instances), "", dtype="U16")
     words[[catalog.instances.rows[name] for name in table["instance_type"].tolist()]] = table["evidence"]
     return words
@@ -141,8 +133,8 @@ def _weaker(first: str, second: str) -> str:
 
 def _lacking(catalog: Catalog, offer: Offer, ranked: set[str]) -> Counter[str]:
     unpriced = np.isnan(offer.price_usd_per_hour)
-    found: Counter[str] = Counter()
-    for kind, name in enumerate(catalog.instances.instance_type.tolist()):
+    lacking: Counter[str] = Counter()
+    for type_row, name in enumerate(catalog.instances.instance_type.tolist()):
         if name not in ranked:
-            found[f"{catalog.name}: {'price' if unpriced[kind] else 'rate'} unknown"] += 1
-    return found
+            lacking[f"{catalog.name}: {'price' if unpriced[type_row] else 'rate'} unknown"] += 1
+    return lacking

@@ -76,16 +76,16 @@ def _counts(*, vcpu: float, total: float) -> dict[str, int | None]:
 
 def _size(request: Request, name: str, vcpu: float, total: float, plan_of: Callable[[Request], Plan]) -> Size:
     plans = {
-        kind: plan_of(replace(request, instances=(name,), nodes=count, max_nodes=max(request.max_nodes, count or 1)))
-        for kind, count in _counts(vcpu=vcpu, total=total).items()
+        shape: plan_of(replace(request, instances=(name,), nodes=count, max_nodes=max(request.max_nodes, count or 1)))
+        for shape, count in _counts(vcpu=vcpu, total=total).items()
     }
-    reasons = {kind: _reason(plan) for kind, plan in plans.items() if plan.best is None}
-    found = {kind: plan.best for kind, plan in plans.items()}
-    return Size(instance_type=name, vcpu=vcpu, reasons=reasons, **found)
+    reasons = {shape: _reason(plan) for shape, plan in plans.items() if plan.best is None}
+    clusters = {shape: plan.best for shape, plan in plans.items()}
+    return Size(instance_type=name, vcpu=vcpu, reasons=reasons, **clusters)
 
 
 def _reason(plan: Plan) -> str:
-    for one in plan.rejected:
-        if not one.reason.startswith(("not asked", "excluded")):
-            return one.reason + (f" ({one.detail})" if one.detail else "")
+    for rejection in plan.rejected:
+        if not rejection.reason.startswith(("not asked", "excluded")):
+            return rejection.reason + (f" ({rejection.detail})" if rejection.detail else "")
     return "not asked for"

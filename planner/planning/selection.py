@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from planner.arrays import Flags, Rows
 from planner.cost_model.estimate import Estimates
 from planner.schemas.plan import Candidate, Objective
 
@@ -29,9 +29,7 @@ class Cell:
     column: int
 
 
-def best_cell(
-    rows: NDArray[np.intp], estimates: Estimates, good: NDArray[np.bool_], *, objective: Objective, least_usd: float
-) -> Cell | None:
+def best_cell(rows: Rows, estimates: Estimates, good: Flags, *, objective: Objective, least_usd: float) -> Cell | None:
     """Return the best cluster among the layouts `rows` of one type; None when none is admissible.
 
     `least_usd` is the least total cost of any type: balanced, a type that comes within the slack of it is shown at
@@ -72,7 +70,7 @@ def order(candidates: Sequence[Candidate], objective: Objective) -> list[Candida
     return sorted(candidates, key=keys[objective])
 
 
-def frontier(estimates: Estimates, good: NDArray[np.bool_]) -> list[Cell]:
+def frontier(estimates: Estimates, good: Flags) -> list[Cell]:
     """Return the admissible clusters that no other beats in both time and total cost, fastest first."""
     columns = _spread_columns(len(estimates.nodes))
     total = np.where(good[:, columns], estimates.total_usd[:, columns], np.inf).ravel()
@@ -85,7 +83,7 @@ def frontier(estimates: Estimates, good: NDArray[np.bool_]) -> list[Cell]:
     return [Cell(row=int(cell // len(columns)), column=int(columns[cell % len(columns)])) for cell in cells]
 
 
-def _spread_columns(count: int, *, most: int = 60) -> NDArray[np.intp]:
+def _spread_columns(count: int, *, most: int = 60) -> Rows:
     """Return at most `most` columns, evenly spread on a logarithmic scale: neighbours differ too little to choose
     between.
     """

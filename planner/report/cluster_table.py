@@ -13,9 +13,9 @@ from planner.units import format_duration, format_usd
 _MARKS = {True: "ok", False: "NO", None: "?"}
 
 
-def findings_text(seen: Preflight) -> str:
+def findings_text(outcome: Preflight) -> str:
     """Return what preflight found, a line each."""
-    return "\n".join(f"  {_MARKS[found.ok]:<3} {found.subject}: {found.text}" for found in seen.findings)
+    return "\n".join(f"  {_MARKS[finding.ok]:<3} {finding.subject}: {finding.text}" for finding in outcome.findings)
 
 
 def offer_text(order: Order, places: Sequence[Place], *, now: datetime) -> str:

@@ -71,13 +71,13 @@ def _concerns(fact: Fact, best: Candidate) -> bool:
 
 
 def _overheads() -> Iterator[Basis]:
-    known = run_overheads.shipped()
-    for name, note in known.notes.items():
+    overheads = run_overheads.shipped()
+    for name, note in overheads.notes.items():
         words, _, source = note.partition(": ")
         evidence, _, day = words.partition(" ")
         if evidence not in EVIDENCE:
             evidence, day, source = "mixed", "", note
-        value = _shown(getattr(known, name), "s" if name.endswith("_s") else "")
+        value = _shown(getattr(overheads, name), "s" if name.endswith("_s") else "")
         what = f"around the job: {name.removesuffix('_s').replace('_', ' ')}"
         yield Basis(what=what, value=value, evidence=evidence, source=source or "ours", as_of=day)
 

@@ -28,10 +28,10 @@ def _table(title: str, facts: Sequence[dict[str, Any]], sources: list[str]) -> A
         table.add_column(column, overflow="fold", justify="right" if column == "value" else "left")
     before = None
     for fact in facts:
-        kind, before = ("" if fact["kind"] == before else fact["kind"]), fact["kind"]
-        truth = "" if fact["cloud_truth"] is None else str(fact["cloud_truth"])
-        cells = (_name(fact), _value(fact), fact["evidence"], truth, fact["as_of"])
-        table.add_row(kind, *map(escape, cells), f"[{sources.index(fact['source']) + 1}]", escape(fact["note"]))
+        group, before = ("" if fact["kind"] == before else fact["kind"]), fact["kind"]
+        score = "" if fact["cloud_truth"] is None else str(fact["cloud_truth"])
+        cells = (_name(fact), _value(fact), fact["evidence"], score, fact["as_of"])
+        table.add_row(group, *map(escape, cells), f"[{sources.index(fact['source']) + 1}]", escape(fact["note"]))
     table.add_section()
     return table
 

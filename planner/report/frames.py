@@ -21,8 +21,9 @@ def cluster_name(of: Candidate | FrontierPoint, *, several_models: bool = False)
 
 def candidates_frame(plan: Plan) -> pd.DataFrame:
     """Return one row per candidate, best first: what it is, its times, costs, bottlenecks and evidence."""
-    several = len({one.model for one in plan.candidates}) > 1
-    return pd.DataFrame([_candidate(one, chosen=one == plan.best, several=several) for one in plan.candidates])
+    several = len({candidate.model for candidate in plan.candidates}) > 1
+    rows = [_candidate(candidate, chosen=candidate == plan.best, several=several) for candidate in plan.candidates]
+    return pd.DataFrame(rows)
 
 
 def frontier_frame(plan: Plan) -> pd.DataFrame:
@@ -47,14 +48,8 @@ def phases_frame(candidates: Sequence[Candidate]) -> pd.DataFrame:
 
     A phase starts when the one before it has ended; `bottleneck` marks the resource that the phase waits for.
     """
-    several = len({one.model for one in candidates}) > 1
-    return pd.DataFrame([row for one in candidates for row in _phases(one, several=several)])
-
-
-def rejected_frame(plan: Plan) -> pd.DataFrame:
-    """Return one row per type left out: the type, the reason, the detail, and how near it was (1: on the mark)."""
-    columns = ["instance_type", "reason", "detail", "nearness"]
-    return pd.DataFrame([[getattr(one, name) for name in columns] for one in plan.rejected], columns=columns)
+    several = len({candidate.model for candidate in candidates}) > 1
+    return pd.DataFrame([row for candidate in candidates for row in _phases(candidate, several=several)])
 
 
 def sensitivities_frame(best: Candidate, reliefs: Mapping[float, Mapping[str, Candidate]]) -> pd.DataFrame:
@@ -72,8 +67,8 @@ def sensitivities_frame(best: Candidate, reliefs: Mapping[float, Mapping[str, Ca
             "cost_usd_total": made.cost_usd.total,
             "cost_change": made.cost_usd.total / best.cost_usd.total - 1,
         }
-        for factor, found in reliefs.items()
-        for name, made in found.items()
+        for factor, clusters in reliefs.items()
+        for name, made in clusters.items()
     ]
     columns = ["resource", "factor", "time_s", "time_change", "cost_usd_total", "cost_change"]
     return pd.DataFrame(rows, columns=columns)
@@ -81,7 +76,7 @@ def sensitivities_frame(best: Candidate, reliefs: Mapping[float, Mapping[str, Ca
 
 def sizes_frame(sizes: Sequence[Candidate]) -> pd.DataFrame:
     """Return one row per candidate: `nodes`, the four times (`time_s` is the mean) and `cost_usd_total`."""
-    rows = [{"nodes": one.nodes, **_times(one), "cost_usd_total": one.cost_usd.total} for one in sizes]
+    rows = [{"nodes": size.nodes, **_times(size), "cost_usd_total": size.cost_usd.total} for size in sizes]
     return pd.DataFrame(rows, columns=["nodes", *_TIMES, "cost_usd_total"])
 
 
@@ -108,35 +103,35 @@ def timeline_frame(report: RunReport) -> pd.DataFrame:
     return pd.DataFrame(_timeline(report), columns=["node", "step", "start_s", "end_s"])
 
 
-def _candidate(one: Candidate, *, chosen: bool, several: bool) -> dict[str, Any]:
+def _candidate(candidate: Candidate, *, chosen: bool, several: bool) -> dict[str, Any]:
     return {
-        "cluster": cluster_name(one, several_models=several),
+        "cluster": cluster_name(candidate, several_models=several),
         "chosen": chosen,
-        "model": one.model,
-        "cloud": one.cloud,
-        "region": one.region,
-        "instance_type": one.instance_type,
-        "nodes": one.nodes,
-        **_times(one),
-        "cost_usd": one.cost_usd.expected,
-        "cost_usd_total": one.cost_usd.total,
-        "cost_usd_total_p95": one.cost_usd.total_p95,
-        "bottlenecks": ", ".join(words(phase.bottleneck) for phase in one.phases),
-        "evidence": one.evidence,
+        "model": candidate.model,
+        "cloud": candidate.cloud,
+        "region": candidate.region,
+        "instance_type": candidate.instance_type,
+        "nodes": candidate.nodes,
+        **_times(candidate),
+        "cost_usd": candidate.cost_usd.expected,
+        "cost_usd_total": candidate.cost_usd.total,
+        "cost_usd_total_p95": candidate.cost_usd.total_p95,
+        "bottlenecks": ", ".join(words(phase.bottleneck) for phase in candidate.phases),
+        "evidence": candidate.evidence,
     }
 
 
-def _times(one: Candidate) -> dict[str, float]:
-    times = one.time_s
+def _times(candidate: Candidate) -> dict[str, float]:
+    times = candidate.time_s
     return dict(zip(_TIMES, (times.expected, times.equation, times.p50, times.p95), strict=True))
 
 
-def _phases(one: Candidate, *, several: bool) -> Iterator[dict[str, Any]]:
+def _phases(candidate: Candidate, *, several: bool) -> Iterator[dict[str, Any]]:
     start_s = 0.0
-    for phase in one.phases:
+    for phase in candidate.phases:
         for name, use in phase.resources.items():
             yield {
-                "cluster": cluster_name(one, several_models=several),
+                "cluster": cluster_name(candidate, several_models=several),
                 "phase": phase.name,
                 "resource": words(name),
                 "start_s": start_s,

@@ -59,8 +59,8 @@ def _figures(first: Plan, second: Plan) -> Iterator[tuple[str, str, str]]:
 def _figure(best: Candidate | None, name: str) -> float | None:
     if best is None:
         return None
-    kind, _, field = name.partition(".")
-    return float(getattr(getattr(best, kind), field))
+    group, _, field = name.partition(".")
+    return float(getattr(getattr(best, group), field))
 
 
 def _cluster(best: Candidate | None) -> str:

@@ -102,16 +102,16 @@ def phases_table(best: Candidate) -> Table:
 def capacity_lines(best: Candidate) -> Iterator[Text]:
     """How full each disk group of a node gets."""
     if best.shared:
-        needed, held = sum(best.needed_bytes.values()), _held(best, "data")
-        yield Text(f"Capacity per node: shared disks {format_bytes(needed)} of {held}", style="dim")
+        needed, capacity = sum(best.needed_bytes.values()), _held(best, "data")
+        yield Text(f"Capacity per node: shared disks {format_bytes(needed)} of {capacity}", style="dim")
         return
     parts = (f"{group} {format_bytes(need)} of {_held(best, group)}" for group, need in best.needed_bytes.items())
     yield Text(f"Capacity per node: {', '.join(parts)} (fewest nodes: {best.nodes_min})", style="dim")
 
 
 def _held(best: Candidate, group: str) -> str:
-    held = best.capacity_bytes[group]
-    return "any amount" if held is None else format_bytes(held)
+    capacity = best.capacity_bytes[group]
+    return "any amount" if capacity is None else format_bytes(capacity)
 
 
 def frontier_table(plan: Plan, best: Candidate) -> Table:

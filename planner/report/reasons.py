@@ -5,27 +5,14 @@ obvious lost.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
+from planner.planning.what_if import Contrast
 from planner.report.frames import cluster_name, words
 from planner.schemas.plan import Candidate, Plan
 from planner.units import format_duration, format_usd
 
 _NOTHING = 0.005
 """A change below half a percent is called none."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Contrast:
-    """What to compare the best candidate with: the same cluster with each resource twice as fast (`reliefs`) or half as
-    fast (`burdens`), with `doubled` data or price (None: not feasible), and what planning by storage alone would take
-    (`storage_alone`, None for nothing else; its best is None where it is not feasible with the network it has).
-    """
-
-    reliefs: Mapping[str, Candidate] = field(default_factory=dict)
-    burdens: Mapping[str, Candidate] = field(default_factory=dict)
-    doubled: Mapping[str, Candidate | None] = field(default_factory=dict)
-    storage_alone: Plan | None = None
 
 
 def reasons(plan: Plan, contrast: Contrast) -> list[str]:
@@ -103,10 +90,10 @@ def _storage_alone(best: Candidate, other: Plan | None) -> Iterator[str]:
 
 
 def _others(plan: Plan, best: Candidate) -> Iterator[str]:
-    others = [one for one in plan.candidates if one != best]
+    others = [candidate for candidate in plan.candidates if candidate != best]
     if others:
         yield f"Next best: {_beside(others[0], best)}."
-        cheapest = min(others, key=lambda one: one.price_usd_per_hour)
+        cheapest = min(others, key=lambda candidate: candidate.price_usd_per_hour)
         if cheapest != others[0] and cheapest.price_usd_per_hour < best.price_usd_per_hour:
             yield f"Cheapest by the hour of those shown: {_beside(cheapest, best)}."
 
@@ -122,20 +109,20 @@ def _evidence(best: Candidate) -> Iterator[str]:
     yield f"The weakest of the rates behind it is {meaning.get(best.evidence, best.evidence)}."
 
 
-def _beside(one: Candidate, best: Candidate) -> str:
-    slow = max(one.phases, key=lambda phase: phase.time_s)
+def _beside(candidate: Candidate, best: Candidate) -> str:
+    slow = max(candidate.phases, key=lambda phase: phase.time_s)
     waits = f"waits longest for {words(slow.bottleneck)}, in “{slow.name}”"
-    return f"{cluster_name(one)} ({one.model}), {_changes(one, best)}; {waits}"
+    return f"{cluster_name(candidate)} ({candidate.model}), {_changes(candidate, best)}; {waits}"
 
 
-def _change(one: Candidate, best: Candidate) -> tuple[float, float]:
+def _change(candidate: Candidate, best: Candidate) -> tuple[float, float]:
     """Return the changes of time and bill, as fractions of the best's."""
-    bill = one.cost_usd.total / best.cost_usd.total - 1 if best.cost_usd.total else 0.0
-    return one.time_s.expected / best.time_s.expected - 1, bill
+    bill = candidate.cost_usd.total / best.cost_usd.total - 1 if best.cost_usd.total else 0.0
+    return candidate.time_s.expected / best.time_s.expected - 1, bill
 
 
-def _changes(one: Candidate, best: Candidate) -> str:
-    time, bill = _change(one, best)
+def _changes(candidate: Candidate, best: Candidate) -> str:
+    time, bill = _change(candidate, best)
     return f"time {time:+.0%}, bill {bill:+.0%}"
 
 

@@ -15,8 +15,8 @@ from planner.units import format_bytes, format_duration, format_rate, format_usd
 
 def render_run(report: RunReport) -> RenderableType:
     """Return the whole report."""
-    around = (*_staging(report), _machine(report), *_course(report), *_steps(report), *_checks(report))
-    return Group(_verdict(report), _phases(report), *around)
+    sections = (*_staging(report), _machine(report), *_course(report), *_steps(report), *_checks(report))
+    return Group(_verdict(report), _phases(report), *sections)
 
 
 def _verdict(report: RunReport) -> Text:
@@ -56,11 +56,11 @@ def _staging(report: RunReport) -> Iterator[Table | Text]:
         table = Table(box=None, pad_edge=False)
         for name in ("step", "predicted", "measured", "cost predicted", "cost measured", "moved"):
             table.add_column(name, justify="left" if name in ("step", "moved") else "right")
-        for each in report.staging:
-            seconds = _known(each.predicted_s, format_duration), format_duration(each.measured_s)
-            dollars = _known(each.predicted_usd, format_usd), _known(each.measured_usd, format_usd)
-            moved = f"{format_bytes(each.bytes)} by {each.requests} requests, {each.place}"
-            table.add_row(each.name, *seconds, *dollars, moved)
+        for transfer in report.staging:
+            seconds = _known(transfer.predicted_s, format_duration), format_duration(transfer.measured_s)
+            dollars = _known(transfer.predicted_usd, format_usd), _known(transfer.measured_usd, format_usd)
+            moved = f"{format_bytes(transfer.bytes)} by {transfer.requests} requests, {transfer.place}"
+            table.add_row(transfer.name, *seconds, *dollars, moved)
         yield table
     if report.manifest:
         yield Text(f"The output's partitions are listed in {report.manifest}")
@@ -79,7 +79,7 @@ def busy(phase: PhaseComparison) -> str:
 def _course(report: RunReport) -> Iterator[Text]:
     stretches = report.sort.get("timeline", [])
     if stretches:
-        told = [f"{each['phase']} {each['start_s']:.1f}-{each['end_s']:.1f} s" for each in stretches]
+        told = [f"{stretch['phase']} {stretch['start_s']:.1f}-{stretch['end_s']:.1f} s" for stretch in stretches]
         yield Text(f"Timeline: {', '.join(told)}", style="dim")
     for node in report.sort.get("lost_nodes", []):
         yield Text(f"Lost meanwhile: {node}", style="bold")
@@ -114,8 +114,8 @@ def _rented(report: RunReport) -> str:
     """What was measured on rented machines, how that changed the plan, and what they cost."""
     seen, planned, first = report.machine, report.plan.best, report.first_plan and report.first_plan.best
     rates = {"reads": "read_bytes_per_s", "writes": "write_bytes_per_s", "network": "network_bytes_per_s"}
-    known = ", ".join(f"{name} {format_rate(seen[key])}" for name, key in rates.items() if seen.get(key))
-    lines = [f"The slowest of {seen['nodes']} x {seen['instance_type']} in {seen['place']}: {known}"]
+    stated = ", ".join(f"{name} {format_rate(seen[key])}" for name, key in rates.items() if seen.get(key))
+    lines = [f"The slowest of {seen['nodes']} x {seen['instance_type']} in {seen['place']}: {stated}"]
     lines += [f"Sent away: {node}, {why}" for node, why in seen["dropped"].items()]
     if planned and first:
         expected = format_duration(first.time_s.expected), format_duration(planned.time_s.expected)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.catalog import load_catalog
-from planner.cost_model.model import load_model
+from planner.cost_model.model_reader import load_model
 from planner.distributed_sort.dataset import Dataset, dataset_of, write_manifest
 from planner.errors import BadInputError, InterruptedRunError, nearest
 from planner.planning.recommendation import require_best

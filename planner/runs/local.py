@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planner.catalog import load_catalog
 from planner.cost_model import run_overheads
-from planner.cost_model.model import CostModel, kept_in_memory, load_model
+from planner.cost_model.model import CostModel, kept_in_memory
+from planner.cost_model.model_reader import load_model
 from planner.errors import IoFailureError
 from planner.measure.local_catalog import write_catalog
 from planner.measure.machine import Machine, free_bytes, measure_machine, phase_seconds, sample_size

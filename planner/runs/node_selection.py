@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from planner.catalog import load_catalog
 from planner.cost_model import run_overheads
-from planner.cost_model.model import load_model, on_a_cluster
+from planner.cost_model.model import on_a_cluster
+from planner.cost_model.model_reader import load_model
 from planner.errors import PlannerError
 from planner.planning.recommendation import recommend, require_best
 from planner.runs.node_benchmarks import NodeRates

@@ -16,7 +16,6 @@ ALL_MODELS: Final = "all"
 """What `Request.model` says to rank the clusters of every model against each other."""
 
 Objective = Literal["balanced", "cost", "time", "energy"]
-OBJECTIVES: Final = get_args(Objective)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,49 +49,65 @@ class NodeLimit:
     note: str = ""
 
 
+def _field(default: Any, says: str) -> Any:
+    """Return a field of `Request` with its meaning."""
+    return field(default=default, metadata={"meaning": says})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What the user asks for.
+    """What the user asks for. Each field says what it means; `plan --help` says the same.
 
     `assume` maps a rate's name (`network`, `local_read`, ...) to bytes/s that override the catalog; `scale` maps a
     resource (`network`, `local`, `volumes`, `objects`, `cpu`, `price`) to a factor on it, for what-ifs.
-    With `confidence` the deadline must be met with that probability, otherwise in expectation; the budget must hold
-    the 95th percentile of the whole bill. `map_ratio` and `reduce_ratio` are output over input bytes, and
-    `compute_bytes_per_s_per_vcpu` is what the job itself does to its input, besides sorting. `max_vcpus` is a quota,
-    spares included. `interruptions_per_node_hour` is how often a spot node is taken back.
-    Of `own_prices`, and of `node_limits`, the first that fits a type counts. `input` and `output` are addresses in
-    object stores (None: data is generated on the nodes, and stays there); the nodes stand in `zones` zones.
+    Of `own_prices`, and of `node_limits`, the first that fits a type counts. The budget must hold the 95th percentile
+    of the whole bill.
     """
 
-    data_bytes: int
-    model: str
-    catalogs: tuple[str, ...] = ("aws",)
-    regions: tuple[str, ...] = ()
-    instances: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    arch: str | None = None
-    max_vcpus: int | None = None
-    nodes: int | None = None
-    max_nodes: int = 1000
-    deadline_s: float | None = None
-    confidence: float | None = None
-    budget_usd: float | None = None
-    objective: Objective = "balanced"
-    pricing: str = "on-demand"
-    interruptions_per_node_hour: float | None = None
-    assume: dict[str, float] = field(default_factory=dict)
-    scale: dict[str, float] = field(default_factory=dict)
-    network_distribution: str | None = None
-    own_prices: tuple[OwnPrice, ...] = ()
-    node_limits: tuple[NodeLimit, ...] = ()
-    input: str | None = None
-    output: str | None = None
-    zones: int = 1
-    map_ratio: float = 1.0
-    reduce_ratio: float = 1.0
-    compute_bytes_per_s_per_vcpu: float | None = None
-    paper: bool = False
-    top: int = 10
+    data_bytes: int = field(metadata={"meaning": "How much to sort: 100TB, 1TiB."})
+    model: str = field(metadata={"meaning": "Cost model: a name that `planner models` lists, a TOML file, or all."})
+    catalogs: tuple[str, ...] = _field(("aws",), "Catalogs by name or directory.")
+    regions: tuple[str, ...] = _field((), "Regions; each catalog's default otherwise.")
+    instances: tuple[str, ...] = _field((), "Only these types; patterns such as 'i4i.*' work.")
+    exclude: tuple[str, ...] = _field((), "Not these types; patterns as for --instance.")
+    arch: str | None = _field(None, "Only x86_64 or arm64.")
+    max_vcpus: int | None = _field(None, "Quota: launch at most so many vCPUs, spares included.")
+    nodes: int | None = _field(None, "Exactly so many nodes.")
+    max_nodes: int = _field(1000, "At most so many nodes.")
+    deadline_s: float | None = _field(None, "The sort must be expected to end within: 20m, 1.5h.")
+    confidence: float | None = _field(None, "Meet the deadline with this probability, such as 0.95.")
+    budget_usd: float | None = _field(None, "The whole run may cost so many US dollars, at its 95%.")
+    objective: Objective = field(default="balanced", metadata={"meaning": "cost, time or energy."})
+    pricing: str = _field("on-demand", "on-demand or spot.")
+    interruptions_per_node_hour: float | None = _field(None, "How often a spot node is taken back, per hour: 0.05.")
+    assume: dict[str, float] = field(
+        default_factory=dict,
+        metadata={"meaning": "What-if: network=800MB/s, local_read=, local_write=, volume_read=, price=1.65 ..."},
+    )
+    scale: dict[str, float] = field(
+        default_factory=dict,
+        metadata={"meaning": "Multiply network, local, volumes, objects, cpu or price: network=1.5,price=0.7."},
+    )
+    network_distribution: str | None = _field(
+        None, "Nodes' bandwidth is drawn as in one of the eight clouds A to H of Ballani et al."
+    )
+    own_prices: tuple[OwnPrice, ...] = _field((), "What types cost you: see OwnPrice.")
+    node_limits: tuple[NodeLimit, ...] = _field((), "Types of which there are only so many.")
+    input: str | None = _field(None, "Where the data is: s3://bucket/path.")
+    output: str | None = _field(None, "Where the result goes: s3://bucket/path.")
+    zones: int = _field(1, "Spread the nodes over so many zones; traffic between them costs.")
+    map_ratio: float = _field(1.0, "Bytes the map puts out for each it takes in; a sort's are 1.")
+    reduce_ratio: float = _field(1.0, "Bytes the reduce puts out for each it takes in.")
+    compute_bytes_per_s_per_vcpu: float | None = _field(
+        None, "What the job itself computes of its input, per vCPU: 50MB/s."
+    )
+    paper: bool = _field(False, "The papers' equations and nothing else.")
+    top: int = _field(10, "How many candidates to show.")
+
+
+def meaning(name: str) -> str:
+    """Return what a field of `Request` means."""
+    return next(str(item.metadata["meaning"]) for item in fields(Request) if item.name == name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,53 +312,55 @@ def to_jsonable(value: Any) -> Any:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
-def from_jsonable(kind: Any, value: Any, *, where: str) -> Any:
-    """Build `kind` (a dataclass, container or scalar annotation) from parsed JSON, checking every type and name on
-    the way.
+def from_jsonable(annotation: Any, value: Any, *, where: str) -> Any:
+    """Build what `annotation` says (a dataclass, a container or a scalar) from parsed JSON; every type and name is
+    checked on the way.
     """
-    if kind is Any:
+    if annotation is Any:
         return value
-    origin = get_origin(kind)
+    origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (Union, types.UnionType):
-        return _optional(kind, value, where=where)
+        return _optional(annotation, value, where=where)
     if origin is tuple:
-        return tuple(_items(get_args(kind)[0], value, where=where))
+        return tuple(_items(arguments[0], value, where=where))
     if origin is dict:
         _expect(isinstance(value, dict), value, "an object", where)
-        return {key: from_jsonable(get_args(kind)[1], item, where=f"{where}.{key}") for key, item in value.items()}
+        return {key: from_jsonable(arguments[1], item, where=f"{where}.{key}") for key, item in value.items()}
     if origin is Literal:
-        _expect(value in get_args(kind), value, f"one of {', '.join(map(str, get_args(kind)))}", where)
+        _expect(value in arguments, value, f"one of {', '.join(map(str, arguments))}", where)
         return value
-    return _dataclass(kind, value, where=where) if is_dataclass(kind) else _scalar(kind, value, where=where)
+    build = _dataclass if is_dataclass(annotation) else _scalar
+    return build(annotation, value, where=where)
 
 
-def _dataclass(kind: Any, value: Any, *, where: str) -> Any:
+def _dataclass(annotation: Any, value: Any, *, where: str) -> Any:
     _expect(isinstance(value, dict), value, "an object", where)
-    hints = get_type_hints(kind)
+    hints = get_type_hints(annotation)
     unknown = set(value) - set(hints)
-    _expect(not unknown, sorted(unknown), f"only the fields of {kind.__name__}", where)
+    _expect(not unknown, sorted(unknown), f"only the fields of {annotation.__name__}", where)
     given = {name: from_jsonable(hints[name], item, where=f"{where}.{name}") for name, item in value.items()}
     try:
-        return kind(**given)
+        return annotation(**given)
     except TypeError as error:
-        missing = [f.name for f in fields(kind) if f.name not in given]
+        missing = [f.name for f in fields(annotation) if f.name not in given]
         raise BadInputError(f"{where}: fields are missing, among them {', '.join(missing)}") from error
 
 
-def _optional(kind: Any, value: Any, *, where: str) -> Any:
-    inner = [arg for arg in get_args(kind) if arg is not type(None)]
+def _optional(annotation: Any, value: Any, *, where: str) -> Any:
+    inner = [arg for arg in get_args(annotation) if arg is not type(None)]
     return None if value is None else from_jsonable(inner[0], value, where=where)
 
 
-def _items(kind: Any, value: Any, *, where: str) -> list[Any]:
+def _items(annotation: Any, value: Any, *, where: str) -> list[Any]:
     _expect(isinstance(value, list), value, "a list", where)
-    return [from_jsonable(kind, item, where=f"{where}[{number}]") for number, item in enumerate(value)]
+    return [from_jsonable(annotation, item, where=f"{where}[{number}]") for number, item in enumerate(value)]
 
 
-def _scalar(kind: Any, value: Any, *, where: str) -> Any:
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+def _scalar(annotation: Any, value: Any, *, where: str) -> Any:
+    is_flag = isinstance(value, bool)
+    if annotation is float and isinstance(value, int) and not is_flag:
         return float(value)
-    _expect(isinstance(value, kind) and not (kind is int and isinstance(value, bool)), value, kind.__name__, where)
+    _expect(isinstance(value, annotation) and not (annotation is int and is_flag), value, annotation.__name__, where)
     return value
 
 

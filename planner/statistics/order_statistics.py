@@ -71,8 +71,8 @@ def with_tail(spread: Spread, *, fraction: float, factor: float) -> Spread:
     """Return the slowness of nodes of which `fraction` take `factor` times as long."""
     shifted = spread.log_slowness + math.log(factor)
     grid = np.unique(np.concatenate([spread.log_slowness, shifted]))
-    usual, slow = spread.log_cdf_at(grid), spread.log_cdf_at(grid - math.log(factor))
-    cdf = (1 - fraction) * np.exp(usual) + fraction * np.exp(slow)
+    ordinary, slow = spread.log_cdf_at(grid), spread.log_cdf_at(grid - math.log(factor))
+    cdf = (1 - fraction) * np.exp(ordinary) + fraction * np.exp(slow)
     return Spread(log_slowness=grid, log_cdf=np.log(np.minimum(cdf, 1.0)))
 
 
@@ -88,12 +88,6 @@ def slowest_mean_cached(spread: Spread, counts: bytes) -> Floats:
     return slowest_mean(spread, np.frombuffer(counts))
 
 
-def slowest_quantile(spread: Spread, *, count: float, probability: float) -> float:
-    """Return the slowness that the slowest of `count` nodes stays below with `probability`."""
-    needed = math.log(probability) / count
-    return math.exp(float(np.interp(needed, spread.log_cdf, spread.log_slowness)))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Load:
     """One resource in a phase: a node's median seconds, the spread around it, and of how many nodes the slowest
@@ -107,16 +101,16 @@ class Load:
 
     def log_cdf_at(self, log_times: Floats) -> Floats:
         """Return ln P(done by each time): N of N + k nodes are, that is N successes come before k + 1 failures."""
-        one = self.spread.log_cdf_at(log_times - math.log(self.median_s))
+        node_log_cdf = self.spread.log_cdf_at(log_times - math.log(self.median_s))
         if self.spares == 0:
-            return np.asarray(self.count * one)
+            return np.asarray(self.count * node_log_cdf)
         failed = np.arange(self.spares + 1.0)
         ways = [math.lgamma(self.count + j) - math.lgamma(j + 1) - math.lgamma(self.count) for j in failed.tolist()]
-        log_late = np.log(np.maximum(-np.expm1(one), 1e-300))
+        log_late = np.log(np.maximum(-np.expm1(node_log_cdf), 1e-300))
         terms = np.array(ways)[:, None] + failed[:, None] * log_late[None, :]
         most = terms.max(axis=0)
         total = most + np.log(np.exp(terms - most).sum(axis=0))
-        return np.asarray(np.minimum(total + self.count * one, 0.0))
+        return np.asarray(np.minimum(total + self.count * node_log_cdf, 0.0))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -130,11 +124,6 @@ class Duration:
     def mean_s(self) -> float:
         """The expected time."""
         return float(_mean(self.cdf, self.times_s))
-
-    @property
-    def variance_s2(self) -> float:
-        """The variance, in seconds squared."""
-        return float(_mean(self.cdf, (self.times_s - self.mean_s) ** 2))
 
     def quantile_s(self, probability: ArrayLike) -> Floats:
         """Return the time that is not exceeded with `probability`, elementwise."""
@@ -150,10 +139,7 @@ def barrier(loads: Sequence[Load]) -> Duration:
     if not working:
         return Duration(times_s=np.zeros(1), cdf=np.ones(1))
     log_times = _common_grid(working)
-    log_cdf = sum(
-        (load.log_cdf_at(log_times) for load in working),
-        start=np.zeros_like(log_times),
-    )
+    log_cdf = sum((load.log_cdf_at(log_times) for load in working), start=np.zeros_like(log_times))
     return Duration(times_s=np.exp(log_times), cdf=np.exp(log_cdf))
 
 
@@ -179,21 +165,9 @@ def either(durations: Sequence[Duration]) -> Duration:
     """Return the duration that is one of several, each equally likely."""
     if len(durations) == 1:
         return durations[0]
-    times_s = np.unique(np.concatenate([each.times_s for each in durations]))
-    cdfs = [np.interp(times_s, each.times_s, each.cdf, left=0.0, right=1.0) for each in durations]
+    times_s = np.unique(np.concatenate([duration.times_s for duration in durations]))
+    cdfs = [np.interp(times_s, duration.times_s, duration.cdf, left=0.0, right=1.0) for duration in durations]
     return Duration(times_s=times_s, cdf=np.mean(cdfs, axis=0))
-
-
-def simulate(phases: Sequence[Sequence[Load]], *, shared_sigma: float, draws: int, rng: np.random.Generator) -> Floats:
-    """Return `draws` simulated durations: every node of every resource of every phase drawn, and the shared factor.
-
-    What `barrier` and `in_turn` compute, by brute force.
-    """
-    total = np.zeros(draws)
-    for loads in phases:
-        slowest = [load.median_s * load.spread.sample((draws, int(load.count)), rng).max(axis=1) for load in loads]
-        total += np.max(slowest, axis=0)
-    return np.asarray(total * np.exp(shared_sigma * rng.standard_normal(draws)))
 
 
 def _middles() -> Floats:

@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from planner.arrays import Floats
+from planner.arrays import Flags, Floats
 from planner.errors import BadInputError
 from planner.statistics.scaling_prior import Posterior, condition
 
@@ -33,7 +33,7 @@ class Band:
     low_bytes_per_s: Floats
     middle_bytes_per_s: Floats
     high_bytes_per_s: Floats
-    extrapolated: NDArray[np.bool_]
+    extrapolated: Flags
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

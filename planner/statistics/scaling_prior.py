@@ -18,9 +18,8 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.arrays import Floats
+from planner.arrays import Floats, Rows
 
 BASELINE_NODES: Final = 2.0
 _DRAWS_PER_FAMILY: Final = 2000
@@ -48,7 +47,7 @@ class Draws:
         losses = [_FAMILIES[name](p[:, :1], p[:, 1:], count) for name, p in self.parameters.items()]
         return np.concatenate(losses)
 
-    def chosen(self, index: NDArray[np.intp]) -> Draws:
+    def chosen(self, index: Rows) -> Draws:
         """Return the laws at `index`, which must be sorted."""
         starts = np.cumsum([0, *(len(p) for p in self.parameters.values())])
         split = np.split(index, np.searchsorted(index, starts[1:-1]))
@@ -93,7 +92,7 @@ def condition(nodes: Floats, log_rates: Floats) -> Posterior:
     answer.
     """
     rng = np.random.default_rng(_SEED)
-    laws, log_nodes = _prior(), np.log(nodes)
+    laws, log_nodes = prior(), np.log(nodes)
     factor = np.asarray(np.linalg.cholesky(np.eye(len(nodes)) + _DISCREPANCY**2 * _alike(log_nodes, log_nodes)), float)
     residuals = log_rates[None, :] + laws.loss(nodes)
     white = np.linalg.solve(factor, residuals.T).T
@@ -101,25 +100,21 @@ def condition(nodes: Floats, log_rates: Floats) -> Posterior:
     level = white @ ones / (ones @ ones)
     squares = 2 * _NOISE_WEIGHT * _NOISE**2 + ((white - level[:, None] * ones) ** 2).sum(axis=1)
     freedom = 2 * _NOISE_WEIGHT + len(nodes) - 1
-    kept = _resampled(-freedom / 2 * np.log(squares), rng)
+    resampled = _resampled(-freedom / 2 * np.log(squares), rng)
     return Posterior(
-        laws=laws.chosen(kept),
+        laws=laws.chosen(resampled),
         log_nodes=log_nodes,
-        residuals=residuals[kept],
-        level=level[kept],
-        noise=np.sqrt(squares[kept] / freedom),
+        residuals=residuals[resampled],
+        level=level[resampled],
+        noise=np.sqrt(squares[resampled] / freedom),
         factor=factor,
         deviate=rng.standard_t(freedom, _KEPT),
     )
 
 
-def prior_fraction(nodes: Floats, probability: float) -> Floats:
-    """Return the fraction of the two-node rate that the prior alone expects not to be exceeded with `probability`."""
-    return np.asarray(np.quantile(np.exp(-_prior().loss(nodes)), probability, axis=0))
-
-
 @lru_cache(maxsize=1)
-def _prior() -> Draws:
+def prior() -> Draws:
+    """Return the laws that are believed before anything is measured."""
     rng = np.random.default_rng(_SEED)
 
     def normal(middle: float, spread: float) -> Floats:
@@ -137,7 +132,7 @@ def _prior() -> Draws:
     return Draws(parameters={name: np.stack(pair, axis=1) for name, pair in pairs.items()})
 
 
-def _resampled(log_weight: Floats, rng: np.random.Generator) -> NDArray[np.intp]:
+def _resampled(log_weight: Floats, rng: np.random.Generator) -> Rows:
     """Return sorted indexes drawn in proportion to the weights, by systematic resampling."""
     total = np.cumsum(np.exp(log_weight - log_weight.max()))
     ticks = (np.arange(_KEPT) + rng.random()) / _KEPT * total[-1]

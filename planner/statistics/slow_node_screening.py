@@ -51,9 +51,9 @@ class Limit:
         """The rule with its numbers in it."""
         if self.nodes < MIN_NODES:
             return f"{self.metric}: {self.nodes} nodes cannot say which of them is slow"
-        usual = math.exp(-self.z * self.spread)
+        expected = math.exp(-self.z * self.spread)
         return (
-            f"{self.metric}: limit {self.limit_per_s:.4g} = median {self.median_per_s:.4g} x {usual:.3g} "
+            f"{self.metric}: limit {self.limit_per_s:.4g} = median {self.median_per_s:.4g} x {expected:.3g} "
             f"(exp(-{self.z:.3g} x {self.spread:.3g})), but between {LEAST:g} and {MOST:g} of it; {self.nodes} nodes"
         )
 
@@ -96,8 +96,8 @@ def screen(rates: Mapping[str, Mapping[str, float]]) -> Screening:
     drops: dict[str, Drop] = {}
     for node in nodes:
         reasons = [_judged(node, figures.get(node, math.nan), limits[metric]) for metric, figures in rates.items()]
-        if found := [drop for drop in reasons if drop is not None]:
-            drops[node] = min(found, key=lambda drop: drop.share)
+        if node_drops := [drop for drop in reasons if drop is not None]:
+            drops[node] = min(node_drops, key=lambda drop: drop.share)
     fraction = {n: min(rates[m][n] / limits[m].median_per_s for m in rates) for n in nodes if n not in drops}
     return Screening(
         kept=tuple(sorted(fraction, key=lambda node: -fraction[node])),
@@ -112,15 +112,15 @@ def limit_of(metric: str, rates: Sequence[float]) -> Limit:
 
     Raises BadInputError for negative or infinite rates, or when no rate is above zero.
     """
-    known = np.array([rate for rate in rates if not math.isnan(rate)])
-    if (known < 0).any() or np.isinf(known).any():
+    measured = np.array([rate for rate in rates if not math.isnan(rate)])
+    if (measured < 0).any() or np.isinf(measured).any():
         raise BadInputError(f"{metric}: a rate must be finite and not negative")
-    median = float(np.median(known)) if len(known) else 0.0
+    median = float(np.median(measured)) if len(measured) else 0.0
     if median <= 0:
         raise BadInputError(f"{metric}: half of the nodes or more have no rate above zero; nothing to compare with")
     with np.errstate(divide="ignore"):
-        spread = _NORMAL_MAD * float(np.median(np.abs(np.log(known / median))))
-    count = len(known)
+        spread = _NORMAL_MAD * float(np.median(np.abs(np.log(measured / median))))
+    count = len(measured)
     z = NormalDist().inv_cdf(1 - FALSE_ALARMS / count) * _few(count)
     share = min(MOST, max(LEAST, math.exp(-z * spread))) if count >= MIN_NODES else 0.0
     return Limit(metric=metric, nodes=count, median_per_s=median, spread=spread, z=z, limit_per_s=share * median)

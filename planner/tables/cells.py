@@ -12,7 +12,7 @@ from datetime import date
 import numpy as np
 
 from planner.arrays import Array
-from planner.tables.declaration import Column, Kind
+from planner.tables.declaration import CellType, Column
 
 
 def convert(column: Column, cells: Sequence[str]) -> tuple[Array, list[int]]:
@@ -88,7 +88,7 @@ def _day(cell: str) -> date | None:
         return None
 
 
-_CONVERTERS: dict[Kind, Callable[[Column, Sequence[str]], tuple[Array, list[int]]]] = {
+_CONVERTERS: dict[CellType, Callable[[Column, Sequence[str]], tuple[Array, list[int]]]] = {
     "text": _texts,
     "choice": _choices,
     "number": _numbers,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from planner.arrays import Array
 
-Kind = Literal["text", "choice", "number", "whole", "yes_no", "day"]
+CellType = Literal["text", "choice", "number", "whole", "yes_no", "day"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class Column:
 
     name: str
     meaning: str
-    kind: Kind = "text"
+    kind: CellType = "text"
     unit: str = ""
     required: bool = True
     choices: tuple[str, ...] = ()

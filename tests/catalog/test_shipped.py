@@ -80,7 +80,8 @@ def test_the_shapes_of_2014_give_the_printed_numbers_of_nodes() -> None:
     types = load_catalog("aws-2014").instances
     assert len(types) == 37
     for instance_type, nodes in {"c3.large": 9375, "i2.8xlarge": 47, "hs1.8xlarge": 7}.items():
-        assert np.ceil(300e12 / types.local_bytes[types.index(instance_type)]) == nodes
+        row = types.index(instance_type)
+        assert np.ceil(300e12 / (types.local_disks[row] * types.local_disk_bytes[row])) == nodes
     assert types.memory_bytes[types.index("i2.8xlarge")] == 244 * 2**30
 
 
@@ -152,7 +153,7 @@ def test_ec2_of_today_holds_the_instance_of_the_cloudsort_record() -> None:
     catalog = load_catalog("aws")
     row = catalog.instances.index("i4i.4xlarge")
     assert catalog.prices().price_usd_per_hour[row] == 1.373
-    assert catalog.instances.local_bytes[row] == 3.75e12
+    assert catalog.instances.local_disks[row] * catalog.instances.local_disk_bytes[row] == 3.75e12
     assert catalog.object_store_rates("s3-standard", "whole_job").bytes_per_s[row] in (465e6, 497.5e6)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from planner import recommend
 from planner.catalog import load_catalog
-from planner.cost_model.block_volumes import choose_volumes, stated_rate
+from planner.cost_model.block_volumes import choose_volumes
 
 Make = Callable[..., str]
 
@@ -32,8 +32,9 @@ def test_the_papers_eight_volumes_fill_the_link_and_three_do_for_less() -> None:
     """r3.4xlarge, section 5.3: 8 x 135 GiB at $0.10/GiB-month; the link gives 250 MB/s, measured as 243 and 226."""
     catalog = load_catalog("aws-2014")
     gp2, link = catalog.volume_types["gp2"], 250e6
-    assert stated_rate(gp2, count=8, size_bytes=135 * GIB) == pytest.approx(8 * 135 * 3 * 262144)
-    assert stated_rate(gp2, count=8, size_bytes=135 * GIB) > link
+    per_gib = gp2.iops_per_gib * gp2.bytes_per_s_per_iops
+    assert per_gib == 3 * 262144
+    assert 8 * 135 * per_gib > link
     best = recommend(
         data="100TB", model="cloudsort", catalogs=("aws-2014",), instances=("r3.4xlarge",), nodes=330,
         assume={"network": 1e12, "local_read": 1e12, "local_write": 1e12}, paper=True,
@@ -41,7 +42,7 @@ def test_the_papers_eight_volumes_fill_the_link_and_three_do_for_less() -> None:
     assert best is not None
     assert best.time_s.equation == pytest.approx(2587.88, abs=0.01)
     assert best.storage == "1 local ssd + 3 x gp2 of 188 GiB"
-    assert stated_rate(gp2, count=3, size_bytes=188 * GIB) > link
+    assert 3 * 188 * per_gib > link
     papers = 1.40 + 0.10 + 8 * 135 * 0.10 / 720
     assert best.usd_per_hour / 330 < papers
 
@@ -125,8 +126,8 @@ def test_who_would_spend_the_credit_buys_size_instead(make_catalog: Make, nodes:
     best = recommend(**asked, nodes=nodes).best
     assert best is not None
     assert best.volumes is not None
-    held = 2e13 / nodes if on_credit else 5000 * GIB
-    assert best.volumes.bytes_each * best.volumes.count == pytest.approx(held)
+    held_bytes = 2e13 / nodes if on_credit else 5000 * GIB
+    assert best.volumes.bytes_each * best.volumes.count == pytest.approx(held_bytes)
     assert best.volumes.count == (4 if on_credit else 2)
     assert any("burst credit, which outlasts the run" in warning for warning in best.warnings) == on_credit
     assert best.evidence == ("recalled" if on_credit else "spec")
@@ -167,7 +168,7 @@ def test_credit_is_not_used_where_size_costs_less(make_catalog: Make) -> None:
     burst = BURSTING | credit | {"volume_type": "burst", "price_usd_per_gib_month": 0.02}
     limits = dict.fromkeys(("free_bytes_per_s", "read_bytes_per_s_max", "write_bytes_per_s_max"), 1.25e8)
     free = {"volume_type": "free", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e14, **limits, **SPEC}
-    filled = [{name: kind.get(name, "") for name in burst | free} for kind in (burst, free)]
+    filled = [{name: row.get(name, "") for name in burst | free} for row in (burst, free)]
     asked = {"model": "cloudsort", "catalogs": (make_catalog({"a": DISKS}, volumes=filled),), "nodes": 10}
     for data, chosen in (("100GB", "free"), ("10TB", "burst")):
         best = recommend(**asked, data=data).best

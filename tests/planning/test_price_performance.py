@@ -9,8 +9,8 @@ import pytest
 
 from planner.catalog import load_catalog
 from planner.errors import BadInputError
-from planner.planning.candidate_grid import offer_of
 from planner.planning.price_performance import Ranking, rank
+from planner.planning.region import offer_of
 from planner.schemas.plan import OwnPrice
 
 

@@ -30,10 +30,6 @@ def test_phases_follow_each_other_and_wait_for_their_slowest(plan: Plan) -> None
     assert frame.start_s.unique().tolist() == [0.0, best.phases[0].time_s]
 
 
-def test_rejected_lists_every_type_left_out(plan: Plan) -> None:
-    assert frames.rejected_frame(plan).instance_type.tolist() == [one.instance_type for one in plan.rejected]
-
-
 def test_slower_resources_never_shorten_and_faster_ones_never_lengthen(answer: Recommendation) -> None:
     frame = answer.sensitivities()
     assert set(frame.factor) == {0.5, 2.0} and {"network", "local disks"} <= set(frame.resource)

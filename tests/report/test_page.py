@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planner.api import Recommendation
-from planner.report.page import plan_page, run_page
+from planner.report.page import run_page
 from planner.schemas.plan import Plan
 from planner.schemas.run_report import Check, RunReport
 
@@ -19,7 +19,7 @@ LARGEST_BYTES = 5_000_000
 @pytest.fixture(scope="module")
 def plan_file(answer: Recommendation, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("pages") / "plan.html"
-    path.write_text(plan_page(answer), encoding="utf-8")
+    path.write_text(answer.to_html(), encoding="utf-8")
     return path
 
 

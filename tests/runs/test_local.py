@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.cost_model.model import load_model
+from planner.cost_model.model_reader import load_model
 from planner.errors import BadInputError, InfeasibleError, InterruptedRunError, IoFailureError
 from planner.native import Progress
 from planner.runs.local import LocalRun, run_local

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planner.statistics.scaling_prior import condition, prior_fraction
+from planner.arrays import Floats
+from planner.statistics.scaling_prior import condition, prior
+
+
+def prior_fraction(nodes: Floats, probability: float) -> Floats:
+    """Return the fraction of the two-node rate that the prior expects not to be exceeded with `probability`."""
+    return np.quantile(np.exp(-prior().loss(nodes)), probability, axis=0)
 
 
 def test_the_prior_admits_what_the_papers_saw() -> None:

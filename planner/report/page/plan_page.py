@@ -5,36 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import date
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from planner.errors import PlannerError
 from planner.planning.recommendation import require_best
+from planner.planning.what_if import Contrast
 from planner.report import frames, plots
 from planner.report.command import plan_command, rent_commands
 from planner.report.evidence import bases
 from planner.report.page.rendering import Figure, render
-from planner.report.reasons import Contrast, reasons
+from planner.report.reasons import reasons
 from planner.schemas.plan import ALL_MODELS, Candidate, Plan
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
-if TYPE_CHECKING:
-    from planner.api import Recommendation
-
-
-PAGE_STEPS: Final = 3
+PAGE_STEPS: Final = 2
 
 
 def plan_page(
-    recommendation: Recommendation, *, made_on: date | None = None, on_step: Callable[[str], None] | None = None
+    plan: Plan, contrast: Contrast | None, *, made_on: date | None = None, on_step: Callable[[str], None] | None = None
 ) -> str:
-    """Return the page as HTML; `on_step` is told what begins, PAGE_STEPS times.
+    """Return the page as HTML; without a contrast it lacks what a comparison would say. `on_step` is told what begins,
+    PAGE_STEPS times.
 
     Raises InfeasibleError when there is nothing to recommend, PlannerError without the extra `plots`.
     """
-    plan, told = recommendation.plan, on_step or (lambda step: None)
+    told = on_step or (lambda step: None)
     best = require_best(plan)
-    told("planning around the answer")
-    contrast = _contrast(recommendation)
     told("drawing charts")
     figures = plan_figures(plan, contrast)
     told("writing the page")
@@ -59,7 +54,7 @@ def plan_figures(plan: Plan, contrast: Contrast | None) -> list[Figure]:
     """Return the charts of a plan; that of the sensitivities is missing where there is nothing to compare with."""
     candidates, points = frames.candidates_frame(plan), frames.frontier_frame(plan)
     best = require_best(plan)
-    found = [
+    figures = [
         Figure(
             name="frontier",
             title="Time and total cost",
@@ -84,7 +79,7 @@ def plan_figures(plan: Plan, contrast: Contrast | None) -> list[Figure]:
             chart=plots.ranges(candidates),
         ),
     ]
-    return [*found, *_sensitivities(best, contrast)]
+    return [*figures, *_sensitivities(best, contrast)]
 
 
 def plan_parts(plan: Plan, *, figures: list[Figure], total: str) -> dict[str, Any]:
@@ -115,16 +110,8 @@ def _sensitivities(best: Candidate, contrast: Contrast | None) -> Iterator[Figur
     )
 
 
-def _contrast(recommendation: Recommendation) -> Contrast | None:
-    """Return None where the catalog of a kept plan is no longer there to plan with."""
-    try:
-        return recommendation.contrast()
-    except PlannerError:
-        return None
-
-
 def _sum(plan: Plan, best: Candidate) -> str:
-    from planner.cost_model.model import load_model
+    from planner.cost_model.model_reader import load_model
     from planner.report.explain import explain
 
     name = best.model if plan.request.model == ALL_MODELS else plan.request.model
@@ -133,7 +120,7 @@ def _sum(plan: Plan, best: Candidate) -> str:
 
 def _key_figures(best: Candidate) -> Iterator[dict[str, Any]]:
     time, cost = best.time_s, best.cost_usd
-    around = sum(best.overheads_s.values())
+    overheads_s = sum(best.overheads_s.values())
     yield {
         "name": "The sort takes",
         "value": format_duration(time.expected),
@@ -143,7 +130,7 @@ def _key_figures(best: Candidate) -> Iterator[dict[str, Any]]:
     yield {
         "name": "The whole bill",
         "value": format_usd(cost.total),
-        "note": f"95%: {format_usd(cost.total_p95)}; with {format_duration(around)} around the sort, and spares",
+        "note": f"95%: {format_usd(cost.total_p95)}; with {format_duration(overheads_s)} around the sort, and spares",
     }
 
 
@@ -155,18 +142,18 @@ def _place(best: Candidate) -> str:
 def _candidates(plan: Plan) -> dict[str, Any]:
     rows = [
         [
-            frames.cluster_name(one),
-            one.model,
-            f"{one.cloud} {one.region}",
-            f"{one.price_usd_per_hour:.4g}",
-            one.storage,
-            format_duration(one.time_s.expected),
-            format_duration(one.time_s.p95),
-            format_usd(one.cost_usd.total),
-            format_usd(one.cost_usd.total_p95),
-            one.evidence,
+            frames.cluster_name(candidate),
+            candidate.model,
+            f"{candidate.cloud} {candidate.region}",
+            f"{candidate.price_usd_per_hour:.4g}",
+            candidate.storage,
+            format_duration(candidate.time_s.expected),
+            format_duration(candidate.time_s.p95),
+            format_usd(candidate.cost_usd.total),
+            format_usd(candidate.cost_usd.total_p95),
+            candidate.evidence,
         ]
-        for one in plan.candidates
+        for candidate in plan.candidates
     ]
     columns = [
         "cluster",
@@ -206,7 +193,8 @@ def _phases(best: Candidate) -> dict[str, Any]:
 def _rejected(plan: Plan) -> dict[str, Any]:
     """Group the types left out by reason, keeping the order in which the plan has them."""
     groups: dict[str, list[str]] = {}
-    for one in plan.rejected:
-        groups.setdefault(one.reason, []).append(one.instance_type + (f" ({one.detail})" if one.detail else ""))
+    for rejection in plan.rejected:
+        detail = f" ({rejection.detail})" if rejection.detail else ""
+        groups.setdefault(rejection.reason, []).append(rejection.instance_type + detail)
     rows = [[reason, str(len(names)), ", ".join(names)] for reason, names in groups.items()]
     return {"columns": ["reason", "types", "which"], "rows": rows, "numbers": (1,), "count": len(plan.rejected)}

@@ -67,10 +67,6 @@ def test_kinds_of_fact_that_a_catalog_lacks_are_empty_and_not_an_error(cloud: Pa
     assert catalog.surcharges_usd_per_hour("volume_optimized").tolist() == [0, 0, 0]
 
 
-def test_local_capacity_is_zero_without_disks_and_their_sum_with_them(cloud: Path) -> None:
-    assert load_catalog(cloud).instances.local_bytes.tolist() == [0, 0, 4e12]
-
-
 def test_facts_on_a_type_carry_their_circumstances_and_provenance(cloud: Path) -> None:
     facts = {fact.field: fact for fact in facts_on(load_catalog(cloud), "large")}
     assert facts["local_disk_bytes"].value == 1e12
@@ -104,7 +100,7 @@ def test_disks_bought_separately_make_types_with_the_sum_of_both_prices(cloud: P
     added = ["small.1+1x375GB", "small.1+2x375GB", "small.8+2x375GB"]
     assert types.instance_type.tolist() == ["small.1", "small.8", "large", *added], "large has disks of its own"
     assert types.cloud_type.tolist()[3:] == ["small.1", "small.1", "small.8"]
-    assert types.local_bytes.tolist()[3:] == [375e9, 750e9, 750e9]
+    assert (types.local_disks * types.local_disk_bytes).tolist()[3:] == [375e9, 750e9, 750e9]
     assert set(types.evidence.tolist()[3:]) == {"recalled"}
     np.testing.assert_array_equal(catalog.prices().price_usd_per_hour[3:], [0.75, 1, 4.5])
     assert catalog.prices().evidence.tolist()[3:] == ["spec"] * 3

@@ -12,7 +12,7 @@ import pytest
 
 from planner.config.model_files import model_names
 
-TOP = Path(__file__).resolve().parent.parent
+TOP = Path(__file__).resolve().parents[2]
 GOLDEN = TOP / "tests" / "golden"
 SCRIPT = TOP / "scripts" / "write_golden_plans.py"
 

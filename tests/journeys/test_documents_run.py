@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from planner.cli.app import build
 
-CHECKOUT = Path(__file__).resolve().parent.parent
+CHECKOUT = Path(__file__).resolve().parents[2]
 SMALLER = {"10000000": "10000", "1GB": "1MB"}
 NOT_HERE = {
     "make": "sets a checkout up, which has been done",

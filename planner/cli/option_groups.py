@@ -1,0 +1,43 @@
+"""Commands whose options come in groups: a dataclass among the parameters stands for an option per field."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from functools import wraps
+from typing import Any, get_type_hints
+
+
+def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command as typer takes it: every parameter whose type is a dataclass is replaced by the fields of it,
+    which are annotated like options and keep their order.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    if not groups:
+        return command
+
+    @wraps(command)
+    def flat(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        command(**given)
+
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        group = groups.get(parameter.name)
+        parameters += [parameter.replace(annotation=hints[parameter.name])] if group is None else _options(group)
+    flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    del flat.__wrapped__
+    return flat
+
+
+def _options(group: Any) -> Iterator[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    for field in fields(group):
+        default = inspect.Parameter.empty if field.default is MISSING else field.default
+        yield inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name]
+        )

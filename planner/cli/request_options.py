@@ -1,0 +1,201 @@
+"""The options that make up a `Request`: what `plan` is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, cast, get_args
+
+from typer import Option
+
+from planner.cli import completion
+from planner.cli.price_options import discounts, names, own_prices
+from planner.errors import BadInputError, nearest
+from planner.schemas.plan import NodeLimit, Objective, Request, meaning
+from planner.units import parse_duration, parse_rate, parse_size
+
+_PLAIN = ("price", "power")
+"""What `--assume` takes as plain numbers; the rest are rates."""
+
+
+def _means(field: str, *flags: str, **settings: Any) -> Any:
+    """Return the option that sets a field of `Request`: that field's meaning is its help."""
+    return Option(*flags, help=meaning(field), **settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestOptions:
+    """The options of `plan` that say what is asked for; beside them the profile to answer with."""
+
+    data: Annotated[str, _means("data_bytes")]
+    model: Annotated[str, _means("model", autocompletion=completion.models)]
+    cloud: Annotated[
+        list[str] | None,
+        Option(
+            help="Clouds, comma-separated.",
+            show_default="those in the settings, or aws",
+            autocompletion=completion.catalogs,
+        ),
+    ] = None
+    catalog: Annotated[
+        list[str] | None,
+        Option(help="Catalogs by name or directory, instead of --cloud.", autocompletion=completion.catalogs),
+    ] = None
+    region: Annotated[list[str] | None, _means("regions")] = None
+    instance: Annotated[list[str] | None, _means("instances", autocompletion=completion.instances)] = None
+    exclude: Annotated[list[str] | None, _means("exclude")] = None
+    arch: Annotated[str | None, _means("arch")] = None
+    max_vcpus: Annotated[int | None, _means("max_vcpus")] = None
+    nodes: Annotated[int | None, _means("nodes")] = None
+    max_nodes: Annotated[int, _means("max_nodes")] = Request.max_nodes
+    capacity: Annotated[
+        list[str] | None,
+        Option(
+            help="At most so many instances of a type: 'i4i.*=40'.",
+            show_default="what the cloud refused your runs in the last week",
+        ),
+    ] = None
+    deadline: Annotated[str | None, _means("deadline_s")] = None
+    confidence: Annotated[float | None, _means("confidence", show_default="in expectation")] = None
+    budget: Annotated[float | None, _means("budget_usd")] = None
+    objective: Annotated[
+        str | None, _means("objective", show_default="the fastest within 5% of the least total cost")
+    ] = None
+    pricing: Annotated[str, _means("pricing")] = Request.pricing
+    interruptions: Annotated[
+        float | None, _means("interruptions_per_node_hour", show_default="the catalog's, if it says")
+    ] = None
+    assume: Annotated[list[str] | None, _means("assume")] = None
+    what_if: Annotated[list[str] | None, _means("scale")] = None
+    network_distribution: Annotated[str | None, _means("network_distribution")] = None
+    input: Annotated[str | None, _means("input", show_default="generated on the nodes")] = None
+    output: Annotated[str | None, _means("output", show_default="stays on the nodes")] = None
+    zones: Annotated[int, _means("zones")] = Request.zones
+    discount: Annotated[
+        list[str] | None, Option(help="Off the list prices: 15%, aws=15% or 'i4i.*=15%'; beside those in the settings.")
+    ] = None
+    own_price: Annotated[
+        list[str] | None, Option(help="What a type costs you per hour: i4i.4xlarge=0.95; before any discount.")
+    ] = None
+    map_ratio: Annotated[float, _means("map_ratio")] = Request.map_ratio
+    reduce_ratio: Annotated[float, _means("reduce_ratio")] = Request.reduce_ratio
+    compute: Annotated[str | None, _means("compute_bytes_per_s_per_vcpu", show_default="no limit")] = None
+    profile: Annotated[str | None, Option(help="Take times and ranges from this calibrated profile.")] = None
+    option: Annotated[list[str] | None, Option(help="Further columns of the profile's runs: io=s3.")] = None
+    paper: Annotated[bool, _means("paper", "--paper")] = Request.paper
+    top: Annotated[int, _means("top")] = Request.top
+
+    def request(self) -> Request:
+        """Return what is asked for, with the user's settings and the capacity seen in the last week.
+
+        Raises BadInputError for what cannot be understood, and for options that contradict each other.
+        """
+        from datetime import date
+
+        from planner.config.settings import load_settings
+        from planner.provisioning.observed_capacity import capacity_seen
+
+        if self.catalog and self.cloud:
+            raise BadInputError("--cloud and --catalog contradict each other: both say where to look, give one")
+        settings = load_settings(today=date.today())
+        return Request(
+            data_bytes=parse_size(self.data),
+            model=self.model,
+            catalogs=tuple(names(self.catalog) or names(self.cloud) or settings.plan_clouds or ("aws",)),
+            regions=tuple(names(self.region)),
+            instances=tuple(names(self.instance)),
+            exclude=tuple(names(self.exclude)),
+            arch=self.arch,
+            max_vcpus=None if self.max_vcpus is None else _at_least_one("--max-vcpus", self.max_vcpus, most=10**9),
+            nodes=None if self.nodes is None else _at_least_one("--nodes", self.nodes),
+            max_nodes=_at_least_one("--max-nodes", self.max_nodes),
+            deadline_s=None if self.deadline is None else parse_duration(self.deadline),
+            confidence=self.confidence,
+            budget_usd=_budget(self.budget),
+            objective=_objective(self.objective),
+            pricing=self.pricing,
+            interruptions_per_node_hour=self.interruptions,
+            assume=_assumptions(self.assume),
+            scale=_factors(self.what_if),
+            network_distribution=self.network_distribution,
+            own_prices=(*own_prices(self.own_price), *discounts(self.discount), *settings.own_prices),
+            node_limits=() if self.paper else (*_capacity(self.capacity), *capacity_seen()),
+            input=self.input,
+            output=self.output,
+            zones=self.zones,
+            map_ratio=self.map_ratio,
+            reduce_ratio=self.reduce_ratio,
+            compute_bytes_per_s_per_vcpu=None if self.compute is None else parse_rate(self.compute),
+            paper=self.paper,
+            top=_at_least_one("--top", self.top),
+        )
+
+
+def _assumptions(values: list[str] | None) -> dict[str, float]:
+    assumed: dict[str, float] = {}
+    for item in names(values):
+        name, equals, amount = item.partition("=")
+        if not equals:
+            raise BadInputError(f"--assume {item}: write it as NAME=RATE, for example network=800MB/s")
+        if name in assumed:
+            raise BadInputError(f"--assume {name} is given twice")
+        assumed[name] = _number(f"--assume {name}", amount) if name in _PLAIN else parse_rate(amount)
+    return assumed
+
+
+def _capacity(values: list[str] | None) -> list[NodeLimit]:
+    """Read `i4i.*=40`. Raises BadInputError for what is no number of nodes."""
+    limits = []
+    for item in names(values):
+        instance, _, count = item.rpartition("=")
+        if not instance or not count.isdecimal() or int(count) < 1:
+            raise BadInputError(f"--capacity {item}: write it as TYPE=NODES, such as 'i4i.*=40'")
+        limits.append(NodeLimit(instance=instance, nodes=int(count), note="--capacity"))
+    return limits
+
+
+def column_values(values: list[str] | None) -> dict[str, str]:
+    """Return the further columns of a profile's runs: `io=s3`. Raises BadInputError for what is no pair."""
+    pairs = [item.partition("=") for item in names(values)]
+    if any(not equals for _, equals, _ in pairs):
+        raise BadInputError("--option: write it as NAME=VALUE, for example io=s3")
+    return {name: value for name, _, value in pairs}
+
+
+def _factors(values: list[str] | None) -> dict[str, float]:
+    factors: dict[str, float] = {}
+    for item in names(values):
+        name, _, amount = item.partition("=")
+        try:
+            factors[name] = float(amount)
+        except ValueError:
+            raise BadInputError(f"--what-if {item}: write it as NAME=FACTOR, for example network=1.5") from None
+    return factors
+
+
+def _number(option: str, amount: str) -> float:
+    try:
+        value = float(amount.removeprefix("$"))
+    except ValueError:
+        raise BadInputError(f"{option}={amount}: not a number of US dollars per node-hour, or of watts") from None
+    if not 0 < value < 1e6:
+        raise BadInputError(f"{option}={amount}: must be positive and below a million")
+    return value
+
+
+def _budget(amount: float | None) -> float | None:
+    if amount is not None and not 0 < amount < 1e12:
+        raise BadInputError(f"--budget {amount}: must be a positive amount of US dollars")
+    return amount
+
+
+def _objective(word: str | None) -> Objective:
+    objectives = get_args(Objective)
+    if word is not None and word not in objectives:
+        raise BadInputError(f"--objective {word}: use one of {', '.join(objectives)}.{nearest(word, objectives)}")
+    return cast("Objective", word or Request.objective)
+
+
+def _at_least_one(option: str, count: int, *, most: int = 100_000) -> int:
+    if not 1 <= count <= most:
+        raise BadInputError(f"{option} {count}: must lie between 1 and {most}")
+    return count

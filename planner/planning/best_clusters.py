@@ -1,0 +1,173 @@
+"""The best cluster of each type: chosen by the estimates of all, then computed exactly, the most promising first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Flags, Floats, Rows
+from planner.planning import constraints, selection
+from planner.planning.candidate_grid import CandidateGrid
+from planner.planning.selection import Cell
+from planner.schemas.plan import Candidate, Objective, Rejection, Request
+
+_TRIES: Final = 6
+"""How often a cell that turns out to miss what was asked is replaced by a safer one."""
+
+_ALIKE: Final = 1.01
+"""Layouts whose estimated times lie within this factor are compared exactly."""
+
+_ROUNDING: Final = 1e-9
+"""By what share a bound is lowered so that the cell it was taken from does not meet it."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Pick:
+    """The best cluster of a type in a grid, as estimated, among the layouts `rows` of the type; `least_usd` is the
+    least total of any under the same model.
+    """
+
+    grid: CandidateGrid
+    rows: Rows
+    cell: Cell
+    least_usd: float
+
+
+def choose(
+    request: Request, grids_by_model: Sequence[Sequence[CandidateGrid]]
+) -> tuple[list[Candidate], list[Rejection]]:
+    """Pick the best cluster of each type in each grid; the first `3 * top` are worked out in full, and of each model
+    the first.
+    """
+    rejected: list[Rejection] = []
+    picks = [_picks(request, grids, rejected) for grids in grids_by_model]
+    least = min((_least_usd(grids) for grids in grids_by_model), default=np.inf)
+    ranked = sorted(chain(*picks), key=lambda pick: _promise(pick, request=request, least_usd=least))
+    settled: dict[int, Candidate | Rejection] = {}
+    for mine, wanted in [(ranked, 3 * request.top), *((mine, 1) for mine in picks)]:
+        good = 0
+        for pick in mine:
+            if good >= wanted:
+                break
+            if id(pick) not in settled:
+                settled[id(pick)] = _settled(request, pick)
+            good += isinstance(settled[id(pick)], Candidate)
+    candidates = [outcome for outcome in settled.values() if isinstance(outcome, Candidate)]
+    return candidates, rejected + [outcome for outcome in settled.values() if isinstance(outcome, Rejection)]
+
+
+def _least_usd(grids: Sequence[CandidateGrid]) -> float:
+    return min((float(m.estimates.total_usd[m.good].min()) for m in grids if m.good.any()), default=np.inf)
+
+
+def _picks(request: Request, grids: Sequence[CandidateGrid], rejected: list[Rejection]) -> list[_Pick]:
+    """Return the picks of one model, the most promising first; adds the types that have none to `rejected`."""
+    least = _least_usd(grids)
+    hopeful, hopeless = _hopeful(request, grids)
+    rejected += hopeless
+    picks = []
+    for grid, rows in hopeful:
+        cell = selection.best_cell(rows, grid.estimates, grid.good, objective=request.objective, least_usd=least)
+        if cell:
+            picks.append(_Pick(grid=grid, rows=rows, cell=cell, least_usd=least))
+    return sorted(picks, key=lambda pick: _promise(pick, request=request, least_usd=least))
+
+
+def _hopeful(
+    request: Request, grids: Sequence[CandidateGrid]
+) -> tuple[list[tuple[CandidateGrid, Rows]], list[Rejection]]:
+    """Return the types, as rows of a grid, that can be among the first `6 * top`, and a rejection of each that is
+    not admissible at any size.
+    """
+    hopeful: list[tuple[float, CandidateGrid, Rows]] = []
+    rejected: list[Rejection] = []
+    for grid in grids:
+        least = _least_of_rows(grid, request.objective)
+        for rows in grid.rows_of_types() if len(least) else ():
+            best = float(least[rows].min())
+            if np.isfinite(best):
+                hopeful.append((best, grid, rows))
+            else:
+                rejected.append(_missed(grid, rows))
+    hopeful.sort(key=lambda item: item[0])
+    limit = selection.SLACK * hopeful[min(len(hopeful), 6 * request.top) - 1][0] if hopeful else 0.0
+    return [(grid, rows) for best, grid, rows in hopeful if best <= limit], rejected
+
+
+def _least_of_rows(grid: CandidateGrid, objective: Objective) -> Floats:
+    """Return what the objective ranks by first, at the best admissible size of each layout: inf where none is."""
+    estimates = grid.estimates
+    measure = {"time": estimates.expected_s}.get(objective, estimates.total_usd)
+    if objective == "energy":
+        measure = estimates.energy_j(np.arange(len(estimates.power_w)))
+    return np.asarray(np.min(measure, axis=1, where=grid.good, initial=np.inf))
+
+
+def _settled(request: Request, pick: _Pick) -> Candidate | Rejection:
+    """Work a cell out exactly; where that misses what was asked, which the estimates only bound, take a safer one."""
+    cell, good = pick.cell, pick.grid.good
+    for _ in range(_TRIES):
+        cluster, excess = pick.grid.exact(cell, request)
+        if excess <= 1:
+            return selection.order([cluster, *_like(request, pick, cell)], request.objective)[0]
+        good = _safer(pick, cell, good, excess=excess)
+        safer_cell = selection.best_cell(
+            pick.rows, pick.grid.estimates, good, objective=request.objective, least_usd=pick.least_usd
+        )
+        if safer_cell is None:
+            break
+        cell = safer_cell
+    return _near_miss(pick, cell, nearness=max(excess, 1.0))
+
+
+def _safer(pick: _Pick, cell: Cell, good: Flags, *, excess: float) -> Flags:
+    """Return the admissible clusters (R, N) without `cell`, and without those of the pick's type that are estimated to
+    come as near to a limit which the cell, computed exactly, exceeds by `excess`.
+    """
+    safer = good.copy()
+    for constraint in pick.grid.asked:
+        estimated = constraint.measure[cell.row, cell.column]
+        if estimated * excess > constraint.limit:
+            bound = max(estimated, constraint.limit / excess) * (1 - _ROUNDING)
+            safer[pick.rows] &= constraint.measure[pick.rows] <= bound
+    safer[cell.row, cell.column] = False
+    return safer
+
+
+def _near_miss(pick: _Pick, cell: Cell, *, nearness: float) -> Rejection:
+    asked = pick.grid.asked
+    return Rejection(
+        instance_type=pick.grid.type_name(cell.row),
+        reason=asked[0].reason if asked else "",
+        detail=f"by {nearness - 1:.1%}, computed exactly",
+        nearness=nearness,
+    )
+
+
+def _like(request: Request, pick: _Pick, cell: Cell) -> Iterator[Candidate]:
+    """Yield the same cluster on its other layouts, where the estimates, lower bounds, cannot tell them apart."""
+    expected, good = pick.grid.estimates.expected_s[:, cell.column], pick.grid.good[:, cell.column]
+    for row in pick.rows.tolist():
+        if row != cell.row and good[row] and expected[row] <= expected[cell.row] * _ALIKE:
+            cluster, over = pick.grid.exact(Cell(row=row, column=cell.column), request)
+            if over <= 1:
+                yield cluster
+
+
+def _promise(pick: _Pick, *, request: Request, least_usd: float) -> tuple[float, ...]:
+    """Order picks as `selection.order` will order the candidates made of them."""
+    grid, cell = pick.grid, pick.cell
+    time, total = grid.estimates.expected_s[cell.row, cell.column], grid.estimates.total_usd[cell.row, cell.column]
+    if request.objective == "energy":
+        return (float(grid.estimates.energy_j(np.array([cell.row]))[0, cell.column]), time)
+    if request.objective == "balanced":
+        return (0.0, time, total) if total <= selection.SLACK * least_usd else (1.0, total, time)
+    return (total, time) if request.objective == "cost" else (time, total)
+
+
+def _missed(grid: CandidateGrid, rows: Rows) -> Rejection:
+    return constraints.missed(grid.type_name(int(rows[0])), rows, grid.asked)

@@ -1,0 +1,117 @@
+"""From a request to the job in context: rates, layouts and spreads of every type of a catalog under one model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from planner.arrays import Floats
+from planner.catalog import Catalog
+from planner.catalog.bandwidth_distributions import distribution
+from planner.cost_model.block_volumes import VolumeChoice
+from planner.cost_model.disk_layout import layouts
+from planner.cost_model.model import CostModel, JobVolumes, Software
+from planner.cost_model.object_store import choose_object_store
+from planner.cost_model.rate_spreads import spreads_of
+from planner.cost_model.rates import Rates, catalog_rates, evidence_codes, evidence_name
+from planner.cost_model.run_overheads import RunOverheads
+from planner.cost_model.staging import Staging, staging_of
+from planner.cost_model.workload import JobContext
+from planner.schemas.plan import Request
+from planner.statistics.interruptions import Risk
+from planner.statistics.order_statistics import Spread, from_bandwidths
+
+
+def job_context(
+    request: Request, *, model: CostModel, catalog: Catalog, overheads: RunOverheads, volumes: VolumeChoice
+) -> JobContext:
+    """Return the job that `request` describes, on every type of `catalog` with `volumes` attached."""
+    software = None if request.paper else model.software
+    if software is not None:
+        overheads = replace(overheads, shared_sigma=software.shared_sigma)
+    rates = _rates(request, catalog, overheads, volumes=volumes, software=software)
+    return JobContext(
+        catalog=catalog,
+        model=model,
+        job=JobVolumes.of(request.data_bytes, map_ratio=request.map_ratio, reduce_ratio=request.reduce_ratio),
+        rates=rates,
+        volumes=_all_in(volumes) if "price" in request.assume else volumes,
+        objects=choose_object_store(catalog),
+        layouts=layouts(catalog, model=model, rates=rates, paper=request.paper),
+        spreads=spreads_of(
+            catalog,
+            node_sigma=overheads.node_sigma,
+            network=None if request.network_distribution is None else _drawn_network(request.network_distribution)[1],
+            volumes_each=volumes.count,
+            tailed=bool(overheads.node_sigma),
+        ),
+        overheads=overheads,
+        paper=request.paper,
+        staging=Staging() if request.paper else staging_of(request),
+        power_w=_power(request, catalog),
+        risk=_risk(request, catalog, model, overheads),
+    )
+
+
+def _power(request: Request, catalog: Catalog) -> Floats:
+    stated = catalog.instances.power_w
+    return np.full(len(stated), request.assume["power"]) if "power" in request.assume else stated
+
+
+def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOverheads) -> Risk | None:
+    """Return what threatens spot nodes; None where nothing does, or it is not known how often."""
+    stated, asked = catalog.manifest.spot, request.interruptions_per_node_hour
+    if request.pricing != "spot" or request.paper or (stated is None and asked is None):
+        return None
+    hourly = asked or (stated.interruptions_per_node_hour if stated else 0.0)
+    return Risk(
+        per_node_s=hourly / 3600,
+        replacement_s=overheads.boot_s + overheads.screen_s,
+        recovery=model.recovery,
+        evidence="assumed"
+        if asked or stated is None
+        else evidence_name(int(evidence_codes(np.array([stated.evidence]))[0])),
+    )
+
+
+def _rates(
+    request: Request, catalog: Catalog, overheads: RunOverheads, *, volumes: VolumeChoice, software: Software | None
+) -> Rates:
+    assume = dict(request.assume)
+    if request.network_distribution is not None:
+        assume["network"], _ = _drawn_network(request.network_distribution)
+    own = {} if software is None else dict(software.bytes_per_s)
+    one_stream = own.pop("one_stream", float("inf"))
+    cpu = overheads.cpu_bytes_per_s_per_vcpu | own | {w: assume[w] for w in ("partition", "sort") if w in assume}
+    if request.compute_bytes_per_s_per_vcpu:
+        cpu["partition"] = 1 / (1 / cpu["partition"] + 1 / request.compute_bytes_per_s_per_vcpu)
+    rest = {name: rate for name, rate in assume.items() if name not in ("partition", "sort")}
+    objects = choose_object_store(catalog).device
+    rates = catalog_rates(catalog, volumes=volumes.device, objects=objects, cpu=cpu, assume=rest)
+    if software is not None or "sort" in assume:  # what was measured is this sort's rate
+        rates = replace(rates, measured_sort_per_vcpu=np.full(len(catalog.instances), np.nan))
+    rates = replace(
+        rates, one_stream_bytes_per_s=one_stream, cpu_evidence=software.evidence if software else "measured"
+    )
+    if request.network_distribution is not None:
+        per_node = np.zeros(len(catalog.instances), bool)
+        rates = replace(rates, network=replace(rates.network, slowest_of_n=per_node))
+    return rates.times(request.scale)
+
+
+def _all_in(volumes: VolumeChoice) -> VolumeChoice:
+    """An assumed price is all-in: volumes cost nothing on top of it."""
+    nothing = np.zeros(len(volumes.count))
+    return replace(volumes, fixed_usd_per_hour=nothing, usd_per_byte_hour=nothing)
+
+
+@lru_cache
+def _drawn_network(name: str) -> tuple[float, Spread]:
+    """Return the median bytes/s and the spread that replace what catalogs know of the network."""
+    drawn = distribution(name)
+    spread = from_bandwidths(
+        probabilities=drawn.probabilities, bytes_per_s=drawn.bytes_per_s, median_bytes_per_s=drawn.median_bytes_per_s
+    )
+    return drawn.median_bytes_per_s, spread

@@ -1,0 +1,53 @@
+"""What is wrong with a request before anything is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from planner.catalog import Catalog
+from planner.catalog.bandwidth_distributions import distribution
+from planner.cost_model.rates import check_assumptions
+from planner.errors import BadInputError, nearest
+from planner.schemas.plan import Request
+
+
+def check_request(request: Request, catalogs: Sequence[Catalog]) -> None:
+    """Raise BadInputError for amounts out of range, options that contradict each other, and unknown names."""
+    check_assumptions(assume=request.assume, scale=request.scale)
+    _check_amounts(request)
+    _check_instances(request, catalogs)
+    if request.network_distribution is not None:
+        if "network" in request.assume:
+            raise BadInputError("--network-distribution and --assume network both say what the network does: give one")
+        distribution(request.network_distribution)
+
+
+def _check_amounts(request: Request) -> None:
+    if request.confidence is not None and not 0 < request.confidence < 1:
+        raise BadInputError(f"confidence {request.confidence:g}: a probability lies between 0 and 1, such as 0.95")
+    for name, ratio in (("map", request.map_ratio), ("reduce", request.reduce_ratio)):
+        if not 0 < ratio < 1e6:
+            raise BadInputError(f"{name} ratio {ratio:g}: output over input must be positive and below a million")
+    interruptions = request.interruptions_per_node_hour
+    if interruptions is not None and not 0 < interruptions <= 60:
+        raise BadInputError(
+            f"interruptions {interruptions:g}: an hourly rate per node above 0 and at most 60, such as 0.05"
+        )
+    if interruptions is not None and request.pricing != "spot":
+        raise BadInputError(f"interruptions are of spot nodes: say pricing spot, not {request.pricing}")
+    default = Request.max_nodes
+    if request.nodes and request.max_nodes != default and request.nodes > request.max_nodes:
+        raise BadInputError(
+            f"--nodes {request.nodes} and --max-nodes {request.max_nodes} contradict each other: give one"
+        )
+    if request.arch not in (None, "x86_64", "arm64"):
+        raise BadInputError(f"arch {request.arch}: use x86_64 or arm64")
+
+
+def _check_instances(request: Request, catalogs: Sequence[Catalog]) -> None:
+    names = [name for catalog in catalogs for name in catalog.instances.instance_type.tolist()]
+    for pattern in request.instances:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            where = ", ".join(catalog.name for catalog in catalogs)
+            raise BadInputError(f"unknown instance type {pattern!r} in {where}.{nearest(pattern, names)}")

@@ -1,0 +1,83 @@
+"""Cost models are read from TOML, and everything wrong with a file is reported at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planner.cost_model.model_reader import load_model, parse_model
+from planner.errors import BadInputError
+
+GOOD = {
+    "title": "t",
+    "source": "s",
+    "durability": "d",
+    "storage": {"data": "local", "intermediate": "local"},
+    "capacity": {"data": {"map_in": 1}},
+    "phase": [{"name": "only", "read": {"data": {"map_in": 1}}, "network": {"map_out": 0.5}}],
+}
+
+
+def test_a_model_may_be_a_file_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'title="t"\nsource="s"\ndurability="d"\n[storage]\ndata="local"\nintermediate="local"\n'
+        '[[phase]]\nname="p"\nnetwork={map_out=1}\n'
+    )
+    model = load_model(str(path))
+    assert (model.name, model.phases[0].network) == ("mine", {"map_out": 1.0})
+
+
+def test_an_unknown_model_offers_the_nearest() -> None:
+    with pytest.raises(BadInputError, match="Did you mean daytona"):
+        load_model("datona")
+
+
+def test_a_missing_file_names_what_is_shipped(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="no such file; the models shipped are cloudsort"):
+        load_model(str(tmp_path / "gone.toml"))
+
+
+def test_a_file_that_is_not_toml_says_where(tmp_path: Path) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_text("title = ")
+    with pytest.raises(BadInputError, match=r"broken\.toml is not TOML"):
+        load_model(str(path))
+
+
+def test_a_good_document_is_accepted() -> None:
+    assert parse_model("m", GOOD, where="m.toml").phases[0].network == {"map_out": 0.5}
+
+
+def test_all_findings_are_reported_together() -> None:
+    bad = {
+        "titel": "t",
+        "source": "",
+        "durability": "d",
+        "storage": {"data": "tape", "intermediate": "local", "swap": "local"},
+        "capacity": {"dat": {"map_in": 1}},
+        "phase": [{"name": "p", "read": {"data": {"map_inn": 1}}, "network": {"map_out": -1}, "cpu": {"sort": 3}}],
+    }
+    with pytest.raises(BadInputError) as caught:
+        parse_model("m", bad, where="m.toml")
+    findings = "\n".join(caught.value.details)
+    for expected in (
+        "'titel'",
+        "title is missing",
+        "source is missing",
+        "'tape'",
+        "'swap'",
+        "'dat'",
+        "'map_inn'",
+        "-1",
+        "cpu.sort",
+    ):
+        assert expected in findings
+    assert "Did you mean map_in" in findings
+
+
+def test_a_model_without_phases_is_refused() -> None:
+    with pytest.raises(BadInputError) as caught:
+        parse_model("m", {**GOOD, "phase": []}, where="m.toml")
+    assert "at least one phase" in caught.value.details[0]

@@ -1,0 +1,43 @@
+"""Requests that cannot be meant are refused before anything is planned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from planner.catalog import load_catalog
+from planner.errors import BadInputError
+from planner.planning.request_checks import check_request
+from planner.schemas.plan import Request
+
+REQUEST = Request(data_bytes=10**12, model="indy")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"confidence": 1.0}, "a probability lies between 0 and 1"),
+        ({"map_ratio": 0.0}, "map ratio 0: output over input must be positive"),
+        ({"reduce_ratio": 1e7}, r"reduce ratio 1e\+07"),
+        ({"interruptions_per_node_hour": 61.0, "pricing": "spot"}, "above 0 and at most 60"),
+        ({"interruptions_per_node_hour": 0.5}, "say pricing spot, not on-demand"),
+        ({"nodes": 20, "max_nodes": 10}, "--nodes 20 and --max-nodes 10 contradict each other"),
+        ({"arch": "sparc"}, "use x86_64 or arm64"),
+        ({"instances": ("i4i.4xlarg",)}, "unknown instance type 'i4i.4xlarg' in aws.* Did you mean i4i.4xlarge"),
+        ({"assume": {"netwrk": 1.0}}, "Did you mean network"),
+        ({"scale": {"price": -1.0}}, "a factor must be positive"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadInputError, match=words):
+        check_request(replace(REQUEST, **fields), [load_catalog("aws")])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"nodes": 2000}, {"nodes": 5, "max_nodes": 10}, {"instances": ("i4i.*",)}, {"confidence": 0.99}],
+)
+def test_what_can_be_meant_passes(fields: dict[str, Any]) -> None:
+    check_request(replace(REQUEST, **fields), [load_catalog("aws")])

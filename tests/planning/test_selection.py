@@ -1,0 +1,46 @@
+"""Which of several clusters comes first, worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from planner.cost_model.estimate import Estimates
+from planner.planning.selection import Cell, best_cell, frontier
+from planner.schemas.plan import Objective
+
+ESTIMATES = Estimates(
+    nodes=np.array([1.0, 2.0, 3.0]),
+    fewest=np.ones(2),
+    expected_s=np.array([[100.0, 60.0, 50.0], [90.0, 55.0, 40.0]]),
+    total_usd=np.array([[10.0, 10.2, 12.0], [11.0, 13.0, 20.0]]),
+    total_p95_usd=None,
+    power_w=np.array([100.0, 1000.0]),
+)
+GOOD = np.ones((2, 3), bool)
+
+
+@pytest.mark.parametrize(
+    ("objective", "row", "column"),
+    [("balanced", 0, 1), ("cost", 0, 0), ("time", 1, 2), ("energy", 0, 0)],
+)
+def test_each_objective_has_its_best_cluster(objective: Objective, row: int, column: int) -> None:
+    """Balanced takes the fastest within 5% of $10; 3 nodes of 100 W and a switch of 1300 W take 80 kJ in 50 s."""
+    best = best_cell(np.arange(2), ESTIMATES, GOOD, objective=objective, least_usd=10.0)
+    assert best == Cell(row=row, column=column)
+
+
+def test_a_type_above_the_least_shows_its_own_fastest_within_the_slack() -> None:
+    best = best_cell(np.array([1]), ESTIMATES, GOOD, objective="balanced", least_usd=1.0)
+    assert best == Cell(row=1, column=0)
+
+
+def test_what_is_not_admissible_is_never_chosen() -> None:
+    nothing = np.zeros((2, 3), bool)
+    assert best_cell(np.arange(2), ESTIMATES, nothing, objective="time", least_usd=10.0) is None
+    assert frontier(ESTIMATES, nothing) == []
+
+
+def test_the_frontier_is_what_nothing_beats_in_time_and_cost() -> None:
+    found = [(ESTIMATES.expected_s[cell.row, cell.column], cell) for cell in frontier(ESTIMATES, GOOD)]
+    assert [time for time, _ in found] == [40, 50, 60, 100]

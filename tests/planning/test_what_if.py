@@ -1,0 +1,77 @@
+"""What-ifs ask again about the recommended cluster alone, and about nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from planner import recommend
+from planner.api import answer
+from planner.planning.what_if import Contrast, WhatIf, scaled
+from planner.schemas.plan import Plan, Request
+
+CLOUD = str(Path(__file__).parents[1] / "golden" / "cloud")
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return recommend(data="10TB", model="indy", catalogs=(CLOUD,), max_nodes=32).plan
+
+
+def what_if(plan: Plan, asked: list[Request] | None = None) -> WhatIf:
+    def plan_again(request: Request) -> Plan:
+        if asked is not None:
+            asked.append(request)
+        return answer(request).plan
+
+    return WhatIf(plan=plan, plan_again=plan_again, has_type=lambda name, candidate: True)
+
+
+def test_factors_multiply_those_that_are_there() -> None:
+    request = Request(data_bytes=1, model="indy", scale={"network": 3.0, "cpu": 5.0})
+    assert scaled(request, {"network": 2.0, "price": 0.7}).scale == {"network": 6.0, "cpu": 5.0, "price": 0.7}
+    assert scaled(request, {}) == request
+
+
+def test_only_resources_in_use_are_made_faster_and_nothing_is_slower_for_it(plan: Plan) -> None:
+    best = plan.best
+    assert best is not None
+    reliefs = what_if(plan).reliefs(2.0)
+    used = {name for phase in best.phases for name in phase.resources}
+    assert ("volumes" in reliefs) == ("volumes" in used) and "network" in reliefs
+    assert all(cluster.time_s.expected <= best.time_s.expected * 1.001 for cluster in reliefs.values())
+    assert all(
+        (cluster.nodes, cluster.instance_type) == (best.nodes, best.instance_type) for cluster in reliefs.values()
+    )
+
+
+def test_a_question_is_narrowed_to_the_cluster_without_limits(plan: Plan) -> None:
+    asked: list[Request] = []
+    limited = replace(plan, request=replace(plan.request, deadline_s=1e6, budget_usd=1e6))
+    what_if(limited, asked).reliefs(2.0)
+    best = plan.best
+    assert best is not None
+    assert {(r.nodes, r.instances, r.regions, r.deadline_s, r.budget_usd, r.top) for r in asked} == {
+        (best.nodes, (best.instance_type,), (best.region,), None, None, 1)
+    }
+
+
+def test_sizes_begin_with_the_fewest_nodes_and_end_with_the_most_allowed(plan: Plan) -> None:
+    best = plan.best
+    assert best is not None
+    sizes = [cluster.nodes for cluster in what_if(plan).at_sizes(5)]
+    assert sizes == sorted(sizes) and (sizes[0], sizes[-1]) == (best.nodes_min, 32)
+
+
+def test_twice_the_price_costs_twice_as_much_and_takes_as_long(plan: Plan) -> None:
+    best, doubled = plan.best, what_if(plan).contrast().doubled["price"]
+    assert best is not None and doubled is not None
+    assert doubled.time_s == best.time_s
+    assert doubled.price_usd_per_hour == pytest.approx(2 * best.price_usd_per_hour)
+
+
+def test_without_a_cluster_every_answer_is_empty(plan: Plan) -> None:
+    nothing = what_if(replace(plan, best=None))
+    assert (nothing.at_sizes(3), nothing.reliefs(2.0), nothing.contrast()) == ([], {}, Contrast())

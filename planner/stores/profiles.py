@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from planner import calibration
 from planner.calibration import Profile
-from planner.calibration import calibrate as learn
 from planner.calibration.history import Records, records
 from planner.config import paths
 from planner.errors import BadInputError, nearest
@@ -34,7 +34,8 @@ def calibrate(
     """Learn a profile from runs, as `planner.calibration.calibrate` does; machines come from a catalog unless handed
     in.
     """
-    return learn(runs, instances=specs_of(catalog) if instances is None else instances, model=model, name=name)
+    specs = specs_of(catalog) if instances is None else instances
+    return calibration.calibrate(runs, instances=specs, model=model, name=name)
 
 
 def profile_names() -> list[str]:
@@ -77,7 +78,7 @@ def add_run(name: str, run: Mapping[str, Any], *, instances: Mapping[str, Mappin
         if path.exists():
             profile = load_profile(name).with_runs([run], instances=instances)
         else:
-            profile = learn([run], instances=instances, model=model, name=name)
+            profile = calibration.calibrate([run], instances=instances, model=model, name=name)
         _replace(path, profile)
     return profile
 

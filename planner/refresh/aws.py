@@ -33,8 +33,8 @@ PRICES: Final = Source(
 )
 
 
-def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping[str, Row]) -> Reading:
-    """Return the types and prices of `regions`; EC2 states all there is to know of a type, so `known` is not needed.
+def read(regions: Sequence[str], *, access: Access, watch: Watch, catalog_rows: Mapping[str, Row]) -> Reading:
+    """Return the types and prices of `regions`. EC2 states every figure of a type, so `catalog_rows` is not used.
 
     Raises as `read_cloud` does, and BadInputError without boto3.
     """

@@ -29,8 +29,8 @@ PRICES: Final = Source(
 )
 
 
-def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping[str, Row]) -> Reading:
-    """Return the sizes and prices of `regions`; `known` are rows of the catalog so far, by size.
+def read(regions: Sequence[str], *, access: Access, watch: Watch, catalog_rows: Mapping[str, Row]) -> Reading:
+    """Return the sizes and prices of `regions`; `catalog_rows` are rows of the catalog so far, by size.
 
     Raises as `read_cloud` does, and BadInputError without Azure's libraries.
     """
@@ -44,7 +44,7 @@ def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping
             if _closed_to_subscription(sku):
                 left_out[f"sizes not open to this subscription in {region}"] += 1
             else:
-                offered[sku.name] = shape(sku, known=known)
+                offered[sku.name] = shape(sku, catalog_rows=catalog_rows)
         shapes |= offered
         everywhere[region] = set(offered)
         for (name, pricing), usd in retail_prices(region, access=access, watch=watch, left_out=left_out).items():
@@ -62,10 +62,10 @@ def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping
     )
 
 
-def shape(sku: Any, *, known: Mapping[str, Row]) -> Row:
+def shape(sku: Any, *, catalog_rows: Mapping[str, Row]) -> Row:
     """Return a row of instances.csv for a resource SKU of a virtual machine; MB and GB in it mean MiB and GiB."""
     stated = {capability.name: capability.value for capability in sku.capabilities or ()}
-    before = known.get(sku.name, {})
+    before = catalog_rows.get(sku.name, {})
     volume_bytes_per_s = _number(stated, "UncachedDiskBytesPerSecond")
     memory_gib = _number(stated, "MemoryGB")
     family = (sku.family or "").removeprefix("standard").removesuffix("Family")

@@ -35,8 +35,8 @@ PRICES: Final = Source(
 )
 
 
-def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping[str, Row]) -> Reading:
-    """Return the machine types and prices of `regions`; `known` are rows of the catalog so far, by type.
+def read(regions: Sequence[str], *, access: Access, watch: Watch, catalog_rows: Mapping[str, Row]) -> Reading:
+    """Return the machine types and prices of `regions`; `catalog_rows` are rows of the catalog so far, by type.
 
     Raises as `read_cloud` does, and BadInputError without Google's libraries.
     """
@@ -47,8 +47,8 @@ def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping
         region = zone.removeprefix("zones/").rpartition("-")[0]
         if region in offered:
             offered[region].add(machine_type.name)
-            shapes[machine_type.name] = shape(machine_type, known=known)
-            parts[machine_type.name] = _parts(shapes[machine_type.name], machine_type, known=known)
+            shapes[machine_type.name] = shape(machine_type, catalog_rows=catalog_rows)
+            parts[machine_type.name] = _parts(shapes[machine_type.name], machine_type, catalog_rows=catalog_rows)
     units = price_list(regions, access=access, watch=watch)
     left_out = Counter(units.left_out)
     prices = list(_prices(offered, parts, units, left_out=left_out))
@@ -62,10 +62,10 @@ def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping
     )
 
 
-def shape(machine_type: Any, *, known: Mapping[str, Row]) -> Row:
+def shape(machine_type: Any, *, catalog_rows: Mapping[str, Row]) -> Row:
     """Return a row of instances.csv for a machine type; how much of shared processors it has is not stated."""
     family = machine_type.name.partition("-")[0]
-    before = known.get(machine_type.name, {})
+    before = catalog_rows.get(machine_type.name, {})
     disks = machine_type.bundled_local_ssds.partition_count if machine_type.bundled_local_ssds else 0
     sized = disks and family not in _LARGER_PARTITIONS
     return {
@@ -90,16 +90,16 @@ def price_list(regions: Sequence[str], *, access: Access, watch: Watch) -> UnitP
 
 def hourly_usd(machine_type: Any, units: UnitPrices, *, region: str, added_disks: int = 0) -> float | None:
     """Return the price of a machine type on demand, with local disks of one partition added; None when not known."""
-    parts = _parts(shape(machine_type, known={}), machine_type, known={})
+    parts = _parts(shape(machine_type, catalog_rows={}), machine_type, catalog_rows={})
     if parts["accelerated"] or parts["disk_gb"] is None:
         return None
     parts |= {"disk_gb": parts["disk_gb"] + added_disks * _PARTITION_BYTES / 1e9}
     return units.hourly_usd(parts, region=region, pricing="on-demand")
 
 
-def _parts(row: Row, machine_type: Any, *, known: Mapping[str, Row]) -> Row:
+def _parts(row: Row, machine_type: Any, *, catalog_rows: Mapping[str, Row]) -> Row:
     """Return what a machine type is billed for; None where that is not known."""
-    before = known.get(machine_type.name, {})
+    before = catalog_rows.get(machine_type.name, {})
     disk_bytes = row["local_disk_bytes"] or before.get("local_disk_bytes")
     disk_gb = row["local_disks"] * disk_bytes / 1e9 if row["local_disks"] and disk_bytes else 0.0
     return {

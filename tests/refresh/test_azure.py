@@ -144,7 +144,7 @@ def test_both_lists_are_read_to_their_ends() -> None:
 
 
 def test_shapes_from_capabilities() -> None:
-    rows = {name: shape(models.ResourceSku(size(name, given)), known={}) for name, given in SIZES.items()}
+    rows = {name: shape(models.ResourceSku(size(name, given)), catalog_rows={}) for name, given in SIZES.items()}
     disk = {name: (row["local_disks"], row["local_disk_bytes"]) for name, row in rows.items()}
     assert disk == {
         "Standard_D4ds_v5": (1, 153600 * 2**20),

@@ -296,7 +296,7 @@ def test_a_full_disk_leaves_the_catalog_as_it_was(ec2: str, home: Path, monkeypa
         first = read(ec2, prices.url).path
         assert first is not None
         (home / "full").symlink_to("/dev/full")
-        monkeypatch.setattr(writing, "_write_text", lambda _, text: (home / "full").write_text(text * 2000))
+        monkeypatch.setattr(writing, "replace_file", lambda _, text: (home / "full").write_text(text * 2000))
         with pytest.raises(IoFailureError, match=r"No space left.*the catalog is as it was"):
             read(ec2, prices.url)
     (home / "full").unlink()

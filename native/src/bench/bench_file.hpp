@@ -1,4 +1,4 @@
-// Files that benchmarks read and write: without a name, so that they vanish with the process.
+// The content and the caching of files that benchmarks read and write.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Why a sort went the way it went, in words for `--explain`.
+// Explanations of why a sort went the way it went, in words for `--explain`.
 #pragma once
 
 #include <vector>

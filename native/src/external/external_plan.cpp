@@ -20,9 +20,9 @@ constexpr std::size_t largest_chunk = 1'024'000;
 constexpr std::uint64_t fewest_partitions = 16;
 constexpr std::uint64_t most_partitions = 16'384;
 // Of the memory for records: a partition takes a fifth, so that one is sorted while others are read and
-// written; the chunks being filled a third, or where memory is short a sixth; what is kept free for bursts a
-// sixteenth. Smaller partitions would be more, their chunks smaller, and the disk slower. A partition may
-// turn out up to three times as large.
+// written. The chunks being filled take a third, or where memory is short a sixth; what is kept free for
+// bursts a sixteenth. Smaller partitions would be more, their chunks smaller, and the disk slower. A
+// partition may turn out up to three times as large.
 constexpr std::uint64_t partitions_in_memory = 5;
 constexpr std::uint64_t least_filling_share = 6;
 constexpr std::uint64_t filling_shares[] = {3, least_filling_share};

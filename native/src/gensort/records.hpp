@@ -1,4 +1,4 @@
-// One kind of generated record each: a function that fills a run of consecutive records.
+// Functions that fill a run of consecutive records, one for each format that gensort writes.
 #pragma once
 
 #include <cstddef>

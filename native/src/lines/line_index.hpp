@@ -1,4 +1,4 @@
-// Where the lines of a text begin.
+// An index of where the lines of a text begin.
 #pragma once
 
 #include <cstddef>

@@ -17,8 +17,8 @@
 namespace sortcore {
 
 // Unlike records' keys those of lines differ in length, and few files have a beginning that all lines share
-// without exception; so a key without the common beginning has the least or the greatest window, and what
-// that hides comes out when ties are broken, from the first byte on.
+// without exception. So a key without the common beginning has the least or the greatest window. What that
+// hides comes out when ties are broken, from the first byte on.
 class LineKeys {
  public:
   LineKeys() = default;

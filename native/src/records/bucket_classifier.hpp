@@ -1,4 +1,4 @@
-// Which bucket a key belongs to, by splitters drawn from a sample: buckets are about equal whatever the
+// A classifier of keys by buckets, with splitters drawn from a sample: buckets are about equal whatever the
 // distribution.
 #pragma once
 

@@ -1,4 +1,4 @@
-// How far two stretches of bytes agree.
+// The number of bytes that two stretches begin with in common.
 #pragma once
 
 #include <bit>

@@ -1,7 +1,8 @@
-// What is sorted in place of the records: 64-bit integers with key bits above and the record's index below.
+// Entries, which are sorted in place of the records: 64-bit integers with key bits above and the record's
+// index below.
 //
 // Within its bucket an entry needs only the bits in which the bucket's keys differ, so that eight bytes are
-// enough for nearly all keys; the index makes all entries different and the sort stable.
+// enough for nearly all keys. The index makes all entries different and the sort stable.
 #pragma once
 
 #include <bit>

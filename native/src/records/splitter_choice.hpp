@@ -1,4 +1,4 @@
-// Where to put boundaries in a sorted sample of keys, whatever keys are.
+// The choice of boundaries in a sorted sample of keys, whatever keys are.
 #pragma once
 
 #include <cstddef>

@@ -29,7 +29,7 @@ class VaryingBits {
   VaryingBits portable() const noexcept;
 
   // Keys keep their order or get equal windows, also those that differ from nearly all others in a bit that
-  // is left out: their windows go on with zeros or ones from there, whatever follows.
+  // is left out. Their windows go on with zeros or ones from there, whatever follows.
   KeyWindow of(const Words& key) const noexcept {
     U128 window = 0;
     unsigned room = 128;

@@ -11,7 +11,7 @@ namespace {
 
 #if defined(__x86_64__)
 
-// Carry-less multiplication folds 16 bytes at a time onto the next 16: multiplying by x^128 and x^192 modulo
+// Carry-less multiplication folds 16 bytes at a time onto the next 16. Multiplying by x^128 and x^192 modulo
 // the polynomial moves the two halves of the register past them (Gopal et al., "Fast CRC Computation for
 // Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009). All constants are bit-reversed, as the CRC
 // is.

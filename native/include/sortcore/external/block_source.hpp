@@ -1,4 +1,4 @@
-// Where a distribution pass reads its records or lines from, block by block.
+// Sources that a distribution pass reads records or lines from, block by block.
 #pragma once
 
 #include <atomic>

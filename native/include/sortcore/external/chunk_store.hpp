@@ -2,7 +2,7 @@
 //
 // All record memory is one array of equal chunks. A chunk belongs to nobody (free), to a thread that fills
 // it, or to a partition. When few are free, chunks go to the scratch files, always of the partition whose
-// turn in the second pass comes last; so memory ends up holding the partitions that are needed first, and
+// turn in the second pass comes last. So memory ends up holding the partitions that are needed first, and
 // what fits is never written.
 //
 // Liveness: every wait ends because a thread that does not wait for this one frees a chunk.

@@ -1,4 +1,5 @@
-// How a sort of files divides the memory it was given. Pure arithmetic: the same numbers give the same plan.
+// The plan by which a sort of files divides the memory it was given. Pure arithmetic: the same numbers give
+// the same plan.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What the two passes must know about what they sort: records here, lines there.
+// The type of the items that two passes sort, records or lines, and what they must know about it.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-// MinuteSort's mode for text: the input lies in memory already, mapped from the page cache, and goes to the
-// output once.
+// A sort of text in one pass: the input is mapped from the page cache and goes to the output once.
 #pragma once
 
 #include <cstdint>

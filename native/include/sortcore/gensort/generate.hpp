@@ -1,7 +1,7 @@
 // The sort benchmark's records, byte for byte as gensort 1.5 writes them.
 //
-// Record i is made of the pseudo-random numbers r_i ... r_(i+9) of a 128-bit linear congruential generator,
-// which can be entered at any i in O(log i) steps, so that every part of the data can be made on its own.
+// Record i is made of the pseudo-random numbers r_i ... r_(i+9) of a 128-bit linear congruential generator.
+// It can be entered at any i in O(log i) steps, so that every part of the data can be made on its own.
 #pragma once
 
 #include <cstddef>

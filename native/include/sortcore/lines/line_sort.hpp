@@ -1,6 +1,6 @@
 // Sorting text in memory by its lines.
 //
-// The sort is always stable. As with KeySorter, `sort` reads the text and distributes its lines, and `gather`
+// The sort is always stable. As with KeySorter, `sort` reads the text and distributes its lines. `gather`
 // finishes what it needs and copies lines out in order, so that the first can be written while the rest are
 // still unsorted.
 #pragma once

@@ -10,8 +10,8 @@
 namespace sortcore {
 
 // Which lines of a text belong to a stretch of it: those that begin behind its first byte, up to the byte
-// behind its last, and for the stretch at the text's beginning the first line too. So every line belongs to
-// one stretch, which sees where the line begins without a look at what is before.
+// behind its last. The stretch at the text's beginning has the first line too. So every line belongs to one
+// stretch, which sees where the line begins without a look at what is before.
 struct LineStretch {
   std::uint64_t offset;  // in the text
   std::size_t bytes;

@@ -44,7 +44,7 @@ class KeySorter {
   void sort(std::span<const std::byte> input, Progress* progress = nullptr);
 
   // The same for records that lie in several `runs` of one array at `base` (the file half's chunks of
-  // memory): what is sorted are indices into that array, so `order` and `gather` refer to it. No run may
+  // memory). What is sorted are indices into that array, so `order` and `gather` refer to it. No run may
   // reach beyond record `max_records_in_memory` of the array. Equal keys come in the order of their indices.
   void sort(const std::byte* base, std::span<const RecordRun> runs, Progress* progress = nullptr);
 

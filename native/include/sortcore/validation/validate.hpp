@@ -1,5 +1,5 @@
-// What valsort reports about records: whether they are in order, how many repeat a key, and a checksum of
-// which records there are.
+// Summaries of records, as valsort reports them: whether they are in order, how many repeat a key, and a
+// checksum of which records there are.
 #pragma once
 
 #include <cstddef>

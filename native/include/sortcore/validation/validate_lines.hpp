@@ -1,5 +1,5 @@
-// What validation reports about records, for lines: whether they are in order, how many repeat a key, and a
-// checksum of which lines there are.
+// Summaries of lines, as of records: whether they are in order, how many repeat a key, and a checksum of
+// which lines there are.
 #pragma once
 
 #include <cstddef>

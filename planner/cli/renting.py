@@ -87,8 +87,8 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
 
 def session_on(cloud: str) -> ProviderSession:
     """Return what works on a cloud."""
+    from planner.cloud_calls.retry import RetryPolicy
     from planner.providers.registry import provider_of
-    from planner.providers.retry import RetryPolicy
     from planner.provisioning.cluster_lifecycle import ProviderSession
 
     policy = RetryPolicy()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import BadInputError, nearest
 from planner.providers.protocol import Provider
-from planner.providers.retry import RetryPolicy
 
 CLOUDS: Final = ("aws", "gcp", "azure")
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import InterruptedRunError, PlannerError
 from planner.providers.order import Order
 from planner.providers.protocol import Place, Provider, Resource
-from planner.providers.retry import RetryPolicy
 from planner.provisioning.launch import Cluster, Launch
 from planner.provisioning.run_directory import RunDirectory
 from planner.provisioning.ssh_key import make_key

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.providers.order import Order
 from planner.providers.protocol import PlannedRequest, Provider, Resource
-from planner.providers.retry import RetryPolicy
 from planner.provisioning.teardown import Teardown
 
 _AT_ONCE = RetryPolicy(poll_s=0.0, settle_s=0.0)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import ProviderRefusedError
 from planner.providers.cloud_errors import NoCapacityError, QuotaExceededError
 from planner.providers.order import Order
 from planner.providers.protocol import Node, Place, Provider
-from planner.providers.retry import RetryPolicy
 from planner.provisioning.run_directory import RunDirectory
 from planner.provisioning.teardown import Teardown
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import IoFailureError, LeftBehindError, PlannerError
 from planner.providers.cloud_errors import StillInUseError
 from planner.providers.protocol import Provider, Resource
-from planner.providers.retry import RetryPolicy
 
 Say = Callable[[str], None]
 _LISTINGS: Final = 5

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from planner.cloud_calls.reading import READING
+from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import BadInputError
-from planner.providers.retry import RetryPolicy
-from planner.refresh.cloud_calls import READING
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,10 @@ from statistics import median
 from typing import Any, Final
 
 from planner.catalog import Source
+from planner.cloud_calls.reading import CallFailure, CutOffError, read_cloud, read_pages
 from planner.errors import ProviderRefusedError
 from planner.refresh.access import Access, sdk
 from planner.refresh.aws_prices import hourly_usd, matching
-from planner.refresh.cloud_calls import CallFailure, CutOffError, read_cloud, read_pages
 from planner.refresh.reading import Reading, Row, Watch, price_row
 
 _BYTES_PER_GBIT: Final = 1e9 / 8

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from planner.catalog import Source
+from planner.cloud_calls.azure import SUBSCRIPTION_VARIABLE, client_arguments
+from planner.cloud_calls.http import failure_of_status
+from planner.cloud_calls.reading import CallFailure, read_cloud
 from planner.errors import ProviderRefusedError
-from planner.providers.azure.access import SUBSCRIPTION_VARIABLE, client_arguments
 from planner.refresh.access import Access, sdk
 from planner.refresh.azure_prices import retail_prices
-from planner.refresh.cloud_calls import CallFailure, read_cloud
-from planner.refresh.http import failure_of_status
 from planner.refresh.reading import Reading, Row, Watch, price_row
 
 SPECS: Final = Source(

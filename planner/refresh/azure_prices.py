@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
+from planner.cloud_calls.http import get_json
+from planner.cloud_calls.reading import pages
 from planner.errors import BadInputError, IoFailureError
 from planner.refresh.access import Access
-from planner.refresh.cloud_calls import pages
-from planner.refresh.http import get_json
 from planner.refresh.reading import Watch
 
 _URL: Final = "https://prices.azure.com/api/retail/prices"

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from planner.catalog import Source
+from planner.cloud_calls.http import failure_of_status
+from planner.cloud_calls.reading import CallFailure, read_cloud, read_pages
 from planner.errors import ProviderRefusedError
 from planner.refresh.access import Access, sdk
-from planner.refresh.cloud_calls import CallFailure, read_cloud, read_pages
 from planner.refresh.gcp_prices import UnitPrices, unit_prices
-from planner.refresh.http import failure_of_status
 from planner.refresh.reading import Reading, Row, Watch, price_row
 
 _COMPUTE_ENGINE: Final = "services/6F81-5844-456A"

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import IoFailureError, PlannerError
 from planner.providers.cloud_init import DISKS_DIRECTORY
 from planner.providers.protocol import Node, Provider, TellsHostKeys
-from planner.providers.retry import RetryPolicy
 from planner.runs.ssh import HEAD, Ssh, UnreachableError, failures, of_success
 from planner.runs.wheelhouse import Wheelhouse
 

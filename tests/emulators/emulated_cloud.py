@@ -22,10 +22,10 @@ from typing import Any, ClassVar
 import pytest
 from fault_proxy import Answer, FaultProxy, Kill, Seen
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.providers.order import Choice, Order, VolumeOrder
 from planner.providers.protocol import Provider
 from planner.providers.registry import provider_of
-from planner.providers.retry import RetryPolicy
 
 HERE = Path(__file__).parent
 QUICK = RetryPolicy(

@@ -14,10 +14,10 @@ from emulated_azure import EmulatedAzure, choice, order
 from emulated_cloud import QUICK, volumes
 from fault_proxy import Seen
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.providers.azure.provider import AzureProvider
 from planner.providers.order import Order
 from planner.providers.protocol import Place
-from planner.providers.retry import RetryPolicy
 from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 from planner.provisioning.dry_run import dry_run_requests
 from planner.provisioning.launch import Cluster

@@ -9,10 +9,10 @@ import pytest
 from emulated_ec2 import QUICK, EmulatedEc2, choice, order, volumes
 from fault_proxy import Seen
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.providers.aws.provider import AwsProvider
 from planner.providers.order import Order
 from planner.providers.protocol import Place
-from planner.providers.retry import RetryPolicy
 from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 from planner.provisioning.dry_run import dry_run_requests
 from planner.provisioning.launch import Cluster

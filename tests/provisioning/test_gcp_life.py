@@ -14,6 +14,7 @@ from emulated_cloud import QUICK, volumes
 from emulated_gcp import EmulatedGcp, choice, order
 from fault_proxy import Seen
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import BadInputError
 from planner.providers.gcp import client
 from planner.providers.gcp.permissions import PERMISSIONS
@@ -21,7 +22,6 @@ from planner.providers.gcp.preflight import MOST_PLACED
 from planner.providers.gcp.provider import GcpProvider
 from planner.providers.order import Order
 from planner.providers.protocol import Place
-from planner.providers.retry import RetryPolicy
 from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 from planner.provisioning.dry_run import dry_run_requests
 from planner.provisioning.launch import Cluster

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from planner.providers.retry import RetryPolicy
+from planner.cloud_calls.retry import RetryPolicy
 
 HASTY = RetryPolicy(most_attempts=3, first_pause_s=0.01, longest_pause_s=0.02)
 """Three attempts, a hundredth of a second apart."""

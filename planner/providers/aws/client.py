@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, Final, Protocol
 
+from planner.cloud_calls.retry import RetryPolicy, retry
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.providers.aws.cloud_errors import AWAY, THROTTLED, meaning_of
 from planner.providers.cloud_errors import NotFoundError, PassingError, PermissionDeniedError, UncertainError
-from planner.providers.retry import RetryPolicy, retry
 
 _NO_SDK: Final = "AWS needs its SDK: pip install 'sortplanner[aws]'"
 _TIMEOUT_S: Final = 60

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from planner.cloud_calls.retry import RetryPolicy, retry
 from planner.errors import IoFailureError
 from planner.providers.addresses import ANYWHERE, HEAD_SUBNET, NETWORK, NODES_SUBNET
 from planner.providers.aws import resources
@@ -17,7 +18,6 @@ from planner.providers.aws.client import Service
 from planner.providers.cloud_errors import DuplicateError, NotFoundError, UncertainError
 from planner.providers.order import Order
 from planner.providers.protocol import Journal, Place, Resource
-from planner.providers.retry import RetryPolicy, retry
 
 _MOST_TRIES: Final = 5
 _NO_SUCH_RULE: Final = "InvalidPermission.NotFound"

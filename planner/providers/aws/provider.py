@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.providers.aws import instances, network
 from planner.providers.aws.client import Connect, LiveService, Service, has_credentials
 from planner.providers.aws.dry_run import DryRun
@@ -13,7 +14,6 @@ from planner.providers.aws.preflight import preflight
 from planner.providers.aws.resources import STAGES, delete, find, terminate
 from planner.providers.order import Order
 from planner.providers.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
-from planner.providers.retry import RetryPolicy
 
 _HOME_REGION = "us-east-1"
 

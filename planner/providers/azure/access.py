@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from planner.cloud_calls.azure import SUBSCRIPTION_VARIABLE, client_arguments
 from planner.config.settings import load_settings
 from planner.errors import BadInputError
 
-SUBSCRIPTION_VARIABLE: Final = "AZURE_SUBSCRIPTION_ID"
 NO_SDK: Final = "Azure needs its SDK: pip install 'sortplanner[azure]'"
 
 
@@ -27,18 +27,6 @@ class Access:
 def subscription_named() -> str:
     """Return the subscription that the environment or the settings name, or ''."""
     return os.environ.get(SUBSCRIPTION_VARIABLE) or load_settings(today=datetime.now(UTC).date()).of("azure").account
-
-
-def client_arguments(url: str) -> dict[str, Any]:
-    """Return the arguments of an SDK's client that tries once, at the address `url` ('': the public one)."""
-    from azure.core.pipeline.policies import RetryPolicy, SansIOHTTPPolicy
-
-    arguments: dict[str, Any] = {"retry_policy": RetryPolicy.no_retries()}
-    if url:
-        arguments |= {"base_url": url, "credential_scopes": [url.rstrip("/") + "/.default"]}
-    if url.startswith("http://"):  # a proxy on this machine; the SDK sends no token without encryption
-        arguments["authentication_policy"] = SansIOHTTPPolicy()
-    return arguments
 
 
 def default_access() -> Access:

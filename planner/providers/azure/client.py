@@ -13,6 +13,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, Final, Protocol
 
+from planner.cloud_calls.retry import RetryPolicy, retry
 from planner.errors import BadInputError, IoFailureError
 from planner.providers.azure.access import NO_SDK, Access, default_access
 from planner.providers.azure.cloud_errors import meaning_of
@@ -23,7 +24,6 @@ from planner.providers.cloud_errors import (
     RefusedCallError,
     StillInUseError,
 )
-from planner.providers.retry import RetryPolicy, retry
 
 SCHEDULES_VERSION: Final = "2018-09-15"
 """Of Microsoft.DevTestLab/schedules, for which these SDKs have no model."""

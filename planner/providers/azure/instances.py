@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import PlannerError
 from planner.providers.azure.client import Arm
 from planner.providers.azure.cloud_errors import meaning_of
@@ -17,7 +18,6 @@ from planner.providers.cloud_errors import NoCapacityError, NotFoundError, Quota
 from planner.providers.cloud_init import cloud_config
 from planner.providers.order import VolumeOrder
 from planner.providers.protocol import Node, NodeState, Resource
-from planner.providers.retry import RetryPolicy
 
 ROOT_GIB: Final = 30
 _NETWORK_VERSION: Final = "2022-11-01"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.providers.azure import instances, network
 from planner.providers.azure.access import default_access, subscription_named
 from planner.providers.azure.client import Arm, LiveArm
@@ -16,7 +17,6 @@ from planner.providers.cloud_errors import NotFoundError
 from planner.providers.deletion import delete_each
 from planner.providers.order import Order
 from planner.providers.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
-from planner.providers.retry import RetryPolicy
 
 _GROUP = "resource-group"
 

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, Final, Protocol
 
+from planner.cloud_calls.retry import RetryPolicy, retry
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.providers.cloud_errors import NotFoundError, PassingError, PermissionDeniedError, StillInUseError, worst_of
 from planner.providers.gcp.access import NO_SDK, Access, default_access
 from planner.providers.gcp.cloud_errors import meaning_of
-from planner.providers.retry import RetryPolicy, retry
 
 _TIMEOUT_S: Final = 150
 """More than the two minutes after which a wait answers in any case."""

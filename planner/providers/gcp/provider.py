@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.providers.gcp import instances, network
 from planner.providers.gcp.access import default_access, has_credentials
 from planner.providers.gcp.client import Compute, LiveCompute
@@ -15,7 +16,6 @@ from planner.providers.gcp.resources import STAGES, delete, find
 from planner.providers.host_keys import host_keys_in
 from planner.providers.order import Order
 from planner.providers.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
-from planner.providers.retry import RetryPolicy
 
 
 class GcpProvider:

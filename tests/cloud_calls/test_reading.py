@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from servers import HASTY
+from planner.cloud_calls.retry import RetryPolicy
 
+from planner.cloud_calls.reading import CallFailure, CutOffError, pages, read_cloud
 from planner.errors import IoFailureError, PlannerError, ProviderRefusedError
-from planner.refresh.cloud_calls import CallFailure, CutOffError, pages, read_cloud
 
 
 def read(*outcomes: Exception | str, failure: CallFailure | None = None) -> str:

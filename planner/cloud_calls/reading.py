@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
+from planner.cloud_calls.retry import RetryPolicy, retry
 from planner.errors import IoFailureError, PlannerError, ProviderRefusedError
-from planner.providers.retry import RetryPolicy, retry
 
 T = TypeVar("T")
 

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
+from planner.cloud_calls.retry import RetryPolicy, retry
 from planner.errors import BadInputError, IoFailureError
 from planner.providers.cloud_errors import PassingError
-from planner.providers.retry import RetryPolicy, retry
 
 AT_ONCE = RetryPolicy(first_pause_s=0.0, longest_pause_s=0.0, give_up_s=60.0, poll_s=0.0)
 

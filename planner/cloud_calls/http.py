@@ -8,8 +8,8 @@ from typing import Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from planner.providers.retry import RetryPolicy
-from planner.refresh.cloud_calls import CallFailure, read_cloud
+from planner.cloud_calls.reading import CallFailure, read_cloud
+from planner.cloud_calls.retry import RetryPolicy
 
 _TIMEOUT_S: Final = 60
 _TOO_MANY_REQUESTS: Final = 429

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from planner.cloud_calls.retry import RetryPolicy
 
 from planner.cloud_calls.reading import CallFailure, CutOffError, pages, read_cloud
+from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import IoFailureError, PlannerError, ProviderRefusedError
+
+HASTY = RetryPolicy(most_attempts=3, first_pause_s=0.01, longest_pause_s=0.02)
 
 
 def read(*outcomes: Exception | str, failure: CallFailure | None = None) -> str:
@@ -18,7 +20,12 @@ def read(*outcomes: Exception | str, failure: CallFailure | None = None) -> str:
             raise outcome
         return outcome
 
-    return read_cloud(call, what="types", failure_of=lambda _: failure, policy=HASTY)
+    return read_cloud(
+        call,
+        what="types",
+        failure_of=lambda _: failure,
+        policy=RetryPolicy(most_attempts=3, first_pause_s=0.01, longest_pause_s=0.02),
+    )
 
 
 @pytest.mark.parametrize("reason", ["throttled", "lost"])

@@ -1,7 +1,7 @@
 # Everything happens beside the checkout: packages in .venv, builds and temporary files in build/.
 #   make run    set up, plan 100 TB, then plan, sort and validate 1 GB on this machine
 #   make test   set up, check style and types, run all tests
-#   make soak   the long matrices that `make test` leaves out
+#   make soak   the long tests that `make test` leaves out; make soak-quick runs the shorter half of them
 #   make bench  benchmarks, other tools beside: a quiet machine with 30 GB of free disk, please
 #   make docs   the site, in build/site
 #   make wheel  source distribution and wheel, in dist/
@@ -17,7 +17,7 @@ CPP    := $(shell find native tests benchmarks -name '*.[ch]pp')
 export TMPDIR := $(CURDIR)/build/tmp
 $(shell mkdir -p $(TMPDIR))
 
-.PHONY: always help run setup lint format test soak bench docs wheel clean
+.PHONY: always help run setup lint format test soak soak-quick bench docs wheel clean
 .DELETE_ON_ERROR:
 
 help:
@@ -44,6 +44,9 @@ test: lint
 
 soak: setup
 	$(PYTHON_IN_VENV) -m pytest -m soak $(PYTEST_FLAGS)
+
+soak-quick: setup
+	$(PYTHON_IN_VENV) -m pytest --numprocesses 2 -m "soak and quick" $(PYTEST_FLAGS)
 
 bench: $(STAMPS)/peers
 	for benchmark in benchmarks/*/bench_*.py; do $(PYTHON_IN_VENV) "$$benchmark" || exit 1; done

@@ -28,7 +28,7 @@ State = Literal["ok", "old", "optional", "missing"]
 _EXTRAS: Final = {
     "plots": (("altair", "jinja2", "vl_convert"), "charts and `plan --html`"),
     "notebooks": (("ipykernel", "ipywidgets"), "the notebooks"),
-    "ray": (("ray",), "sorting on a cluster"),
+    "ray": (("ray", "psutil"), "sorting on a cluster"),
     "objects": (("obstore",), "a cluster sort from and to object stores"),
     "aws": (("boto3",), "renting on AWS and refreshing its catalog"),
     "gcp": (
@@ -92,45 +92,44 @@ def _python() -> Finding:
 def _catalogs(today: date) -> Iterator[Finding]:
     needed_for = "planning"
     try:
-        known = {name: load_catalog(name) for name in catalog_names()}
+        catalogs = {name: load_catalog(name) for name in catalog_names()}
     except PlannerError as error:
         advice = "run `planner catalog check`; reinstall the package if the file is not yours"
         yield Finding(name="catalogs", state="missing", found=error.message, needed_for=needed_for, advice=advice)
         return
-    yield Finding(name="catalogs", state="ok", found=", ".join(known), needed_for=needed_for)
+    yield Finding(name="catalogs", state="ok", found=", ".join(catalogs), needed_for=needed_for)
     for name in CLOUDS:
-        age = staleness_days(known[name], today=today) if name in known else None
+        age = staleness_days(catalogs[name], today=today) if name in catalogs else None
         if age is not None:
             yield Finding(
                 name=f"prices of {name}",
                 state="old",
-                found=f"of {known[name].prices_as_of}, {age} days old",
+                found=f"of {catalogs[name].prices_as_of}, {age} days old",
                 needed_for="today's cost",
                 advice=f"planner catalog refresh --cloud {name}" if name in REFRESHABLE else "plan --own-price",
             )
 
 
 def _sort_core() -> Finding:
+    needed_for = "sort, generate, validate, run, bench"
     try:
         from planner import native
     except PlannerError as error:
-        return Finding(
-            name="sort core",
-            state="missing",
-            found="not built",
-            needed_for="sort, generate, validate, run, bench",
-            advice=error.details[0],
-        )
-    found = Path(native.core.__file__).name
-    return Finding(name="sort core", state="ok", found=found, needed_for="sort, generate, validate, run, bench")
+        advice = error.details[0]
+        return Finding(name="sort core", state="missing", found="not built", needed_for=needed_for, advice=advice)
+    return Finding(name="sort core", state="ok", found=Path(native.core.__file__).name, needed_for=needed_for)
+
+
+def _first_program(names: list[str]) -> str | None:
+    return next(filter(None, map(shutil.which, names)), None)
 
 
 def _compiler() -> Finding:
     named = os.environ.get("CXX")
-    found = next(filter(None, map(shutil.which, [named] if named else ["c++", "g++", "clang++"])), None)
+    compiler = _first_program([named] if named else ["c++", "g++", "clang++"])
     needed_for = "building the sort core from source"
-    if found:
-        return Finding(name="C++ compiler", state="ok", found=found, needed_for=needed_for)
+    if compiler:
+        return Finding(name="C++ compiler", state="ok", found=compiler, needed_for=needed_for)
     advice = "install g++ 12 or clang++ 15 or later, or a wheel, which needs none"
     return Finding(name="C++ compiler", state="optional", found="none", needed_for=needed_for, advice=advice)
 
@@ -141,14 +140,13 @@ def _room(directory: Path) -> Finding:
         free = shutil.disk_usage(directory).free
     except OSError as error:
         advice = "name another directory with --dir"
-        found = f"{directory}: {error.strerror}"
-        return Finding(name="disk", state="missing", found=found, needed_for=needed_for, advice=advice)
-    enough = free >= _ROOM_BYTES and os.access(directory, os.W_OK)
-    found = f"{format_bytes(free)} free in {directory.resolve()}" + (
-        "" if os.access(directory, os.W_OK) else ", read-only"
-    )
+        text = f"{directory}: {error.strerror}"
+        return Finding(name="disk", state="missing", found=text, needed_for=needed_for, advice=advice)
+    writable = os.access(directory, os.W_OK)
+    enough = free >= _ROOM_BYTES and writable
+    text = f"{format_bytes(free)} free in {directory.resolve()}{'' if writable else ', read-only'}"
     advice = "" if enough else f"free {format_bytes(_ROOM_BYTES)}, or work on another disk with --dir"
-    return Finding(name="disk", state="ok" if enough else "missing", found=found, needed_for=needed_for, advice=advice)
+    return Finding(name="disk", state="ok" if enough else "missing", found=text, needed_for=needed_for, advice=advice)
 
 
 def _own_data() -> Finding:
@@ -221,11 +219,11 @@ def _root() -> Finding:
 
 
 def _browser() -> Finding:
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    browser = _first_program(["chromium", "chromium-browser", "google-chrome"])
     return Finding(
         name="browser",
-        state="ok" if found else "optional",
-        found=found or "none",
+        state="ok" if browser else "optional",
+        found=browser or "none",
         needed_for="the tests of pages, for contributors",
-        advice="" if found else "install chromium",
+        advice="" if browser else "install chromium",
     )

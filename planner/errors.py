@@ -67,8 +67,8 @@ class InterruptedRunError(PlannerError):
     exit_code = 130
 
 
-def nearest(word: str, known: Sequence[str], *, most: int = 3) -> str:
-    """Return ' Did you mean a, b?' for the names in `known` nearest to `word`, or '' when none is near."""
-    folded = {name.casefold(): name for name in known}
+def nearest(word: str, names: Sequence[str], *, most: int = 3) -> str:
+    """Return ' Did you mean a, b?' for those of `names` that are nearest to `word`, or '' when none is near."""
+    folded = {name.casefold(): name for name in names}
     close = get_close_matches(word.casefold(), folded, n=most, cutoff=0.5)
     return f" Did you mean {' or '.join(folded[name] for name in close)}?" if close else ""

@@ -14,7 +14,7 @@ FLOORS = {
     "interface": ("cli", "report", "api"),
     "effects": (
         "emulation", "runs", "provisioning", "providers", "ray_cluster", "distributed_sort", "sorting", "measure",
-        "ingest", "refresh", "stores", "native", "doctor",
+        "ingest", "refresh", "cloud_calls", "stores", "native", "doctor",
     ),
     "planning": ("planning", "cost_model", "calibration", "statistics"),
     "data": ("catalog", "tables", "config", "schemas"),
@@ -36,9 +36,10 @@ def _dotted(path: Path) -> str:
 
 
 def room_of(module: str) -> str:
-    """Return the folder or top module that a module lies in; the package itself stands for its interface, `api`."""
+    """Return the folder or top module of a module: `api` for the package itself, `cli` for `__main__`."""
     words = module.split(".")
-    return words[1] if len(words) > 1 and words[1] != "__main__" else "api"
+    room = words[1] if len(words) > 1 else "api"
+    return "cli" if room == "__main__" else room
 
 
 def floor_of(module: str) -> int:
@@ -99,13 +100,13 @@ def upward_imports() -> list[tuple[str, str]]:
 
 def circles(*, for_types: bool) -> list[tuple[str, ...]]:
     """Return each circle of imports once, as the modules along it."""
-    found: dict[frozenset[str], tuple[str, ...]] = {}
+    circle_of: dict[frozenset[str], tuple[str, ...]] = {}
     finished: set[str] = set()
 
     def visit(module: str, trail: tuple[str, ...]) -> None:
         if module in trail:
             circle = trail[trail.index(module) :]
-            found.setdefault(frozenset(circle), circle)
+            circle_of.setdefault(frozenset(circle), circle)
             return
         for name in imports_within(module, for_types=for_types) if module not in finished else ():
             visit(name, (*trail, module))
@@ -113,14 +114,14 @@ def circles(*, for_types: bool) -> list[tuple[str, ...]]:
 
     for module in modules():
         visit(module, ())
-    return list(found.values())
+    return list(circle_of.values())
 
 
-def room_arrows() -> dict[tuple[str, str], int]:
-    """Return how many imports go from each room to each other one."""
+def room_arrows(*, for_types: bool = True) -> dict[tuple[str, str], int]:
+    """Return how many imports go from each room to each other one, with or without those for annotations alone."""
     arrows: dict[tuple[str, str], int] = {}
     for module in modules():
-        for name in imports_within(module):
+        for name in imports_within(module, for_types=for_types):
             pair = (room_of(module), room_of(name))
             if pair[0] != pair[1]:
                 arrows[pair] = arrows.get(pair, 0) + 1

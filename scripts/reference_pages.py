@@ -1,6 +1,6 @@
-"""The pages of the site that say what the code says: commands, Python interface, sources of data.
+"""Make the pages of the site that come from the code: commands, Python interface, sources of data.
 
-A hook of mkdocs: the pages are made whenever the site is, and so are never out of date.
+This is a hook of mkdocs. It makes the pages whenever the site is built, so they are never out of date.
 """
 
 from __future__ import annotations
@@ -73,28 +73,28 @@ def interface_page() -> str:
         *entry("planner.recommend", planner.recommend),
         *entry("planner.calibrate", planner.calibrate),
     ]
-    for kind in (planner.Recommendation, Request, Plan, Candidate, Rejection, RunReport):
-        parts += [f"## {kind.__module__}.{kind.__name__}\n", doc(kind), *members(kind)]
+    for documented in (planner.Recommendation, Request, Plan, Candidate, Rejection, RunReport):
+        parts += [f"## {documented.__module__}.{documented.__name__}\n", doc(documented), *members(documented)]
     parts += ["## planner.report.plots\n", doc(plots)]
     parts += [line for name in plots.__all__ for line in entry(f"plots.{name}", getattr(plots, name))]
     return "\n".join(parts)
 
 
-def members(kind: type) -> Iterator[str]:
-    lines = [f"* `{name}: {hint}`{meaning(kind, name)}" for name, hint in inspect.get_annotations(kind).items()]
+def members(owner: type) -> Iterator[str]:
+    lines = [f"* `{name}: {hint}`{meaning(owner, name)}" for name, hint in inspect.get_annotations(owner).items()]
     yield "\n".join(lines) + "\n"
-    for name, member in vars(kind).items():
+    for name, member in vars(owner).items():
         if name.startswith("_"):
             continue
         if isinstance(member, property):
-            yield f"### {kind.__name__}.{name}\n\n{doc(member)}"
+            yield f"### {owner.__name__}.{name}\n\n{doc(member)}"
         elif inspect.isfunction(member) or isinstance(member, classmethod):
-            yield from entry(f"{kind.__name__}.{name}", getattr(kind, name))
+            yield from entry(f"{owner.__name__}.{name}", getattr(owner, name))
 
 
-def meaning(kind: Any, name: str) -> str:
+def meaning(owner: Any, name: str) -> str:
     """Return what a field says of itself, if it does."""
-    text = kind.__dataclass_fields__[name].metadata.get("meaning", "")
+    text = owner.__dataclass_fields__[name].metadata.get("meaning", "")
     return f": {text}" if text else ""
 
 
@@ -120,8 +120,8 @@ def sources_page() -> str:
     lines = [
         "# Sources of the data, and their licences\n",
         NOTE,
-        "Every row of a catalog names its source. Figures are facts and are restated here; where a source is published",
-        "under a licence, this is it.\n",
+        "Every row of a catalog names its source. The figures are facts, and restated here.",
+        "The table has each source's licence, if it is published under one.\n",
     ]
     for name in catalog_names():
         catalog = load_catalog(name)

@@ -38,39 +38,39 @@ def plans() -> Iterator[tuple[str, Recommendation]]:
 def rounded(value: Any) -> Any:
     """Return a JSON value with its numbers rounded to DIGITS."""
     if isinstance(value, dict):
-        return {name: rounded(each) for name, each in value.items()}
+        return {name: rounded(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [rounded(each) for each in value]
+        return [rounded(item) for item in value]
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
-def differences(kept: Any, found: Any, *, where: str = "") -> Iterator[str]:
+def differences(old: Any, new: Any, *, where: str = "") -> Iterator[str]:
     """Name every field that differs between two JSON values."""
-    if isinstance(kept, dict) and isinstance(found, dict) and kept.keys() == found.keys():
-        for name in kept:
-            yield from differences(kept[name], found[name], where=f"{where}.{name}")
-    elif isinstance(kept, list) and isinstance(found, list) and len(kept) == len(found):
-        for number, pair in enumerate(zip(kept, found, strict=True)):
+    if isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys():
+        for name in old:
+            yield from differences(old[name], new[name], where=f"{where}.{name}")
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for number, pair in enumerate(zip(old, new, strict=True)):
             yield from differences(*pair, where=f"{where}[{number}]")
-    elif kept != found:
-        yield f"{where}: {json.dumps(kept)[:200]} is now {json.dumps(found)[:200]}"
+    elif old != new:
+        yield f"{where}: {json.dumps(old)[:200]} is now {json.dumps(new)[:200]}"
 
 
 def check(documents: dict[str, Any]) -> None:
     """Raise SystemExit with what differs from the files, files too many or too few included."""
-    kept = {path.stem: json.loads(path.read_text("utf-8")) for path in GOLDEN.glob("*.json")}
-    found = [f"{name}.json: written by nothing" for name in kept.keys() - documents.keys()]
-    found += [f"{name}.json: missing" for name in documents.keys() - kept.keys()]
-    for name in sorted(kept.keys() & documents.keys()):
-        found += differences(kept[name], documents[name], where=name)
-    if found:
-        raise SystemExit("\n".join([*found, "if that is right: python scripts/write_golden_plans.py"]))
+    written = {path.stem: json.loads(path.read_text("utf-8")) for path in GOLDEN.glob("*.json")}
+    complaints = [f"{name}.json: written by nothing" for name in written.keys() - documents.keys()]
+    complaints += [f"{name}.json: missing" for name in documents.keys() - written.keys()]
+    for name in sorted(written.keys() & documents.keys()):
+        complaints += differences(written[name], documents[name], where=name)
+    if complaints:
+        raise SystemExit("\n".join([*complaints, "if that is right: python scripts/write_golden_plans.py"]))
 
 
 def main() -> None:
     """Write every file and remove those that nothing writes any more, or compare them."""
     os.chdir(TOP)
-    documents = {name: rounded(json.loads(found.plan.to_json())) for name, found in plans()}
+    documents = {name: rounded(json.loads(answer.plan.to_json())) for name, answer in plans()}
     if "--check" in sys.argv[1:]:
         check(documents)
         return

@@ -15,21 +15,23 @@ from planner.schemas.plan import Candidate
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "papers.md"
 ENOUGH = 1e15
-"""Bytes per second that never decide: the papers' 'Bnetwork = infinity'."""
+"""A rate that is never the bottleneck, bytes/s: the papers' 'Bnetwork = infinity'."""
 
 SSD_SLOWEST = 1515e6
 FAST_BUT_VOLUMES = {"network": ENOUGH, "local_read": ENOUGH, "local_write": ENOUGH, "price": 1.65}
 
 HEAD = """# The papers' figures, recomputed
 
-Written by `scripts/write_papers_page.py`; a test fails when it is not current. Every row is a call of `plan --paper` on
-the catalog `aws-2014`: the literal equations of Conley, Vahdat and Porter, "Achieving Cost-efficient, Data-intensive
-Computing in the Cloud", SoCC 2015, for 100 TB.
+`scripts/write_papers_page.py` writes this page, and a test fails when it is not current. Every row is a call of
+`plan --paper` on the catalog `aws-2014`, for 100 TB. That is the literal equations of Conley, Vahdat and Porter,
+"Achieving Cost-efficient, Data-intensive Computing in the Cloud", SoCC 2015.
 
-Two kinds of rows must be told apart. Some published figures were *inputs*: the DiskBench rates of Table 2 survive only
-through the dollars printed there, so the catalog's rates were computed from the dollars, and finding the dollars again
-checks the arithmetic and nothing more; an *identity* multiplies published numbers. The others are *predictions* from
-rates that the paper states elsewhere, and those of section 5 can be set against the runs.
+The column "kind" says what a row shows:
+
+* An *input* checks the arithmetic and nothing more. The paper prints dollars in Table 2, not the DiskBench rates behind
+  them. The catalog's rates were computed from the dollars, and here the dollars come out again.
+* An *identity* multiplies published numbers.
+* A *prediction* follows from rates that the paper states elsewhere. Those of section 5 can be compared with the runs.
 """
 
 

@@ -19,37 +19,41 @@ from planner.schemas.plan import Candidate
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "variation.md"
 ENOUGH = 1e15
-"""Bytes per second that never decide."""
+"""A rate that is never the bottleneck, bytes/s."""
 
 HEAD = """# What variation does to a plan
 
-Written by `scripts/write_variation_page.py`; a test fails when it is not current. Every figure is a call of `plan`.
+`scripts/write_variation_page.py` writes this page, and a test fails when it is not current. Every figure is a call of
+`plan`.
 
 """
 
 SLOWDOWN = """## Eight clouds
 
-Uta and Obaseki (ICPE 2018) ran HiBench's jobs on Spark on 16 virtual machines whose bandwidth was drawn from the
-distributions of eight clouds, A to H (Ballani et al., SIGCOMM 2011), and report each job's largest mean slowdown
+Uta and Obaseki (ICPE 2018) ran HiBench's jobs on Spark on 16 virtual machines. They drew the bandwidth from the
+distributions of eight clouds, A to H (Ballani et al., SIGCOMM 2011). They report each job's largest mean slowdown
 against 1 Gbit/s for all. Below is what `plan --network-distribution A` says of the same: 16 nodes of 7 vCPUs and a disk
 of 100 MB/s, which the study does not state. A slowdown is the expected time over that at 125 MB/s without variation.
 
 * TeraSort and Sort are `--model framework` at HiBench's size `large`, {terasort_size} and {sort_size}.
-* The last row is `--model indy` with disks and processors that never decide: a sort that only waits for the slowest
-  node's network, which is the most that these bandwidths can do to one.
+* The last row is `--model indy` with disks and processors that are never the bottleneck. Such a sort only waits for the
+  slowest node's network, so no sort can suffer more from these bandwidths.
 
 | job | {clouds} | largest | study: largest |
 |---|{lines}---|---|
 {rows}
 
-TeraSort falls short of the study's slowdown by {terasort:.0%}, and the worst cloud is the right one. Sort is missed: of
-320 MB each node sends 20 MB, which the framework's start-up hides at any of these bandwidths, while the study saw
-{sort_study:g}. The order is the study's: A and D, the clouds of low bandwidth, hurt most. The study
-saw every cloud except C slow its jobs down. The model says so only of a sort that waits for the network, and of such a
-sort it says that C slows it too. What it
-lacks: bandwidth also slows a framework's control messages and the reading of blocks from other nodes, and the shipped
-constants are those of Hadoop, which computes more slowly than Spark and so hides more of the network. The study's other
-jobs (word count, Bayes, k-means, page rank) are iterative or do not sort and are not predicted.
+How well they agree:
+
+* TeraSort falls short of the study's slowdown by {terasort:.0%}. The worst cloud is the right one.
+* Sort is missed. Of 320 MB each node sends 20 MB, which the framework's start-up hides at any of these bandwidths. The
+  study saw {sort_study:g}.
+* The order is the study's: A and D, the clouds of low bandwidth, hurt most. But in the study every cloud except C
+  slows the jobs down. The model says so only of a sort that waits for the network, and there C slows it too.
+* The model lacks two things. Bandwidth also slows a framework's control messages and the reading of blocks from other
+  nodes. And the shipped constants are those of Hadoop, which computes more slowly than Spark and so hides more of the
+  network.
+* The study's other jobs (word count, Bayes, k-means, page rank) are iterative or do not sort. They are not predicted.
 
 """
 
@@ -79,9 +83,9 @@ c3.4xlarge another {validate:,.0f} s and turn the bill. A deadline decides as th
 
 BUCKETS = """## A token bucket
 
-A c5.xlarge sends at {burst:.2f} GB/s until its bucket is empty, then at {base:.3f} GB/s (measured in 2019). The shuffle
-of a sort on 16 of them, disks fast enough, by size: up to {crossover:.1f} TB it goes at burst, beyond the mean rate
-falls towards the baseline.
+A c5.xlarge sends at {burst:.2f} GB/s until its bucket is empty, then at {base:.3f} GB/s (measured in 2019). The table
+has the shuffle of a sort on 16 of them, with disks that are fast enough. Up to {crossover:.1f} TB it goes at burst.
+Beyond, the mean rate falls towards the baseline.
 
 | data | network, map and shuffle | mean rate per node | the bucket |
 |--:|--:|--:|---|
@@ -122,12 +126,14 @@ def slowdowns(asked: dict[str, Any], assume: dict[str, float]) -> dict[str, floa
     """Return the expected time under each distribution over that at 1 Gbit/s for all."""
     calm = best_of(**asked, assume=assume | {"network": 125e6}).time_s.expected
     clouds = load_distributions()
-    return {one: best_of(**asked, assume=assume, network_distribution=one).time_s.expected / calm for one in clouds}
+    return {
+        cloud: best_of(**asked, assume=assume, network_distribution=cloud).time_s.expected / calm for cloud in clouds
+    }
 
 
-def row(job: str, found: dict[str, float], study: str) -> str:
-    largest = max(found, key=lambda one: found[one])
-    cells = [job, *(f"{each:.2f}" for each in found.values()), f"{found[largest]:.2f} ({largest})", study]
+def row(job: str, factors: dict[str, float], study: str) -> str:
+    largest = max(factors, key=lambda cloud: factors[cloud])
+    cells = [job, *(f"{factor:.2f}" for factor in factors.values()), f"{factors[largest]:.2f} ({largest})", study]
     return f"| {' | '.join(cells)} |"
 
 
@@ -136,9 +142,9 @@ def slowdown(folder: Path) -> str:
     for name, text in MACHINE.items():
         (folder / name).write_text(text, "utf-8")
     asked = {"catalogs": (str(folder),), "nodes": 16}
-    found = {job: slowdowns(asked | {"data": size, "model": "framework"}, {}) for job, size, *_ in JOBS}
+    factors = {job: slowdowns(asked | {"data": size, "model": "framework"}, {}) for job, size, *_ in JOBS}
     bound = slowdowns(asked | {"data": JOBS[0][1], "model": "indy"}, NETWORK_ALONE)
-    rows = [row(job, found[job], f"{most:g} ({worst})") for job, _, most, worst in JOBS]
+    rows = [row(job, factors[job], f"{most:g} ({worst})") for job, _, most, worst in JOBS]
     rows.append(row("any sort, network alone", bound, "-"))
     return SLOWDOWN.format(
         clouds=" | ".join(bound),
@@ -146,7 +152,7 @@ def slowdown(folder: Path) -> str:
         rows="\n".join(rows),
         terasort_size="3.2 GB",
         sort_size="320 MB",
-        terasort=1 - max(found["TeraSort"].values()) / JOBS[0][2],
+        terasort=1 - max(factors["TeraSort"].values()) / JOBS[0][2],
         sort_study=JOBS[1][2],
     )
 
@@ -166,19 +172,19 @@ def tails(folder: Path) -> str:
             "data": "100TB", "model": "cloudsort", "catalogs": (str(copy),), "nodes": 330, "objective": "cost",
             "assume": {"network": ENOUGH, "local_read": ENOUGH, "local_write": ENOUGH},
         }  # fmt: skip
-        each = {name: best_of(**asked, instances=(name,)) for name in ("c3.4xlarge", "r3.4xlarge")}
+        clusters = {name: best_of(**asked, instances=(name,)) for name in ("c3.4xlarge", "r3.4xlarge")}
         shown = [
             f"{best.time_s.expected:,.0f} s, ${best.cost_usd.expected:,.0f}, ${best.cost_usd.total:,.0f}"
-            for best in each.values()
+            for best in clusters.values()
         ]
-        by_sort = min(each, key=lambda name: each[name].cost_usd.expected)
-        by_bill = best_of(**asked, instances=tuple(each)).instance_type
+        by_sort = min(clusters, key=lambda name: clusters[name].cost_usd.expected)
+        by_bill = best_of(**asked, instances=tuple(clusters)).instance_type
         rows.append(f"| {' and '.join(tailed) or 'neither'} | {' | '.join(shown)} | {by_sort} | {by_bill} |")
-        validate_s = each["c3.4xlarge"].overheads_s["validate"]
+        validate_s = clusters["c3.4xlarge"].overheads_s["validate"]
     return TAILS.format(rows="\n".join(rows), validate=2 * validate_s)
 
 
-def bucket_rows(bucket_bytes: float) -> Iterator[str]:
+def bucket_rows() -> Iterator[str]:
     for size in (1, 4, 8, 12, 16, 32, 64, 128):
         best = best_of(
             data=f"{size}TB", model="cloudsort", catalogs=("aws",), instances=("c5.xlarge",), nodes=16, max_nodes=16,
@@ -193,18 +199,18 @@ def bucket_rows(bucket_bytes: float) -> Iterator[str]:
 def buckets() -> str:
     """Plan ever larger sorts on a type with a token bucket."""
     variants = load_catalog("aws").token_buckets["c5.xlarge"]
-    bucket = min(variants, key=lambda one: one.burst_bytes_per_s)
+    bucket = min(variants, key=lambda variant: variant.burst_bytes_per_s)
     burst, base = bucket.burst_bytes_per_s, load_catalog("aws").instances.network_baseline_bytes_per_s
     rate = float(base[load_catalog("aws").instances.index("c5.xlarge")])
     crossover = bucket.bucket_bytes / (1 - rate / burst) * 16 / (15 / 16) / 1e12
-    rows = "\n".join(bucket_rows(bucket.bucket_bytes))
+    rows = "\n".join(bucket_rows())
     return BUCKETS.format(burst=burst / 1e9, base=rate / 1e9, crossover=crossover, rows=rows)
 
 
 def page() -> str:
     """Return the whole page as Markdown."""
-    with TemporaryDirectory() as one, TemporaryDirectory() as other:
-        return HEAD + slowdown(Path(one)) + tails(Path(other)) + buckets()
+    with TemporaryDirectory() as first, TemporaryDirectory() as second:
+        return HEAD + slowdown(Path(first)) + tails(Path(second)) + buckets()
 
 
 def main() -> None:

@@ -80,7 +80,7 @@ def _shared_by(nodeid: str) -> str:
 @cache
 def _changes_the_machine(file: str) -> bool:
     text = (TESTS.parent / file).read_text("utf-8")
-    return any(word in text for word in ("mark.needs_root", "test_bed"))
+    return any(word in text for word in ("mark.needs_root", "sort_cluster"))
 
 
 def _turn(shared: str) -> int:

@@ -65,7 +65,7 @@ def grow(x: np.ndarray, y: np.ndarray, depth: int) -> Tree:
 
 def best_split(x: np.ndarray, y: np.ndarray) -> tuple[int, float] | None:
     """Return the column and threshold that reduce the squared error most, or None when no column varies."""
-    best, found = 1e-12, None
+    best, split = 1e-12, None
     for column in range(x.shape[1]):
         order = np.argsort(x[:, column], kind="stable")
         values, sums = x[order, column], np.cumsum(y[order] - y.mean())
@@ -73,5 +73,5 @@ def best_split(x: np.ndarray, y: np.ndarray) -> tuple[int, float] | None:
         gain = np.where(values[1:] > values[:-1], sums[:-1] ** 2 * len(y) / (count * (len(y) - count)), 0.0)
         if gain.max() > best:
             best, cut = gain.max(), int(gain.argmax())
-            found = column, (values[cut] + values[cut + 1]) / 2
-    return found
+            split = column, (values[cut] + values[cut + 1]) / 2
+    return split

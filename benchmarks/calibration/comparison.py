@@ -78,7 +78,7 @@ def _score(
     started = time.perf_counter()
     answers = {task["task_id"]: predictor.run(protocol.strip(task, specs)) for task in tasks}
     task_ms = 1000 * (time.perf_counter() - started) / len(tasks)
-    answers = {key: [_scaled(answer, factor) for answer in found] for key, found in answers.items()}
+    answers = {key: [_scaled(answer, factor) for answer in predictions] for key, predictions in answers.items()}
     return {
         name: {**score, "task_ms": task_ms} for name, score in protocol.score(tasks, answers, measured, suite).items()
     }
@@ -103,13 +103,13 @@ def _print_ranges(rows: dict[tuple[str, str, str], dict[str, dict[str, float]]])
     print(
         "| suite, protocol | predictions | in the 90% range | deadline missed | extra cost |\n|---|---:|---:|---:|---:|"
     )
-    held = count = 0.0
+    covered = count = 0.0
     for (suite, job, name), scores in rows.items():
         score = scores["planner"]
-        held, count = held + score["n"] * score["interval_coverage"], count + score["n"]
+        covered, count = covered + score["n"] * score["interval_coverage"], count + score["n"]
         cells = (score["interval_coverage"], score.get("deadline_violation"), score.get("deadline_regret_mean"))
         print(f"| {suite} {job}, {name} | {score['n']} | {' | '.join(map(_percent, cells))} |")
-    print(f"| all | {count:.0f} | {_percent(held / count)} | | |")
+    print(f"| all | {count:.0f} | {_percent(covered / count)} | | |")
 
 
 def _percent(share: float | None) -> str:

@@ -24,7 +24,7 @@ from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.map_task import Mapped, map_slice
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import Stored
-from planner.distributed_sort.nodes import Crew
+from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.send_queue import Block
 from planner.distributed_sort.shuffle import Shuffle
 from planner.distributed_sort.sizing import choose_sizes
@@ -47,7 +47,7 @@ class Reference:
 
 
 class MadeUpNodes:
-    """A crew whose tasks end at once, and count as many records for every partition."""
+    """A nodes whose tasks end at once, and count as many records for every partition."""
 
     lost = avoided = frozenset[str]()
 
@@ -99,7 +99,7 @@ def job_of(nodes: MadeUpNodes, *, slices_wanted: int, folder: Path) -> Job:
     sizes = choose_sizes(
         data_bytes=DATA_BYTES,
         record_size=RECORD_BYTES,
-        nodes=count,
+        node_count=count,
         memory_bytes=STORE_BYTES,
         store_bytes=STORE_BYTES,
         replicated=False,
@@ -115,7 +115,7 @@ def job_of(nodes: MadeUpNodes, *, slices_wanted: int, folder: Path) -> Job:
     return Job(
         request=SortRequest(source=source, output="output"),
         ray=Mock(wait=wait),
-        crew=cast("Crew", nodes),
+        nodes=cast("Nodes", nodes),
         files=JobFiles(job="made-up", output="output"),
         sizes=sizes,
         slices=cut,

@@ -18,17 +18,17 @@ from pathlib import Path
 from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "emulators"))
-from azure_bed import azure_bed
-from bed import Bed
-from ec2_bed import ec2_bed
-from gcp_bed import gcp_bed
+from emulated_azure import emulated_azure
+from emulated_cloud import EmulatedCloud
+from emulated_ec2 import emulated_ec2
+from emulated_gcp import emulated_gcp
 from many_nodes import Life, life_of
 
-BEDS = (ec2_bed, gcp_bed, azure_bed)
+BEDS = (emulated_ec2, emulated_gcp, emulated_azure)
 
 
 @contextmanager
-def in_environment_of(bed: Bed) -> Iterator[None]:
+def in_environment_of(bed: EmulatedCloud) -> Iterator[None]:
     """Let this process be a user of a bed's cloud."""
     before = dict(os.environ)
     os.environ.update(bed.environment())
@@ -39,7 +39,7 @@ def in_environment_of(bed: Bed) -> Iterator[None]:
         os.environ.update(before)
 
 
-def measured(beds: list[Bed], *, nodes: list[int], rounds: int) -> dict[tuple[str, int], list[Life]]:
+def measured(beds: list[EmulatedCloud], *, nodes: list[int], rounds: int) -> dict[tuple[str, int], list[Life]]:
     """Return the lives of each cloud and size, taken in turn."""
     lives: dict[tuple[str, int], list[Life]] = {(bed.cloud, count): [] for bed in beds for count in nodes}
     for _ in range(rounds):
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as home, ExitStack() as stack:
-        beds: list[Bed] = []
+        beds: list[EmulatedCloud] = []
         for number, open_bed in enumerate(BEDS):
             (Path(home) / str(number)).mkdir()
             beds.append(stack.enter_context(open_bed(Path(home) / str(number))))

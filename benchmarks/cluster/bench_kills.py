@@ -29,7 +29,7 @@ from planner.errors import PlannerError
 from planner.native import core
 from planner.ray_cluster.driver_session import Session
 
-KINDS = ("workers", "raylet", "link")
+FAULTS = ("workers", "raylet", "link")
 STORE_BYTES = 200_000_000
 
 
@@ -45,9 +45,9 @@ def generated(cluster: EmulatedRay, records: int) -> tuple[Dataset, int]:
     return Dataset(partitions=tuple(partitions)), checksum
 
 
-def kill(cluster: EmulatedRay, node: int, kind: str) -> None:
+def kill(cluster: EmulatedRay, node: int, fault: str) -> None:
     """Do harm to a node."""
-    if kind == "link":
+    if fault == "link":
         cluster.nodes.cut(node)
         return
     for pid in cluster.nodes.pids(node):
@@ -56,7 +56,7 @@ def kill(cluster: EmulatedRay, node: int, kind: str) -> None:
         except OSError:
             continue
         is_worker = program.startswith("ray::") and not program.endswith("Agent")
-        if is_worker if kind == "workers" else program.endswith("/raylet"):
+        if is_worker if fault == "workers" else program.endswith("/raylet"):
             os.kill(pid, signal.SIGKILL)
 
 
@@ -71,9 +71,9 @@ def sort(session: Session, source: Dataset, journal: Path) -> tuple[Dataset, flo
 def is_right(output: Dataset, checksum: int, records: int) -> bool:
     """Say whether every copy of the output is there, in order, and holds the input."""
     for copy in range(2):
-        whole, *rest = [core.validate_file(each.copies[copy].uri) for each in output.partitions]
-        for each in rest:
-            whole.append(each)
+        whole, *rest = [core.validate_file(partition.copies[copy].uri) for partition in output.partitions]
+        for summary in rest:
+            whole.append(summary)
         if (whole.records, whole.unordered, whole.checksum) != (records, 0, checksum):
             return False
     return True
@@ -102,35 +102,35 @@ def main() -> None:
     ):
         source, checksum = generated(cluster, options.records)
         journal = Path(folder) / "journal"
-        ratios: dict[str, list[float]] = {kind: [] for kind in KINDS}
+        ratios: dict[str, list[float]] = {fault: [] for fault in FAULTS}
         for number in range(options.first, options.first + options.kills):
             share, node = moments[number]
-            kind = KINDS[number % len(KINDS)]
+            fault = FAULTS[number % len(FAULTS)]
             sort(session, source, journal)
             _, normal_s, _ = sort(session, source, journal)
-            timer = threading.Timer(share * normal_s, kill, (cluster, node, kind))
+            timer = threading.Timer(share * normal_s, kill, (cluster, node, fault))
             timer.start()
             try:
                 output, seconds, report = sort(session, source, journal)
-                ratios[kind].append(seconds / normal_s)
+                ratios[fault].append(seconds / normal_s)
                 right = "right" if is_right(output, checksum, source.records) else "WRONG"
-                hit = [each["phase"] for each in report["timeline"] if each["start_s"] <= share * normal_s][-1]
+                hit = [stretch["phase"] for stretch in report["timeline"] if stretch["start_s"] <= share * normal_s][-1]
                 lost = ", ".join(report["lost_nodes"]) or "no node"
                 ending = f"{hit}: {right}, {seconds:.1f} s, {seconds / normal_s:.2f} times, lost {lost}"
             except PlannerError as error:
                 ending = f"FAILED: {error.message} {error.details}"
             timer.join()
             print(
-                f"{number + 1}: {kind} of node-{node} at {share * normal_s:.1f} of {normal_s:.1f} s, {ending}",
+                f"{number + 1}: {fault} of node-{node} at {share * normal_s:.1f} of {normal_s:.1f} s, {ending}",
                 flush=True,
             )
-            if kind != "workers":
+            if fault != "workers":
                 cluster.nodes.end(node)
                 cluster.start_worker(node, store_bytes=STORE_BYTES)
         print(f"{sum(map(len, ratios.values()))} of {options.kills} finished; times the undisturbed, median (range):")
-        for kind, found in ratios.items():
-            if found:
-                print(f"{kind} ({len(found)}): {median(found):.2f} ({min(found):.2f}-{max(found):.2f})")
+        for fault, times in ratios.items():
+            if times:
+                print(f"{fault} ({len(times)}): {median(times):.2f} ({min(times):.2f}-{max(times):.2f})")
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def planner_sort(session: Session, source: dict[str, Any], journal: Path) -> tup
     request = {"source": source["dataset"], "output": "output"}
     for _ in range(REPEATS):
         done = session.do({"do": "sort", "request": request, "journal": str(journal)}, lambda _: None)
-    outputs = [each["copies"][0]["uri"] for each in done["dataset"]["partitions"]]
+    outputs = [partition["copies"][0]["uri"] for partition in done["dataset"]["partitions"]]
     return sum(done["report"]["phases_s"].values()), outputs
 
 
@@ -77,15 +77,15 @@ def peer_sort(cluster: EmulatedRay, program: str, source: dict[str, Any], **opti
     )
     if done.returncode:
         sys.exit(f"{program} failed:\n{done.stderr[-3000:]}")
-    found = json.loads(done.stdout.splitlines()[-1])
-    return found["seconds"][-1], found["outputs"]
+    document = json.loads(done.stdout.splitlines()[-1])
+    return document["seconds"][-1], document["outputs"]
 
 
 def check(outputs: list[str], source: dict[str, Any]) -> None:
     """End with an error unless the output holds the input in order."""
     whole, *rest = [core.validate_file(path) for path in outputs]
-    for each in rest:
-        whole.append(each)
+    for summary in rest:
+        whole.append(summary)
     if whole.unordered or f"{whole.checksum:x}" != source["checksum"]:
         sys.exit(f"wrong output: {whole.unordered} records out of order, checksum {whole.checksum:x}")
 
@@ -130,23 +130,23 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(("planner", *PEERS)), help="who sorts; others are set to the first")
     parser.add_argument("--stock", action="store_true", help="leave the others Ray's own settings")
     options = parser.parse_args()
-    wanted = options.only.split(",")
+    names = options.only.split(",")
     print(f"Ray {ray.__version__}, {options.data}, {options.nodes} nodes behind {options.rate}, {os.cpu_count()} CPUs")
-    found: dict[str, list[tuple[float, Seen]]] = {name: [] for name in wanted}
+    runs_of: dict[str, list[tuple[float, Seen]]] = {name: [] for name in names}
     for number in range(options.runs):
-        for name in wanted:
+        for name in names:
             took, seen = measured(name, options)
-            found[name].append((took, seen))
+            runs_of[name].append((took, seen))
             memory, spilled = format_bytes(seen.memory_bytes), format_bytes(seen.spilled_bytes)
             print(f"run {number + 1}, {name}: {took:.1f} s, memory {memory}, spilled {spilled}", flush=True)
-    first = found[wanted[0]]
-    for name, runs in found.items():
+    first = runs_of[names[0]]
+    for name, runs in runs_of.items():
         seconds = [took for took, _ in runs]
         ratios = [took / own for took, (own, _) in zip(seconds, first, strict=True)]
         memory_ratios = [seen.memory_bytes / own.memory_bytes for (_, seen), (_, own) in zip(runs, first, strict=True)]
         print(
             f"{name}: median {median(seconds):.1f} s ({min(seconds):.1f}-{max(seconds):.1f}), "
-            f"{median(ratios):.2f} times {wanted[0]}'s, {median(memory_ratios):.2f} times its memory"
+            f"{median(ratios):.2f} times {names[0]}'s, {median(memory_ratios):.2f} times its memory"
         )
 
 

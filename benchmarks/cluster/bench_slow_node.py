@@ -66,10 +66,12 @@ def main() -> None:
                 cap(cluster, rate, last=rate if name == ALIKE else rate / SLOWER)
                 report = sort(session, source, journal, avoid_slow=name == LEFT_OUT)
                 took.append(sum(report["phases_s"].values()))
-                told = "; ".join(f"{node}: {why}" for node, why in report["slow_nodes"].items()) or "no node is slow"
-                print(f"run {number + 1}, {name}: {took[-1]:.1f} s; {told}", flush=True)
+                slow_nodes = (
+                    "; ".join(f"{node}: {why}" for node, why in report["slow_nodes"].items()) or "no node is slow"
+                )
+                print(f"run {number + 1}, {name}: {took[-1]:.1f} s; {slow_nodes}", flush=True)
     for name, took in seconds.items():
-        ratios = [each / alike for each, alike in zip(took, seconds[ALIKE], strict=True)]
+        ratios = [slow_s / alike for slow_s, alike in zip(took, seconds[ALIKE], strict=True)]
         print(f"{name}: median {median(took):.1f} s ({min(took):.1f}-{max(took):.1f}), {median(ratios):.2f} times")
 
 

@@ -30,7 +30,7 @@ def measured(nodes: int, *, options: argparse.Namespace, folder: Path) -> list[d
     """Sort `options.runs` times on `nodes` nodes, after once to start processes; return each run's rates."""
     records = parse_size(options.data) // 100 * nodes
     shaping = parse_shaping(rate=options.rate)
-    found = []
+    rows = []
     with (
         emulated_ray(workers=nodes, shaping=shaping, directory=folder, store_bytes=options.store_bytes) as cluster,
         cluster.session() as session,
@@ -43,8 +43,8 @@ def measured(nodes: int, *, options: argparse.Namespace, folder: Path) -> list[d
             if not report["sorted"] or report["checksum"] != source["checksum"]:
                 sys.exit(f"wrong output: checksum {report['checksum']}, the input's {source['checksum']}")
             if number:
-                found.append(rates(report, nodes=nodes))
-    return found
+                rows.append(rates(report, nodes=nodes))
+    return rows
 
 
 def rates(report: dict[str, Any], *, nodes: int) -> dict[str, float]:
@@ -71,9 +71,9 @@ def main() -> None:
     points: list[tuple[int, float]] = []
     for nodes in map(int, options.nodes.split(",")):
         with tempfile.TemporaryDirectory(dir=options.dir) as folder:
-            found = measured(nodes, options=options, folder=Path(folder))
-        times = [each["shuffle_s"] for each in found]
-        stored, crossed = (median(each[name] for each in found) for name in ("stored", "crossed"))
+            rows = measured(nodes, options=options, folder=Path(folder))
+        times = [row["shuffle_s"] for row in rows]
+        stored, crossed = (median(row[name] for row in rows) for name in ("stored", "crossed"))
         print(
             f"{nodes} nodes: shuffle {median(times):.2f} s ({min(times):.2f}-{max(times):.2f}), each stores "
             f"{stored / 1e6:.2f} MB/s, {crossed / 1e6:.2f} MB/s of them from others",
@@ -84,10 +84,10 @@ def main() -> None:
     if len(points) > 1:
         curve = ScalingCurve.through(*zip(*points, strict=True))
         least, most = min(rate for _, rate in points), max(rate for _, rate in points)
-        told = ", ".join(
+        listed = ", ".join(
             f"{rate / 1e6:.2f} at {nodes:g}" for nodes, rate in zip(curve.nodes, curve.bytes_per_s, strict=True)
         )
-        print(f"from the slowest to the fastest {least / most:.0%}; the curve, MB/s: {told}")
+        print(f"from the slowest to the fastest {least / most:.0%}; the curve, MB/s: {listed}")
     if options.curve:
         append(options.curve, points)
 

@@ -42,7 +42,7 @@ def cuts(records: Any, boundaries: Any) -> list[int]:
     rows = records.reshape(-1, RECORD_BYTES)
     keys = rows[:, :8].copy().view(">u8").ravel().astype(np.uint64)
     at = np.searchsorted(keys, boundaries)
-    return [0, *(int(each) * RECORD_BYTES for each in at), len(records)]
+    return [0, *(int(cut) * RECORD_BYTES for cut in at), len(records)]
 
 
 def merged(runs: list[Any]) -> Any:
@@ -100,7 +100,7 @@ class Waiting:
 def sort(manifest: dict[str, Any], directories: dict[str, str], ids: dict[str, str]) -> list[str]:
     """Sort the dataset of a manifest and return the output's files in order."""
     nodes = sorted(directories)
-    data_bytes = sum(each["records"] for each in manifest["partitions"]) * RECORD_BYTES
+    data_bytes = sum(part["records"] for part in manifest["partitions"]) * RECORD_BYTES
     reducers = max(1, round(data_bytes / len(nodes) / REDUCE_BYTES))
     all_boundaries = even_keys(len(nodes) * reducers)
     by_worker = ray.put(all_boundaries[reducers - 1 :: reducers])
@@ -122,13 +122,13 @@ def sort(manifest: dict[str, Any], directories: dict[str, str], ids: dict[str, s
         merges.add(reference)
 
     pieces = [
-        [(each, offset) for offset in range(0, each["records"] * RECORD_BYTES, MAP_BYTES)]
-        for each in manifest["partitions"]
+        [(part, offset) for offset in range(0, part["records"] * RECORD_BYTES, MAP_BYTES)]
+        for part in manifest["partitions"]
     ]
     in_turn = [piece for row in zip(*pieces, strict=True) for piece in row]
-    for each, offset in in_turn:
-        size = min(MAP_BYTES, each["records"] * RECORD_BYTES - offset)
-        (copy,) = each["copies"]
+    for part, offset in in_turn:
+        size = min(MAP_BYTES, part["records"] * RECORD_BYTES - offset)
+        (copy,) = part["copies"]
         where = at(copy["node"]) | {"num_returns": len(nodes)}
         blocks = map_piece.options(**where).remote(copy["uri"], offset, size, by_worker)
         maps.add(blocks[0])
@@ -149,7 +149,7 @@ def sort(manifest: dict[str, Any], directories: dict[str, str], ids: dict[str, s
             reference = reduce_blocks.options(**at(node)).remote(folder, shares, output)
             outputs.append((turn, reducer, reference))
             reduces.add(reference)
-    return [ray.get(reference) for _, _, reference in sorted(outputs, key=lambda each: each[:2])]
+    return [ray.get(reference) for _, _, reference in sorted(outputs, key=lambda part: part[:2])]
 
 
 def main() -> None:

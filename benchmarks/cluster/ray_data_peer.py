@@ -71,9 +71,9 @@ def write(table: pyarrow.Table) -> dict[str, Any]:
 def sort(manifest: dict[str, Any]) -> list[str]:
     """Sort the dataset of a manifest and return the output's files in order."""
     pieces = [
-        {"path": each["copies"][0]["uri"], "offset": offset, "bytes": min(PIECE_BYTES, size - offset)}
-        for each in manifest["partitions"]
-        for size in [each["records"] * RECORD_BYTES]
+        {"path": partition["copies"][0]["uri"], "offset": offset, "bytes": min(PIECE_BYTES, size - offset)}
+        for partition in manifest["partitions"]
+        for size in [partition["records"] * RECORD_BYTES]
         for offset in range(0, size, PIECE_BYTES)
     ]
     dataset = ray.data.from_items(pieces, override_num_blocks=len(pieces))

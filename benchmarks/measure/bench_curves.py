@@ -45,28 +45,28 @@ def draw_truth(shape: str, rng: np.random.Generator) -> Truth:
     )
 
 
-def usl_by_least_squares(nodes: Floats, rates: Floats, wanted: Floats) -> Floats:
+def usl_by_least_squares(nodes: Floats, rates: Floats, sizes: Floats) -> Floats:
     """Return the USL whose reciprocal fits best: 1/rate is linear in n-1 and n(n-1), coefficients not negative."""
 
     def terms(n: Floats) -> Floats:
         return np.stack([np.ones_like(n), n - 1, n * (n - 1)], axis=1)
 
     best, least = np.zeros(3), np.inf
-    for kept in ([0, 1, 2], [0, 1], [0, 2], [0]):
-        columns = terms(nodes)[:, kept] * rates[:, None]
-        found, *_ = np.linalg.lstsq(columns, np.ones_like(rates), rcond=None)
-        error = float(((columns @ found - 1) ** 2).sum())
-        if (found >= 0).all() and error < least:
+    for chosen in ([0, 1, 2], [0, 1], [0, 2], [0]):
+        columns = terms(nodes)[:, chosen] * rates[:, None]
+        coefficients, *_ = np.linalg.lstsq(columns, np.ones_like(rates), rcond=None)
+        error = float(((columns @ coefficients - 1) ** 2).sum())
+        if (coefficients >= 0).all() and error < least:
             best, least = np.zeros(3), error
-            best[kept] = found
-    return 1 / (terms(wanted) @ best)
+            best[chosen] = coefficients
+    return 1 / (terms(sizes) @ best)
 
 
-def last_two(nodes: Floats, rates: Floats, wanted: Floats) -> Floats:
+def last_two(nodes: Floats, rates: Floats, sizes: Floats) -> Floats:
     """Go on as the last two points went."""
     slope = np.log(rates[-1] / rates[-2]) / np.log(nodes[-1] / nodes[-2])
-    inside = np.exp(np.interp(np.log(wanted), np.log(nodes), np.log(rates)))
-    return np.where(wanted > nodes[-1], rates[-1] * (wanted / nodes[-1]) ** slope, inside)
+    inside = np.exp(np.interp(np.log(sizes), np.log(nodes), np.log(rates)))
+    return np.where(sizes > nodes[-1], rates[-1] * (sizes / nodes[-1]) ** slope, inside)
 
 
 def one_curve(shape: str, points: int, rng: np.random.Generator) -> dict[str, Floats]:
@@ -74,15 +74,15 @@ def one_curve(shape: str, points: int, rng: np.random.Generator) -> dict[str, Fl
     truth, scatter = draw_truth(shape, rng), rng.uniform(0.01, 0.08)
     nodes = 2.0 ** np.arange(1, points + 1)
     rates = 1e9 * truth(nodes) * np.exp(rng.normal(0, scatter, points))
-    wanted = np.concatenate([nodes[:-1] * np.sqrt(2), nodes[-1] * np.array([2.0, 4.0, 8.0])])
-    real = 1e9 * truth(wanted)
+    sizes = np.concatenate([nodes[:-1] * np.sqrt(2), nodes[-1] * np.array([2.0, 4.0, 8.0])])
+    real = 1e9 * truth(sizes)
     curve = ScalingCurve.through(nodes, rates)
-    band = curve.band(wanted)
+    band = curve.band(sizes)
     answers = {
-        "curve": curve.at(wanted),
+        "curve": curve.at(sizes),
         "middle": band.middle_bytes_per_s,
-        "usl": usl_by_least_squares(nodes, rates, wanted),
-        "last two": last_two(nodes, rates, wanted),
+        "usl": usl_by_least_squares(nodes, rates, sizes),
+        "last two": last_two(nodes, rates, sizes),
     }
     held = (band.low_bytes_per_s <= real) & (real <= band.high_bytes_per_s)
     width = band.high_bytes_per_s / band.low_bytes_per_s - 1
@@ -110,7 +110,7 @@ def main(curves: int) -> None:
         show(shape, [r for p in POINTS for r in results[shape, p]])
     for points in POINTS:
         show(f"{points} points", [r for s in SHAPES for r in results[s, points]])
-    show("all", [r for found in results.values() for r in found])
+    show("all", [r for shape_results in results.values() for r in shape_results])
 
 
 if __name__ == "__main__":

@@ -52,8 +52,8 @@ def fio(directory: Path, mode: Mode) -> float:
     with tempfile.TemporaryDirectory(dir=directory) as files:
         command = ["fio", "--output-format=json", f"--directory={files}", "--fallocate=native", *common, *jobs]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
-    return float(sum(job[way]["bw_bytes"] for job in found for way in ("read", "write")))
+    results = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
+    return float(sum(job[way]["bw_bytes"] for job in results for way in ("read", "write")))
 
 
 def stream(way: str) -> list[str]:

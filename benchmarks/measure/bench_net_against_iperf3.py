@@ -28,8 +28,8 @@ CAPS_MEGABIT_PER_S = (200, 400, 800, 1000)
 
 def ours(nodes: Cluster) -> float:
     """Return bytes/s received by the first node while both send: the link carries the other way at the same time."""
-    found = run_net(nodes.addresses(), token=TOKEN, seconds=SECONDS, warm_up_s=WARM_UP_S, connections=1)
-    return found.nodes[0].received_bytes_per_s
+    measured = run_net(nodes.addresses(), token=TOKEN, seconds=SECONDS, warm_up_s=WARM_UP_S, connections=1)
+    return measured.nodes[0].received_bytes_per_s
 
 
 def iperf3(nodes: Cluster) -> float:
@@ -61,10 +61,10 @@ def compare(cap: int) -> None:
 
 def find_the_slow_node(*, nodes: int = 8, slow: int = 5, cap: int = 100) -> None:
     with cluster([cap // 2 if i == slow else cap for i in range(nodes)]) as made:
-        found = run_net(made.addresses(), token=TOKEN, seconds=5, warm_up_s=WARM_UP_S, connections=1)
-    rates = [node.bytes_per_s * 8 / 1e6 for node in found.nodes]
+        measured = run_net(made.addresses(), token=TOKEN, seconds=5, warm_up_s=WARM_UP_S, connections=1)
+    rates = [node.bytes_per_s * 8 / 1e6 for node in measured.nodes]
     print(
-        f"{nodes} nodes at {cap} Mbit/s, {made.address(slow)} at {cap // 2}: slowest {found.slowest.address} at "
+        f"{nodes} nodes at {cap} Mbit/s, {made.address(slow)} at {cap // 2}: slowest {measured.slowest.address} at "
         f"{min(rates):.1f} Mbit/s; the others {sorted(rates)[1]:.1f} to {max(rates):.1f}"
     )
 

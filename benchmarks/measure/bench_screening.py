@@ -34,8 +34,8 @@ def screening(clusters: int, rng: np.random.Generator) -> None:
     print(f"{clusters} clusters each\n{'bad nodes':15} {'nodes':>5} " + " ".join(f"{h:>14}" for h in head))
     for title, spread, share, slow in KINDS:
         for size in SIZES:
-            found = np.array([one_cluster(size, spread, share, slow, rng) for _ in range(clusters)])
-            bad, missed, alarms, before, after = found.T
+            outcomes = np.array([one_cluster(size, spread, share, slow, rng) for _ in range(clusters)])
+            bad, missed, alarms, before, after = outcomes.T
             miss = f"{missed.sum() / bad.sum():14.2%}" if bad.sum() else f"{'-':>14}"
             good = clusters * size - bad.sum()
             rates = f"{alarms.sum() / good:14.3%} {(alarms > 0).mean():14.1%}"

@@ -13,13 +13,13 @@
 #include <numeric>
 #include <string>
 
-#include "gather.hpp"
 #include "random_sequence.hpp"
+#include "records/gather.hpp"
 #include "sortcore/buffer.hpp"
-#include "sortcore/generate.hpp"
-#include "sortcore/record_sort.hpp"
+#include "sortcore/gensort/generate.hpp"
+#include "sortcore/records/record_sort.hpp"
 #include "sortcore/threads.hpp"
-#include "sortcore/validate.hpp"
+#include "sortcore/validation/validate.hpp"
 
 namespace {
 using namespace sortcore;

@@ -140,30 +140,36 @@ def write_catalog(folder: Path, machines: Iterable[Machine], rng: np.random.Gene
     folder.mkdir()
     (folder / "catalog.toml").write_text(HEAD)
     files: dict[str, list[dict[str, object]]] = {}
-    for one in machines:
-        name = {"instance_type": one.name}
-        shape = {"family": "x", "arch": "x86_64", "vcpu": one.vcpu, "memory_bytes": one.memory_bytes,
-                 "local_disks": one.disks, "local_disk_bytes": one.disk_bytes, "local_disk_kind": "nvme",
-                 "network_baseline_bytes_per_s": one.peak if advertised else one.baseline,
+    for machine in machines:
+        name = {"instance_type": machine.name}
+        shape = {"family": "x", "arch": "x86_64", "vcpu": machine.vcpu, "memory_bytes": machine.memory_bytes,
+                 "local_disks": machine.disks, "local_disk_bytes": machine.disk_bytes, "local_disk_kind": "nvme",
+                 "network_baseline_bytes_per_s": machine.peak if advertised else machine.baseline,
                  "placement_group": "yes", "current_generation": "yes"}  # fmt: skip
         files.setdefault("instances", []).append(name | shape)
-        price = {"region": "here", "pricing": "on-demand", "price_usd_per_hour": one.price}
+        price = {"region": "here", "pricing": "on-demand", "price_usd_per_hour": machine.price}
         files.setdefault("prices", []).append(name | price)
-        for mode, rate in (("read_only", one.read), ("write_only", one.write)):
+        for mode, rate in (("read_only", machine.read), ("write_only", machine.write)):
             seen = rate * rng.lognormal(0, 0.03)
             disk = {"mode": mode, "bytes_per_s": seen, "aggregate": "mean", "method": "drawn"}
             files.setdefault("disks", []).append(name | disk)
         if advertised:
             continue
-        if one.bucket_bytes is not None:
-            bucket = {"variant": "x", "burst_bytes_per_s": one.peak, "baseline_bytes_per_s": one.baseline,
-                      "bucket_bytes": one.bucket_bytes, "runs": 1}  # fmt: skip
+        if machine.bucket_bytes is not None:
+            bucket = {"variant": "x", "burst_bytes_per_s": machine.peak, "baseline_bytes_per_s": machine.baseline,
+                      "bucket_bytes": machine.bucket_bytes, "runs": 1}  # fmt: skip
             files.setdefault("token_buckets", []).append(name | bucket)
-        if one.tail:
-            tail = {"zone": "z", "resource": "local_read", "slow_fraction": one.tail, "slow_factor": 3, "per": "node"}
+        if machine.tail:
+            tail = {
+                "zone": "z",
+                "resource": "local_read",
+                "slow_fraction": machine.tail,
+                "slow_factor": 3,
+                "per": "node",
+            }
             files.setdefault("stragglers", []).append(name | tail)
-    for kind, rows in files.items():
-        with (folder / f"{kind}.csv").open("w", newline="", encoding="utf-8") as file:
+    for table, rows in files.items():
+        with (folder / f"{table}.csv").open("w", newline="", encoding="utf-8") as file:
             origin = {"evidence": "measured", "source": "drawn", "as_of": "2026-11-01"}
             writer = csv.DictWriter(file, [*rows[0], *origin])
             writer.writeheader()
@@ -174,20 +180,20 @@ def write_catalog(folder: Path, machines: Iterable[Machine], rng: np.random.Gene
 def choices(folder: Path, machines: list[Machine], rng: np.random.Generator) -> dict[str, tuple[str, int]]:
     """Return what each way of choosing picks: type and nodes."""
     state = rng.bit_generator.state
-    known = write_catalog(folder / "known", machines, rng, advertised=False)
+    true_catalog = write_catalog(folder / "known", machines, rng, advertised=False)
     rng.bit_generator.state = state
     advertised = write_catalog(folder / "advertised", machines, rng, advertised=True)
     asked = {"data": DATA, "model": "indy", "max_nodes": MAX_NODES, "objective": "cost"}
     ways: dict[str, Callable[[], Candidate | None]] = {
-        "the planner": lambda: recommend(**asked, catalogs=(known,)).best,
-        "storage alone": lambda: recommend(**asked, catalogs=(known,), assume={"network": 1e15}).best,
+        "the planner": lambda: recommend(**asked, catalogs=(true_catalog,)).best,
+        "storage alone": lambda: recommend(**asked, catalogs=(true_catalog,), assume={"network": 1e15}).best,
         "advertised rates": lambda: recommend(**asked, catalogs=(advertised,)).best,
     }
     picked = {name: way() for name, way in ways.items()}
-    found = {name: (one.instance_type, one.nodes) for name, one in picked.items() if one is not None}
-    fitting = (one for one in machines if one.held_bytes * MAX_NODES >= 3 * DATA_BYTES)
-    cheapest = min(fitting, key=lambda one: one.price)
-    return found | {"cheapest per hour": (cheapest.name, math.ceil(3 * DATA_BYTES / cheapest.held_bytes))}
+    chosen = {name: (option.instance_type, option.nodes) for name, option in picked.items() if option is not None}
+    fitting = (option for option in machines if option.held_bytes * MAX_NODES >= 3 * DATA_BYTES)
+    cheapest = min(fitting, key=lambda option: option.price)
+    return chosen | {"cheapest per hour": (cheapest.name, math.ceil(3 * DATA_BYTES / cheapest.held_bytes))}
 
 
 def regrets(seed: int) -> dict[str, float]:
@@ -195,11 +201,11 @@ def regrets(seed: int) -> dict[str, float]:
     rng = np.random.default_rng(seed)
     node_sigma = rng.uniform(0.02, 0.15)
     machines = [draw_machine(number, rng, node_sigma) for number in range(12)]
-    by_name = {one.name: one for one in machines}
+    by_name = {machine.name: machine for machine in machines}
     with tempfile.TemporaryDirectory() as folder:
         picked = choices(Path(folder), machines, rng)
-    costs = {name: true_usd(by_name[kind], nodes) for name, (kind, nodes) in picked.items()}
-    best = min([*(true_usd(one, nodes) for one in machines for nodes in COUNTS), *costs.values()])
+    costs = {name: true_usd(by_name[instance_type], nodes) for name, (instance_type, nodes) in picked.items()}
+    best = min([*(true_usd(machine, nodes) for machine in machines for nodes in COUNTS), *costs.values()])
     return {name: cost / best - 1 for name, cost in costs.items()}
 
 
@@ -210,15 +216,15 @@ def main() -> None:
     parser.add_argument("--kept", type=Path, help="file of earlier clouds, to add to and to count as well")
     given = parser.parse_args()
     run_overheads.shipped()
-    found = [regrets(seed) for seed in range(given.first, given.first + given.clouds)]
+    rows = [regrets(seed) for seed in range(given.first, given.first + given.clouds)]
     if given.kept:
         with given.kept.open("a+", encoding="utf-8") as file:
-            file.writelines(json.dumps(one) + "\n" for one in found)
+            file.writelines(json.dumps(row) + "\n" for row in rows)
             file.seek(0)
-            found = [json.loads(line) for line in file]
-    print(f"{len(found)} clouds of 12 types, {DATA}, up to {MAX_NODES} nodes: true cost over the best, less one")
-    for name in found[0]:
-        values = np.array([one[name] for one in found])
+            rows = [json.loads(line) for line in file]
+    print(f"{len(rows)} clouds of 12 types, {DATA}, up to {MAX_NODES} nodes: true cost over the best, less one")
+    for name in rows[0]:
+        values = np.array([row[name] for row in rows])
         figures = {"mean": values.mean(), "median": np.median(values), "95%": np.quantile(values, 0.95)}
         shown = "   ".join(f"{what} {value:8.1%}" for what, value in (figures | {"worst": values.max()}).items())
         print(f"{name:<20} {shown}")

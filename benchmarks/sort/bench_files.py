@@ -52,7 +52,7 @@ def seconds_of(contestant: Contestant) -> float:
 def one_pass(program: Path, source: Path, output: Path) -> list[Contestant]:
     size = str(source.stat().st_size)
     python = [sys.executable, str(PEERS)]
-    found = [
+    contestants = [
         Contestant("floor: write", [str(program), "floor-write", str(output), "--bytes", size], sorts=False),
         Contestant("sort, native", [str(program), "sort", str(source), str(output)]),
         Contestant("planner sort", [str(Path(sys.executable).with_name("planner")), "sort", str(source), str(output)]),
@@ -61,8 +61,8 @@ def one_pass(program: Path, source: Path, output: Path) -> list[Contestant]:
         if importlib.util.find_spec(peer) is None:
             print(f"{peer} is not installed and left out")
         else:
-            found.append(Contestant(peer, [*python, peer, str(source), str(output)]))
-    return found
+            contestants.append(Contestant(peer, [*python, peer, str(source), str(output)]))
+    return contestants
 
 
 def gnu_sort(source: Path, output: Path, memory: str, threads: int) -> Contestant | None:
@@ -78,17 +78,17 @@ def measure(contestants: list[Contestant], source: Path, output: Path, runs: int
     from planner.sorting.validate import validate_files
 
     checksum = validate_files([source]).checksum
-    seconds: dict[str, list[float]] = {each.name: [] for each in contestants}
+    seconds: dict[str, list[float]] = {contestant.name: [] for contestant in contestants}
     for run in range(runs + 1):  # the first round warms up
-        for each in contestants:
+        for contestant in contestants:
             warm(source)  # outputs and what peers hold drive it out
-            elapsed = seconds_of(each)
+            elapsed = seconds_of(contestant)
             if run > 0:
-                seconds[each.name].append(elapsed)
-            if each.sorts:
-                found = validate_files([output])
-                if found.unordered or found.checksum != checksum:
-                    sys.exit(f"{each.name}: the output is wrong")
+                seconds[contestant.name].append(elapsed)
+            if contestant.sorts:
+                report = validate_files([output])
+                if report.unordered or report.checksum != checksum:
+                    sys.exit(f"{contestant.name}: the output is wrong")
             output.unlink()
     show(seconds)
 

@@ -29,13 +29,13 @@ def contestants(source: Path, output: Path, memory_bytes: int) -> list[Contestan
     program = str(build_program())
     planner = str(Path(sys.executable).with_name("planner"))
     memory, files = str(memory_bytes), [str(source), str(output)]
-    found = [
+    tools = [
         Contestant(FLOOR, [program, "floor-copy", *files, "--memory", memory], sorts=False),
         Contestant("sort, native", [program, "sort", *files, "--memory", memory]),
         Contestant(OURS, [planner, "sort", *files, "--memory", f"{memory}B"]),
     ]
     if importlib.util.find_spec("duckdb") and importlib.util.find_spec("pyarrow"):
-        found.append(Contestant("DuckDB", [sys.executable, str(PEERS), "duckdb-streamed", *files, memory]))
+        tools.append(Contestant("DuckDB", [sys.executable, str(PEERS), "duckdb-streamed", *files, memory]))
     else:
         print("DuckDB or PyArrow is not installed; left out")
     if (stxxl := Path(program).with_name("peer_stxxl")).exists():
@@ -43,15 +43,15 @@ def contestants(source: Path, output: Path, memory_bytes: int) -> list[Contestan
         settings.write_text(f"disk={output.with_name('stxxl-runs')},0,syscall direct=on unlink\n", encoding="utf-8")
         logs = [f"{name}={output.with_name(name)}" for name in ("STXXLLOGFILE", "STXXLERRLOGFILE")]
         words = ["env", f"STXXLCFG={settings}", *logs, str(stxxl), *files, memory]
-        found.append(Contestant("STXXL", words))
+        tools.append(Contestant("STXXL", words))
     else:
         print("STXXL is not installed (Debian's libstxxl-dev); left out")
     if program_found := shutil.which("sort"):
         words = ["env", "LC_ALL=C", program_found, "-S", f"{memory}b", "--parallel=2", "-T", str(output.parent)]
-        found.append(Contestant("GNU sort", [*words, "-k1.1,1.10", "-o", files[1], files[0]]))
+        tools.append(Contestant("GNU sort", [*words, "-k1.1,1.10", "-o", files[1], files[0]]))
     else:
         print("there is no sort program; left out")
-    return found
+    return tools
 
 
 def cool(path: Path) -> None:
@@ -66,16 +66,16 @@ def measure(chosen: list[Contestant], source: Path, output: Path, runs: int) -> 
     from planner.sorting.validate import validate_files
 
     checksum = validate_files([source]).checksum
-    seconds: dict[str, list[float]] = {each.name: [] for each in chosen}
+    seconds: dict[str, list[float]] = {contestant.name: [] for contestant in chosen}
     for run in range(runs):
-        for each in chosen:
+        for contestant in chosen:
             cool(source)
-            seconds[each.name].append(seconds_of(each))
-            print(f"  run {run + 1}: {each.name:<18} {seconds[each.name][-1]:8.2f} s", flush=True)
-            if run == 0 and each.sorts:
-                found = validate_files([output])
-                if found.unordered or found.checksum != checksum:
-                    sys.exit(f"{each.name}: the output is wrong")
+            seconds[contestant.name].append(seconds_of(contestant))
+            print(f"  run {run + 1}: {contestant.name:<18} {seconds[contestant.name][-1]:8.2f} s", flush=True)
+            if run == 0 and contestant.sorts:
+                report = validate_files([output])
+                if report.unordered or report.checksum != checksum:
+                    sys.exit(f"{contestant.name}: the output is wrong")
             output.unlink()
     return seconds
 
@@ -108,9 +108,9 @@ def main() -> None:
         source, output = generated(Path(name), options.bytes, ascii=True), Path(name) / "output"
         print(f"{options.bytes} bytes in {options.memory} bytes of memory")
         everyone = contestants(source, output, options.memory)
-        chosen = [each for each in everyone if options.only is None or each.name in options.only]
+        chosen = [contestant for contestant in everyone if options.only is None or contestant.name in options.only]
         if not chosen:
-            parser.error("--only names none of: " + ", ".join(each.name for each in everyone))
+            parser.error("--only names none of: " + ", ".join(contestant.name for contestant in everyone))
         show(measure(chosen, source, output, options.runs))
 
 

@@ -53,8 +53,8 @@ def with_duckdb(source: str, output: str) -> None:
     high, low = halves(records)
     connection = duckdb.connect()
     connection.register("keys", {"h": high, "l": low, "n": np.arange(len(high))})
-    found = connection.sql("SELECT n FROM keys ORDER BY h, l").fetchnumpy()["n"]
-    records[found].tofile(output)
+    positions = connection.sql("SELECT n FROM keys ORDER BY h, l").fetchnumpy()["n"]
+    records[positions].tofile(output)
 
 
 def with_duckdb_streamed(source: str, output: str, memory_bytes: int) -> None:
@@ -68,9 +68,9 @@ def with_duckdb_streamed(source: str, output: str, memory_bytes: int) -> None:
     connection.execute(f"SET temp_directory = '{Path(output).parent}'")
     connection.execute("SET preserve_insertion_order = false")
     connection.register("records", pyarrow.RecordBatchReader.from_batches(schema, batches))
-    found = connection.sql("SELECT r FROM records ORDER BY h, l").to_arrow_reader(STREAMED_RECORDS)
+    ordered = connection.sql("SELECT r FROM records ORDER BY h, l").to_arrow_reader(STREAMED_RECORDS)
     with Path(output).open("wb") as file:
-        for batch in found:
+        for batch in ordered:
             _, _, content = batch.column(0).buffers()
             begin = batch.column(0).offset * RECORD_BYTES
             file.write(memoryview(content)[begin : begin + batch.num_rows * RECORD_BYTES])

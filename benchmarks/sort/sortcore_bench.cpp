@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "sortcore/external/floor_copy.hpp"
+#include "floor_copy.hpp"
 #include "sortcore/external/sort_files.hpp"
 #include "sortcore/threads.hpp"
 
@@ -104,9 +104,7 @@ double floor_copy(const Arguments& arguments) {
   request.memory_bytes = arguments.number("--memory", 1'000'000'000);
   request.threads = resolve_threads(0);
   request.queue_depth = static_cast<unsigned>(arguments.number("--depth", 4));
-  const std::string parent = std::filesystem::path(output).parent_path().string();
-  return copy_floor(input, output, arguments.text("--temp", parent.empty() ? "." : parent),
-                    plan_two_passes(request))
+  return copy_floor(input, output, arguments.text("--temp", directory_of(output)), plan_two_passes(request))
       .seconds;
 }
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <span>
 
-#include "sortcore/record_format.hpp"
+#include "sortcore/records/record_format.hpp"
 #include "sortcore/u128.hpp"
 
 namespace sortcore::python {

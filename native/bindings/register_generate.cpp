@@ -2,7 +2,7 @@
 
 #include "convert.hpp"
 #include "register.hpp"
-#include "sortcore/generate.hpp"
+#include "sortcore/gensort/generate.hpp"
 
 namespace py = pybind11;
 

@@ -5,9 +5,9 @@
 
 #include "convert.hpp"
 #include "register.hpp"
-#include "sortcore/generate_lines.hpp"
-#include "sortcore/line_sort.hpp"
-#include "sortcore/validate_lines.hpp"
+#include "sortcore/gensort/generate_lines.hpp"
+#include "sortcore/lines/line_sort.hpp"
+#include "sortcore/validation/validate_lines.hpp"
 
 namespace py = pybind11;
 

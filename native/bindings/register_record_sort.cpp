@@ -6,9 +6,9 @@
 #include "convert.hpp"
 #include "register.hpp"
 #include "sortcore/buffer.hpp"
-#include "sortcore/merge.hpp"
-#include "sortcore/partition.hpp"
-#include "sortcore/record_sort.hpp"
+#include "sortcore/records/merge.hpp"
+#include "sortcore/records/partition.hpp"
+#include "sortcore/records/record_sort.hpp"
 #include "sortcore/threads.hpp"
 
 namespace py = pybind11;
@@ -111,10 +111,7 @@ void register_partition(py::module_& module) {
 }  // namespace
 
 void register_record_sort(py::module_& module) {
-  module.def(
-      "scratch_bytes",
-      [](std::uint64_t records, unsigned threads) { return scratch_bytes(records, RecordFormat{}, threads); },
-      py::arg("records"), py::kw_only(), py::arg("threads") = 0);
+  module.def("scratch_bytes", &scratch_bytes, py::arg("records"), py::kw_only(), py::arg("threads") = 0);
   module.def(
       "warm_memory",
       [](std::uint64_t bytes, unsigned threads) {

@@ -5,7 +5,7 @@
 
 #include "convert.hpp"
 #include "register.hpp"
-#include "sortcore/validate.hpp"
+#include "sortcore/validation/validate.hpp"
 
 namespace py = pybind11;
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "aligned_mapping.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/threads.hpp"
 
@@ -24,17 +25,6 @@ std::byte* map_pages(std::size_t bytes) {
   return pages == MAP_FAILED ? nullptr : static_cast<std::byte*>(pages);
 }
 
-// Maps `bytes` (a multiple of a huge page) aligned to a huge page: maps one more and unmaps what sticks out.
-std::byte* map_aligned(std::size_t bytes) {
-  std::byte* pages = map_pages(bytes + Buffer::huge_page_bytes);
-  if (pages == nullptr) return nullptr;
-  const auto address = reinterpret_cast<std::uintptr_t>(pages);
-  const std::size_t before = round_up(address, Buffer::huge_page_bytes) - address;
-  if (before != 0) munmap(pages, before);
-  munmap(pages + before + bytes, Buffer::huge_page_bytes - before);
-  return pages + before;
-}
-
 std::size_t mapped_bytes(std::size_t bytes) {
   const bool small = bytes < Buffer::huge_page_bytes / 2;
   return round_up(bytes, small ? static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) : Buffer::huge_page_bytes);
@@ -46,7 +36,7 @@ Buffer::Buffer(std::size_t bytes) {
   if (bytes == 0) return;
   if (bytes > SIZE_MAX / 2) throw_too_little(bytes);
   const std::size_t mapped = mapped_bytes(bytes);
-  data_ = mapped % huge_page_bytes == 0 ? map_aligned(mapped) : map_pages(mapped);
+  data_ = mapped % huge_page_bytes == 0 ? map_aligned(mapped, PROT_READ | PROT_WRITE, 0) : map_pages(mapped);
   if (data_ == nullptr) throw_too_little(bytes);
   bytes_ = mapped;
 #ifdef MADV_HUGEPAGE

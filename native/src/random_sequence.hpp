@@ -9,11 +9,12 @@ namespace sortcore {
 class RandomSequence {
  public:
   explicit RandomSequence(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() {
-    std::uint64_t mixed = state_ += 0x9e3779b97f4a7c15;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
-    return mixed ^ (mixed >> 31);
+  std::uint64_t next() { return mix(state_ += 0x9e3779b97f4a7c15); }
+  // A fixed mixing of the bits: neighbouring values become unlike each other.
+  static constexpr std::uint64_t mix(std::uint64_t value) {
+    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
+    value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
+    return value ^ (value >> 31);
   }
   // Nearly evenly from 0 ... bound - 1.
   std::uint64_t below(std::uint64_t bound) {

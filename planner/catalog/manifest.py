@@ -79,7 +79,7 @@ def _complaints(raw: Mapping[str, Any]) -> list[tuple[str, str]]:
     if not isinstance(raw.get("prices_as_of", date.min), date):
         complaints.append(("prices_as_of", "must be a date, written YYYY-MM-DD without quotes"))
     hours = raw.get("hours_per_month", 720)
-    if isinstance(hours, bool) or not isinstance(hours, int | float) or not 600 < hours < 800:
+    if not _is_number(hours) or not 600 < hours < 800:
         complaints.append(("hours_per_month", "must be a number of hours in a month, such as 720 or 730"))
     if raw.get("currency", "USD") != "USD":
         complaints.append(("currency", "must be USD: prices are not converted"))
@@ -89,31 +89,32 @@ def _complaints(raw: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _billing_complaints(billing: object) -> list[tuple[str, str]]:
-    if billing is None:
-        return []
     if not isinstance(billing, dict) or billing.keys() != {field.name for field in fields(Billing)}:
-        return [("billing", "must be a table of step_s, minimum_s, evidence and source")]
-    complaints = []
-    for name, least in (("step_s", 1e-9), ("minimum_s", 0)):
-        value = billing[name]
-        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= 86400:
-            complaints.append((f"billing.{name}", "must be seconds, above 0 for a step and at most a day's"))
-    if billing["evidence"] not in EVIDENCE:
-        complaints.append(("billing.evidence", f"must be one of {', '.join(EVIDENCE)}"))
-    return complaints
+        return [] if billing is None else [("billing", "must be a table of step_s, minimum_s, evidence and source")]
+    words = "must be seconds, above 0 for a step and at most a day's"
+    bounds = {"step_s": 1e-9, "minimum_s": 0}
+    bad = [
+        name for name, least in bounds.items() if not _is_number(billing[name]) or not least <= billing[name] <= 86400
+    ]
+    return [(f"billing.{name}", words) for name in bad] + _evidence_complaints("billing", billing["evidence"])
 
 
 def _spot_complaints(spot: object) -> list[tuple[str, str]]:
-    if spot is None:
-        return []
     if not isinstance(spot, dict) or spot.keys() != {field.name for field in fields(Spot)}:
-        return [("spot", "must be a table of interruptions_per_node_hour, evidence and source")]
-    complaints, rate = [], spot["interruptions_per_node_hour"]
-    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate <= 60:
-        complaints.append(("spot.interruptions_per_node_hour", "must be a number above 0 and at most 60"))
-    if spot["evidence"] not in EVIDENCE:
-        complaints.append(("spot.evidence", f"must be one of {', '.join(EVIDENCE)}"))
-    return complaints
+        words = "must be a table of interruptions_per_node_hour, evidence and source"
+        return [] if spot is None else [("spot", words)]
+    rate = spot["interruptions_per_node_hour"]
+    bad = not _is_number(rate) or not 0 < rate <= 60
+    complaints = [("spot.interruptions_per_node_hour", "must be a number above 0 and at most 60")] * bad
+    return complaints + _evidence_complaints("spot", spot["evidence"])
+
+
+def _evidence_complaints(table: str, word: object) -> list[tuple[str, str]]:
+    return [] if word in EVIDENCE else [(f"{table}.evidence", f"must be one of {', '.join(EVIDENCE)}")]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _source_complaints(sources: object) -> list[tuple[str, str]]:

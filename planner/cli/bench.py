@@ -85,7 +85,7 @@ def bench_disk(
     trials_s = 0 if queue_depth else disk.TRIAL_S * len(disk.TRIED_DEPTHS)
     total_s = len(modes) * len(layouts) * (repeats * seconds + trials_s)
     with timed("preparing files", "measuring", total_s=total_s) as progress:
-        found = disk.bench_disk(
+        result = disk.bench_disk(
             dir,
             modes=modes,
             layouts=layouts,
@@ -97,9 +97,9 @@ def bench_disk(
             progress=progress,
         )
     if json:
-        show_json(found.to_dict())
+        show_json(result.to_dict())
     else:
-        _show_disk(found)
+        _show_disk(result)
 
 
 def bench_net(
@@ -128,7 +128,7 @@ def bench_net(
         return
     from planner.measure.net import bench_net as measure
 
-    found = measure(
+    result = measure(
         node or (),
         token=token,
         seconds=seconds,
@@ -140,9 +140,9 @@ def bench_net(
         on_run=lambda nodes: talk(f"{nodes} nodes, {warm_up + seconds:g} s ..."),
     )
     if json:
-        show_json(found.to_dict())
+        show_json(result.to_dict())
     else:
-        _show_net(found)
+        _show_net(result)
 
 
 def bench_sort(
@@ -162,16 +162,16 @@ def bench_sort(
 
     used = threads or _vcpus()
     with watched(["sort"]) as progress:
-        found = measure(
+        result = measure(
             data_bytes=parse_size(size), threads=used, repeats=repeats, machine_type=machine_type, progress=progress
         )
     if json:
-        show_json(found.to_dict())
+        show_json(result.to_dict())
         return
-    rates = found.rates_bytes_per_s
+    rates = result.rates_bytes_per_s
     show(
-        f"{format_rate(found.bytes_per_s_per_vcpu)} per vCPU: {format_bytes(found.data_bytes)} on {used} threads at "
-        f"{format_rate(found.bytes_per_s)} (median of {len(rates)}, {format_rate(min(rates))} to "
+        f"{format_rate(result.bytes_per_s_per_vcpu)} per vCPU: {format_bytes(result.data_bytes)} on {used} threads at "
+        f"{format_rate(result.bytes_per_s)} (median of {len(rates)}, {format_rate(min(rates))} to "
         f"{format_rate(max(rates))})"
     )
 
@@ -185,7 +185,7 @@ def _bench_small_io(
         raise BadInputError("--suite small-io measures one --dir at a time")
     runs = small_io.plan_runs(small_io.OPERATIONS, seed=1)
     with timed("preparing the file", "measuring", total_s=len(runs) * seconds) as progress:
-        found = small_io.bench_small_io(
+        result = small_io.bench_small_io(
             directories[0],
             seconds=seconds,
             file_bytes=file_bytes or small_io.USUAL_FILE_BYTES,
@@ -193,9 +193,9 @@ def _bench_small_io(
             progress=progress,
         )
     if json:
-        show_json(found.to_dict())
+        show_json(result.to_dict())
     else:
-        _show_small_io(found)
+        _show_small_io(result)
 
 
 def _vcpus() -> int:
@@ -235,12 +235,12 @@ def _rate(bytes_per_s: float | None) -> str:
     return "-" if bytes_per_s is None else format_rate(bytes_per_s)
 
 
-def _show_disk(found: DiskBench) -> None:
+def _show_disk(result: DiskBench) -> None:
     table = _table(
         "mode", "layout", "read", "write", "lowest in all", "highest in all", "runs", "depth", "within a run"
     )
-    for rate in found.rates:
-        depth = next(run.queue_depth for run in found.runs if (run.mode, run.layout) == (rate.mode, rate.layout))
+    for rate in result.rates:
+        depth = next(run.queue_depth for run in result.runs if (run.mode, run.layout) == (rate.mode, rate.layout))
         table.add_row(
             rate.mode,
             {"jbod": "JBOD", "raid0": "RAID-0"}[rate.layout],
@@ -253,19 +253,19 @@ def _show_disk(found: DiskBench) -> None:
             "-" if rate.within_run_sigma is None else f"±{rate.within_run_sigma:.1%}",
         )
     show(table)
-    for system in found.file_systems:
+    for system in result.file_systems:
         talk(
             f"{system.directory}: {system.kind or 'unknown file system'} on {system.device or 'an unknown device'}, "
             f"{format_bytes(system.free_bytes)} of {format_bytes(system.total_bytes)} free"
         )
-    for note in found.notes:
+    for note in result.notes:
         talk(f"note: {note}")
 
 
-def _show_small_io(found: SmallIo) -> None:
+def _show_small_io(result: SmallIo) -> None:
     table = _table("operation", "threads", "operations/s", "rate", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms")
-    recommended = found.recommended_threads
-    for run in sorted(found.runs, key=lambda run: (run.operation, run.threads)):
+    recommended = result.recommended_threads
+    for run in sorted(result.runs, key=lambda run: (run.operation, run.threads)):
         latencies = (run.latency_p50_s, run.latency_p90_s, run.latency_p99_s, run.latency_p999_s)
         chosen = "*" if recommended[run.operation] == run.threads else ""
         table.add_row(
@@ -279,9 +279,9 @@ def _show_small_io(found: SmallIo) -> None:
     talk("* the smallest thread count within 5% of the best")
 
 
-def _show_net(found: NetBench) -> None:
+def _show_net(result: NetBench) -> None:
     table = _table("nodes", "slowest", "median", "slowest node")
-    for run in (run.to_dict() for run in found.runs):
+    for run in (run.to_dict() for run in result.runs):
         rates = format_rate(run["slowest_bytes_per_s"]), format_rate(run["median_bytes_per_s"])
         table.add_row(str(run["nodes"]), *rates, run["slowest_node"])
     show(table)

@@ -42,10 +42,10 @@ def catalog_refresh(
         return
     read = [_refresh(name, regions, dry_run=dry_run) for name in clouds]
     if json:
-        show_json([_as_json(one) for one in read])
+        show_json([_as_json(refreshed) for refreshed in read])
         return
-    for one in read:
-        _show(one, dry_run=dry_run)
+    for refreshed in read:
+        _show(refreshed, dry_run=dry_run)
 
 
 def _refresh(cloud: str, regions: list[str], *, dry_run: bool) -> Refreshed:
@@ -86,15 +86,18 @@ def _forget(clouds: list[str], *, json: bool) -> None:
         show_text(f"{name}: {'the shipped catalog again' if forgotten else 'had not been refreshed'}")
 
 
-def _as_json(one: Refreshed) -> dict[str, Any]:
-    changes = asdict(one.changes)
-    changes["prices"] = [{**asdict(p), "ratio": p.ratio} for p in one.changes.prices]
-    return {**asdict(one), "changes": changes, "path": None if one.path is None else str(one.path)}
+def _as_json(refreshed: Refreshed) -> dict[str, Any]:
+    changes = asdict(refreshed.changes)
+    changes["prices"] = [{**asdict(p), "ratio": p.ratio} for p in refreshed.changes.prices]
+    return {**asdict(refreshed), "changes": changes, "path": None if refreshed.path is None else str(refreshed.path)}
 
 
-def _show(one: Refreshed, *, dry_run: bool) -> None:
-    changes = one.changes
-    show_text(f"{one.cloud}: {one.types:,} types and {one.prices:,} prices of {', '.join(one.regions)}")
+def _show(refreshed: Refreshed, *, dry_run: bool) -> None:
+    changes = refreshed.changes
+    show_text(
+        f"{refreshed.cloud}: {refreshed.types:,} types and {refreshed.prices:,} prices "
+        f"of {', '.join(refreshed.regions)}"
+    )
     counts = {
         "types new": len(changes.added),
         "types no longer offered": len(changes.removed),
@@ -105,31 +108,31 @@ def _show(one: Refreshed, *, dry_run: bool) -> None:
         "prices gone": len(changes.unpriced),
     }
     show_text("  " + ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "  nothing changed")
-    show(*_tables(one))
+    show(*_tables(refreshed))
     for name, names in (("new", changes.added), ("no longer offered", changes.removed)):
         if names:
             show_text(f"  {name}: {_some(names)}")
-    if one.kept:
-        show_text(f"  kept: {one.kept:,} older prices of types that are offered and were not on the price list")
-    for reason, count in one.left_out.items():
+    if refreshed.kept:
+        show_text(f"  kept: {refreshed.kept:,} older prices of types that are offered and were not on the price list")
+    for reason, count in refreshed.left_out.items():
         show_text(f"  left out: {count:,} {reason}")
-    for note in one.notes:
+    for note in refreshed.notes:
         show_text(f"  note: {note}")
-    show_text("  nothing was written (--dry-run)" if dry_run else f"  in use from now on: {one.path}")
+    show_text("  nothing was written (--dry-run)" if dry_run else f"  in use from now on: {refreshed.path}")
 
 
-def _tables(one: Refreshed) -> Iterator[Any]:
+def _tables(refreshed: Refreshed) -> Iterator[Any]:
     from rich.table import Table
 
-    moved = [*one.changes.up[:_MOST_LINES], *one.changes.down[:_MOST_LINES]]
+    moved = [*refreshed.changes.up[:_MOST_LINES], *refreshed.changes.down[:_MOST_LINES]]
     if moved:
         table = Table("type", "region", "pricing", "before, $/h", "now, $/h", "change", box=None, pad_edge=False)
         for price in moved:
             table.add_row(*_price_cells(price))
         yield table
-    if one.changes.shapes:
+    if refreshed.changes.shapes:
         table = Table("type", "column", "before", "now", box=None, pad_edge=False)
-        for cell in one.changes.shapes[:_MOST_LINES]:
+        for cell in refreshed.changes.shapes[:_MOST_LINES]:
             table.add_row(cell.instance_type, cell.column, _cell(cell.before), _cell(cell.after))
         yield table
 

@@ -18,7 +18,7 @@ from planner.errors import LeftBehindError, ProviderRefusedError
 if TYPE_CHECKING:
     from planner.providers.order import Order
     from planner.providers.protocol import Place
-    from planner.provisioning.cluster_lifecycle import Hands
+    from planner.provisioning.cluster_lifecycle import ProviderSession
 
 _JSON = Annotated[bool, Option("--json", help="Print as one JSON object.")]
 
@@ -50,19 +50,19 @@ def cluster_up(
 
     Example: planner cluster up --data 1TB --model indy --instance i4i.4xlarge --max-cost 50
     """
-    wishes = renting.wishes_of(locals(), staging=staging)
-    made = renting.plan_of(plan, wishes, data=data, model=model, instances=instance, nodes=nodes)
-    order = renting.ordered(made, wishes, is_rehearsal=dry_run)
-    hands = renting.hands_of(cloud)
+    rental = renting.rental_options(locals(), staging=staging)
+    made = renting.plan_of(plan, rental, data=data, model=model, instances=instance, nodes=nodes)
+    order = renting.ordered(made, rental, is_dry_run=dry_run)
+    session = renting.session_on(cloud)
     if dry_run:
-        renting.show_rehearsal(order, hands.provider, json=json)
+        renting.show_dry_run(order, session.provider, json=json)
         return
-    places = renting.agreed_places(order, hands.provider, wishes.limits, yes=yes)
+    places = renting.agreed_places(order, session.provider, rental.limits, yes=yes)
     with orderly_end():
-        _raise(order, places, hands, json=json)
+        _raise(order, places, session, json=json)
 
 
-def _raise(order: Order, places: Sequence[Place], hands: Hands, *, json: bool) -> None:
+def _raise(order: Order, places: Sequence[Place], session: ProviderSession, *, json: bool) -> None:
     from dataclasses import asdict
 
     from planner.provisioning.cluster_lifecycle import begin, up
@@ -70,7 +70,7 @@ def _raise(order: Order, places: Sequence[Place], hands: Hands, *, json: bool) -
 
     keyed, directory = begin(order)
     with directory.held():
-        cluster = up(keyed, places, directory, hands)
+        cluster = up(keyed, places, directory, session)
     if json:
         nodes = [asdict(node) | {"launched_at": str(node.launched_at or "")} for node in cluster.nodes]
         place = {"region": cluster.place.region, "zone": cluster.place.zone, "choice": asdict(cluster.place.choice)}
@@ -90,16 +90,16 @@ def cluster_status(
     """
     from planner.provisioning.run_directory import RunDirectory, known_runs
 
-    found = [_status(RunDirectory.open(name), asking=run is not None) for name in ([run] if run else known_runs())]
+    statuses = [_status(RunDirectory.open(name), asking=run is not None) for name in ([run] if run else known_runs())]
     if json:
-        show_json(found)
+        show_json(statuses)
         return
-    for one in found:
+    for status in statuses:
         show_text(
-            f"{one['run']}  {one['cloud']}  {one['state']:<8}  ${one['cost_usd']:.2f} for {one['node_hours']:.2f} "
-            f"node-hours, ends by itself {one['expires_at']}"
+            f"{status['run']}  {status['cloud']}  {status['state']:<8}  ${status['cost_usd']:.2f} for "
+            f"{status['node_hours']:.2f} node-hours, ends by itself {status['expires_at']}"
         )
-        for line in one.get("resources", ()):
+        for line in status.get("resources", ()):
             show_text(f"  {line}")
 
 
@@ -109,7 +109,7 @@ def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
     order, events = directory.order(), directory.events()
     bill = bill_of(events, now=datetime.now(UTC))
     state = next((e.what for e in reversed(events) if e.what in ("down", "up", "intent")), "planned")
-    found: dict[str, Any] = {
+    status: dict[str, Any] = {
         "run": order.run,
         "cloud": order.cloud,
         "state": {"intent": "starting"}.get(state, state),
@@ -119,11 +119,11 @@ def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
         "expires_at": order.expires_at.isoformat(),
     }
     if asking:
-        provider = renting.hands_of(order.cloud).provider
+        provider = renting.session_on(order.cloud).provider
         kinds = [kind for stage in provider.stages for kind in stage]
         resources = [r for region in directory.regions() for r in provider.find(kinds, region=region, run=order.run)]
-        found |= {"resources": [resource.text for resource in resources]}
-    return found
+        status |= {"resources": [resource.text for resource in resources]}
+    return status
 
 
 def cluster_down(
@@ -140,7 +140,7 @@ def cluster_down(
 
     directory = RunDirectory.open(run)
     with directory.held(), orderly_end():
-        removed = _patiently(lambda: down(directory, renting.hands_of(directory.order().cloud)))
+        removed = _uninterrupted(lambda: down(directory, renting.session_on(directory.order().cloud)))
     if json:
         show_json({"run": run, "removed": removed, "left": []})
     else:
@@ -166,31 +166,31 @@ def cluster_sweep(
     from planner.provisioning.cluster_lifecycle import expired, remove_swept, sweep
     from planner.provisioning.order_from_plan import owner
 
-    hands = renting.hands_of(cloud)
+    session = renting.session_on(cloud)
     me = owner()
-    seen = sweep(
-        hands,
-        regions=region or hands.provider.regions(),
-        wanted=lambda each: (all_runs or expired(each)) and (anyone or each.owner == me),
+    found_runs = sweep(
+        session,
+        regions=region or session.provider.regions(),
+        wanted=lambda resource: (all_runs or expired(resource)) and (anyone or resource.owner == me),
     )
-    if seen.runs:
-        listed = "\n".join(f"run {run}: {len(some)} resources" for run, some in seen.runs.items())
+    if found_runs.runs:
+        listed = "\n".join(f"run {run}: {len(resources)} resources" for run, resources in found_runs.runs.items())
         renting.confirm(f"{listed}\nto be taken down", yes=yes)
     removed, left = {}, []
     with orderly_end():
-        for run, some in seen.runs.items():
+        for run, resources in found_runs.runs.items():
             try:
-                removed[run] = remove_swept(run, some, hands)
+                removed[run] = remove_swept(run, resources, session)
             except LeftBehindError as error:
                 left += [error.message, *error.details]
     if json:
-        show_json({"removed": removed, "left": left, "unseen": seen.unseen})
+        show_json({"removed": removed, "left": left, "unseen": found_runs.unseen})
     else:
         show_text(f"{len(removed)} runs taken down, {sum(removed.values())} resources")
     if left:
         raise LeftBehindError("the sweep could not remove everything", left)
-    if seen.unseen:
-        reasons = [f"{name}: {why}" for name, why in seen.unseen.items()]
+    if found_runs.unseen:
+        reasons = [f"{name}: {why}" for name, why in found_runs.unseen.items()]
         raise ProviderRefusedError("could not look into these regions; --region leaves them out", reasons)
 
 
@@ -218,7 +218,7 @@ def cluster_wheelhouse(
         show_text(f"{directory}: {len(wheels)} wheels for Python {python} on Linux {platform.machine()}")
 
 
-def _patiently(work: Any) -> Any:
+def _uninterrupted(work: Any) -> Any:
     """Do what must not be given up halfway; an interrupt says what is still to be done."""
     try:
         return work()

@@ -10,19 +10,19 @@ from typing import Any
 from planner.cli.console import talk
 from planner.cli.progress import bar
 
-Heard = Callable[[dict[str, Any]], None]
+OnEvent = Callable[[dict[str, Any]], None]
 
 
 @contextmanager
-def heard_events() -> Iterator[Heard]:
-    """Yield what to tell events: losses, slow nodes and steps are said, progress is shown where there is a terminal."""
+def shown_events() -> Iterator[OnEvent]:
+    """Yield what shows events: losses, slow nodes and steps as lines, progress as a bar on a terminal."""
     if not sys.stderr.isatty():
         yield _say
         return
     with bar() as display:
         task = display.add_task("starting", total=None)
 
-        def hear(event: dict[str, Any]) -> None:
+        def show(event: dict[str, Any]) -> None:
             if event["event"] == "progress":
                 name = f"{event['phase']} on {event['nodes']} nodes"
                 display.update(task, description=name, completed=event["bytes_done"], total=event["bytes_total"])
@@ -31,7 +31,7 @@ def heard_events() -> Iterator[Heard]:
             else:
                 _say(event)
 
-        yield hear
+        yield show
 
 
 def _say(event: dict[str, Any]) -> None:

@@ -52,7 +52,7 @@ def _table(findings: list[Finding]) -> Any:
     table = Table(box=None, pad_edge=False)
     for column in ("what", "state", "found", "needed for", "to get it"):
         table.add_column(column, overflow="fold")
-    for one in findings:
-        cells = (one.name, one.state, one.found, one.needed_for, one.advice)
-        table.add_row(*map(escape, cells), style=_STYLES[one.state])
+    for finding in findings:
+        cells = (finding.name, finding.state, finding.found, finding.needed_for, finding.advice)
+        table.add_row(*map(escape, cells), style=_STYLES[finding.state])
     return table

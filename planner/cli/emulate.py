@@ -64,7 +64,7 @@ def emulate_study(
 
     Example: planner emulate study --nodes 4 --data 400MB --rate-factor 0.2
     """
-    from planner.cli.cluster_progress import heard_events
+    from planner.cli.cluster_progress import shown_events
     from planner.emulation.study import Study, document, run_study
     from planner.report.study_table import render_study
 
@@ -72,8 +72,8 @@ def emulate_study(
         data_bytes=parse_size(data), nodes=nodes, rate_factor=rate_factor, repeats=repeats, directory=directory,
         clouds=tuple(clouds.upper()), seed=seed,
     )  # fmt: skip
-    with orderly_end(), heard_events() as heard:
-        measured = run_study(study, say=talk, heard=heard)
+    with orderly_end(), shown_events() as on_event:
+        measured = run_study(study, say=talk, on_event=on_event)
     if json:
         show_json(document(study, measured))
     else:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
 from planner.cli.console import show_json, talk
+from planner.cli.data_options import Threads
 from planner.cli.progress import watched
 from planner.errors import BadInputError
 from planner.units import format_bytes, format_rate, parse_size
@@ -22,7 +24,7 @@ def generate(
     ascii: Annotated[bool, Option("--ascii", help="Printable records.")] = False,
     skew: Annotated[bool, Option("--skew", help="Skewed keys.")] = False,
     lines: Annotated[bool, Option("--lines", help="Log lines of mixed length instead; needs --size.")] = False,
-    threads: Annotated[int | None, Option(help="Threads; all cores otherwise.")] = None,
+    threads: Threads = None,
     json: Annotated[bool, Option("--json", help="Print a report as JSON.")] = False,
 ) -> None:
     """Write test records, byte for byte as sortbenchmark.org's gensort does.
@@ -44,7 +46,7 @@ def generate(
             file, records=count, start=_number(start), ascii=ascii, skew=skew, threads=threads, progress=progress
         )
     if json:
-        show_json(report.to_dict())
+        show_json(asdict(report))
     else:
         rate = format_rate(report.bytes_written / report.time_s) if report.time_s else "-"
         talk(f"{report.records} records, {format_bytes(report.bytes_written)}, at {rate} to {report.path}")
@@ -56,7 +58,7 @@ def _generate_lines(file: Path, *, size_bytes: int, seed: int, threads: int | No
     with watched(["generate"]) as progress:
         report = generate_lines_file(file, size_bytes=size_bytes, seed=seed, threads=threads, progress=progress)
     if json:
-        show_json(report.to_dict())
+        show_json(asdict(report))
         return
     rate = format_rate(report.bytes_written / report.time_s) if report.time_s else "-"
     talk(f"{report.lines} lines, {format_bytes(report.bytes_written)}, at {rate} to {report.path}")

@@ -14,6 +14,16 @@ from planner.errors import BadInputError
 if TYPE_CHECKING:
     from planner.ingest.measurement import Measurement
 
+_Quantity = Annotated[
+    Literal["simultaneous", "read_only", "write_only", "network", "sort"] | None, Option(help="What was measured.")
+]
+_Aggregate = Annotated[
+    Literal["mean", "median", "slowest_of_n"] | None, Option(help="What the figure is over the nodes.")
+]
+_FilesAre = Annotated[
+    Literal["instances", "repeats"] | None, Option(help="What several files of the same circumstances are.")
+]
+
 
 def ingest(
     files: Annotated[list[Path], Argument(help="Files of fio, iperf3, planner bench (JSON) or CSV.")],
@@ -29,19 +39,13 @@ def ingest(
     placement_group: Annotated[
         bool | None, Option("--placement-group/--no-placement-group", help="Were the nodes placed close together?")
     ] = None,
-    quantity: Annotated[
-        Literal["simultaneous", "read_only", "write_only", "network", "sort"] | None, Option(help="What was measured.")
-    ] = None,
-    aggregate: Annotated[
-        Literal["mean", "median", "slowest_of_n"] | None, Option(help="What the figure is over the nodes.")
-    ] = None,
+    quantity: _Quantity = None,
+    aggregate: _Aggregate = None,
     method: Annotated[str | None, Option(help="How it was measured, so that others can repeat it.")] = None,
     column: Annotated[list[str] | None, Option(help="For CSV: FIELD=COLUMN or bytes_per_s=COLUMN:UNIT.")] = None,
     only: Annotated[list[str] | None, Option(help="For CSV: rows in which COLUMN=VALUE, such as cloud=aws.")] = None,
     job: Annotated[str | None, Option(help="For fio files of several jobs: the one that is meant.")] = None,
-    files_are: Annotated[
-        Literal["instances", "repeats"] | None, Option(help="What several files of the same circumstances are.")
-    ] = None,
+    files_are: _FilesAre = None,
     replace: Annotated[bool, Option("--replace", help="Exchange what was ingested before.")] = False,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
@@ -53,7 +57,7 @@ def ingest(
     from planner.ingest.ingest import read_measurements
     from planner.stores.measurements import store
 
-    told = {
+    values = {
         "instance_type": type_,
         "zone": where,
         "as_of": None if as_of is None else _day(as_of),
@@ -66,16 +70,16 @@ def ingest(
         "aggregate": aggregate,
         "method": method,
     }
-    found = read_measurements(
+    measurements = read_measurements(
         files,
-        said={name: value for name, value in told.items() if value is not None},
+        user_values={name: value for name, value in values.items() if value is not None},
         mapping=parse_mapping(column or []),
         only=parse_choices(only or []),
         job=job,
         files_are=files_are,
     )
-    path = store(found, catalog=catalog, replace=replace)
-    _show(found, json=json)
+    path = store(measurements, catalog=catalog, replace=replace)
+    _show(measurements, json=json)
     talk(f"stored in {path}; they override the shipped figures of catalog {catalog}")
 
 
@@ -86,7 +90,7 @@ def _day(text: str) -> date:
         raise BadInputError(f"--as-of {text!r}: write a day as YYYY-MM-DD") from error
 
 
-def _show(found: list[Measurement], *, json: bool) -> None:
+def _show(measurements: list[Measurement], *, json: bool) -> None:
     from dataclasses import asdict
 
     from rich.table import Table
@@ -94,19 +98,26 @@ def _show(found: list[Measurement], *, json: bool) -> None:
     from planner.units import format_rate
 
     if json:
-        show_json([{**asdict(each), "as_of": each.as_of.isoformat()} for each in found])
+        show_json([{**asdict(measurement), "as_of": measurement.as_of.isoformat()} for measurement in measurements])
         return
     table = Table(box=None, pad_edge=False)
     for name in ("type", "quantity", "rate", "nodes", "instances", "repeats", "where", "as of", "note"):
         table.add_column(name)
-    for each in found:
-        table.add_row(*map(_text, _row(each, format_rate(each.bytes_per_s))))
+    for measurement in measurements:
+        table.add_row(*map(_text, _row(measurement, format_rate(measurement.bytes_per_s))))
     show(table)
 
 
-def _row(each: Measurement, rate: str) -> tuple[Any, ...]:
-    extent = (each.nodes, each.instances, each.repeats, each.zone, each.as_of, each.note)
-    return (each.instance_type, each.quantity, rate, *extent)
+def _row(measurement: Measurement, rate: str) -> tuple[Any, ...]:
+    extent = (
+        measurement.nodes,
+        measurement.instances,
+        measurement.repeats,
+        measurement.zone,
+        measurement.as_of,
+        measurement.note,
+    )
+    return (measurement.instance_type, measurement.quantity, rate, *extent)
 
 
 def _text(value: Any) -> str:

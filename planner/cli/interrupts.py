@@ -1,4 +1,4 @@
-"""Whatever asks the program to stop, stops it the same way: it cleans up, once, and does not let itself be hurried."""
+"""Every signal to end stops the program the same way: it cleans up once, and later signals do not hurry it."""
 
 from __future__ import annotations
 

@@ -65,14 +65,7 @@ def _display(progress: Progress, phases: Sequence[str], over: threading.Event) -
 def bar() -> Any:
     """Return a bar that shows bytes, their rate and the time left, on stderr, and vanishes at the end."""
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     return Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)

@@ -18,7 +18,7 @@ from planner.units import parse_duration, parse_size
 if TYPE_CHECKING:
     from planner.providers.order import Order
     from planner.providers.protocol import Place, PlannedRequest, Preflight, Provider
-    from planner.provisioning.cluster_lifecycle import Hands
+    from planner.provisioning.cluster_lifecycle import ProviderSession
     from planner.provisioning.order_from_plan import Limits
     from planner.schemas.plan import Plan
 
@@ -45,7 +45,7 @@ _PLACEHOLDER = "203.0.113.7/32"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wishes:
+class RentalOptions:
     """What a user said about machines to rent, beside the job."""
 
     cloud: str
@@ -66,14 +66,14 @@ class Wishes:
         return Limits(cost_usd=self.max_cost, hours=hours)
 
 
-def wishes_of(options: Mapping[str, Any], *, staging: bool = False) -> Wishes:
+def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> RentalOptions:
     """Return what the options of a command say. Raises BadInputError for spot machines."""
     if options["pricing"] != "on-demand":
         raise BadInputError(
             f"--pricing {options['pricing']}: only on-demand machines are rented, because the sort cannot go on when "
             "many are taken back at once; `plan --pricing spot` says what spot ones would cost"
         )
-    return Wishes(
+    return RentalOptions(
         cloud=options["cloud"],
         regions=tuple(options["region"] or ()),
         max_cost=options["max_cost"],
@@ -85,19 +85,19 @@ def wishes_of(options: Mapping[str, Any], *, staging: bool = False) -> Wishes:
     )
 
 
-def hands_of(cloud: str) -> Hands:
+def session_on(cloud: str) -> ProviderSession:
     """Return what works on a cloud."""
+    from planner.cloud_calls.retry import RetryPolicy
     from planner.providers.registry import provider_of
-    from planner.providers.retry import Pace
-    from planner.provisioning.cluster_lifecycle import Hands
+    from planner.provisioning.cluster_lifecycle import ProviderSession
 
-    pace = Pace()
-    return Hands(provider=provider_of(cloud, pace=pace), pace=pace, say=talk)
+    policy = RetryPolicy()
+    return ProviderSession(provider=provider_of(cloud, policy=policy), policy=policy, say=talk)
 
 
 def plan_of(
     path: Path | None,
-    wishes: Wishes,
+    rental: RentalOptions,
     *,
     data: str | None,
     model: str | None,
@@ -121,8 +121,8 @@ def plan_of(
     answer = recommend(
         data=parse_size(data),
         model=model,
-        catalogs=(wishes.cloud,),
-        regions=wishes.regions[:1],
+        catalogs=(rental.cloud,),
+        regions=rental.regions[:1],
         instances=tuple(instances or ()),
         arch=architecture,
         nodes=nodes,
@@ -133,22 +133,22 @@ def plan_of(
     return answer.plan
 
 
-def ordered(plan: Plan, wishes: Wishes, *, is_rehearsal: bool) -> Order:
-    """Return the order of a run that begins now. A rehearsal does not look for this machine's public address."""
+def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool) -> Order:
+    """Return the order of a run that begins now. A dry run does not look for this machine's public address."""
     from planner.provisioning.order_from_plan import choices_of, order_of, own_network
     from planner.provisioning.run_directory import new_run_id
 
     now = datetime.now(UTC)
     return order_of(
-        choices_of(plan, cloud=wishes.cloud, regions=wishes.regions),
+        choices_of(plan, cloud=rental.cloud, regions=rental.regions),
         run=new_run_id(now),
-        cloud=wishes.cloud,
-        ssh_from=wishes.ssh_from or (_PLACEHOLDER if is_rehearsal else own_network()),
-        limits=wishes.limits,
+        cloud=rental.cloud,
+        ssh_from=rental.ssh_from or (_PLACEHOLDER if is_dry_run else own_network()),
+        limits=rental.limits,
         now=now,
-        image=wishes.image,
-        staging=wishes.staging,
-        node_identity=wishes.node_identity,
+        image=rental.image,
+        staging=rental.staging,
+        node_identity=rental.node_identity,
     )
 
 
@@ -160,11 +160,11 @@ def agreed_places(order: Order, provider: Provider, limits: Limits, *, yes: bool
     from planner.provisioning.order_from_plan import affordable
     from planner.report.cluster_table import findings_text, offer_text
 
-    seen: Preflight = provider.preflight(order)
-    talk(findings_text(seen))
-    places, reasons = affordable(seen, limits)
+    preflight: Preflight = provider.preflight(order)
+    talk(findings_text(preflight))
+    places, reasons = affordable(preflight, limits)
     if not places:
-        against = [f"{found.subject}: {found.text}" for found in seen.findings if found.ok is False]
+        against = [f"{finding.subject}: {finding.text}" for finding in preflight.findings if finding.ok is False]
         raise ProviderRefusedError("nothing can be launched; nothing was created", [*against, *reasons])
     confirm(offer_text(order, places, now=datetime.now(UTC)), yes=yes)
     return places
@@ -184,14 +184,14 @@ def confirm(text: str, *, yes: bool) -> None:
         raise InterruptedRunError("nothing was done")
 
 
-def show_rehearsal(order: Order, provider: Provider, *, json: bool) -> None:
+def show_dry_run(order: Order, provider: Provider, *, json: bool) -> None:
     """Print every request that launching and taking down would make."""
     from dataclasses import asdict
 
-    from planner.provisioning.dry_run import rehearse
+    from planner.provisioning.dry_run import dry_run_requests
     from planner.report.cluster_table import request_lines
 
-    requests: Sequence[PlannedRequest] = rehearse(order, provider)
+    requests: Sequence[PlannedRequest] = dry_run_requests(order, provider)
     if json:
         show_json([asdict(request) | {"parameters": _plain(request.parameters)} for request in requests])
         return
@@ -204,5 +204,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -9,7 +9,7 @@ from planner.cli.console import show, show_text, talk
 from planner.cli.files import write_whole
 from planner.cli.progress import watched
 from planner.cli.run_options import RunOptions
-from planner.cli.run_rented import Job, dataset_to_sort, rehearse_rented, run_rented
+from planner.cli.run_rented import Job, dataset_to_sort, run_rented, show_rented_dry_run
 from planner.errors import BadInputError, ValidationFailedError
 from planner.units import parse_size
 
@@ -41,11 +41,11 @@ def run(*, options: RunOptions) -> None:
     elif options.cloud == EMULATED:
         report = _run_emulated(options)
     elif options.dry_run:
-        rehearse_rented(_job(options), _wishes(options), json=options.json)
+        show_rented_dry_run(_job(options), _rental_options(options), json=options.json)
         return
     else:
         effort = _effort(options.screen_seconds, options.screen_size)
-        report = run_rented(_job(options), _wishes(options), effort=effort, yes=options.yes)
+        report = run_rented(_job(options), _rental_options(options), effort=effort, yes=options.yes)
     _show(report, options)
     _require_valid(report)
     if options.profile:
@@ -76,7 +76,7 @@ def _run_here(options: RunOptions) -> RunReport:
 
 
 def _run_emulated(options: RunOptions) -> RunReport:
-    from planner.cli.cluster_progress import heard_events
+    from planner.cli.cluster_progress import shown_events
     from planner.emulation.run import EmulatedRun, run_emulated
 
     source = dataset_to_sort(options.data, input=options.input, output=options.output)
@@ -92,8 +92,8 @@ def _run_emulated(options: RunOptions) -> RunReport:
         output=options.output,
         source=source,
     )
-    with heard_events() as on_event:
-        return run_emulated(emulated_run, say=talk, heard=on_event)
+    with shown_events() as on_event:
+        return run_emulated(emulated_run, say=talk, on_event=on_event)
 
 
 def _job(options: RunOptions) -> Job:
@@ -112,8 +112,8 @@ def _job(options: RunOptions) -> Job:
     )
 
 
-def _wishes(options: RunOptions) -> renting.Wishes:
-    return renting.wishes_of(vars(options), staging=bool(options.input or options.output))
+def _rental_options(options: RunOptions) -> renting.RentalOptions:
+    return renting.rental_options(vars(options), staging=bool(options.input or options.output))
 
 
 def _show(report: RunReport, options: RunOptions) -> None:

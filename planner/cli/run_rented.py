@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.cli import renting
-from planner.cli.cluster_progress import heard_events
+from planner.cli.cluster_progress import shown_events
 from planner.cli.console import talk
 from planner.cli.interrupts import orderly_end
 from planner.errors import BadInputError, IoFailureError, PlannerError
@@ -21,7 +21,7 @@ from planner.units import parse_size
 
 if TYPE_CHECKING:
     from planner.distributed_sort.dataset import Dataset
-    from planner.provisioning.cluster_lifecycle import Hands
+    from planner.provisioning.cluster_lifecycle import ProviderSession
     from planner.provisioning.run_directory import RunDirectory
     from planner.runs.node_benchmarks import Effort
     from planner.runs.store_credentials import StoreAccess
@@ -35,8 +35,8 @@ _NAMES = {"aarch64": "arm64"}
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What to run, beside where. `input` and `output` are prefixes in an object store, whose keys `is_lent` hands over;
-    `data` is needed where there is no `input`.
+    """What to run, beside where. `input` and `output` are prefixes in an object store; `is_lent` hands its keys to the
+    nodes. `data` is needed where there is no `input`.
     """
 
     data: str | None
@@ -52,29 +52,29 @@ class Job:
     is_lent: bool = False
 
 
-def rehearse_rented(job: Job, wishes: renting.Wishes, *, json: bool) -> None:
+def show_rented_dry_run(job: Job, rental: renting.RentalOptions, *, json: bool) -> None:
     """Print every request of launching and taking down."""
-    provider = _hands(wishes).provider
-    _access(job, wishes)
+    provider = _session(rental).provider
+    _access(job, rental)
     if job.data is None:
         job = _sized(job, dataset_to_sort(None, input=job.input, output=None))
-    order = renting.ordered(_plan(job, wishes), wishes, is_rehearsal=True)
-    renting.show_rehearsal(order, provider, json=json)
+    order = renting.ordered(_plan(job, rental), rental, is_dry_run=True)
+    renting.show_dry_run(order, provider, json=json)
 
 
-def run_rented(job: Job, wishes: renting.Wishes, *, effort: Effort, yes: bool) -> RunReport:
+def run_rented(job: Job, rental: renting.RentalOptions, *, effort: Effort, yes: bool) -> RunReport:
     """Plan, ask, rent, run, take down, and remember what was measured."""
     from planner.provisioning.cluster_lifecycle import begin
     from planner.runs.cloud import REPORT, CloudRun, check_runnable, run_on_cloud
 
-    hands = _hands(wishes)
-    access = _access(job, wishes)
+    session = _session(rental)
+    access = _access(job, rental)
     data_bytes = None if job.data is None else parse_size(job.data)
     check_runnable(job.model, data_bytes=data_bytes, input=job.input, output=job.output)
     source = dataset_to_sort(job.data, input=job.input, output=job.output)
     job = _sized(job, source)
-    plan = _plan(job, wishes)
-    order = renting.ordered(plan, wishes, is_rehearsal=False)
+    plan = _plan(job, rental)
+    order = renting.ordered(plan, rental, is_dry_run=False)
     with _wheels(job.wheelhouse) as wheelhouse:
         run = CloudRun(
             plan=plan,
@@ -86,25 +86,25 @@ def run_rented(job: Job, wishes: renting.Wishes, *, effort: Effort, yes: bool) -
             source=source,
             store=access.environment,
         )
-        places = renting.agreed_places(order, hands.provider, wishes.limits, yes=yes)
+        places = renting.agreed_places(order, session.provider, rental.limits, yes=yes)
         with orderly_end():
             keyed, directory = begin(order)
             with directory.held():
-                report = run_on_cloud(run, keyed, places, directory, hands, listening=heard_events)
+                report = run_on_cloud(run, keyed, places, directory, session, listening=shown_events)
     talk(f"report: {directory.path / REPORT}")
     _remember(directory)
     return report
 
 
-def _hands(wishes: renting.Wishes) -> Hands:
+def _session(rental: renting.RentalOptions) -> ProviderSession:
     """Return what works on a cloud. Raises BadInputError for unknown clouds, IoFailureError without SSH."""
-    hands = renting.hands_of(wishes.cloud)
+    session = renting.session_on(rental.cloud)
     if not shutil.which("ssh"):
         raise IoFailureError("ssh is missing, by which rented machines are reached; install OpenSSH's client")
-    return hands
+    return session
 
 
-def _plan(job: Job, wishes: renting.Wishes) -> Plan:
+def _plan(job: Job, rental: renting.RentalOptions) -> Plan:
     """Plan for machines with local disks, on which the cluster sort works, and with this one's processor unless the
     user brings wheels for others.
     """
@@ -113,10 +113,10 @@ def _plan(job: Job, wishes: renting.Wishes) -> Plan:
     machine = platform.machine()
     plan = renting.plan_of(
         None,
-        wishes,
+        rental,
         data=job.data,
         model=job.model,
-        instances=types_with_disks(wishes.cloud, job.instances),
+        instances=types_with_disks(rental.cloud, job.instances),
         nodes=job.nodes,
         architecture=None if job.wheelhouse else _NAMES.get(machine, machine),
         input=job.input,
@@ -129,11 +129,11 @@ def _sized(job: Job, source: Dataset | None) -> Job:
     return job if source is None else replace(job, data=f"{source.bytes}B")
 
 
-def _access(job: Job, wishes: renting.Wishes) -> StoreAccess:
+def _access(job: Job, rental: renting.RentalOptions) -> StoreAccess:
     from planner.runs.store_credentials import access_to
 
     uris = [uri for uri in (job.input, job.output) if uri]
-    return access_to(uris, cloud=wishes.cloud, identity=wishes.node_identity, is_lent=job.is_lent, environ=os.environ)
+    return access_to(uris, cloud=rental.cloud, identity=rental.node_identity, is_lent=job.is_lent, environ=os.environ)
 
 
 def dataset_to_sort(data: str | None, *, input: str | None, output: str | None) -> Dataset | None:

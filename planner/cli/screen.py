@@ -38,7 +38,7 @@ def screen(
     runs = read_node_results(results)
     rates = median_rates(runs)
     verdict = judge(rates)
-    varies = {name: found for name in runs if (found := variation(runs[name]))}
+    varies = {name: spread for name in runs if (spread := variation(runs[name]))}
     spares = None
     if spares_for is not None:
         spares = _spares(_paced_by(rates, metric), spares_for, work=work, screening=screening, objective=objective)
@@ -46,8 +46,8 @@ def screen(
         show_json(_plain(verdict, spares, varies))
         return
     _show(verdict)
-    for name, found in varies.items():
-        show_text(f"{name} {found.text}")
+    for name, spread in varies.items():
+        show_text(f"{name} {spread.text}")
     if spares is not None and spares_for is not None:
         show_text(_spares_text(spares, spares_for))
 

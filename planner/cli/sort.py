@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from planner.cli.console import show_json, show_text, talk
+from planner.cli.data_options import KeyOffset, KeySize, RecordSize, Threads
 from planner.cli.progress import watched
 from planner.errors import BadInputError
 from planner.units import format_bytes, format_duration, format_rate, parse_size
@@ -17,39 +18,41 @@ from planner.units import format_bytes, format_duration, format_rate, parse_size
 if TYPE_CHECKING:
     from planner.sorting.local import SortReport, StageReport
 
+_MoreOutput = Annotated[
+    list[Path] | None,
+    Option(help="Where the result goes on, perhaps on another disk: each file has an equal share."),
+]
+_TempDir = Annotated[list[Path] | None, Option(help="Disks for temporary files; beside the output otherwise.")]
+_Ray = Annotated[
+    str | None,
+    Option(help="Sort on the Ray cluster at this address: INPUT and OUTPUT are manifests of partitions."),
+]
+_To = Annotated[
+    str | None,
+    Option(help="With --ray: where partitions go, s3://bucket/prefix; a folder on the nodes' disks otherwise."),
+]
+_Uniform = Annotated[
+    bool, Option("--uniform", help="With --ray: trust keys to be evenly spread, as Indy may; nothing is sampled.")
+]
+
 
 def sort(
     sources: Annotated[list[Path], Argument(metavar="INPUT", help="The files to sort; they are only read.")],
     output: Annotated[Path, Argument(metavar="OUTPUT", help="Where the result goes; it appears whole or not at all.")],
     *,
-    more_output: Annotated[
-        list[Path] | None,
-        Option(help="Where the result goes on, perhaps on another disk: each file has an equal share."),
-    ] = None,
+    more_output: _MoreOutput = None,
     memory: Annotated[str | None, Option(help="Memory: 2GB. Four fifths of what is free otherwise.")] = None,
-    threads: Annotated[int | None, Option(help="Threads; all cores otherwise.")] = None,
-    temp_dir: Annotated[
-        list[Path] | None, Option(help="Disks for temporary files; beside the output otherwise.")
-    ] = None,
-    record_size: Annotated[int, Option(help="Bytes of a record.")] = 100,
-    key_offset: Annotated[int, Option(help="Where the key begins.")] = 0,
-    key_size: Annotated[
-        int | None, Option(help="Bytes of the key: 10 of a record, to the end of a line unless given.")
-    ] = None,
+    threads: Threads = None,
+    temp_dir: _TempDir = None,
+    record_size: RecordSize = 100,
+    key_offset: KeyOffset = 0,
+    key_size: KeySize = None,
     lines: Annotated[bool, Option("--lines", help="Sort newline-terminated text by its lines.")] = False,
     stable: Annotated[bool, Option("--stable", help="Keep the order of equal keys.")] = False,
-    ray: Annotated[
-        str | None,
-        Option(help="Sort on the Ray cluster at this address: INPUT and OUTPUT are manifests of partitions."),
-    ] = None,
+    ray: _Ray = None,
     copies: Annotated[int, Option(min=1, max=2, help="With --ray: nodes that keep each output partition.")] = 1,
-    to: Annotated[
-        str | None,
-        Option(help="With --ray: where partitions go, s3://bucket/prefix; a folder on the nodes' disks otherwise."),
-    ] = None,
-    uniform: Annotated[
-        bool, Option("--uniform", help="With --ray: trust keys to be evenly spread, as Indy may; nothing is sampled.")
-    ] = False,
+    to: _To = None,
+    uniform: _Uniform = False,
     explain: Annotated[bool, Option("--explain", help="Say what was chosen and why, and where the time went.")] = False,
     json: Annotated[bool, Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
@@ -70,13 +73,8 @@ def sort(
     if ray is not None:
         if len(sources) > 1 or more_output:
             raise BadInputError("with --ray there is one INPUT and one OUTPUT: manifests, which name many partitions")
-        found = _on_ray(
-            sources[0], output, address=ray, copies=copies, memory_bytes=memory_bytes, uniform=uniform, to=to
-        )
-        if json:
-            show_json(found)
-        else:
-            talk(f"{found['records']} records on {len(found['nodes'])} nodes, checksum {found['checksum']}")
+        options = {"copies": copies, "memory_bytes": memory_bytes, "uniform": uniform, "output": to or output.stem}
+        _sort_on_ray(sources[0], output, address=ray, options=options, json=json)
         return
     from planner.sorting.local import sort_file
 
@@ -95,43 +93,39 @@ def sort(
             temp_dirs=temp_dir or (),
             progress=progress,
         )
+    _show(report, what="lines" if lines else "records", explain=explain, json=json)
+
+
+def _show(report: SortReport, *, what: str, explain: bool, json: bool) -> None:
     if json:
         show_json(report.to_dict())
         return
     rate = format_rate(report.input_bytes / report.seconds) if report.seconds else "-"
-    what = "lines" if lines else "records"
     talk(f"{report.records} {what} in {format_duration(report.seconds)} ({rate}), {report.mode}")
     if explain:
         show_text(_explained(report))
 
 
-def _on_ray(
-    source: Path, output: Path, *, address: str, copies: int, memory_bytes: int | None, uniform: bool, to: str | None
-) -> dict[str, Any]:
-    """Sort a dataset, write its manifest, and return the report; partitions lie in folders called like OUTPUT, or where
-    `to` says.
-    """
-    from planner.cli.cluster_progress import heard_events
+def _sort_on_ray(source: Path, output: Path, *, address: str, options: dict[str, Any], json: bool) -> None:
+    """Sort a dataset, write its manifest, and show the report; `options` are fields of a SortRequest."""
+    from planner.cli.cluster_progress import shown_events
     from planner.distributed_sort.dataset import dataset_of, read_manifest, write_manifest
     from planner.ray_cluster.driver_session import ray_session
 
     order = {
         "do": "sort",
         "journal": str(output.with_name(f".{output.name}.journal").resolve()),
-        "request": {
-            "source": loads(read_manifest(source).to_json()),
-            "output": to or output.stem,
-            "copies": copies,
-            "memory_bytes": memory_bytes,
-            "uniform": uniform,
-        },
+        "request": {"source": loads(read_manifest(source).to_json())} | options,
     }
-    there = ray_session(address=address, command=lambda *words: list(words), environment=environ)
-    with heard_events() as heard, there as session:
-        done = session.do(order, heard)
+    driver = ray_session(address=address, command=lambda *words: list(words), environment=environ)
+    with shown_events() as on_event, driver as session:
+        done = session.do(order, on_event)
     write_manifest(dataset_of(done["dataset"]), output)
-    report: dict[str, Any] = done["report"]
-    return report
+    report = done["report"]
+    if json:
+        show_json(report)
+    else:
+        talk(f"{report['records']} records on {len(report['nodes'])} nodes, checksum {report['checksum']}")
 
 
 def _explained(report: SortReport) -> str:

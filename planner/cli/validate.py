@@ -8,6 +8,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from planner.cli.console import show_json, show_text
+from planner.cli.data_options import KeyOffset, KeySize, RecordSize, Threads
 from planner.cli.progress import watched
 from planner.errors import BadInputError, ValidationFailedError
 
@@ -18,13 +19,11 @@ def validate(
     summaries: Annotated[bool, Option("--summaries", help="The files are summaries that --summary kept.")] = False,
     summary: Annotated[Path | None, Option(help="Keep what was found, to be combined with other parts later.")] = None,
     checksum: Annotated[str | None, Option(help="The checksum expected, in hex; else exit code 5.")] = None,
-    record_size: Annotated[int, Option(help="Bytes of a record.")] = 100,
-    key_offset: Annotated[int, Option(help="Where the key begins.")] = 0,
-    key_size: Annotated[
-        int | None, Option(help="Bytes of the key: 10 of a record, to the end of a line unless given.")
-    ] = None,
+    record_size: RecordSize = 100,
+    key_offset: KeyOffset = 0,
+    key_size: KeySize = None,
     lines: Annotated[bool, Option("--lines", help="The files are newline-terminated text.")] = False,
-    threads: Annotated[int | None, Option(help="Threads; all cores otherwise.")] = None,
+    threads: Threads = None,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Report records, order, duplicate keys and the checksum, as sortbenchmark.org's valsort does.

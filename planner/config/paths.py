@@ -32,11 +32,11 @@ def user_directory(what: str) -> Path:
     return (Path(home) if home else Path.home() / ".local" / "share") / "planner" / what
 
 
-def pick(name: str, known: dict[str, Path], *, kind: str) -> Path:
+def pick(name: str, paths: dict[str, Path], *, kind: str) -> Path:
     """Return the path of the `kind` called `name`. Raises BadInputError with the nearest names if there is none."""
-    if name in known:
-        return known[name]
-    hint = nearest(name, list(known)) or f" Known: {', '.join(known) or 'none'}."
+    if name in paths:
+        return paths[name]
+    hint = nearest(name, list(paths)) or f" Known: {', '.join(paths) or 'none'}."
     raise BadInputError(f"unknown {kind} {name!r}.{hint}")
 
 

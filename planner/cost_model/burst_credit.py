@@ -19,12 +19,7 @@ done sooner holds less on each node, and pays more for a rate that comes with si
 
 
 def with_lasting_credit(
-    sustained: JobContext,
-    *,
-    on_credit: VolumeChoice,
-    price_usd_per_hour: Floats,
-    nodes: int | None,
-    max_nodes: int,
+    sustained: JobContext, *, on_credit: VolumeChoice, price_usd_per_hour: Floats, nodes: int | None, max_nodes: int
 ) -> VolumeChoice:
     """Return `on_credit` for the types (T,) of which as many nodes as allowed have enough credit for the whole run on
     every layout, and where a byte then costs less than on the context's own volumes; the latter for the others.

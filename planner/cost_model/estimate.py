@@ -155,7 +155,7 @@ class _PhaseLoad:
         works, spreads = context.works(phase), context.spreads
         groups: dict[int, tuple[Floats, Spread]] = {}
         for name, work in works.items():
-            spread = spreads.usual(name)
+            spread = spreads.default(name)
             so_far = groups.get(id(spread), (work.node_seconds, spread))[0]
             groups[id(spread)] = (np.maximum(so_far, work.node_seconds), spread)
         tailed = [
@@ -164,7 +164,7 @@ class _PhaseLoad:
         ]
         return cls(
             phase=phase,
-            network_stretch=_slowest(spreads.usual("network"), nodes),
+            network_stretch=_slowest(spreads.default("network"), nodes),
             alike=[(seconds, _slowest(spread, nodes)) for seconds, spread in groups.values()],
             tailed=tailed,
         )

@@ -104,6 +104,11 @@ class CostModel:
     software: Software | None = None
 
     @property
+    def output_copies(self) -> int:
+        """How many copies of the output the last phase writes."""
+        return round(max(self.phases[-1].write.get("data", {}).values(), default=1))
+
+    @property
     def nodes_min(self) -> int:
         """The fewest nodes that keep what the model promises: a copy on another node takes two."""
         return 2 if any(phase.replicate for phase in self.phases) else 1

@@ -27,7 +27,7 @@ class Reservations:
     above_usd_per_hour: Floats
 
     def excess_usd_per_hour(self, type_rows: Rows, paid: Floats) -> Floats:
-        """Return what nodes beyond the reservations cost above the price, shape (kinds, N), of `paid` nodes (N,)."""
+        """Return what nodes beyond the reservations cost above the price, shape (rows, N), of `paid` nodes (N,)."""
         beyond = np.maximum(paid[None, :] - self.nodes[type_rows, None], 0.0)
         return beyond * self.above_usd_per_hour[type_rows, None]
 

@@ -61,7 +61,7 @@ class Spreads:
         """
         return SIGMA_OF.get(resource) in self.lasting.get(type_row, ())
 
-    def usual(self, resource: str) -> Spread:
+    def default(self, resource: str) -> Spread:
         """Return the spread of a resource on a type of which nothing was seen."""
         if resource == "network" and self.network is not None:
             return self.network
@@ -75,7 +75,7 @@ class Spreads:
         """
         sigma = self.measured_sigma.get(type_row, {}).get(SIGMA_OF[resource])
         named = resource == "network" and self.network is not None
-        spread = self.usual(resource) if sigma is None or named else lognormal(sigma)
+        spread = self.default(resource) if sigma is None or named else lognormal(sigma)
         for tail in self.tails.get(type_row, ()):
             if resource in slowed_by(tail) and (factor := slow_factor(tail)) > 1:
                 spread = with_tail(spread, fraction=self.slow_nodes(tail, type_row), factor=factor)
@@ -93,12 +93,7 @@ def slowed_by(tail: Straggler) -> frozenset[str]:
 
 
 def spreads_of(
-    catalog: Catalog,
-    *,
-    node_sigma: Mapping[str, float],
-    network: Spread | None,
-    volumes_each: Floats,
-    tailed: bool,
+    catalog: Catalog, *, node_sigma: Mapping[str, float], network: Spread | None, volumes_each: Floats, tailed: bool
 ) -> Spreads:
     """Return the spreads of a catalog's types, of which a node has `volumes_each` (T,) volumes; nothing of what was
     seen on single types unless `tailed`.

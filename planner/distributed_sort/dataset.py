@@ -95,7 +95,7 @@ class Dataset:
     def to_json(self) -> str:
         """Return the manifest."""
         whole = {"format": FORMAT, "records": self.records, "layout": asdict(self.layout)}
-        return json.dumps(whole | {"partitions": [asdict(each) for each in self.partitions]}, indent=1)
+        return json.dumps(whole | {"partitions": [asdict(partition) for partition in self.partitions]}, indent=1)
 
 
 def read_manifest(path: Path) -> Dataset:
@@ -112,7 +112,7 @@ def dataset_of(document: Mapping[str, Any]) -> Dataset:
     """Return the dataset of a parsed manifest. Raises ValueError, TypeError or KeyError for anything else."""
     if document["format"] != FORMAT:
         raise ValueError(f"format {document['format']!r} instead of {FORMAT!r}")
-    partitions = tuple(_partition(each) for each in document["partitions"])
+    partitions = tuple(_partition(partition) for partition in document["partitions"])
     return Dataset(partitions=partitions, layout=Layout(**document["layout"]))
 
 

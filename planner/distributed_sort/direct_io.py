@@ -1,7 +1,7 @@
-"""Writing and reading files past the page cache, in blocks of a buffer that stays.
+"""Writing and reading files past the page cache, through one buffer per thread.
 
-Intermediate data and output are larger than memory and read at most once, so the page cache only costs: filling fresh
-pages of it takes a processor longer than the disk takes for the bytes.
+Intermediate data and output are larger than memory and read at most once, so the page cache only costs time: filling
+its fresh pages takes longer than the disk needs for the bytes.
 """
 
 from __future__ import annotations
@@ -21,20 +21,18 @@ from numpy.typing import NDArray
 from planner.arrays import Bytes
 
 _BLOCK_BYTES: Final = 4096
-"""What offsets, sizes and addresses must be a multiple of, as all disks take it."""
+"""Offsets, sizes and addresses are multiples of it, which suits all disks."""
 _BUFFER_BYTES: Final = 4 << 20
 _HUGE_PAGE_BYTES: Final = 2 << 20
 
 
-class _Kept(threading.local):
+class _Buffers(threading.local):
     def __init__(self) -> None:
         self.buffer = _in_huge_pages(_BUFFER_BYTES)
 
 
 def _in_huge_pages(size: int) -> Bytes:
-    """Return memory for transfers, where the kernel can in huge pages: from ordinary ones a transfer takes four times
-    as many requests.
-    """
+    """Return memory for transfers, in huge pages if the kernel has them; ordinary ones take four times the requests."""
     memory = mmap.mmap(-1, size + _HUGE_PAGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with suppress(OSError):  # a kernel without them
         memory.madvise(mmap.MADV_HUGEPAGE)
@@ -43,12 +41,12 @@ def _in_huge_pages(size: int) -> Bytes:
     return whole[start : start + size]
 
 
-_KEPT: Final = _Kept()
+_OWN: Final = _Buffers()
 
 
 @contextmanager
 def opened(path: Path, flags: int) -> Iterator[int]:
-    """Yield a descriptor past the page cache, or through it where the file system knows no other way."""
+    """Yield a descriptor past the page cache, or through it if the file system has no other way."""
     try:
         descriptor = os.open(path, flags | os.O_DIRECT, 0o644)
     except OSError as error:
@@ -63,7 +61,7 @@ def opened(path: Path, flags: int) -> Iterator[int]:
 
 def write_all(descriptor: int, arrays: Iterable[NDArray[Any]]) -> int:
     """Write arrays one after another to an empty file and return the bytes. Raises OSError."""
-    buffer, filled, written = _KEPT.buffer, 0, 0
+    buffer, filled, written = _OWN.buffer, 0, 0
     for array in arrays:
         content = array.reshape(-1).view(np.uint8)
         while len(content):
@@ -81,11 +79,11 @@ def write_all(descriptor: int, arrays: Iterable[NDArray[Any]]) -> int:
 
 def read_into(descriptor: int, into: Bytes, *, offset: int) -> int:
     """Fill `into` from `offset` on and return the bytes, fewer where the file ends. Raises OSError."""
-    buffer, done = _KEPT.buffer, 0
+    buffer, done = _OWN.buffer, 0
     while done < len(into):
         ahead = (offset + done) % _BLOCK_BYTES
-        wanted = min(len(buffer), _blocks(ahead + len(into) - done))
-        count = os.preadv(descriptor, [buffer[:wanted].data], offset + done - ahead) - ahead
+        block_bytes = min(len(buffer), _blocks(ahead + len(into) - done))
+        count = os.preadv(descriptor, [buffer[:block_bytes].data], offset + done - ahead) - ahead
         if count <= 0:
             break
         taken = min(count, len(into) - done)

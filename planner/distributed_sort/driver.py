@@ -1,17 +1,19 @@
-"""The process that drives cluster sorts: on the head's machine, apart from the command line, because Ray ends a driver
-whose head is gone.
+"""The process that drives cluster sorts. It runs on the head's machine, apart from the command line, because Ray ends a
+driver whose head is gone.
 
-Its arguments are a descriptor and the head's address. It reads orders from standard input, one JSON object a line, and
-writes events to the descriptor, one JSON object a line too; the last of each order is a `result` or an `error`.
+Its arguments are a file descriptor and the head's address. It reads orders from standard input, one JSON object a line,
+and writes events to the descriptor, one JSON object a line. The last event of an order is a `result` or an `error`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import logging
 import os
 import sys
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -19,14 +21,14 @@ from typing import Any
 from planner.distributed_sort.dataset import dataset_of
 from planner.distributed_sort.generate import generated
 from planner.distributed_sort.job import SortRequest
-from planner.distributed_sort.nodes import Crew, import_ray
-from planner.distributed_sort.run import Wanted, run_whole
+from planner.distributed_sort.nodes import Nodes, import_ray
+from planner.distributed_sort.run import RunRequest, run
 from planner.distributed_sort.sort import sort_dataset
 from planner.errors import PlannerError
 
 
 def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
-    """Carry out orders one after another and write their events."""
+    """Carry out orders one after another and write their events to `descriptor`."""
 
     def emit(event: dict[str, Any]) -> None:
         os.write(descriptor, (json.dumps(event) + "\n").encode())
@@ -35,36 +37,42 @@ def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
     for line in orders:
         try:
             if not ray.is_initialized():
-                ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+                _connect(ray, address)
             order = json.loads(line)
-            emit({"event": "result"} | _DOINGS[order["do"]](ray, order, emit))
+            emit({"event": "result"} | _HANDLERS[order["do"]](ray, order, emit))
         except PlannerError as error:
-            kind = type(error).__name__
-            emit({"event": "error", "kind": kind, "message": error.message, "details": list(error.details)})
-        except Exception as error:  # the parent must hear of it, whatever it is
+            name = type(error).__name__
+            emit({"event": "error", "kind": name, "message": error.message, "details": list(error.details)})
+        except Exception as error:  # the parent process reports every error
             emit({"event": "error", "kind": "IoFailureError", "message": f"Ray failed: {error!r}", "details": []})
     ray.shutdown()
 
 
+def _connect(ray: Any, address: str) -> None:
+    """Connect to the cluster from an empty directory, since Ray lets its workers import from the driver's directory."""
+    with tempfile.TemporaryDirectory() as empty, contextlib.chdir(empty):
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+
+
 def _run(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
-    document = order["wanted"]
+    document = order["request"]
     source = None if document.get("source") is None else dataset_of(document["source"])
-    wanted = Wanted(**document | {"source": source})
-    return dataclasses.asdict(run_whole(wanted, ray=ray, journal=Path(order["journal"]), emit=emit))
+    request = RunRequest(**document | {"source": source})
+    return dataclasses.asdict(run(request, ray=ray, journal=Path(order["journal"]), emit=emit))
 
 
 def _sort(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
     request = SortRequest(**order["request"] | {"source": dataset_of(order["request"]["source"])})
     dataset, report = sort_dataset(request, ray=ray, journal=Path(order["journal"]), emit=emit)
-    return {"dataset": json.loads(dataset.to_json()), "report": report.to_dict()}
+    return {"dataset": json.loads(dataset.to_json()), "report": dataclasses.asdict(report)}
 
 
 def _generate(ray: Any, order: dict[str, Any], _: Any) -> dict[str, Any]:
-    dataset, checksum = generated(Crew(ray), records=order["records"])
+    dataset, checksum = generated(Nodes(ray), records=order["records"])
     return {"dataset": json.loads(dataset.to_json()), "checksum": checksum}
 
 
-_DOINGS = {"generate": _generate, "run": _run, "sort": _sort}
+_HANDLERS = {"generate": _generate, "run": _run, "sort": _sort}
 
 if __name__ == "__main__":
     main(sys.stdin, descriptor=int(sys.argv[1]), address=sys.argv[2])

@@ -1,16 +1,17 @@
-"""What a cluster sort is asked to do, and the state that its phases share."""
+"""The request for a cluster sort, and the state that its phases share."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from planner.distributed_sort.dataset import Dataset, Partition
 from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.node_environment import JobFiles
-from planner.distributed_sort.nodes import LOST, Crew
+from planner.distributed_sort.nodes import LOST, Nodes
 from planner.distributed_sort.partition_reader import Slice
 from planner.distributed_sort.partitioning import Splitting
 from planner.distributed_sort.sizing import Sizes
@@ -18,7 +19,7 @@ from planner.errors import IoFailureError
 from planner.statistics.slow_node_screening import Drop
 
 Emit = Callable[[dict[str, Any]], None]
-"""Told what happens, as JSON-able events."""
+"""Receives events as JSON-able values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,10 +27,10 @@ class SortRequest:
     """Sort `source` into the folder `output` of every node's disks, or below the prefix `output` of an object store
     (s3://bucket/prefix), each partition on `copies` nodes.
 
-    `rates` are the nodes' speeds in any one unit; nodes not named count as the mean. `directory` is where nodes that
-    were not told of their disks keep files. `uniform` trusts keys to be evenly spread over all values (Indy).
-    `in_memory` keeps intermediate data in the nodes' memory (Minutesort). `sums_input` asks for the input's checksum.
-    `avoid_slow` leaves out nodes that turn out much slower than the others, if these can do their work.
+    `rates` are the nodes' speeds in any one unit; a node without one gets the mean. Nodes whose environment names no
+    disks keep files in `directory`. `uniform` trusts that keys are spread evenly over all values (Indy). `in_memory`
+    keeps intermediate data in the nodes' memory (Minutesort). `sums_input` asks for the input's checksum. `avoid_slow`
+    leaves out nodes that are much slower than the others, if the others can do their work.
     """
 
     source: Dataset
@@ -47,7 +48,7 @@ class SortRequest:
 
 @dataclass
 class Moved:
-    """Bytes that tasks reported, those of repetitions included."""
+    """Bytes that tasks reported, repeated tasks included."""
 
     sample_read: int = 0
     input_read: int = 0
@@ -61,11 +62,13 @@ class Moved:
 
 @dataclass(kw_only=True)
 class Job:
-    """A running job. `seconds` sums the clock over each phase, `timeline` lists each stretch of them."""
+    """A running job. `timeline` lists when each stretch of a phase began and ended, in seconds from the job's
+    beginning.
+    """
 
     request: SortRequest
     ray: Any
-    crew: Crew
+    nodes: Nodes
     files: JobFiles
     sizes: Sizes
     slices: list[Slice]
@@ -77,10 +80,10 @@ class Job:
     samplers: dict[str, Any]
     moved: Moved = field(default_factory=Moved)
     input_checksums: dict[int, int] = field(default_factory=dict)
-    """Of the slices that were read; the sum of all is that of the input."""
+    """By slice that was read; their sum is the checksum of the input."""
     retries: int = 0
     slow_nodes: dict[str, str] = field(default_factory=dict)
-    """Nodes that were much slower than the others, and what came of it."""
+    """By node much slower than the others: how slow it is, and whether it was left out."""
     timeline: list[dict[str, Any]] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     began_at_s: float = field(default_factory=time.time)
@@ -91,85 +94,90 @@ class Job:
         return self.request.source.layout.record_size
 
     def input_of(self, slice_: Slice) -> Partition:
-        """Return the partition that a slice is of, with the copies that are left."""
-        return self.request.source.partitions[slice_.partition].reached_from(self.crew.names)
+        """Return the partition that a slice belongs to, with the copies that are left."""
+        return self.request.source.partitions[slice_.partition].reached_from(self.nodes.names)
 
     def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
-        """Strike out nodes that have gone, and return them. Raises IoFailureError naming input that went with them."""
-        gone = self.crew.newly_lost(at_once=at_once)
+        """Take note of lost nodes and return them. Raises IoFailureError naming input that was lost with them."""
+        gone = self.nodes.newly_lost(at_once=at_once)
         if gone:
-            self.emit({"event": "lost", "nodes": sorted(gone), "left": self.crew.names})
-            self.ledger.forget_nodes(gone, self.crew.names)
+            self.emit({"event": "lost", "nodes": sorted(gone), "left": self.nodes.names})
+            self.ledger.forget_nodes(gone, self.nodes.names)
             self.journal.owners(self.ledger.owner)
             self.require_inputs()
         return gone
 
     def avoid(self, drop: Drop) -> bool:
-        """Leave a slow node out if the others can do its work; say whether. What it had is done again elsewhere."""
+        """Leave a slow node out if the others can do all its work again, and say whether it was."""
         if not self.request.avoid_slow:
             return False
-        node, left = drop.node, [name for name in self.crew.names if name != drop.node]
+        node, left = drop.node, [name for name in self.nodes.names if name != drop.node]
         copies = self.request.copies
-        free_bytes = min((self.crew.facts[name].free_bytes for name in left), default=0)
+        free_bytes = min((self.nodes.facts[name].free_bytes for name in left), default=0)
         needed_bytes = self.request.source.bytes * (1 + copies) / max(1, len(left))
-        partitions = [each.reached_from(left) for each in self.request.source.partitions]
-        can_be_had = all(each.copies or each.recipe is not None for each in partitions)
-        if len(left) < copies or needed_bytes > free_bytes or not can_be_had:
+        partitions = [partition.reached_from(left) for partition in self.request.source.partitions]
+        is_available = all(partition.copies or partition.recipe is not None for partition in partitions)
+        if len(left) < copies or needed_bytes > free_bytes or not is_available:
             return False
-        self.crew.avoid(node)
-        self.ledger.forget_nodes(frozenset({node}), self.crew.names)
+        self.nodes.avoid(node)
+        self.ledger.forget_nodes(frozenset({node}), self.nodes.names)
         self.journal.owners(self.ledger.owner)
         return True
 
     def require_inputs(self) -> None:
-        """Raise IoFailureError, naming each, when partitions of the input are still needed and cannot be had."""
+        """Raise IoFailureError naming the partitions of the input that are still needed but lost."""
         needed = {self.slices[number].partition for number in self.ledger.slices_missing()}
-        partitions, here = self.request.source.partitions, self.crew.names
+        partitions, names = self.request.source.partitions, self.nodes.names
         lost = [
             partitions[number]
             for number in sorted(needed)
-            if not partitions[number].reached_from(here).copies and partitions[number].recipe is None
+            if not partitions[number].reached_from(names).copies and partitions[number].recipe is None
         ]
         if lost:
-            gone = ", ".join(sorted({copy.node for partition in lost for copy in partition.copies} - set(here)))
-            found = [
-                f"{each.uri} on {', '.join(copy.node for copy in each.copies)}: {each.records} records" for each in lost
+            gone = ", ".join(sorted({copy.node for partition in lost for copy in partition.copies} - set(names)))
+            lines = [
+                f"{partition.uri} on {', '.join(copy.node for copy in partition.copies)}: {partition.records} records"
+                for partition in lost
             ]
-            raise IoFailureError(f"lost with {gone}, and there is neither a copy nor a recipe to remake it", found)
+            raise IoFailureError(f"lost with {gone}, and there is neither a copy nor a recipe to remake it", lines)
 
     def usage(self) -> dict[str, list[dict[str, float]]]:
-        """Return each node's samples since the job's beginning, from which times count; none of nodes that are lost."""
-        asked = {name: self.samplers[name].samples.remote() for name in self.crew.names if name in self.samplers}
-        found = {name: self.crew.awaited(reference, nodes=(name,)) for name, reference in asked.items()}
+        """Return each remaining node's samples; times are in seconds from the job's beginning."""
+        asked = {name: self.samplers[name].samples.remote() for name in self.nodes.names if name in self.samplers}
+        samples_of = {name: self.nodes.awaited(reference, nodes=(name,)) for name, reference in asked.items()}
         return {
             name: [
                 sample | {"at_s": sample["at_s"] - self.began_at_s}
                 for sample in samples
                 if sample["at_s"] > self.began_at_s
             ]
-            for name, samples in found.items()
+            for name, samples in samples_of.items()
             if samples is not LOST
         }
 
-    def stretch(self, phase: str) -> Stretch:
-        """Return a context that notes when a stretch of a phase began and ended."""
-        return Stretch(self, phase)
+    def report_progress(self, phase: str, *, records: int) -> None:
+        """Emit how much of a phase is done: so many of the input's records."""
+        self.emit(progress(phase, self.request.source, records=records, nodes=len(self.nodes.names)))
+
+    @contextmanager
+    def timed(self, phase: str) -> Iterator[None]:
+        """Note in the timeline when the body, a stretch of a phase, began and ended, also if it fails."""
+        start_s = time.monotonic() - self.began
+        try:
+            yield
+        finally:
+            end_s = time.monotonic() - self.began
+            self.timeline.append({"phase": phase, "start_s": start_s, "end_s": end_s})
 
     def seconds(self, phase: str) -> float:
-        """Return the clock's seconds in a phase so far."""
-        return float(sum(each["end_s"] - each["start_s"] for each in self.timeline if each["phase"] == phase))
+        """Return the seconds spent in a phase so far."""
+        return float(
+            sum(stretch["end_s"] - stretch["start_s"] for stretch in self.timeline if stretch["phase"] == phase)
+        )
 
 
-class Stretch:
-    """Notes a stretch of a phase in the job's timeline, seconds counted from the job's beginning."""
-
-    def __init__(self, job: Job, phase: str) -> None:
-        self._job = job
-        self._phase = phase
-
-    def __enter__(self) -> None:
-        self._start_s = time.monotonic() - self._job.began
-
-    def __exit__(self, *_: object) -> None:
-        end_s = time.monotonic() - self._job.began
-        self._job.timeline.append({"phase": self._phase, "start_s": self._start_s, "end_s": end_s})
+def progress(phase: str, source: Dataset, *, records: int, nodes: int) -> dict[str, Any]:
+    """Return the event that so many records of `source` are done in a phase, on so many nodes."""
+    size = source.layout.record_size
+    counts = {"bytes_done": records * size, "bytes_total": source.bytes, "nodes": nodes}
+    return {"event": "progress", "phase": phase} | counts

@@ -49,11 +49,11 @@ class Ledger:
         """Return what of a slice is not stored, of unfinished partitions: (owner, first, end), one owner each."""
         is_missing = ~self.is_stored[slice_number]
         is_missing[list(self.done)] = False
-        wanted = np.flatnonzero(is_missing)
-        if not len(wanted):
+        missing = np.flatnonzero(is_missing)
+        if not len(missing):
             return []
-        breaks = np.flatnonzero((np.diff(wanted) > 1) | (np.diff(self._groups[wanted]) != 0)) + 1
-        runs = zip(wanted[np.r_[0, breaks]].tolist(), wanted[np.r_[breaks, 0] - 1].tolist(), strict=True)
+        breaks = np.flatnonzero((np.diff(missing) > 1) | (np.diff(self._groups[missing]) != 0)) + 1
+        runs = zip(missing[np.r_[0, breaks]].tolist(), missing[np.r_[breaks, 0] - 1].tolist(), strict=True)
         return [(self.owner[first], first, last + 1) for first, last in runs]
 
     def slices_missing(self) -> list[int]:
@@ -71,9 +71,9 @@ class Ledger:
     def forget_nodes(self, lost: frozenset[str], left: list[str]) -> None:
         """Strike out what lost nodes had; their partitions go in turn to those that are `left`."""
         self.done = {
-            number: (kept, summary)
+            number: (remaining, summary)
             for number, (partition, summary) in self.done.items()
-            if (kept := partition.without_nodes(lost)).copies
+            if (remaining := partition.without_nodes(lost)).copies
         }
         orphans = [number for number, owner in enumerate(self.owner) if owner in lost]
         for turn, number in enumerate(orphans):

@@ -8,13 +8,21 @@ import shutil
 import socket
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from planner.errors import IoFailureError
-from planner.ray_cluster.nodes import NODE_DIRECTORY, NODE_MEMORY, NODE_NAME, NODE_SCRATCH, NODE_VOLUME
+
+NODE_NAME: Final = "PLANNER_NODE_NAME"
+NODE_DIRECTORY: Final = "PLANNER_NODE_DIRECTORY"
+NODE_SCRATCH: Final = "PLANNER_NODE_SCRATCH"
+NODE_VOLUME: Final = "PLANNER_NODE_VOLUME"
+NODE_MEMORY: Final = "PLANNER_NODE_MEMORY"
+"""Environment of every process on a node: the node's name, and the mount points of its disks, of the disks for
+intermediate files alone, of its volume, and of a file system in its memory. Several disks are separated as in PATH.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,10 +34,6 @@ class NodeFacts:
     free_bytes: int
     memory_bytes: int
     versions: dict[str, str]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON-able values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -171,14 +171,14 @@ def validate(partition: Partition, layout: Layout, threads: int = 1) -> bytes:
     """Read a partition's first copy and return valsort's summary of it, serialized."""
     with core_errors():
         if is_object(partition.uri):
-            found = core.validate_records(read_partition(partition, layout).data, **layout.core(), threads=threads)
+            summary = core.validate_records(read_partition(partition, layout).data, **layout.core(), threads=threads)
         else:
-            found = core.validate_file(partition.uri, **layout.core(), threads=threads)
-    if found.records != partition.records:
+            summary = core.validate_file(partition.uri, **layout.core(), threads=threads)
+    if summary.records != partition.records:
         raise IoFailureError(
-            f"{node_name()}: {partition.uri} holds {found.records} records instead of {partition.records}"
+            f"{node_name()}: {partition.uri} holds {summary.records} records instead of {partition.records}"
         )
-    return found.serialize()
+    return summary.serialize()
 
 
 def clean(files: JobFiles) -> None:

@@ -1,4 +1,4 @@
-"""The nodes of a Ray cluster by name: who is there, who has gone, and running a task on one of them."""
+"""The nodes of a Ray cluster by name: which are alive, which are lost, and running a task on one of them."""
 
 from __future__ import annotations
 
@@ -9,30 +9,28 @@ from typing import Any, Final
 
 from planner.distributed_sort import node_tasks
 from planner.distributed_sort.concurrency import Concurrency
-from planner.distributed_sort.node_environment import NodeFacts, versions
+from planner.distributed_sort.node_environment import NODE_NAME, NodeFacts, versions
 from planner.distributed_sort.resource_sampler import Sampler
 from planner.distributed_sort.send_queue import Block
 from planner.errors import IoFailureError, PlannerError
+from planner.extras import optional
 
 WORKER_RETRIES: Final = 5
 """How often Ray runs a task again whose process has died."""
 LOST: Final = object()
 """Stands for the outcome of a task that was lost."""
-_EVERY_S: Final = 0.5
+_CHECK_EVERY_S: Final = 0.5
 
 
 def import_ray() -> Any:
     """Return Ray. Raises PlannerError, saying how to install it, when it is missing."""
-    try:
-        import ray
-    except ImportError as missing:
-        raise PlannerError("the cluster sort needs Ray: pip install 'sortplanner[ray]'", [str(missing)]) from missing
-    return ray
+    return optional("ray", extra="ray", purpose="the cluster sort")
 
 
-class Crew:
-    """The nodes that offer CPUs when the job begins; `lost` are those that have gone since, and those that are left out
-    because they are slow, which `avoided` names.
+class Nodes:
+    """The nodes that offered CPUs when the job began.
+
+    `lost` names those that have gone since, and those left out because they are slow; `avoided` names only the latter.
     """
 
     def __init__(self, ray: Any, *, directory: str = "") -> None:
@@ -40,7 +38,7 @@ class Crew:
         self._directory = directory
         self._remotes: dict[Callable[..., Any], Any] = {}
         self._placed: dict[tuple[Callable[..., Any], str, int, bool], Any] = {}
-        self._looked_at = time.monotonic()
+        self._checked_at_s = time.monotonic()
         self.lost: frozenset[str] = frozenset()
         self.avoided: frozenset[str] = frozenset()
         self._ids: dict[str, str] = {}
@@ -48,11 +46,11 @@ class Crew:
         self.cpus: dict[str, float] = {}
         self.concurrency = Concurrency.of(())
         self.store_bytes: dict[str, int] = {}
-        self._meet()
+        self._discover()
 
     @property
     def names(self) -> list[str]:
-        """Return the nodes that are there, in a fixed order."""
+        """The nodes that are alive and not left out, sorted."""
         return sorted(self._ids.keys() - self.lost)
 
     def threads(self, node: str) -> int:
@@ -60,14 +58,14 @@ class Crew:
         return self.concurrency.threads(self.cpus[node])
 
     def run(self, node: str, task: Callable[..., Any], *arguments: Any, returns: int = 1, firmly: bool = True) -> Any:
-        """Begin a task on a node, taking its share of the node's CPUs, and return its reference or references.
+        """Begin a task on a node, with its share of the node's CPUs, and return its reference or references.
 
-        Where not `firmly`, Ray may run it elsewhere when that node has gone.
+        Unless `firmly`, Ray may run the task elsewhere when that node is lost.
         """
-        kind = (task, self._ids[node], returns, firmly)
-        if kind not in self._placed:  # making it anew takes a sixth of the driver's time for a task
-            self._placed[kind] = self._place(task, node, returns=returns, firmly=firmly)
-        return self._placed[kind].remote(*arguments)
+        placement = (task, self._ids[node], returns, firmly)
+        if placement not in self._placed:  # making a new one takes a sixth of the driver's time for a task
+            self._placed[placement] = self._place(task, node, returns=returns, firmly=firmly)
+        return self._placed[placement].remote(*arguments)
 
     def _place(self, task: Callable[..., Any], node: str, *, returns: int, firmly: bool) -> Any:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -81,16 +79,16 @@ class Crew:
         )
 
     def avoid(self, node: str) -> None:
-        """Take a node for lost, though it answers."""
+        """Treat a node as lost although it answers."""
         self.avoided |= {node}
         self.lost |= {node}
 
     def on_all(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Run a task on every node and return what each returns; nodes that go meanwhile are left out."""
+        """Run a task on every node and return the results by node; nodes lost meanwhile are left out."""
         return self._on(self.names, task, *arguments)
 
     def on_avoided(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Run a task on the nodes that are left out for being slow."""
+        """Run a task on the nodes that were left out because they are slow."""
         return self._on(sorted(self.avoided), task, *arguments)
 
     def _on(self, names: Sequence[str], task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
@@ -99,29 +97,31 @@ class Crew:
         return {name: value for name, value in outcomes.items() if value is not LOST}
 
     def watch(self) -> dict[str, Any]:
-        """Return a sampler of its use on every node, an actor that goes on until the driver ends."""
+        """Return a resource sampler on every node: an actor that runs until the driver ends."""
         job = self._ray.get_runtime_context().get_job_id()
         return {name: _sampler(job, self._ids[name]) for name in self.names}
 
     def awaited(self, reference: Any, *, nodes: Sequence[str]) -> Any:
-        """Wait for a task and return its outcome; LOST as soon as one of `nodes` has gone: after a link was cut, Ray
-        says so of a node long before it does of the tasks there. Raises what `outcome` raises.
+        """Wait for a task and return its outcome; return LOST as soon as one of `nodes` is gone.
+
+        After a link was cut, Ray reports the node as gone long before it reports the tasks there. Raises what `outcome`
+        raises.
         """
-        while not self._ray.wait([reference], timeout=_EVERY_S, fetch_local=False)[0]:
+        while not self._ray.wait([reference], timeout=_CHECK_EVERY_S, fetch_local=False)[0]:
             if not self._alive().issuperset(self._ids[name] for name in nodes):
                 return LOST
         return self.outcome(reference)
 
     def have_come(self, blocks: Sequence[Block]) -> list[bool]:
-        """Return of each block whether its owner's store has it, or need not: what is small is sent with the task that
-        takes it.
-        """
-        found = self._ray.experimental.get_local_object_locations([block.records for block in blocks]) if blocks else {}
-        places = [found.get(block.records, {}).get("node_ids", []) for block in blocks]
-        return [not ids or self._ids[block.owner] in ids for block, ids in zip(blocks, places, strict=True)]
+        """Say for each block whether its owner has it; small blocks count as there, since they travel with the task."""
+        if not blocks:
+            return []
+        locations = self._ray.experimental.get_local_object_locations([block.records for block in blocks])
+        holders = [locations.get(block.records, {}).get("node_ids", []) for block in blocks]
+        return [not ids or self._ids[block.owner] in ids for block, ids in zip(blocks, holders, strict=True)]
 
     def outcome(self, reference: Any) -> Any:
-        """Return what a task returned, or LOST when it went with a process or a node.
+        """Return what a task returned, or LOST when its process or node was lost.
 
         Raises the PlannerError that the task raised; anything else that it raised becomes an IoFailureError.
         """
@@ -130,32 +130,32 @@ class Crew:
             return self._ray.get(reference)
         except exceptions.RayError as error:
             cause: BaseException = error
-            while isinstance(cause, exceptions.RayTaskError):  # of this task, or of one that it waited for
+            while isinstance(cause, exceptions.RayTaskError):  # this task's, or that of a task it waited for
                 cause = cause.cause
             if isinstance(cause, PlannerError):
                 raise cause from None
             if isinstance(cause, exceptions.RayError):
                 return LOST
-            raise IoFailureError("a task failed in a way that nobody foresaw", str(error).splitlines()[-6:]) from error
+            raise IoFailureError("a task failed unexpectedly", str(error).splitlines()[-6:]) from error
 
     def outcomes(self, began: Sequence[Any], *, doing: str) -> list[Any]:
         """Return what several tasks returned. Raises what `outcome` raises, and IoFailureError when one was lost."""
-        found = [self.awaited(reference, nodes=self.names) for reference in began]
-        if any(each is LOST for each in found):
+        results = [self.awaited(reference, nodes=self.names) for reference in began]
+        if any(result is LOST for result in results):
             self.newly_lost(at_once=True)
             raise IoFailureError(
                 f"a node was lost while {doing}", [", ".join(sorted(self.lost)) or "its name is unknown"]
             )
-        return found
+        return results
 
     def newly_lost(self, *, at_once: bool = False) -> frozenset[str]:
-        """Return the nodes that have gone since the last call. Raises IoFailureError when none is left.
+        """Return the nodes lost since the last call. Raises IoFailureError when no node is left.
 
-        Ray is asked twice a second at most, unless `at_once`.
+        Unless `at_once`, Ray is asked at most twice a second.
         """
-        if not at_once and time.monotonic() - self._looked_at < _EVERY_S:
+        if not at_once and time.monotonic() - self._checked_at_s < _CHECK_EVERY_S:
             return frozenset()
-        self._looked_at = time.monotonic()
+        self._checked_at_s = time.monotonic()
         alive = self._alive()
         gone = frozenset(name for name, node in self._ids.items() if node not in alive) - self.lost
         self.lost |= gone
@@ -166,9 +166,10 @@ class Crew:
     def _alive(self) -> set[str]:
         return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
 
-    def _meet(self) -> None:
-        """Ask every node that offers CPUs who it is. Raises IoFailureError for nodes that differ in version or share a
-        name.
+    def _discover(self) -> None:
+        """Ask every node that offers CPUs for its facts.
+
+        Raises IoFailureError when there is no such node, or nodes differ in version or share a name.
         """
         offering = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         if not offering:
@@ -177,16 +178,16 @@ class Crew:
             self._ids[node["NodeID"]] = node["NodeID"]
             self.cpus[node["NodeID"]] = node["Resources"]["CPU"]
         self.concurrency = Concurrency.of(self.cpus.values())
-        # A process takes a second to start: as many as will be needed are started before anything waits for them.
+        # A process takes a second to start, so all that will be needed are started before anything waits for them.
         for _ in range(self.concurrency.tasks - 1):
             for name in self._ids:
                 self.run(name, node_tasks.describe, self._directory)
-        greetings = self.on_all(node_tasks.describe, self._directory)
-        _check_versions(greetings.values())
-        _check_names([found.name for found in greetings.values()])
+        facts_by_id: dict[str, NodeFacts] = self.on_all(node_tasks.describe, self._directory)
+        _check_versions(facts_by_id.values())
+        _check_names([facts.name for facts in facts_by_id.values()])
         resources = {node["NodeID"]: node["Resources"] for node in offering}
-        self.facts = {found.name: found for found in greetings.values()}
-        self._ids = {found.name: node for node, found in greetings.items()}
+        self.facts = {facts.name: facts for facts in facts_by_id.values()}
+        self._ids = {facts.name: node for node, facts in facts_by_id.items()}
         self.cpus = {name: resources[node]["CPU"] for name, node in self._ids.items()}
         self.store_bytes = {
             name: int(resources[node].get("object_store_memory", 0)) for name, node in self._ids.items()
@@ -195,20 +196,19 @@ class Crew:
 
 @cache
 def _sampler(job: str, node_id: str) -> Any:
-    """Start a sampler on a node, one for all sorts of a Ray job: its process takes a second of a processor to start."""
+    """Start a sampler on a node, one for all sorts of a Ray job, since its process takes a second of CPU to start."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    where = NodeAffinitySchedulingStrategy(node_id, soft=False)
-    return import_ray().remote(Sampler).options(num_cpus=0, max_restarts=-1, scheduling_strategy=where).remote()
+    affinity = NodeAffinitySchedulingStrategy(node_id, soft=False)
+    return import_ray().remote(Sampler).options(num_cpus=0, max_restarts=-1, scheduling_strategy=affinity).remote()
 
 
-def _check_versions(found: Iterable[NodeFacts]) -> None:
-    here = versions()
+def _check_versions(nodes: Iterable[NodeFacts]) -> None:
     differing = [
-        f"{node.name} has {name} {node.versions.get(name)}, the driver {wanted}"
-        for node in found
-        for name, wanted in here.items()
-        if node.versions.get(name) != wanted
+        f"{node.name} has {name} {node.versions.get(name)}, the driver {version}"
+        for node in nodes
+        for name, version in versions().items()
+        if node.versions.get(name) != version
     ]
     if differing:
         raise IoFailureError("the nodes do not run the same versions; install the driver's on each", differing)
@@ -216,4 +216,4 @@ def _check_versions(found: Iterable[NodeFacts]) -> None:
 
 def _check_names(names: Sequence[str]) -> None:
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise IoFailureError(f"several nodes are called {', '.join(twice)}; set PLANNER_NODE_NAME on each")
+        raise IoFailureError(f"several nodes are called {', '.join(twice)}; set {NODE_NAME} on each")

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from planner.distributed_sort.node_environment import node_name
 from planner.distributed_sort.run_files import raw
-from planner.errors import IoFailureError, PlannerError
+from planner.errors import IoFailureError
+from planner.extras import optional
 
 SCHEMES: Final = ("s3://", "gs://", "az://")
 REQUEST_BYTES: Final = 64_000_000
@@ -39,11 +40,11 @@ def read_range(uri: str, into: NDArray[np.uint8], *, offset: int) -> None:
         return
     store, path = _store_and_path(uri)
     with _failing("read", uri):
-        found = np.frombuffer(_obstore().get_range(store, path, start=offset, length=len(into)), np.uint8)
-    if len(found) != len(into):
-        missing = len(into) - len(found)
+        content = np.frombuffer(_obstore().get_range(store, path, start=offset, length=len(into)), np.uint8)
+    if len(content) != len(into):
+        missing = len(into) - len(content)
         raise IoFailureError(f"{node_name()}: {uri} ends {missing} bytes too early: it is truncated, or was changed")
-    into[:] = found
+    into[:] = content
 
 
 def write_object(uri: str, content: NDArray[Any]) -> int:
@@ -72,8 +73,10 @@ def listed(prefix: str) -> dict[str, int]:
     store, path = _store_and_path(prefix)
     bucket = "/".join(prefix.split("/", 3)[:3])
     with _failing("list", prefix):
-        found = _obstore().list(store, prefix=path or None).collect()
-    return {f"{bucket}/{entry['path']}": int(entry["size"]) for entry in sorted(found, key=lambda each: each["path"])}
+        entries = _obstore().list(store, prefix=path or None).collect()
+    return {
+        f"{bucket}/{entry['path']}": int(entry["size"]) for entry in sorted(entries, key=lambda entry: entry["path"])
+    }
 
 
 def require_writable(prefix: str) -> None:
@@ -112,13 +115,7 @@ def _store(url: str) -> Any:
 
 
 def _obstore() -> Any:
-    try:
-        import obstore
-    except ImportError as missing:
-        raise PlannerError(
-            f"{node_name()}: object stores need obstore: pip install 'sortplanner[objects]'", [str(missing)]
-        ) from missing
-    return obstore
+    return optional("obstore", extra="objects", purpose=f"{node_name()}: an object store")
 
 
 @contextmanager

@@ -1,7 +1,7 @@
-"""Who gets which keys: partitions of equal weight from a sample, shared out to nodes by how fast they are.
+"""Partitions of equal weight, chosen from a sample and shared out to nodes by their speed.
 
-The sort core sets a key apart that is so frequent that it would fill a partition. Its records may go anywhere among
-their equals, so such a partition is cut into pieces, by position rather than by key, until no piece is too heavy.
+The sort core gives a key a range of its own if it is so frequent that it would fill a partition. Its records are equal,
+so such a range is cut into pieces by position rather than by key, until no piece is too heavy.
 """
 
 from __future__ import annotations

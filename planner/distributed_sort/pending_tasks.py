@@ -1,69 +1,72 @@
-"""Tasks under way, and what is to be done when each has ended."""
+"""Running tasks, and what to do when each has ended."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, Final
 
-from planner.distributed_sort.nodes import LOST, Crew
+from planner.distributed_sort.nodes import LOST, Nodes
 
 _LONGEST_WAIT_S: Final = 0.5
-"""So that progress is told and lost nodes are noticed when nothing ends."""
+"""Bounds the wait, so that progress is shown and lost nodes are noticed while no task ends."""
 
-Landing = Callable[[Any], None]
-"""Told what a task returned, or LOST."""
+OnEnd = Callable[[Any], None]
+"""Called with what a task returned, or LOST."""
 
 
-class Flight:
-    """References of running tasks and their landings."""
+@dataclass(frozen=True, kw_only=True)
+class _Task:
+    """A task on `node`, which reads what comes from the nodes it `needs`."""
 
-    def __init__(self, ray: Any, crew: Crew) -> None:
+    on_end: OnEnd
+    node: str
+    needs: frozenset[str]
+
+
+class PendingTasks:
+    """References of running tasks, each with what to call when it ends."""
+
+    def __init__(self, ray: Any, nodes: Nodes) -> None:
         self._ray = ray
-        self._crew = crew
-        self._landings: dict[Any, Landing] = {}
-        self._nodes: dict[Any, tuple[str, frozenset[str]]] = {}
+        self._nodes = nodes
+        self._tasks: dict[Any, _Task] = {}
 
     def __len__(self) -> int:
-        return len(self._landings)
+        return len(self._tasks)
 
-    def add(self, reference: Any, landing: Landing, *, node: str, sources: Iterable[str] = ()) -> None:
-        """Watch a task that runs on `node`, with what comes from `sources`, if anything does."""
-        self._landings[reference] = landing
-        self._nodes[reference] = node, frozenset((node, *sources))
+    def add(self, reference: Any, on_end: OnEnd, *, node: str, sources: Iterable[str] = ()) -> None:
+        """Watch a task that runs on `node` and reads from `sources`."""
+        self._tasks[reference] = _Task(on_end=on_end, node=node, needs=frozenset((node, *sources)))
 
-    def land(self) -> None:
-        """Give up what runs on lost nodes or waits for them, wait until something else has ended, or for half a second,
-        and tell all that has. Raises what tasks raised.
+    def wait(self) -> None:
+        """Give up tasks that need lost nodes, wait half a second at most for another to end, and report all that have.
+
+        Raises what tasks raised.
         """
-        self._give_up(self._crew.lost)
-        under_way = list(self._landings)
-        if not under_way:
+        self._give_up(self._nodes.lost)
+        running = list(self._tasks)
+        if not running:
             return
-        ended, _ = self._ray.wait(under_way, num_returns=1, timeout=_LONGEST_WAIT_S, fetch_local=False)
+        ended, _ = self._ray.wait(running, num_returns=1, timeout=_LONGEST_WAIT_S, fetch_local=False)
         if ended:
-            ended, _ = self._ray.wait(under_way, num_returns=len(under_way), timeout=0, fetch_local=False)
+            ended, _ = self._ray.wait(running, num_returns=len(running), timeout=0, fetch_local=False)
         for reference in ended:
-            self._pop(reference)(self._crew.outcome(reference))
+            self._tasks.pop(reference).on_end(self._nodes.outcome(reference))
 
     def _give_up(self, lost: frozenset[str]) -> None:
-        """Cancel what runs on lost nodes or waits for them, best effort; take it for lost. After a link was cut Ray
-        says that the node has gone ten seconds before it says so of the tasks there, and then makes anew what others
-        wait for, as this job does by itself.
+        """Cancel the tasks that need lost nodes, best effort, and report them as LOST.
+
+        After a link was cut, Ray reports the node as gone ten seconds before it reports the tasks there. It then makes
+        anew what others wait for, which this job does itself.
         """
-        if not lost:
-            return
-        for reference in [each for each, (_, needed) in self._nodes.items() if lost & needed]:
-            node, _ = self._nodes[reference]
-            self._ray.cancel(reference, force=node in lost)  # without force a task's process goes on
-            self._pop(reference)(LOST)
+        for reference in [reference for reference, task in self._tasks.items() if lost & task.needs]:
+            task = self._tasks.pop(reference)
+            self._ray.cancel(reference, force=task.node in lost)  # without force a task's process goes on
+            task.on_end(LOST)
 
-    def abandon(self) -> None:
-        """Cancel everything, best effort."""
-        for reference in self._landings:
+    def cancel_all(self) -> None:
+        """Cancel every task, best effort."""
+        for reference in self._tasks:
             self._ray.cancel(reference, force=True)
-        self._landings.clear()
-        self._nodes.clear()
-
-    def _pop(self, reference: Any) -> Landing:
-        del self._nodes[reference]
-        return self._landings.pop(reference)
+        self._tasks.clear()

@@ -1,25 +1,26 @@
-"""What a node does each second: processor time, bytes from and to disks, bytes over the network (SoCC 2015, figure 11).
+"""What a node uses each second: CPU time, bytes from and to disks, bytes over the network (SoCC 2015, figure 11).
 
-A node's processes are those that share its network namespace: on a machine of its own all of them, on an emulated node
-just its own. Its network is what its interfaces count, the loopback left out.
+A node's processes are those in its network namespace: all processes on a real machine, and only its own on an emulated
+node. Its network traffic is that of its interfaces except the loopback.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-_EVERY_S: Final = 1.0
+import psutil
+
+_PERIOD_S: Final = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counters:
-    """Totals at one moment: by process, processor seconds and bytes read and written; over the network, bytes."""
+    """Totals at one moment: by process, CPU seconds and bytes read and written; over the network, bytes."""
 
     at_s: float
     processes: dict[int, tuple[float, int, int]]
@@ -29,7 +30,7 @@ class Counters:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """A second or so: when it ended, on the clock that all processes of the machine share, and the means in it."""
+    """Means over a second or so, which ended at `at_s` in seconds of Unix time."""
 
     at_s: float
     cpu_cores: float
@@ -40,15 +41,21 @@ class Sample:
 
 
 def count() -> Counters:
-    """Return this node's counters now; processes that may not be looked at are left out."""
-    received, sent = _network_bytes()
-    here = Path("/proc/self/ns/net").readlink()
+    """Return this node's counters now, without those of processes that may not be read."""
+    interfaces = psutil.net_io_counters(pernic=True, nowrap=False)
+    interfaces.pop("lo", None)
+    namespace = Path("/proc/self/ns/net").readlink()
     processes = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError, ValueError, KeyError):  # it has ended, or belongs to someone else
-            if (folder / "ns" / "net").readlink() == here:
-                processes[int(folder.name)] = _process(folder)
-    return Counters(at_s=time.time(), processes=processes, received_bytes=received, sent_bytes=sent)
+    for pid in psutil.pids():
+        with suppress(OSError, psutil.Error):  # it has ended, or belongs to someone else
+            if Path(f"/proc/{pid}/ns/net").readlink() == namespace:
+                processes[pid] = _used_by(psutil.Process(pid))
+    return Counters(
+        at_s=time.time(),
+        processes=processes,
+        received_bytes=sum(interface.bytes_recv for interface in interfaces.values()),
+        sent_bytes=sum(interface.bytes_sent for interface in interfaces.values()),
+    )
 
 
 def between(before: Counters, after: Counters) -> Sample:
@@ -72,7 +79,7 @@ def between(before: Counters, after: Counters) -> Sample:
 
 @dataclass
 class Sampler:
-    """Takes a sample each second from when it is made until the process ends."""
+    """Takes a sample each second from its creation until the process ends."""
 
     taken: list[Sample] = field(default_factory=list)
 
@@ -80,25 +87,19 @@ class Sampler:
         threading.Thread(target=self._run, name="usage", daemon=True).start()
 
     def samples(self) -> list[dict[str, float]]:
-        """Return what has been seen so far, as JSON-able values."""
+        """Return the samples so far as JSON-able values."""
         return [asdict(sample) for sample in list(self.taken)]
 
     def _run(self) -> None:
         before = count()
         while True:
-            time.sleep(_EVERY_S)
+            time.sleep(_PERIOD_S)
             after = count()
             self.taken.append(between(before, after))
             before = after
 
 
-def _process(folder: Path) -> tuple[float, int, int]:
-    ticks = (folder / "stat").read_text().rpartition(")")[2].split()[11:13]
-    io = dict(line.split(": ") for line in (folder / "io").read_text().splitlines())
-    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK"), int(io["read_bytes"]), int(io["write_bytes"])
-
-
-def _network_bytes() -> tuple[int, int]:
-    lines = Path("/proc/self/net/dev").read_text().splitlines()[2:]
-    columns = [line.partition(":")[2].split() for line in lines if line.partition(":")[0].strip() != "lo"]
-    return sum(int(line[0]) for line in columns), sum(int(line[8]) for line in columns)
+def _used_by(process: Any) -> tuple[float, int, int]:
+    with process.oneshot():
+        cpu, io = process.cpu_times(), process.io_counters()
+    return cpu.user + cpu.system, io.read_bytes, io.write_bytes

@@ -1,9 +1,8 @@
-"""A cluster's whole run: the input brought or made, sorted, read back copy by copy, and taken where it shall lie."""
+"""A whole run on a cluster: bring or generate the input, sort it, read the output back, and take it to the store."""
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,33 +12,34 @@ from planner.distributed_sort import object_store, staging
 from planner.distributed_sort.dataset import Dataset, Partition
 from planner.distributed_sort.generate import generate
 from planner.distributed_sort.job import Emit, SortRequest
-from planner.distributed_sort.nodes import Crew
+from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.sort import ClusterSortReport, sort_dataset
-from planner.distributed_sort.validate import Found, validated
+from planner.distributed_sort.validate import Validation, validated
+from planner.sorting.stopwatch import Stopwatch
 
 OUTPUT: Final = "output"
-Outcome = TypeVar("Outcome")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Moved:
-    """What staging moved: bytes, and the requests to the object store that it took."""
+    """Bytes that staging moved, and the requests to the object store that it took."""
 
     bytes: int
     requests: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class WholeRun:
-    """Seconds of each step, the input's checksum, what is in each copy of the output, and the sort's report.
+class RunResult:
+    """Seconds of each step, the input's checksum, what each copy of the output holds, and the sort's report.
 
-    `staged` has what `stage in` and `stage out` moved. `dataset` is the output's manifest, and `manifest` where it lies
-    in the object store: '' when the output stayed on the nodes.
+    `staged` has what `stage in` and `stage out` moved. `dataset` is the output's manifest, and `manifest` the
+    manifest's URI in the object store: '' when the output stays on the nodes.
     """
 
     steps_s: dict[str, float]
     checksum: str
-    found: tuple[Found, ...]
+    validations: tuple[Validation, ...]
     sort: ClusterSortReport
     staged: dict[str, Moved]
     dataset: dict[str, Any]
@@ -47,12 +47,12 @@ class WholeRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What to run. The input is `source`, in an object store, or `records` test records where there is none. `output`
-    is a prefix in an object store: '' leaves the output on the nodes. `in_place` sorts straight from the store and to
-    it; otherwise data is staged in before the sort and out after it.
+class RunRequest:
+    """What to run. The input is `source`, in an object store, or without one `records` test records.
 
-    `rates`, `on_volume`, `in_memory` and `memory_bytes` are those of a SortRequest.
+    `output` is a prefix in an object store: '' leaves the output on the nodes. `in_place` sorts straight from the store
+    and to it; otherwise data is staged in before the sort and out after it. `rates`, `on_volume`, `in_memory` and
+    `memory_bytes` are those of a SortRequest.
     """
 
     records: int
@@ -68,57 +68,43 @@ class Wanted:
 
 
 @dataclass(kw_only=True)
-class _Steps:
+class _Steps(Stopwatch):
+    """A stopwatch that also reports each step as it begins."""
+
     emit: Emit
-    seconds: dict[str, float] = field(default_factory=dict)
 
-    def timed(self, name: str, step: Callable[[], Outcome]) -> Outcome:
+    def timed(self, name: str, call: Callable[[], Result]) -> Result:
         self.emit({"event": "step", "name": name})
-        began = time.monotonic()
-        outcome = step()
-        self.seconds[name] = time.monotonic() - began
-        return outcome
+        return super().timed(name, call)
 
 
-def run_whole(wanted: Wanted, *, ray: Any, journal: Path, emit: Emit) -> WholeRun:
+def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResult:
     """Do the run. Output that fails validation is not taken to the store.
 
     Raises what `sort_dataset` raises, and IoFailureError when a node is lost before or after the sort.
     """
     steps = _Steps(emit=emit)
-    crew = steps.timed("connect", lambda: Crew(ray))
-    if wanted.output:
-        crew.outcomes(
-            [crew.run(crew.names[0], object_store.require_writable, wanted.output)], doing="the store was tried"
-        )
-    source, checksum, staged = _input(wanted, crew, steps)
-    request = SortRequest(
-        source=source,
-        output=wanted.output if wanted.in_place and wanted.output else OUTPUT,
-        copies=wanted.copies,
-        memory_bytes=wanted.memory_bytes,
-        rates=dict(wanted.rates),
-        on_volume=wanted.on_volume,
-        in_memory=wanted.in_memory,
-        sums_input=not checksum,
-    )
-    dataset, report = steps.timed("sort", lambda: sort_dataset(request, ray=ray, journal=journal, emit=emit))
-    crew.newly_lost(at_once=True)
-    copies = range(wanted.copies)
-    found = steps.timed("validate", lambda: tuple(validated(crew, dataset, copy=copy) for copy in copies))
+    nodes = steps.timed("connect", lambda: Nodes(ray))
+    if request.output:
+        tried = nodes.run(nodes.names[0], object_store.require_writable, request.output)
+        nodes.outcomes([tried], doing="the store was tried")
+    source, checksum, staged = _input(request, nodes, steps)
+    sort_request = _sort_request(request, source, sums_input=not checksum)
+    dataset, report = steps.timed("sort", lambda: sort_dataset(sort_request, ray=ray, journal=journal, emit=emit))
+    nodes.newly_lost(at_once=True)
+    copies = range(request.copies)
+    validations = steps.timed("validate", lambda: tuple(validated(nodes, dataset, copy=copy) for copy in copies))
     checksum = checksum or report.input_checksum
-    whole = source.records, checksum, True
+    is_right = all(
+        (copy.records, copy.checksum, copy.sorted) == (source.records, checksum, True) for copy in validations
+    )
     manifest = ""
-    if wanted.output and all((each.records, each.checksum, each.sorted) == whole for each in found):
-        if not wanted.in_place:
-            before = dataset
-            dataset, requests = steps.timed("stage out", lambda: staging.stage_out(crew, before, wanted.output))
-            staged["stage out"] = Moved(bytes=dataset.bytes, requests=requests)
-        manifest = staging.publish(crew, dataset, wanted.output)
-    return WholeRun(
+    if request.output and is_right:
+        dataset, manifest = _output(request, nodes, steps, dataset, staged)
+    return RunResult(
         steps_s=steps.seconds,
         checksum=checksum,
-        found=found,
+        validations=validations,
         sort=report,
         staged=staged,
         dataset=json.loads(dataset.to_json()),
@@ -126,19 +112,43 @@ def run_whole(wanted: Wanted, *, ray: Any, journal: Path, emit: Emit) -> WholeRu
     )
 
 
-def _input(wanted: Wanted, crew: Crew, steps: _Steps) -> tuple[Dataset, str, dict[str, Moved]]:
-    """Return the dataset to sort, its checksum, '' where the sort is to find it out, and what staging moved."""
-    source = wanted.source
-    if source is not None and wanted.in_place:
+def _sort_request(request: RunRequest, source: Dataset, *, sums_input: bool) -> SortRequest:
+    return SortRequest(
+        source=source,
+        output=request.output if request.in_place and request.output else OUTPUT,
+        copies=request.copies,
+        memory_bytes=request.memory_bytes,
+        rates=dict(request.rates),
+        on_volume=request.on_volume,
+        in_memory=request.in_memory,
+        sums_input=sums_input,
+    )
+
+
+def _input(request: RunRequest, nodes: Nodes, steps: _Steps) -> tuple[Dataset, str, dict[str, Moved]]:
+    """Return the dataset to sort, its checksum ('' if the sort is to find it), and what staging moved."""
+    source = request.source
+    if source is not None and request.in_place:
         return source, "", {}
     if source is not None:
-        there, requests = steps.timed("stage in", lambda: staging.stage_in(crew, source))
-        return there, _total(there.partitions), {"stage in": Moved(bytes=there.bytes, requests=requests)}
+        local, requests = steps.timed("stage in", lambda: staging.stage_in(nodes, source))
+        return local, _total(local.partitions), {"stage in": Moved(bytes=local.bytes, requests=requests)}
     made = steps.timed(
-        "generate", lambda: generate(crew, records=wanted.records, skew=wanted.skew, on_volume=wanted.on_volume)
+        "generate", lambda: generate(nodes, records=request.records, skew=request.skew, on_volume=request.on_volume)
     )
-    return made, steps.timed("checksum of the input", lambda: validated(crew, made)).checksum, {}
+    return made, steps.timed("checksum of the input", lambda: validated(nodes, made)).checksum, {}
+
+
+def _output(
+    request: RunRequest, nodes: Nodes, steps: _Steps, dataset: Dataset, staged: dict[str, Moved]
+) -> tuple[Dataset, str]:
+    """Take the output to the store, unless it was sorted in place; return it there, and the URI of its manifest."""
+    if not request.in_place:
+        local = dataset
+        dataset, requests = steps.timed("stage out", lambda: staging.stage_out(nodes, local, request.output))
+        staged["stage out"] = Moved(bytes=dataset.bytes, requests=requests)
+    return dataset, staging.publish(nodes, dataset, request.output)
 
 
 def _total(partitions: tuple[Partition, ...]) -> str:
-    return f"{sum(int(each.checksum, 16) for each in partitions):x}"
+    return f"{sum(int(partition.checksum, 16) for partition in partitions):x}"

@@ -89,7 +89,7 @@ def _digest(slices: Ints) -> str:
 def run_files(folders: Iterable[Path]) -> list[RunFile]:
     """Return the complete run files of some folders in order of slices; none where there is no folder."""
     named = ((entry, _NAME.fullmatch(entry.name)) for folder in folders for entry in _entries(folder))
-    found = [
+    files = [
         RunFile(
             path=Path(entry.path),
             lowest_slice=int(match[1]),
@@ -101,7 +101,7 @@ def run_files(folders: Iterable[Path]) -> list[RunFile]:
         for entry, match in named
         if match
     ]
-    return sorted(found, key=lambda run: (run.lowest_slice, run.path.name))
+    return sorted(files, key=lambda run: (run.lowest_slice, run.path.name))
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
@@ -117,19 +117,19 @@ def pieces_of(partition: int, folders: Iterable[Path]) -> Iterator[tuple[RunFile
     what was on its way is sent again in other parcels, and Ray repeats map tasks, one of which may run on the owner.
     Raises IoFailureError.
     """
-    known = set[int]()
+    read_slices = set[int]()
     for run in run_files(folders):
         if run.first <= partition < run.end:
-            yield from ((run, records) for records in _joined(run.pieces(partition), known))
+            yield from ((run, records) for records in _joined(run.pieces(partition), read_slices))
 
 
-def _joined(pieces: Iterable[tuple[int, slice]], known: set[int]) -> Iterator[slice]:
+def _joined(pieces: Iterable[tuple[int, slice]], read_slices: set[int]) -> Iterator[slice]:
     """Yield the records of slices that are not `known` yet, neighbours together; they are from then on."""
     begin = end = 0
     for number, records in pieces:
-        if number in known:
+        if number in read_slices:
             continue
-        known.add(number)
+        read_slices.add(number)
         if records.start != end:
             if begin < end:
                 yield slice(begin, end)
@@ -144,7 +144,7 @@ def write_run(folders: Sequence[Path], *, first: int, blocks: Mapping[int, tuple
     many records it has for each partition from `first` on, and these records. Raises IoFailureError, with nothing left.
     """
     numbers = np.array(list(blocks), "<i8")
-    counts = [each for each, _ in blocks.values()]
+    counts = [slice_counts for slice_counts, _ in blocks.values()]
     digest = _digest(numbers)
     name = f"{min(blocks):08d}-{digest}-{len(blocks)}-{first:06d}-{first + len(counts[0]):06d}.run"
     path = folders[int(digest, 16) % len(folders)] / name

@@ -1,8 +1,7 @@
-"""Blocks that are ready to be sent stand in line, and leave in parcels, so that every link carries a few at a time and
-is never without.
+"""A queue of blocks that are ready to be sent. They leave in parcels, so that every link always carries a few.
 
-Were all sent at once, they would share the links and arrive together, and links would be idle until more were made.
-Were each sent alone, every one would cost Ray a task and the disk a file: of S slices on N nodes, S times N of both.
+If all blocks were sent at once, they would share the links and arrive together; then links would be idle until more are
+made. If each was sent alone, each would cost Ray a task and the disk a file: S times N of both for S slices on N nodes.
 """
 
 from __future__ import annotations
@@ -16,21 +15,23 @@ from typing import Any, Final
 from planner.distributed_sort.partition_reader import Slice
 
 FEWEST_PARCELS: Final = 3
-"""In flight to a node: one arrives while another is written and a third is asked for."""
+"""In flight to a node: one arrives, another is written, and a third is requested."""
 MOST_PARCELS: Final = 9
-"""In flight to a node before one has to be full; some wait for senders that are busy with others, and meanwhile no link
-may lack.
+"""In flight to a node before the next has to be full. Some wait for senders that are busy with others, and meanwhile
+links need parcels.
 """
 STORE_SHARE: Final = 2 / 5
-"""Of a node's object store, for what is in flight to it; as much is for its own slices. When more is asked for than the
-store has room for, Ray drops what has come of a block, and asks for it again only after its pull timeout.
+"""Of a node's object store, for blocks in flight to it; as much is for its own slices. When Ray pulls more than the
+store has room for, it drops partly received blocks and asks for them again only after its pull timeout.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """What a slice holds for partitions `first` to `end` - 1, all of one owner; `records` refers to them. Its size is
-    known once they are grouped. One that is sent `again` was in a parcel that was lost.
+    """The records of a slice for partitions `first` to `end` - 1, all of one owner; `records` is Ray's reference to
+    them.
+
+    The size is known when the slice has been grouped. A block sent `again` was in a parcel that was lost.
     """
 
     slice: Slice
@@ -44,12 +45,12 @@ class Block:
 
     @property
     def key(self) -> tuple[int, int]:
-        """What tells this block from all others that are under way."""
+        """Unique among the blocks under way."""
         return self.slice.number, self.first
 
 
 Parcel = tuple[Block, ...]
-"""Blocks that one task stores: of one owner, and of the same partitions."""
+"""Blocks of one owner and the same partitions, which one task stores."""
 
 
 @dataclass
@@ -61,7 +62,7 @@ class _Line:
     size_bytes: int = 0
 
     def take(self, sources: list[str], most_bytes: float) -> Parcel:
-        """Take the oldest block of each source in turn, as many as `most_bytes` hold, and one at least."""
+        """Remove the oldest block of each source in turn, up to `most_bytes`, but at least one."""
         turns = zip_longest(*(self.blocks[source] for source in sources))
         parcel, size_bytes = list[Block](), 0
         for block in (block for turn in turns for block in turn if block is not None):
@@ -76,9 +77,10 @@ class _Line:
         return tuple(parcel)
 
 
-class Lines:
-    """Lines of blocks for each owner, and how much is under way from and to each node, with `store_bytes` each; a
-    parcel of `parcel_bytes` is full.
+class SendQueue:
+    """A line of blocks for each owner, and how much is in flight from and to each node.
+
+    Each node has an object store of `store_bytes`; a parcel of `parcel_bytes` is full.
     """
 
     def __init__(self, *, store_bytes: int, parcel_bytes: int) -> None:
@@ -86,30 +88,32 @@ class Lines:
         self._parcel_bytes = parcel_bytes
         self._enough = min(MOST_PARCELS, max(FEWEST_PARCELS, int(self._room_bytes / parcel_bytes)))
         self._lines: dict[tuple[str, int, int], _Line] = {}
-        self._to: Counter[str] = Counter()  # parcels
+        self._to: Counter[str] = Counter()  # parcels in flight
         self._to_bytes: Counter[str] = Counter()
-        self._from: Counter[str] = Counter()  # blocks
-        self._from_bytes: Counter[str] = Counter()  # those that have arrived count too
+        self._from: Counter[str] = Counter()  # blocks in flight
+        self._from_bytes: Counter[str] = Counter()  # including blocks that have arrived
 
-    def join(self, block: Block) -> None:
+    def add(self, block: Block) -> None:
         """Put a block at the end of its owner's line."""
         line = self._lines.setdefault((block.owner, block.first, block.end), _Line(block.owner, {}))
         line.blocks.setdefault(block.source, deque()).append(block)
         line.size_bytes += block.size_bytes
 
-    def leave(self, lost: frozenset[str]) -> list[Block]:
-        """Take the blocks for and from lost nodes out and return them."""
-        left = list[Block]()
+    def remove_lost(self, lost: frozenset[str]) -> list[Block]:
+        """Remove the blocks to and from lost nodes and return them."""
+        removed = list[Block]()
         for line in self._lines.values() if lost else ():
             for source in list(line.blocks) if line.owner in lost else lost.intersection(line.blocks):
-                gone = line.blocks.pop(source)
-                line.size_bytes -= sum(block.size_bytes for block in gone)
-                left += gone
-        return left
+                blocks = line.blocks.pop(source)
+                line.size_bytes -= sum(block.size_bytes for block in blocks)
+                removed += blocks
+        return removed
 
     def next(self) -> Iterator[Parcel]:
-        """Take out and yield the parcels that may go now: blocks of sources that send least, and of these, that have
-        sent least. One that is not full goes where little is in flight.
+        """Remove and yield the parcels that may go now.
+
+        They take blocks of the sources with the fewest in flight first, and among those of the ones that have sent
+        least. A parcel that is not full goes only to an owner with little in flight.
         """
         for key, line in list(self._lines.items()):
             while line.blocks and self._may_go(line):
@@ -119,11 +123,11 @@ class Lines:
                     self._from_bytes[block.source] += block.size_bytes
                 yield parcel
             del self._lines[key]
-            if line.blocks:  # behind its owner's other lines, which want their turn
+            if line.blocks:  # behind its owner's other lines
                 self._lines[key] = line
 
     def done(self, parcel: Parcel) -> None:
-        """Note that a parcel which `next` yielded has arrived, or never will."""
+        """Note that a parcel which `next` yielded has arrived or was lost."""
         self._count(parcel, -1)
 
     def _load(self, source: str) -> tuple[int, int]:

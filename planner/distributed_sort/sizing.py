@@ -11,23 +11,35 @@ from planner.distributed_sort.send_queue import FEWEST_PARCELS, STORE_SHARE
 from planner.errors import BadInputError
 
 _LARGEST_SLICE_BYTES: Final = 1_000_000_000
-"""Each slice costs the driver a few tasks, and of 100 TB there are 100,000 of this size."""
-_STORES_SLICES: Final = 2 / 5
-"""Of a node's object store, for its own slices; as much is for what comes from others."""
+"""Each slice costs the driver a few tasks; 100 TB has 100,000 slices of this size."""
 _LEAST_SLICE_BYTES: Final = 1_000_000
-_STORES_COPIES: Final = 2 / 3
-"""Of a node's object store, for partitions on their way to the nodes of their copies, and as many coming to it."""
+_SLICES_STORE_SHARE: Final = 2 / 5
+"""Of a node's object store, for its own slices; as much is for blocks from others (`STORE_SHARE`)."""
+_SLICE_BUFFERS: Final = 2
+"""A map task holds its slice as it was read, and grouped."""
+_SLICE_TURNS: Final = 2
+"""A node's share of the data is cut into so many times the slices that are under way at once, or more."""
+_COPIES_STORE_SHARE: Final = 2 / 3
+"""Of a node's object store, for partitions that are being copied."""
+_COPY_STORES: Final = 2
+"""A partition that is being copied lies in the stores of its sender and its receiver."""
+_SORT_BUFFERS: Final = 2.2
+"""A sort task holds its partition unsorted and sorted, and 12 bytes a record: less than a fifth of 100-byte records."""
+_SORT_MEMORY_SHARE: Final = 2 / 3
+"""Of a sort task's memory, for the partition as planned; a third is for records that the sample did not foresee."""
 _LEAST_PARTITION_BYTES: Final = 1_000_000
-_LEAST_PIECE_BYTES: Final = 64_000
-"""Of what an intermediate file holds for a partition, where there is memory for it: each is a read of its own."""
 _PARTITIONS_PER_NODE: Final = 8
 """At least, so that shares of nodes of different speed can be met to some 6%."""
+_LEAST_PIECE_BYTES: Final = 64_000
+"""Of one partition in an intermediate file, if memory allows: each piece costs a read of its own."""
+_PARCELS_PER_SLICE: Final = 2
+"""A parcel holds at least half a slice, so that a slice's blocks cost few tasks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """`slice_records` of input to a map task, and so many `slices` of a node under way; `parcel_bytes` of blocks to a
-    task that stores them; `partitions` in all, `sort_bytes` of memory for one sort task.
+    """A map task gets `slice_records` of input, and a node has `slices` slices under way. A task that stores blocks
+    gets `parcel_bytes` of them. There are `partitions` in all, and a sort task may use `sort_bytes` of memory.
     """
 
     slice_records: int
@@ -37,8 +49,8 @@ class Sizes:
     sort_bytes: int
 
     def going_on(self, *, slice_records: int, record_size: int, store_bytes: int) -> Sizes:
-        """Return sizes for a job that was cut into slices by an earlier call, when memory may have been another."""
-        fitting = max(1, int(store_bytes * _STORES_SLICES // (slice_records * record_size)))
+        """Return the sizes for a job that an earlier call, perhaps with other memory, cut into slices."""
+        fitting = max(1, int(store_bytes * _SLICES_STORE_SHARE // (slice_records * record_size)))
         return replace(self, slice_records=slice_records, slices=min(self.slices, fitting))
 
 
@@ -46,58 +58,64 @@ def choose_sizes(
     *,
     data_bytes: int,
     record_size: int,
-    nodes: int,
+    node_count: int,
     memory_bytes: int,
     store_bytes: int,
     replicated: bool,
     concurrency: Concurrency,
 ) -> Sizes:
-    """Return the sizes for `nodes` nodes, each with `memory_bytes` for sorting and an object store of `store_bytes`.
+    """Return the sizes for `node_count` nodes, each with `memory_bytes` for sorting and `store_bytes` of object store.
 
-    A slice lies in the store of the node it came from, and as much again has come from the others. Many small ones keep
-    links busier than a few large ones, because then all have something for all others; but the pieces that they are cut
-    into are small too, where the node stores them itself: those of others are joined (`Lines`). A partition takes twice
-    its size to be sorted, and once in two stores on its way to its replica; a third is left for records that the sample
-    did not foresee. Raises BadInputError when the memory is too small for a record.
+    A slice lies in the store of the node that read it, and as much again comes from the other nodes. Many small slices
+    keep links busier than a few large ones, because each node soon has something for all others. But a node stores its
+    own blocks unjoined, so small slices give small pieces; the blocks of others are joined to parcels (`SendQueue`).
+    Raises BadInputError when the memory does not hold a record.
     """
     sort_bytes = memory_bytes // concurrency.sorts(copied=replicated)
-    largest_bytes = sort_bytes * 2 // 3 / 2.2
+    largest_bytes = sort_bytes * _SORT_MEMORY_SHARE / _SORT_BUFFERS
     if replicated:
-        largest_bytes = min(largest_bytes, store_bytes * _STORES_COPIES / (2 * concurrency.partitions(copied=True)))
+        copies = _COPY_STORES * concurrency.partitions(copied=True)
+        largest_bytes = min(largest_bytes, store_bytes * _COPIES_STORE_SHARE / copies)
     if largest_bytes < record_size:
         raise _too_small(memory_bytes=memory_bytes, store_bytes=store_bytes)
-    least = min(nodes * _PARTITIONS_PER_NODE, max(1, data_bytes // _LEAST_PARTITION_BYTES))
-    partitions = max(least, math.ceil(data_bytes / largest_bytes))
-    if partitions > nodes:  # so that all can have equally many, and no link has more to carry than others
-        partitions = math.ceil(partitions / nodes) * nodes
+    partitions = _partitions(data_bytes, node_count=node_count, largest_bytes=largest_bytes)
+    wanted_bytes = partitions / node_count * _LEAST_PIECE_BYTES
     slices, slice_bytes = _slices(
-        data_bytes / nodes,
+        data_bytes / node_count,
         store_bytes=store_bytes,
-        most_bytes=min(_LARGEST_SLICE_BYTES, sort_bytes / 2),
-        wanted_bytes=partitions / nodes * _LEAST_PIECE_BYTES,
+        most_bytes=min(_LARGEST_SLICE_BYTES, sort_bytes / _SLICE_BUFFERS),
+        wanted_bytes=wanted_bytes,
         fewest=concurrency.under_way,
     )
     if slice_bytes < record_size:
         raise _too_small(memory_bytes=memory_bytes, store_bytes=store_bytes)
-    wanted_bytes = min(store_bytes * STORE_SHARE / FEWEST_PARCELS, partitions / nodes * _LEAST_PIECE_BYTES)
+    largest_parcel_bytes = store_bytes * STORE_SHARE / FEWEST_PARCELS
     return Sizes(
         slice_records=int(slice_bytes // record_size),
         slices=slices,
-        parcel_bytes=int(max(slice_bytes / 2, wanted_bytes)),
+        parcel_bytes=int(max(slice_bytes / _PARCELS_PER_SLICE, min(largest_parcel_bytes, wanted_bytes))),
         partitions=partitions,
         sort_bytes=sort_bytes,
     )
 
 
+def _partitions(data_bytes: int, *, node_count: int, largest_bytes: float) -> int:
+    """Return how many partitions there are: as many for each node, so that no link has more to carry than others."""
+    least = min(node_count * _PARTITIONS_PER_NODE, max(1, data_bytes // _LEAST_PARTITION_BYTES))
+    partitions = max(least, math.ceil(data_bytes / largest_bytes))
+    return math.ceil(partitions / node_count) * node_count if partitions > node_count else partitions
+
+
 def _slices(
     node_bytes: float, *, store_bytes: int, most_bytes: float, wanted_bytes: float, fewest: int
 ) -> tuple[int, float]:
-    """Return how many slices of a node are under way, and their bytes: `fewest` where twice as many would be shorter
-    than they are wanted.
+    """Return how many slices of a node are under way, and their bytes.
+
+    There are twice `fewest`, unless slices would then be shorter than `wanted_bytes`.
     """
     for slices in (2 * fewest, fewest):
-        enough_bytes = max(_LEAST_SLICE_BYTES, node_bytes / (2 * slices))
-        slice_bytes = min(store_bytes * _STORES_SLICES / slices, enough_bytes, most_bytes)
+        enough_bytes = max(_LEAST_SLICE_BYTES, node_bytes / (_SLICE_TURNS * slices))
+        slice_bytes = min(store_bytes * _SLICES_STORE_SHARE / slices, enough_bytes, most_bytes)
         if slice_bytes >= min(wanted_bytes, most_bytes):
             break
     return slices, slice_bytes

@@ -1,5 +1,7 @@
-"""Cutting the input into slices: short ones first, so that links have something to carry soon, and last, so that all
-nodes end together.
+"""Cutting the input into slices.
+
+The first slices are short, so that links soon have something to carry; the last are short, so that all nodes end
+together.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ def slices(source: Dataset, slice_records: int) -> Iterator[Slice]:
     """
     least_records = max(1, _LEAST_BYTES // source.layout.record_size)
     shortest = max(slice_records // _SHORTEST_SHARE, min(slice_records, least_records))
-    cuts = [_cuts(each.records, longest=slice_records, shortest=shortest) for each in source.partitions]
+    cuts = [_cuts(partition.records, longest=slice_records, shortest=shortest) for partition in source.partitions]
     number = 0
     for turn in zip_longest(*cuts):
         for index, cut in enumerate(turn):

@@ -1,26 +1,26 @@
-"""Sorting a dataset on a Ray cluster: sample, shuffle, reduce, and again whatever was lost, until all is there."""
+"""Sorting a dataset on a Ray cluster: sample, shuffle, reduce; what is lost meanwhile is done again."""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from planner.distributed_sort import node_tasks
 from planner.distributed_sort.dataset import Dataset, Layout, Partition
-from planner.distributed_sort.job import Emit, Job, SortRequest
+from planner.distributed_sort.job import Emit, Job, SortRequest, progress
 from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.node_environment import JobFiles
-from planner.distributed_sort.nodes import LOST, Crew
+from planner.distributed_sort.nodes import LOST, Nodes
 from planner.distributed_sort.object_store import is_object
 from planner.distributed_sort.partition_reader import nodes_with
 from planner.distributed_sort.partitioning import SAMPLE_PER_PARTITION, Splitting, share_out, split
 from planner.distributed_sort.reduce import reduce
 from planner.distributed_sort.shuffle import shuffle
-from planner.distributed_sort.sizing import choose_sizes
+from planner.distributed_sort.sizing import Sizes, choose_sizes
 from planner.distributed_sort.slicing import slices
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.native import core
@@ -33,8 +33,8 @@ _MOST_SAMPLINGS: Final = 10
 class ClusterSortReport:
     """What a cluster sort did: seconds of each phase, bytes moved, what was lost and done again, and the output.
 
-    `checksum` is the sum of the CRC-32 of all output records, as valsort prints it; `input_checksum` that of the input,
-    '' when it was not asked for, or an earlier call has read a part.
+    `checksum` is the sum of the CRC-32 of all output records, as valsort prints it. `input_checksum` is that of the
+    input; it is '' when it was not asked for, or when an earlier call read a part of the input.
     """
 
     records: int
@@ -55,13 +55,9 @@ class ClusterSortReport:
     sorted: bool
     duplicates: int
     cpus: dict[str, float]
-    """By node, the processors that it offered to tasks."""
+    """By node: the CPUs that it offered to tasks."""
     usage: dict[str, list[dict[str, float]]]
-    """By node, what `resource_sampler` saw of it each second; seconds from the job's beginning."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON-able values."""
-        return asdict(self)
+    """By node: its samples of `resource_sampler`; times are in seconds from the job's beginning."""
 
 
 def sort_dataset(
@@ -69,9 +65,9 @@ def sort_dataset(
 ) -> tuple[Dataset, ClusterSortReport]:
     """Sort on the cluster that `ray` is connected to; return the output and a report.
 
-    `journal` is a file that lets a second call go on where a crashed one stopped; it is gone after success, and after
-    an error, which also frees all space on the nodes. Raises BadInputError for a dataset or sizes that cannot be,
-    IoFailureError naming node and file when something is lost, full or unreadable for good.
+    `journal` is a file that lets a second call go on where a crashed one stopped. It is deleted after success, and
+    after an error, which also frees all space on the nodes. Raises BadInputError for an impossible dataset or sizes,
+    and IoFailureError naming node and file when something is lost, full or unreadable for good.
     """
     job, resumed = _prepared(request, ray=ray, journal=Journal(journal), emit=emit)
     try:
@@ -80,137 +76,170 @@ def sort_dataset(
             shuffle(job)
         dataset, report = _result(job, resumed=resumed)
     except PlannerError:
-        job.crew.on_all(node_tasks.undo, job.files)
-        job.crew.on_avoided(node_tasks.clean, job.files)
-        job.journal.end()
+        _end(job, node_tasks.undo)
         raise
-    job.crew.on_all(node_tasks.clean, job.files)
-    job.crew.on_avoided(node_tasks.clean, job.files)
-    job.journal.end()
+    _end(job, node_tasks.clean)
     return dataset, report
 
 
+def _end(job: Job, task: Callable[[JobFiles], None]) -> None:
+    """Free the nodes by a task, those that were left out of intermediate files, and delete the journal."""
+    job.nodes.on_all(task, job.files)
+    job.nodes.on_avoided(node_tasks.clean, job.files)
+    job.journal.end()
+
+
 def job_name(request: SortRequest) -> str:
-    """Return what a job is called on the nodes: the same for the same request, whose files it finds."""
+    """Return a job's name on the nodes. The same request has the same name, and so finds its files."""
     return hashlib.sha256(f"{request.source.digest()} {request.output} {request.copies}".encode()).hexdigest()[:12]
 
 
 def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -> tuple[Job, bool]:
-    """Return the job, with what an earlier call has done of it already noted."""
-    crew = Crew(ray, directory=request.directory)
-    name = job_name(request)
+    """Return the job, with what an earlier call did of it already noted, and whether there was such a call."""
     if is_object(request.output) and request.copies > 1:
         raise BadInputError(f"{request.output} keeps copies of its own: ask for one, not {request.copies}")
-    files = JobFiles(
-        job=name,
-        output=request.output,
-        directory=request.directory,
-        on_volume=request.on_volume,
-        in_memory=request.in_memory,
-    )
-    store_bytes = min(crew.store_bytes.values())
-    layout = request.source.layout
-    sizes = choose_sizes(
-        data_bytes=request.source.bytes,
-        record_size=layout.record_size,
-        nodes=len(crew.names),
-        memory_bytes=request.memory_bytes or store_bytes,
-        store_bytes=store_bytes,
-        replicated=request.copies > 1,
-        concurrency=crew.concurrency,
-    )
-    samplers, began, began_at_s = crew.watch(), time.monotonic(), time.time()
-    earlier = journal.read(name)
-    if earlier is None:
-        crew.on_all(node_tasks.clean, files)
-        began_with = {"bytes_done": 0, "bytes_total": request.source.bytes, "nodes": len(crew.names)}
-        emit({"event": "progress", "phase": SAMPLE_PHASE} | began_with)
-        splitting, sample_bytes = _split(request, crew, emit, partitions=sizes.partitions)
-        owner = share_out(splitting.weights, _rates(request.rates, crew.names))
-        journal.begin(job=name, slice_records=sizes.slice_records, splitting=splitting, owner=owner)
-        done: dict[int, tuple[Partition, bytes]] = {}
-    else:
-        slice_records, splitting, owner, done = earlier
-        sizes = sizes.going_on(slice_records=slice_records, record_size=layout.record_size, store_bytes=store_bytes)
-        sample_bytes = 0
-    cut = list(slices(request.source, sizes.slice_records))
+    nodes = Nodes(ray, directory=request.directory)
+    samplers, began, began_at_s = nodes.watch(), time.monotonic(), time.time()
+    start = _resumed(request, nodes, journal) or _begun(request, nodes, journal, emit)
+    cut = list(slices(request.source, start.sizes.slice_records))
     job = Job(
         request=request,
         ray=ray,
-        crew=crew,
-        files=files,
-        sizes=sizes,
+        nodes=nodes,
+        files=_files(request),
+        sizes=start.sizes,
         slices=cut,
-        splitting=splitting,
-        splitting_reference=ray.put(splitting),
-        ledger=Ledger(slices=len(cut), owner=owner),
+        splitting=start.splitting,
+        splitting_reference=ray.put(start.splitting),
+        ledger=Ledger(slices=len(cut), owner=start.owner),
         journal=journal,
         emit=emit,
         samplers=samplers,
         began=began,
         began_at_s=began_at_s,
     )
-    job.moved.sample_read = sample_bytes
+    job.moved.sample_read = start.sample_bytes
     job.timeline.append({"phase": SAMPLE_PHASE, "start_s": 0.0, "end_s": time.monotonic() - began})
-    if earlier is not None:
-        job.ledger.done = done
+    if start.done is not None:
+        job.ledger.done = start.done
         _take_stock(job)
     job.require_inputs()
-    return job, earlier is not None
+    return job, start.done is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Start:
+    """What is decided before the first phase; `done` has the partitions that an earlier call finished, if there was
+    one.
+    """
+
+    sizes: Sizes
+    splitting: Splitting
+    owner: list[str]
+    sample_bytes: int = 0
+    done: dict[int, tuple[Partition, bytes]] | None = None
+
+
+def _resumed(request: SortRequest, nodes: Nodes, journal: Journal) -> _Start | None:
+    """Return the start of an earlier call that left a journal, if there was one."""
+    sizes, earlier = _sizes(request, nodes), journal.read(job_name(request))
+    if earlier is None:
+        return None
+    slice_records, splitting, owner, done = earlier
+    sizes = sizes.going_on(
+        slice_records=slice_records,
+        record_size=request.source.layout.record_size,
+        store_bytes=min(nodes.store_bytes.values()),
+    )
+    return _Start(sizes=sizes, splitting=splitting, owner=owner, done=done)
+
+
+def _begun(request: SortRequest, nodes: Nodes, journal: Journal, emit: Emit) -> _Start:
+    """Free the nodes of old files, sample the input, share out the partitions, and begin a journal."""
+    sizes, name = _sizes(request, nodes), job_name(request)
+    nodes.on_all(node_tasks.clean, _files(request))
+    emit(progress(SAMPLE_PHASE, request.source, records=0, nodes=len(nodes.names)))
+    splitting, sample_bytes = _split(request, nodes, emit, partitions=sizes.partitions)
+    owner = share_out(splitting.weights, _rates(request.rates, nodes.names))
+    journal.begin(job=name, slice_records=sizes.slice_records, splitting=splitting, owner=owner)
+    return _Start(sizes=sizes, splitting=splitting, owner=owner, sample_bytes=sample_bytes)
+
+
+def _files(request: SortRequest) -> JobFiles:
+    return JobFiles(
+        job=job_name(request),
+        output=request.output,
+        directory=request.directory,
+        on_volume=request.on_volume,
+        in_memory=request.in_memory,
+    )
+
+
+def _sizes(request: SortRequest, nodes: Nodes) -> Sizes:
+    store_bytes = min(nodes.store_bytes.values())
+    return choose_sizes(
+        data_bytes=request.source.bytes,
+        record_size=request.source.layout.record_size,
+        node_count=len(nodes.names),
+        memory_bytes=request.memory_bytes or store_bytes,
+        store_bytes=store_bytes,
+        replicated=request.copies > 1,
+        concurrency=nodes.concurrency,
+    )
 
 
 def _take_stock(job: Job) -> None:
-    """Note what nodes still have of an earlier call; owners and copies on nodes that have gone are struck out."""
+    """Note what nodes still have of an earlier call, and forget owners and copies on nodes that have gone."""
     absent = {copy.node for partition, _ in job.ledger.done.values() for copy in partition.copies}
-    gone = frozenset((set(job.ledger.owner) | absent) - set(job.crew.names) - {""})
-    job.ledger.forget_nodes(gone, job.crew.names)
-    for node, found in job.crew.on_all(node_tasks.inventory, job.files).items():
-        for slice_number, first, counts in found.runs:
+    gone = frozenset((set(job.ledger.owner) | absent) - set(job.nodes.names) - {""})
+    job.ledger.forget_nodes(gone, job.nodes.names)
+    for node, inventory in job.nodes.on_all(node_tasks.inventory, job.files).items():
+        for slice_number, first, counts in inventory.runs:
             if all(owner == node for owner in job.ledger.owner[first : first + len(counts)]):
                 job.ledger.record(slice_number=slice_number, first=first, counts=counts)
 
 
-def _split(request: SortRequest, crew: Crew, emit: Emit, *, partitions: int) -> tuple[Splitting, int]:
-    """Sample the input, as much of each partition as it is large, and choose splitters; also return the bytes read."""
+def _split(request: SortRequest, nodes: Nodes, emit: Emit, *, partitions: int) -> tuple[Splitting, int]:
+    """Sample the input, choose splitters, and also return the bytes read; larger partitions give more of the sample."""
     source = request.source
     if request.uniform:
         return split(_even_keys(partitions, source.layout), partitions=partitions, layout=source.layout), 0
-    keys_of = b"".join(_sampled(source, crew, emit, wanted=SAMPLE_PER_PARTITION * partitions))
-    bytes_read = len(keys_of) // source.layout.key_size * source.layout.record_size
-    return split(keys_of, partitions=partitions, layout=source.layout), bytes_read
+    keys = b"".join(_sampled(source, nodes, emit, key_count=SAMPLE_PER_PARTITION * partitions))
+    bytes_read = len(keys) // source.layout.key_size * source.layout.record_size
+    return split(keys, partitions=partitions, layout=source.layout), bytes_read
 
 
-def _sampled(source: Dataset, crew: Crew, emit: Emit, *, wanted: int) -> list[bytes]:
-    """Return about `wanted` keys, those of each partition apart; what is lost with a node is sampled elsewhere.
+def _sampled(source: Dataset, nodes: Nodes, emit: Emit, *, key_count: int) -> list[bytes]:
+    """Return about `key_count` keys by partition; what is lost with a node is sampled elsewhere.
 
     Raises IoFailureError when a partition cannot be had.
     """
-    missing = {number: each for number, each in enumerate(source.partitions) if each.records}
+    missing = {number: partition for number, partition in enumerate(source.partitions) if partition.records}
     sampled: dict[int, bytes] = {}
     for _ in range(_MOST_SAMPLINGS):
         began = {}
         for number, partition in missing.items():
-            at_hand, node = _at_hand(partition, crew, number)
-            keys = max(1, round(wanted * partition.records / source.records))
-            began[number] = node, crew.run(node, node_tasks.sample, at_hand, source.layout, keys)
-        outcomes = {number: crew.awaited(reference, nodes=(node,)) for number, (node, reference) in began.items()}
+            reachable, node = _reachable(partition, nodes, number)
+            keys = max(1, round(key_count * partition.records / source.records))
+            began[number] = node, nodes.run(node, node_tasks.sample, reachable, source.layout, keys)
+        outcomes = {number: nodes.awaited(reference, nodes=(node,)) for number, (node, reference) in began.items()}
         sampled |= {number: keys for number, keys in outcomes.items() if keys is not LOST}
-        missing = {number: each for number, each in missing.items() if number not in sampled}
+        missing = {number: partition for number, partition in missing.items() if number not in sampled}
         if not missing:
             return [sampled[number] for number in sorted(sampled)]
-        if gone := crew.newly_lost(at_once=True):
-            emit({"event": "lost", "nodes": sorted(gone), "left": crew.names})
-    lost = [f"{each.uri if each.copies else 'a recipe'}: {each.records} records" for each in missing.values()]
+        if gone := nodes.newly_lost(at_once=True):
+            emit({"event": "lost", "nodes": sorted(gone), "left": nodes.names})
+    lost = [f"{part.uri if part.copies else 'a recipe'}: {part.records} records" for part in missing.values()]
     raise IoFailureError(f"keys could not be sampled in {_MOST_SAMPLINGS} attempts", lost)
 
 
-def _at_hand(partition: Partition, crew: Crew, turn: int) -> tuple[Partition, str]:
+def _reachable(partition: Partition, nodes: Nodes, turn: int) -> tuple[Partition, str]:
     """Return a partition with the copies that the cluster reaches, and a node to read it on. Raises IoFailureError."""
-    left = partition.reached_from(crew.names)
-    if not (nodes := nodes_with(left)):
+    reachable = partition.reached_from(nodes.names)
+    if not (holders := nodes_with(reachable)):
         absent = ", ".join(sorted(copy.node for copy in partition.copies))
         raise IoFailureError(f"{partition.uri} lies on {absent}, which is not in the cluster")
-    return left, nodes[0] or crew.names[turn % len(crew.names)]
+    return reachable, holders[0] or nodes.names[turn % len(nodes.names)]
 
 
 def _even_keys(partitions: int, layout: Layout) -> bytes:
@@ -220,12 +249,12 @@ def _even_keys(partitions: int, layout: Layout) -> bytes:
     return b"".join(number.to_bytes(width, "big").ljust(layout.key_size, b"\0") for number in numbers)
 
 
-def _rates(given: Mapping[str, float], names: list[str]) -> dict[str, float]:
-    """Return the rate of each node, the mean of those given where none is."""
-    if unknown := sorted(given.keys() - set(names)):
+def _rates(user_rates: Mapping[str, float], names: list[str]) -> dict[str, float]:
+    """Return the rate of each node; a node without one gets the mean of those given."""
+    if unknown := sorted(user_rates.keys() - set(names)):
         raise BadInputError(f"rates of unknown nodes {', '.join(unknown)}; there are {', '.join(names)}")
-    mean = sum(given.values()) / len(given) if given else 1.0
-    return {name: given.get(name, mean) for name in names}
+    mean = sum(user_rates.values()) / len(user_rates) if user_rates else 1.0
+    return {name: user_rates.get(name, mean) for name in names}
 
 
 def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
@@ -240,12 +269,12 @@ def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
     return dataset, ClusterSortReport(
         records=dataset.records,
         data_bytes=dataset.bytes,
-        nodes=tuple(sorted({*job.crew.names, *job.crew.lost})),
-        lost_nodes=tuple(sorted(job.crew.lost - job.crew.avoided)),
+        nodes=tuple(sorted({*job.nodes.names, *job.nodes.lost})),
+        lost_nodes=tuple(sorted(job.nodes.lost - job.nodes.avoided)),
         slow_nodes=dict(job.slow_nodes),
         partitions=len(dataset.partitions),
-        largest_partition_bytes=max(each.records for each in dataset.partitions) * job.record_size,
-        phases_s={phase: job.seconds(phase) for phase in dict.fromkeys(each["phase"] for each in job.timeline)},
+        largest_partition_bytes=max(partition.records for partition in dataset.partitions) * job.record_size,
+        phases_s={phase: job.seconds(phase) for phase in dict.fromkeys(stretch["phase"] for stretch in job.timeline)},
         timeline=tuple(job.timeline),
         moved_bytes=asdict(job.moved),
         retries=job.retries,
@@ -254,19 +283,19 @@ def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
         input_checksum=_input_checksum(job),
         sorted=whole.unordered == 0,
         duplicates=whole.duplicates,
-        cpus=dict(job.crew.cpus),
+        cpus=dict(job.nodes.cpus),
         usage=job.usage(),
     )
 
 
 def _input_checksum(job: Job) -> str:
-    known = job.request.sums_input and len(job.input_checksums) == len(job.slices)
-    return f"{sum(job.input_checksums.values()):x}" if known else ""
+    is_known = job.request.sums_input and len(job.input_checksums) == len(job.slices)
+    return f"{sum(job.input_checksums.values()):x}" if is_known else ""
 
 
 def joined(summaries: Iterator[bytes]) -> Any:
-    """Return the summary of consecutive partitions, seams included."""
+    """Return the summary of consecutive partitions; order is also checked where they meet."""
     whole = core.Summary.parse(next(summaries))
-    for each in summaries:
-        whole.append(core.Summary.parse(each))
+    for summary in summaries:
+        whole.append(core.Summary.parse(summary))
     return whole

@@ -1,7 +1,7 @@
-"""Bringing the input from an object store to the nodes' disks, and taking the output there.
+"""Bringing the input from an object store to the nodes' disks, and the output from there to the store.
 
-Objects are cut into pieces, so that nodes and disks get equal shares whatever the objects' sizes are. A piece keeps the
-object it came from as a second copy: when its node is lost, it is read from there.
+Objects are cut into pieces, so that nodes and disks get equal shares whatever the objects' sizes. A piece names its
+object as a second copy; if the piece's node is lost, the records are read from there.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from planner.arrays import Bytes
 from planner.distributed_sort import object_store
 from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition
 from planner.distributed_sort.node_environment import JobFiles, node_name
-from planner.distributed_sort.nodes import Crew
+from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.run_files import write_whole
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.native import core, core_errors
 
 MANIFEST: Final = "manifest.json"
-"""Beside the output partitions, written last: where it is, all of them are."""
+"""Lies beside the output partitions and is written last: if it exists, all of them do."""
 _PIECES_PER_DISK: Final = 4
 _LEAST_PIECE_BYTES: Final = 1_000_000
 
@@ -53,63 +53,64 @@ def dataset_below(prefix: str, layout: Layout) -> Dataset:
 
 def require_empty(prefix: str) -> None:
     """Raise BadInputError when there is anything below a prefix, which output could be confused with."""
-    if found := list(object_store.listed(prefix)):
-        raise BadInputError(f"{prefix}: not empty; name another prefix, or remove what is there", found[:10])
+    if objects := list(object_store.listed(prefix)):
+        raise BadInputError(f"{prefix}: not empty; name another prefix, or remove what is there", objects[:10])
 
 
-def stage_in(crew: Crew, source: Dataset) -> tuple[Dataset, int]:
+def stage_in(nodes: Nodes, source: Dataset) -> tuple[Dataset, int]:
     """Have the nodes fetch equal shares of a dataset; return it as it lies there, with its partitions' checksums, and
     the requests that this took. Raises IoFailureError.
     """
-    disks = sum(crew.facts[name].data_disks for name in crew.names)
-    loads, numbers = dict.fromkeys(crew.names, 0), dict.fromkeys(crew.names, 0)
+    disks = sum(nodes.facts[name].data_disks for name in nodes.names)
+    loads, numbers = dict.fromkeys(nodes.names, 0), dict.fromkeys(nodes.names, 0)
     files, began = JobFiles(job="input", output="input"), []
     for piece in pieces(source, disks=disks):
         node = min(loads, key=lambda name: loads[name])
-        began.append(crew.run(node, fetch, piece, source.layout, files, numbers[node], crew.threads(node)))
+        began.append(nodes.run(node, fetch, piece, source.layout, files, numbers[node], nodes.threads(node)))
         loads[node] += piece.records
         numbers[node] += 1
-    staged: list[Staged] = crew.outcomes(began, doing="the input was brought in")
-    there = Dataset(partitions=tuple(each.partition for each in staged), layout=source.layout)
-    return there, sum(each.requests for each in staged)
+    staged: list[Staged] = nodes.outcomes(began, doing="the input was brought in")
+    there = Dataset(partitions=tuple(piece.partition for piece in staged), layout=source.layout)
+    return there, sum(piece.requests for piece in staged)
 
 
-def stage_out(crew: Crew, dataset: Dataset, prefix: str) -> tuple[Dataset, int]:
+def stage_out(nodes: Nodes, dataset: Dataset, prefix: str) -> tuple[Dataset, int]:
     """Have the nodes send a dataset's partitions below a prefix; return it as it lies there, and the requests that this
     took. Raises IoFailureError; what was sent has been deleted then.
     """
     try:
         began = [
-            crew.run(partition.copies[0].node, send, partition, object_uri(prefix, number))
+            nodes.run(partition.copies[0].node, send, partition, object_uri(prefix, number))
             for number, partition in enumerate(dataset.partitions)
         ]
-        staged: list[Staged] = crew.outcomes(began, doing="the output was sent")
-        sizes = crew.outcomes([crew.run(crew.names[0], object_store.listed, prefix)], doing="the output was listed")[0]
+        staged: list[Staged] = nodes.outcomes(began, doing="the output was sent")
+        sizes = nodes.outcomes([nodes.run(nodes.names[0], object_store.listed, prefix)], doing="the output was listed")[
+            0
+        ]
         require_sizes(staged, sizes, record_size=dataset.layout.record_size)
     except BaseException:
         with suppress(PlannerError):
-            crew.awaited(crew.run(crew.names[0], object_store.delete_partitions, prefix), nodes=crew.names[:1])
+            nodes.awaited(nodes.run(nodes.names[0], object_store.delete_partitions, prefix), nodes=nodes.names[:1])
         raise
-    there = Dataset(partitions=tuple(each.partition for each in staged), layout=dataset.layout)
-    return there, sum(each.requests for each in staged)
+    there = Dataset(partitions=tuple(piece.partition for piece in staged), layout=dataset.layout)
+    return there, sum(piece.requests for piece in staged)
 
 
 def require_sizes(staged: list[Staged], sizes: dict[str, int], *, record_size: int) -> None:
     """Raise IoFailureError naming objects that are not as large in the store as what was sent."""
-    wrong = [
-        f"{each.partition.uri}: {sizes.get(each.partition.uri)} bytes instead of {each.partition.records * record_size}"
-        for each in staged
-        if sizes.get(each.partition.uri) != each.partition.records * record_size
-    ]
+    sent = {piece.partition.uri: piece.partition.records * record_size for piece in staged}
+    wrong = [f"{uri}: {sizes.get(uri)} bytes instead of {size}" for uri, size in sent.items() if sizes.get(uri) != size]
     if wrong:
         raise IoFailureError("the store does not hold what was sent to it", wrong[:10])
 
 
-def publish(crew: Crew, dataset: Dataset, prefix: str) -> str:
+def publish(nodes: Nodes, dataset: Dataset, prefix: str) -> str:
     """Write the manifest beside the output in the store and return its URI. Raises IoFailureError."""
     uri = f"{prefix.rstrip('/')}/{MANIFEST}"
     content = np.frombuffer(dataset.to_json().encode(), np.uint8)
-    crew.outcomes([crew.run(crew.names[0], object_store.write_object, uri, content)], doing="the manifest was written")
+    nodes.outcomes(
+        [nodes.run(nodes.names[0], object_store.write_object, uri, content)], doing="the manifest was written"
+    )
     return uri
 
 
@@ -147,8 +148,8 @@ def fetch(piece: Partition, layout: Layout, files: JobFiles, number: int, thread
             yield part
 
     write_whole(path, parts(), durable=False)
-    here = replace(piece, copies=(Copy(uri=str(path), node=node_name()), *piece.copies), checksum=f"{checksum:x}")
-    return Staged(partition=here, requests=requests)
+    local = replace(piece, copies=(Copy(uri=str(path), node=node_name()), *piece.copies), checksum=f"{checksum:x}")
+    return Staged(partition=local, requests=requests)
 
 
 def send(partition: Partition, uri: str) -> Staged:

@@ -1,8 +1,8 @@
-"""How fast each node takes part in the shuffle, and which is much slower than the others.
+"""How fast each node takes part in the shuffle, and which nodes are much slower than the others.
 
-A transfer lasts as long as the slower of its two ends needs, so a slow node is slow with all others, and each of the
-others with it alone. So a node's rate is the median over its partners, of each of which the median transfer counts:
-however many transfers wait for the slow one, they weigh as one partner.
+A transfer lasts as long as its slower end needs. So a slow node is slow with all others, and each other node only with
+that one. A node's rate is therefore the median over its partners, and each partner counts with its median transfer.
+However many transfers wait for a slow node, they weigh as one partner.
 """
 
 from __future__ import annotations
@@ -18,73 +18,77 @@ from planner.distributed_sort.send_queue import Block, Parcel
 from planner.statistics.slow_node_screening import MIN_NODES, Drop, screen
 
 ENOUGH_TRANSFERS: Final = 6
-"""Of every node, before any is judged."""
+"""Of every node, before any node is judged."""
 _LATEST_TRANSFERS: Final = 20
-"""Of every two nodes that count."""
-LOOKS: Final = 4
-"""In a row: a node whose processes are being started is slow for a moment."""
+"""Of each pair of nodes; older ones do not count."""
+CHECKS_IN_A_ROW: Final = 4
+"""A node must be slow in so many: while its processes start, any node is slow for a moment."""
 MUCH_SLOWER: Final = 1 / 4
-"""Of the median: a node that is left out takes its share of all work with it, which a slightly slow one is worth."""
+"""Than this share of the median. Leaving a node out costs its share of all work, too much for a slightly slow one."""
 
 
 @dataclass(frozen=True)
 class _Transfer:
-    """A block under way, in a parcel."""
+    """A block of a parcel in flight."""
 
     block: Block
     parcel: Parcel
     began_at_s: float
 
     def most_bytes_per_s(self, at_s: float) -> float:
-        """Return the most that it can reach."""
+        """Return the highest rate that it can still reach."""
         return self.block.size_bytes / max(at_s - self.began_at_s, 1e-3)
 
 
-class Pace:
-    """Transfers between nodes, in bytes/s from when the owner was told until records were stored."""
+class TransferRates:
+    """Rates of transfers between nodes, in bytes/s, from the order to the owner until the records are stored."""
 
     def __init__(self) -> None:
         self._under_way: dict[tuple[int, int], _Transfer] = {}  # by the block's key
-        self._looks: Counter[str] = Counter()
+        self._slow_checks: Counter[str] = Counter()
         self._rates: dict[frozenset[str], deque[float]] = defaultdict(lambda: deque(maxlen=_LATEST_TRANSFERS))
 
     def began(self, parcel: Parcel, *, at_s: float) -> None:
-        """Note that blocks are on their way."""
+        """Note that the blocks of a parcel are in flight."""
         self._under_way |= {block.key: _Transfer(block, parcel, at_s) for block in parcel}
 
     def excuse(self, have_come: Callable[[Sequence[Block]], Sequence[bool]], *, at_s: float) -> None:
-        """Leave out of account blocks that have come but wait for others of a parcel that takes longer than usual."""
+        """Ignore blocks that have arrived but wait for others of their parcel, which takes longer than usual."""
         usual, under_way = median(list(chain(*self._rates.values())) or [0.0]), self._under_way.values()
-        late = {each.parcel[0].key for each in under_way if each.most_bytes_per_s(at_s) < usual}
-        left = [each for each in under_way if each.parcel[0].key in late]
-        come = have_come([each.block for each in left])
-        waiting = {each.parcel[0].key for each, there in zip(left, come, strict=True) if not there}
-        for each, there in zip(left, come, strict=True):
-            if there and each.parcel[0].key in waiting:
-                del self._under_way[each.block.key]
+        late = {transfer.parcel[0].key for transfer in under_way if transfer.most_bytes_per_s(at_s) < usual}
+        transfers = [transfer for transfer in under_way if transfer.parcel[0].key in late]
+        arrived = have_come([transfer.block for transfer in transfers])
+        waiting = {
+            transfer.parcel[0].key for transfer, is_there in zip(transfers, arrived, strict=True) if not is_there
+        }
+        for transfer, is_there in zip(transfers, arrived, strict=True):
+            if is_there and transfer.parcel[0].key in waiting:
+                del self._under_way[transfer.block.key]
 
     def ended(self, block: Block, *, size_bytes: int, at_s: float) -> None:
-        """Note that a block was stored; one that was lost, is empty, is excused or never left its node says nothing."""
+        """Note that a block was stored. Lost, empty or excused blocks, and those of the owner itself, do not count."""
         transfer = self._under_way.pop(block.key, None)
         if transfer is None or not size_bytes or block.source == block.owner:
             return
         self._rates[_pair(block)].append(size_bytes / max(at_s - transfer.began_at_s, 1e-3))
 
     def slow(self, names: list[str], *, at_s: float) -> list[Drop]:
-        """Return those of `names` that are much slower than the others, and were so each time in a row of looks; none
-        until all have transferred enough.
+        """Return those of `names` that were much slower than the others in several checks in a row.
+
+        Returns none until all have transferred enough.
         """
         if len(names) <= MIN_NODES or (medians := self._medians(names, at_s)) is None:
             return []
-        found = screen({"transfers": medians})
-        usual = found.limits[0].median_per_s
-        slow = [drop for drop in found.dropped if drop.rate_per_s < MUCH_SLOWER * usual]
-        self._looks = Counter({drop.node: self._looks[drop.node] + 1 for drop in slow})
-        return [drop for drop in slow if self._looks[drop.node] >= LOOKS]
+        screening = screen({"transfers": medians})
+        usual = screening.limits[0].median_per_s
+        slow = [drop for drop in screening.dropped if drop.rate_per_s < MUCH_SLOWER * usual]
+        self._slow_checks = Counter({drop.node: self._slow_checks[drop.node] + 1 for drop in slow})
+        return [drop for drop in slow if self._slow_checks[drop.node] >= CHECKS_IN_A_ROW]
 
     def _medians(self, names: list[str], at_s: float) -> dict[str, float] | None:
-        """Return each node's median over its partners; None until all have transferred enough, with more than half of
-        the others.
+        """Return each node's median over its partners.
+
+        Returns None until all have transferred enough, and with more than half of the others.
         """
         partners: dict[str, list[float]] = {name: [] for name in names}
         transfers = Counter[str]()
@@ -95,16 +99,17 @@ class Pace:
                 transfers[name] += len(rates)
         if any(2 * len(partners[name]) < len(names) or transfers[name] < ENOUGH_TRANSFERS for name in names):
             return None
-        return {name: median(each) for name, each in partners.items()}
+        return {name: median(rates) for name, rates in partners.items()}
 
     def _rates_between(self, names: frozenset[str], at_s: float) -> dict[frozenset[str], list[float]]:
-        """Return, for each two nodes, the rates of their latest transfers, and the most that those can reach which are
-        under way and already take longer than usual.
+        """Return the rates of the latest transfers of each pair of nodes.
+
+        Transfers in flight that already take longer than usual count with the highest rate that they can still reach.
         """
         between = {pair: list(rates) for pair, rates in self._rates.items() if pair <= names}
         usual = median(list(chain(*between.values())) or [0.0])
-        for each in self._under_way.values():
-            most, pair = each.most_bytes_per_s(at_s), _pair(each.block)
+        for transfer in self._under_way.values():
+            most, pair = transfer.most_bytes_per_s(at_s), _pair(transfer.block)
             if most < usual and pair <= names:
                 between.setdefault(pair, []).append(most)
         return between

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 from planner.distributed_sort import node_tasks
 from planner.distributed_sort.dataset import Dataset
-from planner.distributed_sort.nodes import Crew
+from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.sort import joined
 from planner.native import core
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
-    """What validation found in one copy of the output. `lost` partitions have no such copy any more."""
+class Validation:
+    """What one copy of the output holds. `lost` counts the partitions that no longer have such a copy."""
 
     records: int
     checksum: str
@@ -22,21 +22,21 @@ class Found:
     lost: int
 
 
-def validated(crew: Crew, dataset: Dataset, *, copy: int = 0) -> Found:
+def validated(nodes: Nodes, dataset: Dataset, *, copy: int = 0) -> Validation:
     """Read one copy of every partition where it lies; partitions without it are counted. Raises IoFailureError."""
-    at = [(each, each.copies[copy]) for each in dataset.partitions if copy < len(each.copies)]
-    names = crew.names
+    names = nodes.names
     began = []
-    for turn, (each, where) in enumerate(at):
-        node = where.node or names[turn % len(names)]
-        one = replace(each, copies=(where,))
-        began.append(crew.run(node, node_tasks.validate, one, dataset.layout, crew.threads(node)))
-    summaries = crew.outcomes(began, doing="output was validated")
+    for turn, partition in enumerate(part for part in dataset.partitions if copy < len(part.copies)):
+        read = partition.copies[copy]
+        node = read.node or names[turn % len(names)]
+        alone = replace(partition, copies=(read,))
+        began.append(nodes.run(node, node_tasks.validate, alone, dataset.layout, nodes.threads(node)))
+    summaries = nodes.outcomes(began, doing="output was validated")
     whole = joined(iter(summaries)) if summaries else core.validate_records(b"", **dataset.layout.core())
-    return Found(
+    return Validation(
         records=whole.records,
         checksum=f"{whole.checksum:x}",
         sorted=whole.unordered == 0,
         duplicates=whole.duplicates,
-        lost=len(dataset.partitions) - len(at),
+        lost=len(dataset.partitions) - len(began),
     )

@@ -1,14 +1,11 @@
-"""An emulated cluster as a thing to use and to leave: nodes to run commands on, links to cap, cut and draw anew."""
+"""An emulated cluster: nodes to run commands on, and links to cap and cut; it ends with its context."""
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shutil
-import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +14,9 @@ from planner.emulation.namespaces import Namespaces
 from planner.emulation.registry import Entry
 from planner.emulation.shaping import Cap, Shaping
 from planner.errors import BadInputError, IoFailureError, LeftBehindError
+from planner.extras import optional
+
+psutil = optional("psutil", extra="ray", purpose="an emulated cluster")
 
 HEAD: Final = 0
 _MEMORY: Final = Path("/dev/shm")
@@ -28,8 +28,8 @@ _BIND: Final = 'mount --bind "$0" /tmp/ray && exec "$@"'
 class EmulatedCluster:
     """A head (number 0, uncapped, no data) and `workers` nodes (1, 2, ...) on this machine.
 
-    Shaped, each is a network namespace; otherwise all are plain processes on the loopback address. `caps` are the
-    links' caps now, by worker.
+    Shaped nodes are network namespaces; otherwise nodes are plain processes on the loopback address. `caps` has the
+    current cap of each worker's link.
     """
 
     def __init__(self, entry: Entry) -> None:
@@ -56,8 +56,9 @@ class EmulatedCluster:
         return Path(self.entry.directory) / self.name(node)
 
     def ray_directory(self, node: int) -> Path:
-        """Return what a node sees as /tmp/ray, or, without namespaces, where all keep Ray's files: sockets need a
-        short path.
+        """Return what a node sees as /tmp/ray; without namespaces, the folder of Ray's files for all nodes.
+
+        The path is short because sockets lie in it.
         """
         name = self.name(node) if self.is_shaped else "all"
         return Path("/tmp") / f"planner-ray-{self.entry.cluster_id}" / name
@@ -99,24 +100,22 @@ class EmulatedCluster:
             self.namespaces.mend(node)
 
     def pids(self, node: int) -> list[int]:
-        """Return the processes of a node; those of plain nodes cannot be told apart."""
+        """Return the processes of a node; none for plain nodes, whose processes cannot be told apart."""
         return self.namespaces.pids(node) if self.namespaces else []
 
     def end(self, node: int) -> None:
-        """End every process of a node, which is whole again afterwards but for its files; plain nodes have none."""
+        """End every process of a node and mend its link; plain nodes have no processes of their own."""
         if self.namespaces is not None:
             self.namespaces.mend(node)
             self.namespaces.end(node)
 
-    def _plain_pids(self) -> list[int]:
-        """Return the processes whose command line names this cluster's folder of Ray files, which no other has."""
-        mark = f"planner-ray-{self.entry.cluster_id}".encode()
-        return [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/cmdline") if mark in _content(path)]
-
     def _end_plain(self) -> None:
-        for pid in self._plain_pids():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+        """End the processes whose command line names this cluster's folder of Ray files, as no others do."""
+        mark = self.ray_directory(HEAD).parent.name
+        for process in psutil.process_iter(["cmdline"]):
+            if any(mark in word for word in process.info["cmdline"] or ()):
+                with suppress(psutil.Error):  # it has ended, or belongs to someone else
+                    process.kill()
 
     def create(self) -> None:
         """Make the folders and the namespaces."""
@@ -131,10 +130,10 @@ class EmulatedCluster:
 
     def remove(self) -> None:
         """End all processes, delete namespaces and folders, and forget the cluster; may be called again."""
-        self._end_plain()  # some may be on their way into a namespace
+        self._end_plain()  # some have not entered their namespace yet
         if self.namespaces is not None:
             self.namespaces.remove()
-            self._end_plain()  # whose way began meanwhile
+            self._end_plain()  # those that were begun meanwhile
         for folder in (Path(self.entry.directory), self.ray_directory(HEAD).parent, self.memory(HEAD).parent):
             _remove_folder(folder)
         registry.forget(self.entry)
@@ -146,8 +145,8 @@ def emulated_cluster(
 ) -> Iterator[EmulatedCluster]:
     """Yield a cluster whose nodes' files lie below `directory`; all of it is gone afterwards, whatever happens.
 
-    What killed processes left behind is removed first. Without root nodes are plain processes and links are not
-    capped, which is said. Raises BadInputError for an impossible number of nodes, IoFailureError when the system
+    First, what killed processes left behind is removed. Without root, nodes are plain processes and links are not
+    capped; `say` is told so. Raises BadInputError for an impossible number of nodes, and IoFailureError when the system
     refuses.
     """
     if not 1 <= workers <= MOST_NODES:
@@ -208,13 +207,6 @@ def _redrawing(
     finally:
         over.set()
         thread.join()
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:  # the process has ended
-        return b""
 
 
 def _remove_folder(folder: Path) -> None:

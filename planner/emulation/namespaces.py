@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
-from pathlib import Path
 from typing import Final
 
 from planner.emulation.shaping import Cap
@@ -31,7 +31,8 @@ _LONGEST_END_S: Final = 10.0
 
 def usable() -> bool:
     """Say whether this process may make namespaces: root, with ip and tc."""
-    return os.geteuid() == 0 and all(_which(tool) for tool in ("ip", "tc"))
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    return os.geteuid() == 0 and all(shutil.which(tool, path=path) for tool in ("ip", "tc"))
 
 
 class Namespaces:
@@ -80,7 +81,7 @@ class Namespaces:
                 with contextlib.suppress(IoFailureError):  # there was no cap to lift
                     _run("tc", "-n", namespace, "qdisc", "del", "dev", device, "root")
             else:
-                _run("tc", "-n", namespace, "qdisc", "replace", "dev", device, "root", *_token_bucket_filter(cap))
+                _run("tc", "-n", namespace, "qdisc", "replace", "dev", device, "root", *token_bucket_filter(cap))
 
     def cut(self, node: int) -> None:
         """Take a node's link down at the switch: nothing arrives any more, and nobody is told."""
@@ -113,7 +114,7 @@ def namespaces_of(cluster_id: str) -> list[str]:
     return [entry["name"] for entry in listed if entry["name"].startswith(f"{PREFIX}{cluster_id}-")]
 
 
-def _token_bucket_filter(cap: Cap) -> list[str]:
+def token_bucket_filter(cap: Cap) -> list[str]:
     rate = f"{cap.bytes_per_s * 8:.0f}bit"
     if cap.bucket is None:
         burst = max(_LEAST_BURST_BYTES, round(cap.bytes_per_s / 250))  # a timer tick's worth
@@ -146,9 +147,3 @@ def _run(*words: str) -> str:
     if done.returncode:
         raise IoFailureError(f"{' '.join(words)}: {done.stderr.strip() or done.returncode}")
     return done.stdout
-
-
-def _which(tool: str) -> bool:
-    from shutil import which
-
-    return which(tool, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") is not None and Path("/proc").exists()

@@ -15,7 +15,7 @@ from typing import Final
 from planner.emulation.cluster import HEAD, EmulatedCluster
 from planner.errors import IoFailureError
 
-_BENCH: Final = (sys.executable, "-m", "planner", "bench", "net")
+_BENCH: Final = (sys.executable, "-P", "-m", "planner", "bench", "net")
 _TOKEN: Final = "PLANNER_BENCH_TOKEN"
 _SECONDS: Final = 1.0
 _REPEATS: Final = 2
@@ -63,9 +63,9 @@ def _agent(nodes: EmulatedCluster, node: int, environment: dict[str, str]) -> It
 def _port(agent: subprocess.Popen[bytes], name: str) -> int:
     """Return where an agent listens, once it says so."""
     assert agent.stderr is not None
-    said = []
+    output = []
     for line in agent.stderr:
         if listening := _LISTENING.search(line):
             return int(listening[1])
-        said.append(line.decode(errors="replace").rstrip())
-    raise IoFailureError(f"NetBench does not start on {name}", said[-4:])
+        output.append(line.decode(errors="replace").rstrip())
+    raise IoFailureError(f"NetBench does not start on {name}", output[-4:])

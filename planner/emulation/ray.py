@@ -109,6 +109,8 @@ def start_ray(
     port = RAY_PORT if nodes.is_shaped else _free_port()
     address = f"{nodes.address(HEAD)}:{port}"
     cluster = EmulatedRay(nodes=nodes, ray=RayCluster(address=address), disks=disks, store=store or {})
+    # Of a head that was killed; Ray would take any other cluster with this address for it.
+    (nodes.ray_directory(HEAD) / "ray_current_cluster").unlink(missing_ok=True)
     head = _ray_node(cluster, HEAD, cpus=0, store_bytes=HEAD_STORE_BYTES)
     temp_directory = None if nodes.is_shaped else nodes.ray_directory(HEAD)
     _start(cluster, HEAD, head, head_command(head, port=port, temp_directory=temp_directory))
@@ -139,14 +141,14 @@ def _ray_node(cluster: EmulatedRay, node: int, *, cpus: float, store_bytes: int)
 def _start(cluster: EmulatedRay, node: int, ray_node: RayNode, command: list[str]) -> None:
     """Run `ray start` on a node; its daemons outlive it, so what it says goes to a file rather than to a pipe."""
     log = cluster.nodes.ray_directory(node) / f"{ray_node.name}.start.log"
-    with log.open("wb") as said:
+    with log.open("wb") as output:
         try:
             done = subprocess.run(
                 cluster.command(node, *command),
                 env=cluster.environment() | ray_node.environment(),
                 stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
+                stdout=output,
+                stderr=output,
                 timeout=_LONGEST_START_S,
                 check=False,
             ).returncode

@@ -1,6 +1,6 @@
-"""Which emulated clusters there are, one small file each, written before the first namespace is made.
+"""Which emulated clusters exist: one small file each, written before the first namespace is made.
 
-Whoever comes next removes what a killed process left: the file says what there may be and which process owns it.
+The next caller removes what a killed process left: the file says what may exist and which process owns it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A way for emulated nodes to reach one server of this machine's own network: an object store that listens here.
+"""A relay, by which emulated nodes reach one server in this machine's network: an object store.
 
 Nodes have a network of their own, with no way out. The relay listens on the head's address, in the nodes' network, and
-passes on what comes to the server, in this machine's; a socket stays in the network that it was made in.
+connects to the server in this machine's network. That works because a socket stays in the network it was made in.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _listening(nodes: EmulatedCluster) -> Iterator[socket.socket]:
     """Yield a socket that listens on the head."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        words = nodes.command(HEAD, sys.executable, "-c", _LISTEN, str(theirs.fileno()), nodes.address(HEAD))
+        words = nodes.command(HEAD, sys.executable, "-P", "-c", _LISTEN, str(theirs.fileno()), nodes.address(HEAD))
         done = subprocess.run(words, pass_fds=(theirs.fileno(),), capture_output=True, text=True, check=False)
         if done.returncode:
             raise IoFailureError("no relay to the object store", done.stderr.strip().splitlines()[-3:])

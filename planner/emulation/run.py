@@ -26,26 +26,26 @@ from planner.errors import BadInputError, IoFailureError
 from planner.measure.local_catalog import write_catalog
 from planner.measure.machine import Machine, free_bytes, measure_machine, sample_size
 from planner.planning.recommendation import recommend, require_best
+from planner.ray_cluster.driver_session import OnEvent
 from planner.ray_cluster.nodes import ray_program
-from planner.runs.local import HEADROOM_BYTES, RECORD_BYTES, copies
+from planner.runs.local import HEADROOM_BYTES
+from planner.runs.record_count import record_count
 from planner.runs.report import cluster_report
 from planner.schemas.plan import Plan, Request
 from planner.schemas.run_report import RunReport
 from planner.units import format_bytes, format_duration
 
-Heard = Callable[[dict[str, Any]], None]
-
 _ON_VOLUME: Final = {"local": False, "volumes": True}
 _IN_MEMORY: Final = {"local": False, "memory": True}
-"""Where a model keeps its data, and its intermediate data, in the sort's terms; others do not run on emulated nodes."""
+"""Where a model keeps its data, and its intermediate data, in the sort's terms. Other models do not run here."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmulatedRun:
-    """What to run: `nodes` emulated nodes whose files lie below `directory`; `memory_bytes` for sorting on each.
+    """What to run: `nodes` emulated nodes with files below `directory`, each with `memory_bytes` for sorting.
 
-    The data comes from `source`, all objects below the prefix `input`, and goes below the prefix `output`; it is
-    generated, and ends with the nodes, otherwise.
+    The data comes from `source`, which is all objects below the prefix `input`, and goes below the prefix `output`.
+    Without them it is generated, and removed with the nodes.
     """
 
     data_bytes: int
@@ -60,26 +60,26 @@ class EmulatedRun:
     source: Dataset | None = None
 
 
-def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], heard: Heard) -> RunReport:
+def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], on_event: OnEvent) -> RunReport:
     """Do the run; nothing of the cluster is left afterwards, whatever happens.
 
-    Raises BadInputError for half a record or a model that does not run here, IoFailureError when the disk cannot hold
-    the data or something is lost. Data that fails validation is reported, not raised.
+    Raises BadInputError for half a record or a model that does not run here, and IoFailureError when the disk cannot
+    hold the data or something is lost. The report says if data fails validation; nothing is raised.
     """
     model = _model(run)
     _check_space(run, model)
     with _emulated_ray(run, say=say) as cluster, cluster.session() as session:
         say(f"{run.nodes} emulated nodes are up; caps: {', '.join(str(cap or 'none') for cap in cluster.nodes.caps)}")
         folder = cluster.nodes.directory(HEAD)
-        machine = measure_machine(folder, sample_bytes=sample_size(run.data_bytes), copies=copies(model))
-        trial = try_sort(cluster.nodes, session, data_bytes=trial_size(run.data_bytes), copies=copies(model))
+        machine = measure_machine(folder, sample_bytes=sample_size(run.data_bytes), copies=model.output_copies)
+        trial = try_sort(cluster.nodes, session, data_bytes=trial_size(run.data_bytes), copies=model.output_copies)
         network = _network_bytes_per_s(cluster)
         plan = plan_for(machine, run, folder, network_bytes_per_s=network, trial=trial)
         best = require_best(plan)
         say(f"planned {format_duration(best.time_s.expected)} for the sort of {format_bytes(run.data_bytes)}")
-        wanted, journal = _wanted(run, cluster, model), str(cluster.nodes.directory(HEAD) / "journal")
-        done = session.do({"do": "run", "wanted": wanted, "journal": journal}, heard)
-    records = run.data_bytes // RECORD_BYTES
+        order = {"do": "run", "request": _run_request(run, cluster, model), "journal": str(folder / "journal")}
+        done = session.do(order, on_event)
+    records = record_count(run.data_bytes)
     seen = machine.to_dict() | {"network_bytes_per_s": network}
     seen |= {} if trial is None else trial.to_dict()
     return cluster_report(plan, machine=seen, records=records, done=done, vcpus=machine.vcpu)
@@ -87,7 +87,7 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], heard: Heard) 
 
 @contextmanager
 def _emulated_ray(run: EmulatedRun, *, say: Callable[[str], None]) -> Iterator[EmulatedRay]:
-    """Yield Ray on emulated nodes; where the run has to do with an object store, they reach it by a relay."""
+    """Yield Ray on emulated nodes, which reach the object store, if the run needs one, by a relay."""
     if not (run.input or run.output):
         with emulated_ray(workers=run.nodes, shaping=run.shaping, directory=run.directory, say=say) as cluster:
             yield cluster
@@ -112,9 +112,9 @@ def plan_for(
     """Plan the run for N nodes that share this machine's disk and processors evenly, each with a link that carries
     `network_bytes_per_s` of payload in each direction.
 
-    As in a local run the rates of disks are those of the sort's own path, so that the sort core's CPU work is in them;
-    `trial`, where there was one, tells what they are while all nodes work, what Ray and the kernel need besides, and
-    how long the sample takes.
+    As in a local run the disks' rates are those of the sort's own path, so they include the sort core's CPU work. A
+    `trial` tells the rates while all nodes work, what CPU Ray and the kernel need besides, and how long the sample
+    takes.
     """
     share = replace(
         machine,
@@ -122,8 +122,8 @@ def plan_for(
         read_bytes_per_s=machine.read_bytes_per_s / run.nodes,
         write_bytes_per_s=machine.write_bytes_per_s / run.nodes,
     )
-    both = None if trial is None else trial.disk_bytes_per_s
-    catalog = write_catalog(share, folder / "catalog", today=date.today(), simultaneous_bytes_per_s=both)
+    simultaneous = None if trial is None else trial.disk_bytes_per_s
+    catalog = write_catalog(share, folder / "catalog", today=date.today(), simultaneous_bytes_per_s=simultaneous)
     request = Request(
         data_bytes=run.data_bytes,
         model=run.model,
@@ -133,15 +133,14 @@ def plan_for(
         input=run.input,
         output=run.output,
     )
-    model, here = on_a_cluster(load_model(run.model)), run_overheads.on_hand()
+    model, overheads = on_a_cluster(load_model(run.model)), run_overheads.on_hand()
     if trial is not None:
-        model, here = trial.applied_to(model), replace(here, cpu_bytes_per_s_per_vcpu=trial.cpu_bytes_per_s)
-    return recommend(request, model=model, catalogs=[load_catalog(catalog)], overheads=here)
+        model, overheads = trial.applied_to(model), replace(overheads, cpu_bytes_per_s_per_vcpu=trial.cpu_bytes_per_s)
+    return recommend(request, model=model, catalogs=[load_catalog(catalog)], overheads=overheads)
 
 
 def _model(run: EmulatedRun) -> CostModel:
-    if run.data_bytes % RECORD_BYTES:
-        raise BadInputError(f"--data {run.data_bytes}B is not a whole number of {RECORD_BYTES}-byte records")
+    record_count(run.data_bytes)
     model = load_model(run.model)
     if model.storage["data"] not in _ON_VOLUME or model.storage["intermediate"] not in _IN_MEMORY:
         raise BadInputError(
@@ -151,7 +150,7 @@ def _model(run: EmulatedRun) -> CostModel:
 
 
 def _check_space(run: EmulatedRun, model: CostModel) -> None:
-    needed = run.data_bytes * (2 + copies(model)) + HEADROOM_BYTES
+    needed = run.data_bytes * (2 + model.output_copies) + HEADROOM_BYTES
     free = free_bytes(run.directory)
     if free < needed:
         raise IoFailureError(
@@ -161,16 +160,16 @@ def _check_space(run: EmulatedRun, model: CostModel) -> None:
 
 
 def _network_bytes_per_s(cluster: EmulatedRay) -> float:
-    """Return the payload that each link carries: that of the slowest cap, or, without caps, as measured."""
+    """Return the payload that each link carries: that of the slowest cap, or without caps the measured one."""
     caps = [cap.bytes_per_s for cap in cluster.nodes.caps if cap is not None]
     return payload_bytes_per_s(min(caps)) if caps else measure_links(cluster.nodes)
 
 
-def _wanted(run: EmulatedRun, cluster: EmulatedRay, model: CostModel) -> dict[str, Any]:
+def _run_request(run: EmulatedRun, cluster: EmulatedRay, model: CostModel) -> dict[str, Any]:
     caps = {cluster.nodes.name(node): cap for node, cap in enumerate(cluster.nodes.caps, start=1)}
     return {
-        "records": run.data_bytes // RECORD_BYTES,
-        "copies": copies(model),
+        "records": record_count(run.data_bytes),
+        "copies": model.output_copies,
         "source": None if run.source is None else json.loads(run.source.to_json()),
         "output": run.output or "",
         "memory_bytes": run.memory_bytes,

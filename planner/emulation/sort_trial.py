@@ -1,9 +1,8 @@
-"""What sorting on emulated nodes asks of this machine's processors and disk, which they share: a trial sort before the
-plan.
+"""A trial sort before the plan: what emulated nodes need of this machine's processors and disk, which they share.
 
-On machines of their own Ray's copies and the kernel's are hidden behind the network. Here N nodes' worth of them run on
-one machine, so that rates above what its processors can feed are not reached, and a plan has to know. Nor do N nodes
-that each read, sort and write get out of one disk what a single sort gets.
+On real machines the network hides the copies that Ray and the kernel make. Here one machine makes those of N nodes, so
+its processors limit the rates, and a plan has to know. N nodes that read, sort and write also get less out of one disk
+than a single sort does.
 """
 
 from __future__ import annotations
@@ -14,8 +13,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
+
+import psutil
 
 from planner.cost_model.model import CostModel, Phase
 from planner.emulation.cluster import EmulatedCluster
@@ -24,7 +24,7 @@ from planner.ray_cluster.driver_session import Session
 _INPUT: Final = "input"
 _OUTPUT: Final = "trial"
 _WORK_OF: Final = {"map and shuffle": "partition", "sort and reduce": "sort"}
-"""The kind of CPU work, in the models' terms, that each phase of a sort is."""
+"""The CPU work of each phase of a sort, in the models' terms."""
 _ON_DISK: Final = "sort and reduce"
 _SAMPLE: Final = "sample"
 _LEAST_BYTES: Final = 64_000_000
@@ -33,8 +33,8 @@ _TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
 
 
 class CpuMeter:
-    """Hears a sort's events and counts, by phase, the processor seconds of all nodes' processes, and those in which the
-    kernel carried packets between them.
+    """Counts, by phase of a sort, the CPU seconds of all nodes' processes, and those in which the kernel carried
+    packets between them.
     """
 
     def __init__(self, nodes: EmulatedCluster) -> None:
@@ -43,34 +43,35 @@ class CpuMeter:
         self._before: dict[int, float] = {}
         self.spent_s: defaultdict[str, float] = defaultdict(float)
 
-    def hear(self, event: dict[str, Any]) -> None:
+    def on_event(self, event: dict[str, Any]) -> None:
         """Take note when a phase begins."""
         if event["event"] == "progress" and event["phase"] != self._phase:
-            self.turn_to(event["phase"])
+            self.begin_phase(event["phase"])
 
-    def turn_to(self, phase: str) -> None:
-        """Count what was spent up to now for the phase so far, and begin another."""
+    def begin_phase(self, phase: str) -> None:
+        """Count the seconds since the last call for the phase so far, and begin another."""
         now = self._counted()
         spent = sum(max(0.0, seconds - self._before.get(pid, 0.0)) for pid, seconds in now.items())
         self.spent_s[self._phase] += spent
         self._phase, self._before = phase, now
 
     def _counted(self) -> dict[int, float]:
-        """Return processor seconds by process; those of interrupts, which belong to none, as process 0."""
-        pids = [pid for node in range(self._nodes.workers + 1) for pid in self._nodes.pids(node)]
-        found = {0: int(Path("/proc/stat").read_text().split()[7]) * _TICK_S}
-        for pid in pids:
-            with suppress(OSError):  # it has ended
-                ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-                found[pid] = sum(map(int, ticks)) * _TICK_S
-        return found
+        """Return CPU seconds by process; those of software interrupts, which belong to none, as process 0."""
+        seconds = {0: float(psutil.cpu_times().softirq)}
+        for node in range(self._nodes.workers + 1):
+            for pid in self._nodes.pids(node):
+                with suppress(psutil.Error):  # it has ended
+                    times = psutil.Process(pid).cpu_times()
+                    seconds[pid] = times.user + times.system
+        return seconds
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """What trial sorts told: `cpu_bytes_per_s` of each kind of CPU work that one of the machine's processors does for
-    one node, while all others do as much; `disk_bytes_per_s` that a node read and at the same time wrote in the second
-    phase; and the seconds that the sample took.
+    """What trial sorts measured while all nodes worked.
+
+    `cpu_bytes_per_s` is what one processor does of each CPU work for one node. `disk_bytes_per_s` is what a node read
+    and at the same time wrote in the second phase. `sample_s` are the seconds of the sample.
     """
 
     cpu_bytes_per_s: dict[str, float]
@@ -85,21 +86,20 @@ class Trial:
         }
 
     def applied_to(self, model: CostModel) -> CostModel:
-        """Return a model that begins with the sample, a phase that moves nothing to speak of."""
+        """Return a model that begins with the sample, a phase that moves almost nothing."""
         sample = Phase(name=_SAMPLE, read={}, write={}, network={}, cpu={}, startup_s=self.sample_s)
         return replace(model, phases=(sample, *model.phases))
 
 
 def trial_size(data_bytes: int) -> int:
-    """Return how large a trial tells about a job: as large as the job, but no more than takes ten seconds or so."""
+    """Return the size of a trial for a job: as large as the job, but no more than takes about ten seconds."""
     return min(max(data_bytes, _LEAST_BYTES), _MOST_BYTES) // 400 * 400
 
 
 def try_sort(nodes: EmulatedCluster, session: Session, *, data_bytes: int, copies: int) -> Trial | None:
-    """Sort `data_bytes` on the nodes twice, and tell what the second sort took: the first starts processes and touches
-    their memory.
+    """Sort `data_bytes` on the nodes twice and measure the second sort; the first starts processes and touches memory.
 
-    Returns None where nodes are plain processes, whose processor time cannot be told from others'. Raises what the sort
+    Returns None if nodes are plain processes, whose CPU time cannot be told from that of others. Raises what the sort
     raises.
     """
     if not nodes.is_shaped:
@@ -128,8 +128,8 @@ def _spent(nodes: EmulatedCluster, session: Session, *, data_bytes: int, copies:
     request = {"source": source, "output": _OUTPUT, "copies": copies}
     order = {"do": "sort", "request": request, "journal": str(nodes.directory(0) / "trial.journal")}
     meter = CpuMeter(nodes)
-    report = session.do(order, meter.hear)["report"]
-    meter.turn_to("")
+    report = session.do(order, meter.on_event)["report"]
+    meter.begin_phase("")
     for node in range(1, nodes.workers + 1):
         for name in (_INPUT, _OUTPUT):
             shutil.rmtree(nodes.directory(node) / name, ignore_errors=True)

@@ -22,9 +22,7 @@ from planner.emulation.sort_trial import Trial, try_sort
 from planner.errors import BadInputError, ValidationFailedError
 from planner.measure.machine import Machine, measure_machine, sample_size
 from planner.planning.recommendation import require_best
-from planner.ray_cluster.driver_session import Session
-
-Heard = Callable[[dict[str, Any]], None]
+from planner.ray_cluster.driver_session import OnEvent, Session
 
 HOMOGENEOUS: Final = "homogeneous"
 CLOUDS: Final = tuple("ABCDEFGH")
@@ -77,15 +75,15 @@ class Slowdown:
     study: float | None
 
 
-def run_study(study: Study, *, say: Callable[[str], None], heard: Heard = lambda _: None) -> list[Measured]:
-    """Run it on one emulated cluster, round by round through all networks, so that what drifts hits all alike.
+def run_study(study: Study, *, say: Callable[[str], None], on_event: OnEvent = lambda _: None) -> list[Measured]:
+    """Run it on one emulated cluster, round by round through all networks, so that a drift affects all of them alike.
 
     Raises BadInputError for unknown clouds or where links cannot be capped, ValidationFailedError when a sort's output
     is not its input in order, and what `emulated_ray` raises.
     """
     networks = {HOMOGENEOUS: _shaping(study, None)} | {cloud: _shaping(study, cloud) for cloud in study.clouds}
     draws = {name: shaping.draws(study.nodes) for name, shaping in networks.items()}
-    seen: dict[str, list[tuple[float, float, float]]] = {name: [] for name in networks}
+    rounds: dict[str, list[tuple[float, float, float]]] = {name: [] for name in networks}
     with emulated_ray(
         workers=study.nodes, shaping=Shaping(), directory=study.directory, say=say
     ) as cluster, cluster.session() as session:  # fmt: skip
@@ -94,14 +92,14 @@ def run_study(study: Study, *, say: Callable[[str], None], heard: Heard = lambda
         folder = cluster.nodes.directory(HEAD)
         machine = measure_machine(folder, sample_bytes=sample_size(study.data_bytes), copies=1)
         trial = try_sort(cluster.nodes, session, data_bytes=study.data_bytes, copies=1)  # also starts processes
-        source = session.do({"do": "generate", "records": study.data_bytes // 100}, heard)
+        source = session.do({"do": "generate", "records": study.data_bytes // 100}, on_event)
         for number in range(study.repeats):
             for name, drawn in draws.items():
                 slowest = _capped(cluster, drawn)
-                seconds = _sorted(session, source, folder, heard)
-                seen[name].append((seconds, _predicted_s(study, machine, trial, slowest), slowest))
+                seconds = _sorted(session, source, folder, on_event)
+                rounds[name].append((seconds, _predicted_s(study, machine, trial, slowest), slowest))
                 say(f"round {number + 1}, {name}: {seconds:.1f} s")
-    return [_measured(name, rounds) for name, rounds in seen.items()]
+    return [_measured(name, network_rounds) for name, network_rounds in rounds.items()]
 
 
 def slowdowns(measured: list[Measured]) -> list[Slowdown]:
@@ -111,14 +109,14 @@ def slowdowns(measured: list[Measured]) -> list[Slowdown]:
     factor, worst = TABLE_2["Terasort"]
     return [
         Slowdown(
-            network=each.network,
-            measured=fmean(each.measured_s) / base_s,
-            least=min(each.measured_s) / base_s,
-            most=max(each.measured_s) / base_s,
-            predicted=fmean(each.predicted_s) / base_predicted_s,
-            study={worst: factor, HOMOGENEOUS: 1.0}.get(each.network),
+            network=network.network,
+            measured=fmean(network.measured_s) / base_s,
+            least=min(network.measured_s) / base_s,
+            most=max(network.measured_s) / base_s,
+            predicted=fmean(network.predicted_s) / base_predicted_s,
+            study={worst: factor, HOMOGENEOUS: 1.0}.get(network.network),
         )
-        for each in measured
+        for network in measured
     ]
 
 
@@ -129,8 +127,8 @@ def document(study: Study, measured: list[Measured]) -> dict[str, Any]:
         "data_bytes": study.data_bytes,
         "rate_factor": study.rate_factor,
         "repeats": study.repeats,
-        "networks": [asdict(each) for each in measured],
-        "slowdowns": [asdict(each) for each in slowdowns(measured)],
+        "networks": [asdict(network) for network in measured],
+        "slowdowns": [asdict(network) for network in slowdowns(measured)],
         "study_table_2": {name: {"slowdown": factor, "cloud": at} for name, (factor, at) in TABLE_2.items()},
     }
 
@@ -148,10 +146,10 @@ def _capped(cluster: EmulatedRay, drawn: Draws) -> float:
     return min(cap.bytes_per_s for cap in caps if isinstance(cap, Cap))
 
 
-def _sorted(session: Session, source: dict[str, Any], folder: Path, heard: Heard) -> float:
+def _sorted(session: Session, source: dict[str, Any], folder: Path, on_event: OnEvent) -> float:
     """Sort and return the seconds of all phases. Raises ValidationFailedError."""
     request = {"source": source["dataset"], "output": "output", "avoid_slow": False}
-    done = session.do({"do": "sort", "request": request, "journal": str(folder / "journal")}, heard)["report"]
+    done = session.do({"do": "sort", "request": request, "journal": str(folder / "journal")}, on_event)["report"]
     if not done["sorted"] or done["checksum"] != source["checksum"]:
         raise ValidationFailedError(f"the output's checksum is {done['checksum']}, the input's {source['checksum']}")
     return float(sum(done["phases_s"].values()))

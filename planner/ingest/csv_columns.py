@@ -148,8 +148,8 @@ def _reading(
 
 
 def _rate(cell: str, column: str, unit: str) -> float:
-    found = _UNIT_IN_NAME.search(column)
-    units = [u for u in (unit, _spelt(found[1]) if found else "") if u]
+    named_unit = _UNIT_IN_NAME.search(column)
+    units = [u for u in (unit, _spelt(named_unit[1]) if named_unit else "") if u]
     if len({parse_rate(f"1{u}") for u in units}) > 1:
         raise BadInputError(f"two units: {units[0]} was asked for, the column's name says {units[1]}")
     if not _PLAIN_NUMBER.fullmatch(cell):

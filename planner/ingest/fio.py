@@ -36,7 +36,7 @@ def read_fio(path: Path, document: dict[str, Any], *, job: str | None = None) ->
     Raises BadInputError for fio 2, failed jobs, jobs of several patterns, small blocks, or a run of no length.
     """
     jobs = _chosen(path, document, job)
-    options = [{**_table(document, "global options"), **_table(each, "job options")} for each in jobs]
+    options = [{**_table(document, "global options"), **_table(job_result, "job options")} for job_result in jobs]
     pattern, block = _same(path, jobs, options, "rw", "read"), _same(path, jobs, options, "bs", "4k")
     quantity = _QUANTITY.get(pattern.partition(":")[0])
     if quantity is None:
@@ -47,7 +47,8 @@ def read_fio(path: Path, document: dict[str, Any], *, job: str | None = None) ->
     return {
         "quantity": quantity,
         "bytes_per_s": min(rates),
-        "seconds": min(number(path, each[side], "runtime") for each in jobs for side in _SIDES[quantity]) / 1000,
+        "seconds": min(number(path, job_result[side], "runtime") for job_result in jobs for side in _SIDES[quantity])
+        / 1000,
         "as_of": day_of(document.get("timestamp")),
         "instances": 1,
         "repeats": 1,
@@ -64,17 +65,17 @@ def _chosen(path: Path, document: dict[str, Any], job: str | None) -> list[dict[
     if version.startswith(("fio-1", "fio-2")):
         raise BadInputError(f"{path}: {version} gives rates in units that depend on its version; run fio 3")
     jobs = document.get("jobs")
-    if not isinstance(jobs, list) or not jobs or not all(isinstance(each, dict) for each in jobs):
+    if not isinstance(jobs, list) or not jobs or not all(isinstance(job_result, dict) for job_result in jobs):
         raise BadInputError(f"{path}: no jobs in it; was fio interrupted?")
-    names = [str(each.get("jobname")) for each in jobs]
+    names = [str(job_result.get("jobname")) for job_result in jobs]
     if job is not None:
-        jobs = [each for each in jobs if each.get("jobname") == job]
+        jobs = [job_result for job_result in jobs if job_result.get("jobname") == job]
         if not jobs:
             raise BadInputError(f"{path}: no job {job!r}; there are {', '.join(dict.fromkeys(names))}")
-    failed = [str(each.get("jobname")) for each in jobs if each.get("error")]
+    failed = [str(job_result.get("jobname")) for job_result in jobs if job_result.get("error")]
     if failed:
         raise BadInputError(f"{path}: fio reports errors of {', '.join(failed)}")
-    if len({each.get("groupid") for each in jobs}) > 1:
+    if len({job_result.get("groupid") for job_result in jobs}) > 1:
         raise BadInputError(
             f"{path}: jobs ran one after the other; pick one with --job: {', '.join(dict.fromkeys(names))}"
         )
@@ -82,17 +83,20 @@ def _chosen(path: Path, document: dict[str, Any], job: str | None) -> list[dict[
 
 
 def _table(holder: dict[str, Any], name: str) -> dict[str, Any]:
-    found = holder.get(name, {})
-    return found if isinstance(found, dict) else {}
+    table = holder.get(name, {})
+    return table if isinstance(table, dict) else {}
 
 
 def _same(path: Path, jobs: list[dict[str, Any]], options: list[dict[str, Any]], name: str, usual: str) -> str:
     """Return the value of an option that all jobs must share; fio leaves out what has its usual value."""
     values = [
-        str(each.get(name) or each.get({"rw": "readwrite", "bs": "blocksize"}[name]) or usual) for each in options
+        str(job_options.get(name) or job_options.get({"rw": "readwrite", "bs": "blocksize"}[name]) or usual)
+        for job_options in options
     ]
     if len(set(values)) > 1:
-        shown = ", ".join(f"{each.get('jobname')}: {name}={v}" for each, v in zip(jobs, values, strict=True))
+        shown = ", ".join(
+            f"{job_options.get('jobname')}: {name}={v}" for job_options, v in zip(jobs, values, strict=True)
+        )
         raise BadInputError(f"{path}: jobs of several kinds ({shown}); pick one with --job")
     return values[0]
 
@@ -109,11 +113,13 @@ def _block_bytes(path: Path, block: str) -> float:
 def _rate(path: Path, jobs: list[dict[str, Any]], side: str) -> float:
     """Return bytes/s of all jobs together: each job's bytes over its own time."""
     total = 0.0
-    for each in jobs:
-        moved, runtime = (number(path, each.get(side), name) for name in ("io_bytes", "runtime"))
+    for job_result in jobs:
+        moved, runtime = (number(path, job_result.get(side), name) for name in ("io_bytes", "runtime"))
         if moved == 0 or runtime == 0:
-            raise BadInputError(f"{path}: {side}s of job {each.get('jobname')} have no length; run it for a minute")
-        rate = number(path, each[side], "bw_bytes")
+            raise BadInputError(
+                f"{path}: {side}s of job {job_result.get('jobname')} have no length; run it for a minute"
+            )
+        rate = number(path, job_result[side], "bw_bytes")
         if abs(rate * runtime / 1000 / moved - 1) > 0.05:
             raise BadInputError(f"{path}: {side} bw_bytes {rate:g} is not io_bytes/runtime; two units in one file?")
         total += rate
@@ -133,15 +139,19 @@ def _within_run(path: Path, jobs: list[dict[str, Any]], side: str) -> float | No
 def _method(
     document: dict[str, Any], jobs: list[dict[str, Any]], options: dict[str, Any], *, pattern: str, block: str
 ) -> str:
-    told = ("ioengine", "iodepth", "direct", "size", "runtime", "fsync", "end_fsync")
-    given = [f"{name}={options[name]}" for name in told if name in options]
-    count = sum(int(each.get("job options", {}).get("numjobs", 1) or 1) for each in jobs[:1]) if len(jobs) == 1 else 0
+    options_shown = ("ioengine", "iodepth", "direct", "size", "runtime", "fsync", "end_fsync")
+    given = [f"{name}={options[name]}" for name in options_shown if name in options]
+    count = (
+        sum(int(job_result.get("job options", {}).get("numjobs", 1) or 1) for job_result in jobs[:1])
+        if len(jobs) == 1
+        else 0
+    )
     workers = f"numjobs={count or len(jobs)}"
     return " ".join([str(document["fio version"]), f"rw={pattern}", f"bs={block}", workers, *given])
 
 
 def _note(options: list[dict[str, Any]], rates: list[float]) -> str:
-    buffered = any(str(each.get("direct", "0")) != "1" for each in options)
+    buffered = any(str(job_options.get("direct", "0")) != "1" for job_options in options)
     notes = ["buffered: the page cache may be in the figure"] if buffered else []
     if len(rates) > 1:
         notes.append(f"read {rates[0]:.4g} and written {rates[1]:.4g} bytes/s at once, the less of them counts")

@@ -18,7 +18,7 @@ from planner.ingest.planner_bench import is_own, read_own
 def read_measurements(
     paths: Sequence[Path],
     *,
-    said: Mapping[str, Any],
+    user_values: Mapping[str, Any],
     mapping: Mapping[str, tuple[str, str]],
     only: Mapping[str, str] | None = None,
     job: str | None = None,
@@ -35,7 +35,7 @@ def read_measurements(
         for path in paths
         for reading in _readings(path, mapping=mapping, only=only, job=job)
     ]
-    return [completed(reading, said) for reading in merged(readings, files_are=files_are)]
+    return [completed(reading, user_values) for reading in merged(readings, files_are=files_are)]
 
 
 def _readings(

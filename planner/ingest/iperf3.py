@@ -37,7 +37,7 @@ def read_iperf3(path: Path, document: dict[str, Any]) -> Reading:
     streams = int(number(path, test, "num_streams"))
     return {
         "quantity": "network",
-        "bytes_per_s": min(_rate(path, each) for each in sums),
+        "bytes_per_s": min(_rate(path, received) for received in sums),
         "nodes": 2,
         "connections": streams,
         "seconds": number(path, sums[0], "seconds"),
@@ -63,8 +63,8 @@ def _rate(path: Path, received: Any) -> float:
 
 def _within_run(document: dict[str, Any]) -> float | None:
     """Return how the rate moved from interval to interval, of the direction that iperf3 sums."""
-    sums = [each.get("sum", {}) for each in document.get("intervals") or ()]
-    rates = [each.get("bits_per_second") for each in sums if not each.get("omitted")]
+    sums = [interval.get("sum", {}) for interval in document.get("intervals") or ()]
+    rates = [interval.get("bits_per_second") for interval in sums if not interval.get("omitted")]
     return within_runs([[float(rate) for rate in rates if isinstance(rate, int | float)]])
 
 

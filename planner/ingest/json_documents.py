@@ -45,8 +45,8 @@ def number(path: Path, holder: Any, name: str) -> float:
 
 def day_of(seconds: Any) -> date | None:
     """Return the day (UTC) of a Unix time; None when there is none."""
-    known = isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < 4e9
-    return datetime.fromtimestamp(seconds, UTC).date() if known else None
+    is_time = isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < 4e9
+    return datetime.fromtimestamp(seconds, UTC).date() if is_time else None
 
 
 def _no_constant(name: str) -> float:

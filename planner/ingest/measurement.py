@@ -61,25 +61,25 @@ _REQUIRED: Final = ("instance_type", "quantity", "bytes_per_s", "aggregate", "zo
 _OF_KIND: Final = {"network": ("nodes", "placement_group")}
 
 
-def completed(reading: Reading, said: Mapping[str, Any]) -> Measurement:
+def completed(reading: Reading, user_values: Mapping[str, Any]) -> Measurement:
     """Return the measurement in `reading`, with what the user `said` filling its gaps.
 
     Raises BadInputError that names every missing field with its option, a contradiction, or a rate that is not one.
     """
     whole = {**reading}
-    for name, value in said.items():
+    for name, value in user_values.items():
         if whole.get(name) not in (None, value):
             raise BadInputError(f"{reading['source']} says {name} {whole[name]}, {OPTIONS[name]} says {value}")
         whole[name] = value
-    wanted = (*_REQUIRED, *_OF_KIND.get(whole.get("quantity", ""), ()), "method")
-    missing = [name for name in wanted if whole.get(name) in (None, "")]
+    required = (*_REQUIRED, *_OF_KIND.get(whole.get("quantity", ""), ()), "method")
+    missing = [name for name in required if whole.get(name) in (None, "")]
     if missing:
         lines = [f"{name}: give {OPTIONS.get(name, 'a column for it')}" for name in missing]
         raise BadInputError(f"{reading['source']} does not say what must be known:", lines)
     if not 0 < whole["bytes_per_s"] < float("inf"):
         raise BadInputError(f"{reading['source']}: a rate of {whole['bytes_per_s']} bytes/s is none")
-    known = {field.name for field in fields(Measurement)}
-    return Measurement(**{name: value for name, value in whole.items() if name in known})
+    field_names = {field.name for field in fields(Measurement)}
+    return Measurement(**{name: value for name, value in whole.items() if name in field_names})
 
 
 def merged(readings: list[Reading], *, files_are: str | None) -> list[Reading]:
@@ -132,5 +132,5 @@ def _mean(group: list[Reading], files_are: str | None) -> Reading:
 
 
 def _root_mean_square(sigmas: list[float | None]) -> float | None:
-    known = [sigma**2 for sigma in sigmas if sigma is not None]
-    return math.sqrt(sum(known) / len(known)) if known else None
+    squares = [sigma**2 for sigma in sigmas if sigma is not None]
+    return math.sqrt(sum(squares) / len(squares)) if squares else None

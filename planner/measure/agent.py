@@ -128,8 +128,8 @@ class _Part:
             incoming = self._meeting.wait_for((len(order["peers"]) - 1) * order["connections"])
             send_message(self._control, {"connected": True})
             receive_message(self._control)
-            found = self._exchange(order, [c.fileno() for _, c in outgoing], [c.fileno() for _, c in incoming])
-            send_message(self._control, _result(found, [i for i, _ in outgoing], [i for i, _ in incoming]))
+            report = self._exchange(order, [c.fileno() for _, c in outgoing], [c.fileno() for _, c in incoming])
+            send_message(self._control, _result(report, [i for i, _ in outgoing], [i for i, _ in incoming]))
 
     @contextlib.contextmanager
     def _called(self, order: dict[str, Any]) -> Iterator[list[tuple[int, socket.socket]]]:
@@ -163,17 +163,17 @@ class _Part:
         return bool(readable) and not self._control.recv(1, socket.MSG_PEEK)
 
 
-def _result(found: dict[str, Any], sent_to: Sequence[int], received_from: Sequence[int]) -> dict[str, Any]:
+def _result(report: dict[str, Any], sent_to: Sequence[int], received_from: Sequence[int]) -> dict[str, Any]:
     """Return the core's report with peers in place of sockets."""
-    broken = found["broken"]
+    broken = report["broken"]
     if broken:
         peers = sent_to if broken["was_sending"] else received_from
         return {"broken": {**broken, "peer": peers[broken["index"]]}}
     return {
-        "sent": _by_peer(sent_to, found["sent_bytes"]),
-        "received": _by_peer(received_from, found["received_bytes"]),
-        "sent_by_interval": found["sent_by_interval"],
-        "received_by_interval": found["received_by_interval"],
+        "sent": _by_peer(sent_to, report["sent_bytes"]),
+        "received": _by_peer(received_from, report["received_bytes"]),
+        "sent_by_interval": report["sent_by_interval"],
+        "received_by_interval": report["received_by_interval"],
     }
 
 

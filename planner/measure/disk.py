@@ -8,8 +8,9 @@ as RAID-0 would, all directories together are one volume, which is read and writ
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -93,15 +94,17 @@ class DiskBench:
     @property
     def rates(self) -> tuple[DiskRate, ...]:
         """One for each mode and layout, in the order measured."""
-        kinds = dict.fromkeys((run.mode, run.layout) for run in self.runs)
-        return tuple(_rate([run for run in self.runs if (run.mode, run.layout) == kind]) for kind in kinds)
+        combinations = dict.fromkeys((run.mode, run.layout) for run in self.runs)
+        return tuple(
+            _rate([run for run in self.runs if (run.mode, run.layout) == combination]) for combination in combinations
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-able values."""
         return {
-            **self.origin.to_dict(),
+            **asdict(self.origin),
             "file_bytes": self.file_bytes,
-            "file_systems": [system.to_dict() for system in self.file_systems],
+            "file_systems": [asdict(system) for system in self.file_systems],
             "rates": [asdict(rate) for rate in self.rates],
             "runs": [asdict(run) for run in self.runs],
             "notes": list(self.notes),
@@ -133,24 +136,15 @@ def bench_disk(
         raise BadInputError("RAID-0 stripes over several disks: name a --dir on each of at least two")
     systems = tuple(file_system_of(directory) for directory in directories)
     size = _fitting_file_bytes(systems) if file_bytes is None else file_bytes
-    watched = Progress() if progress is None else progress
+    measure = partial(run_disk, directories, progress=Progress() if progress is None else progress)
     runs: list[DiskRun] = []
     for mode in modes:
         depths = {
-            layout: queue_depth
-            or _wanted_depth(directories, mode=mode, layout=layout, file_bytes=size, progress=watched)
+            layout: queue_depth or _chosen_depth(partial(measure, mode=mode, layout=layout), file_bytes=size)
             for layout in layouts
         }
         runs += [
-            run_disk(
-                directories,
-                mode=mode,
-                layout=layout,
-                seconds=seconds,
-                queue_depth=depth,
-                file_bytes=size,
-                progress=watched,
-            )
+            measure(mode=mode, layout=layout, seconds=seconds, queue_depth=depth, file_bytes=size)
             for _ in range(repeats)
             for layout, depth in depths.items()
         ]
@@ -178,7 +172,7 @@ def run_disk(
     """Measure one mode once. Raises as `bench_disk` does."""
     readable, writable = _roles([str(directory) for directory in directories], mode=mode, layout=layout)
     interval_s = min(1.0, seconds / 5)
-    found = run_interruptible(
+    volume_results = run_interruptible(
         lambda watched: core.bench_disk(
             readable,
             writable,
@@ -192,7 +186,7 @@ def run_disk(
         ),
         progress,
     )
-    volumes = tuple(_volume(volume, seconds=seconds, interval_s=interval_s) for volume in found)
+    volumes = tuple(_volume(volume, seconds=seconds, interval_s=interval_s) for volume in volume_results)
     return DiskRun(
         mode=mode,
         layout=layout,
@@ -227,33 +221,20 @@ def _fitting_file_bytes(systems: Sequence[FileSystem]) -> int:
     return max(min(USUAL_FILE_BYTES, room), _LEAST_FILE_BYTES)
 
 
-def _wanted_depth(
-    directories: Sequence[Path], *, mode: Mode, layout: Layout, file_bytes: int, progress: Progress
-) -> int:
+def _chosen_depth(measure: Callable[..., DiskRun], *, file_bytes: int) -> int:
     size = min(file_bytes, _TRIAL_FILE_BYTES)
-    trials = [
-        run_disk(
-            directories,
-            mode=mode,
-            layout=layout,
-            seconds=TRIAL_S,
-            queue_depth=depth,
-            file_bytes=size,
-            progress=progress,
-        )
-        for depth in TRIED_DEPTHS
-    ]
+    trials = [measure(seconds=TRIAL_S, queue_depth=depth, file_bytes=size) for depth in TRIED_DEPTHS]
     return smallest_good_enough([(run.queue_depth, _total(run)) for run in trials])
 
 
-def _volume(found: dict[str, Any], *, seconds: float, interval_s: float) -> VolumeRate:
+def _volume(result: dict[str, Any], *, seconds: float, interval_s: float) -> VolumeRate:
     return VolumeRate(
-        directory=found["directory"],
-        role="write" if found["is_written"] else "read",
-        bytes_per_s=found["bytes"] / seconds,
-        series_bytes_per_s=series_per_s(found["bytes_by_interval"], interval_s=interval_s),
-        is_direct=found["is_direct"],
-        is_preallocated=found["is_preallocated"],
+        directory=result["directory"],
+        role="write" if result["is_written"] else "read",
+        bytes_per_s=result["bytes"] / seconds,
+        series_bytes_per_s=series_per_s(result["bytes_by_interval"], interval_s=interval_s),
+        is_direct=result["is_direct"],
+        is_preallocated=result["is_preallocated"],
     )
 
 
@@ -287,8 +268,8 @@ def _total_series(run: DiskRun) -> list[float]:
 
 
 def _median(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.median(known) if known else None
+    measured = [value for value in values if value is not None]
+    return statistics.median(measured) if measured else None
 
 
 def _caching_notes(runs: Sequence[DiskRun]) -> tuple[str, ...]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from planner.errors import BadInputError, IoFailureError
 
@@ -25,10 +24,6 @@ class FileSystem:
     free_bytes: int
     total_bytes: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON-able values."""
-        return asdict(self)
-
 
 def file_system_of(directory: Path) -> FileSystem:
     """Return what `directory` lies on. Raises BadInputError unless it is a directory, IoFailureError if unreadable."""
@@ -38,12 +33,12 @@ def file_system_of(directory: Path) -> FileSystem:
         space, number = os.statvfs(directory), directory.stat().st_dev
     except OSError as error:
         raise IoFailureError(f"--dir {directory}: {error.strerror}; name a directory that can be written") from error
-    device, kind = _mounted(number)
+    device, file_system = _mounted(number)
     return FileSystem(
         directory=str(directory),
         device=device,
         device_number=number,
-        kind=kind,
+        kind=file_system,
         free_bytes=space.f_bavail * space.f_frsize,
         total_bytes=space.f_blocks * space.f_frsize,
     )
@@ -65,8 +60,8 @@ def _mounted(device_number: int) -> tuple[str | None, str | None]:
     """Return (device, file-system type) from the kernel's table of mounts."""
     if not _MOUNTS.exists():
         return None, None
-    wanted = f"{os.major(device_number)}:{os.minor(device_number)}"
+    device_id = f"{os.major(device_number)}:{os.minor(device_number)}"
     for line in _MOUNTS.read_text(encoding="utf-8").splitlines():
-        if line.split()[2] == wanted and (found := re.search(r" - (\S+) (\S+) ", line)):
-            return found[2], found[1]
+        if line.split()[2] == device_id and (mount := re.search(r" - (\S+) (\S+) ", line)):
+            return mount[2], mount[1]
     return None, None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Final
+from typing import Final
 
 WITHIN: Final = 0.95
 """A setting is good enough from this share of the best rate on (Scalyr's rule: the smallest within 5%)."""
@@ -32,10 +32,6 @@ class Origin:
     version: str = field(default_factory=_version)
     host: str = field(default_factory=platform.node)
     measured_at: str = field(default_factory=lambda: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON-able values."""
-        return asdict(self)
 
 
 def smallest_good_enough(rate_by_setting: Sequence[tuple[int, float]]) -> int:

@@ -21,10 +21,12 @@ from planner.measure.agent import MEETING_S
 from planner.measure.instrument import Origin, series_per_s
 from planner.measure.net_wire import call, check_token, receive_message, send_message, split_address
 
-PATIENCE_S: Final = 15.0
-"""How much longer than it should take an agent may be silent before it counts as lost."""
+ANSWER_TIMEOUT_S: Final = 15.0
+"""An agent counts as lost when it answers so much later than it should."""
+STALL_S: Final = 5.0
+"""A connection on which nothing moves for so long ends the exchange."""
 GRACE_S: Final = 3.0
-"""How long the other agents have to tell what they saw once one has failed."""
+"""How long the other agents have to report once one has failed."""
 Answer = TypeVar("Answer")
 
 
@@ -83,7 +85,7 @@ class NetBench:
         """Return the result as JSON-able values; `curve` holds (nodes, slowest node's bytes/s)."""
         runs = [run.to_dict() for run in self.runs]
         curve = [{"nodes": run["nodes"], "slowest_bytes_per_s": run["slowest_bytes_per_s"]} for run in runs]
-        return {**self.origin.to_dict(), "curve": curve, "runs": runs}
+        return {**asdict(self.origin), "curve": curve, "runs": runs}
 
 
 def doublings(nodes: int) -> list[int]:
@@ -141,15 +143,15 @@ def run_net(agents: Sequence[str], *, token: str, seconds: float, warm_up_s: flo
         "seconds": seconds,
         "warm_up_s": warm_up_s,
         "interval_s": interval_s,
-        "stall_s": max(5.0, warm_up_s),
+        "stall_s": max(STALL_S, warm_up_s),
     }
     with _Cluster(agents, token=token) as cluster:
-        cluster.each(lambda i, control: send_message(control, {**order, "self": i}), within_s=PATIENCE_S)
-        cluster.each(lambda i, control: _expect(control, "listening"), within_s=PATIENCE_S)
+        cluster.each(lambda i, control: send_message(control, {**order, "self": i}), within_s=ANSWER_TIMEOUT_S)
+        cluster.each(lambda i, control: _expect(control, "listening"), within_s=ANSWER_TIMEOUT_S)
         cluster.tell({"connect": True})
-        cluster.each(lambda i, control: _expect(control, "connected"), within_s=MEETING_S + PATIENCE_S)
+        cluster.each(lambda i, control: _expect(control, "connected"), within_s=MEETING_S + ANSWER_TIMEOUT_S)
         cluster.tell({"start": True})
-        results = cluster.results(within_s=warm_up_s + seconds + PATIENCE_S)
+        results = cluster.results(within_s=warm_up_s + seconds + ANSWER_TIMEOUT_S)
     _refuse_broken(agents, results)
     _refuse_silent(agents, results)
     nodes = tuple(_node(agents, i, result, seconds, interval_s) for i, result in enumerate(results))
@@ -168,7 +170,7 @@ class _Cluster:
         with contextlib.ExitStack() as stack:
             for agent in self._agents:
                 self._controls.append(stack.enter_context(call(agent, token=self._token, greeting={"role": "control"})))
-            self.each(lambda i, control: _expect(control, "ready"), within_s=PATIENCE_S)
+            self.each(lambda i, control: _expect(control, "ready"), within_s=ANSWER_TIMEOUT_S)
             self._stack = stack.pop_all()
         return self
 
@@ -176,7 +178,7 @@ class _Cluster:
         self._stack.close()
 
     def tell(self, message: dict[str, Any]) -> None:
-        self.each(lambda i, control: send_message(control, message), within_s=PATIENCE_S)
+        self.each(lambda i, control: send_message(control, message), within_s=ANSWER_TIMEOUT_S)
 
     def each(self, work: Callable[[int, socket.socket], Answer], *, within_s: float) -> list[Answer]:
         """Do `work` with every agent at once. Raises IoFailureError with a line for every agent that failed."""

@@ -107,8 +107,8 @@ def _prove(connection: socket.socket, *, token: str, greeting: dict[str, Any]) -
 
 
 def _proof(token: str, side: str, challenge: str, greeting: str) -> str:
-    said = json.dumps([side, challenge, greeting]).encode()
-    return hmac.new(token.encode(), said, hashlib.sha256).hexdigest()
+    message = json.dumps([side, challenge, greeting]).encode()
+    return hmac.new(token.encode(), message, hashlib.sha256).hexdigest()
 
 
 def _receive_exactly(connection: socket.socket, size: int) -> bytes:

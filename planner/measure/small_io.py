@@ -95,9 +95,9 @@ class SmallIo:
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-able values."""
         return {
-            **self.origin.to_dict(),
+            **asdict(self.origin),
             "file_bytes": self.file_bytes,
-            "file_systems": [self.file_system.to_dict()],
+            "file_systems": [asdict(self.file_system)],
             "recommended_threads": self.recommended_threads,
             "runs": [asdict(run) for run in self.runs],
         }
@@ -156,7 +156,7 @@ def _run_all(
     interval_s = min(1.0, seconds / 5)
     runs = []
     for operation, threads in planned:
-        found = file.run(
+        counts = file.run(
             io_bytes=operation.io_bytes,
             writes=operation.writes,
             flush_probability=operation.flush_probability,
@@ -165,26 +165,28 @@ def _run_all(
             interval_s=interval_s,
             progress=progress,
         )
-        runs.append(_run(operation, found, threads=threads, seconds=seconds, interval_s=interval_s))
+        runs.append(_run(operation, counts, threads=threads, seconds=seconds, interval_s=interval_s))
     return runs
 
 
-def _run(operation: Operation, found: dict[str, Any], *, threads: int, seconds: float, interval_s: float) -> SmallIoRun:
-    count = found["operations"]
-    quantile_s = {share: value if count else None for share, value in found["quantiles_s"]}
+def _run(
+    operation: Operation, counts: dict[str, Any], *, threads: int, seconds: float, interval_s: float
+) -> SmallIoRun:
+    count = counts["operations"]
+    quantile_s = {share: value if count else None for share, value in counts["quantiles_s"]}
     return SmallIoRun(
         operation=operation.name,
         threads=threads,
         seconds=seconds,
         interval_s=interval_s,
         operations_per_s=count / seconds,
-        bytes_per_s=found["bytes"] / seconds,
-        mean_latency_s=found["total_latency_s"] / count if count else None,
+        bytes_per_s=counts["bytes"] / seconds,
+        mean_latency_s=counts["total_latency_s"] / count if count else None,
         latency_p50_s=quantile_s[0.5],
         latency_p90_s=quantile_s[0.9],
         latency_p99_s=quantile_s[0.99],
         latency_p999_s=quantile_s[0.999],
-        latency_histogram=tuple(tuple(bucket) for bucket in found["histogram"]),
-        series_bytes_per_s=series_per_s(found["bytes_by_interval"], interval_s=interval_s),
-        is_direct=found["is_direct"],
+        latency_histogram=tuple(tuple(bucket) for bucket in counts["histogram"]),
+        series_bytes_per_s=series_per_s(counts["bytes_by_interval"], interval_s=interval_s),
+        is_direct=counts["is_direct"],
     )

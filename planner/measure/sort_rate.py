@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Any, Final
 
@@ -37,7 +37,7 @@ class SortRate:
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-able values."""
         return {
-            **self.origin.to_dict(),
+            **asdict(self.origin),
             "threads": self.threads,
             "data_bytes": self.data_bytes,
             "bytes_per_s": self.bytes_per_s,

@@ -25,7 +25,6 @@ from planner.planning.offer import Offer
 from planner.planning.region import Region
 from planner.planning.selection import Cell
 from planner.schemas.plan import Candidate, FrontierPoint, Rejection, Request
-from planner.statistics.order_statistics import Spread
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,18 +81,10 @@ class CandidateGrid:
 
 
 def build_grid(
-    request: Request,
-    *,
-    model: CostModel,
-    region: Region,
-    overheads: RunOverheads,
-    network_spread: tuple[float, Spread] | None,
+    request: Request, *, model: CostModel, region: Region, overheads: RunOverheads
 ) -> tuple[CandidateGrid, list[Rejection]]:
-    """Return the grid, and a rejection for every type that was not asked for or lacks a fact.
-
-    `network_spread` is as `job_context` takes it.
-    """
-    whole = _whole_context(request, model=model, region=region, overheads=overheads, network_spread=network_spread)
+    """Return the grid, and a rejection for every type that was not asked for or lacks a fact."""
+    whole = _whole_context(request, model=model, region=region, overheads=overheads)
     offer = _with_volumes(region.offer, whole, request)
     context, rejected = _feasible(request, whole, region=region, offer=offer)
     nodes = np.array([float(request.nodes)]) if request.nodes else np.arange(1.0, request.max_nodes + 1)
@@ -111,23 +102,9 @@ def build_grid(
     return CandidateGrid(context=context, offer=offer, estimates=estimates, asked=asked, good=good), rejected
 
 
-def _whole_context(
-    request: Request,
-    *,
-    model: CostModel,
-    region: Region,
-    overheads: RunOverheads,
-    network_spread: tuple[float, Spread] | None,
-) -> JobContext:
+def _whole_context(request: Request, *, model: CostModel, region: Region, overheads: RunOverheads) -> JobContext:
     """Return the job on all types of a region, with volumes on burst credit where that lasts and costs less."""
-    with_volumes = partial(
-        job_context,
-        request,
-        model=model,
-        catalog=region.catalog,
-        overheads=overheads,
-        network_spread=network_spread,
-    )
+    with_volumes = partial(job_context, request, model=model, catalog=region.catalog, overheads=overheads)
     sustained = with_volumes(volumes=region.volumes)
     if region.volumes_on_credit is None or not sustained.layouts.uses(VOLUMES).any():
         return sustained
@@ -145,7 +122,9 @@ def _feasible(
     request: Request, whole: JobContext, *, region: Region, offer: Offer
 ) -> tuple[JobContext, list[Rejection]]:
     """Return the layouts that were asked for, have every fact and hold the data; a rejection for each other type."""
-    fit, lacking = feasibility.usable(whole, offer, networked=request.nodes != 1, powered=request.objective == "energy")
+    fit, lacking = feasibility.with_all_facts(
+        whole, offer, networked=request.nodes != 1, powered=request.objective == "energy"
+    )
     fitting = whole.only_rows(np.flatnonzero(region.passed[whole.layouts.type_row] & fit))
     roomy, small = feasibility.roomy(fitting, request)
     unasked = {rejection.instance_type for rejection in region.unasked}

@@ -89,10 +89,7 @@ def _phase(context: JobContext, phase: Phase, nodes: int) -> PhaseEstimate:
     uses = {name: use for name, use in uses.items() if use.time_s > 0}
     bottleneck = max(uses, key=lambda name: uses[name].time_s, default="nothing")
     return PhaseEstimate(
-        name=phase.name,
-        time_s=uses[bottleneck].time_s if uses else 0.0,
-        bottleneck=bottleneck,
-        resources=uses,
+        name=phase.name, time_s=uses[bottleneck].time_s if uses else 0.0, bottleneck=bottleneck, resources=uses
     )
 
 

@@ -39,11 +39,7 @@ def coverage(catalog: Catalog, models: Sequence[CostModel], *, overheads: RunOve
 def _of_model(catalog: Catalog, model: CostModel, overheads: RunOverheads) -> Coverage:
     request = Request(data_bytes=_DATA_BYTES, model=model.name, max_nodes=2)
     grid, lacking = build_grid(
-        request,
-        model=model,
-        region=Region.of(request, catalog, catalog.default_region),
-        overheads=overheads,
-        network_spread=None,
+        request, model=model, region=Region.of(request, catalog, catalog.default_region), overheads=overheads
     )
     plannable = len(np.unique(grid.context.layouts.type_row))
     reasons = Counter(rejection.reason for rejection in lacking)

@@ -18,7 +18,9 @@ TOO_FEW: Final = ("does not hold the data", "does not keep its copies on two nod
 """How the reasons begin of types of which more nodes are needed than a request allows."""
 
 
-def usable(context: JobContext, offer: Offer, *, networked: bool, powered: bool) -> tuple[Flags, list[Rejection]]:
+def with_all_facts(
+    context: JobContext, offer: Offer, *, networked: bool, powered: bool
+) -> tuple[Flags, list[Rejection]]:
     """Return which layouts (R,) have every fact the model needs, and a rejection for each type that has none.
 
     The reason is what the type's first layout lacks first; only a job on a network needs one, and only the objective

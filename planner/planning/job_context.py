@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
 from planner.arrays import Floats
 from planner.catalog import Catalog
+from planner.catalog.bandwidth_distributions import distribution
 from planner.cost_model.block_volumes import VolumeChoice
 from planner.cost_model.disk_layout import layouts
 from planner.cost_model.model import CostModel, JobVolumes, Software
@@ -19,27 +21,17 @@ from planner.cost_model.staging import Staging, staging_of
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Request
 from planner.statistics.interruptions import Risk
-from planner.statistics.order_statistics import Spread
+from planner.statistics.order_statistics import Spread, from_bandwidths
 
 
 def job_context(
-    request: Request,
-    *,
-    model: CostModel,
-    catalog: Catalog,
-    overheads: RunOverheads,
-    volumes: VolumeChoice,
-    network_spread: tuple[float, Spread] | None,
+    request: Request, *, model: CostModel, catalog: Catalog, overheads: RunOverheads, volumes: VolumeChoice
 ) -> JobContext:
-    """Return the job that `request` describes, on every type of `catalog` with `volumes` attached.
-
-    `network_spread` is the median bytes/s and the spread that replace what the catalog knows of the network.
-    """
+    """Return the job that `request` describes, on every type of `catalog` with `volumes` attached."""
     software = None if request.paper else model.software
     if software is not None:
         overheads = replace(overheads, shared_sigma=software.shared_sigma)
-    rates = _rates(request, catalog, overheads, volumes=volumes, network_spread=network_spread, software=software)
-    spread = None if network_spread is None else network_spread[1]
+    rates = _rates(request, catalog, overheads, volumes=volumes, software=software)
     return JobContext(
         catalog=catalog,
         model=model,
@@ -51,7 +43,7 @@ def job_context(
         spreads=spreads_of(
             catalog,
             node_sigma=overheads.node_sigma,
-            network=spread,
+            network=None if request.network_distribution is None else _drawn_network(request.network_distribution)[1],
             volumes_each=volumes.count,
             tailed=bool(overheads.node_sigma),
         ),
@@ -85,15 +77,11 @@ def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOv
 
 
 def _rates(
-    request: Request,
-    catalog: Catalog,
-    overheads: RunOverheads,
-    *,
-    volumes: VolumeChoice,
-    network_spread: tuple[float, Spread] | None,
-    software: Software | None,
+    request: Request, catalog: Catalog, overheads: RunOverheads, *, volumes: VolumeChoice, software: Software | None
 ) -> Rates:
-    assume = dict(request.assume) if network_spread is None else request.assume | {"network": network_spread[0]}
+    assume = dict(request.assume)
+    if request.network_distribution is not None:
+        assume["network"], _ = _drawn_network(request.network_distribution)
     own = {} if software is None else dict(software.bytes_per_s)
     one_stream = own.pop("one_stream", float("inf"))
     cpu = overheads.cpu_bytes_per_s_per_vcpu | own | {w: assume[w] for w in ("partition", "sort") if w in assume}
@@ -107,7 +95,7 @@ def _rates(
     rates = replace(
         rates, one_stream_bytes_per_s=one_stream, cpu_evidence=software.evidence if software else "measured"
     )
-    if network_spread is not None:
+    if request.network_distribution is not None:
         per_node = np.zeros(len(catalog.instances), bool)
         rates = replace(rates, network=replace(rates.network, slowest_of_n=per_node))
     return rates.times(request.scale)
@@ -117,3 +105,13 @@ def _all_in(volumes: VolumeChoice) -> VolumeChoice:
     """An assumed price is all-in: volumes cost nothing on top of it."""
     nothing = np.zeros(len(volumes.count))
     return replace(volumes, fixed_usd_per_hour=nothing, usd_per_byte_hour=nothing)
+
+
+@lru_cache
+def _drawn_network(name: str) -> tuple[float, Spread]:
+    """Return the median bytes/s and the spread that replace what catalogs know of the network."""
+    drawn = distribution(name)
+    spread = from_bandwidths(
+        probabilities=drawn.probabilities, bytes_per_s=drawn.bytes_per_s, median_bytes_per_s=drawn.median_bytes_per_s
+    )
+    return drawn.median_bytes_per_s, spread

@@ -101,14 +101,7 @@ def _on_volumes(catalog: Catalog, offer: Offer, *, mode: str) -> list[Worth]:
 
 
 def _worths(
-    catalog: Catalog,
-    offer: Offer,
-    storage: str | Texts,
-    *,
-    price: Floats,
-    rate: Floats,
-    words: Texts,
-    per_hour: bool,
+    catalog: Catalog, offer: Offer, storage: str | Texts, *, price: Floats, rate: Floats, words: Texts, per_hour: bool
 ) -> list[Worth]:
     value = price / rate / (1 if per_hour else 3600)
     names = catalog.instances.instance_type

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from planner.catalog import Catalog
-from planner.catalog.bandwidth_distributions import distribution
 from planner.cost_model.model import CostModel
 from planner.cost_model.run_overheads import RunOverheads
-from planner.errors import BadInputError, InfeasibleError
+from planner.errors import InfeasibleError
 from planner.planning import constraints, selection
 from planner.planning.best_clusters import choose
 from planner.planning.candidate_grid import CandidateGrid, build_grid
@@ -23,7 +22,6 @@ from planner.planning.filters import UNASKED, filter_conflicts
 from planner.planning.region import Region
 from planner.planning.request_checks import check_request
 from planner.schemas.plan import Candidate, CatalogStamp, FrontierPoint, Plan, Rejection, Request
-from planner.statistics.order_statistics import Spread, from_bandwidths
 from planner.units import format_rate
 
 _SAME_COST = 1e-6
@@ -31,11 +29,7 @@ _SAME_COST = 1e-6
 
 
 def recommend(
-    request: Request,
-    *,
-    model: CostModel | Sequence[CostModel],
-    catalogs: Sequence[Catalog],
-    overheads: RunOverheads,
+    request: Request, *, model: CostModel | Sequence[CostModel], catalogs: Sequence[Catalog], overheads: RunOverheads
 ) -> Plan:
     """Return the plan for `request`: candidates best first, the frontier, and every type left out with its reason.
 
@@ -44,7 +38,6 @@ def recommend(
     Raises BadInputError for an unpriced region, an unknown instance type, distribution or assumption.
     """
     check_request(request, catalogs)
-    spread = _network_spread(request)
     regions = [
         Region.of(request, catalog, name)
         for catalog in catalogs
@@ -54,10 +47,7 @@ def recommend(
     rejected: list[Rejection] = []
     models = [model] if isinstance(model, CostModel) else list(model)
     for cost_model in models:
-        built = [
-            build_grid(request, model=cost_model, region=region, overheads=overheads, network_spread=spread)
-            for region in regions
-        ]
+        built = [build_grid(request, model=cost_model, region=region, overheads=overheads) for region in regions]
         grids.append([grid for grid, _ in built])
         rejected += [rejection for _, unusable in built for rejection in unusable]
     chosen, missed = choose(request, grids)
@@ -132,20 +122,6 @@ def _capacity_seen(request: Request, regions: Sequence[Region]) -> Iterator[str]
     for limit in request.node_limits:
         if (limit.cloud, limit.region) in places:
             yield f"at most {limit.nodes} x {limit.instance} in {limit.region}: {limit.note}; --capacity overrides that"
-
-
-def _network_spread(request: Request) -> tuple[float, Spread] | None:
-    if request.network_distribution is None:
-        return None
-    if "network" in request.assume:
-        raise BadInputError("--network-distribution and --assume network both say what the network does: give one")
-    seen = distribution(request.network_distribution)
-    spread = from_bandwidths(
-        probabilities=seen.probabilities,
-        bytes_per_s=seen.bytes_per_s,
-        median_bytes_per_s=seen.median_bytes_per_s,
-    )
-    return seen.median_bytes_per_s, spread
 
 
 def _shown(ranked: Sequence[Candidate], request: Request, *, models: int) -> list[Candidate]:

@@ -46,12 +46,7 @@ class Region:
             sustained, on_credit = choose(), faster
         passed, unasked = wanted(request, catalog)
         return cls(
-            catalog=catalog,
-            offer=offer,
-            volumes=sustained,
-            volumes_on_credit=on_credit,
-            passed=passed,
-            unasked=unasked,
+            catalog=catalog, offer=offer, volumes=sustained, volumes_on_credit=on_credit, passed=passed, unasked=unasked
         )
 
 

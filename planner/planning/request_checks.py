@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from planner.catalog import Catalog
+from planner.catalog.bandwidth_distributions import distribution
 from planner.cost_model.rates import check_assumptions
 from planner.errors import BadInputError, nearest
 from planner.schemas.plan import Request
@@ -16,6 +17,10 @@ def check_request(request: Request, catalogs: Sequence[Catalog]) -> None:
     check_assumptions(assume=request.assume, scale=request.scale)
     _check_amounts(request)
     _check_instances(request, catalogs)
+    if request.network_distribution is not None:
+        if "network" in request.assume:
+            raise BadInputError("--network-distribution and --assume network both say what the network does: give one")
+        distribution(request.network_distribution)
 
 
 def _check_amounts(request: Request) -> None:

@@ -1,7 +1,7 @@
-"""What a machine does when it boots, as cloud-init: a file system on each disk, and an end at the appointed time.
+"""What a machine does when it boots, as cloud-init: it formats each disk, and sets the time of its own end.
 
-Stock Ubuntu and Debian images carry cloud-init on all clouds. There is no secret in it: everybody on the machine, and
-whoever may describe it, can read it.
+Stock Ubuntu and Debian images carry cloud-init on all clouds. It holds no secret, because everybody on the machine, and
+everybody who may describe the machine, can read it.
 """
 
 from __future__ import annotations

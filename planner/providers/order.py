@@ -34,9 +34,9 @@ class VolumeOrder:
 class Choice:
     """One cluster that would do, as the plan ranked it.
 
-    `nodes` must work, `spares` are launched besides. `local_disks` are bought with each node, besides those that its
-    type brings. `price_usd_per_hour` is of one node without its volumes, as planned, `usd_per_hour` of the planned
-    nodes with theirs; `expected_s` is the whole run, `total_usd` its cost.
+    `nodes` must work; `spares` are launched besides. `local_disks` are bought for each node, besides those of its type.
+    `price_usd_per_hour` is the planned price of one node without volumes, `usd_per_hour` that of all planned nodes with
+    volumes. `expected_s` is the whole run's time, `total_usd` its cost.
     """
 
     instance_type: str
@@ -104,10 +104,6 @@ class Order:
     def tags(self) -> dict[str, str]:
         """The tags of every resource, in what all clouds take: lower-case letters, digits, '-' and '_'."""
         return {"planner-run": self.run, "planner-owner": self.owner, "planner-expires": stamp(self.expires_at)}
-
-    def minutes_left(self, now: datetime) -> int:
-        """Whole minutes until the run expires, at least one."""
-        return max(1, int((self.expires_at - now).total_seconds() // 60))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the order as JSON-able values."""

@@ -1,37 +1,20 @@
 """What every cloud must be able to do for a run, and the values it answers with.
 
-`cluster/` drives a provider: preflight, then for each place prepare and launch, then watch the nodes; and to take down,
-stage by stage, whatever the tags find. A provider keeps nothing of a run between calls: all it must know is in the
-tags, so that what one process began another can end.
+`planner/provisioning/` drives a provider: preflight, then prepare and launch at one place after another, then a watch
+on the nodes. To take down, it deletes stage by stage what the tags find. A provider keeps nothing of a run between
+calls: all it must know is in the tags, so that another process can end a run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
-from planner.errors import IoFailureError, ProviderRefusedError
-from planner.providers.order import Choice, Order
+from planner.providers.order import Choice, Order, parse_stamp
 
 NodeState = Literal["starting", "running", "ended"]
-
-
-class NoCapacityError(ProviderRefusedError):
-    """The cloud has no such machines here just now; elsewhere it may."""
-
-
-class QuotaExceededError(ProviderRefusedError):
-    """The account may not have so many machines in this region."""
-
-
-class PermissionDeniedError(ProviderRefusedError):
-    """The account may not do this at all; no other place would help."""
-
-
-class StillInUseError(IoFailureError):
-    """A resource cannot be deleted yet, because another one uses it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +42,16 @@ class Resource:
     owner: str = ""
     expires_at: datetime | None = None
     ending: bool = False
+
+    @classmethod
+    def from_tags(cls, tags: Mapping[str, str], *, kind: str, id: str, region: str, ending: bool) -> Self:
+        """Return a resource of the run that its tags name; `expires_at` is None unless the tags hold a moment."""
+        try:
+            expires_at = parse_stamp(tags.get("planner-expires", ""))
+        except ValueError:
+            expires_at = None
+        run, owner = tags.get("planner-run", ""), tags.get("planner-owner", "")
+        return cls(kind=kind, id=id, region=region, run=run, owner=owner, expires_at=expires_at, ending=ending)
 
     @property
     def text(self) -> str:
@@ -133,15 +126,15 @@ class Provider(Protocol):
     tied_to_zone: frozenset[str]
     """Kinds that must go before another zone of the region is tried; the others serve there too."""
 
-    def rehearsing(self) -> tuple[Provider, list[PlannedRequest]]:
+    def dry_run(self) -> tuple[Provider, list[PlannedRequest]]:
         """Return a provider that only pretends to create and delete, and the list in which its requests appear.
 
         It asks the cloud where there are credentials; otherwise words in <angle brackets> stand for what only the
         account knows.
         """
 
-    def rehearsal_place(self, order: Order) -> Place:
-        """Return a place to rehearse at, when preflight cannot be had."""
+    def dry_run_place(self, order: Order) -> Place:
+        """Return a place to dry_run_requests at, when preflight cannot be had."""
 
     def preflight(self, order: Order) -> Preflight:
         """Look at credentials, permissions, quota, offerings and prices; create nothing."""
@@ -177,4 +170,4 @@ class TellsHostKeys(Protocol):
     """A provider that can read what a machine wrote to its console while it booted."""
 
     def host_keys(self, node: Node) -> tuple[str, ...]:
-        """Return the machine's public SSH host keys, each as `type key`; none as long as the console has none."""
+        """Return the machine's public SSH host keys, each as `type key`; none until the console shows them."""

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import Final
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import BadInputError, nearest
 from planner.providers.protocol import Provider
-from planner.providers.retry import Pace
 
 CLOUDS: Final = ("aws", "gcp", "azure")
 
 
-def provider_of(cloud: str, *, pace: Pace | None = None) -> Provider:
+def provider_of(cloud: str, *, policy: RetryPolicy | None = None) -> Provider:
     """Return the provider of a cloud. Raises BadInputError for a cloud that only plans are made for."""
     if cloud == "aws":
         from planner.providers.aws.provider import AwsProvider
 
-        return AwsProvider(pace=pace or Pace())
+        return AwsProvider(policy=policy or RetryPolicy())
     if cloud == "gcp":
         from planner.providers.gcp.provider import GcpProvider
 
-        return GcpProvider(pace=pace or Pace())
+        return GcpProvider(policy=policy or RetryPolicy())
     if cloud == "azure":
         from planner.providers.azure.provider import AzureProvider
 
-        return AzureProvider(pace=pace or Pace())
-    known = ", ".join(CLOUDS)
-    raise BadInputError(f"cannot rent machines from {cloud!r}; these work: {known}.{nearest(cloud, CLOUDS)}")
+        return AzureProvider(policy=policy or RetryPolicy())
+    clouds = ", ".join(CLOUDS)
+    raise BadInputError(f"cannot rent machines from {cloud!r}; these work: {clouds}.{nearest(cloud, CLOUDS)}")

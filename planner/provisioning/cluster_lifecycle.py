@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import InterruptedRunError, PlannerError
 from planner.providers.order import Order
 from planner.providers.protocol import Place, Provider, Resource
-from planner.providers.retry import Pace
 from planner.provisioning.launch import Cluster, Launch
 from planner.provisioning.run_directory import RunDirectory
 from planner.provisioning.ssh_key import make_key
@@ -19,11 +19,11 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hands:
-    """What `up` and `down` work with."""
+class ProviderSession:
+    """A provider, how long to wait for it, and whom to tell of progress."""
 
     provider: Provider
-    pace: Pace
+    policy: RetryPolicy
     say: Say
 
 
@@ -35,26 +35,26 @@ def begin(order: Order) -> tuple[Order, RunDirectory]:
     return keyed, directory
 
 
-def up(order: Order, places: Sequence[Place], directory: RunDirectory, hands: Hands) -> Cluster:
+def up(order: Order, places: Sequence[Place], directory: RunDirectory, session: ProviderSession) -> Cluster:
     """Return a running cluster at the first place that gives one.
 
     Whatever is raised instead, all that was created has been removed before, or is named by a LeftBehindError.
     """
-    launch = Launch(order=order, provider=hands.provider, directory=directory, pace=hands.pace, say=hands.say)
+    launch = Launch(order=order, provider=session.provider, directory=directory, policy=session.policy, say=session.say)
     try:
         return launch.at_first_of(places)
     except BaseException as error:
-        hands.say(f"taking down what was created: {error or type(error).__name__}")
-        down(directory, hands)
+        session.say(f"taking down what was created: {error or type(error).__name__}")
+        down(directory, session)
         if isinstance(error, KeyboardInterrupt):
             raise InterruptedRunError(f"run {order.run}: interrupted; all that was created has been removed") from error
         raise
 
 
-def down(directory: RunDirectory, hands: Hands) -> int:
+def down(directory: RunDirectory, session: ProviderSession) -> int:
     """Remove all that a run has in the cloud and return how many resources that was. Raises LeftBehindError."""
     order = directory.order()
-    teardown = Teardown(provider=hands.provider, run=order.run, pace=hands.pace, say=hands.say)
+    teardown = Teardown(provider=session.provider, run=order.run, policy=session.policy, say=session.say)
     removed = teardown.regions(directory.regions(), unsure=directory.unsure())
     directory.note("ended", nodes=[])
     directory.note("down", removed=removed)
@@ -64,31 +64,33 @@ def down(directory: RunDirectory, hands: Hands) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """What a sweep has found: the resources of each run, and the regions it could not look into, with the reason."""
+    """What a sweep found: the resources of each run, and why it could not look into some regions."""
 
     runs: dict[str, tuple[Resource, ...]]
     unseen: dict[str, str]
 
 
-def sweep(hands: Hands, *, regions: Sequence[str], wanted: Callable[[Resource], bool]) -> Sweep:
+def sweep(session: ProviderSession, *, regions: Sequence[str], wanted: Callable[[Resource], bool]) -> Sweep:
     """Find runs by their tags alone: all resources of every run of which any is `wanted`."""
-    kinds = [kind for stage in hands.provider.stages for kind in stage]
-    found: dict[str, list[Resource]] = {}
+    kinds = [kind for stage in session.provider.stages for kind in stage]
+    by_run: dict[str, list[Resource]] = {}
     unseen: dict[str, str] = {}
     for region in regions:
         try:
-            for resource in hands.provider.find(kinds, region=region):
-                found.setdefault(resource.run, []).append(resource)
+            for resource in session.provider.find(kinds, region=region):
+                by_run.setdefault(resource.run, []).append(resource)
         except PlannerError as error:
             unseen[region] = error.message
-    runs = {run: tuple(some) for run, some in found.items() if any(map(wanted, some))}
+    runs = {run: tuple(resources) for run, resources in by_run.items() if any(map(wanted, resources))}
     return Sweep(runs=runs, unseen=unseen)
 
 
-def remove_swept(run: str, resources: Sequence[Resource], hands: Hands) -> int:
+def remove_swept(run: str, resources: Sequence[Resource], session: ProviderSession) -> int:
     """Remove what a sweep has found of a run. Raises LeftBehindError."""
     regions = list(dict.fromkeys(resource.region for resource in resources))
-    return Teardown(provider=hands.provider, run=run, pace=hands.pace, say=hands.say).regions(regions, unsure=True)
+    return Teardown(provider=session.provider, run=run, policy=session.policy, say=session.say).regions(
+        regions, unsure=True
+    )
 
 
 def expired(resource: Resource, *, now: datetime | None = None) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.providers.order import Order
 from planner.providers.protocol import PlannedRequest, Provider, Resource
-from planner.providers.retry import Pace
 from planner.provisioning.teardown import Teardown
 
-_AT_ONCE = Pace(poll_s=0.0, settle_s=0.0)
+_AT_ONCE = RetryPolicy(poll_s=0.0, settle_s=0.0)
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,15 @@ class _NoJournal:
         """Nothing is created, so nothing is noted."""
 
 
-def rehearse(order: Order, provider: Provider) -> list[PlannedRequest]:
+def dry_run_requests(order: Order, provider: Provider) -> list[PlannedRequest]:
     """Return the requests of a launch at the first place that goes well, and of taking it down."""
-    pretended, requests = provider.rehearsing()
-    place = provider.rehearsal_place(order)
+    pretended, requests = provider.dry_run()
+    place = provider.dry_run_place(order)
     keyed = replace(order, ssh_public_key="<public key of the run>")
     pretended.prepare(keyed, place, _NoJournal())
     pretended.launch(keyed, place, _NoJournal(), machines=place.choice.machines, head=True, round=0)
     pretended.nodes(order.run, region=place.region)
-    Teardown(provider=pretended, run=order.run, pace=_AT_ONCE, say=lambda _: None).regions([place.region], unsure=False)
+    Teardown(provider=pretended, run=order.run, policy=_AT_ONCE, say=lambda _: None).regions(
+        [place.region], unsure=False
+    )
     return requests

@@ -1,4 +1,4 @@
-"""From an order to machines that run: place after place, all machines or none, and a clean retreat between."""
+"""From an order to running machines: one place after another, all machines or none, and a clean retreat between."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import ProviderRefusedError
+from planner.providers.cloud_errors import NoCapacityError, QuotaExceededError
 from planner.providers.order import Order
-from planner.providers.protocol import NoCapacityError, Node, Place, Provider, QuotaExceededError
-from planner.providers.retry import Pace
+from planner.providers.protocol import Node, Place, Provider
 from planner.provisioning.run_directory import RunDirectory
 from planner.provisioning.teardown import Teardown
 
@@ -42,11 +43,11 @@ class Launch:
     order: Order
     provider: Provider
     directory: RunDirectory
-    pace: Pace
+    policy: RetryPolicy
     say: Say
 
     def at_first_of(self, places: Sequence[Place]) -> Cluster:
-        """Return the cluster at the first place that gives one; each refusal is said and its remains are removed.
+        """Return the cluster at the first place that gives one. The remains of each refusal are removed.
 
         Raises ProviderRefusedError when none does, or at once for a refusal that holds everywhere.
         """
@@ -90,7 +91,7 @@ class Launch:
 
     def _retreat(self, place: Place, *, following: Sequence[Place]) -> None:
         """Remove the remains of a place; what serves in the next zone of the region stays."""
-        teardown = Teardown(provider=self.provider, run=self.order.run, pace=self.pace, say=self.say)
+        teardown = Teardown(provider=self.provider, run=self.order.run, policy=self.policy, say=self.say)
         if following and following[0].region == place.region:
             teardown.zone(place.region)
         else:
@@ -107,9 +108,9 @@ class _Joining:
 
     def cluster(self) -> Cluster:
         """Return the cluster when all machines run, or enough of them once time is up."""
-        pace, choice = self.launch.pace, self.place.choice
+        policy, choice = self.launch.policy, self.place.choice
         rounds, replaced, launched = 1, frozenset[str](), choice.machines
-        for _ in pace.polls(pace.join_s):
+        for _ in policy.polls(policy.join_s):
             nodes = self._nodes()
             running = [node for node in nodes if node.state == "running"]
             ended = [node for node in nodes if node.state == "ended"]
@@ -125,9 +126,9 @@ class _Joining:
 
     def _nodes(self) -> list[Node]:
         """Return this place's machines, ended ones included."""
-        here = (self.place.zone, self.place.choice.instance_type)
-        found = self.launch.provider.nodes(self.launch.order.run, region=self.place.region)
-        return [node for node in found if (node.zone, node.instance_type) == here]
+        zone, instance_type = self.place.zone, self.place.choice.instance_type
+        nodes = self.launch.provider.nodes(self.launch.order.run, region=self.place.region)
+        return [node for node in nodes if (node.zone, node.instance_type) == (zone, instance_type)]
 
     def _replace(self, ended: list[Node], *, alive: list[Node], round: int) -> int:
         """Launch as many machines as have ended and return how many that are; none if there is no room and no need."""
@@ -152,7 +153,7 @@ class _Joining:
         running = [node for node in nodes if node.state == "running"]
         late = [node for node in nodes if node.state == "starting"]
         if late:
-            self.launch.say(f"giving up {len(late)} machines that do not run after {self.launch.pace.join_s:g} s")
+            self.launch.say(f"giving up {len(late)} machines that do not run after {self.launch.policy.join_s:g} s")
             self.launch.provider.terminate(late)
             self.launch.directory.note("ended", nodes=[node.id for node in late])
         if len(running) < choice.nodes or not any(node.head for node in running):

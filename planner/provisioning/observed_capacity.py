@@ -1,6 +1,6 @@
-"""What earlier runs saw of a cloud's capacity: their journals say how many machines were refused, and how many given.
+"""A cloud's capacity as earlier runs saw it: their journals say how many machines were refused, and how many given.
 
-Capacity comes and goes, so that what was refused longer ago than SEEN_DAYS says nothing.
+Capacity comes and goes, so a refusal older than SEEN_DAYS says nothing.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ def capacity_seen(*, now: datetime | None = None) -> list[NodeLimit]:
     since = (now or datetime.now(UTC)) - timedelta(days=SEEN_DAYS)
     limits: dict[tuple[str, str, str], NodeLimit] = {}
     for cloud, event in _events(since):
-        kind, region = event.details.get("instance_type"), event.details.get("region")
-        if not isinstance(kind, str) or not isinstance(region, str):
+        name, region = event.details.get("instance_type"), event.details.get("region")
+        if not isinstance(name, str) or not isinstance(region, str):
             continue
-        key, known = (cloud, kind, region), limits.get((cloud, kind, region))
-        if event.what == "up" and known is not None and known.nodes < len(event.details["nodes"]):
+        key, limit = (cloud, name, region), limits.get((cloud, name, region))
+        if event.what == "up" and limit is not None and limit.nodes < len(event.details["nodes"]):
             del limits[key]
         if event.what == "refused" and event.details.get("capacity"):
             machines = int(event.details["machines"])
-            if known is None or machines - 1 < known.nodes:
+            if limit is None or machines - 1 < limit.nodes:
                 note = f"{machines} were refused on {event.at:%Y-%m-%d}"
-                limits[key] = NodeLimit(nodes=machines - 1, cloud=cloud, instance=kind, region=region, note=note)
+                limits[key] = NodeLimit(nodes=machines - 1, cloud=cloud, instance=name, region=region, note=note)
     return list(limits.values())
 
 
 def _events(since: datetime) -> Iterator[tuple[str, Event]]:
     """Yield refusals and clusters that came up, oldest first, with their cloud; of runs that can be read."""
-    found: list[tuple[str, Event]] = []
+    events: list[tuple[str, Event]] = []
     for run in known_runs():
         try:
             directory = RunDirectory.open(run)
@@ -47,5 +47,5 @@ def _events(since: datetime) -> Iterator[tuple[str, Event]]:
             seen = [event for event in directory.events() if event.what in ("refused", "up") and event.at >= since]
         except (PlannerError, OSError, ValueError, KeyError, TypeError):
             continue
-        found += [(cloud, event) for event in seen]
-    return iter(sorted(found, key=lambda pair: pair[1].at))
+        events += [(cloud, event) for event in seen]
+    return iter(sorted(events, key=lambda pair: pair[1].at))

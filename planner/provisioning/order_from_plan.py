@@ -51,8 +51,8 @@ def choices_of(plan: Plan, *, cloud: str, regions: Sequence[str], alternatives: 
         raise InfeasibleError(f"the plan has no cluster on {cloud}")
     share = run_overheads.shipped().spare_fraction
     return [
-        Choice.of(each, regions=tuple(regions), spares=math.ceil(each.nodes * share) if each.nodes > 1 else 0)
-        for each in fitting[:alternatives]
+        Choice.of(best, regions=tuple(regions), spares=math.ceil(best.nodes * share) if best.nodes > 1 else 0)
+        for best in fitting[:alternatives]
     ]
 
 
@@ -99,14 +99,14 @@ def affordable(seen: Preflight, limits: Limits) -> tuple[tuple[Place, ...], list
 
     Each place's choice is returned with today's price in it, where that is known.
     """
-    kept, reasons = [], []
+    places, reasons = [], []
     for place in seen.places:
         priced = replace(place, choice=at_todays_price(place, seen))
         if limits.cost_usd is not None and priced.choice.total_usd > limits.cost_usd:
             reasons.append(f"{place.text}: ${priced.choice.total_usd:.2f} expected, over --max-cost")
         else:
-            kept.append(priced)
-    return tuple(kept), list(dict.fromkeys(reasons))
+            places.append(priced)
+    return tuple(places), list(dict.fromkeys(reasons))
 
 
 def at_todays_price(place: Place, seen: Preflight) -> Choice:

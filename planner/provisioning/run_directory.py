@@ -1,18 +1,17 @@
-"""What is known of a run on this machine: one directory, with a journal that outlives whoever writes it.
+"""What this machine knows of a run: one directory, with a journal that outlives the process that writes it.
 
-Every line of the journal is on the disk before the call it announces is made. It is a help, not the truth: the truth
-is what the cloud lists under the run's tag.
+Every line of the journal is on the disk before the call it announces is made. The journal only helps: what counts is
+the cloud's own list of what carries the run's tag.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -23,6 +22,7 @@ from planner.config.paths import user_directory
 from planner.errors import BadInputError, IoFailureError, nearest
 from planner.providers.order import Order
 from planner.providers.protocol import Resource
+from planner.stores.atomic_file import locked
 
 JOURNAL: Final = "journal.jsonl"
 _ALPHABET: Final = "bcdfghjkmnpqrstvwxz23456789"
@@ -72,14 +72,13 @@ class RunDirectory:
     @classmethod
     def open(cls, run: str) -> Self:
         """Return the directory of a run. Raises BadInputError when there is none."""
-        found = cls(runs_directory() / run)
-        if not (found.path / JOURNAL).exists():
-            known = known_runs()
+        directory = cls(runs_directory() / run)
+        if not (directory.path / JOURNAL).exists():
             raise BadInputError(
-                f"no run {run} in {runs_directory()}.{nearest(run, known)} `planner cluster status` lists them; "
+                f"no run {run} in {runs_directory()}.{nearest(run, known_runs())} `planner cluster status` lists them; "
                 "`planner cluster sweep` finds what other machines began"
             )
-        return found
+        return directory
 
     @property
     def key(self) -> Path:
@@ -123,15 +122,15 @@ class RunDirectory:
 
     def unsure(self) -> bool:
         """Say whether a create call may have been made of which nothing more is known."""
-        whats = [event.what for event in self.events() if event.what in ("intent", "made")]
-        return any(one == "intent" and next_ == "intent" for one, next_ in pairwise([*whats, "intent"]))
+        steps = [event.what for event in self.events() if event.what in ("intent", "made")]
+        return any(step == following == "intent" for step, following in pairwise([*steps, "intent"]))
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keep other processes of this machine off the run. Raises BadInputError when one is at work on it."""
-        with (self.path / "lock").open("w") as lock:
+        with ExitStack() as stack:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                stack.enter_context(locked(self.path / "lock", wait=False))
             except BlockingIOError as error:
                 raise BadInputError(
                     f"run {self.path.name}: another process is at work on it; interrupt that first (it then cleans up)"

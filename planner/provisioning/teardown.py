@@ -1,4 +1,4 @@
-"""Taking down all that a run has in the cloud, as its tags find it, and making sure that nothing is left."""
+"""Taking down all that carries a run's tags in the cloud, and making sure that nothing is left."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import IoFailureError, LeftBehindError, PlannerError
-from planner.providers.protocol import Provider, Resource, StillInUseError
-from planner.providers.retry import Pace
+from planner.providers.cloud_errors import StillInUseError
+from planner.providers.protocol import Provider, Resource
 
 Say = Callable[[str], None]
 _LISTINGS: Final = 5
@@ -23,7 +24,7 @@ class Teardown:
 
     provider: Provider
     run: str
-    pace: Pace
+    policy: RetryPolicy
     say: Say
 
     def regions(self, regions: Iterable[str], *, unsure: bool) -> int:
@@ -31,16 +32,16 @@ class Teardown:
         no listing shows yet: wait and look again. Raises LeftBehindError naming what remains.
         """
         problems: dict[str, str] = {}
-        found: set[Resource] = set()
+        deleted: set[Resource] = set()
         places = list(dict.fromkeys(regions))
         for _ in range(_LISTINGS):
             for region in places:
-                found |= self._empty(region, self._kinds(), problems)
+                deleted |= self._empty(region, self._kinds(), problems)
             if unsure:
-                self.pace.settle()
+                self.policy.settle()
             left = [resource for region in places for resource in self._listed(region, problems)]
             if not left and not problems:
-                return len(found)
+                return len(deleted)
             if problems:
                 break
         raise _left_behind(self.run, left, problems)
@@ -64,38 +65,42 @@ class Teardown:
             return ()
 
     def _empty(self, region: str, kinds: Collection[str], problems: dict[str, str]) -> set[Resource]:
-        """Clear stage after stage; what cannot be cleared keeps the region's later stages, and is a problem."""
-        found: set[Resource] = set()
+        """Clear stage after stage. A stage that cannot be cleared is a problem, and ends the region's turn."""
+        deleted: set[Resource] = set()
         for stage in self.provider.stages:
-            some = [kind for kind in stage if kind in kinds]
+            types = [kind for kind in stage if kind in kinds]
             try:
-                found |= self._clear(region, some) if some else set()
+                deleted |= self._clear(region, types) if types else set()
             except PlannerError as error:
-                problems[f"{', '.join(some)} in {region}"] = str(error)
+                problems[f"{', '.join(types)} in {region}"] = str(error)
                 break
-        return found
+        return deleted
 
     def _clear(self, region: str, kinds: list[str]) -> set[Resource]:
         """Delete what there is of some kinds until a listing is empty. Raises what keeps it from being so."""
-        found: set[Resource] = set()
+        deleted: set[Resource] = set()
         waiting: PlannerError | None = None
-        for _ in self.pace.polls(self.pace.gone_s):
+        for _ in self.policy.polls(self.policy.gone_s):
             left = self.provider.find(kinds, region=region, run=self.run)
             if not left:
-                return found
-            asked = sorted({resource for resource in left if not resource.ending}, key=lambda each: each.kind)
-            self._announce(set(asked) - found, region)
-            found |= set(asked)
-            for _, some in groupby(asked, lambda each: each.kind):
+                return deleted
+            asked = sorted({resource for resource in left if not resource.ending}, key=_kind_of)
+            self._announce(set(asked) - deleted, region)
+            deleted |= set(asked)
+            for _, of_kind in groupby(asked, _kind_of):
                 try:
-                    self.provider.delete(list(some))
+                    self.provider.delete(list(of_kind))
                 except StillInUseError as error:
                     waiting = error
-        raise waiting or IoFailureError(f"not gone after {self.pace.gone_s:g} s")
+        raise waiting or IoFailureError(f"not gone after {self.policy.gone_s:g} s")
 
     def _announce(self, new: set[Resource], region: str) -> None:
         for kind, count in sorted(Counter(resource.kind for resource in new).items()):
             self.say(f"deleting {count} x {kind} in {region}")
+
+
+def _kind_of(resource: Resource) -> str:
+    return resource.kind
 
 
 def _left_behind(run: str, left: Sequence[Resource], problems: dict[str, str]) -> LeftBehindError:

@@ -1,4 +1,4 @@
-"""Having a cluster sort driven by a process of its own, and hearing how it goes."""
+"""A process of its own drives cluster sorts; the session gives it orders and receives its events."""
 
 from __future__ import annotations
 
@@ -20,26 +20,33 @@ _LONGEST_END_S: Final = 10.0
 
 Command = Callable[..., list[str]]
 """Turns words into a command that runs where the driver shall run."""
+OnEvent = Callable[[dict[str, Any]], None]
+"""Receives each event of an order, a JSON object."""
 
 
 class Session:
     """A driver process, connected to a Ray cluster."""
 
-    def __init__(self, driver: subprocess.Popen[bytes], events: IO[str], said: IO[bytes]) -> None:
+    def __init__(self, driver: subprocess.Popen[bytes], events: IO[str], output: IO[bytes]) -> None:
         self._driver = driver
         self._events = events
-        self._said = said
+        self._output = output
 
     @property
     def pid(self) -> int:
         """The driver's process."""
         return self._driver.pid
 
-    def do(self, order: Mapping[str, Any], heard: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-        """Have an order carried out and return its result; `heard` is told every event before.
+    @property
+    def exit_code(self) -> int | None:
+        """The driver's exit code; None while it runs."""
+        return self._driver.poll()
 
-        Raises the PlannerError that the driver reports, and IoFailureError when it ends without a word, as when the
-        head is lost.
+    def do(self, order: Mapping[str, Any], on_event: OnEvent) -> dict[str, Any]:
+        """Have an order carried out and return its result; `on_event` receives every event before.
+
+        Raises the PlannerError that the driver reports, and IoFailureError when the driver ends without a result, as
+        when the head is lost.
         """
         assert self._driver.stdin is not None
         with contextlib.suppress(BrokenPipeError):
@@ -50,13 +57,13 @@ class Session:
             if event["event"] == "result":
                 return {key: value for key, value in event.items() if key != "event"}
             if event["event"] == "error":
-                kind: type[PlannerError] = getattr(errors, event["kind"], IoFailureError)
-                raise kind(event["message"], event["details"])
-            heard(event)
+                error: type[PlannerError] = getattr(errors, event["kind"], IoFailureError)
+                raise error(event["message"], event["details"])
+            on_event(event)
         raise IoFailureError(
             "the cluster's head, or the process that drives the sort, is lost; what is done stays on the nodes: "
             "run the same command again to go on",
-            _tail(self._said),
+            _tail(self._output),
         )
 
 
@@ -67,21 +74,21 @@ def ray_session(*, address: str, command: Command, environment: Mapping[str, str
     Raises InterruptedRunError on Ctrl-C.
     """
     reading, writing = os.pipe()
-    with os.fdopen(reading, encoding="utf-8") as events, tempfile.TemporaryFile() as said:
-        words = command(sys.executable, "-m", _DRIVER, str(writing), address)
+    with os.fdopen(reading, encoding="utf-8") as events, tempfile.TemporaryFile() as output:
+        words = command(sys.executable, "-P", "-m", _DRIVER, str(writing), address)
         try:
             driver = subprocess.Popen(
-                words, env=dict(environment), stdin=subprocess.PIPE, stdout=said, stderr=said, pass_fds=(writing,)
+                words, env=dict(environment), stdin=subprocess.PIPE, stdout=output, stderr=output, pass_fds=(writing,)
             )
         finally:
             os.close(writing)
         with _ended(driver):
-            yield Session(driver, events, said)
+            yield Session(driver, events, output)
 
 
 @contextlib.contextmanager
 def _ended(driver: subprocess.Popen[bytes]) -> Iterator[None]:
-    """See to it that the process has ended when the body has."""
+    """End the process with the body."""
     try:
         yield
     except KeyboardInterrupt:
@@ -98,6 +105,6 @@ def _ended(driver: subprocess.Popen[bytes]) -> Iterator[None]:
             driver.wait()
 
 
-def _tail(said: IO[bytes]) -> list[str]:
-    said.seek(0)
-    return said.read().decode(errors="replace").splitlines()[-6:]
+def _tail(output: IO[bytes]) -> list[str]:
+    output.seek(0)
+    return output.read().decode(errors="replace").splitlines()[-6:]

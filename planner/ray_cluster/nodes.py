@@ -9,17 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from planner.distributed_sort.node_environment import (
+    NODE_DIRECTORY,
+    NODE_MEMORY,
+    NODE_NAME,
+    NODE_SCRATCH,
+    NODE_VOLUME,
+)
 from planner.errors import PlannerError
 
 RAY_PORT: Final = 6379
-NODE_NAME: Final = "PLANNER_NODE_NAME"
-NODE_DIRECTORY: Final = "PLANNER_NODE_DIRECTORY"
-NODE_SCRATCH: Final = "PLANNER_NODE_SCRATCH"
-NODE_VOLUME: Final = "PLANNER_NODE_VOLUME"
-NODE_MEMORY: Final = "PLANNER_NODE_MEMORY"
-"""Environment of every process on a node: what it is called, and where its disks, those of them that hold intermediate
-files alone, its volume and a file system in its memory are mounted. Several disks are separated as in PATH.
-"""
 
 FAILURE_SETTINGS: Final = {
     "RAY_grpc_client_keepalive_time_ms": "5000",
@@ -29,14 +28,14 @@ FAILURE_SETTINGS: Final = {
     "RAY_health_check_timeout_ms": "1000",
     "RAY_health_check_failure_threshold": "3",
 }
-"""With Ray's defaults a vanished node is noticed after a minute, and tasks that wait for it hang for longer. A
-connection is given more time than a node to answer: on a slow link the answer stands behind megabytes of blocks, which
-are lost when the connection is given up.
+"""With Ray's defaults a vanished node is noticed after a minute, and tasks that wait for it hang even longer. A
+connection has more time to answer than a node: on a slow link its answer waits behind megabytes of blocks, which are
+lost when the connection is given up.
 """
 
 TRANSFER_SETTINGS: Final = {"RAY_object_manager_pull_timeout_ms": "60000"}
-"""A block that takes longer is asked for again, and sent twice. By default that is 10 s, and of what came over links of
-50 Mbit/s an eighth had come before.
+"""Ray asks again for a block that takes longer, and it is sent twice. With the default of 10 s, an eighth of what came
+over links of 50 Mbit/s had come before.
 """
 
 MEMORY_SETTINGS: Final = {
@@ -44,17 +43,18 @@ MEMORY_SETTINGS: Final = {
     "MALLOC_MMAP_THRESHOLD_": str(32 << 20),  # the C library, which the rest uses
     "MALLOC_TRIM_THRESHOLD_": str(256 << 20),
 }
-"""Ray moves objects in pieces of 5 MB. By default the memory of each soon goes back to the kernel, which clears it for
-the next one; so it is kept.
+"""Ray moves objects in pieces of 5 MB. By default each piece's memory soon returns to the kernel, which clears it for
+the next piece. With these settings processes keep it.
 """
 
 PROCESS_SETTINGS: Final = {
     "RAY_idle_worker_killing_time_threshold_ms": "3600000",
     "RAY_plasma_store_usage_trigger_gc_threshold": "1.0",
+    "PYTHONSAFEPATH": "1",  # no module comes from the directory that a process happens to run in
 }
-"""By default a process that was idle for a second is ended, and the next phase waits until another has started. And
-when a store is 70% full, as it often is here, all processes look for garbage that might hold objects: that took 5% of a
-shuffle's processor time, and there is none.
+"""By default Ray ends a process that was idle for a second, and the next phase waits for a new one. When a store is 70%
+full, as it often is here, all processes also look for garbage that might hold objects. There is none, and looking took
+5% of a shuffle's processor time.
 """
 
 
@@ -66,7 +66,7 @@ class RayCluster:
     token: str = field(repr=False, default_factory=lambda: secrets.token_hex(32))
 
     def environment(self) -> dict[str, str]:
-        """Return what every process of the cluster, the driver included, needs in its environment."""
+        """Return the environment that every process of the cluster needs, including the driver."""
         return {
             **FAILURE_SETTINGS,
             **TRANSFER_SETTINGS,
@@ -96,30 +96,24 @@ class RayNode:
     memory: Path | None = None
 
     def environment(self) -> dict[str, str]:
-        """Return what the node's processes are told about it."""
+        """Return the environment that describes the node to its processes."""
         mounted = {NODE_VOLUME: self.volume, NODE_MEMORY: self.memory}
-        known = {name: str(path) for name, path in mounted.items() if path is not None}
+        variables = {name: str(path) for name, path in mounted.items() if path is not None}
         if self.scratch:
-            known[NODE_SCRATCH] = _joined(self.scratch)
-        return {NODE_NAME: self.name, NODE_DIRECTORY: _joined(self.disks)} | known
+            variables[NODE_SCRATCH] = _joined(self.scratch)
+        return {NODE_NAME: self.name, NODE_DIRECTORY: _joined(self.disks)} | variables
 
 
 def head_command(
     node: RayNode, *, port: int = RAY_PORT, temp_directory: Path | None = None, program: str | None = None
 ) -> list[str]:
-    """Return the command that starts a head; its files lie in /tmp/ray unless `temp_directory` is given. `program` is
-    Ray's command line on another machine.
+    """Return the command that starts a head; its files lie in /tmp/ray unless `temp_directory` is given.
+
+    `program` is the path of Ray's command line, if the head is another machine.
     """
-    where = [] if temp_directory is None else [f"--temp-dir={temp_directory}"]
-    return [
-        program or ray_program(),
-        "start",
-        "--head",
-        f"--port={port}",
-        "--include-dashboard=false",
-        *where,
-        *_common(node),
-    ]
+    words = ["start", "--head", f"--port={port}", "--include-dashboard=false"]
+    words += [] if temp_directory is None else [f"--temp-dir={temp_directory}"]
+    return [program or ray_program(), *words, *_common(node)]
 
 
 def worker_command(node: RayNode, cluster: RayCluster, *, program: str | None = None) -> list[str]:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from planner.cloud_calls.reading import READING
+from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import BadInputError
-from planner.refresh.patience import Patience
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +23,7 @@ class Access:
     credentials: Any = field(default=None, repr=False)
     specs_url: str = ""
     prices_url: str = ""
-    patience: Patience = field(default_factory=Patience)
+    retry_policy: RetryPolicy = READING
 
 
 def sdk(module: str, *, extra: str) -> Any:

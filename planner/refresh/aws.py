@@ -6,14 +6,15 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from statistics import median
 from typing import Any, Final
 
 from planner.catalog import Source
+from planner.cloud_calls.reading import CallFailure, CutOffError, read_cloud, read_pages
 from planner.errors import ProviderRefusedError
 from planner.refresh.access import Access, sdk
-from planner.refresh.aws_prices import FILTERS, hourly_usd
-from planner.refresh.patience import CutOffError, Trouble, pages, patiently
+from planner.refresh.aws_prices import hourly_usd, matching
 from planner.refresh.reading import Reading, Row, Watch, price_row
 
 _BYTES_PER_GBIT: Final = 1e9 / 8
@@ -24,6 +25,7 @@ _REFUSED: Final = {
     "ExpiredToken", "ExpiredTokenException", "RequestExpired", "SignatureDoesNotMatch", "InvalidSignatureException",
     "PendingVerification", "Blocked",
 }  # fmt: skip
+_SET_CREDENTIALS: Final = "Set the credentials that the aws command uses, or AWS_PROFILE"
 SPECS: Final = Source(title="EC2 DescribeInstanceTypes", url="https://aws.amazon.com/ec2/")
 PRICES: Final = Source(
     title="AWS price list: Linux, shared tenancy, on demand; spot: median over the zones of the region",
@@ -31,10 +33,10 @@ PRICES: Final = Source(
 )
 
 
-def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping[str, Row]) -> Reading:
-    """Return the types and prices of `regions`; EC2 states all there is to know of a type, so `known` is not needed.
+def read(regions: Sequence[str], *, access: Access, watch: Watch, catalog_rows: Mapping[str, Row]) -> Reading:
+    """Return the types and prices of `regions`. EC2 states every figure of a type, so `catalog_rows` is not used.
 
-    Raises as `patiently` does, and BadInputError without boto3.
+    Raises as `read_cloud` does, and BadInputError without boto3.
     """
     shapes: dict[str, Row] = {}
     everywhere: dict[str, set[str]] = {}
@@ -51,8 +53,8 @@ def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping
         left_out[f"prices of types not offered in {region}"] += len(listed.keys() - offered.keys())
         priced = {"on-demand": listed, "spot": _spot(ec2, region, access=access, watch=watch, notes=notes)}
         prices += (
-            price_row(name, region=region, pricing=kind, usd_per_hour=usd)
-            for kind, of_type in priced.items()
+            price_row(name, region=region, pricing=pricing_model, usd_per_hour=usd)
+            for pricing_model, of_type in priced.items()
             for name, usd in of_type.items()
             if name in offered
         )
@@ -108,20 +110,22 @@ def _network(network: Mapping[str, Any]) -> tuple[float | None, float | None]:
 def _disks(storage: Mapping[str, Any]) -> Row:
     """Disks of several sizes have no one capacity: their count stands alone."""
     disks = storage.get("Disks", [])
-    sizes, kinds = {disk["SizeInGB"] for disk in disks}, {disk["Type"] for disk in disks}
-    kind = kinds.pop() if len(kinds) == 1 else None
-    if kind == "ssd" and storage.get("NvmeSupport") in ("required", "supported"):
-        kind = "nvme"
+    sizes, disk_kinds = {disk["SizeInGB"] for disk in disks}, {disk["Type"] for disk in disks}
+    disk_kind = disk_kinds.pop() if len(disk_kinds) == 1 else None
+    if disk_kind == "ssd" and storage.get("NvmeSupport") in ("required", "supported"):
+        disk_kind = "nvme"
     return {
         "local_disks": sum(disk["Count"] for disk in disks),
         "local_disk_bytes": sizes.pop() * 10**9 if len(sizes) == 1 else None,
-        "local_disk_kind": kind,
+        "local_disk_kind": disk_kind,
     }
 
 
 def _arch(architectures: Sequence[str]) -> str | None:
-    known = [name.removesuffix("_mac") for name in architectures if name.removesuffix("_mac") in ("x86_64", "arm64")]
-    return known[0] if known else None
+    supported = [
+        name.removesuffix("_mac") for name in architectures if name.removesuffix("_mac") in ("x86_64", "arm64")
+    ]
+    return supported[0] if supported else None
 
 
 def _times(amount: float | None, factor: float) -> float | None:
@@ -129,52 +133,40 @@ def _times(amount: float | None, factor: float) -> float | None:
 
 
 def _types(ec2: Any, region: str, *, access: Access, watch: Watch) -> Iterator[Mapping[str, Any]]:
-    found = 0
+    count = 0
 
-    def fetch(token: str) -> tuple[list[Any], str]:
-        more = {"NextToken": token} if token else {}
-        answer = ec2.describe_instance_types(MaxResults=100, **more)
-        return _list(answer, "InstanceTypes")
-
-    for page in _paged(fetch, what=f"EC2 types of {region} (ec2:DescribeInstanceTypes)", access=access):
-        found += len(page)
-        watch(f"types of {region}", found)
+    listed = partial(ec2.describe_instance_types, MaxResults=100)
+    what = f"EC2 types of {region} (ec2:DescribeInstanceTypes)"
+    for page in _pages(listed, "InstanceTypes", what=what, access=access):
+        count += len(page)
+        watch(f"types of {region}", count)
         yield from page
 
 
 def _on_demand(pricing: Any, region: str, *, access: Access, watch: Watch, left_out: Counter[str]) -> dict[str, float]:
     """Return the hourly price of each type; one with several different prices is left out and counted."""
-    filters = [{"Type": "TERM_MATCH", "Field": f, "Value": v} for f, v in {**FILTERS, "regionCode": region}.items()]
-    found: dict[str, set[float]] = defaultdict(set)
+    amounts: dict[str, set[float]] = defaultdict(set)
     what = f"AWS price list of {region} (pricing:GetProducts)"
 
-    def fetch(token: str) -> tuple[list[Any], str]:
-        more = {"NextToken": token} if token else {}
-        answer = pricing.get_products(ServiceCode="AmazonEC2", Filters=filters, MaxResults=100, **more)
-        return _list(answer, "PriceList")
-
-    for page in _paged(fetch, what=what, access=access):
+    listed = partial(pricing.get_products, ServiceCode="AmazonEC2", Filters=matching(regionCode=region), MaxResults=100)
+    for page in _pages(listed, "PriceList", what=what, access=access):
         for name, usd in hourly_usd(page, region=region, what=what, left_out=left_out):
-            found[name].add(usd)
-        watch(f"prices of {region}", len(found))
-    left_out["types with several on-demand prices"] += sum(len(prices) > 1 for prices in found.values())
-    return {name: prices.pop() for name, prices in found.items() if len(prices) == 1}
+            amounts[name].add(usd)
+        watch(f"prices of {region}", len(amounts))
+    left_out["types with several on-demand prices"] += sum(len(prices) > 1 for prices in amounts.values())
+    return {name: prices.pop() for name, prices in amounts.items() if len(prices) == 1}
 
 
 def _spot(ec2: Any, region: str, *, access: Access, watch: Watch, notes: list[str]) -> dict[str, float]:
     """Return the median of the zones' latest prices of each type; that they may not be read is a note, no failure."""
     now, latest = datetime.now(UTC), dict[tuple[str, str], tuple[datetime, float]]()
 
-    def fetch(token: str) -> tuple[list[Any], str]:
-        more = {"NextToken": token} if token else {}
-        answer = ec2.describe_spot_price_history(
-            ProductDescriptions=["Linux/UNIX"], StartTime=now, MaxResults=1000, **more
-        )
-        return _list(answer, "SpotPriceHistory")
-
+    history = partial(
+        ec2.describe_spot_price_history, ProductDescriptions=["Linux/UNIX"], StartTime=now, MaxResults=1000
+    )
     try:
         what = f"spot prices of {region} (ec2:DescribeSpotPriceHistory)"
-        for page in _paged(fetch, what=what, access=access):
+        for page in _pages(history, "SpotPriceHistory", what=what, access=access):
             for row in page:
                 key, seen = (row["InstanceType"], row["AvailabilityZone"]), (row["Timestamp"], float(row["SpotPrice"]))
                 latest[key] = max(latest.get(key, seen), seen)
@@ -188,22 +180,20 @@ def _spot(ec2: Any, region: str, *, access: Access, watch: Watch, notes: list[st
     return {name: median(zones) for name, zones in of_type.items()}
 
 
-def _list(answer: Mapping[str, Any], name: str) -> tuple[list[Any], str]:
-    """Return a page's list and the token of the next page; boto3 takes a JSON text that is cut off for an empty one."""
-    if name not in answer:
-        raise CutOffError(f"the answer has no {name}, it may be cut off")
-    return answer[name], answer.get("NextToken") or ""
+def _pages(listing: Callable[..., Any], name: str, *, what: str, access: Access) -> Iterator[list[Any]]:
+    """Yield the list of each page; boto3 takes a JSON text that is cut off for an empty one."""
 
+    def fetch(token: str) -> tuple[list[Any], str]:
+        answer = listing(**({"NextToken": token} if token else {}))
+        if name not in answer:
+            raise CutOffError(f"the answer has no {name}, it may be cut off")
+        return answer[name], answer.get("NextToken") or ""
 
-def _paged(fetch: Callable[[str], tuple[list[Any], str]], *, what: str, access: Access) -> Iterator[list[Any]]:
-    def patient(token: str) -> tuple[list[Any], str]:
-        return patiently(lambda: fetch(token), what=what, trouble_of=_trouble_of, patience=access.patience)
-
-    return pages(patient, what=what)
+    return read_pages(fetch, what=what, failure_of=_failure_of, policy=access.retry_policy)
 
 
 def _client(service: str, region: str, *, access: Access, url: str) -> Any:
-    """Return a client that tries once: trying again is `patiently`'s."""
+    """Return a client that tries once: trying again is `read_cloud`'s."""
     boto3, config = sdk("boto3", extra="aws"), sdk("botocore.config", extra="aws")
 
     def make() -> Any:
@@ -211,28 +201,30 @@ def _client(service: str, region: str, *, access: Access, url: str) -> Any:
         once = config.Config(retries={"total_max_attempts": 1}, connect_timeout=10, read_timeout=60)
         return session.client(service, region_name=region, endpoint_url=url or None, config=once)
 
-    return patiently(make, what=f"AWS {service}", trouble_of=_trouble_of, patience=access.patience)
+    return read_cloud(make, what=f"AWS {service}", failure_of=_failure_of, policy=access.retry_policy)
 
 
-def _trouble_of(error: Exception) -> Trouble | None:
+def _failure_of(error: Exception) -> CallFailure | None:
     faults, parsers = sdk("botocore.exceptions", extra="aws"), sdk("botocore.parsers", extra="aws")
     if isinstance(error, faults.ClientError):
-        return _trouble_of_code(error.response)
+        return _failure_of_code(error.response)
     if isinstance(error, faults.NoCredentialsError | faults.PartialCredentialsError | faults.ProfileNotFound):
-        return Trouble(kind="refused", text=f"{error}. Set the credentials that the aws command uses, or AWS_PROFILE")
+        return CallFailure(
+            reason="refused", text=f"{error}. Set the credentials that the aws command uses, or AWS_PROFILE"
+        )
     if isinstance(error, faults.HTTPClientError | faults.ConnectionError | parsers.ResponseParserError):
-        return Trouble(kind="lost", text=str(error))
+        return CallFailure(reason="lost", text=str(error))
     if isinstance(error, faults.BotoCoreError):
-        return Trouble(kind="broken", text=str(error))
+        return CallFailure(reason="broken", text=str(error))
     return None
 
 
-def _trouble_of_code(response: Mapping[str, Any]) -> Trouble:
+def _failure_of_code(response: Mapping[str, Any]) -> CallFailure:
     code = str(response["Error"].get("Code", ""))
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     text = f"{code}: {response['Error'].get('Message', '')}"
     if "Throttl" in code or code in _THROTTLED:
-        return Trouble(kind="throttled", text=text)
+        return CallFailure(reason="throttled", text=text)
     if code in _REFUSED or "AccessDenied" in code:
-        return Trouble(kind="refused", text=f"{text}. The account needs the permission named above")
-    return Trouble(kind="lost" if status >= 500 else "broken", text=text)
+        return CallFailure(reason="refused", text=f"{text}. The account needs the permission named above")
+    return CallFailure(reason="lost" if status >= 500 else "broken", text=text)

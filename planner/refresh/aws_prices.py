@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from planner.errors import BadInputError, IoFailureError
 
-FILTERS: Final = {
+_PLAIN: Final = {
     "operatingSystem": "Linux",
     "tenancy": "Shared",
     "preInstalledSw": "NA",
@@ -17,6 +17,12 @@ FILTERS: Final = {
     "marketoption": "OnDemand",
 }
 """What tells an instance's plain price from those with licences, of dedicated hosts and of unused reservations."""
+
+
+def matching(**attributes: str) -> list[dict[str, str]]:
+    """Return the filters of GetProducts for plain on-demand Linux prices with these attributes besides."""
+    wanted = {**_PLAIN, **attributes}
+    return [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
 
 
 def hourly_usd(items: Sequence[Any], *, region: str, what: str, left_out: Counter[str]) -> Iterator[tuple[str, float]]:

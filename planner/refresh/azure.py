@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from planner.catalog import Source
+from planner.cloud_calls.azure import SUBSCRIPTION_VARIABLE, client_arguments
+from planner.cloud_calls.http import failure_of_status
+from planner.cloud_calls.reading import CallFailure, read_cloud
 from planner.errors import ProviderRefusedError
 from planner.refresh.access import Access, sdk
 from planner.refresh.azure_prices import retail_prices
-from planner.refresh.http import trouble_of_status
-from planner.refresh.patience import Trouble, patiently
 from planner.refresh.reading import Reading, Row, Watch, price_row
 
-_SUBSCRIPTION_VARIABLE: Final = "AZURE_SUBSCRIPTION_ID"
 SPECS: Final = Source(
     title="Azure resource SKUs; what they do not state (network, some disk counts) as shipped",
     url="https://learn.microsoft.com/rest/api/compute/resource-skus/list",
@@ -29,10 +29,10 @@ PRICES: Final = Source(
 )
 
 
-def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping[str, Row]) -> Reading:
-    """Return the sizes and prices of `regions`; `known` are rows of the catalog so far, by size.
+def read(regions: Sequence[str], *, access: Access, watch: Watch, catalog_rows: Mapping[str, Row]) -> Reading:
+    """Return the sizes and prices of `regions`; `catalog_rows` are rows of the catalog so far, by size.
 
-    Raises as `patiently` does, and BadInputError without Azure's libraries.
+    Raises as `read_cloud` does, and BadInputError without Azure's libraries.
     """
     shapes: dict[str, Row] = {}
     everywhere: dict[str, set[str]] = {}
@@ -44,7 +44,7 @@ def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping
             if _closed_to_subscription(sku):
                 left_out[f"sizes not open to this subscription in {region}"] += 1
             else:
-                offered[sku.name] = shape(sku, known=known)
+                offered[sku.name] = shape(sku, catalog_rows=catalog_rows)
         shapes |= offered
         everywhere[region] = set(offered)
         for (name, pricing), usd in retail_prices(region, access=access, watch=watch, left_out=left_out).items():
@@ -62,10 +62,10 @@ def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping
     )
 
 
-def shape(sku: Any, *, known: Mapping[str, Row]) -> Row:
+def shape(sku: Any, *, catalog_rows: Mapping[str, Row]) -> Row:
     """Return a row of instances.csv for a resource SKU of a virtual machine; MB and GB in it mean MiB and GiB."""
     stated = {capability.name: capability.value for capability in sku.capabilities or ()}
-    before = known.get(sku.name, {})
+    before = catalog_rows.get(sku.name, {})
     volume_bytes_per_s = _number(stated, "UncachedDiskBytesPerSecond")
     memory_gib = _number(stated, "MemoryGB")
     family = (sku.family or "").removeprefix("standard").removesuffix("Family")
@@ -87,11 +87,15 @@ def shape(sku: Any, *, known: Mapping[str, Row]) -> Row:
 
 def _disks(stated: Mapping[str, str]) -> Row:
     """NVMe disks where the size has some, else the temporary disk; blank where their number is not stated."""
-    whole, each = (_number(stated, f"Nvme{name}InMiB") for name in ("DiskSize", "SizePerDisk"))
-    if whole and not each:
+    whole, per_disk = (_number(stated, f"Nvme{name}InMiB") for name in ("DiskSize", "SizePerDisk"))
+    if whole and not per_disk:
         return {"local_disks": None, "local_disk_bytes": None, "local_disk_kind": None}
-    if whole and each:
-        return {"local_disks": round(whole / each), "local_disk_bytes": round(each * 2**20), "local_disk_kind": "nvme"}
+    if whole and per_disk:
+        return {
+            "local_disks": round(whole / per_disk),
+            "local_disk_bytes": round(per_disk * 2**20),
+            "local_disk_kind": "nvme",
+        }
     temporary = _number(stated, "MaxResourceVolumeMB")
     if temporary is None:
         return {"local_disks": None, "local_disk_bytes": None, "local_disk_kind": None}
@@ -119,47 +123,40 @@ def _sizes(region: str, *, access: Access, watch: Watch) -> Iterator[Any]:
     """Yield the resource SKUs that are virtual machines."""
     client = _client(access)
     listed = client.resource_skus.list(filter=f"location eq '{region}'").by_page()
-    what, found = f"Azure sizes of {region} (Microsoft.Compute/skus/read)", 0
+    what, count = f"Azure sizes of {region} (Microsoft.Compute/skus/read)", 0
     while True:
-        page = patiently(
-            lambda: next(listed, None), what=what, trouble_of=_trouble_of, patience=access.patience
+        page = read_cloud(
+            lambda: next(listed, None), what=what, failure_of=_failure_of, policy=access.retry_policy
         )  # a page that failed is asked for again
         if page is None:
             return
         for sku in page:
             if sku.resource_type == "virtualMachines":
-                found += 1
+                count += 1
                 yield sku
-        watch(f"sizes of {region}", found)
+        watch(f"sizes of {region}", count)
 
 
 def _client(access: Access) -> Any:
     compute = sdk("azure.mgmt.compute", extra="azure")
-    policies = sdk("azure.core.pipeline.policies", extra="azure")
-    subscription = access.account or os.environ.get(_SUBSCRIPTION_VARIABLE, "")
+    subscription = access.account or os.environ.get(SUBSCRIPTION_VARIABLE, "")
     if not subscription:
         raise ProviderRefusedError(
-            f"Azure: no subscription; set {_SUBSCRIPTION_VARIABLE}, or account under [azure] in the settings"
+            f"Azure: no subscription; set {SUBSCRIPTION_VARIABLE}, or account under [azure] in the settings"
         )
     credentials = access.credentials or sdk("azure.identity", extra="azure").DefaultAzureCredential()
-    address: dict[str, Any] = {}
-    if access.specs_url:
-        address = {"base_url": access.specs_url, "credential_scopes": [access.specs_url.rstrip("/") + "/.default"]}
-    if access.specs_url.startswith("http://"):  # a proxy on this machine; the SDK sends no token without encryption
-        address["authentication_policy"] = policies.SansIOHTTPPolicy()
-    once = policies.RetryPolicy.no_retries()
-    return compute.ComputeManagementClient(credentials, subscription, retry_policy=once, **address)
+    return compute.ComputeManagementClient(credentials, subscription, **client_arguments(access.specs_url))
 
 
-def _trouble_of(error: Exception) -> Trouble | None:
+def _failure_of(error: Exception) -> CallFailure | None:
     faults = sdk("azure.core.exceptions", extra="azure")
     if isinstance(error, faults.ClientAuthenticationError):
-        return Trouble(kind="refused", text=f"{error.message}. Run: az login")
+        return CallFailure(reason="refused", text=f"{error.message}. Run: az login")
     if isinstance(error, faults.DecodeError):
-        return Trouble(kind="lost", text=f"the answer is cut off or cannot be read ({error.message})")
+        return CallFailure(reason="lost", text=f"the answer is cut off or cannot be read ({error.message})")
     if isinstance(error, faults.HttpResponseError) and error.status_code:
         wait = error.response.headers.get("Retry-After") if error.response else None
-        return trouble_of_status(error.status_code, f"HTTP {error.status_code} {error.message}", wait=wait)
+        return failure_of_status(error.status_code, f"HTTP {error.status_code} {error.message}", wait=wait)
     if isinstance(error, faults.AzureError):
-        return Trouble(kind="lost", text=error.message)
+        return CallFailure(reason="lost", text=error.message)
     return None

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
+from planner.cloud_calls.http import get_json
+from planner.cloud_calls.reading import pages
 from planner.errors import BadInputError, IoFailureError
 from planner.refresh.access import Access
-from planner.refresh.http import get_json
-from planner.refresh.patience import pages
 from planner.refresh.reading import Watch
 
 _URL: Final = "https://prices.azure.com/api/retail/prices"
@@ -29,21 +29,21 @@ def retail_prices(region: str, *, access: Access, watch: Watch, left_out: Counte
     first = f"{start}?{urlencode({'currencyCode': 'USD', '$filter': chosen})}"
 
     def fetch(url: str) -> tuple[list[Any], str]:
-        page = get_json(url or first, what=what, patience=access.patience)
+        page = get_json(url or first, what=what, policy=access.retry_policy)
         if not isinstance(page, dict) or not isinstance(page.get("Items"), list):
             raise IoFailureError(f"{what}: a page has no list of items; nothing was changed")
         return page["Items"], _same_host(page.get("NextPageLink") or "", start, what=what)
 
-    found: dict[tuple[str, str], set[float]] = defaultdict(set)
+    amounts: dict[tuple[str, str], set[float]] = defaultdict(set)
     for page in pages(fetch, what=what):
         for item in page:
-            _take(item, found, what=what, left_out=left_out)
-        watch(f"prices of {region}", len(found))
-    left_out["sizes with several prices"] += sum(len(prices) > 1 for prices in found.values())
-    return {key: prices.pop() for key, prices in found.items() if len(prices) == 1}
+            _take(item, amounts, what=what, left_out=left_out)
+        watch(f"prices of {region}", len(amounts))
+    left_out["sizes with several prices"] += sum(len(prices) > 1 for prices in amounts.values())
+    return {key: prices.pop() for key, prices in amounts.items() if len(prices) == 1}
 
 
-def _take(item: Any, found: dict[tuple[str, str], set[float]], *, what: str, left_out: Counter[str]) -> None:
+def _take(item: Any, amounts: dict[tuple[str, str], set[float]], *, what: str, left_out: Counter[str]) -> None:
     _check(item, what=what)
     if any(word in item["productName"] for word in _OTHER_PRODUCTS) or "Low Priority" in item["skuName"]:
         return
@@ -52,13 +52,15 @@ def _take(item: Any, found: dict[tuple[str, str], set[float]], *, what: str, lef
     if item["unitOfMeasure"] != "1 Hour":
         left_out[f"prices per {item['unitOfMeasure']}"] += 1
     elif item["retailPrice"] > 0 and item.get("isPrimaryMeterRegion", True):
-        found[item["armSkuName"], "spot" if item["skuName"].endswith("Spot") else "on-demand"].add(item["retailPrice"])
+        amounts[item["armSkuName"], "spot" if item["skuName"].endswith("Spot") else "on-demand"].add(
+            item["retailPrice"]
+        )
 
 
 def _check(item: Any, *, what: str) -> None:
-    for name, kind in _FIELDS.items():
+    for name, expected in _FIELDS.items():
         value = item.get(name) if isinstance(item, Mapping) else None
-        if not isinstance(value, int | float if kind is float else kind):
+        if not isinstance(value, int | float if expected is float else expected):
             raise IoFailureError(f"{what}: an item has no {name}: {str(item)[:200]}; nothing was changed")
     if item.get("currencyCode", "USD") != "USD":
         raise BadInputError(f"{what}: prices are in {item['currencyCode']}, and are not converted to USD")

@@ -6,15 +6,15 @@ The API states neither network nor volume limits; those cells stay blank, and th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from planner.catalog import Source
+from planner.cloud_calls.http import failure_of_status
+from planner.cloud_calls.reading import CallFailure, read_cloud, read_pages
 from planner.errors import ProviderRefusedError
 from planner.refresh.access import Access, sdk
 from planner.refresh.gcp_prices import UnitPrices, unit_prices
-from planner.refresh.http import trouble_of_status
-from planner.refresh.patience import Trouble, pages, patiently
 from planner.refresh.reading import Reading, Row, Watch, price_row
 
 _COMPUTE_ENGINE: Final = "services/6F81-5844-456A"
@@ -35,20 +35,20 @@ PRICES: Final = Source(
 )
 
 
-def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping[str, Row]) -> Reading:
-    """Return the machine types and prices of `regions`; `known` are rows of the catalog so far, by type.
+def read(regions: Sequence[str], *, access: Access, watch: Watch, catalog_rows: Mapping[str, Row]) -> Reading:
+    """Return the machine types and prices of `regions`; `catalog_rows` are rows of the catalog so far, by type.
 
-    Raises as `patiently` does, and BadInputError without Google's libraries.
+    Raises as `read_cloud` does, and BadInputError without Google's libraries.
     """
     offered: dict[str, set[str]] = {region: set() for region in regions}
     shapes: dict[str, Row] = {}
     parts: dict[str, Row] = {}
-    for zone, kind in _types(access=access, watch=watch):
+    for zone, machine_type in _types(access=access, watch=watch):
         region = zone.removeprefix("zones/").rpartition("-")[0]
         if region in offered:
-            offered[region].add(kind.name)
-            shapes[kind.name] = shape(kind, known=known)
-            parts[kind.name] = _parts(shapes[kind.name], kind, known=known)
+            offered[region].add(machine_type.name)
+            shapes[machine_type.name] = shape(machine_type, catalog_rows=catalog_rows)
+            parts[machine_type.name] = _parts(shapes[machine_type.name], machine_type, catalog_rows=catalog_rows)
     units = price_list(regions, access=access, watch=watch)
     left_out = Counter(units.left_out)
     prices = list(_prices(offered, parts, units, left_out=left_out))
@@ -62,52 +62,52 @@ def read(regions: Sequence[str], *, access: Access, watch: Watch, known: Mapping
     )
 
 
-def shape(kind: Any, *, known: Mapping[str, Row]) -> Row:
+def shape(machine_type: Any, *, catalog_rows: Mapping[str, Row]) -> Row:
     """Return a row of instances.csv for a machine type; how much of shared processors it has is not stated."""
-    family = kind.name.partition("-")[0]
-    before = known.get(kind.name, {})
-    disks = kind.bundled_local_ssds.partition_count if kind.bundled_local_ssds else 0
+    family = machine_type.name.partition("-")[0]
+    before = catalog_rows.get(machine_type.name, {})
+    disks = machine_type.bundled_local_ssds.partition_count if machine_type.bundled_local_ssds else 0
     sized = disks and family not in _LARGER_PARTITIONS
     return {
-        "instance_type": kind.name,
+        "instance_type": machine_type.name,
         "family": family,
-        "arch": {"X86_64": "x86_64", "ARM64": "arm64"}.get(kind.architecture),
-        "vcpu": None if kind.is_shared_cpu else kind.guest_cpus,
-        "memory_bytes": kind.memory_mb * 2**20,
+        "arch": {"X86_64": "x86_64", "ARM64": "arm64"}.get(machine_type.architecture),
+        "vcpu": None if machine_type.is_shared_cpu else machine_type.guest_cpus,
+        "memory_bytes": machine_type.memory_mb * 2**20,
         "local_disks": disks,
         "local_disk_bytes": _PARTITION_BYTES if sized else None,
         "local_disk_kind": "nvme" if disks else None,
         "volume_link": "nic",
         "placement_group": bool(before.get("placement_group", False)),
-        "current_generation": not (kind.deprecated and kind.deprecated.state),
+        "current_generation": not (machine_type.deprecated and machine_type.deprecated.state),
     }
 
 
 def price_list(regions: Sequence[str], *, access: Access, watch: Watch) -> UnitPrices:
-    """Return today's prices of the parts of machine types in `regions`. Raises as `patiently` does."""
+    """Return today's prices of the parts of machine types in `regions`. Raises as `read_cloud` does."""
     return unit_prices(_skus(access=access, watch=watch), regions=regions)
 
 
-def hourly_usd(kind: Any, units: UnitPrices, *, region: str, added_disks: int = 0) -> float | None:
+def hourly_usd(machine_type: Any, units: UnitPrices, *, region: str, added_disks: int = 0) -> float | None:
     """Return the price of a machine type on demand, with local disks of one partition added; None when not known."""
-    parts = _parts(shape(kind, known={}), kind, known={})
+    parts = _parts(shape(machine_type, catalog_rows={}), machine_type, catalog_rows={})
     if parts["accelerated"] or parts["disk_gb"] is None:
         return None
     parts |= {"disk_gb": parts["disk_gb"] + added_disks * _PARTITION_BYTES / 1e9}
     return units.hourly_usd(parts, region=region, pricing="on-demand")
 
 
-def _parts(row: Row, kind: Any, *, known: Mapping[str, Row]) -> Row:
+def _parts(row: Row, machine_type: Any, *, catalog_rows: Mapping[str, Row]) -> Row:
     """Return what a machine type is billed for; None where that is not known."""
-    before = known.get(kind.name, {})
+    before = catalog_rows.get(machine_type.name, {})
     disk_bytes = row["local_disk_bytes"] or before.get("local_disk_bytes")
     disk_gb = row["local_disks"] * disk_bytes / 1e9 if row["local_disks"] and disk_bytes else 0.0
     return {
         "family": row["family"],
-        "cores": row["vcpu"] or _BILLED_VCPU.get(kind.name),
+        "cores": row["vcpu"] or _BILLED_VCPU.get(machine_type.name),
         "memory_gib": row["memory_bytes"] / 2**30,
         "disk_gb": None if row["local_disks"] and not disk_bytes else disk_gb,
-        "accelerated": bool(kind.accelerators),
+        "accelerated": bool(machine_type.accelerators),
     }
 
 
@@ -130,42 +130,37 @@ def _prices(
 def _types(*, access: Access, watch: Watch) -> Iterator[tuple[str, Any]]:
     """Yield (scope, machine type) of every zone."""
     client, project = _client("compute_v1", "MachineTypesClient", access.specs_url, access=access)
-    found = 0
+    count = 0
 
     def fetch(token: str) -> tuple[list[tuple[str, Any]], str]:
         asked = {"project": project, "max_results": 500, "page_token": token}
         page = next(iter(client.aggregated_list(asked, retry=None, timeout=_TIMEOUT_S).pages))
-        return [(zone, kind) for zone, listed in page.items.items() for kind in listed.machine_types], (
+        return [(zone, machine_type) for zone, listed in page.items.items() for machine_type in listed.machine_types], (
             page.next_page_token
         )
 
     what = "Compute Engine machine types (compute.machineTypes.list)"
-    for page in _paged(fetch, what=what, access=access):
-        found += len(page)
-        watch("machine types of all zones", found)
+    for page in read_pages(fetch, what=what, failure_of=_failure_of, policy=access.retry_policy):
+        count += len(page)
+        watch("machine types of all zones", count)
         yield from page
 
 
 def _skus(*, access: Access, watch: Watch) -> Iterator[Any]:
     client, _ = _client("billing_v1", "CloudCatalogClient", access.prices_url, access=access)
-    found = 0
+    count = 0
 
     def fetch(token: str) -> tuple[list[Any], str]:
         asked = {"parent": _COMPUTE_ENGINE, "page_size": 5000, "page_token": token, "currency_code": "USD"}
         page = next(iter(client.list_skus(asked, retry=None, timeout=_TIMEOUT_S).pages))
         return list(page.skus), page.next_page_token
 
-    for page in _paged(fetch, what="Cloud Billing catalog (cloudbilling.skus.list)", access=access):
-        found += len(page)
-        watch("items of the price list", found)
+    for page in read_pages(
+        fetch, what="Cloud Billing catalog (cloudbilling.skus.list)", failure_of=_failure_of, policy=access.retry_policy
+    ):
+        count += len(page)
+        watch("items of the price list", count)
         yield from page
-
-
-def _paged(fetch: Callable[[str], tuple[list[Any], str]], *, what: str, access: Access) -> Iterator[list[Any]]:
-    def patient(token: str) -> tuple[list[Any], str]:
-        return patiently(lambda: fetch(token), what=what, trouble_of=_trouble_of, patience=access.patience)
-
-    return pages(patient, what=what)
 
 
 def _client(package: str, name: str, url: str, *, access: Access) -> tuple[Any, str]:
@@ -180,7 +175,7 @@ def _client(package: str, name: str, url: str, *, access: Access) -> tuple[Any, 
         options = {"api_endpoint": url} if url else None
         return getattr(library, name)(credentials=credentials, transport="rest", client_options=options), project
 
-    client, project = patiently(make, what="Google Cloud", trouble_of=_trouble_of, patience=access.patience)
+    client, project = read_cloud(make, what="Google Cloud", failure_of=_failure_of, policy=access.retry_policy)
     if not project:
         raise ProviderRefusedError(
             "Google Cloud: no project; set GOOGLE_CLOUD_PROJECT, or account under [gcp] in the settings"
@@ -188,23 +183,23 @@ def _client(package: str, name: str, url: str, *, access: Access) -> tuple[Any, 
     return client, project
 
 
-def _trouble_of(error: Exception) -> Trouble | None:
+def _failure_of(error: Exception) -> CallFailure | None:
     faults = sdk("google.api_core.exceptions", extra="gcp")
     auth = sdk("google.auth.exceptions", extra="gcp")
     transport = sdk("requests.exceptions", extra="gcp")
     if isinstance(error, auth.DefaultCredentialsError | auth.RefreshError):
-        return Trouble(kind="refused", text=f"{error}. Run: gcloud auth application-default login")
+        return CallFailure(reason="refused", text=f"{error}. Run: gcloud auth application-default login")
     if isinstance(error, faults.GoogleAPICallError):
         reasons = {str(detail.get("reason")) for detail in error.errors or () if isinstance(detail, Mapping)}
         throttled = reasons.intersection(_THROTTLED) or any(word in error.message for word in _THROTTLED)
-        return Trouble(kind="throttled", text=error.message) if throttled else _of_status(error)
+        return CallFailure(reason="throttled", text=error.message) if throttled else _of_status(error)
     if isinstance(error, auth.TransportError | transport.RequestException | OSError):
-        return Trouble(kind="lost", text=str(error))
+        return CallFailure(reason="lost", text=str(error))
     parsing = sdk("google.protobuf.json_format", extra="gcp")
     if isinstance(error, parsing.ParseError | ValueError):  # what the REST transport raises for what is not JSON
-        return Trouble(kind="lost", text=f"the answer is cut off or cannot be read ({error})")
+        return CallFailure(reason="lost", text=f"the answer is cut off or cannot be read ({error})")
     return None
 
 
-def _of_status(error: Any) -> Trouble:
-    return trouble_of_status(int(error.code or 500), str(error.message))
+def _of_status(error: Any) -> CallFailure:
+    return failure_of_status(int(error.code or 500), str(error.message))

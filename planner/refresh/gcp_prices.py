@@ -51,8 +51,8 @@ class UnitPrices:
         if any(amount is None for amount in amounts.values()):
             return None
         prices = {part: self._unit(part, family, region, pricing) for part, amount in amounts.items() if amount}
-        known = [amounts[part] * price for part, price in prices.items() if price is not None]
-        return sum(known) if len(known) == len(prices) else None
+        parts_usd = [amounts[part] * price for part, price in prices.items() if price is not None]
+        return sum(parts_usd) if len(parts_usd) == len(prices) else None
 
     def _unit(self, part: str, family: str, region: str, pricing: str) -> float | None:
         at = (region, pricing)
@@ -68,7 +68,7 @@ class UnitPrices:
 
 def unit_prices(skus: Iterable[Any], *, regions: Sequence[str]) -> UnitPrices:
     """Return the prices of parts in `regions`. Raises BadInputError for prices in another currency."""
-    found: dict[Key, list[tuple[int, float]]] = defaultdict(list)
+    candidates: dict[Key, list[tuple[int, float]]] = defaultdict(list)
     left_out: Counter[str] = Counter()
     for sku in skus:
         named = _named(sku)
@@ -77,8 +77,8 @@ def unit_prices(skus: Iterable[Any], *, regions: Sequence[str]) -> UnitPrices:
         pricing, family, part = named
         usd = _usd_per_hour(sku, part.removeprefix("premium "), left_out=left_out)
         for region in set(sku.service_regions).intersection(regions) if usd is not None else ():
-            found[region, pricing, family, part].append((len(sku.service_regions), usd or 0.0))
-    prices = {key: _of_fewest_regions(items) for key, items in found.items()}
+            candidates[region, pricing, family, part].append((len(sku.service_regions), usd or 0.0))
+    prices = {key: _of_fewest_regions(items) for key, items in candidates.items()}
     left_out["parts with several prices"] += sum(usd is None for usd in prices.values())
     return UnitPrices(usd_per_hour={k: usd for k, usd in prices.items() if usd is not None}, left_out=dict(+left_out))
 
@@ -109,7 +109,7 @@ def _usd_per_hour(sku: Any, part: str, *, left_out: Counter[str]) -> float | Non
         left_out[f"prices per {terms.usage_unit or 'nothing'}"] += 1
         return None
     amounts = [rate.unit_price for rate in terms.tiered_rates]
-    amount = next((one for one in amounts if one.units or one.nanos), amounts[0])  # a first tier may be free
+    amount = next((price for price in amounts if price.units or price.nanos), amounts[0])  # a first tier may be free
     if amount.currency_code not in ("", "USD"):
         raise BadInputError(
             f"Cloud Billing catalog: {sku.description} is priced in {amount.currency_code}; prices are not converted"

@@ -60,7 +60,7 @@ def refresh(
         raise BadInputError(f"cloud {cloud!r} cannot be refreshed.{nearest(cloud, CLOUDS)} Known: {', '.join(CLOUDS)}")
     before = load_catalog(cloud)
     chosen = tuple(regions) or tuple(before.regions())
-    reading = _READERS[cloud](chosen, access=access or Access(), watch=watch, known=_known(before))
+    reading = _READERS[cloud](chosen, access=access or Access(), watch=watch, catalog_rows=_rows_by_type(before))
     _check(reading, cloud=cloud)
     with version_of(before, reading, today=today) as written:
         return Refreshed(
@@ -76,7 +76,7 @@ def refresh(
         )
 
 
-def _known(catalog: Catalog) -> Mapping[str, Row]:
+def _rows_by_type(catalog: Catalog) -> Mapping[str, Row]:
     """Return the shapes of the catalog so far by type, blank cells as None."""
     table = catalog.tables["instances"]
     rows = ({name: _none_if_blank(cell) for name, cell in row.items()} for row in table.rows())

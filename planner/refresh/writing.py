@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
+from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from planner.catalog.refreshed import CURRENT, current_version, refreshed_direct
 from planner.catalog.schema import INSTANCES, PRICES
 from planner.errors import IoFailureError
 from planner.refresh.reading import Reading, Row
+from planner.stores.atomic_file import replace_file
 from planner.tables import Schema, scan_table
 
 _SPECS: Final = "refreshed-specs"
@@ -120,26 +122,26 @@ def _write(directory: Path, before: Catalog, reading: Reading, *, today: date) -
     seen = {"evidence": "spec", "as_of": today.isoformat()}
     shapes = [row | seen | {"source": _SPECS} for row in reading.shapes]
     prices = [row | seen | {"source": _PRICES} for row in reading.prices]
-    kept = list(_kept_prices(before, reading))
-    older = _version_in_use(before)
+    older_prices = list(_kept_prices(before, reading))
+    in_use = _version_in_use(before)
     listed, regions = {row["instance_type"] for row in shapes}, set(reading.offered)
-    shapes += (row for row in older["instances"] if row["instance_type"] not in listed)
-    prices += kept
-    prices += (row for row in older["prices"] if row["region"] not in regions)
+    shapes += (row for row in in_use["instances"] if row["instance_type"] not in listed)
+    prices += older_prices
+    prices += (row for row in in_use["prices"] if row["region"] not in regions)
     _write_rows(directory, INSTANCES, shapes)
     _write_rows(directory, PRICES, prices)
     sources = {_SPECS: reading.specs_source, _PRICES: reading.prices_source}
-    _write_text(directory / FILE_NAME, _head(before, {**before.sources, **sources}, today=today))
+    replace_file(directory / FILE_NAME, _head(before, {**before.sources, **sources}, today=today))
     _to_disk(directory)
-    return len(kept)
+    return len(older_prices)
 
 
 def _kept_prices(before: Catalog, reading: Reading) -> Iterator[Row]:
     """Yield the older prices of types that a region offers and for which no new price was found."""
-    found = {(row["instance_type"], row["region"], row["pricing"]) for row in reading.prices}
+    priced = {(row["instance_type"], row["region"], row["pricing"]) for row in reading.prices}
     for row in before.tables["prices"].rows():
         key = (row["instance_type"], row["region"], row["pricing"])
-        if row["instance_type"] in reading.offered.get(row["region"], ()) and key not in found:
+        if row["instance_type"] in reading.offered.get(row["region"], ()) and key not in priced:
             yield row
 
 
@@ -148,7 +150,10 @@ def _version_in_use(before: Catalog) -> dict[str, list[Row]]:
     version = current_version(before.path)
     if version is None:
         return {"instances": [], "prices": []}
-    return {kind.name: list(scan_table(version / f"{kind.name}.csv", kind)[0].rows()) for kind in (INSTANCES, PRICES)}
+    return {
+        schema.name: list(scan_table(version / f"{schema.name}.csv", schema)[0].rows())
+        for schema in (INSTANCES, PRICES)
+    }
 
 
 def _head(before: Catalog, sources: Mapping[str, Source], *, today: date) -> str:
@@ -165,19 +170,11 @@ def _head(before: Catalog, sources: Mapping[str, Source], *, today: date) -> str
 
 
 def _write_rows(directory: Path, schema: Schema, rows: Iterable[Row]) -> None:
-    with (directory / f"{schema.name}.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(schema.names)
-        writer.writerows([_cell(row.get(name)) for name in schema.names] for row in rows)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _write_text(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    text = StringIO()
+    writer = csv.writer(text)
+    writer.writerow(schema.names)
+    writer.writerows([_cell(row.get(name)) for name in schema.names] for row in rows)
+    replace_file(directory / f"{schema.name}.csv", text.getvalue())
 
 
 def _cell(value: Any) -> str:

@@ -11,16 +11,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import IoFailureError, PlannerError
 from planner.providers.cloud_init import DISKS_DIRECTORY
 from planner.providers.protocol import Node, Provider, TellsHostKeys
-from planner.providers.retry import Pace
 from planner.runs.ssh import HEAD, Ssh, UnreachableError, failures, of_success
 from planner.runs.wheelhouse import Wheelhouse
 
 PYTHON: Final = "planner/venv/bin/python"
 """The interpreter with the planner in it, from the home directory of whoever logs in; `ray` lies beside it."""
 PLANNER: Final = "planner/venv/bin/planner"
+SAFE_PATH: Final = {"PYTHONSAFEPATH": "1"}
+"""Keeps Python from importing what lies in the directory it happens to be started in."""
 _RELAY_PORT: Final = 8377
 _SHARED: Final = "planner/share/wheels.tar"
 _LONGEST_COPY_S: Final = 900.0
@@ -30,6 +32,7 @@ _QUICK_S: Final = 60.0
 
 _START_RELAY: Final = """\
 set -eu
+export PYTHONSAFEPATH=1
 cd planner/share
 nohup timeout {seconds} python3 -m http.server {port} --bind {address} </dev/null >relay.log 2>&1 &
 echo $!
@@ -38,15 +41,16 @@ echo $!
 _SETUP: Final = """\
 set -eu
 umask 077
+export PYTHONSAFEPATH=1
 if command -v cloud-init >/dev/null 2>&1; then cloud-init status --wait >/dev/null 2>&1 || true; fi
 mkdir -p planner/wheels
 cd planner
 python3 - "{url}" "{sha256}" "{python}" <<'PYTHON'
 import hashlib, io, sys, tarfile, time, urllib.request
 url, wanted, python = sys.argv[1:]
-here = "%d.%d" % sys.version_info[:2]
-if here != python:
-    sys.exit("the image has Python %s, the wheels are for %s: name others with --wheelhouse" % (here, python))
+found = "%d.%d" % sys.version_info[:2]
+if found != python:
+    sys.exit("the image has Python %s, the wheels are for %s: name others with --wheelhouse" % (found, python))
 for wait_s in (0.2, 1, 2, 4, 8, 16, None):
     try:
         content = urllib.request.urlopen(url, timeout=60).read()
@@ -73,7 +77,7 @@ awk '/^MemTotal/ {{ print "memory_kib", $2 }}' /proc/meminfo
 
 @dataclass(frozen=True, kw_only=True)
 class Equipped:
-    """A machine that runs the planner, and what it says of itself; `disks` are directories."""
+    """A machine that runs the planner, with what it reports of itself; `disks` are directories."""
 
     node: Node
     vcpus: int
@@ -94,16 +98,16 @@ class Equipment:
     failed: dict[str, PlannerError]
 
 
-def wait_for_head(ssh: Ssh, head: Node, provider: Provider, *, pace: Pace, say: Callable[[str], None]) -> None:
+def wait_for_head(ssh: Ssh, head: Node, provider: Provider, *, policy: RetryPolicy, say: Callable[[str], None]) -> None:
     """Return when the head lets us in, having shown the host key that it wrote to its console.
 
-    Where the console tells nothing in time, or the cloud has none, the key is pinned at the first contact, which is
-    said. Raises UnreachableError when the head does not answer within the time machines may take.
+    Where the console shows no key in time, or the cloud has no console, the key is pinned at the first contact, and
+    `say` is told. Raises UnreachableError when the head does not answer within the time machines may take.
     """
     say("waiting for the head to answer")
-    _learn_host_keys(ssh, head, provider, pace=pace, say=say)
+    _learn_host_keys(ssh, head, provider, policy=policy, say=say)
     last: UnreachableError | None = None
-    for _ in pace.polls(pace.join_s):
+    for _ in policy.polls(policy.join_s):
         try:
             ssh.run(HEAD, "true", within_s=_QUICK_S)
             ssh.hold()
@@ -113,9 +117,11 @@ def wait_for_head(ssh: Ssh, head: Node, provider: Provider, *, pace: Pace, say: 
     raise last or UnreachableError("the head does not answer")
 
 
-def _learn_host_keys(ssh: Ssh, head: Node, provider: Provider, *, pace: Pace, say: Callable[[str], None]) -> None:
+def _learn_host_keys(
+    ssh: Ssh, head: Node, provider: Provider, *, policy: RetryPolicy, say: Callable[[str], None]
+) -> None:
     if isinstance(provider, TellsHostKeys):
-        for _ in pace.polls(min(pace.join_s, _LONGEST_CONSOLE_S)):
+        for _ in policy.polls(min(policy.join_s, _LONGEST_CONSOLE_S)):
             if keys := provider.host_keys(head):
                 ssh.trust(head, keys)
                 return
@@ -123,7 +129,7 @@ def _learn_host_keys(ssh: Ssh, head: Node, provider: Provider, *, pace: Pace, sa
 
 
 def equip(
-    ssh: Ssh, nodes: Sequence[Node], wheelhouse: Wheelhouse, *, pace: Pace, say: Callable[[str], None]
+    ssh: Ssh, nodes: Sequence[Node], wheelhouse: Wheelhouse, *, policy: RetryPolicy, say: Callable[[str], None]
 ) -> Equipment:
     """Install the planner on all machines at once. Raises IoFailureError when even the head cannot be equipped."""
     head = next(node for node in nodes if node.head)
@@ -132,7 +138,7 @@ def equip(
     ssh.put(HEAD, wheelhouse.path, to=_SHARED, within_s=_LONGEST_COPY_S)
     with _relay(ssh, head) as url:
         script = _SETUP.format(url=url, sha256=wheelhouse.sha256, python=wheelhouse.python, disks=DISKS_DIRECTORY)
-        outcomes = ssh.each(nodes, lambda node: _equipped(ssh, node, script, pace=pace))
+        outcomes = ssh.each(nodes, lambda node: _equipped(ssh, node, script, policy=policy))
     failed = failures(outcomes)
     if head.id in failed:
         raise failed[head.id]
@@ -151,10 +157,10 @@ def _relay(ssh: Ssh, head: Node) -> Iterator[str]:
         ssh.run(HEAD, f"kill {process} 2>/dev/null || true", within_s=_QUICK_S)
 
 
-def _equipped(ssh: Ssh, node: Node, script: str, *, pace: Pace) -> Equipped:
+def _equipped(ssh: Ssh, node: Node, script: str, *, policy: RetryPolicy) -> Equipped:
     """Equip one machine; one that does not answer yet is asked again until its time is up."""
     last: PlannerError | None = None
-    for _ in pace.polls(pace.join_s):
+    for _ in policy.polls(policy.join_s):
         try:
             return _described(node, ssh.run(node.id, script, within_s=_LONGEST_SETUP_S))
         except UnreachableError as error:
@@ -162,10 +168,10 @@ def _equipped(ssh: Ssh, node: Node, script: str, *, pace: Pace) -> Equipped:
     raise last or UnreachableError(f"{node.id} does not answer")
 
 
-def _described(node: Node, said: str) -> Equipped:
-    facts = [line.split(" ", 1) for line in said.splitlines() if " " in line]
-    known = dict(facts)
+def _described(node: Node, output: str) -> Equipped:
+    facts = [line.split(" ", 1) for line in output.splitlines() if " " in line]
+    values = dict(facts)
     disks = tuple(value for name, value in facts if name == "disk")
     if not disks:
         raise IoFailureError(f"{node.id}: no disk is mounted below {DISKS_DIRECTORY}")
-    return Equipped(node=node, vcpus=int(known["vcpus"]), memory_bytes=int(known["memory_kib"]) * 1024, disks=disks)
+    return Equipped(node=node, vcpus=int(values["vcpus"]), memory_bytes=int(values["memory_kib"]) * 1024, disks=disks)

@@ -5,9 +5,8 @@ validate, account, and take everything down.
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -21,20 +20,21 @@ from planner.errors import BadInputError, InterruptedRunError, nearest
 from planner.planning.recommendation import require_best
 from planner.providers.order import Order
 from planner.providers.protocol import Place
-from planner.provisioning.cluster_lifecycle import Hands, down, up
+from planner.provisioning.cluster_lifecycle import ProviderSession, down, up
 from planner.provisioning.cost_to_date import bill_of
 from planner.provisioning.launch import Cluster, NeverJoinedError
 from planner.provisioning.run_directory import RunDirectory
 from planner.runs.bootstrap import Equipped, equip, wait_for_head
-from planner.runs.local import RECORD_BYTES, copies
-from planner.runs.node_benchmarks import Effort, Trials, measure
-from planner.runs.node_selection import CrewChoice, choose_crew
-from planner.runs.ray_on_nodes import start_ray
+from planner.runs.node_benchmarks import Effort, NodeRates, measure
+from planner.runs.node_selection import NodeSelection, select_nodes
+from planner.runs.ray_on_nodes import RayOnNodes, start_ray
+from planner.runs.record_count import record_count
 from planner.runs.report import cluster_report
 from planner.runs.ssh import Ssh
 from planner.runs.wheelhouse import Wheelhouse
 from planner.schemas.plan import Candidate, Plan
 from planner.schemas.run_report import RunCost, RunReport
+from planner.sorting.stopwatch import Stopwatch
 from planner.units import format_duration
 
 REPORT: Final = "report.json"
@@ -42,8 +42,8 @@ MEASURED: Final = "measured"
 MANIFEST: Final = "output.json"
 """In the run's directory: its report, what the instruments wrote, and where each partition of the output lies."""
 
-Heard = Callable[[dict[str, Any]], None]
-Listening = Callable[[], AbstractContextManager[Heard]]
+OnEvent = Callable[[dict[str, Any]], None]
+Listening = Callable[[], AbstractContextManager[OnEvent]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +65,8 @@ class CloudRun:
 
 def check_runnable(model: str, *, data_bytes: int | None, input: str | None, output: str | None) -> None:
     """Raise BadInputError for a job that a cluster of rented machines does not do yet."""
-    if data_bytes is not None and data_bytes % RECORD_BYTES:
-        raise BadInputError(f"--data {data_bytes}B is not a whole number of {RECORD_BYTES}-byte records")
+    if data_bytes is not None:
+        record_count(data_bytes)
     storage = load_model(model).storage
     if storage["data"] == "object-store" and not (input and output):
         raise BadInputError(f"--model {model} sorts from an object store to one: give --input and --output")
@@ -79,7 +79,7 @@ def check_runnable(model: str, *, data_bytes: int | None, input: str | None, out
 
 
 def is_in_place(plan: Plan) -> bool:
-    """Say whether the sort itself reads from the object store and writes to it, so that nothing is staged."""
+    """Say whether the sort itself reads from the object store and writes to it, so that no staging is needed."""
     return load_model(plan.request.model).storage["data"] == "object-store"
 
 
@@ -89,18 +89,24 @@ def types_with_disks(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
     Raises BadInputError when there is none.
     """
     instances = load_catalog(cloud).instances
-    able = [str(name) for name in instances.instance_type[instances.local_disks >= 1]]
-    found = tuple(name for name in able if any(fnmatchcase(name, pattern) for pattern in patterns or ("*",)))
-    if not found:
+    with_disks = [str(name) for name in instances.instance_type[instances.local_disks >= 1]]
+    chosen = tuple(name for name in with_disks if any(fnmatchcase(name, pattern) for pattern in patterns or ("*",)))
+    if not chosen:
         raise BadInputError(
             f"--instance {' '.join(patterns)}: no such type of {cloud} has local disks, on which the cluster sort "
-            f"works.{nearest(patterns[0], able)}"
+            f"works.{nearest(patterns[0], with_disks)}"
         )
-    return found
+    return chosen
 
 
 def run_on_cloud(
-    run: CloudRun, order: Order, places: Sequence[Place], directory: RunDirectory, hands: Hands, *, listening: Listening
+    run: CloudRun,
+    order: Order,
+    places: Sequence[Place],
+    directory: RunDirectory,
+    session: ProviderSession,
+    *,
+    listening: Listening,
 ) -> RunReport:
     """Do the run and return its report, which is also written into the run's directory. `listening` is entered for the
     sort, and hears how it goes.
@@ -109,43 +115,27 @@ def run_on_cloud(
     IoFailureError when a machine fails that cannot be done without, LeftBehindError. Data that fails validation is
     reported, not raised.
     """
-    clock = Clock()
-    with clock.step("launch"):
-        cluster = up(order, places, directory, hands)
-    work = _Work(run=run, order=order, cluster=cluster, directory=directory, hands=hands, clock=clock)
+    stopwatch = Stopwatch()
+    cluster = stopwatch.timed("launch", lambda: up(order, places, directory, session))
+    work = _Work(run=run, order=order, cluster=cluster, directory=directory, session=session, stopwatch=stopwatch)
     try:
         report = work.done(listening)
     except BaseException as error:
         is_interrupt = isinstance(error, KeyboardInterrupt | InterruptedRunError)
-        hands.say(f"the run ends: {'interrupted' if is_interrupt else error}")
+        session.say(f"the run ends: {'interrupted' if is_interrupt else error}")
         if run.keep and not is_interrupt:
-            hands.say(_kept(order))
+            session.say(_kept_text(order))
             raise
-        down(directory, hands)
+        down(directory, session)
         if is_interrupt:
             raise InterruptedRunError(f"run {order.run}: interrupted; all that was created has been removed") from error
         raise
-    _accounted(report, clock, directory, cluster)
+    _accounted(report, stopwatch, directory, cluster)
     if run.keep:
-        hands.say(_kept(order))
+        session.say(_kept_text(order))
     else:
-        with clock.step("take down"):
-            down(directory, hands)
-    return _accounted(report, clock, directory, cluster)
-
-
-class Clock:
-    """Seconds of each step, in the order they were taken."""
-
-    def __init__(self) -> None:
-        self.steps_s: dict[str, float] = {}
-
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        """Time what is done within."""
-        began = time.monotonic()
-        yield
-        self.steps_s[name] = time.monotonic() - began
+        stopwatch.timed("take down", lambda: down(directory, session))
+    return _accounted(report, stopwatch, directory, cluster)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,139 +146,142 @@ class _Work:
     order: Order
     cluster: Cluster
     directory: RunDirectory
-    hands: Hands
-    clock: Clock
+    session: ProviderSession
+    stopwatch: Stopwatch
 
     def done(self, listening: Listening) -> RunReport:
         with Ssh(self.cluster.nodes, directory=self.directory.path, key=self.directory.key) as ssh:
-            with self.clock.step("equip"):
-                machines = self._equipped(ssh)
-            with self.clock.step("measure"):
-                trials = measure(
-                    ssh, machines, effort=self.run.effort, kept=self.directory.path / MEASURED, say=self.hands.say
-                )
-            crew = self._crew(trials)
-            kept = self._without_idle(machines, crew)
-            with self.clock.step("start Ray"):
-                ray = start_ray(
-                    ssh,
-                    kept,
-                    working=crew.working,
-                    memory_bytes=self.run.memory_bytes,
-                    split=require_best(crew.plan).disk_split,
-                    store=self._store(),
-                )
-            wanted = self._wanted(crew, trials, ray.memory_bytes)
-            order = {"do": "run", "wanted": wanted, "journal": str(Path("planner") / "sort.journal")}
-            with ray.session() as session, listening() as heard:
-                done = session.do(order, heard)
+            machines = self.stopwatch.timed("equip", lambda: self._equipped(ssh))
+            rates = self.stopwatch.timed("measure", lambda: self._measured(ssh, machines))
+            selection = self._select(rates)
+            needed = self._without_idle(machines, selection)
+            ray = self.stopwatch.timed("start Ray", lambda: self._ray(ssh, needed, selection))
+            request = self._sort_request(selection, rates, ray.memory_bytes)
+            order = {"do": "run", "request": request, "journal": str(Path("planner") / "sort.journal")}
+            with ray.session() as driver, listening() as on_event:
+                done = driver.do(order, on_event)
         self.directory.note("sorted", **done["steps_s"])
-        self.clock.steps_s.update(done["steps_s"])
+        self.stopwatch.seconds.update(done["steps_s"])
         write_manifest(dataset_of(done["dataset"]), self.directory.path / MANIFEST)
-        machine = self._machine(crew, trials)
-        report = cluster_report(crew.plan, machine=machine, records=self._records, done=done)
+        machine = self._machine(selection, rates)
+        report = cluster_report(selection.plan, machine=machine, records=self._records, done=done)
         return replace(report, first_plan=self.run.plan)
+
+    def _measured(self, ssh: Ssh, machines: Sequence[Equipped]) -> NodeRates:
+        results = self.directory.path / MEASURED
+        return measure(ssh, machines, effort=self.run.effort, results_directory=results, say=self.session.say)
+
+    def _ray(self, ssh: Ssh, machines: Sequence[Equipped], selection: NodeSelection) -> RayOnNodes:
+        return start_ray(
+            ssh,
+            machines,
+            working=selection.working,
+            memory_bytes=self.run.memory_bytes,
+            split=require_best(selection.plan).disk_split,
+            store=self._store(),
+        )
 
     def _equipped(self, ssh: Ssh) -> tuple[Equipped, ...]:
         """Return the machines that are ready. Raises NeverJoinedError when too few are."""
-        pace, say = self.hands.pace, self.hands.say
-        wait_for_head(ssh, self.cluster.head, self.hands.provider, pace=pace, say=say)
-        found = equip(ssh, self.cluster.nodes, self.run.wheelhouse, pace=pace, say=say)
-        for name, why in found.failed.items():
+        policy, say = self.session.policy, self.session.say
+        wait_for_head(ssh, self.cluster.head, self.session.provider, policy=policy, say=say)
+        equipment = equip(ssh, self.cluster.nodes, self.run.wheelhouse, policy=policy, say=say)
+        for name, why in equipment.failed.items():
             say(f"giving up {name}: {why}")
-        self._end(list(found.failed))
-        wanted = self.cluster.place.choice.nodes
-        if len(found.ready) < wanted:
-            reasons = [f"{name}: {why.message}" for name, why in found.failed.items()]
-            raise NeverJoinedError(f"{len(found.ready)} machines are ready; {wanted} needed", reasons)
-        return found.ready
+        self._end(list(equipment.failed))
+        needed = self.cluster.place.choice.nodes
+        if len(equipment.ready) < needed:
+            reasons = [f"{name}: {why.message}" for name, why in equipment.failed.items()]
+            raise NeverJoinedError(f"{len(equipment.ready)} machines are ready; {needed} needed", reasons)
+        return equipment.ready
 
-    def _crew(self, trials: Trials) -> CrewChoice:
+    def _select(self, rates: NodeRates) -> NodeSelection:
         """Choose who works, say why, and set the new plan beside the old one."""
-        say, old = self.hands.say, self._planned()
-        crew = choose_crew(trials, old, self.run.plan.request)
-        for limit in crew.screening.limits:
+        say, old = self.session.say, self._planned()
+        selection = select_nodes(rates, old, self.run.plan.request)
+        for limit in selection.screening.limits:
             say(limit.text)
-        for drop in crew.screening.dropped:
+        for drop in selection.screening.dropped:
             say(f"slow: {drop.node}, {drop.metric} {drop.reason}")
-        new = require_best(crew.plan)
+        new = require_best(selection.plan)
         say(
             f"planned for {old.nodes} nodes before measuring: {format_duration(old.time_s.expected)}; "
             f"for {new.nodes} as measured: {format_duration(new.time_s.expected)}"
         )
-        self.directory.note("crew", working=list(crew.working), idle=list(crew.idle), expected_s=new.time_s.expected)
-        return crew
+        self.directory.note(
+            "crew", working=list(selection.working), idle=list(selection.idle), expected_s=new.time_s.expected
+        )
+        return selection
 
     def _planned(self) -> Candidate:
         """Return what of the plan the machines were launched for."""
         choice = self.cluster.place.choice
         return next(
-            each
-            for each in self.run.plan.candidates
-            if (each.cloud_type, each.nodes) == (choice.instance_type, choice.nodes)
+            candidate
+            for candidate in self.run.plan.candidates
+            if (candidate.cloud_type, candidate.nodes) == (choice.instance_type, choice.nodes)
         )
 
-    def _without_idle(self, machines: Sequence[Equipped], crew: CrewChoice) -> tuple[Equipped, ...]:
+    def _without_idle(self, machines: Sequence[Equipped], selection: NodeSelection) -> tuple[Equipped, ...]:
         """End the machines that have nothing to do; the head stays, because the others are reached through it."""
-        idle = [each.name for each in machines if each.name not in crew.working and not each.node.head]
+        idle = [machine.name for machine in machines if not (machine.name in selection.working or machine.node.head)]
         self._end(idle)
-        return tuple(each for each in machines if each.name not in idle)
+        return tuple(machine for machine in machines if machine.name not in idle)
 
     def _end(self, names: Sequence[str]) -> None:
         gone = [node for node in self.cluster.nodes if node.id in names]
         if gone:
-            self.hands.say(f"ending {len(gone)} machines: {', '.join(names)}")
-            self.hands.provider.terminate(gone)
+            self.session.say(f"ending {len(gone)} machines: {', '.join(names)}")
+            self.session.provider.terminate(gone)
             self.directory.note("ended", nodes=list(names))
 
     @property
     def _records(self) -> int:
-        return self.run.plan.request.data_bytes // RECORD_BYTES
+        return record_count(self.run.plan.request.data_bytes)
 
     def _store(self) -> dict[str, str]:
         """The object store that machines reach without a way to the world is that of their own region."""
         region = {"AWS_REGION": self.cluster.place.region} if self.order.cloud == "aws" and self.order.staging else {}
         return {**region, **self.run.store}
 
-    def _wanted(self, crew: CrewChoice, trials: Trials, memory_bytes: int) -> dict[str, Any]:
-        model = load_model(require_best(crew.plan).model)
-        disks, source = trials.rates["disk_both"], self.run.source
+    def _sort_request(self, selection: NodeSelection, rates: NodeRates, memory_bytes: int) -> dict[str, Any]:
+        disks, source = rates.rates["disk_both"], self.run.source
         return {
             "records": self._records,
-            "copies": copies(model),
+            "copies": load_model(require_best(selection.plan).model).output_copies,
             "source": None if source is None else json.loads(source.to_json()),
             "output": self.run.plan.request.output or "",
             "in_place": is_in_place(self.run.plan),
             "memory_bytes": memory_bytes,
             "skew": self.run.skew,
-            "rates": {name: disks[name] for name in crew.working},
+            "rates": {name: disks[name] for name in selection.working},
         }
 
-    def _machine(self, crew: CrewChoice, trials: Trials) -> dict[str, Any]:
+    def _machine(self, selection: NodeSelection, rates: NodeRates) -> dict[str, Any]:
         """The slowest of those that worked, in the rates that the plan was made with."""
-        slowest = {metric: trials.slowest(metric, crew.working) for metric in trials.rates}
+        slowest = {metric: rates.slowest(metric, selection.working) for metric in rates.rates}
         return {
             "instance_type": self.cluster.place.choice.instance_type,
             "place": self.cluster.place.zone or self.cluster.place.region,
             "run": self.order.run,
-            "nodes": len(crew.working),
+            "nodes": len(selection.working),
             "read_bytes_per_s": slowest["disk_read"],
             "write_bytes_per_s": slowest["disk_write"],
             "network_bytes_per_s": slowest.get("network"),
-            "dropped": {drop.node: f"{drop.metric} {drop.reason}" for drop in crew.screening.dropped},
+            "dropped": {drop.node: f"{drop.metric} {drop.reason}" for drop in selection.screening.dropped},
         }
 
 
-def _accounted(report: RunReport, clock: Clock, directory: RunDirectory, cluster: Cluster) -> RunReport:
+def _accounted(report: RunReport, stopwatch: Stopwatch, directory: RunDirectory, cluster: Cluster) -> RunReport:
     """Return the report with all steps so far and what they cost, and write it into the run's directory."""
     bill = bill_of(directory.events(), now=datetime.now(UTC))
     cost = RunCost(node_hours=bill.node_hours, usd=bill.usd, predicted_usd=cluster.place.choice.total_usd)
-    whole = replace(report, steps_s=dict(clock.steps_s), cost=cost)
+    whole = replace(report, steps_s=dict(stopwatch.seconds), cost=cost)
     (directory.path / REPORT).write_text(whole.to_json() + "\n", encoding="utf-8")
     return whole
 
 
-def _kept(order: Order) -> str:
+def _kept_text(order: Order) -> str:
     return (
         f"run {order.run} is kept and costs money until {order.expires_at:%Y-%m-%d %H:%M} UTC, or until: "
         f"planner cluster down {order.run}"
@@ -304,14 +297,14 @@ def remember(directory: RunDirectory) -> Path:
     from planner.stores.measurements import store
 
     place = [event for event in directory.events() if event.what == "place"][-1].details
-    said = {"zone": place["zone"] or place["region"]}
+    zone = {"zone": place["zone"] or place["region"]}
     near = {"placement_group": "yes" if place["placement_group"] else "no"}
     files = sorted((directory.path / MEASURED).glob("disk-*.json"))
-    found = read_measurements(files, said=said, mapping={}, files_are="instances")
+    measurements = read_measurements(files, user_values=zone, mapping={}, files_are="instances")
     network = directory.path / MEASURED / "network.json"
     if network.exists():
-        found += read_measurements([network], said=said | near, mapping={})
+        measurements += read_measurements([network], user_values=zone | near, mapping={})
     report = RunReport.from_json((directory.path / REPORT).read_text(encoding="utf-8"))
     planned = require_best(report.plan).instance_type  # the catalog's name, which may say what disks were added
-    named = [replace(each, instance_type=planned) for each in found]
+    named = [replace(measurement, instance_type=planned) for measurement in measurements]
     return store(named, catalog=directory.order().cloud, replace=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,22 +15,27 @@ from planner.catalog import load_catalog
 from planner.cost_model import run_overheads
 from planner.cost_model.model import CostModel, kept_in_memory, on_one_machine
 from planner.cost_model.model_reader import load_model
-from planner.errors import BadInputError, IoFailureError
+from planner.errors import IoFailureError
 from planner.measure.local_catalog import write_catalog
 from planner.measure.machine import Machine, free_bytes, measure_machine, phase_seconds, sample_size
 from planner.planning.recommendation import recommend, require_best
+from planner.runs.record_count import record_count
 from planner.schemas.plan import Candidate, Plan, Request
 from planner.schemas.run_report import Check, PhaseComparison, RunReport
+from planner.sorting.stopwatch import Stopwatch
 from planner.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
     from planner.sorting.validate import ValidationReport
 
-RECORD_BYTES: Final = 100
 HEADROOM_BYTES: Final = 10**9
 """Free space that a run leaves on the disk for everyone else."""
 BLOCKS_BYTES: Final = 64_000_000
 """What the sort core's transfers take beside keys and order, with some to spare."""
+_MEMORY_SHARE: Final = 0.8
+"""What the sort core takes of free memory unless it is told otherwise."""
+_MEMORY_PER_DATA: Final = 1.5
+"""Memory of a sort without temporary files, as a multiple of its data."""
 MOST_WARMED_BYTES: Final = 10**9
 """A sort that takes more lasts long enough for the first touch not to matter."""
 
@@ -58,8 +62,7 @@ def run_local(run: LocalRun, *, say: Say, watch: Watch) -> RunReport:
     Raises BadInputError for half a record, InfeasibleError when the disk cannot hold the data, IoFailureError and
     InterruptedRunError from the sort core. Data that fails validation is reported, not raised.
     """
-    if run.data_bytes % RECORD_BYTES:
-        raise BadInputError(f"--data {run.data_bytes}B is not a whole number of {RECORD_BYTES}-byte records")
+    record_count(run.data_bytes)
     model = load_model(run.model)
     _check_space(run, model)
     with _workspace(run.directory) as folder:
@@ -67,21 +70,21 @@ def run_local(run: LocalRun, *, say: Say, watch: Watch) -> RunReport:
 
 
 def _run(run: LocalRun, model: CostModel, folder: Path, *, say: Say, watch: Watch) -> RunReport:
-    clock = _Clock()
+    stopwatch = Stopwatch()
     say(f"measuring this machine's disk in {run.directory}")
-    machine = clock.time("measure", lambda: _measure(run, model, folder))
+    machine = stopwatch.timed("measure", lambda: _measure(run, model, folder))
     plan = plan_for(machine, run, model, folder)
     best = require_best(plan)
     say(f"planned {format_duration(best.time_s.expected)} for the sort of {format_bytes(run.data_bytes)}")
-    files = _Files.of(folder, replicated=copies(model) > 1)
-    before = clock.time("generate", lambda: _generate(run, files.source, watch))
-    clock.time("warm memory", lambda: _warm_memory(run))
-    sort = clock.time("sort", lambda: _sort(run, files, watch))
-    checks = clock.time("validate", lambda: tuple(_checked(path, before, run, watch) for path in files.outputs))
+    files = _Files.of(folder, replicated=model.output_copies > 1)
+    before = stopwatch.timed("generate", lambda: _generate(run, files.source, watch))
+    stopwatch.timed("warm memory", lambda: _warm_memory(run))
+    sort = stopwatch.timed("sort", lambda: _sort(run, files, watch))
+    checks = stopwatch.timed("validate", lambda: tuple(_checked(path, before, run, watch) for path in files.outputs))
     return RunReport(
         plan=plan,
         machine=machine.to_dict(),
-        steps_s=clock.steps_s,
+        steps_s=stopwatch.seconds,
         phases=_compared(best, sort),
         checks=checks,
         sort=sort.to_dict(),
@@ -89,7 +92,9 @@ def _run(run: LocalRun, model: CostModel, folder: Path, *, say: Say, watch: Watc
 
 
 def _measure(run: LocalRun, model: CostModel, folder: Path) -> Machine:
-    return measure_machine(folder, sample_bytes=sample_size(run.data_bytes), copies=copies(model), threads=run.threads)
+    return measure_machine(
+        folder, sample_bytes=sample_size(run.data_bytes), copies=model.output_copies, threads=run.threads
+    )
 
 
 def plan_for(machine: Machine, run: LocalRun, model: CostModel, folder: Path) -> Plan:
@@ -99,20 +104,15 @@ def plan_for(machine: Machine, run: LocalRun, model: CostModel, folder: Path) ->
     """
     catalog = write_catalog(machine, folder / "catalog", today=date.today())
     request = Request(data_bytes=run.data_bytes, model=run.model, catalogs=(str(catalog),), nodes=1)
-    here = replace(run_overheads.on_hand(), memory_share=0.0)
+    overheads = replace(run_overheads.on_hand(), memory_share=0.0)
     fitting = kept_in_memory(model) if fits_in_memory(run, machine) else model
-    return recommend(request, model=on_one_machine(fitting), catalogs=[load_catalog(catalog)], overheads=here)
+    return recommend(request, model=on_one_machine(fitting), catalogs=[load_catalog(catalog)], overheads=overheads)
 
 
 def fits_in_memory(run: LocalRun, machine: Machine) -> bool:
     """Say whether the sort core needs no temporary files: data, keys and buffers within what it may take."""
-    allowed = run.memory_bytes or machine.memory_bytes * 4 // 5
-    return run.data_bytes * 3 // 2 <= allowed
-
-
-def copies(model: CostModel) -> int:
-    """Return how many copies of the output the last phase writes."""
-    return round(max(model.phases[-1].write.get("data", {}).values(), default=1))
+    allowed_bytes = run.memory_bytes or round(machine.memory_bytes * _MEMORY_SHARE)
+    return run.data_bytes * _MEMORY_PER_DATA <= allowed_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,19 +132,6 @@ class _Files:
         return [self.output] + ([self.replica] if self.replica else [])
 
 
-class _Clock:
-    """Seconds of each step, in the order they were taken."""
-
-    def __init__(self) -> None:
-        self.steps_s: dict[str, float] = {}
-
-    def time(self, name: str, step: Callable[[], Any]) -> Any:
-        began = time.monotonic()
-        outcome = step()
-        self.steps_s[name] = time.monotonic() - began
-        return outcome
-
-
 @contextmanager
 def _workspace(directory: Path) -> Iterator[Path]:
     folder = directory / f".planner-run-{os.getpid()}"
@@ -159,7 +146,7 @@ def _workspace(directory: Path) -> Iterator[Path]:
 
 
 def _check_space(run: LocalRun, model: CostModel) -> None:
-    needed = run.data_bytes * (2 + copies(model)) + HEADROOM_BYTES
+    needed = run.data_bytes * (2 + model.output_copies) + HEADROOM_BYTES
     free = free_bytes(run.directory)
     if free < needed:
         raise IoFailureError(
@@ -174,7 +161,7 @@ def _generate(run: LocalRun, source: Path, watch: Watch) -> ValidationReport:
     from planner.sorting.validate import validate_files
 
     with watch("generate") as progress:
-        generate_file(source, records=run.data_bytes // RECORD_BYTES, threads=run.threads, progress=progress)
+        generate_file(source, records=record_count(run.data_bytes), threads=run.threads, progress=progress)
     with watch("checksum of the input") as progress:
         return validate_files([source], threads=run.threads, progress=progress)
 
@@ -188,7 +175,7 @@ def _warm_memory(run: LocalRun) -> None:
     from planner.native import core, core_errors
 
     with core_errors():
-        needed = core.scratch_bytes(run.data_bytes // RECORD_BYTES, threads=run.threads or 0) + BLOCKS_BYTES
+        needed = core.scratch_bytes(record_count(run.data_bytes), threads=run.threads or 0) + BLOCKS_BYTES
         core.warm_memory(min(needed, run.memory_bytes or needed, MOST_WARMED_BYTES), threads=run.threads or 0)
 
 

@@ -60,7 +60,7 @@ class Effort:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trials:
+class NodeRates:
     """Rates in bytes/s by metric, then by machine: `disk_read`, `disk_write`, `disk_both` (half and half), `network`.
 
     `failed` are machines that could not be measured; their rates are missing.
@@ -71,46 +71,46 @@ class Trials:
 
     def screened(self) -> Screening:
         """Return which machines to keep, by the planner's rule; one that could not be measured is not kept."""
-        known = {metric: dict(figures) for metric, figures in self.rates.items() if figures}
-        for figures in known.values():
+        measured = {metric: dict(figures) for metric, figures in self.rates.items() if figures}
+        for figures in measured.values():
             figures.update({name: math.nan for name in self.failed if name not in figures})
-        return screen(known)
+        return screen(measured)
 
     def slowest(self, metric: str, nodes: Sequence[str]) -> float | None:
         """Return the least rate among some machines; None when one of them has none."""
         figures = [self.rates.get(metric, {}).get(name) for name in nodes]
-        known = [rate for rate in figures if rate is not None]
-        return min(known) if known and len(known) == len(figures) else None
+        rates = [rate for rate in figures if rate is not None]
+        return min(rates) if rates and len(rates) == len(figures) else None
 
 
 def measure(
-    ssh: Ssh, machines: Sequence[Equipped], *, effort: Effort, kept: Path, say: Callable[[str], None]
-) -> Trials:
-    """Measure all machines and keep what the instruments wrote in the directory `kept`.
+    ssh: Ssh, machines: Sequence[Equipped], *, effort: Effort, results_directory: Path, say: Callable[[str], None]
+) -> NodeRates:
+    """Measure all machines and keep what the instruments wrote in the directory `results_directory`.
 
     Raises IoFailureError when the network cannot be measured at all.
     """
-    kept.mkdir(exist_ok=True)
+    results_directory.mkdir(exist_ok=True)
     say(f"measuring the disks of {len(machines)} machines")
-    disks = ssh.each([each.node for each in machines], lambda node: _disks(ssh, machines, node.id, effort))
-    found = of_success(disks)
-    for name, document in found.items():
-        (kept / f"disk-{name}.json").write_text(json.dumps(document), encoding="utf-8")
+    disks = ssh.each([machine.node for machine in machines], lambda node: _disks(ssh, machines, node.id, effort))
+    documents = of_success(disks)
+    for name, document in documents.items():
+        (results_directory / f"disk-{name}.json").write_text(json.dumps(document), encoding="utf-8")
     rates = {
-        "disk_read": {name: _rate(document, "read", "read_bytes_per_s") for name, document in found.items()},
-        "disk_write": {name: _rate(document, "write", "write_bytes_per_s") for name, document in found.items()},
-        "disk_both": {name: _both(document) for name, document in found.items()},
+        "disk_read": {name: _rate(document, "read", "read_bytes_per_s") for name, document in documents.items()},
+        "disk_write": {name: _rate(document, "write", "write_bytes_per_s") for name, document in documents.items()},
+        "disk_both": {name: _both(document) for name, document in documents.items()},
     }
     failed = failures(disks)
-    working = [each for each in machines if each.name not in failed]
+    working = [machine for machine in machines if machine.name not in failed]
     if len(working) > 1:
         say(f"measuring the network among {len(working)} machines, all to all")
-        rates["network"] = _network(ssh, working, effort, kept)
-    return Trials(rates=rates, failed=failed)
+        rates["network"] = _network(ssh, working, effort, results_directory)
+    return NodeRates(rates=rates, failed=failed)
 
 
 def _disks(ssh: Ssh, machines: Sequence[Equipped], name: str, effort: Effort) -> dict[str, Any]:
-    machine = next(each for each in machines if each.name == name)
+    machine = next(machine for machine in machines if machine.name == name)
     words = [PLANNER, "bench", "disk", "--mode", "all", "--json", "--type", machine.node.instance_type]
     words += ["--seconds", f"{effort.seconds:g}", "--repeats", str(effort.repeats)]
     words += [] if effort.file_bytes is None else ["--size", f"{effort.file_bytes}B"]
@@ -118,10 +118,10 @@ def _disks(ssh: Ssh, machines: Sequence[Equipped], name: str, effort: Effort) ->
     return _document(ssh.run(name, shlex.join(words), within_s=effort.disk_s + _SLACK_S), name)
 
 
-def _network(ssh: Ssh, machines: Sequence[Equipped], effort: Effort, kept: Path) -> dict[str, float]:
+def _network(ssh: Ssh, machines: Sequence[Equipped], effort: Effort, results_directory: Path) -> dict[str, float]:
     """Have all machines send to all, from the head; agents end whatever happens, by themselves if need be."""
     token = secrets.token_hex(32)
-    nodes = [each.node for each in machines]
+    nodes = [machine.node for machine in machines]
     addresses = {f"{node.private_address}:{_AGENT_PORT}": node.id for node in nodes}
     secret = environment_script({_TOKEN: token})
     lasting = effort.seconds * effort.repeats + 2 * _SLACK_S
@@ -140,8 +140,8 @@ def _network(ssh: Ssh, machines: Sequence[Equipped], effort: Effort, kept: Path)
         document = _document(ssh.run(HEAD, secret + shlex.join(words), within_s=lasting), HEAD)
     finally:
         ssh.each(nodes, lambda node: ssh.run(node.id, _END_AGENT, within_s=_SLACK_S))
-    (kept / "network.json").write_text(json.dumps(document), encoding="utf-8")
-    by_run = [{each["address"]: each["bytes_per_s"] for each in run["per_node"]} for run in document["runs"]]
+    (results_directory / "network.json").write_text(json.dumps(document), encoding="utf-8")
+    by_run = [{node["address"]: node["bytes_per_s"] for node in run["per_node"]} for run in document["runs"]]
     return {name: sum(run[address] for run in by_run) / len(by_run) for address, name in addresses.items()}
 
 

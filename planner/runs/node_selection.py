@@ -1,4 +1,4 @@
-"""Which of the machines that were measured shall work, and what to expect of them: the plan, made again."""
+"""Which of the measured nodes work, and the plan made again for them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from planner.cost_model.model import on_a_cluster
 from planner.cost_model.model_reader import load_model
 from planner.errors import PlannerError
 from planner.planning.recommendation import recommend, require_best
-from planner.runs.local import copies
-from planner.runs.node_benchmarks import Trials
+from planner.runs.node_benchmarks import NodeRates
 from planner.schemas.plan import Candidate, Plan, Request
 from planner.statistics.slow_node_screening import Screening
 
 
 @dataclass(frozen=True, kw_only=True)
-class CrewChoice:
+class NodeSelection:
     """The machines that work, fastest first; `plan` is made for them with the rates of the slowest of them."""
 
     working: tuple[str, ...]
@@ -32,42 +31,41 @@ class CrewChoice:
         return tuple(name for name in measured if name not in self.working)
 
 
-def choose_crew(trials: Trials, candidate: Candidate, request: Request) -> CrewChoice:
-    """Return the crew for a cluster that was planned as `candidate`.
+def select_nodes(rates: NodeRates, candidate: Candidate, request: Request) -> NodeSelection:
+    """Return the nodes that work, of a cluster that was planned as `candidate`.
 
-    The fastest `candidate.nodes` of those that the screening keeps; where it keeps fewer, either these alone or with
-    the best of the slow ones, whichever is planned to be done first; each copy of the output has a machine of its own.
-    Raises InfeasibleError when neither can hold the
-    data.
+    These are the fastest `candidate.nodes` of those that the screening keeps. Where it keeps fewer, they work alone or
+    together with the best of the slow ones, whichever is planned to end first. Each copy of the output has a node of
+    its own. Raises InfeasibleError when neither choice can hold the data.
     """
-    screening = trials.screened()
-    wanted = candidate.nodes
-    able = [drop for drop in screening.dropped if drop.node not in trials.failed and drop.rate_per_s > 0]
-    slow = [drop.node for drop in sorted(able, key=lambda drop: -drop.share)]
-    crews = [screening.kept[:wanted]]
-    if len(crews[0]) < wanted and slow:
-        crews.append((*screening.kept, *slow)[:wanted])
-    crews = [crew for crew in crews if len(crew) >= copies(load_model(candidate.model))] or crews[-1:]
+    screening = rates.screened()
+    planned = candidate.nodes
+    usable = [drop for drop in screening.dropped if drop.node not in rates.failed and drop.rate_per_s > 0]
+    slow = [drop.node for drop in sorted(usable, key=lambda drop: -drop.share)]
+    options = [screening.kept[:planned]]
+    if len(options[0]) < planned and slow:
+        options.append((*screening.kept, *slow)[:planned])
+    options = [nodes for nodes in options if len(nodes) >= load_model(candidate.model).output_copies] or options[-1:]
     plans: list[tuple[Plan, tuple[str, ...]]] = []
     refusal: PlannerError | None = None
-    for crew in crews:
+    for nodes in options:
         try:
-            plans.append((plan_for(crew, trials, candidate, request), crew))
+            plans.append((plan_for(nodes, rates, candidate, request), nodes))
         except PlannerError as error:
             refusal = error
     if not plans and refusal is not None:
         raise refusal
-    plan, crew = min(plans, key=lambda each: require_best(each[0]).time_s.expected)
-    return CrewChoice(working=crew, screening=screening, plan=plan)
+    plan, nodes = min(plans, key=lambda option: require_best(option[0]).time_s.expected)
+    return NodeSelection(working=nodes, screening=screening, plan=plan)
 
 
-def plan_for(crew: Sequence[str], trials: Trials, candidate: Candidate, request: Request) -> Plan:
-    """Plan the same job for exactly these machines, at the pace of the slowest. Raises InfeasibleError."""
+def plan_for(nodes: Sequence[str], rates: NodeRates, candidate: Candidate, request: Request) -> Plan:
+    """Plan the same job for exactly these nodes, at the rates of the slowest. Raises InfeasibleError."""
     medium = "volume" if candidate.volumes else "local"
     slowest = {
-        "network": trials.slowest("network", crew),
-        f"{medium}_read": trials.slowest("disk_read", crew),
-        f"{medium}_write": trials.slowest("disk_write", crew),
+        "network": rates.slowest("network", nodes),
+        f"{medium}_read": rates.slowest("disk_read", nodes),
+        f"{medium}_write": rates.slowest("disk_write", nodes),
     }
     measured = {name: rate for name, rate in slowest.items() if rate is not None}
     again = replace(
@@ -77,14 +75,14 @@ def plan_for(crew: Sequence[str], trials: Trials, candidate: Candidate, request:
         regions=(candidate.region,),
         instances=(candidate.instance_type,),
         exclude=(),
-        nodes=len(crew),
+        nodes=len(nodes),
         deadline_s=None,
         budget_usd=None,
         assume=request.assume | measured,
         network_distribution=None,
     )
-    here = replace(run_overheads.shipped(), node_sigma={})  # these are the nodes, and the slowest is known
+    overheads = replace(run_overheads.shipped(), node_sigma={})  # these are the nodes, and the slowest is known
     model, catalogs = on_a_cluster(load_model(candidate.model)), [load_catalog(candidate.cloud)]
-    plan = recommend(again, model=model, catalogs=catalogs, overheads=here)
+    plan = recommend(again, model=model, catalogs=catalogs, overheads=overheads)
     require_best(plan)
     return replace(plan, rejected=())

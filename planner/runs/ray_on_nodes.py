@@ -13,7 +13,7 @@ from typing import Any, Final
 from planner.errors import IoFailureError
 from planner.ray_cluster.driver_session import Session, ray_session
 from planner.ray_cluster.nodes import RAY_PORT, RayCluster, RayNode, head_command, worker_command
-from planner.runs.bootstrap import PYTHON, Equipped
+from planner.runs.bootstrap import PYTHON, SAFE_PATH, Equipped
 from planner.runs.ssh import HEAD, Ssh, environment_script, failures
 from planner.schemas.plan import DiskSplit
 
@@ -38,8 +38,8 @@ _START: Final = """\
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineRay:
-    """Ray on the `machines`; those not `working` are there without doing anything (a head that is too slow)."""
+class RayOnNodes:
+    """Ray on the `machines`; those not `working` do nothing (a head that is too slow)."""
 
     ssh: Ssh
     machines: tuple[Equipped, ...]
@@ -56,8 +56,8 @@ class MachineRay:
         )
 
     def _on_head(self, words: list[str]) -> list[str]:
-        """The driver's events come by standard output, which goes to the descriptor that is expected here; whatever
-        else is said there goes to the log.
+        """Return the command of a driver on the head. Its events come by SSH's standard output, which goes to the
+        descriptor that the session reads; what else the driver prints goes to the log.
         """
         _, *module, descriptor, address = words
         remote = f". {_ENVIRONMENT}; exec {PYTHON} {shlex.join(module)} 3 {address} 3>&1 1>&2"
@@ -72,33 +72,34 @@ def start_ray(
     memory_bytes: int | None = None,
     split: DiskSplit | None = None,
     store: Mapping[str, str] | None = None,
-) -> MachineRay:
+) -> RayOnNodes:
     """Start Ray on the head, then on all others at once. `memory_bytes` of each machine may be used, all otherwise.
     Disks hold input and output, or intermediate files, as `split` says; without it all hold both. `store` is the
     environment in which tasks reach an object store: it may be secret, and is not written anywhere.
 
     Raises IoFailureError with what Ray said, by machine.
     """
-    head = next(each for each in machines if each.node.head)
+    head = next(machine for machine in machines if machine.node.head)
     cluster = RayCluster(address=f"{head.node.private_address}:{RAY_PORT}")
-    least = min(memory_bytes or each.memory_bytes for each in machines)
+    least = min(memory_bytes or machine.memory_bytes for machine in machines)
     settings = {
-        each.name: _ray_node(each, working=each.name in working, memory_bytes=least, split=split) for each in machines
+        machine.name: _ray_node(machine, working=machine.name in working, memory_bytes=least, split=split)
+        for machine in machines
     }
     own = settings[head.name]
-    keep = _KEEP.format(path=_ENVIRONMENT, environment=environment_script(cluster.environment() | own.environment()))
+    keep = _KEEP.format(path=_ENVIRONMENT, environment=_environment(cluster, own))
     lent = environment_script(store or {})
     ssh.run(HEAD, keep + lent + _script(cluster, own, head_command(own, program=_RAY)), within_s=_LONGEST_START_S)
-    others = [each for each in machines if each is not head]
+    others = [machine for machine in machines if machine is not head]
 
     def join(node: Any) -> str:
         ray_node = settings[node.id]
         script = lent + _script(cluster, ray_node, worker_command(ray_node, cluster, program=_RAY))
         return ssh.run(node.id, script, within_s=_LONGEST_START_S)
 
-    if wrong := failures(ssh.each([each.node for each in others], join)):
+    if wrong := failures(ssh.each([machine.node for machine in others], join)):
         raise IoFailureError("Ray did not start everywhere", [str(why) for why in wrong.values()])
-    return MachineRay(
+    return RayOnNodes(
         ssh=ssh,
         machines=tuple(machines),
         working=frozenset(working),
@@ -121,7 +122,10 @@ def _ray_node(machine: Equipped, *, working: bool, memory_bytes: int, split: Dis
     )
 
 
+def _environment(cluster: RayCluster, node: RayNode) -> str:
+    return environment_script(cluster.environment() | node.environment() | SAFE_PATH)
+
+
 def _script(cluster: RayCluster, node: RayNode, command: list[str]) -> str:
     """Ray's daemons outlive the command that starts them; if they held its output, SSH would wait for them."""
-    environment = environment_script(cluster.environment() | node.environment())
-    return environment + _START.format(command=shlex.join(command), log=_LOG)
+    return _environment(cluster, node) + _START.format(command=shlex.join(command), log=_LOG)

@@ -35,7 +35,10 @@ def cluster_report(
         machine=machine,
         steps_s=done["steps_s"],
         phases=phases,
-        checks=tuple(_check(number, found, records, done["checksum"]) for number, found in enumerate(done["found"])),
+        checks=tuple(
+            _check(number, validation, records, done["checksum"])
+            for number, validation in enumerate(done["validations"])
+        ),
         sort=done["sort"],
         staging=staging,
         manifest=done["manifest"],
@@ -65,23 +68,23 @@ def staging_comparison(
         measured_s=measured_s,
         predicted_usd=_total(usd),
         measured_usd=_total(
-            {line: None if each is None else each * factors.get(line, 1.0) for line, each in usd.items()}
+            {line: None if amount is None else amount * factors.get(line, 1.0) for line, amount in usd.items()}
         ),
     )
 
 
 def _total(usd: Mapping[str, float | None]) -> float | None:
     """Return the sum of a bill's lines; None where one of them, or all, are unknown."""
-    known = [each for each in usd.values() if each is not None and not math.isnan(each)]
-    return sum(known) if usd and len(known) == len(usd) else None
+    amounts = [amount for amount in usd.values() if amount is not None and not math.isnan(amount)]
+    return sum(amounts) if usd and len(amounts) == len(usd) else None
 
 
 def _compared(phase: PhaseEstimate, sort: dict[str, Any], *, vcpus: float) -> PhaseComparison:
-    disks = [each.bytes_per_s for name, each in phase.resources.items() if name.endswith(("_disks", "_volumes"))]
+    disks = [use.bytes_per_s for name, use in phase.resources.items() if name.endswith(("_disks", "_volumes"))]
     rates = {DISKS: sum(disks)}
     if NETWORK in phase.resources:
         rates[NETWORK] = phase.resources[NETWORK].bytes_per_s
-    stretches = [each for each in sort["timeline"] if each["phase"] == phase.name]
+    stretches = [stretch for stretch in sort["timeline"] if stretch["phase"] == phase.name]
     shares = utilisation(sort["usage"], stretches, rates_bytes_per_s=rates, vcpus=vcpus)
     return PhaseComparison(
         name=phase.name,
@@ -93,12 +96,12 @@ def _compared(phase: PhaseEstimate, sort: dict[str, Any], *, vcpus: float) -> Ph
     )
 
 
-def _check(number: int, found: dict[str, Any], records: int, checksum: str) -> Check:
+def _check(number: int, validation: dict[str, Any], records: int, checksum: str) -> Check:
     return Check(
         path="output" if number == 0 else "replica",
-        records=found["records"],
-        checksum=found["checksum"],
-        sorted=found["sorted"],
-        duplicates=found["duplicates"],
-        passed=found["sorted"] and (found["records"], found["checksum"]) == (records, checksum),
+        records=validation["records"],
+        checksum=validation["checksum"],
+        sorted=validation["sorted"],
+        duplicates=validation["duplicates"],
+        passed=validation["sorted"] and (validation["records"], validation["checksum"]) == (records, checksum),
     )

@@ -136,7 +136,7 @@ class Ssh:
         process = subprocess.Popen(words, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         with self._noted(process):
             try:
-                said, complaint = process.communicate(content if isinstance(content, bytes) else None, within_s)
+                output, complaint = process.communicate(content if isinstance(content, bytes) else None, within_s)
             except subprocess.TimeoutExpired:
                 raise IoFailureError(f"{node}: no answer within {within_s:g} s") from None
         if process.returncode:
@@ -144,7 +144,7 @@ class Ssh:
             if process.returncode == _UNREACHABLE:
                 raise UnreachableError(f"{node} cannot be reached: {why[-1] if why else 'no reason given'}")
             raise IoFailureError(f"{node}: a script failed ({process.returncode})", why)
-        return said.decode(errors="replace")
+        return output.decode(errors="replace")
 
     @contextmanager
     def _noted(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
@@ -166,12 +166,12 @@ class Ssh:
 
 def of_success(outcomes: Mapping[str, Answer | PlannerError]) -> dict[str, Answer]:
     """Return what came of those machines with which all went well."""
-    return {name: found for name, found in outcomes.items() if not isinstance(found, PlannerError)}
+    return {name: outcome for name, outcome in outcomes.items() if not isinstance(outcome, PlannerError)}
 
 
 def failures(outcomes: Mapping[str, Answer | PlannerError]) -> dict[str, PlannerError]:
     """Return what went wrong, by machine."""
-    return {name: found for name, found in outcomes.items() if isinstance(found, PlannerError)}
+    return {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, PlannerError)}
 
 
 def _host(node: Node, *, is_strict: bool) -> str:

@@ -30,7 +30,7 @@ def utilisation(
         sample
         for of_node in samples.values()
         for sample in of_node
-        if any(each["start_s"] < sample["at_s"] <= each["end_s"] for each in stretches)
+        if any(stretch["start_s"] < sample["at_s"] <= stretch["end_s"] for stretch in stretches)
     ]
     if not inside:
         return {}
@@ -38,12 +38,12 @@ def utilisation(
     def mean(name: str) -> float:
         return sum(sample[name] for sample in inside) / len(inside)
 
-    found = {CPU: mean("cpu_cores") * len(samples) / vcpus} if vcpus > 0 else {}
+    cpu_share = {CPU: mean("cpu_cores") * len(samples) / vcpus} if vcpus > 0 else {}
     moved = {
         NETWORK: max(mean("network_in_bytes_per_s"), mean("network_out_bytes_per_s")),
         DISKS: mean("disk_read_bytes_per_s") + mean("disk_write_bytes_per_s"),
     }
-    return found | {name: moved[name] / rate for name, rate in rates_bytes_per_s.items() if rate > 0}
+    return cpu_share | {name: moved[name] / rate for name, rate in rates_bytes_per_s.items() if rate > 0}
 
 
 def bottleneck(shares: Mapping[str, float]) -> str | None:

@@ -52,8 +52,8 @@ def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: st
     _check_fit(python=python, architecture=architecture)
     directory.mkdir(parents=True, exist_ok=True)
     platforms = [f"--platform=manylinux{version}_{architecture}" for version in _MANYLINUX]
-    wanted = [f"--python-version={python}", "--implementation=cp", "--only-binary=:all:", *platforms]
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", *wanted]
+    target = [f"--python-version={python}", "--implementation=cp", "--only-binary=:all:", *platforms]
+    command = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "download", "--quiet", *target]
     if find_spec("pip") is None:
         raise IoFailureError(_NO_PIP)
     fetched = subprocess.run(
@@ -66,12 +66,12 @@ def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: st
 
 def requirements() -> list[str]:
     """Return what the planner, its cluster sort and object stores need, as pip takes it."""
-    wanted = []
+    needed = []
     for line in distribution(DISTRIBUTION).requires or []:
         requirement, _, marker = line.partition(";")
         if not marker or marker.replace("'", '"').strip() in _EXTRAS:
-            wanted.append(requirement.strip())
-    return wanted
+            needed.append(requirement.strip())
+    return needed
 
 
 def pack(directory: Path, target: Path) -> Wheelhouse:
@@ -137,10 +137,10 @@ def _own_tag() -> str:
 
 
 def _check_fit(*, python: str, architecture: str) -> None:
-    here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    if (sys.platform, here, platform.machine()) != ("linux", python, architecture):
+    running = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if (sys.platform, running, platform.machine()) != ("linux", python, architecture):
         raise BadInputError(
-            f"the machines run Python {python} on Linux {architecture}, this is Python {here} on {sys.platform} "
+            f"the machines run Python {python} on Linux {architecture}, this is Python {running} on {sys.platform} "
             f"{platform.machine()}; make the wheels where these agree (`planner cluster wheelhouse DIR`) and name "
             "the directory with --wheelhouse"
         )

@@ -49,8 +49,9 @@ class NodeLimit:
     note: str = ""
 
 
-def _means(text: str) -> dict[str, str]:
-    return {"meaning": text}
+def _field(default: Any, says: str) -> Any:
+    """Return a field of `Request` with its meaning."""
+    return field(default=default, metadata={"meaning": says})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,58 +64,45 @@ class Request:
     of the whole bill.
     """
 
-    data_bytes: int = field(metadata=_means("How much to sort: 100TB, 1TiB."))
-    model: str = field(metadata=_means("Cost model: a name that `planner models` lists, a TOML file, or all."))
-    catalogs: tuple[str, ...] = field(default=("aws",), metadata=_means("Catalogs by name or directory."))
-    regions: tuple[str, ...] = field(default=(), metadata=_means("Regions; each catalog's default otherwise."))
-    instances: tuple[str, ...] = field(default=(), metadata=_means("Only these types; patterns such as 'i4i.*' work."))
-    exclude: tuple[str, ...] = field(default=(), metadata=_means("Not these types; patterns as for --instance."))
-    arch: str | None = field(default=None, metadata=_means("Only x86_64 or arm64."))
-    max_vcpus: int | None = field(
-        default=None, metadata=_means("Quota: launch at most so many vCPUs, spares included.")
-    )
-    nodes: int | None = field(default=None, metadata=_means("Exactly so many nodes."))
-    max_nodes: int = field(default=1000, metadata=_means("At most so many nodes."))
-    deadline_s: float | None = field(
-        default=None, metadata=_means("The sort must be expected to end within: 20m, 1.5h.")
-    )
-    confidence: float | None = field(
-        default=None, metadata=_means("Meet the deadline with this probability, such as 0.95.")
-    )
-    budget_usd: float | None = field(
-        default=None, metadata=_means("The whole run may cost so many US dollars, at its 95%.")
-    )
-    objective: Objective = field(default="balanced", metadata=_means("cost, time or energy."))
-    pricing: str = field(default="on-demand", metadata=_means("on-demand or spot."))
-    interruptions_per_node_hour: float | None = field(
-        default=None, metadata=_means("How often a spot node is taken back, per hour: 0.05.")
-    )
+    data_bytes: int = field(metadata={"meaning": "How much to sort: 100TB, 1TiB."})
+    model: str = field(metadata={"meaning": "Cost model: a name that `planner models` lists, a TOML file, or all."})
+    catalogs: tuple[str, ...] = _field(("aws",), "Catalogs by name or directory.")
+    regions: tuple[str, ...] = _field((), "Regions; each catalog's default otherwise.")
+    instances: tuple[str, ...] = _field((), "Only these types; patterns such as 'i4i.*' work.")
+    exclude: tuple[str, ...] = _field((), "Not these types; patterns as for --instance.")
+    arch: str | None = _field(None, "Only x86_64 or arm64.")
+    max_vcpus: int | None = _field(None, "Quota: launch at most so many vCPUs, spares included.")
+    nodes: int | None = _field(None, "Exactly so many nodes.")
+    max_nodes: int = _field(1000, "At most so many nodes.")
+    deadline_s: float | None = _field(None, "The sort must be expected to end within: 20m, 1.5h.")
+    confidence: float | None = _field(None, "Meet the deadline with this probability, such as 0.95.")
+    budget_usd: float | None = _field(None, "The whole run may cost so many US dollars, at its 95%.")
+    objective: Objective = field(default="balanced", metadata={"meaning": "cost, time or energy."})
+    pricing: str = _field("on-demand", "on-demand or spot.")
+    interruptions_per_node_hour: float | None = _field(None, "How often a spot node is taken back, per hour: 0.05.")
     assume: dict[str, float] = field(
         default_factory=dict,
-        metadata=_means("What-if: network=800MB/s, local_read=, local_write=, volume_read=, price=1.65 ..."),
+        metadata={"meaning": "What-if: network=800MB/s, local_read=, local_write=, volume_read=, price=1.65 ..."},
     )
     scale: dict[str, float] = field(
         default_factory=dict,
-        metadata=_means("Multiply network, local, volumes, objects, cpu or price: network=1.5,price=0.7."),
+        metadata={"meaning": "Multiply network, local, volumes, objects, cpu or price: network=1.5,price=0.7."},
     )
-    network_distribution: str | None = field(
-        default=None,
-        metadata=_means("Nodes' bandwidth is drawn as in one of the eight clouds A to H of Ballani et al."),
+    network_distribution: str | None = _field(
+        None, "Nodes' bandwidth is drawn as in one of the eight clouds A to H of Ballani et al."
     )
-    own_prices: tuple[OwnPrice, ...] = field(default=(), metadata=_means("What types cost you: see OwnPrice."))
-    node_limits: tuple[NodeLimit, ...] = field(default=(), metadata=_means("Types of which there are only so many."))
-    input: str | None = field(default=None, metadata=_means("Where the data is: s3://bucket/path."))
-    output: str | None = field(default=None, metadata=_means("Where the result goes: s3://bucket/path."))
-    zones: int = field(default=1, metadata=_means("Spread the nodes over so many zones; traffic between them costs."))
-    map_ratio: float = field(
-        default=1.0, metadata=_means("Bytes the map puts out for each it takes in; a sort's are 1.")
+    own_prices: tuple[OwnPrice, ...] = _field((), "What types cost you: see OwnPrice.")
+    node_limits: tuple[NodeLimit, ...] = _field((), "Types of which there are only so many.")
+    input: str | None = _field(None, "Where the data is: s3://bucket/path.")
+    output: str | None = _field(None, "Where the result goes: s3://bucket/path.")
+    zones: int = _field(1, "Spread the nodes over so many zones; traffic between them costs.")
+    map_ratio: float = _field(1.0, "Bytes the map puts out for each it takes in; a sort's are 1.")
+    reduce_ratio: float = _field(1.0, "Bytes the reduce puts out for each it takes in.")
+    compute_bytes_per_s_per_vcpu: float | None = _field(
+        None, "What the job itself computes of its input, per vCPU: 50MB/s."
     )
-    reduce_ratio: float = field(default=1.0, metadata=_means("Bytes the reduce puts out for each it takes in."))
-    compute_bytes_per_s_per_vcpu: float | None = field(
-        default=None, metadata=_means("What the job itself computes of its input, per vCPU: 50MB/s.")
-    )
-    paper: bool = field(default=False, metadata=_means("The papers' equations and nothing else."))
-    top: int = field(default=10, metadata=_means("How many candidates to show."))
+    paper: bool = _field(False, "The papers' equations and nothing else.")
+    top: int = _field(10, "How many candidates to show.")
 
 
 def meaning(name: str) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, run_interruptible
@@ -26,10 +25,6 @@ class GenerateReport:
     skew: bool
     bytes_written: int
     time_s: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON-able values."""
-        return asdict(self)
 
 
 def generate_file(
@@ -80,10 +75,6 @@ class GenerateLinesReport:
     seed: int
     bytes_written: int
     time_s: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON-able values."""
-        return asdict(self)
 
 
 def generate_lines_file(

@@ -122,7 +122,7 @@ def sort_file(
     InterruptedRunError when cancelled.
     """
     _check_sizes(record_size=record_size, key_offset=key_offset, key_size=key_size or 0, threads=threads or 0)
-    found = run_interruptible(
+    result = run_interruptible(
         lambda watched: core.sort_files(
             _paths(source),
             _paths(output),
@@ -140,9 +140,9 @@ def sort_file(
         ),
         progress,
     )
-    phases = tuple(_phase(phase) for phase in found.pop("phases"))
-    choices = tuple(Choice(**choice) for choice in found.pop("choices"))
-    return SortReport(**found, phases=phases, choices=choices)
+    phases = tuple(_phase(phase) for phase in result.pop("phases"))
+    choices = tuple(Choice(**choice) for choice in result.pop("choices"))
+    return SortReport(**result, phases=phases, choices=choices)
 
 
 def _check_sizes(**sizes: int) -> None:
@@ -155,6 +155,6 @@ def _paths(paths: StrPath | Sequence[StrPath]) -> list[str]:
     return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
 
 
-def _phase(found: dict[str, Any]) -> PhaseReport:
-    stages = tuple(StageReport(**stage) for stage in found["stages"])
-    return PhaseReport(name=found["name"], seconds=found["seconds"], stages=stages)
+def _phase(phase: dict[str, Any]) -> PhaseReport:
+    stages = tuple(StageReport(**stage) for stage in phase["stages"])
+    return PhaseReport(name=phase["name"], seconds=phase["seconds"], stages=stages)

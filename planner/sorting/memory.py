@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, run_interruptible
@@ -21,10 +21,6 @@ class MemorySortReport:
     bytes_sorted: int
     in_place: bool
     time_s: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON-able values."""
-        return asdict(self)
 
 
 def sort_buffer(

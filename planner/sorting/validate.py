@@ -81,10 +81,10 @@ def validate_files(
             names,
         )
 
-    found = run_interruptible(work, progress)
+    whole = run_interruptible(work, progress)
     if summary is not None:
-        _write_summary(Path(summary), found.serialize())
-    return _report(found)
+        _write_summary(Path(summary), whole.serialize())
+    return _report(whole)
 
 
 def validate_line_files(
@@ -116,14 +116,14 @@ def validate_line_files(
             first.append(part)
         return first
 
-    found = run_interruptible(work, progress)
+    whole = run_interruptible(work, progress)
     return ValidationReport(
-        records=found.lines,
-        bytes=found.bytes,
-        unordered=found.unordered,
-        first_unordered=found.first_unordered,
-        duplicates=found.duplicates,
-        checksum=f"{found.checksum:x}",
+        records=whole.lines,
+        bytes=whole.bytes,
+        unordered=whole.unordered,
+        first_unordered=whole.first_unordered,
+        duplicates=whole.duplicates,
+        checksum=f"{whole.checksum:x}",
     )
 
 
@@ -166,12 +166,12 @@ def _write_summary(path: Path, content: bytes) -> None:
         raise IoFailureError(f"cannot write the summary {path}: {error.strerror}") from error
 
 
-def _report(found: core.Summary) -> ValidationReport:
+def _report(whole: core.Summary) -> ValidationReport:
     return ValidationReport(
-        records=found.records,
-        bytes=found.records * found.record_bytes,
-        unordered=found.unordered,
-        first_unordered=found.first_unordered,
-        duplicates=found.duplicates,
-        checksum=f"{found.checksum:x}",
+        records=whole.records,
+        bytes=whole.records * whole.record_bytes,
+        unordered=whole.unordered,
+        first_unordered=whole.first_unordered,
+        duplicates=whole.duplicates,
+        checksum=f"{whole.checksum:x}",
     )

@@ -139,10 +139,7 @@ def barrier(loads: Sequence[Load]) -> Duration:
     if not working:
         return Duration(times_s=np.zeros(1), cdf=np.ones(1))
     log_times = _common_grid(working)
-    log_cdf = sum(
-        (load.log_cdf_at(log_times) for load in working),
-        start=np.zeros_like(log_times),
-    )
+    log_cdf = sum((load.log_cdf_at(log_times) for load in working), start=np.zeros_like(log_times))
     return Duration(times_s=np.exp(log_times), cdf=np.exp(log_cdf))
 
 

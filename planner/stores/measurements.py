@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import csv
-import fcntl
-import os
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
@@ -15,8 +11,9 @@ from typing import Any
 
 from planner.catalog import load_catalog
 from planner.catalog.measurements import MEASUREMENTS, measurements_file
-from planner.errors import BadInputError, IoFailureError, nearest
+from planner.errors import BadInputError, nearest
 from planner.ingest.measurement import Measurement
+from planner.stores.atomic_file import changing, replace_file
 from planner.tables import read_table
 
 
@@ -28,7 +25,7 @@ def store(measurements: Sequence[Measurement], *, catalog: str, replace: bool = 
     """
     _check_types(measurements, catalog)
     path = measurements_file(catalog)
-    with _writing(path):
+    with changing(path, what="measurements in"):
         new = [_cells(measurement) for measurement in measurements]
         old = _stored(path)
         _check_repeats(new, old=[] if replace else old, path=path)
@@ -38,10 +35,11 @@ def store(measurements: Sequence[Measurement], *, catalog: str, replace: bool = 
 
 
 def _check_types(measurements: Sequence[Measurement], catalog: str) -> None:
-    known = load_catalog(catalog).instances.rows
-    unknown = dict.fromkeys(each.instance_type for each in measurements if each.instance_type not in known)
+    rows = load_catalog(catalog).instances.rows
+    types = (measurement.instance_type for measurement in measurements)
+    unknown = dict.fromkeys(name for name in types if name not in rows)
     if unknown:
-        lines = [f"{name}.{nearest(name, list(known))}" for name in unknown]
+        lines = [f"{name}.{nearest(name, list(rows))}" for name in unknown]
         raise BadInputError(
             f"{len(unknown)} unknown instance types in catalog {catalog} (another one: --catalog):", lines
         )
@@ -79,30 +77,9 @@ def _check_repeats(new: list[dict[str, str]], *, old: list[dict[str, str]], path
         raise BadInputError(f"already in {path} or given twice; --replace exchanges what is there:", again)
 
 
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Keep other processes from changing the file meanwhile, and say plainly when the disk refuses."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with (path.parent / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise IoFailureError(f"cannot store measurements in {path}: {reason}; nothing was changed") from error
-
-
 def _replace(path: Path, rows: list[dict[str, str]]) -> None:
     text = StringIO()
     writer = csv.DictWriter(text, MEASUREMENTS.names, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, suffix=".part", delete=False) as part:
-        try:
-            part.write(text.getvalue())
-            part.flush()
-            os.fsync(part.fileno())
-            Path(part.name).replace(path)
-        except BaseException:
-            Path(part.name).unlink(missing_ok=True)
-            raise
+    replace_file(path, text.getvalue())

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import csv
-import fcntl
 import json
-import os
 import re
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from planner import calibration
 from planner.calibration import Profile
-from planner.calibration import calibrate as learn
 from planner.calibration.history import Records, records
 from planner.config import paths
-from planner.errors import BadInputError, IoFailureError, nearest
+from planner.errors import BadInputError, nearest
+from planner.stores.atomic_file import changing, replace_file
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
@@ -37,7 +34,8 @@ def calibrate(
     """Learn a profile from runs, as `planner.calibration.calibrate` does; machines come from a catalog unless handed
     in.
     """
-    return learn(runs, instances=specs_of(catalog) if instances is None else instances, model=model, name=name)
+    specs = specs_of(catalog) if instances is None else instances
+    return calibration.calibrate(runs, instances=specs, model=model, name=name)
 
 
 def profile_names() -> list[str]:
@@ -49,7 +47,7 @@ def profile_names() -> list[str]:
 def save_profile(profile: Profile) -> Path:
     """Store a profile under its name and return the file. Raises BadInputError for a name that is no file name."""
     path = _path(profile.name)
-    with _writing(path):
+    with changing(path, what="profile"):
         _replace(path, profile)
     return path
 
@@ -62,9 +60,9 @@ def load_profile(name_or_path: str | Path) -> Profile:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        known = profile_names()
-        listed = f"; there are {', '.join(known)}" if known else "; make one with planner calibrate RUNS.csv"
-        raise BadInputError(f"no profile {str(name_or_path)!r}{listed}.{nearest(path.stem, known)}") from error
+        names = profile_names()
+        listed = f"; there are {', '.join(names)}" if names else "; make one with planner calibrate RUNS.csv"
+        raise BadInputError(f"no profile {str(name_or_path)!r}{listed}.{nearest(path.stem, names)}") from error
     except (OSError, ValueError) as error:
         raise BadInputError(f"profile {path} cannot be read: {error}") from error
     try:
@@ -76,11 +74,11 @@ def load_profile(name_or_path: str | Path) -> Profile:
 def add_run(name: str, run: Mapping[str, Any], *, instances: Mapping[str, Mapping[str, Any]], model: str) -> Profile:
     """Add one finished run to a stored profile, which is begun with `model` if there is none, and return it."""
     path = _path(name)
-    with _writing(path):
+    with changing(path, what="profile"):
         if path.exists():
             profile = load_profile(name).with_runs([run], instances=instances)
         else:
-            profile = learn([run], instances=instances, model=model, name=name)
+            profile = calibration.calibrate([run], instances=instances, model=model, name=name)
         _replace(path, profile)
     return profile
 
@@ -135,26 +133,6 @@ def _path(name: str) -> Path:
     return paths.user_directory("profiles") / f"{name}{_SUFFIX}"
 
 
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Keep other processes from changing profiles meanwhile, and say plainly when the disk refuses."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with (path.parent / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-    except OSError as error:
-        raise IoFailureError(f"cannot store profile {path}: {error.strerror}") from error
-
-
 def _replace(path: Path, profile: Profile) -> None:
     text = json.dumps(profile.to_dict(), indent=1, allow_nan=False)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, suffix=".part", delete=False) as part:
-        try:
-            part.write(f"{text}\n")
-            part.flush()
-            os.fsync(part.fileno())
-            Path(part.name).replace(path)
-        except BaseException:
-            Path(part.name).unlink(missing_ok=True)
-            raise
+    replace_file(path, f"{text}\n")

@@ -11,7 +11,6 @@ from typer.testing import CliRunner, Result
 
 from planner.cli.app import build
 from planner.cli.bench import TOKEN_VARIABLE
-from planner.cli.bench_progress import MeasuredTime
 from planner.errors import BadInputError, IoFailureError
 from planner.measure.agent import Agent
 
@@ -78,11 +77,3 @@ def test_an_agent_whose_address_is_taken_says_so(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(IoFailureError, match="cannot listen"):
         call("net", "--agent", "--listen", f"127.0.0.1:{taken.port}")
     taken.close()
-
-
-def test_measured_time_adds_up_over_measurements_that_begin_at_zero() -> None:
-    shown = MeasuredTime()
-    watched = [(0, 900), (1, 100), (1, 500), (0, 300), (1, 200), (1, 400), (1, 50)]
-    assert [shown.seconds(phase=phase, count=count) for phase, count in watched] == [
-        0, 0.1, 0.5, 0.5, 0.7, 0.9, 0.95,
-    ]  # fmt: skip

@@ -34,13 +34,13 @@ def cloud(make_catalog: Callable[..., str]) -> str:
 
 def best_of(catalog: str, **options: Any) -> Candidate:
     asked: dict[str, Any] = {"data": "10TB", "model": "indy", "nodes": 10, **options}
-    found = recommend(catalogs=[catalog], **asked).best
-    assert found is not None
-    return found
+    best = recommend(catalogs=[catalog], **asked).best
+    assert best is not None
+    return best
 
 
-def lines(found: Candidate) -> dict[str, float | None]:
-    return {line.name: line.usd for line in found.bill}
+def lines(best: Candidate) -> dict[str, float | None]:
+    return {line.name: line.usd for line in best.bill}
 
 
 def test_staging_lasts_as_long_as_its_slowest_part(cloud: str) -> None:
@@ -64,10 +64,10 @@ def test_requests_of_staging(cloud: str) -> None:
 
 @pytest.mark.parametrize(("zones", "share"), [(1, 0.0), (2, 1 / 2), (3, 2 / 3)])
 def test_traffic_between_zones(cloud: str, zones: int, share: float) -> None:
-    found = best_of(cloud, zones=zones)
+    best = best_of(cloud, zones=zones)
     exchanged_gib = 1e13 / 2**30  # an indy sort sends all of its data once
-    assert lines(found).get("traffic between zones", 0.0) == pytest.approx(share * exchanged_gib * 0.02)
-    assert found.placement_group == (zones == 1)
+    assert lines(best).get("traffic between zones", 0.0) == pytest.approx(share * exchanged_gib * 0.02)
+    assert best.placement_group == (zones == 1)
 
 
 def test_a_replicated_sort_sends_twice_as_much(cloud: str) -> None:
@@ -76,32 +76,32 @@ def test_a_replicated_sort_sends_twice_as_much(cloud: str) -> None:
 
 
 def test_data_that_leaves_the_cloud_is_priced(cloud: str) -> None:
-    found = best_of(cloud, output="gs://b/out")
-    assert lines(found)["stage out: egress"] == pytest.approx(1e13 / 2**30 * 0.09)
-    assert any("rate between gcp and aws is unknown" in warning for warning in found.warnings)
+    best = best_of(cloud, output="gs://b/out")
+    assert lines(best)["stage out: egress"] == pytest.approx(1e13 / 2**30 * 0.09)
+    assert any("rate between gcp and aws is unknown" in warning for warning in best.warnings)
 
 
 def test_data_that_comes_from_another_cloud_has_an_unknown_price(cloud: str) -> None:
-    found = best_of(cloud, input="gs://b/in")
-    assert lines(found)["stage in: egress"] is None
-    assert found.cost_usd.unknown == ("stage in: egress",)
-    assert any("stage in: egress: the price is unknown" in warning for warning in found.warnings)
+    best = best_of(cloud, input="gs://b/in")
+    assert lines(best)["stage in: egress"] is None
+    assert best.cost_usd.unknown == ("stage in: egress",)
+    assert any("stage in: egress: the price is unknown" in warning for warning in best.warnings)
 
 
 def test_prices_a_catalog_lacks_are_unknown_and_not_zero(make_catalog: Callable[..., str]) -> None:
     bare = make_catalog({"fast": FAST}, object_stores=[{**STORE, "egress_usd_per_gib": None}])
-    found = best_of(bare, input="s3://b/in", output="gs://b/out", zones=2)
-    assert set(found.cost_usd.unknown) == {"stage in: traffic", "stage out: egress", "traffic between zones"}
+    best = best_of(bare, input="s3://b/in", output="gs://b/out", zones=2)
+    assert set(best.cost_usd.unknown) == {"stage in: traffic", "stage out: egress", "traffic between zones"}
     document = json.loads(Plan.to_json(recommend(data="10TB", model="indy", catalogs=[bare], zones=2, nodes=10).plan))
     assert [line for line in document["best"]["bill"] if line["usd"] is None]
     assert document["best"]["cost_usd"]["unknown"] == ["traffic between zones"]
 
 
 def test_a_model_that_works_in_the_store_stages_nothing(cloud: str) -> None:
-    found = best_of(cloud, model="object-store", input="s3://b/in", output="s3://b/out")
-    assert "stage in" not in found.overheads_s
-    assert "stage in: requests" not in lines(found)
-    assert found.cost_usd.requests > 0
+    best = best_of(cloud, model="object-store", input="s3://b/in", output="s3://b/out")
+    assert "stage in" not in best.overheads_s
+    assert "stage in: requests" not in lines(best)
+    assert best.cost_usd.requests > 0
 
 
 def test_without_a_rate_of_the_store_a_type_is_left_out_with_that_reason(make_catalog: Callable[..., str]) -> None:
@@ -120,12 +120,12 @@ def test_without_a_rate_of_the_store_a_type_is_left_out_with_that_reason(make_ca
 def test_the_known_lines_add_up_to_the_total(
     nodes: int, zones: int, places: tuple[str | None, str | None], model: str
 ) -> None:
-    found = recommend(
+    best = recommend(
         data="20TB", model=model, instances=["i4i.4xlarge"], nodes=nodes, zones=zones, input=places[0], output=places[1]
     ).best
-    assert found is not None
-    assert math.fsum(line.usd or 0.0 for line in found.bill) == pytest.approx(found.cost_usd.total)
-    assert found.bill[0].usd == pytest.approx(found.cost_usd.expected - found.cost_usd.requests)
+    assert best is not None
+    assert math.fsum(line.usd or 0.0 for line in best.bill) == pytest.approx(best.cost_usd.total)
+    assert best.bill[0].usd == pytest.approx(best.cost_usd.expected - best.cost_usd.requests)
 
 
 def test_budgets_see_the_whole_bill(cloud: str) -> None:

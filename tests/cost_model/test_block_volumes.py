@@ -148,8 +148,8 @@ def test_who_would_spend_the_credit_buys_size_instead(make_catalog: Make, nodes:
     best = recommend(**asked, nodes=nodes).best
     assert best is not None
     assert best.volumes is not None
-    held = 2e13 / nodes if on_credit else 5000 * GIB
-    assert best.volumes.bytes_each * best.volumes.count == pytest.approx(held)
+    held_bytes = 2e13 / nodes if on_credit else 5000 * GIB
+    assert best.volumes.bytes_each * best.volumes.count == pytest.approx(held_bytes)
     assert best.volumes.count == (4 if on_credit else 2)
     assert any("burst credit, which outlasts the run" in warning for warning in best.warnings) == on_credit
     assert best.evidence == ("recalled" if on_credit else "spec")
@@ -190,7 +190,7 @@ def test_credit_is_not_used_where_size_costs_less(make_catalog: Make) -> None:
     burst = BURSTING | credit | {"volume_type": "burst", "price_usd_per_gib_month": 0.02}
     limits = dict.fromkeys(("free_bytes_per_s", "read_bytes_per_s_max", "write_bytes_per_s_max"), 1.25e8)
     free = {"volume_type": "free", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e14, **limits, **SPEC}
-    filled = [{name: kind.get(name, "") for name in burst | free} for kind in (burst, free)]
+    filled = [{name: row.get(name, "") for name in burst | free} for row in (burst, free)]
     asked = {"model": "cloudsort", "catalogs": (make_catalog({"a": DISKS}, volumes=filled),), "nodes": 10}
     for data, chosen in (("100GB", "free"), ("10TB", "burst")):
         best = recommend(**asked, data=data).best

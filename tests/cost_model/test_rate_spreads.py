@@ -57,8 +57,8 @@ def test_variation_across_instances_and_time_adds_up_and_within_runs_does_not_co
     measured(mine, disk_row("read_only", sigmas))
     catalog = load_catalog("aws")
     spreads = spreads_of(catalog, node_sigma=USUAL, network=None, volumes_each=ONE, tailed=True)
-    found = spreads.measured_sigma.get(catalog.instances.index(TYPE), {})
-    assert found == ({} if expected is None else {"disk": pytest.approx(expected)})
+    sigma = spreads.measured_sigma.get(catalog.instances.index(TYPE), {})
+    assert sigma == ({} if expected is None else {"disk": pytest.approx(expected)})
     assert not spreads_of(catalog, node_sigma=USUAL, network=None, volumes_each=ONE, tailed=False).measured_sigma
 
 
@@ -120,14 +120,14 @@ def network_rows(*nodes: int) -> list[str]:
 
 def test_an_extrapolated_network_widens_the_range_and_leaves_the_equation(mine: Path) -> None:
     measured(mine, *network_rows(2, 4, 8, 16, 64))
-    known = planned(nodes=64)
+    within = planned(nodes=64)
     measured(mine, *network_rows(2, 4, 8))
     beyond = planned(nodes=64)
     assert any("extrapolated" in warning for warning in beyond.warnings)
-    assert not any("network: extrapolated" in warning for warning in known.warnings)
+    assert not any("network: extrapolated" in warning for warning in within.warnings)
     # flat up to eight nodes, the law foresees a small loss at 64
-    assert 1 <= beyond.time_s.equation / known.time_s.equation < 1.2
-    widths = [one.time_s.p95 / one.time_s.p50 - 1 for one in (known, beyond)]
+    assert 1 <= beyond.time_s.equation / within.time_s.equation < 1.2
+    widths = [cluster.time_s.p95 / cluster.time_s.p50 - 1 for cluster in (within, beyond)]
     assert widths[1] > 1.3 * widths[0]
 
 
@@ -141,8 +141,8 @@ def test_a_measured_rate_of_sorting_counts_for_its_type(mine: Path) -> None:
 
 
 def test_spares_are_planned_by_what_was_measured_and_paid_until_they_are_sent_away(mine: Path) -> None:
-    usual = planned()
-    assert usual.spares == 2  # one in fifty
+    default = planned()
+    assert default.spares == 2  # one in fifty
     modes = ("read_only", "write_only")
     measured(mine, *(disk_row(mode, ",,0.3") for mode in modes))
     varied = planned()

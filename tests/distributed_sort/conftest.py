@@ -1,4 +1,4 @@
-"""One Ray cluster of three emulated nodes for all tests of the cluster sort; a node that is lost is started again."""
+"""A Ray cluster of three emulated nodes, which all tests of the cluster sort share, and a node without Ray."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
-from planner.distributed_sort.dataset import Dataset, dataset_of
+from planner.distributed_sort import node_tasks
+from planner.distributed_sort.dataset import Dataset, Partition, Recipe, dataset_of
+from planner.distributed_sort.node_environment import JobFiles
 from planner.emulation import namespaces
-from planner.emulation.cluster import HEAD
 from planner.emulation.ray import EmulatedRay, emulated_ray
 from planner.emulation.shaping import Shaping
 from planner.errors import IoFailureError
@@ -38,13 +40,11 @@ def store_address() -> tuple[str, int]:
     return "10.0.0.1" if namespaces.usable() else "127.0.0.1", 5570
 
 
-class TestBed:
-    """The cluster, and what tests do with it."""
-
-    __test__ = False
+class SortCluster:
+    """The emulated cluster, the driver that tests share, and the faults that they cause."""
 
     def __init__(self, cluster: EmulatedRay, opened: ExitStack) -> None:
-        self.cluster = cluster
+        self.emulated = cluster
         self._opened = opened
         self._session: Session | None = None
 
@@ -53,14 +53,14 @@ class TestBed:
         return store_address()
 
     def directory(self, node: int) -> Path:
-        return self.cluster.nodes.directory(node)
+        return self.emulated.nodes.directory(node)
 
-    def do(self, order: dict[str, Any], heard: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Any]:
+    def do(self, order: dict[str, Any], on_event: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Any]:
         """Carry out an order in the driver that all tests share, or in a new one when that is gone."""
         if self._session is None:
-            self._session = self._opened.enter_context(self.cluster.session())
+            self._session = self._opened.enter_context(self.emulated.session())
         try:
-            return self._session.do(order, heard)
+            return self._session.do(order, on_event)
         except IoFailureError as error:
             if "run the same command again" in error.message:
                 self._session = None
@@ -73,22 +73,18 @@ class TestBed:
         *,
         output: str,
         copies: int = 1,
-        heard: Callable[[dict[str, Any]], None] = lambda _: None,
+        on_event: Callable[[dict[str, Any]], None] = lambda _: None,
         **options: Any,
     ) -> tuple[Dataset, dict[str, Any]]:
         """Sort a dataset and return the output and the report."""
         request = {"source": json.loads(dataset.to_json()), "output": output, "copies": copies, **options}
-        done = self.do({"do": "sort", "request": request, "journal": str(journal)}, heard)
+        done = self.do({"do": "sort", "request": request, "journal": str(journal)}, on_event)
         return dataset_of(done["dataset"]), done["report"]
 
     def driver(self) -> int:
         """Return the process of the driver."""
-        (pid,) = [
-            pid
-            for pid in self.processes(HEAD, "python")
-            if b"planner.distributed_sort.driver" in Path(f"/proc/{pid}/cmdline").read_bytes()
-        ]
-        return pid
+        assert self._session is not None
+        return self._session.pid
 
     def inside(self, node: int, *words: str) -> None:
         """Run a command among the mounts that a node's raylet sees."""
@@ -99,30 +95,32 @@ class TestBed:
         """Return the processes of a node whose program is `name`, or is called so far; not Ray's own agents, without
         which a raylet ends.
         """
-        found = []
-        for pid in self.cluster.nodes.pids(node):
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            program = words[0].decode(errors="replace").rpartition("/")[2]
-            if program.startswith(name) and not program.endswith("Agent"):
-                found.append(pid)
-        return found
+        pids = []
+        for pid in self.emulated.nodes.pids(node):
+            with suppress(psutil.NoSuchProcess):  # it has ended
+                words = psutil.Process(pid).cmdline() or [""]
+                program = words[0].rpartition("/")[2]
+                if program.startswith(name) and not program.endswith("Agent"):
+                    pids.append(pid)
+        return pids
 
     def kill(self, node: int, name: str) -> int:
         pids = self.processes(node, name)
         for pid in pids:
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         return len(pids)
 
     def restart(self, node: int) -> None:
         """End everything on a node, as a new one would have nothing of the old, and start Ray on it."""
-        self.cluster.nodes.end(node)
+        self.emulated.nodes.end(node)
         for left in self.directory(node).rglob(".planner-sort-*"):
             shutil.rmtree(left)
-        self.cluster.start_worker(node, store_bytes=STORE_BYTES)
+        self.emulated.start_worker(node, store_bytes=STORE_BYTES)
 
 
 @pytest.fixture(scope="session")
-def test_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestBed]:
+def sort_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SortCluster]:
     directory = tmp_path_factory.mktemp("nodes")
     with pytest.MonkeyPatch.context() as patch, ExitStack() as opened:
         patch.setenv("PLANNER_STATE", str(tmp_path_factory.mktemp("state")))
@@ -133,4 +131,23 @@ def test_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestBed]:
         cluster = opened.enter_context(
             emulated_ray(workers=WORKERS, shaping=Shaping(), directory=directory, store_bytes=STORE_BYTES, disks=DISKS)
         )
-        yield TestBed(cluster, opened)
+        yield SortCluster(cluster, opened)
+
+
+@pytest.fixture
+def this_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """This process as node-1: disk0 and disk1 for data, disk1 and disk2 for intermediate files."""
+    disks = [tmp_path / name for name in ("disk0", "disk1", "disk2")]
+    for disk in disks:
+        disk.mkdir()
+    monkeypatch.setenv("PLANNER_NODE_NAME", "node-1")
+    monkeypatch.setenv("PLANNER_NODE_DIRECTORY", os.pathsep.join(map(str, disks[:2])))
+    monkeypatch.setenv("PLANNER_NODE_SCRATCH", os.pathsep.join(map(str, disks[1:])))
+    return tmp_path
+
+
+@pytest.fixture
+def partition(this_node: Path) -> Partition:
+    """5000 generated records on the first disk of this node."""
+    del this_node
+    return node_tasks.generate(Recipe(start=1000), 5000, JobFiles(job="g", output="in"), 0)

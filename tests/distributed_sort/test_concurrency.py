@@ -13,21 +13,25 @@ from planner.distributed_sort.concurrency import Concurrency
     ("cpus", "tasks", "threads"), [(1, 3, 1), (2, 3, 1), (3, 3, 1), (4, 4, 1), (8, 8, 1), (32, 8, 4), (96, 8, 12)]
 )
 def test_tasks_first_then_threads(cpus: float, tasks: int, threads: int) -> None:
-    found = Concurrency.of([cpus])
-    assert (found.tasks, found.under_way, found.threads(cpus)) == (tasks, tasks + 1, threads)
-    assert (found.maps, found.sorts(copied=True), found.sorts(copied=False)) == (tasks - 1, tasks - 1, tasks)
+    chosen = Concurrency.of([cpus])
+    assert (chosen.tasks, chosen.under_way, chosen.threads(cpus)) == (tasks, tasks + 1, threads)
+    assert (chosen.maps, chosen.sorts(copied=True), chosen.sorts(copied=False)) == (
+        tasks - 1,
+        tasks - 1,
+        tasks,
+    )
 
 
 def test_the_smallest_node_sets_the_tasks_and_larger_ones_have_more_threads() -> None:
-    found = Concurrency.of([8, 2, 32])
-    assert found.tasks == 3
-    assert [found.threads(cpus) for cpus in (2, 8, 32)] == [1, 2, 10]
+    chosen = Concurrency.of([8, 2, 32])
+    assert chosen.tasks == 3
+    assert [chosen.threads(cpus) for cpus in (2, 8, 32)] == [1, 2, 10]
 
 
 @given(st.lists(st.integers(1, 448), min_size=1, max_size=5))
 def test_all_tasks_of_a_node_fit_and_use_it(cpus: list[int]) -> None:
-    found = Concurrency.of(cpus)
+    chosen = Concurrency.of(cpus)
     for offered in cpus:
-        assert offered - 0.01 <= found.tasks * found.cpus(offered) <= offered
-        assert found.tasks * found.threads(offered) >= offered / 2
-        assert found.threads(offered) == 1 or found.tasks * found.threads(offered) <= offered
+        assert offered - 0.01 <= chosen.tasks * chosen.cpus(offered) <= offered
+        assert chosen.tasks * chosen.threads(offered) >= offered / 2
+        assert chosen.threads(offered) == 1 or chosen.tasks * chosen.threads(offered) <= offered

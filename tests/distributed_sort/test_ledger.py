@@ -63,11 +63,11 @@ def test_missing_ranges_are_maximal_and_of_one_owner(owner: list[str], stored: s
     for number in stored & set(range(len(owner))):
         ledger.record(slice_number=0, first=number, counts=counts(5))
     ledger.done = {number: output("a") for number in done & set(range(len(owner)))}
-    wanted = [number for number in range(len(owner)) if number not in stored | done]
-    found = ledger.missing_ranges(0)
-    assert [number for _, first, end in found for number in range(first, end)] == wanted
-    assert all({name} == set(owner[first:end]) for name, first, end in found)
-    assert all(a[2] < b[1] or a[0] != b[0] for a, b in pairwise(found))
+    missing = [number for number in range(len(owner)) if number not in stored | done]
+    ranges = ledger.missing_ranges(0)
+    assert [number for _, first, end in ranges for number in range(first, end)] == missing
+    assert all({name} == set(owner[first:end]) for name, first, end in ranges)
+    assert all(a[2] < b[1] or a[0] != b[0] for a, b in pairwise(ranges))
 
 
 def test_shares_are_of_an_owners_own_blocks() -> None:
@@ -102,9 +102,9 @@ def test_a_journal_returns_what_was_noted_even_after_a_torn_line(tmp_path: Path)
     with journal.path.open("a") as file:
         file.write('{"done": 2, "par')
     later = Journal(journal.path)
-    found = later.read("x")
-    assert found is not None
-    slice_records, read, owner, done = found
+    noted = later.read("x")
+    assert noted is not None
+    slice_records, read, owner, done = noted
     assert (slice_records, owner, done) == (7, ["a", "a"], {1: output("a")})
     assert (read.pieces, read.weights) == (splitting.pieces, splitting.weights)
     assert read.splitters.serialize() == splitting.splitters.serialize() != b""

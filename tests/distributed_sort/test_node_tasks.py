@@ -13,15 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planner.distributed_sort import node_tasks
-from planner.distributed_sort.concurrency import Concurrency
 from planner.distributed_sort.dataset import (
-    Dataset,
     Layout,
     Partition,
-    Recipe,
-    dataset_of,
-    read_manifest,
-    write_manifest,
 )
 from planner.distributed_sort.map_task import MapOrder, Mapped, map_slice
 from planner.distributed_sort.node_environment import JobFiles
@@ -29,8 +23,6 @@ from planner.distributed_sort.node_tasks import SortOrder
 from planner.distributed_sort.partition_reader import Slice
 from planner.distributed_sort.partitioning import Splitting, split
 from planner.distributed_sort.run_files import pieces_of, run_files
-from planner.distributed_sort.send_queue import FEWEST_PARCELS, STORE_SHARE
-from planner.distributed_sort.sizing import choose_sizes
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core
 
@@ -38,22 +30,6 @@ LAYOUT = Layout()
 FILES = JobFiles(job="j", output="out")
 PARTITIONS = 5
 RANGES = (("node-1", 0, 2), ("node-2", 2, PARTITIONS))
-
-
-@pytest.fixture(autouse=True)
-def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PLANNER_NODE_NAME", "node-1")
-    disks = [tmp_path / name for name in ("disk0", "disk1", "disk2")]
-    for disk in disks:
-        disk.mkdir()
-    monkeypatch.setenv("PLANNER_NODE_DIRECTORY", os.pathsep.join(map(str, disks[:2])))
-    monkeypatch.setenv("PLANNER_NODE_SCRATCH", os.pathsep.join(map(str, disks[1:])))
-    return tmp_path
-
-
-@pytest.fixture
-def partition() -> Partition:
-    return node_tasks.generate(Recipe(start=1000), 5000, JobFiles(job="g", output="in"), 0)
 
 
 def splitting_of(partition: Partition) -> Splitting:
@@ -66,51 +42,31 @@ def shuffle(partition: Partition, splitting: Splitting, *, slice_records: int = 
     for number, first in enumerate(range(0, partition.records, slice_records)):
         taken = Slice(number=number, partition=0, first=first, records=min(slice_records, partition.records - first))
         order = MapOrder(slice=taken, partition=partition, layout=LAYOUT, files=FILES, ranges=RANGES)
-        mapped, here, there = map_slice(order, splitting)
+        mapped, own, sent = map_slice(order, splitting)
         assert isinstance(mapped, Mapped)
-        assert isinstance(there, tuple)
-        assert here is None
-        for first_partition, stored in (mapped.stored | {2: node_tasks.store(FILES, 2, [number], there)}).items():
+        assert isinstance(sent, tuple)
+        assert own is None
+        for first_partition, stored in (mapped.stored | {2: node_tasks.store(FILES, 2, [number], sent)}).items():
             counts = stored.counts[number]
             totals[first_partition : first_partition + len(counts)] += counts
     return [int(total) for total in totals]
 
 
-def test_what_a_repeated_map_task_kept_is_asked_for_again(
-    partition: Partition, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    splitting = splitting_of(partition)
-    taken = Slice(number=0, partition=0, first=0, records=1200)
-    order = MapOrder(slice=taken, partition=partition, layout=LAYOUT, files=FILES, ranges=RANGES)
-    _, _, there = map_slice(order, splitting)
-    assert there is not None, "the block stands in line for node-2"
-    monkeypatch.setenv("PLANNER_NODE_NAME", "node-2")
-    mapped, here, kept = map_slice(order, splitting)  # node-1 is lost: Ray repeats the task, on node-2 as it happens
-    assert isinstance(mapped, Mapped)
-    assert here is not None
-    assert list(mapped.stored) == [2]
-    assert kept is None
-    stored = node_tasks.store(FILES, 2, [0], kept)
-    assert (stored.counts, stored.written_bytes) == ({}, 0)
-
-
-def test_what_a_repeated_map_task_kept_counts_once_when_it_comes_again(
-    partition: Partition, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_of_a_repeated_map_task_count_once(partition: Partition, monkeypatch: pytest.MonkeyPatch) -> None:
     splitting, half = splitting_of(partition), partition.records // 2
     cut = [Slice(number=number, partition=0, first=number * half, records=half) for number in range(2)]
     first = MapOrder(slice=cut[0], partition=partition, layout=LAYOUT, files=FILES, ranges=RANGES)
     monkeypatch.setenv("PLANNER_NODE_NAME", "node-2")
     map_slice(first, splitting)  # node-1 is lost: Ray repeats the task, on node-2, which now owns all partitions
     totals = np.zeros(splitting.partitions, np.int64)
-    for each in cut:
-        again = replace(first, slice=each, ranges=(("node-2", 0, splitting.partitions),))
+    for slice_ in cut:
+        again = replace(first, slice=slice_, ranges=(("node-2", 0, splitting.partitions),))
         mapped, _ = map_slice(again, splitting)
         assert isinstance(mapped, Mapped)
-        totals += mapped.stored[0].counts[each.number]
+        totals += mapped.stored[0].counts[slice_.number]
     assert len(run_files(FILES.run_folders())) == 3
     done = [node_tasks.sort_partition(order(number, int(records)))[0] for number, records in enumerate(totals)]
-    whole = sum(int(each.partition.checksum, 16) for each in done)
+    whole = sum(int(result.partition.checksum, 16) for result in done)
     assert whole == core.validate_file(partition.uri).checksum
 
 
@@ -139,9 +95,9 @@ def test_a_parcel_is_one_file_with_each_partition_in_one_piece(partition: Partit
         ((_, piece),) = pieces_of(number, FILES.run_folders())
         assert piece.stop - piece.start == records
     done = [node_tasks.sort_partition(order(number, int(records)))[0] for number, records in enumerate(totals)]
-    assert sum(int(each.partition.checksum, 16) for each in done) == core.validate_file(partition.uri).checksum
-    found = {(number, first): counts.tolist() for number, first, counts in node_tasks.inventory(FILES).runs}
-    assert found == {(number, 0): counts.tolist() for number, (counts, _) in blocks.items()}
+    assert sum(int(sorted_.partition.checksum, 16) for sorted_ in done) == core.validate_file(partition.uri).checksum
+    inventory = {(number, first): counts.tolist() for number, first, counts in node_tasks.inventory(FILES).runs}
+    assert inventory == {(number, 0): counts.tolist() for number, (counts, _) in blocks.items()}
 
 
 @given(parcels=st.lists(st.lists(st.integers(0, 5), min_size=1, unique=True), min_size=1, max_size=6))
@@ -158,11 +114,11 @@ def test_each_slice_counts_once_however_often_it_was_sent(partition: Partition, 
             into = np.empty((piece.stop - piece.start) * LAYOUT.record_size, np.uint8)
             run.read(piece, into, record_size=LAYOUT.record_size)
             read += [into[at : at + 100].tobytes() for at in range(0, len(into), 100)]
-        wanted = []
-        for counts, records in (blocks[each] for each in sent):
+        expected = []
+        for counts, records in (blocks[slice_number] for slice_number in sent):
             start = int(counts[:number].sum())
-            wanted += [records[at * 100 :][:100].tobytes() for at in range(start, start + int(counts[number]))]
-        assert sorted(read) == sorted(wanted)
+            expected += [records[at * 100 :][:100].tobytes() for at in range(start, start + int(counts[number]))]
+        assert sorted(read) == sorted(expected)
 
 
 def order(number: int, records: int, *, memory_bytes: int = 10**9, threads: int = 2) -> SortOrder:
@@ -181,71 +137,31 @@ def test_slices_become_sorted_partitions(partition: Partition) -> None:
     totals = shuffle(partition, splitting_of(partition))
     done = [node_tasks.sort_partition(order(number, total))[0] for number, total in enumerate(totals)]
     whole = core.Summary.parse(done[0].summary)
-    for each in done[1:]:
-        whole.append(core.Summary.parse(each.summary))
+    for sorted_ in done[1:]:
+        whole.append(core.Summary.parse(sorted_.summary))
     before = core.validate_file(partition.uri)
     assert (whole.records, whole.checksum, whole.unordered) == (5000, before.checksum, 0)
-    assert sum(each.read_bytes for each in done) == sum(each.written_bytes for each in done) == 500_000
-    keys = [key for each in done for key in (each.partition.first_key, each.partition.last_key)]
+    assert sum(sorted_.read_bytes for sorted_ in done) == sum(sorted_.written_bytes for sorted_ in done) == 500_000
+    keys = [key for sorted_ in done for key in (sorted_.partition.first_key, sorted_.partition.last_key)]
     assert keys == sorted(keys)
 
 
-def test_every_disk_holds_its_part(node: Path, partition: Partition) -> None:
+def test_every_disk_holds_its_part(this_node: Path, partition: Partition) -> None:
     """Output on the disks that are for data, intermediate files on those set apart for them; all are removed."""
     totals = shuffle(partition, splitting_of(partition))
     runs = [run.path for run in run_files(FILES.run_folders())]
     assert len(runs) == 10, "five slices, two runs of each"
     assert {path.parent.parent.name for path in runs} == {"disk1", "disk2"}
     done = [node_tasks.sort_partition(order(number, total))[0].partition for number, total in enumerate(totals)]
-    assert [Path(each.uri).parent.parent.name for each in done] == ["disk0", "disk1", "disk0", "disk1", "disk0"]
+    assert [Path(written.uri).parent.parent.name for written in done] == [
+        "disk0",
+        "disk1",
+        "disk0",
+        "disk1",
+        "disk0",
+    ]
     node_tasks.undo(FILES)
-    assert {path.name for path in node.glob("disk*/*")} == {"in"}
-
-
-def test_disks_are_shared_unless_some_are_set_apart(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PLANNER_NODE_SCRATCH")
-    assert [folder.parent.name for folder in FILES.run_folders()] == ["disk0", "disk1"]
-    assert node_tasks.describe("").data_disks == 2
-
-
-def test_a_disk_that_is_not_there_is_named(node: Path) -> None:
-    (node / "disk2").rmdir()
-    with pytest.raises(IoFailureError, match=rf"node-1: {node / 'disk2'}: No such file"):
-        node_tasks.describe("")
-
-
-def test_a_lost_partition_is_made_anew_from_its_recipe(partition: Partition) -> None:
-    elsewhere = partition.without_nodes(frozenset({"node-1"}))
-    taken = Slice(number=0, partition=0, first=700, records=300)
-    splitting = splitting_of(partition)
-
-    def mapped(at_hand: Partition) -> tuple[Mapped, bytes]:
-        ranges = (("node-2", 0, PARTITIONS),)
-        order = MapOrder(slice=taken, partition=at_hand, layout=LAYOUT, files=FILES, ranges=ranges)
-        done, (_, records) = map_slice(order, splitting)  # type: ignore[misc]
-        return done, records.tobytes()
-
-    (read, from_disk), (remade, from_recipe) = mapped(partition), mapped(elsewhere)
-    assert from_disk == from_recipe
-    assert (read.read_bytes, read.remade_bytes, remade.read_bytes, remade.remade_bytes) == (30_000, 0, 0, 30_000)
-
-
-def test_without_copy_and_recipe_there_is_an_error(partition: Partition) -> None:
-    gone = Partition(records=5, copies=())
-    with pytest.raises(IoFailureError, match=r"node-1: .* cannot be read here"):
-        node_tasks.read_partition(gone, LAYOUT)
-
-
-def test_a_truncated_partition_is_named(partition: Partition) -> None:
-    os.truncate(partition.uri, 499_950)
-    with pytest.raises(IoFailureError, match=rf"node-1: {partition.uri} ends 50 bytes too early"):
-        node_tasks.read_partition(partition, LAYOUT)
-
-
-def test_a_missing_partition_is_named(partition: Partition) -> None:
-    Path(partition.uri).unlink()
-    with pytest.raises(IoFailureError, match=rf"node-1: cannot read {partition.uri}: No such file"):
-        node_tasks.read_partition(partition, LAYOUT)
+    assert {path.name for path in this_node.glob("disk*/*")} == {"in"}
 
 
 def test_lost_runs_are_noticed(partition: Partition) -> None:
@@ -261,7 +177,7 @@ def test_too_little_memory_is_refused_before_it_is_used(partition: Partition) ->
         node_tasks.sort_partition(order(0, totals[0], memory_bytes=1000))
 
 
-def test_a_full_disk_leaves_nothing_half_written(node: Path, partition: Partition) -> None:
+def test_a_full_disk_leaves_nothing_half_written(this_node: Path, partition: Partition) -> None:
     block = (np.array([10], np.int64), np.zeros(1000, np.uint8))
     node_tasks.store(FILES, 0, [0], block)
     (path,) = (run.path for run in run_files(FILES.run_folders()))
@@ -287,55 +203,11 @@ def test_an_inventory_has_whole_files_and_drops_halves(partition: Partition) -> 
     totals = shuffle(partition, splitting_of(partition))
     for folder in FILES.run_folders():
         (folder / ".x.run.1234.partial").write_bytes(b"half")
-    found = node_tasks.inventory(FILES)
+    inventory = node_tasks.inventory(FILES)
     per_partition = np.zeros(PARTITIONS, np.int64)
-    for _, first, counts in found.runs:
+    for _, first, counts in inventory.runs:
         per_partition[first : first + len(counts)] += counts
     assert per_partition.tolist() == totals
     assert not [half for folder in FILES.run_folders() for half in folder.glob(".*")]
     node_tasks.clean(FILES)
     assert node_tasks.inventory(FILES).runs == ()
-
-
-def test_a_manifest_round_trips(tmp_path: Path, partition: Partition) -> None:
-    dataset = Dataset(partitions=(partition, Partition(records=0, copies=partition.copies, first_key="ab")))
-    write_manifest(dataset, tmp_path / "m.json")
-    assert read_manifest(tmp_path / "m.json") == dataset
-    with pytest.raises(ValueError, match="format"):
-        dataset_of({"format": "x"})
-
-
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": "planner-manifest-1"}'])
-def test_what_is_no_manifest_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "m.json").write_text(text)
-    with pytest.raises(BadInputError, match="not one that"):
-        read_manifest(tmp_path / "m.json")
-
-
-@pytest.mark.parametrize("data_bytes", [100, 10**6, 10**9, 10**13])
-@pytest.mark.parametrize("replicated", [False, True])
-@pytest.mark.parametrize("cpus", [1, 32])
-def test_sizes_fit_in_memory(data_bytes: int, replicated: bool, cpus: float) -> None:
-    memory_bytes = store_bytes = 300_000_000
-    concurrency = Concurrency.of([cpus])
-    sizes = choose_sizes(
-        data_bytes=data_bytes, record_size=100, nodes=4, memory_bytes=memory_bytes, store_bytes=store_bytes,
-        replicated=replicated, concurrency=concurrency,
-    )  # fmt: skip
-    partition_bytes = data_bytes / sizes.partitions
-    assert 2.2 * partition_bytes <= sizes.sort_bytes
-    assert concurrency.sorts(copied=replicated) * sizes.sort_bytes <= memory_bytes
-    if replicated:
-        assert 2 * concurrency.partitions(copied=True) * partition_bytes <= 2 / 3 * store_bytes + 1
-    slice_bytes = sizes.slice_records * 100
-    assert sizes.slices * slice_bytes <= 0.4 * store_bytes
-    assert 2 * slice_bytes <= sizes.sort_bytes
-    assert FEWEST_PARCELS * sizes.parcel_bytes <= STORE_SHARE * store_bytes
-    later = sizes.going_on(slice_records=2 * sizes.slice_records, record_size=100, store_bytes=store_bytes)
-    assert later.slice_records == 2 * sizes.slice_records
-    assert later.slices == 1 or later.slices * 2 * slice_bytes <= 0.4 * store_bytes
-    with pytest.raises(BadInputError):
-        choose_sizes(
-            data_bytes=1, record_size=100, nodes=1, memory_bytes=9, store_bytes=9, replicated=replicated,
-            concurrency=concurrency,
-        )  # fmt: skip

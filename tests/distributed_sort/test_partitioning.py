@@ -32,16 +32,16 @@ def sizes(data: bytes, *, partitions: int) -> list[int]:
 
 
 def test_even_keys_are_balanced_to_a_tenth() -> None:
-    found = np.array(sizes(keys(400_000), partitions=16))
-    assert len(found) == 16
-    assert np.abs(found / found.mean() - 1).max() < 0.1
+    records = np.array(sizes(keys(400_000), partitions=16))
+    assert len(records) == 16
+    assert np.abs(records / records.mean() - 1).max() < 0.1
 
 
 @pytest.mark.parametrize("equal", [0.5, 0.9, 1.0])
 def test_a_frequent_key_is_cut_into_pieces(equal: float) -> None:
-    found = np.array(sizes(keys(400_000, equal=equal), partitions=16))
-    assert found.sum() == 400_000
-    assert found.max() < 1.6 * 400_000 / 16
+    records = np.array(sizes(keys(400_000, equal=equal), partitions=16))
+    assert records.sum() == 400_000
+    assert records.max() < 1.6 * 400_000 / 16
 
 
 def test_no_keys_make_one_partition() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from planner.distributed_sort.nodes import LOST, Crew
-from planner.distributed_sort.pending_tasks import Flight
+from planner.distributed_sort.nodes import LOST, Nodes
+from planner.distributed_sort.pending_tasks import PendingTasks
 
 
 class Silent:
@@ -22,34 +22,34 @@ class Silent:
         self.cancelled.append((reference, force))
 
 
-class Nodes:
+class LostNodes:
     """Those that are lost."""
 
     lost = frozenset[str]()
 
 
 def test_tasks_of_a_lost_node_are_given_up_at_once() -> None:
-    ray, nodes, landed = Silent(), Nodes(), list[tuple[str, Any]]()
-    flight = Flight(ray, cast("Crew", nodes))
+    ray, nodes, ended = Silent(), LostNodes(), list[tuple[str, Any]]()
+    tasks = PendingTasks(ray, cast("Nodes", nodes))
     for reference, node in (("one", "a"), ("two", "b"), ("three", "a")):
-        flight.add(reference, lambda outcome, reference=reference: landed.append((reference, outcome)), node=node)
-    flight.land()
-    assert landed == []
+        tasks.add(reference, lambda outcome, reference=reference: ended.append((reference, outcome)), node=node)
+    tasks.wait()
+    assert ended == []
     nodes.lost = frozenset({"a"})
-    flight.land()
-    assert landed == [("one", LOST), ("three", LOST)]
+    tasks.wait()
+    assert ended == [("one", LOST), ("three", LOST)]
     assert ray.cancelled == [("one", True), ("three", True)]
-    assert len(flight) == 1
+    assert len(tasks) == 1
     nodes.lost = frozenset({"a", "b"})
-    flight.land()
-    assert len(flight) == 0
+    tasks.wait()
+    assert len(tasks) == 0
 
 
 def test_what_waits_for_a_lost_node_is_given_up_and_its_own_node_left_in_peace() -> None:
-    ray, nodes, landed = Silent(), Nodes(), list[Any]()
-    flight = Flight(ray, cast("Crew", nodes))
-    flight.add("one", landed.append, node="a", sources=["c", "b"])
-    flight.add("two", landed.append, node="a", sources=["c"])
+    ray, nodes, ended = Silent(), LostNodes(), list[Any]()
+    tasks = PendingTasks(ray, cast("Nodes", nodes))
+    tasks.add("one", ended.append, node="a", sources=["c", "b"])
+    tasks.add("two", ended.append, node="a", sources=["c"])
     nodes.lost = frozenset({"b"})
-    flight.land()
-    assert (landed, ray.cancelled, len(flight)) == ([LOST], [("one", False)], 1)
+    tasks.wait()
+    assert (ended, ray.cancelled, len(tasks)) == ([LOST], [("one", False)], 1)

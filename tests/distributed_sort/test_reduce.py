@@ -18,15 +18,15 @@ from planner.distributed_sort.job import Job, SortRequest
 from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import Sorted
-from planner.distributed_sort.nodes import Crew
+from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.reduce import Reduce
 from planner.distributed_sort.sizing import Sizes
 
 CONCURRENCY = Concurrency.of([1.0])
 
 
-class Nodes:
-    """A crew that does nothing, but says it did; `under_way` counts sorts and copies by node, `most` is their most."""
+class FakeNodes:
+    """A nodes that does nothing, but says it did; `under_way` counts sorts and copies by node, `most` is their most."""
 
     def __init__(self, names: list[str], chance: random.Random) -> None:
         self.names = names
@@ -45,14 +45,14 @@ class Nodes:
         return frozenset()
 
     def run(self, node: str, task: Any, *arguments: Any, **_: Any) -> Any:
-        kind, records = task.__name__, node
+        name, records = task.__name__, node
         if task is node_tasks.read_partition:
             return records
         if task is node_tasks.write_partition:
             self._note(node, source=arguments[0])
-        self._under_way[f"{kind} {node}"] += 1
-        self.most[kind] = max(self.most[kind], self._under_way[f"{kind} {node}"])
-        reference = (kind, node, arguments[-1].number)
+        self._under_way[f"{name} {node}"] += 1
+        self.most[name] = max(self.most[name], self._under_way[f"{name} {node}"])
+        reference = (name, node, arguments[-1].number)
         return (reference, records) if task is node_tasks.sort_partition else reference
 
     def _note(self, node: str, *, source: str) -> None:
@@ -62,20 +62,20 @@ class Nodes:
         self.most_behind = max(self.most_behind, to[node] - min(to.values()))
 
     def outcome(self, reference: tuple[str, str, int]) -> Sorted:
-        kind, node, number = reference
-        self._under_way[f"{kind} {node}"] -= 1
+        name, node, number = reference
+        self._under_way[f"{name} {node}"] -= 1
         return Sorted(partition=written(number, node), read_bytes=0, written_bytes=0, summary=b"")
 
     def wait(self, references: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
         ended = self._chance.choice(references)
-        return [ended], [each for each in references if each != ended]
+        return [ended], [reference for reference in references if reference != ended]
 
 
 def written(number: int, *nodes: str) -> Partition:
     return Partition(records=1, copies=tuple(Copy(uri=f"/{number}", node=node) for node in nodes))
 
 
-def job_of(nodes: Nodes, folder: Path, *, partitions: int, copies: int) -> Job:
+def job_of(nodes: FakeNodes, folder: Path, *, partitions: int, copies: int) -> Job:
     owner = [nodes.names[number * len(nodes.names) // partitions] for number in range(partitions)]
     ledger = Ledger(slices=1, owner=owner)
     return Job(
@@ -85,7 +85,7 @@ def job_of(nodes: Nodes, folder: Path, *, partitions: int, copies: int) -> Job:
             copies=copies,
         ),
         ray=Mock(wait=nodes.wait),
-        crew=cast("Crew", nodes),
+        nodes=cast("Nodes", nodes),
         files=JobFiles(job="j", output="out"),
         sizes=Sizes(slice_records=1, slices=1, parcel_bytes=1, partitions=partitions, sort_bytes=10**9),
         slices=[],
@@ -98,25 +98,25 @@ def job_of(nodes: Nodes, folder: Path, *, partitions: int, copies: int) -> Job:
     )
 
 
-@given(nodes=st.integers(2, 6), each=st.integers(1, 12), lost=st.booleans(), seed=st.integers(0, 10**6))
+@given(node_count=st.integers(2, 6), share=st.integers(1, 12), lost=st.booleans(), seed=st.integers(0, 10**6))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
-def test_copies_go_where_least_is_under_way(tmp_path: Path, nodes: int, each: int, lost: bool, seed: int) -> None:
+def test_copies_go_where_least_is_under_way(tmp_path: Path, node_count: int, share: int, lost: bool, seed: int) -> None:
     """Also those that are made anew after a loss, of partitions that have one copy left."""
-    crew = Nodes([f"node-{number}" for number in range(nodes)], random.Random(seed))
-    job = job_of(crew, tmp_path, partitions=nodes * each, copies=2)
+    nodes = FakeNodes([f"node-{number}" for number in range(node_count)], random.Random(seed))
+    job = job_of(nodes, tmp_path, partitions=node_count * share, copies=2)
     if lost:
         job.ledger.done = {number: (written(number, node), b"") for number, node in enumerate(job.ledger.owner)}
     assert Reduce(job).run()
-    assert all(len({copy.node for copy in each.copies}) == 2 for each, _ in job.ledger.done.values())
-    assert crew.copied.total() == nodes * each
-    assert crew.most_behind == 0
-    assert crew.most["sort_partition"] <= CONCURRENCY.sorts(copied=True)
-    assert crew.most["write_partition"] <= 2 * CONCURRENCY.partitions(copied=True)
+    assert all(len({copy.node for copy in partition.copies}) == 2 for partition, _ in job.ledger.done.values())
+    assert nodes.copied.total() == node_count * share
+    assert nodes.most_behind == 0
+    assert nodes.most["sort_partition"] <= CONCURRENCY.sorts(copied=True)
+    assert nodes.most["write_partition"] <= 2 * CONCURRENCY.partitions(copied=True)
 
 
 def test_without_copies_nothing_is_sent(tmp_path: Path) -> None:
-    crew = Nodes(["a", "b"], random.Random(1))
-    job = job_of(crew, tmp_path, partitions=20, copies=1)
+    nodes = FakeNodes(["a", "b"], random.Random(1))
+    job = job_of(nodes, tmp_path, partitions=20, copies=1)
     assert Reduce(job).run()
-    assert crew.copied.total() == 0
-    assert crew.most["sort_partition"] == CONCURRENCY.sorts(copied=False)
+    assert nodes.copied.total() == 0
+    assert nodes.most["sort_partition"] == CONCURRENCY.sorts(copied=False)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.distributed_sort.partition_reader import Slice
-from planner.distributed_sort.send_queue import FEWEST_PARCELS, MOST_PARCELS, Block, Lines, Parcel
+from planner.distributed_sort.send_queue import FEWEST_PARCELS, MOST_PARCELS, Block, Parcel, SendQueue
 
 NODES = ("a", "b", "c")
 FULL = 100
@@ -20,62 +20,62 @@ def block(number: int, source: str, owner: str, *, size_bytes: int = FULL, first
     return Block(slice=slice_, source=source, owner=owner, first=first, end=first + 2, size_bytes=size_bytes)
 
 
-def lines_of(*blocks: Block, store_bytes: int = ROOMY) -> Lines:
-    lines = Lines(store_bytes=store_bytes, parcel_bytes=FULL)
-    for each in blocks:
-        lines.join(each)
-    return lines
+def queue_of(*blocks: Block, store_bytes: int = ROOMY) -> SendQueue:
+    queue = SendQueue(store_bytes=store_bytes, parcel_bytes=FULL)
+    for block_ in blocks:
+        queue.add(block_)
+    return queue
 
 
 def numbers(parcels: list[Parcel]) -> list[list[int]]:
-    return [[each.slice.number for each in parcel] for parcel in parcels]
+    return [[block_.slice.number for block_ in parcel] for parcel in parcels]
 
 
 def test_sources_take_turns() -> None:
-    lines = lines_of(*(block(number, source, "c") for number, source in enumerate("aaabbb")))
-    assert numbers(list(lines.next())) == [[0], [3], [1], [4], [2], [5]]
-    lines = lines_of(*(block(number, source, "c", size_bytes=FULL // 4) for number, source in enumerate("aaabbb")))
-    assert numbers(list(lines.next())) == [[0, 3, 1, 4], [2, 5]]
+    queue = queue_of(*(block(number, source, "c") for number, source in enumerate("aaabbb")))
+    assert numbers(list(queue.next())) == [[0], [3], [1], [4], [2], [5]]
+    queue = queue_of(*(block(number, source, "c", size_bytes=FULL // 4) for number, source in enumerate("aaabbb")))
+    assert numbers(list(queue.next())) == [[0, 3, 1, 4], [2, 5]]
 
 
 def test_a_source_that_lags_behind_comes_first() -> None:
-    lines = lines_of(*(block(number, source, "c") for number, source in enumerate("aab")))
-    for parcel in list(lines.next()):
-        lines.done(parcel)
+    queue = queue_of(*(block(number, source, "c") for number, source in enumerate("aab")))
+    for parcel in list(queue.next()):
+        queue.done(parcel)
     for number, source in enumerate("ab"):
-        lines.join(block(number, source, "c"))
-    assert next(lines.next())[0].source == "b"
+        queue.add(block(number, source, "c"))
+    assert next(queue.next())[0].source == "b"
 
 
 def test_what_fills_no_parcel_goes_only_where_little_is_in_flight() -> None:
-    lines, small = lines_of(), FULL // 10
+    queue, small = queue_of(), FULL // 10
     for number in range(MOST_PARCELS):
-        lines.join(block(number, "a", "b", size_bytes=small))
-        assert len(list(lines.next())) == 1
-    lines.join(block(100, "a", "b", size_bytes=small))
-    assert list(lines.next()) == []
+        queue.add(block(number, "a", "b", size_bytes=small))
+        assert len(list(queue.next())) == 1
+    queue.add(block(100, "a", "b", size_bytes=small))
+    assert list(queue.next()) == []
     for number in range(101, 110):
-        lines.join(block(number, "a", "b", size_bytes=small))
-    assert numbers(list(lines.next())) == [list(range(100, 110))]
+        queue.add(block(number, "a", "b", size_bytes=small))
+    assert numbers(list(queue.next())) == [list(range(100, 110))]
 
 
 def test_no_more_is_in_flight_than_the_store_has_room_for() -> None:
-    lines = lines_of(*(block(number, "a", "b") for number in range(20)), store_bytes=5 * FULL)
-    assert len(list(lines.next())) == FEWEST_PARCELS
-    lines = lines_of(*(block(number, "a", "b") for number in range(20)), store_bytes=15 * FULL)
-    assert len(list(lines.next())) == 6
+    queue = queue_of(*(block(number, "a", "b") for number in range(20)), store_bytes=5 * FULL)
+    assert len(list(queue.next())) == FEWEST_PARCELS
+    queue = queue_of(*(block(number, "a", "b") for number in range(20)), store_bytes=15 * FULL)
+    assert len(list(queue.next())) == 6
 
 
 def test_a_parcel_is_of_the_same_partitions() -> None:
-    lines = lines_of(*(block(number, "a", "b", size_bytes=1, first=number % 2) for number in range(6)))
-    assert numbers(list(lines.next())) == [[0, 2, 4], [1, 3, 5]]
+    queue = queue_of(*(block(number, "a", "b", size_bytes=1, first=number % 2) for number in range(6)))
+    assert numbers(list(queue.next())) == [[0, 2, 4], [1, 3, 5]]
 
 
 def test_blocks_for_and_from_a_lost_node_leave() -> None:
     blocks = [block(0, "a", "b"), block(1, "a", "c"), block(2, "b", "c")]
-    lines = lines_of(*blocks)
-    assert lines.leave(frozenset({"b"})) == [blocks[0], blocks[2]]
-    assert list(lines.next()) == [(blocks[1],)]
+    queue = queue_of(*blocks)
+    assert queue.remove_lost(frozenset({"b"})) == [blocks[0], blocks[2]]
+    assert list(queue.next()) == [(blocks[1],)]
 
 
 @given(
@@ -84,14 +84,14 @@ def test_blocks_for_and_from_a_lost_node_leave() -> None:
 )
 def test_all_arrive_and_no_link_carries_too_many(sent: list[tuple[str, str, int]], random: st.DataObject) -> None:
     blocks = [block(number, source, owner, size_bytes=size) for number, (source, owner, size) in enumerate(sent)]
-    lines, under_way, arrived = lines_of(*blocks), list[Parcel](), list[int]()
-    while began := [*under_way, *lines.next()]:
+    queue, under_way, arrived = queue_of(*blocks), list[Parcel](), list[int]()
+    while began := [*under_way, *queue.next()]:
         assert max(Counter(parcel[0].owner for parcel in began).values()) <= ROOMY * 2 // 5 // (FULL // 2)
         for parcel in began:
-            assert {each.owner for each in parcel} == {parcel[0].owner}
-            assert sum(each.size_bytes for each in parcel) <= FULL
+            assert {block_.owner for block_ in parcel} == {parcel[0].owner}
+            assert sum(block_.size_bytes for block_ in parcel) <= FULL
         done = began.pop(random.randrange(len(began)))  # type: ignore[attr-defined]
-        lines.done(done)
-        arrived += [each.slice.number for each in done]
+        queue.done(done)
+        arrived += [block_.slice.number for block_ in done]
         under_way = began
     assert sorted(arrived) == list(range(len(sent)))

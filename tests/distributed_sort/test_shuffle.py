@@ -21,7 +21,7 @@ from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.map_task import MapOrder, Mapped, map_slice
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import Stored
-from planner.distributed_sort.nodes import LOST, Crew
+from planner.distributed_sort.nodes import LOST, Nodes
 from planner.distributed_sort.send_queue import Block
 from planner.distributed_sort.shuffle import Shuffle
 from planner.distributed_sort.sizing import Sizes
@@ -49,8 +49,8 @@ class Reference:
         self.size_bytes = size_bytes
 
 
-class Nodes:
-    """A crew that does nothing, but says it did; it loses one task in `losing`, and now and then a node.
+class FakeNodes:
+    """A nodes that does nothing, but says it did; it loses one task in `losing`, and now and then a node.
 
     `most_held_bytes` is the most that was grouped on a node and not stored elsewhere yet, `most_held` in blocks.
     """
@@ -117,7 +117,7 @@ class Nodes:
 
     def wait(self, references: list[Any], *, num_returns: int, **_: Any) -> tuple[list[Any], list[Any]]:
         ended = self._chance.sample(references, 1 if num_returns == 1 else self._chance.randint(1, len(references)))
-        return ended, [each for each in references if each not in ended]
+        return ended, [reference for reference in references if reference not in ended]
 
 
 def _even(_: str, order: MapOrder) -> dict[int, int]:
@@ -139,17 +139,17 @@ def _stored(numbers: list[int], partitions: int) -> Stored:
     return Stored(counts=dict.fromkeys(numbers, np.full(partitions, 7, np.int64)), written_bytes=0)
 
 
-class SlowLinks(Nodes):
+class SlowLinks(FakeNodes):
     """Blocks are on their way for as long as anything is to be grouped; `most_waiting` is the most of them."""
 
     most_waiting = 0
 
     def wait(self, references: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
-        ended = max(references, key=lambda each: each.source)
-        return [ended], [each for each in references if each is not ended]
+        ended = max(references, key=lambda reference: reference.source)
+        return [ended], [reference for reference in references if reference is not ended]
 
 
-def job_of(nodes: Nodes, folder: Path, *, records: int = RECORDS) -> Job:
+def job_of(nodes: FakeNodes, folder: Path, *, records: int = RECORDS) -> Job:
     owner = [name for name in nodes.names for _ in range(PARTITIONS_EACH)]
     source = Dataset(
         partitions=tuple(Partition(records=records, copies=(), recipe=Recipe(start=0)) for _ in nodes.names)
@@ -159,7 +159,7 @@ def job_of(nodes: Nodes, folder: Path, *, records: int = RECORDS) -> Job:
     return Job(
         request=SortRequest(source=source, output="out"),
         ray=Mock(wait=nodes.wait),
-        crew=cast("Crew", nodes),
+        nodes=cast("Nodes", nodes),
         files=JobFiles(job="j", output="out"),
         sizes=sizes,
         slices=cut,
@@ -173,22 +173,22 @@ def job_of(nodes: Nodes, folder: Path, *, records: int = RECORDS) -> Job:
 
 
 @given(
-    nodes=st.integers(1, 6),
+    node_count=st.integers(1, 6),
     losing=st.sampled_from([0, 0, 20, 10]),
     lost=st.integers(0, 2),
     seed=st.integers(0, 10**6),
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
-def test_every_slice_is_stored_in_the_end(tmp_path: Path, nodes: int, losing: int, lost: int, seed: int) -> None:
-    names = [f"node-{number}" for number in range(nodes)]
-    crew = Nodes(names, random.Random(seed), losing=losing, doomed=names[1:][:lost])
-    job = job_of(crew, tmp_path)
+def test_every_slice_is_stored_in_the_end(tmp_path: Path, node_count: int, losing: int, lost: int, seed: int) -> None:
+    names = [f"node-{number}" for number in range(node_count)]
+    nodes = FakeNodes(names, random.Random(seed), losing=losing, doomed=names[1:][:lost])
+    job = job_of(nodes, tmp_path)
     Shuffle(job).run()
     assert job.ledger.slices_missing() == []
     assert job.ledger.stored_records == 7 * len(job.slices) * len(job.ledger.owner)
-    assert not crew.lost.intersection(job.ledger.owner)
-    if not losing and not crew.lost:
-        assert sum(crew.parcels) == len(job.slices) * (nodes - 1), "each block that leaves its node, once"
+    assert not nodes.lost.intersection(job.ledger.owner)
+    if not losing and not nodes.lost:
+        assert sum(nodes.parcels) == len(job.slices) * (node_count - 1), "each block that leaves its node, once"
         assert job.retries == 0
 
 
@@ -196,22 +196,22 @@ def test_every_slice_is_stored_in_the_end(tmp_path: Path, nodes: int, losing: in
 def test_a_node_holds_no_more_of_clustered_keys(tmp_path: Path, sizes: Sizing) -> None:
     """Most blocks of a slice are empty, and stored at once, or wait while what it holds has been stored."""
     names = [f"node-{number}" for number in range(6)]
-    crew = SlowLinks(names, random.Random(1), losing=0, doomed=[], sizes=sizes)
-    job = job_of(crew, tmp_path, records=40 * SLICE_RECORDS)
+    nodes = SlowLinks(names, random.Random(1), losing=0, doomed=[], sizes=sizes)
+    job = job_of(nodes, tmp_path, records=40 * SLICE_RECORDS)
     Shuffle(job).run()
     assert job.ledger.slices_missing() == []
-    assert crew.most_held_bytes <= job.sizes.slices * SLICE_RECORDS * 100
-    assert crew.most_held <= 4 * job.sizes.slices * len(names)
+    assert nodes.most_held_bytes <= job.sizes.slices * SLICE_RECORDS * 100
+    assert nodes.most_held <= 4 * job.sizes.slices * len(names)
 
 
 def test_blocks_leave_in_fewer_parcels(tmp_path: Path) -> None:
-    crew = Nodes([f"node-{number}" for number in range(12)], random.Random(1), losing=0, doomed=[])
-    job = job_of(crew, tmp_path)
+    nodes = FakeNodes([f"node-{number}" for number in range(12)], random.Random(1), losing=0, doomed=[])
+    job = job_of(nodes, tmp_path)
     Shuffle(job).run()
-    assert len(crew.parcels) < sum(crew.parcels) / 2
+    assert len(nodes.parcels) < sum(nodes.parcels) / 2
 
 
 def test_a_slice_that_is_lost_again_and_again_is_an_error(tmp_path: Path) -> None:
-    crew = Nodes(["node-0", "node-1"], random.Random(1), losing=1, doomed=[])
+    nodes = FakeNodes(["node-0", "node-1"], random.Random(1), losing=1, doomed=[])
     with pytest.raises(IoFailureError, match=r"slice \d of the input failed 10 times on node-\d"):
-        Shuffle(job_of(crew, tmp_path)).run()
+        Shuffle(job_of(nodes, tmp_path)).run()

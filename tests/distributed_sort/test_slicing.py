@@ -10,30 +10,30 @@ from planner.distributed_sort.slicing import slices
 
 
 def dataset(*records: int) -> Dataset:
-    return Dataset(partitions=tuple(Partition(records=each, copies=()) for each in records))
+    return Dataset(partitions=tuple(Partition(records=slice_, copies=()) for slice_ in records))
 
 
 def test_slices_grow_and_shrink() -> None:
-    cut = [each.records for each in slices(dataset(1_000_000), 160_000)]
+    cut = [slice_.records for slice_ in slices(dataset(1_000_000), 160_000)]
     assert cut[:4] == [40_000, 40_000, 80_000, 160_000]
     assert cut[-4:] == [100_000, 50_000, 40_000, 10_000]
 
 
 def test_small_slices_stay_whole() -> None:
-    assert [each.records for each in slices(dataset(25_000), 10_000)] == [10_000, 10_000, 5_000]
+    assert [slice_.records for slice_ in slices(dataset(25_000), 10_000)] == [10_000, 10_000, 5_000]
 
 
 def test_partitions_take_turns() -> None:
-    assert [each.partition for each in slices(dataset(20_000, 10_000, 30_000), 10_000)] == [0, 1, 2, 0, 2, 2]
+    assert [slice_.partition for slice_ in slices(dataset(20_000, 10_000, 30_000), 10_000)] == [0, 1, 2, 0, 2, 2]
 
 
 @given(st.lists(st.integers(0, 10**6), max_size=5), st.integers(1, 10**6))
 def test_each_record_is_in_one_slice(records: list[int], slice_records: int) -> None:
     cut = list(slices(dataset(*records), max(slice_records, 1000)))
-    assert [each.number for each in cut] == list(range(len(cut)))
+    assert [slice_.number for slice_ in cut] == list(range(len(cut)))
     for index, total in enumerate(records):
-        own = [each for each in cut if each.partition == index]
-        edges = [0, *(each.first + each.records for each in own)]
-        assert [each.first for each in own] == edges[:-1]
+        own = [slice_ for slice_ in cut if slice_.partition == index]
+        edges = [0, *(slice_.first + slice_.records for slice_ in own)]
+        assert [slice_.first for slice_ in own] == edges[:-1]
         assert edges[-1] == total
-        assert all(0 < each.records <= max(slice_records, 1000) for each in own)
+        assert all(0 < slice_.records <= max(slice_records, 1000) for slice_ in own)

@@ -59,17 +59,20 @@ def listing(monkeypatch: pytest.MonkeyPatch, sizes: dict[str, int]) -> None:
 
 def test_what_lies_below_a_prefix_is_the_input(monkeypatch: pytest.MonkeyPatch) -> None:
     listing(monkeypatch, {"s3://b/in/a": 500, "s3://b/in/marker": 0, "s3://b/in/z": 100})
-    found = staging.dataset_below("s3://b/in", LAYOUT)
-    assert [(each.uri, each.records) for each in found.partitions] == [("s3://b/in/a", 5), ("s3://b/in/z", 1)]
+    dataset = staging.dataset_below("s3://b/in", LAYOUT)
+    assert [(partition.uri, partition.records) for partition in dataset.partitions] == [
+        ("s3://b/in/a", 5),
+        ("s3://b/in/z", 1),
+    ]
 
 
 @pytest.mark.parametrize(
-    ("sizes", "said"),
+    ("sizes", "message"),
     [({}, "no objects below"), ({"s3://b/in/a": 0}, "empty"), ({"s3://b/in/a": 150}, "whole records")],
 )
-def test_what_is_no_input_is_refused(monkeypatch: pytest.MonkeyPatch, sizes: dict[str, int], said: str) -> None:
+def test_what_is_no_input_is_refused(monkeypatch: pytest.MonkeyPatch, sizes: dict[str, int], message: str) -> None:
     listing(monkeypatch, sizes)
-    with pytest.raises(BadInputError, match=said):
+    with pytest.raises(BadInputError, match=message):
         staging.dataset_below("s3://b/in", LAYOUT)
 
 

@@ -17,6 +17,8 @@ pytestmark = pytest.mark.xdist_group("root")
 @pytest.fixture(autouse=True)
 def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANNER_STATE", str(tmp_path / "state"))
+    monkeypatch.setattr("planner.emulation.network_trial._SECONDS", 0.3)
+    monkeypatch.setattr("planner.emulation.network_trial._REPEATS", 1)
 
 
 def test_headers_take_less_than_one_percent_of_a_cap() -> None:

@@ -46,7 +46,7 @@ def test_a_token_bucket_has_two_rates() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"rate": "400Mbit", "distribution_name": "A"}, "exclude each other"),
         ({"rate": "400Mbit", "redraw_s": 10.0}, "--redraw needs --distribution"),
@@ -59,6 +59,6 @@ def test_a_token_bucket_has_two_rates() -> None:
         ({"rate": "100Mbit", "bucket": "50GB", "burst_rate": "1Gbit"}, "kernel cannot represent"),
     ],
 )
-def test_contradictions_are_refused(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(BadInputError, match=said):
+def test_contradictions_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInputError, match=message):
         parse_shaping(**options)

@@ -39,7 +39,7 @@ def test_the_study_in_miniature(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         data_bytes=60_000_000, nodes=2, rate_factor=0.05, repeats=1, directory=tmp_path, clouds=("A",), seed=3
     )  # fmt: skip
     measured = run_study(study, say=lambda _: None)
-    assert [each.network for each in measured] == [HOMOGENEOUS, "A"]
+    assert [network.network for network in measured] == [HOMOGENEOUS, "A"]
     assert measured[1].slowest_bytes_per_s < measured[0].slowest_bytes_per_s
     assert measured[1].predicted_s > measured[0].predicted_s
     assert document(study, measured)["slowdowns"][1]["network"] == "A"

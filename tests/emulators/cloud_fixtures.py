@@ -12,66 +12,66 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from azure_bed import AzureBed
-    from bed import Bed
-    from ec2_bed import Ec2Bed
-    from gcp_bed import GcpBed
+    from emulated_azure import EmulatedAzure
+    from emulated_cloud import EmulatedCloud
+    from emulated_ec2 import EmulatedEc2
+    from emulated_gcp import EmulatedGcp
 
 
 @pytest.fixture(scope="session")
-def _ec2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ec2Bed]:
-    from ec2_bed import ec2_bed
+def _ec2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatedEc2]:
+    from emulated_ec2 import emulated_ec2
 
-    with ec2_bed(tmp_path_factory.mktemp("ec2")) as bed:
-        yield bed
-
-
-@pytest.fixture(scope="session")
-def _gcp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GcpBed]:
-    from gcp_bed import gcp_bed
-
-    with gcp_bed(tmp_path_factory.mktemp("gcp")) as bed:
-        yield bed
+    with emulated_ec2(tmp_path_factory.mktemp("ec2")) as cloud:
+        yield cloud
 
 
 @pytest.fixture(scope="session")
-def _azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AzureBed]:
-    from azure_bed import azure_bed
+def _gcp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatedGcp]:
+    from emulated_gcp import emulated_gcp
 
-    with azure_bed(tmp_path_factory.mktemp("azure")) as bed:
-        yield bed
+    with emulated_gcp(tmp_path_factory.mktemp("gcp")) as cloud:
+        yield cloud
+
+
+@pytest.fixture(scope="session")
+def _azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatedAzure]:
+    from emulated_azure import emulated_azure
+
+    with emulated_azure(tmp_path_factory.mktemp("azure")) as cloud:
+        yield cloud
 
 
 @pytest.fixture
-def ec2(_ec2: Ec2Bed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ec2Bed:
+def ec2(_ec2: EmulatedEc2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EmulatedEc2:
     """An empty account, and a directory for runs."""
     begin(_ec2, tmp_path, monkeypatch)
     return _ec2
 
 
 @pytest.fixture
-def gcp(_gcp: GcpBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GcpBed:
+def gcp(_gcp: EmulatedGcp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EmulatedGcp:
     """An empty project, and a directory for runs."""
     begin(_gcp, tmp_path, monkeypatch)
     return _gcp
 
 
 @pytest.fixture
-def azure(_azure: AzureBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AzureBed:
+def azure(_azure: EmulatedAzure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EmulatedAzure:
     """An empty subscription, and a directory for runs."""
     begin(_azure, tmp_path, monkeypatch)
     return _azure
 
 
 @pytest.fixture(params=["ec2", "gcp", "azure"])
-def cloud(request: pytest.FixtureRequest) -> Bed:
+def cloud(request: pytest.FixtureRequest) -> EmulatedCloud:
     """Each cloud in turn."""
-    bed: Bed = request.getfixturevalue(request.param)
-    return bed
+    cloud: EmulatedCloud = request.getfixturevalue(request.param)
+    return cloud
 
 
-def begin(bed: Bed, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bed.home = directory / "runs"
-    bed.world()
-    for name, value in bed.environment().items():
+def begin(cloud: EmulatedCloud, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cloud.home = directory / "runs"
+    cloud.world()
+    for name, value in cloud.environment().items():
         monkeypatch.setenv(name, value)

@@ -28,7 +28,7 @@ os.environ["MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION"] = "true"
 os.environ["MOTO_ENABLE_AMI_VALIDATION"] = "true"
 os.environ["MOTO_ENABLE_KEYPAIR_VALIDATION"] = "true"
 
-from ec2_lending import require_lendable
+from ec2_instance_profiles import require_lendable
 from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult
 from moto.ec2 import ec2_backends
@@ -333,9 +333,10 @@ def json_service(request: Request) -> Response:
         asked = {f["Field"]: f["Value"] for f in json.loads(body)["Filters"]}
         price = State.world.price_usd_per_hour.get(asked["instanceType"])
         dimension = {"unit": "Hrs", "pricePerUnit": {"USD": f"{price}"}}
-        offer = {"terms": {"OnDemand": {"a": {"priceDimensions": {"b": dimension}}}}}
-        found = [] if price is None else [json.dumps(offer)]
-        return Response(json.dumps({"PriceList": found}), mimetype="application/x-amz-json-1.1")
+        product = {"attributes": {name: asked[name] for name in ("instanceType", "regionCode")}}
+        offer = {"product": product, "terms": {"OnDemand": {"a": {"priceDimensions": {"b": dimension}}}}}
+        offers = [] if price is None else [json.dumps(offer)]
+        return Response(json.dumps({"PriceList": offers}), mimetype="application/x-amz-json-1.1")
     return Response(json.dumps({"__type": "UnknownOperationException"}), 400, mimetype="application/x-amz-json-1.1")
 
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import azure_bed
-import ec2_bed
-import gcp_bed
-from bed import QUICK, Bed
+import emulated_azure
+import emulated_ec2
+import emulated_gcp
+from emulated_cloud import QUICK, EmulatedCloud
 
 from planner.providers.protocol import Place
 from planner.providers.registry import provider_of
-from planner.provisioning.cluster_lifecycle import Hands, begin, down, up
+from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 
-MODULES: dict[str, Any] = {"aws": ec2_bed, "gcp": gcp_bed, "azure": azure_bed}
-PATIENT = replace(QUICK, patience_s=60.0, join_s=120.0, gone_s=180.0)
+MODULES: dict[str, Any] = {"aws": emulated_ec2, "gcp": emulated_gcp, "azure": emulated_azure}
+PATIENT = replace(QUICK, give_up_s=60.0, join_s=120.0, gone_s=180.0)
 WORLD: dict[str, dict[str, Any]] = {
     "aws": {"quota_vcpus": {"us-east-1": 1e6}},
     "gcp": {"operation_polls": 3},
@@ -41,8 +41,8 @@ class Life:
         return self.calls_up + self.calls_down
 
 
-def life_of(cloud: Bed, nodes: int) -> Life:
-    """Launch a cluster in an empty account and take it down. `$PLANNER_RUNS` and the SDK's variables must be the bed's.
+def life_of(cloud: EmulatedCloud, nodes: int) -> Life:
+    """Launch a cluster in an empty account and take it down. `cloud.environment()` must be set.
 
     Raises AssertionError when the cloud does not have all machines, or keeps anything.
     """
@@ -50,13 +50,13 @@ def life_of(cloud: Bed, nodes: int) -> Life:
     module = MODULES[cloud.cloud]
     choice = module.choice(nodes=nodes - 1, spares=1)
     order = module.order(f"n{nodes}-{time.time_ns()}", choice, expires_at=datetime.now(UTC) + timedelta(hours=3))
-    hands = Hands(provider=provider_of(cloud.cloud, pace=PATIENT), pace=PATIENT, say=lambda _: None)
+    session = ProviderSession(provider=provider_of(cloud.cloud, policy=PATIENT), policy=PATIENT, say=lambda _: None)
     began = time.monotonic()
     keyed, directory = begin(order)
-    up(keyed, [Place(choice=choice, region=cloud.region, zone=cloud.zones[0])], directory, hands)
+    up(keyed, [Place(choice=choice, region=cloud.region, zone=cloud.zones[0])], directory, session)
     calls_up = len(cloud.proxy.seen)
     assert cloud.machines() == nodes
-    down(directory, hands)
+    down(directory, session)
     wall_s = time.monotonic() - began
     assert cloud.left() == {}
     times = sorted(seen.at_s for seen in cloud.proxy.seen)

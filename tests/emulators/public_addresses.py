@@ -8,6 +8,6 @@ import secrets
 def public_address() -> str:
     """Return an address that hardly anyone else has.
 
-    The machine room makes it known to all of this machine, where other rooms may be open, or left by a killed test.
+    The machine machines makes it known to all of this machine, where other rooms may be open, or left by a killed test.
     """
     return f"198.19.{secrets.randbelow(256)}.{1 + secrets.randbelow(254)}"

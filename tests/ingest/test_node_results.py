@@ -19,9 +19,9 @@ def read(tmp_path: Path, text: str) -> dict[str, dict[str, float]]:
 
 
 def test_csv_has_a_column_per_rate_and_blanks_are_unknown(tmp_path: Path) -> None:
-    found = read(tmp_path, "node,read,net\na,1e9,5\nb,,6\n")
-    assert found["net"] == {"a": 5.0, "b": 6.0}
-    assert found["read"]["a"] == 1e9 and math.isnan(found["read"]["b"])
+    results = read(tmp_path, "node,read,net\na,1e9,5\nb,,6\n")
+    assert results["net"] == {"a": 5.0, "b": 6.0}
+    assert results["read"]["a"] == 1e9 and math.isnan(results["read"]["b"])
 
 
 def test_json_is_the_same_by_node(tmp_path: Path) -> None:
@@ -33,15 +33,15 @@ def test_runs_of_a_node_count_as_their_median(tmp_path: Path) -> None:
     path.write_text("node,run,net\na,1,5\na,2,9\na,3,6\nb,1,\nb,2,4\nc,1,\n")
     runs = read_node_results(path)
     assert runs["net"]["a"] == [5.0, 9.0, 6.0]
-    found = median_rates(runs)["net"]
-    assert (found["a"], found["b"]) == (6.0, 4.0) and math.isnan(found["c"])
+    results = median_rates(runs)["net"]
+    assert (results["a"], results["b"]) == (6.0, 4.0) and math.isnan(results["c"])
 
 
 def test_netbench_gives_the_nodes_of_its_largest_cluster(tmp_path: Path) -> None:
     node = [{"address": name, "bytes_per_s": rate} for name, rate in (("a:1", 5e8), ("b:1", 2e8), ("c:1", 5e8))]
     runs = [{"nodes": 2, "per_node": node[:2]}, {"nodes": 3, "per_node": node}]
-    found = read(tmp_path, json.dumps({"instrument": "netbench", "runs": runs}))
-    assert found == {"network_bytes_per_s": {"a:1": 5e8, "b:1": 2e8, "c:1": 5e8}}
+    results = read(tmp_path, json.dumps({"instrument": "netbench", "runs": runs}))
+    assert results == {"network_bytes_per_s": {"a:1": 5e8, "b:1": 2e8, "c:1": 5e8}}
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,15 @@ def test_what_the_tutorial_sorts_is_as_it_says(desk: Path) -> None:
     assert (desk / "in.dat").read_bytes() != (desk / "out.dat").read_bytes()
 
 
+def test_the_answer_that_the_readme_shows_is_current(desk: Path) -> None:
+    shown = re.search(
+        r"^```text\n\$ plan (.*?)\n(.*?)\n\.\.\.\n```", (CHECKOUT / "README.md").read_text(), re.DOTALL | re.M
+    )
+    assert shown
+    answer = CliRunner().invoke(build(), ["plan", *shlex.split(shown[1])])
+    assert " ".join(answer.output.split()).startswith(" ".join(shown[2].split()))
+
+
 @pytest.mark.parametrize("beginning", NOT_HERE)
 def test_every_excuse_is_used(beginning: str) -> None:
     assert any(line.startswith(beginning) for document in TYPED for line in lines_of(document))

@@ -34,22 +34,22 @@ def best_of(answered: Recommendation) -> Candidate:
 @settings(max_examples=30, deadline=None)
 @given(model=models, resource=st.sampled_from(RESOURCES), factor=factors)
 def test_more_is_never_slower(model: str, resource: str, factor: float) -> None:
-    usual = planned(model, "time")
-    more = best_of(usual.what_if(**{resource: factor}))
-    assert more.time_s.expected <= best_of(usual).time_s.expected * (1 + OF_SUMS)
+    base = planned(model, "time")
+    more = best_of(base.what_if(**{resource: factor}))
+    assert more.time_s.expected <= best_of(base).time_s.expected * (1 + OF_SUMS)
 
 
 @settings(max_examples=30, deadline=None)
 @given(model=models, resource=st.sampled_from(RESOURCES), factor=factors)
 def test_more_never_costs_more(model: str, resource: str, factor: float) -> None:
-    usual = planned(model, "cost")
-    more = best_of(usual.what_if(**{resource: factor}))
-    assert more.cost_usd.total <= best_of(usual).cost_usd.total * (1 + OF_SUMS)
+    base = planned(model, "cost")
+    more = best_of(base.what_if(**{resource: factor}))
+    assert more.cost_usd.total <= best_of(base).cost_usd.total * (1 + OF_SUMS)
 
 
 @settings(max_examples=30, deadline=None)
 @given(model=models, factor=factors)
 def test_a_higher_price_is_never_cheaper(model: str, factor: float) -> None:
-    usual = planned(model, "cost")
-    dearer = best_of(usual.what_if(price=factor))
-    assert dearer.cost_usd.total >= best_of(usual).cost_usd.total * (1 - 1e-9)
+    base = planned(model, "cost")
+    dearer = best_of(base.what_if(price=factor))
+    assert dearer.cost_usd.total >= best_of(base).cost_usd.total * (1 - 1e-9)

@@ -57,9 +57,9 @@ def test_notebook_runs_and_draws(name: str, tmp_path: Path) -> None:
     command = [sys.executable, "-c", EXECUTE, str(FOLDER / f"{name}.ipynb"), str(FOLDER), str(executed)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    found = outputs_of(nbformat.read(executed, as_version=4))
-    charts = [output.data["image/svg+xml"] for output in found if "image/svg+xml" in output.get("data", {})]
+    outputs = outputs_of(nbformat.read(executed, as_version=4))
+    charts = [output.data["image/svg+xml"] for output in outputs if "image/svg+xml" in output.get("data", {})]
     assert len(charts) == CHARTS[name]
     assert all("aria-roledescription" in chart and "NaN" not in chart for chart in charts)
-    complaints = [output.text for output in found if output.output_type == "stream" and output.name == "stderr"]
+    complaints = [output.text for output in outputs if output.output_type == "stream" and output.name == "stderr"]
     assert not complaints

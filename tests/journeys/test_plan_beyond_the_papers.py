@@ -151,9 +151,9 @@ def test_a_network_distribution_replaces_the_networks_rate(make_catalog: Make) -
 def test_confidence_makes_a_deadline_stricter_and_is_kept(make_catalog: Make) -> None:
     catalog = make_catalog({"a": {"read": 2e9, "write": 1e9, "memory_bytes": 10**9}})
     given = {"data": "10TB", "deadline": 600.0, "objective": "cost"}
-    usual, sure = best_of(catalog, **given), best_of(catalog, **given, confidence=0.95)
-    assert sure.nodes > usual.nodes
-    assert usual.time_s.expected <= 600
+    expected, sure = best_of(catalog, **given), best_of(catalog, **given, confidence=0.95)
+    assert sure.nodes > expected.nodes
+    assert expected.time_s.expected <= 600
     assert sure.time_s.p95 <= 600
     assert best_of(catalog, data="10TB", nodes=sure.nodes - 2).time_s.p95 > 600
 
@@ -166,8 +166,10 @@ def test_what_is_recommended_keeps_to_what_was_asked(
     rates = {"both": 1e9} if both else {"read": 2e9, "write": 1e9}
     catalog = make_catalog({"a": rates | {"network_baseline_bytes_per_s": 2e9}})
     plan = recommend(data="5TB", model="daytona", catalogs=(catalog,), deadline=deadline_s, confidence=confidence)
-    for found in plan.candidates:
-        assert {None: found.time_s.expected, 0.5: found.time_s.p50, 0.95: found.time_s.p95}[confidence] <= deadline_s
+    for cluster in plan.candidates:
+        assert {None: cluster.time_s.expected, 0.5: cluster.time_s.p50, 0.95: cluster.time_s.p95}[
+            confidence
+        ] <= deadline_s
 
 
 def test_budgets_hold_the_95th_percentile_of_the_whole_bill(make_catalog: Make) -> None:
@@ -238,8 +240,8 @@ def test_the_least_energy_is_an_objective_where_power_is_known(make_catalog: Mak
     plan = recommend(data="1TB", model="indy", catalogs=(make_catalog(types),), objective="energy", nodes=10).plan
     assert [c.instance_type for c in plan.candidates] == ["thrifty", "quick"]
     assert [r.reason for r in plan.rejected] == ["power unknown"]
-    for one, watts in zip(plan.candidates, (1000, 3000), strict=True):
-        assert one.energy_j == pytest.approx(one.time_s.expected * (10 * watts + 1300))
+    for cluster, watts in zip(plan.candidates, (1000, 3000), strict=True):
+        assert cluster.energy_j == pytest.approx(cluster.time_s.expected * (10 * watts + 1300))
 
 
 def test_tritonsorts_energy_is_found_again() -> None:
@@ -275,7 +277,7 @@ def test_reliefs_say_what_a_bottleneck_costs(make_catalog: Make) -> None:
     answered = recommend(
         data="1TB", model="indy", catalogs=(make_catalog({"a": {"read": 2e9, "write": 1e9}}),), nodes=10
     )
-    made = {name: found.time_s.equation for name, found in answered.reliefs().items()}
+    made = {name: cluster.time_s.equation for name, cluster in answered.reliefs().items()}
     assert made == pytest.approx({"local": 90 + 75, "network": 300, "cpu": 300})
 
 

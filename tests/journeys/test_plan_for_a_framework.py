@@ -74,10 +74,10 @@ def test_a_profile_supplies_the_constants(make_catalog: Make) -> None:
     data_gb = np.repeat([20.0, 50, 100, 200], 8)
     same = {"cores": 16.0, "clock_ghz": 2.5, "memory_gb": 64.0, "disk_gb_per_s": 1.0, "network_gb_per_s": 1.0}
     passes = {"disk_passes_1": 2.0, "disk_passes_2": 2.0, "network_passes_2": 0.0}
-    one = np.ones_like(nodes)
+    ones = np.ones_like(nodes)
     work = Workload(
-        nodes=nodes, data_gb=data_gb, **{name: value * one for name, value in (same | passes).items()},
-        network_passes_1=(nodes - 1) / nodes, unknown_specs=0 * one,
+        nodes=nodes, data_gb=data_gb, **{name: value * ones for name, value in (same | passes).items()},
+        network_passes_1=(nodes - 1) / nodes, unknown_specs=0 * ones,
     )  # fmt: skip
     seconds = np.exp(log_seconds(truth, unit_seconds(work))[0])
     runs = [

@@ -40,26 +40,26 @@ def plan_in(
 @a_few
 @given(doublings=doublings, model=models)
 def test_the_unit_of_bytes_does_not_matter(make_catalog: Make, doublings: int, model: str) -> None:
-    one = plan_in(make_catalog, model=model, nodes=300)
+    plain = plan_in(make_catalog, model=model, nodes=300)
     other = plan_in(make_catalog, per_byte=2.0**doublings, model=model, nodes=300)
-    assert other.time_s.p95 == pytest.approx(one.time_s.p95, rel=1e-9)
-    assert other.cost_usd.total == pytest.approx(one.cost_usd.total, rel=1e-9)
+    assert other.time_s.p95 == pytest.approx(plain.time_s.p95, rel=1e-9)
+    assert other.cost_usd.total == pytest.approx(plain.cost_usd.total, rel=1e-9)
 
 
 @a_few
 @given(doublings=doublings, model=models)
 def test_the_unit_of_money_does_not_matter(make_catalog: Make, doublings: int, model: str) -> None:
-    one = plan_in(make_catalog, model=model, max_nodes=300)
+    plain = plan_in(make_catalog, model=model, max_nodes=300)
     other = plan_in(make_catalog, per_dollar=2.0**doublings, model=model, max_nodes=300)
-    assert (other.nodes, other.time_s) == (one.nodes, one.time_s)
-    assert other.cost_usd.total == pytest.approx(one.cost_usd.total * 2.0**doublings, rel=1e-9)
+    assert (other.nodes, other.time_s) == (plain.nodes, plain.time_s)
+    assert other.cost_usd.total == pytest.approx(plain.cost_usd.total * 2.0**doublings, rel=1e-9)
 
 
 @a_few
 @given(doublings=doublings, model=st.sampled_from(("indy", "daytona", "minutesort")))
 def test_the_unit_of_time_does_not_matter_to_the_equations(make_catalog: Make, doublings: int, model: str) -> None:
     """The planner's own sort takes fixed seconds around the job, the papers' equations none."""
-    one = plan_in(make_catalog, model=model, nodes=300, paper=True)
+    plain = plan_in(make_catalog, model=model, nodes=300, paper=True)
     other = plan_in(make_catalog, per_second=2.0**doublings, model=model, nodes=300, paper=True)
-    assert other.time_s.equation == pytest.approx(one.time_s.equation * 2.0**doublings, rel=1e-9)
-    assert other.cost_usd.equation == pytest.approx(one.cost_usd.equation * 2.0**doublings, rel=1e-9)
+    assert other.time_s.equation == pytest.approx(plain.time_s.equation * 2.0**doublings, rel=1e-9)
+    assert other.cost_usd.equation == pytest.approx(plain.cost_usd.equation * 2.0**doublings, rel=1e-9)

@@ -73,8 +73,8 @@ class Cluster:
     def wait_until_listening(self) -> None:
         for agent in self.agents:
             assert agent.stderr is not None
-            told = agent.stderr.readline()
-            assert "listening" in told, told
+            output = agent.stderr.readline()
+            assert "listening" in output, output
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def test_striped_directories_all_do_the_same(tmp_path: Path, mode: Mode) -> None
 def test_both_layouts_are_measured_in_turn_and_told_apart(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    found = bench_disk(
+    bench = bench_disk(
         [tmp_path / "a", tmp_path / "b"],
         modes=["read"],
         layouts=LAYOUTS,
@@ -68,9 +68,9 @@ def test_both_layouts_are_measured_in_turn_and_told_apart(tmp_path: Path) -> Non
         queue_depth=1,
         file_bytes=SMALL,
     )
-    assert [run.layout for run in found.runs] == ["jbod", "raid0", "jbod", "raid0"]
-    assert [(rate.layout, rate.repeats) for rate in found.rates] == [("jbod", 2), ("raid0", 2)]
-    assert all(rate.within_run_sigma is not None and rate.across_runs_sigma is not None for rate in found.rates)
+    assert [run.layout for run in bench.runs] == ["jbod", "raid0", "jbod", "raid0"]
+    assert [(rate.layout, rate.repeats) for rate in bench.rates] == [("jbod", 2), ("raid0", 2)]
+    assert all(rate.within_run_sigma is not None and rate.across_runs_sigma is not None for rate in bench.rates)
 
 
 def test_an_array_of_one_disk_is_refused(tmp_path: Path) -> None:
@@ -93,29 +93,35 @@ def test_the_course_over_time_adds_up_to_the_whole(tmp_path: Path) -> None:
 
 
 def test_the_result_says_what_was_measured_how_and_where(tmp_path: Path) -> None:
-    found = bench_disk(
+    bench = bench_disk(
         [tmp_path], modes=MODES, seconds=0.2, repeats=2, queue_depth=1, file_bytes=SMALL, machine_type="m.large"
     )
-    told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert (told["instrument"], told["machine_type"], told["nodes"], told["repeats"]) == ("diskbench", "m.large", 1, 2)
-    assert [rate["mode"] for rate in told["rates"]] == list(MODES)
-    for rate in told["rates"]:
-        runs = [run for run in told["runs"] if run["mode"] == rate["mode"]]
+    document = json.loads(json.dumps(bench.to_dict(), allow_nan=False))
+    assert (document["instrument"], document["machine_type"], document["nodes"], document["repeats"]) == (
+        "diskbench",
+        "m.large",
+        1,
+        2,
+    )
+    assert [rate["mode"] for rate in document["rates"]] == list(MODES)
+    for rate in document["rates"]:
+        runs = [run for run in document["runs"] if run["mode"] == rate["mode"]]
         totals = [(run["read_bytes_per_s"] or 0) + (run["write_bytes_per_s"] or 0) for run in runs]
         assert (rate["lowest_total_bytes_per_s"], rate["highest_total_bytes_per_s"]) == (min(totals), max(totals))
-    assert told["file_systems"][0]["total_bytes"] > told["file_systems"][0]["free_bytes"] > 0
+    assert document["file_systems"][0]["total_bytes"] > document["file_systems"][0]["free_bytes"] > 0
 
 
 def test_directories_on_one_device_are_noted(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    found = bench_disk([tmp_path / "a", tmp_path / "b"], seconds=0.2, repeats=1, queue_depth=1, file_bytes=SMALL)
-    assert any("lie on one file system" in note for note in found.notes)
+    bench = bench_disk([tmp_path / "a", tmp_path / "b"], seconds=0.2, repeats=1, queue_depth=1, file_bytes=SMALL)
+    assert any("lie on one file system" in note for note in bench.notes)
 
 
-def test_a_queue_depth_is_tried_out(tmp_path: Path) -> None:
-    found = bench_disk([tmp_path], modes=["write"], seconds=0.2, repeats=1, file_bytes=SMALL)
-    assert found.runs[0].queue_depth in {1, 2, 4, 8, 16}
+def test_a_queue_depth_is_tried_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planner.measure.disk.TRIAL_S", 0.1)
+    bench = bench_disk([tmp_path], modes=["write"], seconds=0.2, repeats=1, file_bytes=SMALL)
+    assert bench.runs[0].queue_depth in {1, 2, 4, 8, 16}
 
 
 def test_the_smallest_within_five_percent_is_chosen() -> None:
@@ -164,9 +170,9 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
 @pytest.mark.needs_root(why="mounts a small disk")
 def test_the_usual_file_is_smaller_on_a_small_disk(tmp_path: Path) -> None:
     with small_disk(tmp_path, size="200m") as disk:
-        found = bench_disk([disk], seconds=0.2, repeats=1, queue_depth=1)
-    assert found.file_bytes <= 50 << 20
-    assert found.file_systems[0].kind == "tmpfs"
+        bench = bench_disk([disk], seconds=0.2, repeats=1, queue_depth=1)
+    assert bench.file_bytes <= 50 << 20
+    assert bench.file_systems[0].kind == "tmpfs"
 
 
 def test_the_command_prints_one_json_object(tmp_path: Path) -> None:

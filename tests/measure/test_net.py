@@ -49,11 +49,11 @@ def test_node_counts_double_until_all_take_part(nodes: int) -> None:
 
 def test_every_node_hears_from_every_other_and_the_slowest_counts() -> None:
     with agents(3) as nodes:
-        found = bench_net(nodes, token=TOKEN, seconds=0.5, warm_up_s=0.1, doubling=True, machine_type="m.large")
-    told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert (told["instrument"], told["nodes"], told["machine_type"]) == ("netbench", 3, "m.large")
-    assert [point["nodes"] for point in told["curve"]] == [2, 3]
-    for run in told["runs"]:
+        bench = bench_net(nodes, token=TOKEN, seconds=0.5, warm_up_s=0.1, doubling=True, machine_type="m.large")
+    document = json.loads(json.dumps(bench.to_dict(), allow_nan=False))
+    assert (document["instrument"], document["nodes"], document["machine_type"]) == ("netbench", 3, "m.large")
+    assert [point["nodes"] for point in document["curve"]] == [2, 3]
+    for run in document["runs"]:
         rates = [min(node["sent_bytes_per_s"], node["received_bytes_per_s"]) for node in run["per_node"]]
         assert run["slowest_bytes_per_s"] == min(rates) > 0
         assert run["slowest_node"] == nodes[rates.index(min(rates))]
@@ -122,16 +122,16 @@ def test_a_peer_that_closes_early_ends_the_exchange() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         threading.Timer(0.3, theirs.shutdown, (socket.SHUT_RDWR,)).start()
-        found = core.exchange_traffic([], [ours.fileno()], seconds=30, warm_up_s=0)
-    assert found["broken"]["reason"] == "the other side closed the connection"
-    assert found["broken"]["was_sending"] is False
+        bench = core.exchange_traffic([], [ours.fileno()], seconds=30, warm_up_s=0)
+    assert bench["broken"]["reason"] == "the other side closed the connection"
+    assert bench["broken"]["was_sending"] is False
 
 
 def test_a_connection_on_which_nothing_moves_ends_the_exchange() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        found = core.exchange_traffic([ours.fileno()], [], seconds=30, warm_up_s=0, stall_s=0.3)
-    assert "nothing moved" in found["broken"]["reason"]
+        bench = core.exchange_traffic([ours.fileno()], [], seconds=30, warm_up_s=0, stall_s=0.3)
+    assert "nothing moved" in bench["broken"]["reason"]
 
 
 def test_what_arrives_are_the_generators_records() -> None:

@@ -27,9 +27,9 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> SmallIo:
         for operation in OPERATIONS
     ]
     folder = tmp_path_factory.mktemp("disk")
-    found = bench_small_io(folder, seconds=0.5, file_bytes=FILE_BYTES, operations=few)
+    bench = bench_small_io(folder, seconds=0.25, file_bytes=FILE_BYTES, operations=few)
     assert not list(folder.iterdir())
-    return found
+    return bench
 
 
 def test_the_suite_is_the_studys_42_runs_in_a_random_order() -> None:
@@ -52,9 +52,9 @@ def test_what_is_counted_adds_up(suite: SmallIo) -> None:
 
 def test_latencies_are_in_order_and_explain_the_throughput(suite: SmallIo) -> None:
     for run in suite.runs:
-        known = (run.latency_p50_s, run.latency_p90_s, run.latency_p99_s, run.latency_p999_s)
+        latencies = (run.latency_p50_s, run.latency_p90_s, run.latency_p99_s, run.latency_p999_s)
         assert run.mean_latency_s is not None
-        assert list(known) == sorted(known)  # type: ignore[type-var]
+        assert list(latencies) == sorted(latencies)  # type: ignore[type-var]
         # Little's law: what goes on at once is at most the threads.
         assert run.mean_latency_s * run.operations_per_s <= run.threads * 1.001
 
@@ -66,10 +66,10 @@ def test_only_writes_that_are_flushed_now_and_then_use_the_page_cache(suite: Sma
 
 
 def test_the_result_is_json_and_recommends_a_thread_count_that_was_tried(suite: SmallIo) -> None:
-    told = json.loads(json.dumps(suite.to_dict(), allow_nan=False))
-    assert told["instrument"] == "smallio"
-    assert set(told["recommended_threads"]) == {operation.name for operation in OPERATIONS}
-    assert set(told["recommended_threads"].values()) <= {1, 2}
+    document = json.loads(json.dumps(suite.to_dict(), allow_nan=False))
+    assert document["instrument"] == "smallio"
+    assert set(document["recommended_threads"]) == {operation.name for operation in OPERATIONS}
+    assert set(document["recommended_threads"].values()) <= {1, 2}
 
 
 @pytest.mark.parametrize("arguments", [{"seconds": 0.0, "file_bytes": FILE_BYTES}, {"seconds": 1.0, "file_bytes": 10}])

@@ -4,10 +4,10 @@
 #include <cstdlib>
 
 #include "random_lines.hpp"
-#include "sortcore/io/line_window.hpp"
-#include "sortcore/line_sort.hpp"
-#include "sortcore/line_splitters.hpp"
-#include "sortcore/validate_lines.hpp"
+#include "sortcore/lines/line_sort.hpp"
+#include "sortcore/lines/line_splitters.hpp"
+#include "sortcore/lines/line_stretch.hpp"
+#include "sortcore/validation/validate_lines.hpp"
 
 namespace {
 using namespace sortcore;
@@ -68,7 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   return 0;
 }
 
-std::uint64_t usual_runs() { return 15'000; }
+std::uint64_t usual_runs() { return 4'000; }
 
 // Where the mutation driver starts from.
 std::vector<std::vector<std::byte>> seeds() {

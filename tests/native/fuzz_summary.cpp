@@ -4,7 +4,7 @@
 #include <span>
 
 #include "sortcore/error.hpp"
-#include "sortcore/validate.hpp"
+#include "sortcore/validation/validate.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   return 0;
 }
 
-std::uint64_t usual_runs() { return 200'000; }
+std::uint64_t usual_runs() { return 50'000; }
 
 // Where the mutation driver starts from.
 std::vector<std::vector<std::byte>> seeds() {

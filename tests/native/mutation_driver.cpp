@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "random_sequence.hpp"
-#include "sortcore/crc32.hpp"
+#include "sortcore/validation/crc32.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size);
 std::vector<std::vector<std::byte>> seeds();

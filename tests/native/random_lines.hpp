@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "random_sequence.hpp"
-#include "sortcore/line_format.hpp"
+#include "sortcore/lines/line_format.hpp"
 
 namespace lines {
 

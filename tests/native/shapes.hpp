@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "random_sequence.hpp"
-#include "sortcore/record_format.hpp"
+#include "sortcore/records/record_format.hpp"
 
 namespace shapes {
 

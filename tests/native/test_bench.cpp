@@ -101,7 +101,7 @@ TEST(every_record_dealt_arrives_once_and_partitions_get_equal_shares) {
 // is given.
 constexpr double starved_s = 30;
 
-TEST(disk_bench_moves_bytes_the_ways_it_is_asked_to) {
+THREADED_TEST(disk_bench_moves_bytes_the_ways_it_is_asked_to) {
   const std::string here = std::filesystem::temp_directory_path();
   for (const bool reads : {true, false}) {
     for (const bool writes : {true, false}) {
@@ -171,7 +171,7 @@ TEST(disk_bench_refuses_blocks_that_are_not_whole) {
   CHECK_THROWS(bad_input, bench_disk(request, nullptr));
 }
 
-TEST(traffic_that_is_sent_arrives) {
+THREADED_TEST(traffic_that_is_sent_arrives) {
   int ends[2];
   CHECK_EQUAL(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
   TrafficRequest request;
@@ -189,7 +189,7 @@ TEST(traffic_that_is_sent_arrives) {
   CHECK_EQUAL(report.received_by_interval.size(), 2U);
 }
 
-TEST(small_transfers_are_counted_and_timed) {
+THREADED_TEST(small_transfers_are_counted_and_timed) {
   SmallIoFile file(std::filesystem::temp_directory_path(), 8'192'000, nullptr);
   for (const double flush_probability : {0.25, 1.0}) {
     const auto run_for = [&](double seconds) {

@@ -33,7 +33,7 @@ TEST(trials_are_told_in_words) {
   CHECK_EQUAL(describe(trials), std::string("1: 0.82, 2: 1.61 GB/s"));
 }
 
-TEST(a_disk_is_tried_and_left_as_it_was) {
+THREADED_TEST(a_disk_is_tried_and_left_as_it_was) {
   const auto directory = std::filesystem::temp_directory_path() / "sortcore-test-depth-probe";
   std::filesystem::create_directory(directory);
   const std::vector<std::string> twice{directory.string(), directory.string()};

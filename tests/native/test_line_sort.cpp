@@ -4,15 +4,15 @@
 #include <thread>
 
 #include "check.hpp"
-#include "newlines.hpp"
+#include "lines/newlines.hpp"
 #include "random_lines.hpp"
-#include "sortcore/line_sort.hpp"
+#include "sortcore/lines/line_sort.hpp"
 
 namespace {
 using namespace sortcore;
 using lines::Text;
 
-constexpr std::uint64_t effort = check::sanitized ? 1 : 10;
+constexpr std::uint64_t line_effort = check::sanitized ? 1 : 10;
 
 Text sorted_by_core(const Text& text, const LineFormat& format, unsigned threads) {
   Text out(text.size() + (!text.empty() && text.back() != newline));
@@ -20,7 +20,7 @@ Text sorted_by_core(const Text& text, const LineFormat& format, unsigned threads
   return out;
 }
 
-void check_sort(const Text& text, const LineFormat& format, unsigned threads) {
+void check_line_sort(const Text& text, const LineFormat& format, unsigned threads) {
   CHECK(sorted_by_core(text, format, threads) == lines::expected_sorted(text, format));
   ++check::cases();
   CHECK_EQUAL(count_lines(text, threads), lines::split(text).size());
@@ -29,29 +29,29 @@ void check_sort(const Text& text, const LineFormat& format, unsigned threads) {
 
 TEST(lines_sort_as_the_standard_library_does) {
   RandomSequence random(21);
-  for (std::uint64_t round = 0; round < 500 * effort * check::effort(); ++round) {
+  for (std::uint64_t round = 0; round < 500 * line_effort * check::effort(); ++round) {
     const auto kind = lines::all_kinds[round % std::size(lines::all_kinds)];
     const Text text = lines::random_text(random.below(random.below(5) == 0 ? 400 : 20), kind, random);
-    check_sort(text, lines::random_format(random), 1);
+    check_line_sort(text, lines::random_format(random), 1);
   }
 }
 
 // Enough lines for buckets, blocks that fill, and threads that share them.
-TEST(many_lines_with_threads) {
+THREADED_TEST(many_lines_with_threads) {
   RandomSequence random(22);
   std::uint64_t turn = 0;
   for (const lines::Kind kind : lines::all_kinds) {
     for (const LineFormat& format : {LineFormat{}, LineFormat{3, 9}}) {
       const std::uint64_t place = turn++ % 4;
       if (check::sanitized && place != 0 && place != 3) continue;  // each kind in one of the formats
-      check_sort(lines::random_text(check::sanitized ? 70'000 : 150'000, kind, random), format, 3);
+      check_line_sort(lines::random_text(check::sanitized ? 70'000 : 150'000, kind, random), format, 3);
     }
   }
 }
 
-TEST(lines_are_gathered_in_any_parts) {
+THREADED_TEST(lines_are_gathered_in_any_parts) {
   RandomSequence random(23);
-  for (std::uint64_t round = 0; round < 20 * effort; ++round) {
+  for (std::uint64_t round = 0; round < 20 * line_effort; ++round) {
     const Text text =
         lines::random_text(3'000, lines::all_kinds[round % std::size(lines::all_kinds)], random);
     const Text expected = lines::expected_sorted(text, {});
@@ -69,9 +69,9 @@ TEST(lines_are_gathered_in_any_parts) {
 }
 
 // Runs of one text, as chunks of memory are, with gaps between.
-TEST(lines_in_several_runs) {
+THREADED_TEST(lines_in_several_runs) {
   RandomSequence random(24);
-  for (std::uint64_t round = 0; round < 50 * effort; ++round) {
+  for (std::uint64_t round = 0; round < 50 * line_effort; ++round) {
     Text memory, joined;
     std::vector<TextRun> runs;
     for (std::uint64_t left = random.below(6); left > 0; --left) {
@@ -93,7 +93,7 @@ TEST(lines_in_several_runs) {
 }
 
 // Megabytes of common beginning, which no recursion over key bytes survives.
-TEST(very_long_equal_beginnings) {
+THREADED_TEST(very_long_equal_beginnings) {
   RandomSequence random(25);
   Text text;
   for (int line = 0; line < (check::sanitized ? 12 : 24); ++line) {
@@ -102,8 +102,8 @@ TEST(very_long_equal_beginnings) {
     if (line % 3 == 0) text.push_back(static_cast<std::byte>(random.below(3)));
     text.push_back(newline);
   }
-  check_sort(text, {}, 2);
-  check_sort(text, {999'990, 50}, 2);
+  check_line_sort(text, {}, 2);
+  check_line_sort(text, {999'990, 50}, 2);
 }
 
 TEST(line_starts_stay_within_the_room_for_them) {
@@ -135,7 +135,7 @@ TEST(text_that_changes_while_it_is_sorted_does_no_harm) {
     }
   });
   int noticed = 0;
-  for (std::uint64_t round = 0; round < 30 * effort; ++round) {
+  for (std::uint64_t round = 0; round < 30 * check::effort(); ++round) {
     LineSorter sorter({}, 2);
     try {
       sorter.sort(text);

@@ -2,9 +2,8 @@
 
 #include "check.hpp"
 #include "shapes.hpp"
-#include "sortcore/merge.hpp"
-#include "sortcore/partition.hpp"
-#include "sortcore/splitters.hpp"
+#include "sortcore/records/partition.hpp"
+#include "sortcore/records/splitters.hpp"
 
 namespace {
 using namespace sortcore;
@@ -18,7 +17,7 @@ Splitters splitters_of(const Bytes& records, const RecordFormat& format, std::si
 }  // namespace
 
 // Grouping and sorting the groups is sorting; a partition of one key holds one key.
-TEST(partitions_follow_each_other) {
+THREADED_TEST(partitions_follow_each_other) {
   RandomSequence random(11);
   for (int round = 0; round < 300; ++round) {
     const RecordFormat format = shapes::random_format(random);
@@ -100,25 +99,4 @@ TEST(splitters_that_are_none_are_refused) {
   Bytes falling = high;
   falling.insert(falling.end(), low.begin(), low.end());
   CHECK_THROWS(bad_input, parse_splitters(falling, 1));
-}
-
-TEST(merge_is_a_stable_sort_of_sorted_runs) {
-  RandomSequence random(13);
-  for (int round = 0; round < (check::sanitized ? 90 : 300); ++round) {
-    const RecordFormat format = shapes::random_format(random);
-    std::vector<Bytes> runs(random.below(9));
-    Bytes all;
-    for (Bytes& run : runs) {
-      run = shapes::expected_sorted(
-          shapes::random_records(format, random.below(200), shapes::all_keys[round % 9], random), format);
-      all.insert(all.end(), run.begin(), run.end());
-    }
-    const std::vector<std::span<const std::byte>> views(runs.begin(), runs.end());
-    Bytes merged(all.size());
-    merge_runs(views, merged, format, 1 + round % 3);
-    CHECK(merged == shapes::expected_sorted(all, format));
-  }
-  Bytes half(50), out(100);
-  const std::span<const std::byte> view(half);
-  CHECK_THROWS(bad_record, merge_runs({&view, 1}, out, RecordFormat{}));
 }

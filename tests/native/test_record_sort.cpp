@@ -1,20 +1,20 @@
 #include "check.hpp"
 #include "shapes.hpp"
-#include "sortcore/record_sort.hpp"
+#include "sortcore/records/record_sort.hpp"
 #include "sortcore/threads.hpp"
 
 namespace {
 using namespace sortcore;
 using shapes::Bytes;
 
-constexpr std::uint64_t effort = check::sanitized ? 1 : 20;
+constexpr std::uint64_t record_effort = check::sanitized ? 1 : 20;
 
 std::uint64_t random_count(RandomSequence& random) {
   constexpr std::uint64_t sizes[] = {0, 1, 2, 3, 15, 16, 17, 48, 49, 50, 127, 128, 129, 1000, 4097};
   return random.below(2) == 0 ? sizes[random.below(std::size(sizes))] : random.below(300);
 }
 
-void check_sort(const Bytes& records, const RecordFormat& format, unsigned threads) {
+void check_record_sort(const Bytes& records, const RecordFormat& format, unsigned threads) {
   const Bytes expected = shapes::expected_sorted(records, format);
   Bytes out(records.size());
   sort_records(records, out, format, threads);
@@ -25,52 +25,53 @@ void check_sort(const Bytes& records, const RecordFormat& format, unsigned threa
 
 TEST(sort_random_shapes_as_the_standard_library_does) {
   RandomSequence random(1);
-  for (std::uint64_t round = 0; round < 1000 * effort * check::effort(); ++round) {
+  for (std::uint64_t round = 0; round < 1000 * record_effort * check::effort(); ++round) {
     const RecordFormat format = shapes::random_format(random);
     const shapes::Keys kind = shapes::all_keys[random.below(std::size(shapes::all_keys))];
     const std::uint64_t count = format.record_bytes > 100 ? random.below(200) : random_count(random);
-    check_sort(shapes::random_records(format, count, kind, random), format, 1);
+    check_record_sort(shapes::random_records(format, count, kind, random), format, 1);
   }
 }
 
 // Enough records for buckets, blocks that fill, and threads that share them.
-TEST(sort_many_records_with_threads) {
+THREADED_TEST(sort_many_records_with_threads) {
   constexpr RecordFormat formats[] = {{100, 0, 10}, {16, 3, 8}, {24, 1, 20}, {5, 2, 1}};
   RandomSequence random(2);
   std::uint64_t turn = 0;
   for (const shapes::Keys kind : shapes::all_keys) {
     for (const RecordFormat& format : formats) {
       if (check::sanitized && turn++ % 3 != 0) continue;
-      check_sort(shapes::random_records(format, 70'001 + random.below(20'000), kind, random), format, 3);
+      check_record_sort(shapes::random_records(format, 70'001 + random.below(20'000), kind, random), format,
+                        3);
     }
   }
 }
 
 // A key that is everywhere but not equal to itself in the end: the entries of its bucket do not tell the
 // records apart.
-TEST(sort_large_buckets) {
+THREADED_TEST(sort_large_buckets) {
   RandomSequence random(3);
   for (const std::uint32_t key_bytes : {9U, 10U, 16U, 30U}) {
     const RecordFormat format{.record_bytes = 32, .key_offset = 1, .key_bytes = key_bytes};
     Bytes records =
         shapes::random_records(format, check::sanitized ? 80'000 : 200'000, shapes::Keys::random, random);
     for (std::size_t i = 0; i < records.size(); i += 2 * 32) std::fill_n(&records[i + 1], 8, std::byte{0x55});
-    check_sort(records, format, 2);
+    check_record_sort(records, format, 2);
   }
 }
 
 // The sample sees a common beginning that one record does not have.
-TEST(sort_when_the_sample_misleads) {
+THREADED_TEST(sort_when_the_sample_misleads) {
   RandomSequence random(4);
   const RecordFormat format{.record_bytes = 40, .key_offset = 0, .key_bytes = 40};
   Bytes records = shapes::random_records(format, 50'000, shapes::Keys::shared_beginning, random);
   records[40 * 31'337 + 5] = std::byte{0};
-  check_sort(records, format, 2);
+  check_record_sort(records, format, 2);
   records[40 * 44'444] = std::byte{0xff};
-  check_sort(records, format, 2);
+  check_record_sort(records, format, 2);
 }
 
-TEST(one_sorter_sorts_again_and_gathers_in_pieces) {
+THREADED_TEST(one_sorter_sorts_again_and_gathers_in_pieces) {
   RandomSequence random(5);
   const RecordFormat format;
   KeySorter sorter(format, 2);
@@ -93,7 +94,7 @@ TEST(one_sorter_sorts_again_and_gathers_in_pieces) {
   }
 }
 
-TEST(sort_runs_of_one_array) {
+THREADED_TEST(sort_runs_of_one_array) {
   RandomSequence random(6);
   const RecordFormat format{.record_bytes = 12, .key_offset = 2, .key_bytes = 9};
   const Bytes records = shapes::random_records(format, 100'000, shapes::Keys::low_bits, random);
@@ -112,7 +113,7 @@ TEST(sort_runs_of_one_array) {
 
 TEST(sort_in_place_with_and_without_spare_memory) {
   RandomSequence random(7);
-  for (std::uint64_t round = 0; round < 50 * effort; ++round) {
+  for (std::uint64_t round = 0; round < 50 * record_effort; ++round) {
     const RecordFormat format = shapes::random_format(random);
     Bytes records = shapes::random_records(format, random.below(500), shapes::all_keys[round % 9], random);
     const Bytes expected = shapes::expected_sorted(records, format);

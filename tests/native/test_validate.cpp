@@ -1,6 +1,6 @@
 #include "check.hpp"
 #include "shapes.hpp"
-#include "sortcore/validate.hpp"
+#include "sortcore/validation/validate.hpp"
 
 namespace {
 using namespace sortcore;
@@ -26,7 +26,7 @@ void check_counts(const Summary& found, const Summary& expected) {
 }
 }  // namespace
 
-TEST(validation_counts_by_the_definition_whatever_the_threads) {
+THREADED_TEST(validation_counts_by_the_definition_whatever_the_threads) {
   RandomSequence random(31);
   for (int round = 0; round < 500; ++round) {
     const RecordFormat format = shapes::random_format(random);

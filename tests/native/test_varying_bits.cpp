@@ -1,5 +1,5 @@
 // Windows of the bits that vary: the order of the keys, whatever the sample told.
-#include "varying_bits.hpp"
+#include "records/varying_bits.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -41,8 +41,8 @@ def planned(cloud: str, **options: Any) -> Plan:
 )
 def test_types_that_pass(cloud: str, options: dict[str, Any], left: list[str]) -> None:
     plan = planned(cloud, **options)
-    assert {one.instance_type for one in plan.candidates} == {*left}
-    assert {one.instance_type for one in plan.rejected} == {"a.1", "a.2", "b.1"} - {*left}
+    assert {entry.instance_type for entry in plan.candidates} == {*left}
+    assert {entry.instance_type for entry in plan.rejected} == {"a.1", "a.2", "b.1"} - {*left}
 
 
 @pytest.mark.parametrize(

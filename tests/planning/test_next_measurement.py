@@ -34,17 +34,17 @@ def test_an_unmeasured_network_is_measured_while_doubling(make_catalog: Callable
     path = make_catalog(
         {"a": {"price": 3, "network_baseline_bytes_per_s": 10**8}}, disks=[well_measured("a", "simultaneous", 9e8)]
     )
-    (found,) = proposals(path)
-    assert (found.instance_type, found.nodes, found.seconds) == ("a", 16, 120 + 12 * 60)
-    assert found.cost_usd == pytest.approx(16 * 3 * 840 / 3600)
-    assert found.benches == ("planner bench net --doubling",)
-    assert "network" in found.why and "measure next: 16 x a" in found.text
+    (proposal,) = proposals(path)
+    assert (proposal.instance_type, proposal.nodes, proposal.seconds) == ("a", 16, 120 + 12 * 60)
+    assert proposal.cost_usd == pytest.approx(16 * 3 * 840 / 3600)
+    assert proposal.benches == ("planner bench net --doubling",)
+    assert "network" in proposal.why and "measure next: 16 x a" in proposal.text
 
 
 def test_disks_seen_on_few_instances_are_measured_on_many(make_catalog: Callable[..., str]) -> None:
-    (found,) = proposals(make_catalog({"a": {"both": 2e8}}, networks=curve("a")))
-    assert found.benches == ("planner bench disk --mode all",)
-    assert found.nodes == 10
+    (proposal,) = proposals(make_catalog({"a": {"both": 2e8}}, networks=curve("a")))
+    assert proposal.benches == ("planner bench disk --mode all",)
+    assert proposal.nodes == 10
 
 
 def test_what_rests_on_good_measurements_needs_none(make_catalog: Callable[..., str]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import boto3
 import pytest
-from ec2_bed import Ec2Bed, Ended
+from emulated_ec2 import EmulatedEc2, Ended
 
 POLICY = Path(__file__).resolve().parents[2] / "docs" / "aws-policy.json"
 NOT_ENFORCED = {"ec2:CreateTags", "pricing:GetProducts", "servicequotas:GetServiceQuota"}
@@ -38,7 +38,7 @@ def policy() -> dict[str, Any]:
 
 
 @pytest.fixture
-def enforce(ec2: Ec2Bed, monkeypatch: pytest.MonkeyPatch) -> Iterator[Enforce]:
+def enforce(ec2: EmulatedEc2, monkeypatch: pytest.MonkeyPatch) -> Iterator[Enforce]:
     """Begin anew, and make every later call that of a user who has but the policy given."""
     authority = boto3.client("iam", region_name="us-east-1", endpoint_url=f"http://127.0.0.1:{ec2.port}")
     usual = ec2.environment()
@@ -58,7 +58,7 @@ def enforce(ec2: Ec2Bed, monkeypatch: pytest.MonkeyPatch) -> Iterator[Enforce]:
     demand(ec2, "inf")
 
 
-def demand(ec2: Ec2Bed, after: str) -> None:
+def demand(ec2: EmulatedEc2, after: str) -> None:
     """Check permissions from so many calls on."""
     url = f"http://127.0.0.1:{ec2.port}/moto-api/reset-auth"
     plain = {"Content-Type": "text/plain"}
@@ -72,7 +72,7 @@ def lending(policy: dict[str, Any], role: str) -> dict[str, Any]:
 
 
 def test_an_instance_profile_is_lent_by_whom_may_pass_its_role(
-    ec2: Ec2Bed, enforce: Enforce, policy: dict[str, Any]
+    ec2: EmulatedEc2, enforce: Enforce, policy: dict[str, Any]
 ) -> None:
     """Whoever may not hears so before anything is made; so does who names a profile that is not there."""
     up = (*ec2.up, "--node-identity", "sorter")
@@ -90,7 +90,7 @@ def test_an_instance_profile_is_lent_by_whom_may_pass_its_role(
     assert ec2.planner("cluster", "down", ec2.runs()[0]).code == 0 and ec2.left() == {}
 
 
-def whole_life(ec2: Ec2Bed) -> Iterator[Ended]:
+def whole_life(ec2: EmulatedEc2) -> Iterator[Ended]:
     """Go up and down, then up again and be swept from all regions."""
     yield ec2.planner(*ec2.up)
     yield ec2.planner("cluster", "down", ec2.runs()[-1])
@@ -98,26 +98,26 @@ def whole_life(ec2: Ec2Bed) -> Iterator[Ended]:
     yield ec2.planner("cluster", "sweep", "--all", "--anyone", "--yes")
 
 
-def test_the_policy_is_enough(ec2: Ec2Bed, enforce: Enforce, policy: dict[str, Any]) -> None:
+def test_the_policy_is_enough(ec2: EmulatedEc2, enforce: Enforce, policy: dict[str, Any]) -> None:
     enforce(policy)
     for ended in whole_life(ec2):
         assert ended.code == 0, ended.text
     assert ec2.left() == {}
 
 
-def missed(ec2: Ec2Bed, enforce: Enforce, policy: dict[str, Any], action: str) -> bool:
+def missed(ec2: EmulatedEc2, enforce: Enforce, policy: dict[str, Any], action: str) -> bool:
     """Say whether something fails without an action."""
     enforce(without(policy, action))
     return any(ended.code != 0 and action.partition(":")[2] in ended.text for ended in whole_life(ec2))
 
 
 @pytest.mark.parametrize("action", ["ec2:DeleteVolume", "ec2:DescribeVolumes"])
-def test_of_the_policy_nothing_can_go(ec2: Ec2Bed, enforce: Enforce, policy: dict[str, Any], action: str) -> None:
+def test_of_the_policy_nothing_can_go(ec2: EmulatedEc2, enforce: Enforce, policy: dict[str, Any], action: str) -> None:
     assert missed(ec2, enforce, policy, action)
 
 
 @pytest.mark.soak
-def test_of_the_policy_nothing_at_all_can_go(ec2: Ec2Bed, enforce: Enforce, policy: dict[str, Any]) -> None:
+def test_of_the_policy_nothing_at_all_can_go(ec2: EmulatedEc2, enforce: Enforce, policy: dict[str, Any]) -> None:
     needed = [action for action in actions(policy) if action not in NOT_ENFORCED]
     spare = [action for action in needed if not missed(ec2, enforce, policy, action)]
     assert not spare

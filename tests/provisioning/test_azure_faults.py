@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from azure_bed import AzureBed
+from cluster_outcomes import always, refused, went_down, went_up
+from emulated_azure import EmulatedAzure
 from fault_proxy import Answer
-from lives import always, refused, went_down, went_up
 
 
-def test_no_capacity_said_at_once(azure: AzureBed) -> None:
+def test_no_capacity_said_at_once(azure: EmulatedAzure) -> None:
     """In the answer to the call, and not later in machines that have failed."""
     azure.world(capacity={"eastus-1": 2}, starting_polls=1, refuse_at_once=True)
     went_up(azure)
@@ -15,7 +15,7 @@ def test_no_capacity_said_at_once(azure: AzureBed) -> None:
     went_down(azure)
 
 
-def test_a_quota_that_is_called_an_operation_not_allowed(azure: AzureBed) -> None:
+def test_a_quota_that_is_called_an_operation_not_allowed(azure: EmulatedAzure) -> None:
     body = '{"error": {"code": "OperationNotAllowed", "message": "results in exceeding approved Cores quota"}}'
     answer = Answer(status=409, body=body, headers={"Content-Type": "application/json"})
     azure.proxy.judge = always(azure, azure.launching, answer)
@@ -23,7 +23,7 @@ def test_a_quota_that_is_called_an_operation_not_allowed(azure: AzureBed) -> Non
     assert set(azure.launches()) == {"eastus-1"}, "a quota is of the region: no other zone helps"
 
 
-def test_a_deletion_that_comes_to_nothing_is_repeated(azure: AzureBed) -> None:
+def test_a_deletion_that_comes_to_nothing_is_repeated(azure: EmulatedAzure) -> None:
     """Azure accepts the deletion of a group and gives up, because something in it was still in use."""
     azure.world(reject_deletions=2, ending_polls=3)
     went_up(azure)

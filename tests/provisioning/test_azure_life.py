@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from azure_bed import AzureBed, choice, order
-from bed import QUICK, volumes
+from emulated_azure import EmulatedAzure, choice, order
+from emulated_cloud import QUICK, volumes
 from fault_proxy import Seen
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.providers.azure.provider import AzureProvider
 from planner.providers.order import Order
 from planner.providers.protocol import Place
-from planner.providers.retry import Pace
-from planner.provisioning.cluster_lifecycle import Hands, begin, down, up
-from planner.provisioning.dry_run import rehearse
+from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
+from planner.provisioning.dry_run import dry_run_requests
 from planner.provisioning.launch import Cluster
 from planner.provisioning.run_directory import RunDirectory
 
@@ -30,32 +30,32 @@ def place(at: Order) -> Place:
     return Place(choice=at.choices[0], region="eastus", zone="eastus-1")
 
 
-def launched(asked: Order, pace: Pace = QUICK) -> tuple[Cluster, RunDirectory]:
+def launched(asked: Order, policy: RetryPolicy = QUICK) -> tuple[Cluster, RunDirectory]:
     keyed, directory = begin(asked)
-    return up(keyed, [place(keyed)], directory, hands(pace)), directory
+    return up(keyed, [place(keyed)], directory, session(policy)), directory
 
 
-def hands(pace: Pace = QUICK) -> Hands:
-    return Hands(provider=AzureProvider(pace=pace), pace=pace, say=lambda _: None)
+def session(policy: RetryPolicy = QUICK) -> ProviderSession:
+    return ProviderSession(provider=AzureProvider(policy=policy), policy=policy, say=lambda _: None)
 
 
-def bodies(azure: AzureBed, action: str) -> list[dict[str, Any]]:
+def bodies(azure: EmulatedAzure, action: str) -> list[dict[str, Any]]:
     return [json.loads(seen.body) for seen in azure.proxy.seen if seen.action == action]
 
 
-def test_machines_are_what_was_ordered(azure: AzureBed) -> None:
+def test_machines_are_what_was_ordered(azure: EmulatedAzure) -> None:
     cluster, directory = launched(order("life", choice(volumes=volumes("standard-ssd"))))
     assert len(cluster.nodes) == 4
     assert cluster.head.head and cluster.head.public_address
     assert not [node for node in cluster.nodes[1:] if node.public_address]
     assert all(node.private_address.startswith("10.77.") for node in cluster.nodes)
     assert azure.left()["disks"] == 4 * 3, "a root and two volumes each"
-    assert down(directory, hands()) == 1, "the group, and all that is in it"
+    assert down(directory, session()) == 1, "the group, and all that is in it"
     assert azure.left() == {}
     assert not directory.key.exists()
 
 
-def test_every_launch_is_safe(azure: AzureBed) -> None:
+def test_every_launch_is_safe(azure: EmulatedAzure) -> None:
     asked = order("safe", choice(volumes=volumes("standard-ssd")))
     _, directory = launched(asked)
     machines = bodies(azure, azure.launching)
@@ -71,10 +71,10 @@ def test_every_launch_is_safe(azure: AzureBed) -> None:
         assert [each["properties"]["deleteOption"] for each in interfaces] == ["Delete"]
         assert "identity" not in body, "a machine holds no credentials"
         assert b"planner-end.timer" in base64.b64decode(wanted["osProfile"]["customData"])
-    down(directory, hands())
+    down(directory, session())
 
 
-def test_azure_itself_stops_every_machine(azure: AzureBed) -> None:
+def test_azure_itself_stops_every_machine(azure: EmulatedAzure) -> None:
     """To the minute, never before the run has expired."""
     asked = order("ends", expires_at=datetime(2026, 11, 21, 18, 29, 30, tzinfo=UTC))
     _, directory = launched(asked)
@@ -82,17 +82,17 @@ def test_azure_itself_stops_every_machine(azure: AzureBed) -> None:
     assert {body["properties"]["dailyRecurrence"]["time"] for body in schedules} == {"1830"}
     assert {body["properties"]["taskType"] for body in schedules} == {"ComputeVmShutdownTask"}
     assert len({body["properties"]["targetResourceId"] for body in schedules}) == 4
-    down(directory, hands())
+    down(directory, session())
 
 
-def test_what_would_not_be_stopped_in_time_is_refused(azure: AzureBed) -> None:
+def test_what_would_not_be_stopped_in_time_is_refused(azure: EmulatedAzure) -> None:
     ended = azure.planner(*azure.up, "--max-hours", "30h")
     assert ended.code == 4
     assert "--max-hours 23h" in ended.text
     assert azure.left() == {} and azure.runs() == []
 
 
-def test_only_the_caller_gets_in_and_nothing_out(azure: AzureBed) -> None:
+def test_only_the_caller_gets_in_and_nothing_out(azure: EmulatedAzure) -> None:
     _, directory = launched(order("shut", ssh_from="198.51.100.4/32"))
     groups = bodies(azure, "PUT networkSecurityGroups")
     rules = [[rule["properties"] for rule in group["properties"]["securityRules"]] for group in groups]
@@ -109,10 +109,10 @@ def test_only_the_caller_gets_in_and_nothing_out(azure: AzureBed) -> None:
     subnets = bodies(azure, "PUT virtualNetworks")[0]["properties"]["subnets"]
     assert [subnet["properties"]["defaultOutboundAccess"] for subnet in subnets] == [False, False]
     assert all("networkSecurityGroup" in subnet["properties"] for subnet in subnets)
-    down(directory, hands())
+    down(directory, session())
 
 
-def test_every_create_call_is_tagged_and_announced(azure: AzureBed) -> None:
+def test_every_create_call_is_tagged_and_announced(azure: EmulatedAzure) -> None:
     """When a create call arrives, the journal on disk has announced it already."""
     asked = order("told", staging=True)
     missed: list[str] = []
@@ -131,10 +131,10 @@ def test_every_create_call_is_tagged_and_announced(azure: AzureBed) -> None:
     azure.proxy.judge = judge
     _, directory = launched(asked)
     assert missed == []
-    down(directory, hands())
+    down(directory, session())
 
 
-def test_no_secret_in_state_requests_or_process_list(azure: AzureBed) -> None:
+def test_no_secret_in_state_requests_or_process_list(azure: EmulatedAzure) -> None:
     seen_processes: list[str] = []
 
     def judge(seen: Seen) -> None:
@@ -154,19 +154,19 @@ def test_no_secret_in_state_requests_or_process_list(azure: AzureBed) -> None:
     ]
     assert len(seen_processes) == 4 and len(elsewhere) >= 2
     assert not [secret for secret in (private.splitlines()[1], "PRIVATE KEY") for text in texts if secret in text]
-    down(directory, hands())
+    down(directory, session())
 
 
-def test_the_dry_run_is_what_is_done(azure: AzureBed) -> None:
+def test_the_dry_run_is_what_is_done(azure: EmulatedAzure) -> None:
     """The rehearsal without an account and the real thing make the same writes."""
     asked = order("same", staging=True)
     with pytest.MonkeyPatch.context() as without:
         without.delenv("AZURE_SUBSCRIPTION_ID")
-        rehearsed = rehearse(asked, AzureProvider(pace=QUICK))
+        rehearsed = dry_run_requests(asked, AzureProvider(policy=QUICK))
     assert azure.proxy.seen == [], "a dry run asks nothing"
     assert rehearsed[0].parameters["subscription"] == "<subscription>"
     _, directory = launched(asked)
-    down(directory, hands())
+    down(directory, session())
     names = {
         "resource-group": "resourceGroups",
         "network-security-group": "networkSecurityGroups",
@@ -181,7 +181,7 @@ def test_the_dry_run_is_what_is_done(azure: AzureBed) -> None:
     assert sorted(planned) == sorted(done), "machines and their schedules come several at once"
 
 
-def test_status_tells_cost_and_what_is_there(azure: AzureBed) -> None:
+def test_status_tells_cost_and_what_is_there(azure: EmulatedAzure) -> None:
     assert azure.planner(*azure.up).code == 0
     run = azure.runs()[0]
     seen = json.loads(azure.planner("cluster", "status", run, "--json").text)[0]
@@ -193,7 +193,7 @@ def test_status_tells_cost_and_what_is_there(azure: AzureBed) -> None:
     assert (after["state"], after["machines"], after["resources"]) == ("down", 0, [])
 
 
-def test_too_dear_is_refused(azure: AzureBed) -> None:
+def test_too_dear_is_refused(azure: EmulatedAzure) -> None:
     azure.world(price_factor=5000.0)
     ended = azure.planner(*azure.up, "--max-cost", "50")
     assert ended.code == 4
@@ -201,7 +201,7 @@ def test_too_dear_is_refused(azure: AzureBed) -> None:
     assert azure.left() == {} and azure.runs() == []
 
 
-def test_no_subscription(azure: AzureBed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_subscription(azure: EmulatedAzure, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = azure.environment()
     monkeypatch.setattr(azure, "environment", lambda: usual | {"AZURE_SUBSCRIPTION_ID": ""})
     ended = azure.planner(*azure.up)
@@ -213,14 +213,14 @@ def role() -> list[str]:
     return list(json.loads(ROLE.read_text("utf-8"))["Actions"])
 
 
-def whole_life(azure: AzureBed) -> list[int]:
+def whole_life(azure: EmulatedAzure) -> list[int]:
     """Go up and down, then up again and be swept; return the exit codes."""
     codes = [azure.planner(*azure.up).code]
     codes += [azure.planner("cluster", "down", run).code for run in azure.runs()]
     return [*codes, azure.planner(*azure.up).code, azure.planner(*azure.sweep).code]
 
 
-def test_the_role_is_enough(azure: AzureBed) -> None:
+def test_the_role_is_enough(azure: EmulatedAzure) -> None:
     azure.world(actions=role())
     assert whole_life(azure) == [0, 0, 0, 0]
     assert azure.left() == {}

@@ -5,25 +5,25 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from bed import Bed
+from emulated_cloud import EmulatedCloud
 
 KILLED = -9
 PARTS = 8
 
 
-def calls_of(cloud: Bed, *arguments: str) -> int:
+def calls_of(cloud: EmulatedCloud, *arguments: str) -> int:
     before = len(cloud.proxy.seen)
     ended = cloud.planner(*arguments)
     assert ended.code == 0, ended.text
     return len(cloud.proxy.seen) - before
 
 
-def begin_anew(cloud: Bed) -> None:
+def begin_anew(cloud: EmulatedCloud) -> None:
     cloud.world(**cloud.slow)
     shutil.rmtree(cloud.home, ignore_errors=True)
 
 
-def clean_up(cloud: Bed, way: str) -> None:
+def clean_up(cloud: EmulatedCloud, way: str) -> None:
     """Remove what a killed command left, by `down` with the state file or by `sweep` without it."""
     runs = cloud.runs()
     if way == "sweep":
@@ -36,14 +36,14 @@ def clean_up(cloud: Bed, way: str) -> None:
         assert ended.code == 0, ended.text
 
 
-def killed_going_up(cloud: Bed, point: int, way: str) -> None:
+def killed_going_up(cloud: EmulatedCloud, point: int, way: str) -> None:
     begin_anew(cloud)
     assert cloud.planner(*cloud.up, kill_at=point).code == KILLED
     clean_up(cloud, way)
     assert cloud.left() == {}, f"up killed after its call {point}, then {way}"
 
 
-def killed_going_down(cloud: Bed, point: int, way: str) -> None:
+def killed_going_down(cloud: EmulatedCloud, point: int, way: str) -> None:
     begin_anew(cloud)
     calls_of(cloud, *cloud.up)
     assert cloud.machines() == 4
@@ -52,7 +52,7 @@ def killed_going_down(cloud: Bed, point: int, way: str) -> None:
     assert cloud.left() == {}, f"down killed after its call {point}, then {way}"
 
 
-def points(cloud: Bed) -> tuple[int, int]:
+def points(cloud: EmulatedCloud) -> tuple[int, int]:
     """Return how many calls up and down make when nothing goes wrong."""
     begin_anew(cloud)
     going_up = calls_of(cloud, *cloud.up)
@@ -61,7 +61,7 @@ def points(cloud: Bed) -> tuple[int, int]:
     return going_up, going_down
 
 
-def test_killed_at_some_points(cloud: Bed) -> None:
+def test_killed_at_some_points(cloud: EmulatedCloud) -> None:
     going_up, going_down = points(cloud)
     launched = [n for n, action in enumerate(cloud.proxy.actions(), 1) if action == cloud.launching][-2:]
     for point, way in zip(launched, ("down", "sweep"), strict=True):
@@ -75,7 +75,7 @@ def test_killed_at_some_points(cloud: Bed) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("way", ["down", "sweep"])
 @pytest.mark.parametrize("part", range(PARTS))
-def test_killed_at_every_point(cloud: Bed, way: str, part: int) -> None:
+def test_killed_at_every_point(cloud: EmulatedCloud, way: str, part: int) -> None:
     going_up, going_down = points(cloud)
     upward, downward = range(1 + part, going_up + 1, PARTS), range(1 + part, going_down + 1, PARTS)
     for point in upward:

@@ -6,15 +6,15 @@ import json
 import subprocess
 
 import pytest
-from ec2_bed import QUICK, Ec2Bed, choice, order, volumes
+from emulated_ec2 import QUICK, EmulatedEc2, choice, order, volumes
 from fault_proxy import Seen
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.providers.aws.provider import AwsProvider
 from planner.providers.order import Order
 from planner.providers.protocol import Place
-from planner.providers.retry import Pace
-from planner.provisioning.cluster_lifecycle import Hands, begin, down, up
-from planner.provisioning.dry_run import rehearse
+from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
+from planner.provisioning.dry_run import dry_run_requests
 from planner.provisioning.launch import Cluster
 from planner.provisioning.run_directory import RunDirectory
 
@@ -25,31 +25,31 @@ def place(at: Order) -> Place:
     return Place(choice=at.choices[0], region="us-east-1", zone="us-east-1a")
 
 
-def launched(asked: Order, pace: Pace = QUICK) -> tuple[Cluster, RunDirectory]:
+def launched(asked: Order, policy: RetryPolicy = QUICK) -> tuple[Cluster, RunDirectory]:
     keyed, directory = begin(asked)
-    return up(keyed, [place(keyed)], directory, hands(pace)), directory
+    return up(keyed, [place(keyed)], directory, session(policy)), directory
 
 
-def hands(pace: Pace = QUICK) -> Hands:
-    return Hands(provider=AwsProvider(pace=pace), pace=pace, say=lambda _: None)
+def session(policy: RetryPolicy = QUICK) -> ProviderSession:
+    return ProviderSession(provider=AwsProvider(policy=policy), policy=policy, say=lambda _: None)
 
 
-def requests(ec2: Ec2Bed, action: str) -> list[Seen]:
+def requests(ec2: EmulatedEc2, action: str) -> list[Seen]:
     return [seen for seen in ec2.proxy.seen if seen.action == action and "DryRun" not in seen.params]
 
 
-def test_machines_are_what_was_ordered(ec2: Ec2Bed) -> None:
+def test_machines_are_what_was_ordered(ec2: EmulatedEc2) -> None:
     cluster, directory = launched(order("life", choice(volumes=volumes(2))))
     assert len(cluster.nodes) == 4
     assert cluster.head.head and cluster.head.public_address
     assert all(node.private_address.startswith("10.77.") for node in cluster.nodes)
     assert ec2.left()["volume"] == 4 * 3, "a root and two volumes each"
-    assert down(directory, hands()) > 10
+    assert down(directory, session()) > 10
     assert ec2.left() == {}
     assert not directory.key.exists()
 
 
-def test_every_launch_is_safe(ec2: Ec2Bed) -> None:
+def test_every_launch_is_safe(ec2: EmulatedEc2) -> None:
     asked = order("safe", choice(volumes=volumes(2)))
     _, directory = launched(asked)
     runs = requests(ec2, "RunInstances")
@@ -62,10 +62,10 @@ def test_every_launch_is_safe(ec2: Ec2Bed) -> None:
         disks = [value for name, value in run.params.items() if name.endswith("Ebs.Encrypted")]
         gone = [value for name, value in run.params.items() if name.endswith("Ebs.DeleteOnTermination")]
         assert disks == gone == ["true"] * 3
-    down(directory, hands())
+    down(directory, session())
 
 
-def test_only_the_caller_gets_in_and_nothing_out(ec2: Ec2Bed) -> None:
+def test_only_the_caller_gets_in_and_nothing_out(ec2: EmulatedEc2) -> None:
     _, directory = launched(order("shut", ssh_from="198.51.100.4/32"))
     inward = requests(ec2, "AuthorizeSecurityGroupIngress")
     ranges = {v for seen in inward for n, v in seen.params.items() if n.endswith("CidrIp")}
@@ -73,10 +73,10 @@ def test_only_the_caller_gets_in_and_nothing_out(ec2: Ec2Bed) -> None:
     outward = requests(ec2, "AuthorizeSecurityGroupEgress")
     assert not [name for seen in outward for name in seen.params if name.endswith("CidrIp")]
     assert len(requests(ec2, "RevokeSecurityGroupEgress")) == 2
-    down(directory, hands())
+    down(directory, session())
 
 
-def test_every_create_call_is_tagged_and_announced(ec2: Ec2Bed) -> None:
+def test_every_create_call_is_tagged_and_announced(ec2: EmulatedEc2) -> None:
     """When a create call arrives, the journal on disk has announced it already."""
     asked = order("told", staging=True)
     announced: list[str] = []
@@ -92,10 +92,10 @@ def test_every_create_call_is_tagged_and_announced(ec2: Ec2Bed) -> None:
     ec2.proxy.judge = judge
     _, directory = launched(asked)
     assert announced == ["intent"] * 12
-    down(directory, hands())
+    down(directory, session())
 
 
-def test_no_secret_in_state_requests_or_process_list(ec2: Ec2Bed) -> None:
+def test_no_secret_in_state_requests_or_process_list(ec2: EmulatedEc2) -> None:
     seen_processes: list[str] = []
 
     def judge(seen: Seen) -> None:
@@ -115,25 +115,25 @@ def test_no_secret_in_state_requests_or_process_list(ec2: Ec2Bed) -> None:
     assert not [secret for secret in secrets for text in texts if secret in text]
     assert directory.key.stat().st_mode & 0o077 == 0
     assert directory.key.parent.stat().st_mode & 0o077 == 0
-    down(directory, hands())
+    down(directory, session())
 
 
-def test_the_dry_run_is_what_is_done(ec2: Ec2Bed) -> None:
+def test_the_dry_run_is_what_is_done(ec2: EmulatedEc2) -> None:
     """The rehearsal without credentials and the real thing make the same writes in the same order."""
     asked = order("same", staging=True)
     with pytest.MonkeyPatch.context() as without:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             without.delenv(name)
-        rehearsed = rehearse(asked, AwsProvider(pace=QUICK))
+        rehearsed = dry_run_requests(asked, AwsProvider(policy=QUICK))
     assert ec2.proxy.seen == [], "a dry run asks nothing"
     _, directory = launched(asked)
-    down(directory, hands())
+    down(directory, session())
     done = [seen.action for seen in ec2.proxy.seen if not seen.action.startswith(("Describe", "Get"))]
     planned = ["".join(word.title() for word in each.operation.split("_")) for each in rehearsed]
     assert [each for each in planned if not each.startswith(("Describe", "Get"))] == done
 
 
-def test_status_tells_cost_and_what_is_there(ec2: Ec2Bed) -> None:
+def test_status_tells_cost_and_what_is_there(ec2: EmulatedEc2) -> None:
     assert ec2.planner(*ec2.up).code == 0
     run = ec2.runs()[0]
     seen = json.loads(ec2.planner("cluster", "status", run, "--json").text)[0]
@@ -145,14 +145,14 @@ def test_status_tells_cost_and_what_is_there(ec2: Ec2Bed) -> None:
     assert (after["state"], after["machines"], after["resources"]) == ("down", 0, [])
 
 
-def test_nobody_to_ask_is_a_no(ec2: Ec2Bed) -> None:
+def test_nobody_to_ask_is_a_no(ec2: EmulatedEc2) -> None:
     ended = ec2.planner(*[word for word in ec2.up if word != "--yes"])
     assert ended.code == 2
     assert "--yes" in ended.text
     assert ec2.left() == {} and ec2.runs() == []
 
 
-def test_too_dear_is_refused(ec2: Ec2Bed) -> None:
+def test_too_dear_is_refused(ec2: EmulatedEc2) -> None:
     ec2.world(price_usd_per_hour={"i4i.large": 900.0})
     ended = ec2.planner(*ec2.up, "--max-cost", "50")
     assert ended.code == 4
@@ -160,15 +160,15 @@ def test_too_dear_is_refused(ec2: Ec2Bed) -> None:
     assert ec2.left() == {} and ec2.runs() == []
 
 
-def test_one_process_at_a_time(ec2: Ec2Bed) -> None:
+def test_one_process_at_a_time(ec2: EmulatedEc2) -> None:
     _, directory = launched(order("held"))
     with directory.held():
         ended = ec2.planner("cluster", "down", "held")
     assert ended.code == 2 and "another process" in ended.text
-    down(directory, hands())
+    down(directory, session())
 
 
-def test_wrong_credentials_and_none(ec2: Ec2Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_credentials_and_none(ec2: EmulatedEc2, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = ec2.environment()
     monkeypatch.setattr(ec2, "environment", lambda: usual | {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""})
     ended = ec2.planner(*ec2.up)
@@ -177,7 +177,7 @@ def test_wrong_credentials_and_none(ec2: Ec2Bed, monkeypatch: pytest.MonkeyPatch
     assert ec2.left() == {}
 
 
-def test_a_run_nobody_knows(ec2: Ec2Bed) -> None:
+def test_a_run_nobody_knows(ec2: EmulatedEc2) -> None:
     ended = ec2.planner("cluster", "down", "r20260101-0000-aaaaaa")
     assert ended.code == 2
     assert "sweep" in ended.text

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from bed import QUICK, Bed
+from cluster_outcomes import always, once_each, refused, went_down, went_up
+from emulated_cloud import QUICK, EmulatedCloud
 from fault_proxy import Answer, Fault, Lose, Seen
-from lives import always, once_each, refused, went_down, went_up
 
 from planner.provisioning.observed_capacity import capacity_seen
 
@@ -93,16 +93,16 @@ WORDS = {
 
 
 @pytest.fixture
-def words(cloud: Bed) -> Words:
+def words(cloud: EmulatedCloud) -> Words:
     return WORDS[cloud.cloud]
 
 
-def answer(cloud: Bed, word: tuple[str, int]) -> Answer:
+def answer(cloud: EmulatedCloud, word: tuple[str, int]) -> Answer:
     code, status = word
     return cloud.refusal(code, status=status)
 
 
-def test_no_capacity_in_one_zone(cloud: Bed) -> None:
+def test_no_capacity_in_one_zone(cloud: EmulatedCloud) -> None:
     cloud.world(capacity={cloud.zones[0]: 2}, starting_polls=1)
     went_up(cloud)
     went_down(cloud)
@@ -110,7 +110,7 @@ def test_no_capacity_in_one_zone(cloud: Bed) -> None:
     assert cloud.launches() == full + free
 
 
-def test_no_capacity_anywhere(cloud: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_capacity_anywhere(cloud: EmulatedCloud, monkeypatch: pytest.MonkeyPatch) -> None:
     cloud.world(capacity=dict.fromkeys(cloud.zones, 0))
     text = refused(cloud)
     assert all(zone in text for zone in cloud.zones)
@@ -119,7 +119,7 @@ def test_no_capacity_anywhere(cloud: Bed, monkeypatch: pytest.MonkeyPatch) -> No
     assert [(seen.region, seen.nodes) for seen in capacity_seen()] == [(cloud.region, 3)], "four were refused"
 
 
-def test_half_a_launch_is_taken_back(cloud: Bed) -> None:
+def test_half_a_launch_is_taken_back(cloud: EmulatedCloud) -> None:
     """Three machines fit into the first zone, the fourth does not."""
     cloud.world(capacity={cloud.zones[0]: 3}, starting_polls=1)
     went_up(cloud)
@@ -127,7 +127,7 @@ def test_half_a_launch_is_taken_back(cloud: Bed) -> None:
     assert Counter(cloud.launches()) == dict.fromkeys(cloud.zones[:2], cloud.calls_of_a_launch)
 
 
-def test_next_region_when_the_first_is_full(cloud: Bed) -> None:
+def test_next_region_when_the_first_is_full(cloud: EmulatedCloud) -> None:
     """Nothing stays in the first."""
     cloud.world(capacity=dict.fromkeys(cloud.zones, 0))
     went_up(cloud, "--region", cloud.other_region)
@@ -135,13 +135,13 @@ def test_next_region_when_the_first_is_full(cloud: Bed) -> None:
     went_down(cloud)
 
 
-def test_quota_known_beforehand(cloud: Bed, words: Words) -> None:
+def test_quota_known_beforehand(cloud: EmulatedCloud, words: Words) -> None:
     cloud.world(**words.small_quota)
     assert words.short_of_quota in refused(cloud)
     assert cloud.launches() == []
 
 
-def test_quota_met_only_on_launch(cloud: Bed, words: Words) -> None:
+def test_quota_met_only_on_launch(cloud: EmulatedCloud, words: Words) -> None:
     if words.quota_met:
         cloud.world(**words.quota_met)
     else:
@@ -150,14 +150,14 @@ def test_quota_met_only_on_launch(cloud: Bed, words: Words) -> None:
     assert set(cloud.launches()) == {cloud.zones[0]}, "a quota is of the region: no other zone helps"
 
 
-def test_permission_denied_at_launch(cloud: Bed, words: Words) -> None:
+def test_permission_denied_at_launch(cloud: EmulatedCloud, words: Words) -> None:
     cloud.proxy.judge = always(cloud, cloud.launching, answer(cloud, words.denied))
     assert words.denied[0].upper() in refused(cloud).upper()
     assert set(cloud.launches()) == {cloud.zones[0]}
 
 
 @pytest.mark.parametrize("kind", ["throttled", "away"])
-def test_refused_once_at_every_call(cloud: Bed, words: Words, kind: str) -> None:
+def test_refused_once_at_every_call(cloud: EmulatedCloud, words: Words, kind: str) -> None:
     """Too many requests, and an error of the cloud's own."""
     met: set[str] = set()
     cloud.proxy.judge = once_each(cloud, answer(cloud, getattr(words, kind)), met)
@@ -166,13 +166,13 @@ def test_refused_once_at_every_call(cloud: Bed, words: Words, kind: str) -> None
     assert met >= cloud.writes
 
 
-def test_throttled_for_ever(cloud: Bed, words: Words) -> None:
+def test_throttled_for_ever(cloud: EmulatedCloud, words: Words) -> None:
     cloud.proxy.judge = always(cloud, cloud.launching, answer(cloud, words.throttled))
-    assert "gave up after" in refused(cloud, code=6, pace=replace(QUICK, patience_s=1.0))
+    assert "gave up after" in refused(cloud, code=6, policy=replace(QUICK, give_up_s=1.0))
 
 
 @pytest.mark.parametrize("carried_out", [True, False], ids=["carried_out", "not_carried_out"])
-def test_connection_lost_at_every_call(cloud: Bed, carried_out: bool) -> None:
+def test_connection_lost_at_every_call(cloud: EmulatedCloud, carried_out: bool) -> None:
     """The idempotency test: nothing is made twice, whether the lost request was carried out or not."""
     met: set[str] = set()
     cloud.proxy.judge = once_each(cloud, Lose(carried_out=carried_out), met)
@@ -181,13 +181,13 @@ def test_connection_lost_at_every_call(cloud: Bed, carried_out: bool) -> None:
     assert met >= cloud.writes
 
 
-def test_accepted_and_failed_later(cloud: Bed, words: Words) -> None:
+def test_accepted_and_failed_later(cloud: EmulatedCloud, words: Words) -> None:
     """The launch is accepted and comes to nothing, wherever and however often it is made."""
     cloud.world(**words.fails_later)
     assert words.failed in refused(cloud)
 
 
-def test_a_volume_that_will_not_attach_sends_the_cluster_elsewhere(cloud: Bed, words: Words) -> None:
+def test_a_volume_that_will_not_attach_sends_the_cluster_elsewhere(cloud: EmulatedCloud, words: Words) -> None:
     """Every machine of the first zone ends for it, those that replace them too."""
     cloud.world(**words.will_not_attach)
     went_up(cloud)
@@ -195,19 +195,19 @@ def test_a_volume_that_will_not_attach_sends_the_cluster_elsewhere(cloud: Bed, w
     assert list(dict.fromkeys(cloud.launches())) == list(cloud.zones[:2])
 
 
-def test_machines_that_end_at_boot_are_replaced(cloud: Bed, words: Words) -> None:
+def test_machines_that_end_at_boot_are_replaced(cloud: EmulatedCloud, words: Words) -> None:
     """Where a cloud keeps machines that have ended, they go with the rest."""
     cloud.world(starting_polls=1, **words.ends_at_boot)
     went_up(cloud, beside=2)
     went_down(cloud)
 
 
-def test_machines_that_never_run_are_given_up(cloud: Bed) -> None:
+def test_machines_that_never_run_are_given_up(cloud: EmulatedCloud) -> None:
     cloud.world(starting_polls=100_000)
-    assert "0 of 4 machines run" in refused(cloud, pace=replace(QUICK, join_s=0.5))
+    assert "0 of 4 machines run" in refused(cloud, policy=replace(QUICK, join_s=0.5))
 
 
-def test_still_in_use(cloud: Bed, words: Words) -> None:
+def test_still_in_use(cloud: EmulatedCloud, words: Words) -> None:
     """Machines end slowly, and what they were in cannot be deleted at first."""
     cloud.world(ending_polls=5)
     asked = Counter[str]()
@@ -224,7 +224,7 @@ def test_still_in_use(cloud: Bed, words: Words) -> None:
     assert asked[words.last_to_go[0]] >= 4
 
 
-def test_not_found_right_after_create(cloud: Bed, words: Words) -> None:
+def test_not_found_right_after_create(cloud: EmulatedCloud, words: Words) -> None:
     """Eventual consistency: the first call of each kind that builds on something new is told that it does not exist."""
     met: set[str] = set()
     judge = once_each(cloud, answer(cloud, words.not_found), met)
@@ -234,18 +234,18 @@ def test_not_found_right_after_create(cloud: Bed, words: Words) -> None:
     assert met == cloud.building
 
 
-def test_something_that_will_not_go_is_named(cloud: Bed, words: Words) -> None:
+def test_something_that_will_not_go_is_named(cloud: EmulatedCloud, words: Words) -> None:
     went_up(cloud)
     action, name = words.last_to_go
     cloud.proxy.judge = always(cloud, action, answer(cloud, words.in_use))
-    ended = cloud.planner("cluster", "down", cloud.runs()[0], pace=replace(QUICK, patience_s=1.0, gone_s=2.0))
+    ended = cloud.planner("cluster", "down", cloud.runs()[0], policy=replace(QUICK, give_up_s=1.0, gone_s=2.0))
     assert ended.code == 7
     assert name in ended.text
     cloud.proxy.judge = lambda _: None
     went_down(cloud)
 
 
-def test_interrupted_going_up(cloud: Bed, words: Words) -> None:
+def test_interrupted_going_up(cloud: EmulatedCloud, words: Words) -> None:
     """SIGTERM arrives while machines start: all is taken down before the command ends with 130."""
     cloud.world(starting_polls=100_000)
     ended = cloud.planner(*cloud.up, signal_at=words.asked_while_starting)
@@ -253,7 +253,7 @@ def test_interrupted_going_up(cloud: Bed, words: Words) -> None:
     assert cloud.left() == {}
 
 
-def test_only_expired_runs_are_swept_unless_all_are_asked_for(cloud: Bed) -> None:
+def test_only_expired_runs_are_swept_unless_all_are_asked_for(cloud: EmulatedCloud) -> None:
     went_up(cloud)
     careful = [word for word in cloud.sweep if word != "--all"]
     assert json.loads(cloud.planner(*careful, "--json").text)["removed"] == {}
@@ -262,7 +262,7 @@ def test_only_expired_runs_are_swept_unless_all_are_asked_for(cloud: Bed) -> Non
     assert cloud.left() == {}
 
 
-def test_two_runs_never_touch_each_other(cloud: Bed) -> None:
+def test_two_runs_never_touch_each_other(cloud: EmulatedCloud) -> None:
     went_up(cloud)
     assert cloud.planner(*cloud.up).code == 0
     one, other = cloud.runs()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from cluster_outcomes import refused, went_down, went_up
+from emulated_gcp import EmulatedGcp
 from fault_proxy import Fault, Seen
-from gcp_bed import GcpBed
-from lives import refused, went_down, went_up
 
 
-def test_the_network_serves_in_every_zone(gcp: GcpBed) -> None:
+def test_the_network_serves_in_every_zone(gcp: EmulatedGcp) -> None:
     gcp.world(capacity={"us-central1-a": 2}, operation_polls=1)
     went_up(gcp)
     assert gcp.proxy.actions().count("POST networks") == 1
@@ -24,13 +24,13 @@ def test_the_network_serves_in_every_zone(gcp: GcpBed) -> None:
         ("SSD_TOTAL_GB", 100, "120 needed, 100 of 100 free"),
     ],
 )
-def test_quotas_of_disks(gcp: GcpBed, metric: str, limit: float, said: str) -> None:
+def test_quotas_of_disks(gcp: EmulatedGcp, metric: str, limit: float, said: str) -> None:
     gcp.world(quota={"us-central1": {metric: limit}})
     assert f"quota {metric} for n2-standard-4 in us-central1: {said}" in refused(gcp)
     assert gcp.launches() == [] and gcp.runs() == []
 
 
-def test_operations_are_throttled_after_they_were_accepted(gcp: GcpBed) -> None:
+def test_operations_are_throttled_after_they_were_accepted(gcp: EmulatedGcp) -> None:
     methods = ["networks.insert", "firewalls.insert", "instances.bulkInsert", "networks.delete"]
     gcp.world(fail_operations=[[method, "RATE_LIMIT_EXCEEDED"] for method in methods], operation_polls=1)
     went_up(gcp)
@@ -38,7 +38,7 @@ def test_operations_are_throttled_after_they_were_accepted(gcp: GcpBed) -> None:
     assert len(gcp.launches()) == 3
 
 
-def test_policy_and_network_still_in_use(gcp: GcpBed) -> None:
+def test_policy_and_network_still_in_use(gcp: EmulatedGcp) -> None:
     gcp.world(ending_polls=5)
     busy = Counter[str]()
 
@@ -52,7 +52,7 @@ def test_policy_and_network_still_in_use(gcp: GcpBed) -> None:
     went_down(gcp)
 
 
-def test_not_ready_right_after_create(gcp: GcpBed) -> None:
+def test_not_ready_right_after_create(gcp: EmulatedGcp) -> None:
     """Who names something new is told that it does not exist, then that it is not ready."""
     met = Counter[str]()
     faults = {1: gcp.refusal("notFound", status=404), 2: gcp.refusal("resourceNotReady")}

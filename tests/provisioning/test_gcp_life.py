@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bed import QUICK, volumes
+from emulated_cloud import QUICK, volumes
+from emulated_gcp import EmulatedGcp, choice, order
 from fault_proxy import Seen
-from gcp_bed import GcpBed, choice, order
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import BadInputError
 from planner.providers.gcp import client
 from planner.providers.gcp.permissions import PERMISSIONS
@@ -21,9 +22,8 @@ from planner.providers.gcp.preflight import MOST_PLACED
 from planner.providers.gcp.provider import GcpProvider
 from planner.providers.order import Order
 from planner.providers.protocol import Place
-from planner.providers.retry import Pace
-from planner.provisioning.cluster_lifecycle import Hands, begin, down, up
-from planner.provisioning.dry_run import rehearse
+from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
+from planner.provisioning.dry_run import dry_run_requests
 from planner.provisioning.launch import Cluster
 from planner.provisioning.run_directory import RunDirectory
 
@@ -36,20 +36,20 @@ def place(at: Order) -> Place:
     return Place(choice=at.choices[0], region="us-central1", zone="us-central1-a")
 
 
-def launched(asked: Order, pace: Pace = QUICK) -> tuple[Cluster, RunDirectory]:
+def launched(asked: Order, policy: RetryPolicy = QUICK) -> tuple[Cluster, RunDirectory]:
     keyed, directory = begin(asked)
-    return up(keyed, [place(keyed)], directory, hands(pace)), directory
+    return up(keyed, [place(keyed)], directory, session(policy)), directory
 
 
-def hands(pace: Pace = QUICK) -> Hands:
-    return Hands(provider=GcpProvider(pace=pace), pace=pace, say=lambda _: None)
+def session(policy: RetryPolicy = QUICK) -> ProviderSession:
+    return ProviderSession(provider=GcpProvider(policy=policy), policy=policy, say=lambda _: None)
 
 
-def bodies(gcp: GcpBed, action: str) -> list[dict[str, Any]]:
+def bodies(gcp: EmulatedGcp, action: str) -> list[dict[str, Any]]:
     return [json.loads(seen.body) for seen in gcp.proxy.seen if seen.action == action]
 
 
-def test_machines_are_what_was_ordered(gcp: GcpBed) -> None:
+def test_machines_are_what_was_ordered(gcp: EmulatedGcp) -> None:
     cluster, directory = launched(order("life", choice(volumes=volumes("hyperdisk-balanced"))))
     assert len(cluster.nodes) == 4
     assert cluster.head.head and cluster.head.public_address
@@ -59,12 +59,12 @@ def test_machines_are_what_was_ordered(gcp: GcpBed) -> None:
     for body in bodies(gcp, gcp.launching):
         kinds = [disk["initializeParams"]["diskType"] for disk in body["instanceProperties"]["disks"]]
         assert kinds == ["pd-balanced", *["local-ssd"] * 2, *["hyperdisk-balanced"] * 2]
-    assert down(directory, hands()) > 10
+    assert down(directory, session()) > 10
     assert gcp.left() == {}
     assert not directory.key.exists()
 
 
-def test_every_launch_is_safe(gcp: GcpBed) -> None:
+def test_every_launch_is_safe(gcp: EmulatedGcp) -> None:
     _, directory = launched(order("safe", choice(volumes=volumes("pd-ssd")), staging=True))
     nodes, head = bodies(gcp, gcp.launching)
     assert (nodes["count"], nodes["minCount"], head["count"], head["minCount"]) == ("3", "3", "1", "1")
@@ -81,10 +81,10 @@ def test_every_launch_is_safe(gcp: GcpBed) -> None:
         assert metadata["block-project-ssh-keys"] == "TRUE" and metadata["serial-port-enable"] == "FALSE"
         assert "199.36.153.8 storage.googleapis.com" in metadata["user-data"]
         assert "planner-end.timer" in metadata["user-data"]
-    down(directory, hands())
+    down(directory, session())
 
 
-def test_only_the_caller_gets_in_and_nothing_out(gcp: GcpBed) -> None:
+def test_only_the_caller_gets_in_and_nothing_out(gcp: EmulatedGcp) -> None:
     _, directory = launched(order("shut", ssh_from="198.51.100.4/32"))
     rules = {rule["name"].rpartition("-")[2]: rule for rule in bodies(gcp, "POST firewalls")}
     assert set(rules) == {"in", "out", "door", "shut"}
@@ -95,10 +95,10 @@ def test_only_the_caller_gets_in_and_nothing_out(gcp: GcpBed) -> None:
     assert rules["shut"]["denied"] == [{"IPProtocol": "all"}] and rules["shut"]["destinationRanges"] == ["0.0.0.0/0"]
     assert rules["shut"]["priority"] > rules["out"]["priority"]
     assert bodies(gcp, "POST networks")[0]["autoCreateSubnetworks"] is False
-    down(directory, hands())
+    down(directory, session())
 
 
-def test_every_create_call_is_labelled_and_announced(gcp: GcpBed) -> None:
+def test_every_create_call_is_labelled_and_announced(gcp: EmulatedGcp) -> None:
     """When a create call arrives, the journal on disk has announced it already; a repetition could be told from it."""
     asked = order("told", staging=True)
     announced: list[str] = []
@@ -115,10 +115,10 @@ def test_every_create_call_is_labelled_and_announced(gcp: GcpBed) -> None:
     gcp.proxy.judge = judge
     _, directory = launched(asked)
     assert announced == ["intent"] * 10
-    down(directory, hands())
+    down(directory, session())
 
 
-def test_no_secret_in_state_requests_or_process_list(gcp: GcpBed) -> None:
+def test_no_secret_in_state_requests_or_process_list(gcp: EmulatedGcp) -> None:
     seen_processes: list[str] = []
 
     def judge(seen: Seen) -> None:
@@ -136,20 +136,20 @@ def test_no_secret_in_state_requests_or_process_list(gcp: GcpBed) -> None:
     texts += [seen.body.decode("latin-1") + seen.path for seen in gcp.proxy.seen]
     assert len(seen_processes) == 2 and len(elsewhere) >= 2
     assert not [secret for secret in secrets for text in texts if secret in text]
-    down(directory, hands())
+    down(directory, session())
 
 
-def test_the_dry_run_is_what_is_done(gcp: GcpBed) -> None:
+def test_the_dry_run_is_what_is_done(gcp: EmulatedGcp) -> None:
     """The rehearsal without credentials and the real thing make the same writes in the same order."""
     asked = order("same", staging=True)
     with pytest.MonkeyPatch.context() as without:
         without.setenv("GOOGLE_APPLICATION_CREDENTIALS", "")
         without.setenv("CLOUDSDK_CONFIG", str(gcp.home))
-        rehearsed = rehearse(asked, GcpProvider(pace=QUICK))
+        rehearsed = dry_run_requests(asked, GcpProvider(policy=QUICK))
     assert gcp.proxy.seen == [], "a dry run asks nothing"
     assert rehearsed[0].parameters["project"] == "<project>"
     _, directory = launched(asked)
-    down(directory, hands())
+    down(directory, session())
     done = [seen.action for seen in gcp.proxy.seen if seen.method != "GET" and "wait" not in seen.action]
     verbs = {"insert": "POST", "delete": "DELETE", "bulkInsert": "POST"}
     names = [each.operation.partition(".") for each in rehearsed]
@@ -157,7 +157,7 @@ def test_the_dry_run_is_what_is_done(gcp: GcpBed) -> None:
     assert planned == done
 
 
-def test_what_was_accepted_before_a_crash_is_waited_for(gcp: GcpBed) -> None:
+def test_what_was_accepted_before_a_crash_is_waited_for(gcp: EmulatedGcp) -> None:
     """Killed once a launch is accepted: its machines are not there yet, and still `down` leaves none."""
     gcp.world(operation_polls=3)
     started = [f"POST {name}" for name in ("networks", "subnetworks", "resourcePolicies")]
@@ -186,7 +186,7 @@ def test_the_role_is_what_is_asked_for() -> None:
     assert json.loads(ROLE.read_text("utf-8"))["includedPermissions"] == sorted(PERMISSIONS)
 
 
-def whole_life(gcp: GcpBed) -> list[int]:
+def whole_life(gcp: EmulatedGcp) -> list[int]:
     """Go up and down, then up again and be swept from all regions; return the exit codes."""
     codes = [gcp.planner(*gcp.up).code]
     codes += [gcp.planner("cluster", "down", run).code for run in gcp.runs()]
@@ -194,13 +194,13 @@ def whole_life(gcp: GcpBed) -> list[int]:
     return [*codes, gcp.planner("cluster", "sweep", "--cloud", "gcp", "--all", "--anyone", "--yes").code]
 
 
-def test_the_role_is_enough(gcp: GcpBed) -> None:
+def test_the_role_is_enough(gcp: EmulatedGcp) -> None:
     gcp.world(permissions=json.loads(ROLE.read_text("utf-8"))["includedPermissions"])
     assert whole_life(gcp) == [0, 0, 0, 0]
     assert gcp.left() == {}
 
 
-def without_a_permission(gcp: GcpBed, permission: str, monkeypatch: pytest.MonkeyPatch) -> bool:
+def without_a_permission(gcp: EmulatedGcp, permission: str, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Say whether something fails; preflight, which would see it first, is kept from asking, and operations take long
     enough to be asked after.
     """
@@ -212,18 +212,18 @@ def without_a_permission(gcp: GcpBed, permission: str, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("permission", ["compute.resourcePolicies.use"])
-def test_of_the_role_nothing_can_go(gcp: GcpBed, permission: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_the_role_nothing_can_go(gcp: EmulatedGcp, permission: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert without_a_permission(gcp, permission, monkeypatch)
     gcp.world(permissions=[each for each in PERMISSIONS if each != permission])
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("permission", PERMISSIONS)
-def test_of_the_role_nothing_at_all_can_go(gcp: GcpBed, permission: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_the_role_nothing_at_all_can_go(gcp: EmulatedGcp, permission: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert without_a_permission(gcp, permission, monkeypatch) or permission in NOT_IN_A_LIFE
 
 
-def test_a_permission_that_lacks_is_seen_beforehand(gcp: GcpBed) -> None:
+def test_a_permission_that_lacks_is_seen_beforehand(gcp: EmulatedGcp) -> None:
     gcp.world(permissions=[each for each in PERMISSIONS if each != "compute.firewalls.create"])
     ended = gcp.planner(*gcp.up)
     assert ended.code == 4
@@ -231,7 +231,7 @@ def test_a_permission_that_lacks_is_seen_beforehand(gcp: GcpBed) -> None:
     assert gcp.left() == {} and gcp.runs() == []
 
 
-def test_status_tells_cost_and_what_is_there(gcp: GcpBed) -> None:
+def test_status_tells_cost_and_what_is_there(gcp: EmulatedGcp) -> None:
     assert gcp.planner(*gcp.up).code == 0
     run = gcp.runs()[0]
     seen = json.loads(gcp.planner("cluster", "status", run, "--json").text)[0]
@@ -243,7 +243,7 @@ def test_status_tells_cost_and_what_is_there(gcp: GcpBed) -> None:
     assert (after["state"], after["machines"], after["resources"]) == ("down", 0, [])
 
 
-def test_too_dear_is_refused(gcp: GcpBed) -> None:
+def test_too_dear_is_refused(gcp: EmulatedGcp) -> None:
     gcp.world(price_factor=5000.0)
     ended = gcp.planner(*gcp.up, "--max-cost", "50")
     assert ended.code == 4
@@ -251,7 +251,7 @@ def test_too_dear_is_refused(gcp: GcpBed) -> None:
     assert gcp.left() == {} and gcp.runs() == []
 
 
-def test_no_credentials(gcp: GcpBed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_credentials(gcp: EmulatedGcp, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = gcp.environment()
     nothing = {"GOOGLE_APPLICATION_CREDENTIALS": "", "CLOUDSDK_CONFIG": str(gcp.home)}
     monkeypatch.setattr(gcp, "environment", lambda: usual | nothing)
@@ -261,24 +261,24 @@ def test_no_credentials(gcp: GcpBed, monkeypatch: pytest.MonkeyPatch) -> None:
     assert gcp.left() == {}
 
 
-def test_a_policy_holds_so_many_machines(gcp: GcpBed) -> None:
-    seen = GcpProvider(pace=QUICK).preflight(order("wide", choice(nodes=MOST_PLACED, spares=1)))
+def test_a_policy_holds_so_many_machines(gcp: EmulatedGcp) -> None:
+    seen = GcpProvider(policy=QUICK).preflight(order("wide", choice(nodes=MOST_PLACED, spares=1)))
     assert [f.text for f in seen.findings if f.ok is False] == ["1501 machines; a compact placement policy takes 1500"]
     assert seen.places == ()
 
 
-def test_whose_machines_may_be_whose(gcp: GcpBed) -> None:
+def test_whose_machines_may_be_whose(gcp: EmulatedGcp) -> None:
     """Google tells of the project; what is granted on a service account alone shows at the launch."""
     asked = order("whose", node_identity="sorter@some-project.iam.gserviceaccount.com")
     for permissions, ok in ((None, True), (list(PERMISSIONS), None)):
         gcp.world(permissions=permissions)
-        seen = GcpProvider(pace=QUICK).preflight(asked)
+        seen = GcpProvider(policy=QUICK).preflight(asked)
         assert [found.ok for found in seen.findings if found.subject.startswith("service account")] == [ok]
         assert seen.places
 
 
-def test_a_body_that_google_would_not_know_is_not_sent(gcp: GcpBed) -> None:
-    compute = client.LiveCompute(pace=replace(QUICK, patience_s=0.05))
+def test_a_body_that_google_would_not_know_is_not_sent(gcp: EmulatedGcp) -> None:
+    compute = client.LiveCompute(policy=replace(QUICK, give_up_s=0.05))
     with pytest.raises(BadInputError, match="nonsense"):
         compute.create("networks.insert", body={"name": "x", "nonsense": 1}, run="x")
     assert gcp.proxy.seen == []

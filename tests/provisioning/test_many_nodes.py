@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bed import Bed
+from emulated_cloud import EmulatedCloud
 from many_nodes import life_of
 
 PER_NODE = {"aws": 0.0, "gcp": 1.0, "azure": 2.0}
@@ -15,7 +15,7 @@ node; it takes 3 or 4 looks (0.06 to 0.08 seen), and another few when threads ar
 
 
 @pytest.mark.soak
-def test_calls_grow_linearly(cloud: Bed) -> None:
+def test_calls_grow_linearly(cloud: EmulatedCloud) -> None:
     few, some, many = (life_of(cloud, nodes).calls for nodes in (50, 100, 200))
     per_node = PER_NODE[cloud.cloud]
     assert per_node * 50 <= some - few <= (per_node + PAGES) * 50
@@ -23,7 +23,7 @@ def test_calls_grow_linearly(cloud: Bed) -> None:
 
 
 @pytest.mark.soak
-def test_more_than_a_thousand_machines_go(cloud: Bed) -> None:
+def test_more_than_a_thousand_machines_go(cloud: EmulatedCloud) -> None:
     """EC2 takes at most a thousand ids in a call."""
     life_of(cloud, 1101)
     if cloud.cloud == "aws":

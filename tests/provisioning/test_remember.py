@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bed import order
+from emulated_cloud import order
 
 from planner import recommend
 from planner.planning.recommendation import require_best

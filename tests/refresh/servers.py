@@ -11,10 +11,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from planner.refresh import Patience
+from planner.cloud_calls.retry import RetryPolicy
 
-HASTY = Patience(attempts=3, first_wait_s=0.01, longest_wait_s=0.02)
-"""As much patience as a test has."""
+HASTY = RetryPolicy(most_attempts=3, first_pause_s=0.01, longest_pause_s=0.02)
+"""Three attempts, a hundredth of a second apart."""
 
 
 @dataclass(frozen=True)

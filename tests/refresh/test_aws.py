@@ -66,7 +66,7 @@ def ec2() -> Iterator[str]:
 
 
 def read(ec2: str, prices: str, **options: Any) -> Refreshed:
-    access = Access(credentials=KEYS, specs_url=ec2, prices_url=prices, patience=HASTY)
+    access = Access(credentials=KEYS, specs_url=ec2, prices_url=prices, retry_policy=HASTY)
     return refresh("aws", access=access, today=TODAY, **{"regions": (REGION,), **options})
 
 
@@ -254,13 +254,13 @@ def test_without_credentials_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     with pytest.raises(ProviderRefusedError, match=r"Unable to locate credentials\. Set the credentials"):
-        refresh("aws", regions=(REGION,), access=Access(patience=HASTY), today=TODAY)
+        refresh("aws", regions=(REGION,), access=Access(retry_policy=HASTY), today=TODAY)
     with pytest.raises(ProviderRefusedError, match="nobody"):
-        refresh("aws", regions=(REGION,), access=Access(account="nobody", patience=HASTY), today=TODAY)
+        refresh("aws", regions=(REGION,), access=Access(account="nobody", retry_policy=HASTY), today=TODAY)
 
 
 def test_an_address_that_nobody_serves() -> None:
-    access = Access(credentials=KEYS, specs_url="http://127.0.0.1:9", patience=HASTY)
+    access = Access(credentials=KEYS, specs_url="http://127.0.0.1:9", retry_policy=HASTY)
     with pytest.raises(IoFailureError, match=r"tried 3 times.*check the network"):
         refresh("aws", regions=(REGION,), access=access, today=TODAY)
 
@@ -296,7 +296,7 @@ def test_a_full_disk_leaves_the_catalog_as_it_was(ec2: str, home: Path, monkeypa
         first = read(ec2, prices.url).path
         assert first is not None
         (home / "full").symlink_to("/dev/full")
-        monkeypatch.setattr(writing, "_write_text", lambda _, text: (home / "full").write_text(text * 2000))
+        monkeypatch.setattr(writing, "replace_file", lambda _, text: (home / "full").write_text(text * 2000))
         with pytest.raises(IoFailureError, match=r"No space left.*the catalog is as it was"):
             read(ec2, prices.url)
     (home / "full").unlink()

@@ -103,7 +103,11 @@ def azure(
     with served(specs or sizes()) as offered, served(prices or retail()) as listed:
         token = SimpleNamespace(get_token=lambda *_, **__: SimpleNamespace(token="t", expires_on=2**33))
         access = Access(
-            account="sub-1", credentials=token, specs_url=offered.url, prices_url=f"{listed.url}/prices", patience=HASTY
+            account="sub-1",
+            credentials=token,
+            specs_url=offered.url,
+            prices_url=f"{listed.url}/prices",
+            retry_policy=HASTY,
         )
         yield offered, listed, access
 
@@ -140,7 +144,7 @@ def test_both_lists_are_read_to_their_ends() -> None:
 
 
 def test_shapes_from_capabilities() -> None:
-    rows = {name: shape(models.ResourceSku(size(name, given)), known={}) for name, given in SIZES.items()}
+    rows = {name: shape(models.ResourceSku(size(name, given)), catalog_rows={}) for name, given in SIZES.items()}
     disk = {name: (row["local_disks"], row["local_disk_bytes"]) for name, row in rows.items()}
     assert disk == {
         "Standard_D4ds_v5": (1, 153600 * 2**20),
@@ -229,4 +233,4 @@ def test_a_list_without_end() -> None:
 def test_without_a_subscription_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AZURE_SUBSCRIPTION_ID", raising=False)
     with pytest.raises(ProviderRefusedError, match="AZURE_SUBSCRIPTION_ID"):
-        refresh("azure", regions=(REGION,), access=Access(patience=HASTY), today=TODAY)
+        refresh("azure", regions=(REGION,), access=Access(retry_policy=HASTY), today=TODAY)

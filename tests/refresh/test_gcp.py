@@ -127,7 +127,7 @@ def google(
             credentials=AnonymousCredentials(),
             specs_url=specs.url,
             prices_url=listed.url,
-            patience=HASTY,
+            retry_policy=HASTY,
         )
         yield specs, listed, access
 
@@ -274,10 +274,10 @@ def test_a_region_that_nobody_offers() -> None:
 def test_without_credentials_it_says_what_to_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
     with pytest.raises(ProviderRefusedError, match="gcloud auth application-default login"):
-        refresh("gcp", regions=(IOWA,), access=Access(patience=HASTY), today=TODAY)
+        refresh("gcp", regions=(IOWA,), access=Access(retry_policy=HASTY), today=TODAY)
 
 
 def test_without_a_project_it_says_what_to_set() -> None:
-    access = Access(credentials=AnonymousCredentials(), patience=HASTY)
+    access = Access(credentials=AnonymousCredentials(), retry_policy=HASTY)
     with pytest.raises(ProviderRefusedError, match="GOOGLE_CLOUD_PROJECT"):
         refresh("gcp", regions=(IOWA,), access=access, today=TODAY)

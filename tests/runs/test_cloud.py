@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ec2_bed import QUICK, Ec2Bed
-from machine_room import MachineRoom, machine_room, write_stand_in_wheels
-from watching import watched
+from emulated_ec2 import QUICK, EmulatedEc2
+from emulated_machines import EmulatedMachines, emulated_machines, write_stand_in_wheels
+from secret_watcher import watch_for_secrets
 
 from planner.distributed_sort import object_store
 from planner.distributed_sort.dataset import read_manifest
@@ -33,8 +33,8 @@ SWEEP = ("cluster", "sweep", "--region", "us-east-1", "--all", "--yes")
 
 
 @pytest.fixture
-def room(ec2: Ec2Bed, tmp_path: Path) -> Iterator[MachineRoom]:
-    with machine_room(ec2.machines_described, ec2.show, tmp_path / "machines") as made:
+def machines(ec2: EmulatedEc2, tmp_path: Path) -> Iterator[EmulatedMachines]:
+    with emulated_machines(ec2.machines_described, ec2.show, tmp_path / "machines") as made:
         yield made
 
 
@@ -53,9 +53,9 @@ def run_words(wheels: Path, *more: str, source: tuple[str, ...] = ("--data", f"{
 
 
 @pytest.fixture
-def store(ec2: Ec2Bed, room: MachineRoom, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def store(ec2: EmulatedEc2, machines: EmulatedMachines, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """An object store with two buckets, in one of which are 20 MB of input in objects of different sizes."""
-    with room.object_store("10.77.200.1") as url:
+    with machines.object_store("10.77.200.1") as url:
         for name in ("data", "sorted"):
             request = urllib.request.Request(f"{url}/{name}", method="PUT")
             urllib.request.urlopen(request, timeout=30).close()
@@ -72,49 +72,54 @@ def store(ec2: Ec2Bed, room: MachineRoom, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def test_rented_measured_sorted_validated_and_gone(
-    ec2: Ec2Bed, room: MachineRoom, store: str, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ec2: EmulatedEc2,
+    machines: EmulatedMachines,
+    store: str,
+    wheels: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One of three machines has a slow link: it is sent away, the job is planned anew, done and accounted for. Input
     comes from an object store, and output goes there.
     """
-    room.caps = {0: SLOW_MBIT}
+    machines.caps = {0: SLOW_MBIT}
     out = tmp_path / "report.json"
     monkeypatch.setattr(ec2, "extra", ec2.extra | {"PLANNER_MEASUREMENTS": str(tmp_path / "mine")})
     staged = ("--input", "s3://data/job", "--output", "s3://sorted/job", "--lend-credentials")
-    with watched(ec2, room, account=[LENT]) as watcher:
+    with watch_for_secrets(ec2, machines, account=[LENT]) as watcher:
         words = run_words(wheels, "--out", str(out), source=staged)
-        ended = ec2.planner(*words, pace=PACE, within_s=300)
+        ended = ec2.planner(*words, policy=PACE, within_s=300)
     assert ended.code == 0, ended.text
     report = RunReport.from_json(out.read_text("utf-8"))
     directory = RunDirectory.open(ec2.runs()[0])
     assert report.passed and [check.records for check in report.checks] == [RECORDS] * 2
     assert_the_output_is_in_the_store(report, directory)
     assert_staging_is_compared(report)
-    assert_the_slow_one_was_sent_away(ec2, report, directory, slow=room.order[0])
+    assert_the_slow_one_was_sent_away(ec2, report, directory, slow=machines.order[0])
     assert_accounted_for(report, directory, ended.text)
     assert not directory.key.exists()
     watcher.require_hidden(ended.text)
     assert "measurements stored in" in ended.text
-    assert ec2.left() == {} and room.made == {}
+    assert ec2.left() == {} and machines.made == {}
 
 
 @pytest.mark.soak
 def test_sorted_in_place_from_store_to_store(
-    ec2: Ec2Bed, room: MachineRoom, store: str, wheels: Path, tmp_path: Path
+    ec2: EmulatedEc2, machines: EmulatedMachines, store: str, wheels: Path, tmp_path: Path
 ) -> None:
     """Machines read the input from the object store as they sort, and write the output there; nothing is staged."""
     out = tmp_path / "report.json"
     places = ("--input", "s3://data/job", "--output", "s3://sorted/job", "--lend-credentials")
-    with watched(ec2, room, account=[LENT]) as watcher:
+    with watch_for_secrets(ec2, machines, account=[LENT]) as watcher:
         words = run_words(wheels, "--model", "object-store", "--out", str(out), source=places)
-        ended = ec2.planner(*words, pace=PACE, within_s=300)
+        ended = ec2.planner(*words, policy=PACE, within_s=300)
     assert ended.code == 0, ended.text
     report = RunReport.from_json(out.read_text("utf-8"))
     assert report.passed and [check.records for check in report.checks] == [RECORDS]
     assert report.staging == () and not {"stage in", "stage out", "generate"} & set(report.steps_s)
     assert_the_output_is_in_the_store(report, RunDirectory.open(ec2.runs()[0]))
     watcher.require_hidden(ended.text)
-    assert ec2.left() == {} and room.made == {}
+    assert ec2.left() == {} and machines.made == {}
 
 
 def assert_the_output_is_in_the_store(report: RunReport, directory: RunDirectory) -> None:
@@ -139,7 +144,9 @@ def assert_staging_is_compared(report: RunReport) -> None:
         assert each.predicted_usd is not None and each.measured_usd is not None and each.measured_usd > 0
 
 
-def assert_the_slow_one_was_sent_away(ec2: Ec2Bed, report: RunReport, directory: RunDirectory, *, slow: str) -> None:
+def assert_the_slow_one_was_sent_away(
+    ec2: EmulatedEc2, report: RunReport, directory: RunDirectory, *, slow: str
+) -> None:
     crew = next(event.details for event in directory.events() if event.what == "crew")
     assert slow in crew["idle"] and slow in report.machine["dropped"], (slow, crew, report.machine["dropped"])
     ended = [seen for seen in ec2.proxy.seen if seen.action == "TerminateInstances" and "DryRun" not in seen.params]
@@ -167,16 +174,16 @@ def assert_accounted_for(report: RunReport, directory: RunDirectory, text: str) 
     "word", ["waiting for the head", "bringing", "measuring the disks", "ending 1 machines", "sort"]
 )
 @pytest.mark.parametrize("way", ["down", "sweep"])
-def test_killed_while_it_runs(ec2: Ec2Bed, room: MachineRoom, wheels: Path, word: str, way: str) -> None:
+def test_killed_while_it_runs(ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path, word: str, way: str) -> None:
     """Killed as it says something, a run leaves what `down`, or `sweep` without its state, finds and removes."""
-    room.caps = {0: SLOW_MBIT}
-    ended = ec2.planner(*run_words(wheels), pace=PACE, within_s=300, meanwhile=signalling(signal.SIGKILL, word))
+    machines.caps = {0: SLOW_MBIT}
+    ended = ec2.planner(*run_words(wheels), policy=PACE, within_s=300, meanwhile=signalling(signal.SIGKILL, word))
     assert ended.code == -signal.SIGKILL, ended.text
     assert ec2.left()["instance"] >= 2
     run = ec2.runs()[0]
     if way == "sweep":
         shutil.rmtree(ec2.home)
-    assert ec2.planner(*(SWEEP if way == "sweep" else ("cluster", "down", run)), pace=PACE).code == 0
+    assert ec2.planner(*(SWEEP if way == "sweep" else ("cluster", "down", run)), policy=PACE).code == 0
     assert ec2.left() == {}
 
 
@@ -194,43 +201,45 @@ def signalling(number: int, word: str) -> Callable[[int, str], bool]:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("word", ["bringing", "measuring the network", "sort"])
-def test_ended_by_a_signal(ec2: Ec2Bed, room: MachineRoom, wheels: Path, word: str) -> None:
+def test_ended_by_a_signal(ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path, word: str) -> None:
     meanwhile = signalling(signal.SIGTERM, word)
-    ended = ec2.planner(*run_words(wheels), pace=PACE, within_s=300, meanwhile=meanwhile)
+    ended = ec2.planner(*run_words(wheels), policy=PACE, within_s=300, meanwhile=meanwhile)
     assert ended.code == 130, ended.text
     assert ec2.left() == {}
 
 
 @pytest.mark.soak
-def test_a_machine_that_never_answers_is_given_up(ec2: Ec2Bed, room: MachineRoom, wheels: Path) -> None:
-    room.mute = {0}
-    ended = ec2.planner(*run_words(wheels, "--json"), pace=replace(PACE, join_s=20.0), within_s=300)
+def test_a_machine_that_never_answers_is_given_up(ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path) -> None:
+    machines.mute = {0}
+    ended = ec2.planner(*run_words(wheels, "--json"), policy=replace(PACE, join_s=20.0), within_s=300)
     assert ended.code == 0, ended.text
     assert "giving up i-" in ended.text and ec2.left() == {}
 
 
 @pytest.mark.soak
-def test_too_few_that_answer_is_a_clean_retreat(ec2: Ec2Bed, room: MachineRoom, wheels: Path) -> None:
-    room.mute = {0, 1}
-    ended = ec2.planner(*run_words(wheels), pace=replace(PACE, join_s=15.0), within_s=300)
+def test_too_few_that_answer_is_a_clean_retreat(ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path) -> None:
+    machines.mute = {0, 1}
+    ended = ec2.planner(*run_words(wheels), policy=replace(PACE, join_s=15.0), within_s=300)
     assert ended.code == 4, ended.text
     assert "1 machines are ready; 2 needed" in ended.text and ec2.left() == {}
 
 
 @pytest.mark.soak
-def test_a_head_with_another_host_key_is_not_spoken_to(ec2: Ec2Bed, room: MachineRoom, wheels: Path) -> None:
-    room.has_false_keys = True
-    ended = ec2.planner(*run_words(wheels), pace=replace(PACE, join_s=5.0), within_s=300)
+def test_a_head_with_another_host_key_is_not_spoken_to(
+    ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path
+) -> None:
+    machines.has_false_keys = True
+    ended = ec2.planner(*run_words(wheels), policy=replace(PACE, join_s=5.0), within_s=300)
     assert ended.code == 6, ended.text
     assert "host key" in ended.text.lower() and ec2.left() == {}
 
 
 @pytest.mark.soak
-def test_kept_until_it_is_taken_down(ec2: Ec2Bed, room: MachineRoom, wheels: Path) -> None:
-    ended = ec2.planner(*run_words(wheels, "--keep"), pace=PACE, within_s=300)
+def test_kept_until_it_is_taken_down(ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path) -> None:
+    ended = ec2.planner(*run_words(wheels, "--keep"), policy=PACE, within_s=300)
     assert ended.code == 0, ended.text
     run = ec2.runs()[0]
     assert f"planner cluster down {run}" in ended.text
     assert ec2.left()["instance"] in (2, 3), "an idle spare goes, unless it is the head"
-    assert ec2.planner("cluster", "down", run, pace=PACE).code == 0
+    assert ec2.planner("cluster", "down", run, policy=PACE).code == 0
     assert ec2.left() == {}

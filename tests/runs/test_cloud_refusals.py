@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from ec2_bed import Ec2Bed
+from emulated_ec2 import EmulatedEc2
 
 from planner.errors import BadInputError
 from planner.runs.cloud import check_runnable, types_with_disks
@@ -24,14 +24,14 @@ JOB = ("run", "--cloud", "aws", "--data", "100GB", "--model", "indy", "--nodes",
     ],
 )
 def test_refused_before_anything_is_asked_of_the_cloud(
-    ec2: Ec2Bed, words: tuple[str, ...], code: int, said: str
+    ec2: EmulatedEc2, words: tuple[str, ...], code: int, said: str
 ) -> None:
     ended = ec2.planner(*JOB, "--ssh-from", "203.0.113.7/32", "--yes", *words)
     assert (ended.code, said in ended.text) == (code, True), ended.text
     assert ec2.proxy.seen == [] and ec2.runs() == []
 
 
-def test_a_dry_run_prints_the_requests_of_launch_and_end(ec2: Ec2Bed) -> None:
+def test_a_dry_run_prints_the_requests_of_launch_and_end(ec2: EmulatedEc2) -> None:
     ended = ec2.planner(*JOB, "--dry-run", "--json")
     assert ended.code == 0, ended.text
     planned = [request["operation"] for request in json.loads(ended.text)]

@@ -12,7 +12,7 @@ import pytest
 from planner.cost_model.model_reader import load_model
 from planner.errors import BadInputError, InfeasibleError, InterruptedRunError, IoFailureError
 from planner.native import Progress
-from planner.runs.local import LocalRun, copies, run_local
+from planner.runs.local import LocalRun, run_local
 from planner.schemas.run_report import RunReport
 
 
@@ -96,4 +96,4 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_copies_are_what_the_last_phase_writes() -> None:
-    assert (copies(load_model("indy")), copies(load_model("daytona"))) == (1, 2)
+    assert [load_model(name).output_copies for name in ("indy", "daytona")] == [1, 2]

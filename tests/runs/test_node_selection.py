@@ -6,8 +6,8 @@ import pytest
 
 from planner import recommend
 from planner.errors import InfeasibleError, IoFailureError, PlannerError
-from planner.runs.node_benchmarks import Trials
-from planner.runs.node_selection import CrewChoice, choose_crew
+from planner.runs.node_benchmarks import NodeRates
+from planner.runs.node_selection import NodeSelection, select_nodes
 from planner.schemas.plan import Candidate, Plan
 
 METRICS = ("disk_read", "disk_write", "disk_both", "network")
@@ -23,12 +23,12 @@ def planned(plan: Plan) -> Candidate:
     return plan.best
 
 
-def trials(failed: dict[str, PlannerError] | None = None, **rates: float) -> Trials:
-    return Trials(rates={metric: dict(rates) for metric in METRICS}, failed=failed or {})
+def trials(failed: dict[str, PlannerError] | None = None, **rates: float) -> NodeRates:
+    return NodeRates(rates={metric: dict(rates) for metric in METRICS}, failed=failed or {})
 
 
-def chosen(plan: Plan, seen: Trials) -> CrewChoice:
-    return choose_crew(seen, planned(plan), plan.request)
+def chosen(plan: Plan, seen: NodeRates) -> NodeSelection:
+    return select_nodes(seen, planned(plan), plan.request)
 
 
 def test_the_fastest_of_those_that_are_not_slow(plan: Plan) -> None:
@@ -83,4 +83,4 @@ def test_too_few_to_hold_the_data(plan: Plan) -> None:
     large = recommend(data="1TB", model="indy", instances=["i4i.large"], nodes=12).plan
     rates = dict.fromkeys("abcd", 1e9)
     with pytest.raises(InfeasibleError):
-        choose_crew(trials(**rates), planned(large), large.request)
+        select_nodes(trials(**rates), planned(large), large.request)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from bed import Bed
-from ec2_bed import Ec2Bed
+from emulated_cloud import EmulatedCloud
+from emulated_ec2 import EmulatedEc2
 
 from planner.errors import BadInputError
 from planner.runs.store_credentials import access_to
@@ -46,7 +46,7 @@ def test_what_would_not_work_is_refused(
         access_to(uris, cloud=cloud, identity=identity, is_lent=is_lent, environ=KEYS)
 
 
-def test_machines_are_launched_with_the_identity_that_was_named(cloud: Bed) -> None:
+def test_machines_are_launched_with_the_identity_that_was_named(cloud: EmulatedCloud) -> None:
     """The emulators check every request; without the option no machine is anybody."""
     identity = IDENTITIES[cloud.cloud]
     without = cloud.planner(*cloud.up, "--dry-run", "--json")
@@ -56,7 +56,7 @@ def test_machines_are_launched_with_the_identity_that_was_named(cloud: Bed) -> N
     assert planned.code == 0, planned.text
     launching = [request for request in json.loads(planned.text) if identity in json.dumps(request["parameters"])]
     assert launching, "the identity is in the request that launches"
-    if isinstance(cloud, Ec2Bed):
+    if isinstance(cloud, EmulatedEc2):
         cloud.offer_profile(identity)
     assert cloud.planner(*words).code == 0
     assert cloud.planner("cluster", "down", cloud.runs()[0]).code == 0
@@ -64,7 +64,7 @@ def test_machines_are_launched_with_the_identity_that_was_named(cloud: Bed) -> N
 
 
 @pytest.mark.parametrize("command", [("run", "--data", "1GB", "--model", "indy", "--cloud", "aws"), ("cluster", "up")])
-def test_spot_machines_are_refused_in_a_sentence(ec2: Ec2Bed, command: tuple[str, ...]) -> None:
+def test_spot_machines_are_refused_in_a_sentence(ec2: EmulatedEc2, command: tuple[str, ...]) -> None:
     ended = ec2.planner(*command, "--pricing", "spot", "--yes")
     assert ended.code == 2 and "only on-demand machines are rented" in ended.text, ended.text
     assert ec2.proxy.seen == []
@@ -79,7 +79,7 @@ def test_spot_machines_are_refused_in_a_sentence(ec2: Ec2Bed, command: tuple[str
         (("--model", "object-store", "--cloud", "aws", "--data", "1GB"), "give --input and --output"),
     ],
 )
-def test_runs_that_cannot_be(ec2: Ec2Bed, words: tuple[str, ...], said: str) -> None:
+def test_runs_that_cannot_be(ec2: EmulatedEc2, words: tuple[str, ...], said: str) -> None:
     ended = ec2.planner("run", *words, "--ssh-from", "203.0.113.7/32", "--yes")
     assert ended.code == 2 and said in ended.text, ended.text
     assert ec2.proxy.seen == [] and ec2.runs() == []

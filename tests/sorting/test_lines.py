@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -100,9 +101,9 @@ def test_two_passes_sort_any_distribution(tmp_path: Path, shape: str) -> None:
     report = core.sort_files(
         [str(tmp_path / "in")], [str(tmp_path / "out")], lines=True, passes=2, memory_bytes=SMALL_MEMORY_BYTES
     )
-    found = (tmp_path / "out").read_bytes()
-    assert found == expected([text])
-    assert report["records"] == found.count(b"\n")
+    output = (tmp_path / "out").read_bytes()
+    assert output == expected([text])
+    assert report["records"] == output.count(b"\n")
     assert names_in(tmp_path) == ["in", "out"]
 
 
@@ -140,10 +141,10 @@ def test_several_inputs_and_outputs(tmp_path: Path) -> None:
         path.write_bytes(part)
     outputs = [tmp_path / "out0", tmp_path / "out1"]
     report = sort_file(inputs, outputs, lines=True, memory_bytes=SMALL_MEMORY_BYTES)
-    found = [path.read_bytes() for path in outputs]
-    assert b"".join(found) == expected(parts)
-    assert max(map(len, found)) < 1.5 * min(map(len, found))
-    assert report.output_bytes_written == sum(map(len, found))
+    contents = [path.read_bytes() for path in outputs]
+    assert b"".join(contents) == expected(parts)
+    assert max(map(len, contents)) < 1.5 * min(map(len, contents))
+    assert report.output_bytes_written == sum(map(len, contents))
     assert report.input_bytes == sum(map(len, parts))
 
 
@@ -152,8 +153,8 @@ def test_the_longest_line_is_named_and_sorted_and_a_longer_one_refused(tmp_path:
     text = many_lines("log")
     source.write_bytes(text)
     paths = [str(source)], [str(output)]
-    found = core.sort_files(*paths, lines=True, passes=2, memory_bytes=SMALL_MEMORY_BYTES)
-    longest = next(int(c["value"].split()[0]) for c in found["choices"] if c["name"] == "longest line")
+    report = core.sort_files(*paths, lines=True, passes=2, memory_bytes=SMALL_MEMORY_BYTES)
+    longest = next(int(c["value"].split()[0]) for c in report["choices"] if c["name"] == "longest line")
     assert longest >= 16_384
     long_line = b"2026" + bytes(longest - 5) + b"\n"
     fitting = text[:9_000_000] + b"\n" + long_line + text[9_000_000:]
@@ -175,7 +176,9 @@ def test_many_short_lines_leave_one_pass_for_two(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(text)
     report = sort_file(tmp_path / "in", tmp_path / "out", lines=True, memory_bytes=100_000_000)
     assert report.mode == "two passes"
-    assert (tmp_path / "out").read_bytes() == expected([bytes(text)])
+    lines = sorted(re.findall(rb"[^\n]+", text))
+    empty = text.count(b"\n") - len(lines)
+    assert (tmp_path / "out").read_bytes() == b"\n" * empty + b"\n".join(lines) + b"\n"
 
 
 @pytest.mark.parametrize(

@@ -58,15 +58,15 @@ def write_records(path: Path, keys: np.ndarray) -> np.ndarray:
 
 
 def assert_sorted_permutation(path: Path, records: np.ndarray) -> None:
-    found = np.fromfile(path, dtype=np.uint8).reshape(-1, 100)
-    keys = np.ascontiguousarray(found[:, :10]).view("S10").ravel()
-    padded = [np.ascontiguousarray(found[:, i : i + 5]) for i in (0, 5)]
+    output = np.fromfile(path, dtype=np.uint8).reshape(-1, 100)
+    keys = np.ascontiguousarray(output[:, :10]).view("S10").ravel()
+    padded = [np.ascontiguousarray(output[:, i : i + 5]) for i in (0, 5)]
     halves = [part.astype(np.uint64) @ (256 ** np.arange(4, -1, -1, dtype=np.uint64)) for part in padded]
     high, low = halves
     assert np.all((high[:-1] < high[1:]) | ((high[:-1] == high[1:]) & (low[:-1] <= low[1:])))
     assert len(keys) == len(records)
-    serial = np.ascontiguousarray(found[:, 10:18]).view(">u8").ravel().astype(np.int64)
-    assert np.array_equal(records[serial], found)
+    serial = np.ascontiguousarray(output[:, 10:18]).view(">u8").ravel().astype(np.int64)
+    assert np.array_equal(records[serial], output)
     assert len(np.unique(serial)) == len(records)
 
 
@@ -136,10 +136,10 @@ def test_every_record_shape(tmp_path: Path, record_size: int, data: st.DataObjec
     )
     rows = [row.tobytes() for row in records]
     raw = target.read_bytes()
-    found = [raw[i : i + record_size] for i in range(0, len(raw), record_size)]
+    output = [raw[i : i + record_size] for i in range(0, len(raw), record_size)]
     key = slice(key_offset, key_offset + key_size)
-    assert [row[key] for row in found] == sorted(row[key] for row in rows)
-    assert sorted(found) == sorted(rows)
+    assert [row[key] for row in output] == sorted(row[key] for row in rows)
+    assert sorted(output) == sorted(rows)
 
 
 def test_several_inputs_outputs_and_temporary_directories(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=["records", "lines"])
-def kind(request: pytest.FixtureRequest) -> str:
+def form(request: pytest.FixtureRequest) -> str:
     """What is sorted: the same bytes count as records, or as text."""
     return str(request.param)
 
@@ -65,20 +65,20 @@ def faults(shim: Path, *, call: str, nth: int, fault: str) -> dict[str, str]:
     return os.environ | disturbed
 
 
-def sorting(source: Path, *, memory_bytes: int, kind: str) -> list[str]:
-    return [sys.executable, "-c", SORT, str(source), str(source.with_name("out")), str(memory_bytes), kind]
+def sorting(source: Path, *, memory_bytes: int, form: str) -> list[str]:
+    return [sys.executable, "-c", SORT, str(source), str(source.with_name("out")), str(memory_bytes), form]
 
 
 def sort_under(
-    shim: Path, source: Path, *, call: str, nth: int, fault: str, memory_bytes: int, kind: str
+    shim: Path, source: Path, *, call: str, nth: int, fault: str, memory_bytes: int, form: str
 ) -> subprocess.CompletedProcess[str]:
     environment = faults(shim, call=call, nth=nth, fault=fault)
-    command = sorting(source, memory_bytes=memory_bytes, kind=kind)
+    command = sorting(source, memory_bytes=memory_bytes, form=form)
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 
-def assert_sorted(source: Path, kind: str) -> None:
-    validate = validate_files if kind == "records" else validate_line_files
+def assert_sorted(source: Path, form: str) -> None:
+    validate = validate_files if form == "records" else validate_line_files
     after = validate([source.with_name("out")])
     assert (after.records, after.unordered) == (RECORDS, 0)
     assert after.checksum == validate([source]).checksum
@@ -88,11 +88,11 @@ def assert_sorted(source: Path, kind: str) -> None:
 @pytest.mark.parametrize("fault", ["short", "eintr"])
 @pytest.mark.parametrize("call", ["pread", "pwrite"])
 def test_short_and_interrupted_transfers_are_completed(
-    shim: Path, source: Path, call: str, fault: str, memory_bytes: int, kind: str
+    shim: Path, source: Path, call: str, fault: str, memory_bytes: int, form: str
 ) -> None:
-    result = sort_under(shim, source, call=call, nth=1, fault=fault, memory_bytes=memory_bytes, kind=kind)
+    result = sort_under(shim, source, call=call, nth=1, fault=fault, memory_bytes=memory_bytes, form=form)
     assert result.returncode == 0, result.stderr
-    assert_sorted(source, kind)
+    assert_sorted(source, form)
 
 
 @pytest.mark.parametrize(
@@ -112,10 +112,10 @@ def test_short_and_interrupted_transfers_are_completed(
     ],
 )
 def test_a_failing_call_leaves_the_input_and_nothing_else(
-    shim: Path, source: Path, call: str, nth: int, code: int, memory_bytes: int, kind: str
+    shim: Path, source: Path, call: str, nth: int, code: int, memory_bytes: int, form: str
 ) -> None:
     before = source.read_bytes()
-    result = sort_under(shim, source, call=call, nth=nth, fault=str(code), memory_bytes=memory_bytes, kind=kind)
+    result = sort_under(shim, source, call=call, nth=nth, fault=str(code), memory_bytes=memory_bytes, form=form)
     assert result.returncode == IoFailureError.exit_code, (result.stdout, result.stderr)
     assert os.strerror(code) in result.stderr
     assert str(source.parent) in result.stderr
@@ -123,21 +123,21 @@ def test_a_failing_call_leaves_the_input_and_nothing_else(
     assert names_in(source.parent) == ["in"]
 
 
-def test_a_scratch_disk_too_full_to_reserve_may_still_do(shim: Path, source: Path, kind: str) -> None:
+def test_a_scratch_disk_too_full_to_reserve_may_still_do(shim: Path, source: Path, form: str) -> None:
     # The second reservation is the first of a scratch file: it only helps, and what is written fits.
     full = str(errno.ENOSPC)
-    result = sort_under(shim, source, call="fallocate", nth=2, fault=full, memory_bytes=TWO_PASSES_BYTES, kind=kind)
+    result = sort_under(shim, source, call="fallocate", nth=2, fault=full, memory_bytes=TWO_PASSES_BYTES, form=form)
     assert result.returncode == 0, result.stderr
-    assert_sorted(source, kind)
+    assert_sorted(source, form)
 
 
 @pytest.mark.parametrize("memory_bytes", [ONE_PASS_BYTES * 2, TWO_PASSES_BYTES])
-def test_an_input_that_shrinks_is_named(shim: Path, tmp_path: Path, memory_bytes: int, kind: str) -> None:
+def test_an_input_that_shrinks_is_named(shim: Path, tmp_path: Path, memory_bytes: int, form: str) -> None:
     """The process stands still, its input opened and its first space reserved, while the input shrinks."""
     source = tmp_path / "in"
     generate_file(source, records=1_500_000, ascii=True)
     source.read_bytes()
-    command = sorting(source, memory_bytes=memory_bytes, kind=kind)
+    command = sorting(source, memory_bytes=memory_bytes, form=form)
     environment = faults(shim, call="fallocate", nth=1, fault="stop")
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         stopped = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
@@ -152,11 +152,11 @@ def test_an_input_that_shrinks_is_named(shim: Path, tmp_path: Path, memory_bytes
 
 
 @pytest.mark.parametrize("memory_bytes", [ONE_PASS_BYTES * 2, TWO_PASSES_BYTES])
-def test_ctrl_c_stops_and_cleans_up(shim: Path, tmp_path: Path, memory_bytes: int, kind: str) -> None:
+def test_ctrl_c_stops_and_cleans_up(shim: Path, tmp_path: Path, memory_bytes: int, form: str) -> None:
     """The disk is so slow that the signal comes long before the end, however busy the machine."""
     source = tmp_path / "in"
     generate_file(source, records=1_500_000, ascii=True)
-    command = sorting(source, memory_bytes=memory_bytes, kind=kind)
+    command = sorting(source, memory_bytes=memory_bytes, form=form)
     environment = faults(shim, call="pwrite", nth=1, fault="slow")
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         while len(names_in(tmp_path)) == 1 and process.poll() is None:

@@ -21,7 +21,7 @@ from planner.sorting.validate import validate_files, validate_summaries
     [
         (10**6, False, False, "7a0e0d4868cd4"),
         (10**6, False, True, "79f9a7e6de673"),
-        (10**7, True, False, "4c48a881c779d5"),
+        pytest.param(10**7, True, False, "4c48a881c779d5", marks=pytest.mark.soak),
     ],
 )
 def test_known_checksums(tmp_path: Path, records: int, ascii: bool, skew: bool, checksum: str) -> None:

@@ -1,7 +1,7 @@
 // Memory in huge pages, kept and reused.
 //
 // The first touch of fresh memory costs more than sorting what is put there (0.3-0.9 GB/s in 4 KiB pages on
-// the virtual machines measured), so buffers ask for huge pages, are touched once, and never shrink until
+// the virtual machines measured). So buffers ask for huge pages, are touched once, and never shrink until
 // they are destroyed.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a running operation tells, and the one thing it can be told: polled, never called back.
+// The progress of a running operation, and the request to cancel it: polled, never called back.
 #pragma once
 
 #include <atomic>

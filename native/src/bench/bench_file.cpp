@@ -1,23 +1,12 @@
-#include "bench_file.hpp"
+#include "bench/bench_file.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <span>
 
-#include "sortcore/generate.hpp"
+#include "sortcore/gensort/generate.hpp"
 
 namespace sortcore {
-
-File create_nameless(const std::string& directory, File::Caching wanted) {
-  static std::atomic<unsigned> number{0};
-  const std::string path =
-      directory + "/.bench-" + std::to_string(::getpid()) + "-" + std::to_string(number++);
-  File file = File::create(path, wanted, "temporary file in " + directory);
-  ::unlink(path.c_str());
-  return file;
-}
 
 void forget_cached([[maybe_unused]] const File& file) noexcept {
 #ifdef POSIX_FADV_DONTNEED

@@ -1,4 +1,4 @@
-// Files that benchmarks read and write: without a name, so that they vanish with the process.
+// The content and the caching of files that benchmarks read and write.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,6 @@
 #include "sortcore/io/file.hpp"
 
 namespace sortcore {
-
-// Creates a file in `directory` and takes its name away. Throws Error(io) naming the directory.
-File create_nameless(const std::string& directory, File::Caching wanted);
 
 // Drops the file's pages from the page cache, as far as the system does it.
 void forget_cached(const File& file) noexcept;

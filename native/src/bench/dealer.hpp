@@ -6,7 +6,8 @@
 #include <cstring>
 #include <vector>
 
-#include "sortcore/generate.hpp"
+#include "random_sequence.hpp"
+#include "sortcore/gensort/generate.hpp"
 
 namespace sortcore {
 
@@ -19,7 +20,7 @@ class Dealer {
   // `take_chunk()` returns the memory of an empty chunk.
   template <typename TakeChunk>
   Dealer(std::size_t partitions, std::size_t chunk_bytes, std::uint64_t seed, TakeChunk take_chunk)
-      : chunk_bytes_(chunk_bytes), state_(seed * 0x9e37'79b9'7f4a'7c15 + 1) {
+      : chunk_bytes_(chunk_bytes), random_(seed) {
     const std::size_t records = chunk_bytes / record_bytes;
     for (std::size_t i = 0; i < partitions; ++i) {
       chunks_.push_back({take_chunk(), records * i / partitions * record_bytes});
@@ -30,7 +31,7 @@ class Dealer {
   template <typename Exchange>
   void deal(const std::byte* block, std::size_t bytes, Exchange exchange) {
     for (const std::byte* record = block; record != block + bytes; record += record_bytes) {
-      const std::size_t partition = random_partition();
+      const auto partition = static_cast<std::size_t>(random_.below(chunks_.size()));
       Chunk& chunk = chunks_[partition];
       std::memcpy(chunk.data + chunk.used, record, record_bytes);
       chunk.used += record_bytes;
@@ -44,16 +45,8 @@ class Dealer {
     std::size_t used;
   };
 
-  // xorshift64, its upper half scaled to the number of partitions.
-  std::size_t random_partition() noexcept {
-    state_ ^= state_ << 13;
-    state_ ^= state_ >> 7;
-    state_ ^= state_ << 17;
-    return static_cast<std::size_t>((state_ >> 32) * chunks_.size() >> 32);
-  }
-
   std::size_t chunk_bytes_;
-  std::uint64_t state_;
+  RandomSequence random_;
   std::vector<Chunk> chunks_;
 };
 

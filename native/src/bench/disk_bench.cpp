@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <memory>
 
-#include "bench_file.hpp"
-#include "dealer.hpp"
+#include "bench/bench_file.hpp"
+#include "bench/dealer.hpp"
+#include "bench/volume.hpp"
+#include "bench/watch.hpp"
 #include "sortcore/bench/window.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/io/block_pool.hpp"
 #include "sortcore/io/queue.hpp"
 #include "sortcore/threads.hpp"
-#include "volume.hpp"
-#include "watch.hpp"
 
 namespace sortcore {
 namespace {
@@ -58,10 +58,10 @@ class DiskBench {
 
   void add_volumes(Volumes& volumes, const std::vector<std::string>& directories, bool are_written);
   void fill(Volume& volume);
-  void start_readers(Crew& crew, BlockPool& blocks, Blocks* filled);
-  void start_dealers(Crew& crew, BlockPool& blocks, BlockPool& chunks, Blocks& filled);
-  void start_writers(Crew& crew, BlockPool& chunks);
-  void start_writing_only(Crew& crew, BlockPool& chunks);
+  void start_readers(ThreadGroup& group, BlockPool& blocks, Blocks* filled);
+  void start_dealers(ThreadGroup& group, BlockPool& blocks, BlockPool& chunks, Blocks& filled);
+  void start_writers(ThreadGroup& group, BlockPool& chunks);
+  void start_writing_only(ThreadGroup& group, BlockPool& chunks);
   void deal(unsigned seed, BlockPool& blocks, BlockPool& chunks, Blocks& filled);
 
   const DiskBenchRequest& request_;
@@ -74,8 +74,8 @@ class DiskBench {
   Volumes reads_;
   Volumes writes_;
   std::vector<std::unique_ptr<Blocks>> full_;  // one per written volume
-  std::atomic<unsigned> readers_left_{0};
-  std::atomic<unsigned> dealers_left_{0};
+  ThreadsLeft readers_left_;
+  ThreadsLeft dealers_left_;
 };
 
 void DiskBench::add_volumes(Volumes& volumes, const std::vector<std::string>& directories, bool are_written) {
@@ -100,9 +100,9 @@ void DiskBench::prepare() {
   std::uint64_t bytes = 0;
   for (const auto& volume : reads_) bytes += volume->bytes();
   if (progress_ != nullptr) progress_->begin_phase(0, bytes);
-  Crew crew(monitor_);
-  for (const auto& volume : reads_) crew.start(volume->threads(), [&] { fill(*volume); });
-  crew.join();
+  ThreadGroup group(monitor_);
+  for (const auto& volume : reads_) group.start(volume->threads(), [&] { fill(*volume); });
+  group.join();
   for (const auto& volume : reads_) volume->finish_filling();
 }
 
@@ -133,39 +133,39 @@ void DiskBench::measure() {
   for (std::size_t i = 0; i < writes_.size(); ++i) full_.push_back(std::make_unique<Blocks>(monitor_));
   fill_all(blocks);
   fill_all(chunks);
-  Crew crew(monitor_);
+  ThreadGroup group(monitor_);
   window_.start();
-  start_readers(crew, blocks, deals ? &filled : nullptr);
+  start_readers(group, blocks, deals ? &filled : nullptr);
   if (deals) {
-    start_dealers(crew, blocks, chunks, filled);
-    start_writers(crew, chunks);
+    start_dealers(group, blocks, chunks, filled);
+    start_writers(group, chunks);
   } else {
-    start_writing_only(crew, chunks);
+    start_writing_only(group, chunks);
   }
-  crew.start(1, [&] { watch(window_, monitor_, progress_, 1); });
-  crew.join();
+  group.start(1, [&] { watch(window_, monitor_, progress_, 1); });
+  group.join();
 }
 
-void DiskBench::start_readers(Crew& crew, BlockPool& blocks, Blocks* filled) {
-  readers_left_ = count_threads(reads_);
+void DiskBench::start_readers(ThreadGroup& group, BlockPool& blocks, Blocks* filled) {
+  readers_left_.set(count_threads(reads_));
   for (const auto& volume : reads_) {
-    crew.start(volume->threads(), [&, filled, from = volume.get()] {
+    group.start(volume->threads(), [&, filled, from = volume.get()] {
       while (!window_.is_over()) {
         const BlockPool::Block block = blocks.acquire(clock_);
         from->read_next(blocks.data(block));
         filled != nullptr ? filled->push(block) : blocks.release(block);
       }
-      if (readers_left_.fetch_sub(1) == 1 && filled != nullptr) filled->close();
+      if (readers_left_.leave() && filled != nullptr) filled->close();
     });
   }
 }
 
-void DiskBench::start_dealers(Crew& crew, BlockPool& blocks, BlockPool& chunks, Blocks& filled) {
-  dealers_left_ = dealers_;
+void DiskBench::start_dealers(ThreadGroup& group, BlockPool& blocks, BlockPool& chunks, Blocks& filled) {
+  dealers_left_.set(dealers_);
   for (unsigned i = 0; i < dealers_; ++i) {
-    crew.start(1, [&, i] {
+    group.start(1, [&, i] {
       deal(i, blocks, chunks, filled);
-      if (dealers_left_.fetch_sub(1) != 1) return;
+      if (!dealers_left_.leave()) return;
       for (const auto& queue : full_) queue->close();
     });
   }
@@ -185,9 +185,9 @@ void DiskBench::deal(unsigned seed, BlockPool& blocks, BlockPool& chunks, Blocks
   }
 }
 
-void DiskBench::start_writers(Crew& crew, BlockPool& chunks) {
+void DiskBench::start_writers(ThreadGroup& group, BlockPool& chunks) {
   for (std::size_t i = 0; i < writes_.size(); ++i) {
-    crew.start(writes_[i]->threads(), [&, to = writes_[i].get(), queue = full_[i].get()] {
+    group.start(writes_[i]->threads(), [&, to = writes_[i].get(), queue = full_[i].get()] {
       while (const auto chunk = queue->pop(clock_)) {
         if (!window_.is_over()) to->write_next(chunks.data(*chunk));
         chunks.release(*chunk);
@@ -196,9 +196,9 @@ void DiskBench::start_writers(Crew& crew, BlockPool& chunks) {
   }
 }
 
-void DiskBench::start_writing_only(Crew& crew, BlockPool& chunks) {
+void DiskBench::start_writing_only(ThreadGroup& group, BlockPool& chunks) {
   for (const auto& volume : writes_) {
-    crew.start(volume->threads(), [&, to = volume.get()] {
+    group.start(volume->threads(), [&, to = volume.get()] {
       const BlockPool::Block chunk = chunks.acquire(clock_);
       while (!window_.is_over()) {
         monitor_.check();

@@ -9,12 +9,13 @@
 #include <mutex>
 #include <random>
 
-#include "bench_file.hpp"
+#include "bench/bench_file.hpp"
+#include "bench/watch.hpp"
 #include "sortcore/bench/window.hpp"
 #include "sortcore/buffer.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/io/monitor.hpp"
-#include "watch.hpp"
+#include "sortcore/io/scratch_files.hpp"
 
 namespace sortcore {
 namespace {
@@ -30,11 +31,6 @@ void flush(File& file) {
 #else
   file.sync();
 #endif
-}
-
-std::uint64_t since_ns(Window::Clock::time_point start) {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Window::Clock::now() - start).count());
 }
 
 // What one thread does over and over.
@@ -81,7 +77,7 @@ void check(const SmallIoOperation& operation, std::uint64_t file_bytes) {
 
 SmallIoFile::SmallIoFile(const std::string& directory, std::uint64_t bytes, Progress* progress)
     : bytes_(std::max<std::uint64_t>(bytes / filling_block_bytes, 2) * filling_block_bytes),
-      file_(create_nameless(directory, File::Caching::direct)),
+      file_(create_unlinked(directory, File::Caching::direct)),
       can_be_direct_(file_.is_direct()) {
   if (progress != nullptr) progress->begin_phase(0, bytes_);
   file_.preallocate(0, bytes_);
@@ -122,23 +118,23 @@ SmallIoReport SmallIoFile::run(const SmallIoOperation& operation, Progress* prog
   SmallIoReport report;
   std::mutex merging;
   std::atomic<unsigned> next{0};
-  Crew crew(monitor);
-  crew.start(operation.threads, [&] {
+  ThreadGroup group(monitor);
+  group.start(operation.threads, [&] {
     Loop& loop = *loops[next.fetch_add(1)];
     LatencyHistogram latency;
     while (!window.is_over()) {
       monitor.check();
-      const auto start = Window::Clock::now();
+      const auto start = Clock::now();
       loop.once();
       if (window.is_over()) break;
-      latency.add(since_ns(start));
+      latency.add(nanoseconds_since(start));
       meter.add(operation.io_bytes);
     }
     const std::lock_guard lock(merging);
     report.latency.merge(latency);
   });
-  crew.start(1, [&] { watch(window, monitor, progress, 1); });
-  crew.join();
+  group.start(1, [&] { watch(window, monitor, progress, 1); });
+  group.join();
   report.is_direct = direct && can_be_direct_;
   report.bytes = meter.bytes();
   report.bytes_by_interval = meter.bytes_by_interval();

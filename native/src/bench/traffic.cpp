@@ -10,18 +10,18 @@
 #include <memory>
 #include <mutex>
 
-#include "bench_file.hpp"
+#include "bench/bench_file.hpp"
+#include "bench/watch.hpp"
 #include "sortcore/bench/window.hpp"
 #include "sortcore/buffer.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/io/monitor.hpp"
 #include "sortcore/threads.hpp"
-#include "watch.hpp"
 
 namespace sortcore {
 namespace {
 
-constexpr std::size_t source_bytes = 4'096'000;
+constexpr std::size_t payload_bytes = 4'096'000;
 constexpr std::size_t transfer_bytes = 256 * 1024;  // at most, before the next connection has its turn
 constexpr int poll_ms = 50;
 
@@ -51,8 +51,8 @@ class Traffic {
         progress_(progress),
         window_(request.warm_up_s, request.seconds, request.interval_s),
         monitor_(progress),
-        source_(source_bytes) {
-    fill_with_records(source_.data(), source_bytes, 0);
+        source_(payload_bytes) {
+    fill_with_records(source_.data(), payload_bytes, 0);
     add(request.send_sockets, true);
     add(request.receive_sockets, false);
   }
@@ -96,11 +96,11 @@ TrafficReport Traffic::run() {
   const std::size_t threads = std::clamp<std::size_t>(connections_.size(), 1, available_threads());
   std::vector<std::vector<Connection*>> shares(threads);
   for (std::size_t i = 0; i < connections_.size(); ++i) shares[i % threads].push_back(connections_[i].get());
-  Crew crew(monitor_);
+  ThreadGroup group(monitor_);
   window_.start();
-  for (const auto& share : shares) crew.start(1, [&, share] { serve(share); });
-  crew.start(1, [&] { watch(window_, monitor_, progress_, 0); });
-  crew.join();
+  for (const auto& share : shares) group.start(1, [&, share] { serve(share); });
+  group.start(1, [&] { watch(window_, monitor_, progress_, 0); });
+  group.join();
   report_.sent_by_interval.resize(window_.intervals());
   report_.received_by_interval.resize(window_.intervals());
   for (const auto& connection : connections_) {
@@ -145,11 +145,11 @@ void Traffic::finish_sending(std::vector<Connection*>& mine) {
 }
 
 ssize_t Traffic::send_some(Connection& connection) {
-  const std::size_t left = source_bytes - connection.source_offset;
+  const std::size_t left = payload_bytes - connection.source_offset;
   const ssize_t sent = ::send(connection.socket, source_.data() + connection.source_offset,
                               std::min(left, transfer_bytes), send_flags);
   if (sent > 0)
-    connection.source_offset = (connection.source_offset + static_cast<std::size_t>(sent)) % source_bytes;
+    connection.source_offset = (connection.source_offset + static_cast<std::size_t>(sent)) % payload_bytes;
   return sent;
 }
 

@@ -1,8 +1,9 @@
-#include "volume.hpp"
+#include "bench/volume.hpp"
 
 #include <algorithm>
 
-#include "bench_file.hpp"
+#include "bench/bench_file.hpp"
+#include "sortcore/io/scratch_files.hpp"
 
 namespace sortcore {
 namespace {
@@ -21,7 +22,7 @@ std::uint64_t member_bytes(std::uint64_t bytes, std::uint64_t stripe_bytes, std:
 
 Volume::Member::Member(const std::string& where, std::uint64_t bytes, bool allow_direct, const Window& window)
     : directory(where),
-      file(create_nameless(where, allow_direct ? File::Caching::direct : File::Caching::buffered)),
+      file(create_unlinked(where, allow_direct ? File::Caching::direct : File::Caching::buffered)),
       is_preallocated(file.preallocate(0, bytes)),
       meter(window) {}
 
@@ -32,9 +33,9 @@ Volume::Volume(const std::vector<std::string>& directories, bool is_written, con
       bytes_(whole_blocks(request.file_bytes * directories.size(), block_bytes_)),
       stripe_bytes_(directories.size() == 1 ? bytes_ : request.stripe_bytes),
       threads_(request.queue_depth * static_cast<unsigned>(directories.size())) {
-  const std::uint64_t each = member_bytes(bytes_, stripe_bytes_, directories.size());
+  const std::uint64_t share = member_bytes(bytes_, stripe_bytes_, directories.size());
   for (const std::string& directory : directories) {
-    members_.push_back(std::make_unique<Member>(directory, each, request.allow_direct, window));
+    members_.push_back(std::make_unique<Member>(directory, share, request.allow_direct, window));
   }
 }
 

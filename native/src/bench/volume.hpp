@@ -1,4 +1,4 @@
-// What DiskBench goes through block by block: one file, or several striped into one.
+// A volume that DiskBench goes through block by block: one file, or several striped into one.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "watch.hpp"
+#include "bench/watch.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-// Shows the time a benchmark has run, so that who waits sees how long it still takes.
+// The progress of a benchmark in time, so that who waits sees how long it still takes.
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "random_sequence.hpp"
 #include "sortcore/error.hpp"
 
 namespace sortcore {
@@ -12,13 +13,6 @@ constexpr std::uint64_t most_sample_spots = 1024;
 constexpr std::uint64_t fewest_sample_spots = 16;
 constexpr std::uint64_t least_unsampled = 32;  // windows of input to one that is sampled
 constexpr std::size_t smallest_window = 2 * page_bytes;
-
-// A fixed mixing of the bits (splitmix64's finaliser): the same input gives the same sample.
-std::uint64_t scramble(std::uint64_t value) {
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
-  return value ^ (value >> 31);
-}
 
 }  // namespace
 
@@ -64,7 +58,8 @@ std::uint64_t FilesSource::sample(std::size_t count, const Visit& visit) {
         std::max<std::uint64_t>(1, all_spots * input.bytes / std::max<std::uint64_t>(total, 1));
     const std::uint64_t stretch = input.bytes / spots;
     for (std::uint64_t spot = 0; spot < spots && input.bytes > 0; ++spot) {
-      const std::uint64_t shift = stretch > window_bytes ? scramble(spot) % (stretch - window_bytes) : 0;
+      const std::uint64_t shift =
+          stretch > window_bytes ? RandomSequence::mix(spot) % (stretch - window_bytes) : 0;
       const std::uint64_t offset = (spot * stretch + shift) / page_bytes * page_bytes;
       const auto bytes =
           static_cast<std::size_t>(std::min<std::uint64_t>(window_bytes, input.bytes - offset));

@@ -60,10 +60,10 @@ void ChunkStore::touch_ahead() {
   }
 }
 
-void ChunkStore::add(Partition partition, Held filled) {
+void ChunkStore::add(Partition partition, FilledChunk filled) {
   {
     const std::lock_guard lock(monitor_.mutex());
-    contents_[partition].held.push_back(filled);
+    contents_[partition].in_memory.push_back(filled);
     contents_[partition].bytes += filled.bytes;
   }
   monitor_.notify();
@@ -79,9 +79,10 @@ void ChunkStore::release(Chunk chunk) {
 
 bool ChunkStore::needs_spilling() const noexcept { return free_.size() + spilling_ < low_water_; }
 
-std::optional<ChunkStore::Partition> ChunkStore::last_with_held() const noexcept {
-  const auto last = std::find_if(sequence_.rbegin(), sequence_.rend(),
-                                 [&](Partition partition) { return !contents_[partition].held.empty(); });
+std::optional<ChunkStore::Partition> ChunkStore::last_in_memory() const noexcept {
+  const auto last = std::find_if(sequence_.rbegin(), sequence_.rend(), [&](Partition partition) {
+    return !contents_[partition].in_memory.empty();
+  });
   return last == sequence_.rend() ? std::nullopt : std::optional(*last);
 }
 
@@ -102,7 +103,7 @@ void ChunkStore::spill_while_needed(StageClock& clock) {
   const LifeTimer timer(clock);
   std::unique_lock lock(monitor_.mutex());
   while (true) {
-    monitor_.wait(lock, clock, [&] { return spill_stopped_ || (needs_spilling() && last_with_held()); });
+    monitor_.wait(lock, clock, [&] { return spill_stopped_ || (needs_spilling() && last_in_memory()); });
     if (spill_stopped_) return;
     spill_one(lock, clock);
   }
@@ -117,9 +118,9 @@ std::size_t ChunkStore::group_of(Partition partition) const noexcept {
 
 // Called and left with the lock held, which is given up during the write.
 void ChunkStore::spill_one(std::unique_lock<std::mutex>& lock, StageClock& clock) {
-  const Partition partition = *last_with_held();
-  const Held victim = contents_[partition].held.back();
-  contents_[partition].held.pop_back();
+  const Partition partition = *last_in_memory();
+  const FilledChunk victim = contents_[partition].in_memory.back();
+  contents_[partition].in_memory.pop_back();
   ++contents_[partition].under_way;
   ++spilling_;
   lock.unlock();
@@ -128,7 +129,7 @@ void ChunkStore::spill_one(std::unique_lock<std::mutex>& lock, StageClock& clock
   lock.lock();
   --spilling_;
   --contents_[partition].under_way;
-  contents_[partition].spilled.push_back({extent, victim.bytes, victim.sequence});
+  contents_[partition].on_disk.push_back({extent, victim.bytes, victim.sequence});
   spilled_bytes_ += victim.bytes;
   free_.push_back(victim.chunk);
   monitor_.notify();
@@ -141,30 +142,30 @@ void ChunkStore::begin_loading(std::vector<Partition> order) {
 }
 
 bool ChunkStore::is_complete(const Content& content) const noexcept {
-  return content.spilled.empty() && content.under_way == 0;
+  return content.on_disk.empty() && content.under_way == 0;
 }
 
 // The partition somebody waits for cannot be completed although nothing is being processed: later ones must
 // yield.
 bool ChunkStore::must_make_room() const noexcept {
   return !has_room() && spilling_ == 0 && awaited_ && !loading_.empty() && *awaited_ == loading_.back() &&
-         last_with_held() && *last_with_held() != *awaited_;
+         last_in_memory() && *last_in_memory() != *awaited_;
 }
 
 std::optional<ChunkStore::Load> ChunkStore::next_load(StageClock& clock) {
   std::unique_lock lock(monitor_.mutex());
   while (true) {
-    while (!loading_.empty() && contents_[loading_.back()].spilled.empty()) loading_.pop_back();
+    while (!loading_.empty() && contents_[loading_.back()].on_disk.empty()) loading_.pop_back();
     if (loading_.empty()) return std::nullopt;
     monitor_.wait(lock, clock, [&] { return has_room() || loading_.empty() || must_make_room(); });
     if (must_make_room()) {
       spill_one(lock, clock);
       continue;
     }
-    if (loading_.empty() || contents_[loading_.back()].spilled.empty() || !has_room()) continue;
+    if (loading_.empty() || contents_[loading_.back()].on_disk.empty() || !has_room()) continue;
     Content& content = contents_[loading_.back()];
-    const Load load{loading_.back(), content.spilled.front(), take_free()};
-    content.spilled.pop_front();
+    const Load load{loading_.back(), content.on_disk.front(), take_free()};
+    content.on_disk.pop_front();
     ++content.under_way;
     return load;
   }
@@ -177,7 +178,7 @@ void ChunkStore::load(const Load& load, StageClock& clock) {
   {
     const std::lock_guard lock(monitor_.mutex());
     --contents_[load.partition].under_way;
-    contents_[load.partition].held.push_back({load.into, load.from.bytes, load.from.sequence});
+    contents_[load.partition].in_memory.push_back({load.into, load.from.bytes, load.from.sequence});
     loaded_bytes_ += load.from.bytes;
   }
   monitor_.notify();
@@ -188,40 +189,40 @@ void ChunkStore::load_all(StageClock& clock) {
   while (const auto next = next_load(clock)) load(*next, clock);
 }
 
-std::vector<ChunkStore::Held> ChunkStore::take(Partition partition, StageClock& clock) {
+std::vector<ChunkStore::FilledChunk> ChunkStore::take(Partition partition, StageClock& clock) {
   std::unique_lock lock(monitor_.mutex());
   awaited_ = partition;
   monitor_.notify();
   monitor_.wait(lock, clock, [&] { return is_complete(contents_[partition]); });
   awaited_.reset();
-  return std::exchange(contents_[partition].held, {});
+  return std::exchange(contents_[partition].in_memory, {});
 }
 
-std::optional<ChunkStore::Held> ChunkStore::take_any(Partition partition, StageClock& clock) {
+std::optional<ChunkStore::FilledChunk> ChunkStore::take_any(Partition partition, StageClock& clock) {
   std::unique_lock lock(monitor_.mutex());
   Content& content = contents_[partition];
   awaited_ = partition;
   monitor_.notify();
-  monitor_.wait(lock, clock, [&] { return !content.held.empty() || is_complete(content); });
+  monitor_.wait(lock, clock, [&] { return !content.in_memory.empty() || is_complete(content); });
   awaited_.reset();
-  if (content.held.empty()) return std::nullopt;
-  const Held held = content.held.back();
-  content.held.pop_back();
-  return held;
+  if (content.in_memory.empty()) return std::nullopt;
+  const FilledChunk filled = content.in_memory.back();
+  content.in_memory.pop_back();
+  return filled;
 }
 
 // Brings the chunk with the least number to where `drain` takes one from, and tells whether that is in
 // memory.
-bool ChunkStore::next_is_held(Content& content) noexcept {
-  const auto held = std::ranges::min_element(content.held, {}, &Held::sequence);
-  const auto spilled = std::ranges::min_element(content.spilled, {}, &Spilled::sequence);
-  if (held == content.held.end() && spilled == content.spilled.end()) return false;
-  if (spilled == content.spilled.end() ||
-      (held != content.held.end() && held->sequence < spilled->sequence)) {
-    std::iter_swap(held, content.held.end() - 1);
+bool ChunkStore::next_is_in_memory(Content& content) noexcept {
+  const auto filled = std::ranges::min_element(content.in_memory, {}, &FilledChunk::sequence);
+  const auto written = std::ranges::min_element(content.on_disk, {}, &WrittenChunk::sequence);
+  if (filled == content.in_memory.end() && written == content.on_disk.end()) return false;
+  if (written == content.on_disk.end() ||
+      (filled != content.in_memory.end() && filled->sequence < written->sequence)) {
+    std::iter_swap(filled, content.in_memory.end() - 1);
     return true;
   }
-  std::iter_swap(spilled, content.spilled.begin());
+  std::iter_swap(written, content.on_disk.begin());
   return false;
 }
 
@@ -232,40 +233,49 @@ std::optional<ChunkStore::Drained> ChunkStore::drain(Partition partition, std::b
   // to know. A chunk that is being written might be the next.
   monitor_.wait(lock, clock, [&] {
     const Content& content = contents_[partition];
-    return content.under_way == 0 || (!in_order && !(content.held.empty() && content.spilled.empty()));
+    return content.under_way == 0 || (!in_order && !(content.in_memory.empty() && content.on_disk.empty()));
   });
   Content& content = contents_[partition];
-  const bool from_memory = in_order ? next_is_held(content) : !content.held.empty();
-  if (from_memory) {
-    const Held held = content.held.back();
-    content.held.pop_back();
-    content.bytes -= held.bytes;
-    lock.unlock();
-    std::memcpy(into, data(held.chunk), held.bytes);
-    release(held.chunk);
-    return Drained{held.bytes, held.sequence};
-  }
-  if (content.spilled.empty()) return std::nullopt;
-  const Spilled spilled = content.spilled.front();
-  content.spilled.pop_front();
-  content.bytes -= spilled.bytes;
-  loaded_bytes_ += spilled.bytes;
+  const bool from_memory = in_order ? next_is_in_memory(content) : !content.in_memory.empty();
+  if (from_memory) return drain_from_memory(content, lock, into);
+  if (content.on_disk.empty()) return std::nullopt;
+  return drain_from_disk(content, lock, into, clock);
+}
+
+// Both are called with the lock held, and give it up before they copy.
+ChunkStore::Drained ChunkStore::drain_from_memory(Content& content, std::unique_lock<std::mutex>& lock,
+                                                  std::byte* into) {
+  const FilledChunk filled = content.in_memory.back();
+  content.in_memory.pop_back();
+  content.bytes -= filled.bytes;
   lock.unlock();
-  scratch_.read(into, spilled.bytes, spilled.extent);
-  scratch_.discard(spilled.extent);
-  clock.bytes += spilled.bytes;
-  return Drained{spilled.bytes, spilled.sequence};
+  std::memcpy(into, data(filled.chunk), filled.bytes);
+  release(filled.chunk);
+  return {filled.bytes, filled.sequence};
+}
+
+ChunkStore::Drained ChunkStore::drain_from_disk(Content& content, std::unique_lock<std::mutex>& lock,
+                                                std::byte* into, StageClock& clock) {
+  const WrittenChunk written = content.on_disk.front();
+  content.on_disk.pop_front();
+  content.bytes -= written.bytes;
+  loaded_bytes_ += written.bytes;
+  lock.unlock();
+  scratch_.read(into, written.bytes, written.extent);
+  scratch_.discard(written.extent);
+  clock.bytes += written.bytes;
+  return {written.bytes, written.sequence};
 }
 
 std::uint64_t ChunkStore::sample_chunks(Partition partition, std::size_t most_bytes, const Visit& visit) {
   const Content& content = contents_[partition];
   Buffer window(chunk_bytes_);
   std::uint64_t bytes_read = 0;
-  for (const Held& held : content.held)
-    visit({data(held.chunk), std::min<std::size_t>(held.bytes, most_bytes)});
-  for (const Spilled& spilled : content.spilled) {
-    const std::size_t bytes = std::min<std::size_t>(spilled.bytes, most_bytes);
-    scratch_.read(window.data(), bytes, spilled.extent);
+  for (const FilledChunk& filled : content.in_memory)
+    visit({data(filled.chunk), std::min<std::size_t>(filled.bytes, most_bytes)});
+  for (const WrittenChunk& written : content.on_disk) {
+    const std::size_t bytes = std::min<std::size_t>(written.bytes, most_bytes);
+    scratch_.read(window.data(), bytes, written.extent);
     bytes_read += bytes;
     visit(window.first(bytes));
   }
@@ -274,7 +284,7 @@ std::uint64_t ChunkStore::sample_chunks(Partition partition, std::size_t most_by
 
 std::size_t ChunkStore::chunks_of(Partition partition) {
   const std::lock_guard lock(monitor_.mutex());
-  return contents_[partition].held.size() + contents_[partition].spilled.size();
+  return contents_[partition].in_memory.size() + contents_[partition].on_disk.size();
 }
 
 }  // namespace sortcore

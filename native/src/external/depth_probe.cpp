@@ -6,14 +6,13 @@
 #include <set>
 
 #include "sortcore/buffer.hpp"
+#include "sortcore/clock.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/io/scratch_files.hpp"
 #include "sortcore/threads.hpp"
 
 namespace sortcore {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t block_bytes = DepthProbe::block_bytes;
 constexpr std::uint64_t blocks_of_each_kind = 24;  // in each file
@@ -41,8 +40,7 @@ class Trial {
     moved_ = 0;
     const auto start = Clock::now();
     run_parallel(2 * depth, [&](unsigned thread) { move_until(start + trial_time, thread); });
-    const std::chrono::duration<double> seconds = Clock::now() - start;
-    return static_cast<double>(moved_ * block_bytes) / seconds.count();
+    return static_cast<double>(moved_ * block_bytes) / seconds_since(start);
   }
 
  private:

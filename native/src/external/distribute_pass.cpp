@@ -1,6 +1,5 @@
 #include "sortcore/external/distribute_pass.hpp"
 
-#include <atomic>
 #include <map>
 #include <optional>
 
@@ -14,20 +13,10 @@ struct FilledBlock {
   SourceBlock from;
 };
 
-struct Clocks {
+struct DistributeClocks {
   StageClock reading;
   StageClock distributing;
   StageClock writing;
-};
-
-// The threads of a stage that hands work on; the last of them to end closes the queue behind it.
-class LastOne {
- public:
-  explicit LastOne(unsigned count) : left_(count) {}
-  bool is_me() noexcept { return left_.fetch_sub(1) == 1; }
-
- private:
-  std::atomic<unsigned> left_;
 };
 
 void read_blocks(const SortContext& context, BlockSource& source, Queue<FilledBlock>& queue,
@@ -80,30 +69,29 @@ void distribute_blocks(const SortContext& context, Distributor& distributor, Que
 
 PhaseReport distribute(const SortContext& context, BlockSource& source, Division& division,
                        std::span<const ChunkStore::Partition> partitions) {
-  const auto start = LifeTimer::Clock::now();
+  const auto start = Clock::now();
   const ExternalPlan& plan = context.plan;
-  Clocks clocks;
+  DistributeClocks clocks;
   Queue<FilledBlock> queue(context.monitor);
-  LastOne last_reader(plan.queue_depth);
+  ThreadsLeft readers(plan.queue_depth);
   const unsigned distributors = plan.stable ? 1 : plan.threads;
-  LastOne last_distributor(distributors);
-  Crew crew(context.monitor);
+  ThreadsLeft distributors_left(distributors);
+  ThreadGroup group(context.monitor);
   context.store.start_spilling();
-  crew.start(1, [&] { context.store.touch_ahead(); });
-  crew.start(plan.queue_depth, [&] { context.store.spill_while_needed(clocks.writing); });
-  crew.start(distributors, [&] {
+  group.start(1, [&] { context.store.touch_ahead(); });
+  group.start(plan.queue_depth, [&] { context.store.spill_while_needed(clocks.writing); });
+  group.start(distributors, [&] {
     const auto distributor = division.distributor(context.store, partitions, plan.grain_bytes);
     distribute_blocks(context, *distributor, queue, clocks.distributing);
-    if (last_distributor.is_me()) context.store.stop_spilling();
+    if (distributors_left.leave()) context.store.stop_spilling();
   });
-  crew.start(plan.queue_depth, [&] {
+  group.start(plan.queue_depth, [&] {
     read_blocks(context, source, queue, clocks.reading);
-    if (last_reader.is_me()) queue.close();
+    if (readers.leave()) queue.close();
   });
-  crew.join();
-  const std::chrono::duration<double> seconds = LifeTimer::Clock::now() - start;
+  group.join();
   return {"distribute",
-          seconds.count(),
+          seconds_since(start),
           {report_stage("read", plan.queue_depth, clocks.reading),
            report_stage("distribute", distributors, clocks.distributing),
            report_stage("write temporary", plan.queue_depth, clocks.writing)}};

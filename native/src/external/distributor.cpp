@@ -43,7 +43,7 @@ void Distributor::renew(std::size_t index, std::size_t least_bytes, StageClock& 
   ++begun_[index];
 }
 
-// Evenly spread keys would fill all chunks at the same moment, and the disk would get them in bursts: the
+// Evenly spread keys would fill all chunks at the same moment, and the disk would get them in bursts. So the
 // first chunks are given over at different fillings, and the later ones keep the distance.
 std::size_t Distributor::first_capacity(std::size_t index) const noexcept {
   const std::size_t grains = store_.chunk_bytes() / grain_bytes_;

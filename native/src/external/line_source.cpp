@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "newlines.hpp"
+#include "lines/newlines.hpp"
 #include "sortcore/buffer.hpp"
-#include "sortcore/io/line_window.hpp"
-#include "sortcore/line_format.hpp"
+#include "sortcore/lines/line_format.hpp"
+#include "sortcore/lines/line_stretch.hpp"
 
 namespace sortcore {
 namespace {

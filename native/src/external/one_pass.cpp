@@ -3,34 +3,27 @@
 #include <utility>
 
 #include "sortcore/io/monitor.hpp"
-#include "sortcore/record_sort.hpp"
+#include "sortcore/records/record_sort.hpp"
 
 namespace sortcore {
-namespace {
-
-double seconds_since(LifeTimer::Clock::time_point start) {
-  return std::chrono::duration<double>(LifeTimer::Clock::now() - start).count();
-}
-
-}  // namespace
 
 PhaseReport gather_and_write(InputMapping& input, OutputFile& output, const OnePassPlan& plan,
                              const OutputStream::Fill& gather, Progress* progress) {
-  const auto start = LifeTimer::Clock::now();
+  const auto start = Clock::now();
   if (progress != nullptr) progress->begin_phase(1, output.size());
   StageClock gathering;
   StageClock writing;
   Monitor monitor(progress);
   BlockPool blocks(monitor, plan.block_bytes, OnePassPlan::blocks(plan.threads, plan.queue_depth));
   WriteQueue queue(monitor);
-  Crew crew(monitor);
-  crew.start(plan.queue_depth, [&] { write_blocks(blocks, queue, writing, progress); });
-  crew.start(1, [&] {
+  ThreadGroup group(monitor);
+  group.start(plan.queue_depth, [&] { write_blocks(blocks, queue, writing, progress); });
+  group.start(1, [&] {
     OutputStream(output, blocks).append(output.size(), plan.threads, queue, gathering, gather);
     queue.close();
     input.close();
   });
-  crew.join();
+  group.join();
   return {
       "gather and write",
       seconds_since(start),
@@ -39,7 +32,7 @@ PhaseReport gather_and_write(InputMapping& input, OutputFile& output, const OneP
 
 std::vector<PhaseReport> sort_in_one_pass(InputMapping& input, const RecordFormat& format, OutputFile& output,
                                           const OnePassPlan& plan, Progress* progress) {
-  const auto start = LifeTimer::Clock::now();
+  const auto start = Clock::now();
   KeySorter sorter(format, plan.threads);
   StageClock keys;
   if (progress != nullptr) progress->begin_phase(0, input.bytes().size());

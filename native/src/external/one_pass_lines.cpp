@@ -4,14 +4,10 @@
 
 #include "sortcore/error.hpp"
 #include "sortcore/io/monitor.hpp"
-#include "sortcore/line_sort.hpp"
+#include "sortcore/lines/line_sort.hpp"
 
 namespace sortcore {
 namespace {
-
-double seconds_since(LifeTimer::Clock::time_point start) {
-  return std::chrono::duration<double>(LifeTimer::Clock::now() - start).count();
-}
 
 // A file that changes under the reader is noticed where it shrank first.
 void read_lines(LineSorter& sorter, const InputMapping& input, std::uint64_t most_lines, Progress* progress) {
@@ -28,7 +24,7 @@ void read_lines(LineSorter& sorter, const InputMapping& input, std::uint64_t mos
 
 LinesInOnePass sort_lines_in_one_pass(InputMapping& input, const LineFormat& format, OutputFile& output,
                                       const OnePassPlan& plan, std::uint64_t most_lines, Progress* progress) {
-  const auto start = LifeTimer::Clock::now();
+  const auto start = Clock::now();
   StageClock reading;
   LineSorter sorter(format, plan.threads);
   if (progress != nullptr) progress->begin_phase(0, input.bytes().size());

@@ -6,7 +6,7 @@
 namespace sortcore {
 namespace {
 
-struct Clocks {
+struct OutputClocks {
   StageClock loading;
   StageClock sorting;
   StageClock gathering;
@@ -16,7 +16,7 @@ struct Clocks {
 class PartitionWriter {
  public:
   PartitionWriter(const SortContext& context, std::span<OutputStream> outputs, PartitionSorter& sorter,
-                  WriteQueue& queue, Clocks& clocks)
+                  WriteQueue& queue, OutputClocks& clocks)
       : context_(context), outputs_(outputs), sorter_(sorter), queue_(queue), clocks_(clocks) {}
 
   void write(const OutputPartition& partition) {
@@ -27,27 +27,27 @@ class PartitionWriter {
 
  private:
   void sort_and_gather(const OutputPartition& partition) {
-    std::vector<ChunkStore::Held> chunks;
+    std::vector<ChunkStore::FilledChunk> chunks;
     const std::uint64_t bytes = sort(partition, chunks);
     outputs_[partition.output].append(
         bytes, context_.plan.threads, queue_, clocks_.gathering,
         [&](std::uint64_t from, std::span<std::byte> out) { sorter_.gather(from, out); });
-    for (const ChunkStore::Held& held : chunks) context_.store.release(held.chunk);
+    for (const ChunkStore::FilledChunk& filled : chunks) context_.store.release(filled.chunk);
   }
 
-  std::uint64_t sort(const OutputPartition& partition, std::vector<ChunkStore::Held>& chunks) {
+  std::uint64_t sort(const OutputPartition& partition, std::vector<ChunkStore::FilledChunk>& chunks) {
     const LifeTimer timer(clocks_.sorting);
     chunks = context_.store.take(partition.partition, clocks_.sorting);
-    std::ranges::sort(chunks, {}, &ChunkStore::Held::sequence);
+    std::ranges::sort(chunks, {}, &ChunkStore::FilledChunk::sequence);
     const std::uint64_t bytes = sorter_.sort(context_.store, chunks, context_.progress);
     clocks_.sorting.bytes += bytes;
     return bytes;
   }
 
   void copy_through(const OutputPartition& partition) {
-    while (const auto held = take_any(partition)) {
-      copy(partition, {context_.store.data(held->chunk), held->bytes});
-      context_.store.release(held->chunk);
+    while (const auto filled = take_any(partition)) {
+      copy(partition, {context_.store.data(filled->chunk), filled->bytes});
+      context_.store.release(filled->chunk);
     }
   }
 
@@ -67,7 +67,7 @@ class PartitionWriter {
                                       });
   }
 
-  std::optional<ChunkStore::Held> take_any(const OutputPartition& partition) {
+  std::optional<ChunkStore::FilledChunk> take_any(const OutputPartition& partition) {
     const LifeTimer timer(clocks_.sorting);
     return context_.store.take_any(partition.partition, clocks_.sorting);
   }
@@ -76,13 +76,13 @@ class PartitionWriter {
   std::span<OutputStream> outputs_;
   PartitionSorter& sorter_;
   WriteQueue& queue_;
-  Clocks& clocks_;
+  OutputClocks& clocks_;
 };
 
 std::vector<ChunkStore::Partition> loading_order(std::span<const OutputPartition> partitions, bool stable) {
   std::vector<ChunkStore::Partition> order;
-  for (const OutputPartition& each : partitions)
-    if (!(each.holds_one_key && stable)) order.push_back(each.partition);
+  for (const OutputPartition& partition : partitions)
+    if (!(partition.holds_one_key && stable)) order.push_back(partition.partition);
   return order;
 }
 
@@ -90,23 +90,22 @@ std::vector<ChunkStore::Partition> loading_order(std::span<const OutputPartition
 
 PhaseReport write_partitions(const SortContext& context, std::span<const OutputPartition> partitions,
                              std::span<OutputStream> outputs, PartitionSorter& sorter) {
-  const auto start = LifeTimer::Clock::now();
+  const auto start = Clock::now();
   const unsigned depth = context.plan.queue_depth;
-  Clocks clocks;
+  OutputClocks clocks;
   WriteQueue queue(context.monitor);
-  Crew crew(context.monitor);
+  ThreadGroup group(context.monitor);
   context.store.begin_loading(loading_order(partitions, context.plan.stable));
-  crew.start(depth, [&] { context.store.load_all(clocks.loading); });
-  crew.start(depth, [&] { write_blocks(context.blocks, queue, clocks.writing, context.progress); });
-  crew.start(1, [&] {
+  group.start(depth, [&] { context.store.load_all(clocks.loading); });
+  group.start(depth, [&] { write_blocks(context.blocks, queue, clocks.writing, context.progress); });
+  group.start(1, [&] {
     PartitionWriter writer(context, outputs, sorter, queue, clocks);
     for (const OutputPartition& partition : partitions) writer.write(partition);
     queue.close();
   });
-  crew.join();
-  const std::chrono::duration<double> seconds = LifeTimer::Clock::now() - start;
+  group.join();
   return {"sort and write",
-          seconds.count(),
+          seconds_since(start),
           {report_stage("read temporary", depth, clocks.loading), report_stage("sort", 1, clocks.sorting),
            report_stage("gather", context.plan.threads, clocks.gathering),
            report_stage("write", depth, clocks.writing)}};

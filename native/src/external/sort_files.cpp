@@ -7,15 +7,16 @@
 #include <iterator>
 #include <optional>
 
+#include "external/explanation.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/external/depth_probe.hpp"
-#include "sortcore/external/kind.hpp"
+#include "sortcore/external/item_type.hpp"
 #include "sortcore/external/line_source.hpp"
 #include "sortcore/external/one_pass.hpp"
 #include "sortcore/external/one_pass_lines.hpp"
 #include "sortcore/external/two_passes.hpp"
 #include "sortcore/io/input_mapping.hpp"
-#include "sortcore/line_sort.hpp"
+#include "sortcore/lines/line_sort.hpp"
 #include "sortcore/threads.hpp"
 
 namespace sortcore {
@@ -25,10 +26,6 @@ namespace {
 constexpr double warm_share = 0.95;
 constexpr unsigned default_queue_depth = 4;
 constexpr std::size_t one_pass_block_bytes = 4'096'000;
-
-double seconds_since(LifeTimer::Clock::time_point start) {
-  return std::chrono::duration<double>(LifeTimer::Clock::now() - start).count();
-}
 
 struct OpenInputs {
   std::vector<File> files;
@@ -79,16 +76,10 @@ void add_input(OpenInputs& inputs, const std::string& path, const RecordFormat& 
 
 OpenInputs open_inputs(const SortFilesRequest& request) {
   if (request.inputs.empty()) throw Error(ErrorCode::bad_input, "no input given");
-  bool direct = request.allow_direct;
-  grain_of(request.format, request.memory_bytes, direct);
+  const bool direct = choose_grain(request.format, request.memory_bytes, request.allow_direct).direct;
   OpenInputs inputs;
   for (const std::string& path : request.inputs) add_input(inputs, path, request.format, direct);
   return inputs;
-}
-
-std::string directory_of(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  return parent.empty() ? "." : parent;
 }
 
 std::vector<std::string> temporary_directories(const SortFilesRequest& request) {
@@ -122,10 +113,6 @@ bool goes_in_one_pass(const SortFilesRequest& request, const OpenInputs& inputs,
   return inputs.warmth >= warm_share && one_pass_memory_bytes(wanted) <= wanted.memory_bytes;
 }
 
-std::string transfer_words(const File& file) {
-  return file.is_direct() ? "direct" : "through the page cache";
-}
-
 // What the memory given leaves room for beside the input and the blocks.
 std::uint64_t most_lines(const PlanRequest& wanted) {
   PlanRequest without_lines = wanted;
@@ -140,8 +127,7 @@ std::uint64_t most_lines(const PlanRequest& wanted) {
 void run_one_pass(OpenInputs& inputs, std::vector<OutputFile>& outputs,
                   const std::optional<LineFormat>& lines, const PlanRequest& wanted, SortReport& report,
                   Progress* progress) {
-  bool direct = wanted.wants_direct;
-  const std::size_t grain = grain_of(wanted.format, wanted.memory_bytes, direct);
+  const std::size_t grain = choose_grain(wanted.format, wanted.memory_bytes, wanted.wants_direct).bytes;
   const OnePassPlan plan{wanted.threads, wanted.queue_depth,
                          std::max(one_pass_block_bytes / grain, std::size_t{1}) * grain};
   InputMapping mapping(inputs.files.front(), static_cast<std::size_t>(inputs.total_bytes));
@@ -159,30 +145,19 @@ void run_one_pass(OpenInputs& inputs, std::vector<OutputFile>& outputs,
   }
   report.input_bytes_read = inputs.total_bytes;
   report.kept_bytes = inputs.total_bytes;
-  report.choices = {
-      {"passes", "1", "the input is in the page cache and fits in memory"},
-      {"memory", std::to_string(wanted.memory_bytes) + " bytes",
-       "given, or four fifths of what is available"},
-      {"threads", std::to_string(plan.threads), "given, or all that this process may use"},
-      {"queue depth", std::to_string(plan.queue_depth),
-       "writes under way while others gather; " + wanted.queue_depth_reason},
-      {"input", "mapped", "the page cache holds it: no copy is made"},
-      {"output", transfer_words(outputs.front().file()), "as the file system and the record size allow"},
-      {"block", std::to_string(plan.block_bytes) + " bytes", "whole records and, if direct, whole pages"},
-  };
+  report.choices = explain_one_pass(plan, wanted, outputs.front().file());
 }
 
 // Tries the disks that will be written, unless the depth was given or the input is small.
 void try_disks(const SortFilesRequest& request, PlanRequest& wanted, SortReport& report,
                const Progress* progress) {
   if (request.queue_depth != 0) {
-    wanted.queue_depth_reason = "given";
+    wanted.queue_depth_reason = depth_was_given;
   } else if (wanted.input_bytes < request.probe_from_bytes || !wanted.wants_direct ||
              wanted.memory_bytes < 16 * DepthProbe::memory_bytes) {
-    wanted.queue_depth_reason =
-        "the usual; disks are tried for more data, in more memory, with direct transfers";
+    wanted.queue_depth_reason = disks_were_not_tried;
   } else {
-    const auto start = LifeTimer::Clock::now();
+    const auto start = Clock::now();
     std::vector<std::string> directories = temporary_directories(request);
     for (const std::string& output : request.outputs) directories.push_back(directory_of(output));
     const DepthChoice choice = choose_depth_by_trial(directories, default_queue_depth, progress);
@@ -213,15 +188,11 @@ void run_two_passes(const SortFilesRequest& request, OpenInputs& inputs, std::ve
     source =
         std::make_unique<RecordFilesSource>(std::move(sources), wanted.format, plan.block_bytes, plan.stable);
   }
-  const auto kind = request.lines ? line_kind(*request.lines) : record_kind(wanted.format);
+  const auto items = request.lines ? line_items(*request.lines) : record_items(wanted.format);
   if (outputs.size() == 1) outputs.front().set_size(inputs.total_bytes);  // a full disk is found out now
   report.mode = "two passes";
-  sort_in_two_passes(*source, *kind, outputs, scratch, plan, progress, report);
-  report.choices = explain(plan);
-  report.choices.push_back(
-      {"input", transfer_words(inputs.files.front()), "past the page cache unless it is there already"});
-  report.choices.push_back(
-      {"output", transfer_words(outputs.front().file()), "as the file system and the record size allow"});
+  sort_in_two_passes(*source, *items, outputs, scratch, plan, progress, report);
+  report.choices = explain_two_passes(plan, inputs.files.front(), outputs.front().file());
 }
 
 // How many lines there are is known only when they have been counted: if too many, the sort begins again.
@@ -241,7 +212,7 @@ void sort_open_files(const SortFilesRequest& request, OpenInputs& inputs, std::v
 }  // namespace
 
 SortReport sort_files(const SortFilesRequest& given, Progress* progress) {
-  const auto start = LifeTimer::Clock::now();
+  const auto start = Clock::now();
   SortFilesRequest request = given;
   if (request.memory_bytes == 0) request.memory_bytes = default_memory_bytes();
   if (request.lines) {
@@ -255,8 +226,7 @@ SortReport sort_files(const SortFilesRequest& given, Progress* progress) {
   SortReport report;
   report.input_bytes = inputs.total_bytes;
   try_disks(request, wanted, report, progress);
-  bool direct = wanted.wants_direct;
-  grain_of(request.format, request.memory_bytes, direct);
+  const bool direct = choose_grain(request.format, request.memory_bytes, wanted.wants_direct).direct;
   std::vector<OutputFile> outputs;
   const auto caching = direct ? File::Caching::direct : File::Caching::buffered;
   for (std::size_t i = 0; i < request.outputs.size(); ++i) {

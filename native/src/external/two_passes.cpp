@@ -14,9 +14,9 @@ constexpr unsigned deepest_split = 32;
 
 class TwoPassSort {
  public:
-  TwoPassSort(const Kind& kind, ScratchFiles& scratch, const ExternalPlan& plan, Progress* progress,
+  TwoPassSort(const ItemType& items, ScratchFiles& scratch, const ExternalPlan& plan, Progress* progress,
               SortReport& report)
-      : kind_(kind),
+      : items_(items),
         plan_(plan),
         progress_(progress),
         report_(report),
@@ -52,10 +52,9 @@ class TwoPassSort {
   // The partitions of each output are a stretch of the key range; the outputs take turns, so that their disks
   // work at once.
   void distribute_input(FilesSource& source, std::size_t outputs) {
-    const auto start = LifeTimer::Clock::now();
-    const auto division = kind_.divide(source, plan_.partitions, report_.sample_bytes_read);
-    report_.phases.push_back(
-        {"sample", std::chrono::duration<double>(LifeTimer::Clock::now() - start).count(), {}});
+    const auto start = Clock::now();
+    const auto division = items_.divide(source, plan_.partitions, report_.sample_bytes_read);
+    report_.phases.push_back({"sample", seconds_since(start), {}});
     const std::size_t count = division->partitions();
     std::vector<ChunkStore::Partition> numbers(count);
     std::vector<std::size_t> indices;  // in the division, of those pending
@@ -83,7 +82,7 @@ class TwoPassSort {
 
   void set_sizes(std::span<OutputFile> outputs) {
     std::vector<std::uint64_t> sizes(outputs.size());
-    for (const Pending& each : pending_) sizes[each.to.output] += store_.bytes_of(each.to.partition);
+    for (const Pending& pending : pending_) sizes[pending.to.output] += store_.bytes_of(pending.to.partition);
     for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i].set_size(sizes[i]);
   }
 
@@ -91,7 +90,7 @@ class TwoPassSort {
   void write(std::span<OutputFile> outputs) {
     std::vector<OutputStream> streams;
     for (OutputFile& output : outputs) streams.emplace_back(output, blocks_);
-    const auto sorter = kind_.sorter(plan_.threads, plan_.stable);
+    const auto sorter = items_.sorter(plan_.threads, plan_.stable);
     std::size_t next = 0;
     while (next < pending_.size()) {
       std::vector<OutputPartition> stretch;
@@ -99,7 +98,7 @@ class TwoPassSort {
       if (!stretch.empty()) report_.phases.push_back(write_partitions(context_, stretch, streams, *sorter));
       if (next < pending_.size()) split(next);
     }
-    for (const Pending& each : pending_) report_.one_key_partitions += each.to.holds_one_key ? 1 : 0;
+    for (const Pending& pending : pending_) report_.one_key_partitions += pending.to.holds_one_key ? 1 : 0;
   }
 
   bool fits(const Pending& pending) {
@@ -116,14 +115,14 @@ class TwoPassSort {
                   "a partition of " + std::to_string(bytes) +
                       " bytes does not get smaller by splitting; give more memory");
     }
-    PartitionSource source(store_, parent.to.partition, kind_.sample_bytes_per_key(parent.depth),
+    PartitionSource source(store_, parent.to.partition, items_.sample_bytes_per_key(parent.depth),
                            plan_.stable);
     const std::uint64_t wanted = 2 * bytes / std::max<std::uint64_t>(plan_.partition_limit_bytes, 1) +
                                  2 * parent.scratch_bytes / std::max<std::uint64_t>(plan_.scratch_bytes, 1) +
                                  2;
     const auto parts =
         static_cast<std::size_t>(std::min<std::uint64_t>(wanted, std::max<std::size_t>(plan_.partitions, 2)));
-    const auto division = kind_.divide(source, parts, report_.sample_bytes_read);
+    const auto division = items_.divide(source, parts, report_.sample_bytes_read);
     std::vector<ChunkStore::Partition> numbers;
     std::vector<Pending> children;
     for (std::size_t part = 0; part < division->partitions(); ++part) {
@@ -140,7 +139,7 @@ class TwoPassSort {
     pending_.insert(pending_.begin() + static_cast<std::ptrdiff_t>(index), children.begin(), children.end());
   }
 
-  const Kind& kind_;
+  const ItemType& items_;
   const ExternalPlan& plan_;
   Progress* progress_;
   SortReport& report_;
@@ -153,10 +152,10 @@ class TwoPassSort {
 
 }  // namespace
 
-void sort_in_two_passes(FilesSource& source, const Kind& kind, std::span<OutputFile> outputs,
+void sort_in_two_passes(FilesSource& source, const ItemType& items, std::span<OutputFile> outputs,
                         ScratchFiles& scratch, const ExternalPlan& plan, Progress* progress,
                         SortReport& report) {
-  TwoPassSort(kind, scratch, plan, progress, report).run(source, outputs);
+  TwoPassSort(items, scratch, plan, progress, report).run(source, outputs);
 }
 
 }  // namespace sortcore

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "sortcore/buffer.hpp"
+#include "aligned_mapping.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/threads.hpp"
 
@@ -92,24 +92,14 @@ void release(std::size_t slot) noexcept {
 }
 
 // Where the page cache holds huge pages, a mapping can use them if it begins on one.
-void* map_aligned(const File& file, std::size_t bytes) {
-  constexpr std::size_t huge = Buffer::huge_page_bytes;
-  void* reserved =
-      ::mmap(nullptr, bytes + huge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (reserved == MAP_FAILED) return MAP_FAILED;
-  const auto begin = reinterpret_cast<std::uintptr_t>(reserved);
-  const std::uintptr_t aligned = (begin + huge - 1) / huge * huge;
-  const std::uintptr_t end = round_up_to_pages(aligned + bytes);
-  void* mapped = ::mmap(reinterpret_cast<void*>(aligned), bytes, PROT_READ, MAP_SHARED | MAP_FIXED,
-                        file.descriptor(), 0);
+void* map_file(const File& file, std::size_t bytes) {
+  const std::size_t reserved_bytes = round_up_to_pages(bytes);
+  std::byte* reserved = map_aligned(reserved_bytes, PROT_NONE, MAP_NORESERVE);
+  if (reserved == nullptr) return MAP_FAILED;
+  void* mapped = ::mmap(reserved, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, file.descriptor(), 0);
   const int failure = errno;
-  if (mapped == MAP_FAILED) {
-    ::munmap(reserved, bytes + huge);
-    errno = failure;
-    return MAP_FAILED;
-  }
-  if (aligned > begin) ::munmap(reserved, aligned - begin);
-  if (begin + bytes + huge > end) ::munmap(reinterpret_cast<void*>(end), begin + bytes + huge - end);
+  if (mapped == MAP_FAILED) ::munmap(reserved, reserved_bytes);
+  errno = failure;
   return mapped;
 }
 
@@ -117,7 +107,7 @@ void* map_aligned(const File& file, std::size_t bytes) {
 
 InputMapping::InputMapping(const File& file, std::size_t bytes) : file_(file), bytes_(bytes), slot_(0) {
   if (bytes == 0) return;
-  void* address = map_aligned(file, bytes);
+  void* address = map_file(file, bytes);
   if (address == MAP_FAILED) throw Error::from_errno("map", file.path(), errno);
   data_ = static_cast<const std::byte*>(address);
   try {

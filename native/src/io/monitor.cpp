@@ -27,13 +27,13 @@ std::exception_ptr Monitor::failure() {
   return failure_;
 }
 
-Crew::~Crew() {
+ThreadGroup::~ThreadGroup() {
   if (threads_.empty()) return;
   monitor_.fail(std::make_exception_ptr(Stopped{}));
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Crew::start(unsigned count, std::function<void()> work) {
+void ThreadGroup::start(unsigned count, std::function<void()> work) {
   for (unsigned i = 0; i < count; ++i) {
     threads_.emplace_back([&monitor = monitor_, work] {
       try {
@@ -46,7 +46,7 @@ void Crew::start(unsigned count, std::function<void()> work) {
   }
 }
 
-void Crew::join() {
+void ThreadGroup::join() {
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
   if (const std::exception_ptr failure = monitor_.failure()) std::rethrow_exception(failure);

@@ -12,12 +12,13 @@
 #include "sortcore/error.hpp"
 
 namespace sortcore {
-namespace {
 
 std::string directory_of(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   return parent.empty() ? "." : parent;
 }
+
+namespace {
 
 std::string partial_name(const std::string& path) {
   static std::atomic<unsigned> number{0};

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, Final, Protocol
 
+from planner.cloud_calls.retry import RetryPolicy, retry
 from planner.errors import BadInputError, IoFailureError, PlannerError
-from planner.providers.aws import cloud_errors
-from planner.providers.protocol import PermissionDeniedError
-from planner.providers.retry import Pace
+from planner.providers.aws.cloud_errors import AWAY, THROTTLED, meaning_of
+from planner.providers.cloud_errors import NotFoundError, PassingError, PermissionDeniedError, UncertainError
 
 _NO_SDK: Final = "AWS needs its SDK: pip install 'sortplanner[aws]'"
 _TIMEOUT_S: Final = 60
@@ -29,7 +29,7 @@ class Service(Protocol):
     def call(self, operation: str, *, repeatable: bool = True, fresh: bool = False, **request: Any) -> dict[str, Any]:
         """Make one call; `repeatable` calls do no harm when made twice, `fresh` ones name what was just made.
 
-        Raises what `faults.meaning_of` says.
+        Raises what `cloud_errors.meaning_of` returns.
         """
 
     def items(self, operation: str, key: str, **request: Any) -> Iterator[dict[str, Any]]:
@@ -43,9 +43,9 @@ Connect = Callable[[str, str], Service]
 class LiveService:
     """A Service that AWS answers."""
 
-    def __init__(self, name: str, region: str, *, pace: Pace) -> None:
+    def __init__(self, name: str, region: str, *, policy: RetryPolicy) -> None:
         self.region = region
-        self._name, self._pace = name, pace
+        self._name, self._policy = name, policy
 
     @cached_property
     def _client(self) -> Any:
@@ -62,22 +62,16 @@ class LiveService:
             raise BadInputError(f"{self._name} in {self.region}: {error}") from error
 
     def call(self, operation: str, *, repeatable: bool = True, fresh: bool = False, **request: Any) -> dict[str, Any]:
-        """See Service. Throttling is waited out; so are a service that is away and a broken connection where
-        repeating is safe.
+        """See Service. A throttled call is repeated. After a broken connection, and while the service is away, only a
+        `repeatable` call is.
         """
-        error: PlannerError | None = None
-        for _ in self._pace.pauses(self._pace.patience_s):
-            try:
-                return self._once(operation, request)
-            except _PassingError as passing:
-                error = passing
-                if not passing.untouched and not repeatable:
-                    raise cloud_errors.UncertainError(str(passing)) from passing
-            except cloud_errors.NotFoundError as unknown:
-                error = unknown
-                if not fresh:
-                    raise
-        raise IoFailureError(f"gave up after {self._pace.patience_s:g} s: {error}") from error
+
+        def may_pass(error: BaseException) -> bool:
+            return isinstance(error, PassingError) or (fresh and isinstance(error, NotFoundError))
+
+        return retry(
+            lambda: self._once(operation, request, repeatable=repeatable), policy=self._policy, may_pass=may_pass
+        )
 
     def items(self, operation: str, key: str, **request: Any) -> Iterator[dict[str, Any]]:
         """See Service."""
@@ -89,7 +83,15 @@ class LiveService:
                 return
             paged["NextToken"] = page["NextToken"]
 
-    def _once(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    def _once(self, operation: str, request: dict[str, Any], *, repeatable: bool) -> dict[str, Any]:
+        try:
+            return self._answer(operation, request)
+        except PassingError as error:
+            if repeatable or error.untouched:
+                raise
+            raise UncertainError(str(error)) from error
+
+    def _answer(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         from botocore import exceptions
         from botocore.parsers import ResponseParserError
 
@@ -102,16 +104,15 @@ class LiveService:
                 f"AWS: {error}; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run `aws configure`"
             ) from error
         except (exceptions.HTTPClientError, exceptions.ConnectionError, ResponseParserError) as error:
-            raise _PassingError(f"{operation} in {self.region}: {error}", untouched=False) from error
+            raise PassingError(f"{operation} in {self.region}: {error}") from error
         except exceptions.BotoCoreError as error:
             raise IoFailureError(f"{operation} in {self.region}: {error}") from error
 
     def _meaning(self, error: Any, operation: str) -> PlannerError:
         code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
-        if code in cloud_errors.THROTTLED or code in cloud_errors.AWAY:
-            text = f"{operation} in {self.region}: {message} ({code})"
-            return _PassingError(text, untouched=code in cloud_errors.THROTTLED)
-        return cloud_errors.meaning_of(code, message, operation=operation, region=self.region)
+        if code in THROTTLED or code in AWAY:
+            return PassingError(f"{operation} in {self.region}: {message} ({code})", untouched=code in THROTTLED)
+        return meaning_of(code, message, operation=operation, region=self.region)
 
 
 def has_credentials() -> bool:
@@ -121,11 +122,3 @@ def has_credentials() -> bool:
     except ImportError as error:
         raise BadInputError(_NO_SDK) from error
     return boto3.Session().get_credentials() is not None
-
-
-class _PassingError(IoFailureError):
-    """A fault that may pass; `untouched` when the call certainly did nothing."""
-
-    def __init__(self, message: str, *, untouched: bool) -> None:
-        super().__init__(message)
-        self.untouched = untouched

@@ -4,65 +4,32 @@ from __future__ import annotations
 
 from typing import Final
 
-from planner.errors import IoFailureError, PlannerError
-from planner.providers.protocol import NoCapacityError, PermissionDeniedError, QuotaExceededError, StillInUseError
+from planner.errors import PlannerError
+from planner.providers.cloud_errors import (
+    DuplicateError,
+    NoCapacityError,
+    NotFoundError,
+    PermissionDeniedError,
+    QuotaExceededError,
+    RefusedCallError,
+    StillInUseError,
+)
 
 THROTTLED: Final = frozenset(
     {"RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException", "EC2ThrottledException"}
 )
 AWAY: Final = frozenset({"InternalError", "InternalFailure", "ServiceUnavailable", "Unavailable"})
-_NO_CAPACITY: Final = frozenset(
-    {
-        "InsufficientInstanceCapacity",
-        "InsufficientHostCapacity",
-        "InsufficientCapacity",
-        "InsufficientAddressCapacity",
-        "InsufficientFreeAddressesInSubnet",
-        "InsufficientVolumeCapacity",
-        "Unsupported",
-    }
-)
-_DENIED: Final = frozenset(
-    {
-        "UnauthorizedOperation",
-        "AccessDenied",
-        "AccessDeniedException",
-        "AuthFailure",
-        "Blocked",
-        "ExpiredToken",
-        "ExpiredTokenException",
-        "IncompleteSignature",
-        "InvalidAccessKeyId",
-        "InvalidClientTokenId",
-        "MissingAuthenticationToken",
-        "OptInRequired",
-        "PendingVerification",
-        "RequestExpired",
-        "SignatureDoesNotMatch",
-        "UnrecognizedClientException",
-    }
-)
+_NO_CAPACITY: Final = frozenset({
+    "InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientCapacity",
+    "InsufficientAddressCapacity", "InsufficientFreeAddressesInSubnet", "InsufficientVolumeCapacity", "Unsupported",
+})  # fmt: skip
+_DENIED: Final = frozenset({
+    "UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthFailure", "Blocked", "ExpiredToken",
+    "ExpiredTokenException", "IncompleteSignature", "InvalidAccessKeyId", "InvalidClientTokenId",
+    "MissingAuthenticationToken", "OptInRequired", "PendingVerification", "RequestExpired", "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+})  # fmt: skip
 _IN_USE: Final = frozenset({"DependencyViolation", "VolumeInUse", "IncorrectState", "OperationNotPermitted"})
-
-
-class RefusedCallError(IoFailureError):
-    """AWS answered a call with an error code that has no meaning of its own here."""
-
-    def __init__(self, message: str, *, code: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-class NotFoundError(RefusedCallError):
-    """What the call names does not exist, or is not known yet."""
-
-
-class DuplicateError(RefusedCallError):
-    """What the call would make is there already."""
-
-
-class UncertainError(IoFailureError):
-    """The connection broke, or the answer was unclear: the call may or may not have been carried out."""
 
 
 def meaning_of(code: str, message: str, *, operation: str, region: str) -> PlannerError:

@@ -21,8 +21,8 @@ _ASKED: Final = {
     "describe_prefix_lists",
     "describe_instance_type_offerings",
 }
-_KIND_OF: Final = {how.listing: kind for kind, how in resources.KINDS.items()}
-_DELETIONS: Final = {how.deletion: kind for kind, how in resources.KINDS.items()}
+_LISTINGS: Final = {resource_type.listing: kind for kind, resource_type in resources.RESOURCE_TYPES.items()}
+_DELETIONS: Final = {resource_type.deletion: kind for kind, resource_type in resources.RESOURCE_TYPES.items()}
 _CREATIONS: Final = {
     "create_vpc": "vpc",
     "create_internet_gateway": "internet-gateway",
@@ -35,24 +35,24 @@ _CREATIONS: Final = {
 }
 
 
-class Rehearsal:
+class DryRun:
     """All services of one dry run; `requests` grows as calls are made."""
 
     def __init__(self, *, live: Connect | None) -> None:
         self.live = live
         self.requests: list[PlannedRequest] = []
-        self.made: dict[str, list[dict[str, Any]]] = {kind: [] for kind in resources.KINDS}
+        self.made: dict[str, list[dict[str, Any]]] = {kind: [] for kind in resources.RESOURCE_TYPES}
         self.numbers = count(1)
 
     def connect(self, name: str, region: str) -> Service:
         """Return a service that pretends."""
-        return _Pretended(self, name, region)
+        return _DryRunService(self, name, region)
 
 
-class _Pretended:
-    def __init__(self, rehearsal: Rehearsal, name: str, region: str) -> None:
+class _DryRunService:
+    def __init__(self, dry_run: DryRun, name: str, region: str) -> None:
         self.region = region
-        self._name, self._of = name, rehearsal
+        self._name, self._dry_run = name, dry_run
 
     def call(self, operation: str, *, repeatable: bool = True, fresh: bool = False, **request: Any) -> dict[str, Any]:
         """See Service."""
@@ -61,34 +61,34 @@ class _Pretended:
         if operation == "run_instances":
             return {"Instances": [self._instance(request) for _ in range(request["MinCount"])]}
         if operation == "attach_internet_gateway":
-            self._of.made["internet-gateway"][-1]["Attachments"] = [{"VpcId": request["VpcId"]}]
+            self._dry_run.made["internet-gateway"][-1]["Attachments"] = [{"VpcId": request["VpcId"]}]
         if operation in _CREATIONS:
             return self._create(_CREATIONS[operation], request)
         if operation in _DELETIONS:
             self._delete(_DELETIONS[operation], request)
-        listed = _KIND_OF.get(operation)
-        return {resources.KINDS[listed].under: self._of.made[listed]} if listed else {}
+        listed = _LISTINGS.get(operation)
+        return {resources.RESOURCE_TYPES[listed].list_key: self._dry_run.made[listed]} if listed else {}
 
     def items(self, operation: str, key: str, **request: Any) -> Iterator[dict[str, Any]]:
         """See Service."""
         if operation not in _ASKED:
-            found = self.call(operation, **request).get(key, [])
-            yield from [{"Instances": found}] if key == "Reservations" else found
+            items = self.call(operation, **request).get(key, [])
+            yield from [{"Instances": items}] if key == "Reservations" else items
             return
         self._note(operation, request)
-        live = self._of.live
+        live = self._dry_run.live
         yield from (
             live(self._name, self.region).items(operation, key, **request) if live else _unknown(operation, request)
         )
 
     def _note(self, operation: str, request: dict[str, Any]) -> None:
         planned = PlannedRequest(service=self._name, region=self.region, operation=operation, parameters=request)
-        self._of.requests.append(planned)
+        self._dry_run.requests.append(planned)
 
     def _create(self, kind: str, request: dict[str, Any]) -> dict[str, Any]:
-        name = resources.KINDS[kind].id
+        name = resources.RESOURCE_TYPES[kind].id
         made = {name: request.get(name) or self._id(name), "Tags": _tags(request)}
-        self._of.made[kind].append(made)
+        self._dry_run.made[kind].append(made)
         return made
 
     def _instance(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -99,16 +99,16 @@ class _Pretended:
             "State": {"Name": "running"},
             "Tags": _tags(request),
         }
-        self._of.made["instance"].append(made)
+        self._dry_run.made["instance"].append(made)
         return made
 
     def _id(self, name: str) -> str:
-        return f"<{name} {next(self._of.numbers)}>"
+        return f"<{name} {next(self._dry_run.numbers)}>"
 
     def _delete(self, kind: str, request: dict[str, Any]) -> None:
         gone = {name for value in request.values() for name in (value if isinstance(value, list) else [value])}
-        name = resources.KINDS[kind].id
-        self._of.made[kind] = [made for made in self._of.made[kind] if made[name] not in gone]
+        name = resources.RESOURCE_TYPES[kind].id
+        self._dry_run.made[kind] = [made for made in self._dry_run.made[kind] if made[name] not in gone]
 
 
 def _tags(request: dict[str, Any]) -> list[dict[str, str]]:
@@ -117,13 +117,13 @@ def _tags(request: dict[str, Any]) -> list[dict[str, str]]:
 
 def _unknown(operation: str, request: dict[str, Any]) -> list[dict[str, Any]]:
     """Stand in for what only the account can ask."""
-    wanted = {each["Name"]: each["Values"][0] for each in request.get("Filters", [])}
+    filters = {chosen["Name"]: chosen["Values"][0] for chosen in request.get("Filters", [])}
     if operation == "describe_images":
-        return [{"ImageId": f"<newest image {wanted['name']}>", "CreationDate": ""}]
+        return [{"ImageId": f"<newest image {filters['name']}>", "CreationDate": ""}]
     if operation == "describe_instance_types":
         # AWS writes a g behind the generation of its Arm types: i8g, c7gn, but g5 and g6e are x86.
-        arm = re.match(r"[a-z]+\d+[a-z]*g", wanted["instance-type"].partition(".")[0])
+        arm = re.match(r"[a-z]+\d+[a-z]*g", filters["instance-type"].partition(".")[0])
         return [{"ProcessorInfo": {"SupportedArchitectures": ["arm64" if arm else "x86_64"]}}]
     if operation == "describe_prefix_lists":
-        return [{"PrefixListId": f"<prefix list of {wanted['prefix-list-name']}>"}]
+        return [{"PrefixListId": f"<prefix list of {filters['prefix-list-name']}>"}]
     return []

@@ -10,7 +10,7 @@ from typing import Any, Final
 from planner.errors import BadInputError
 from planner.providers.aws import resources
 from planner.providers.aws.client import Service
-from planner.providers.aws.network import Site
+from planner.providers.aws.network import RunNetwork
 from planner.providers.cloud_init import cloud_config
 from planner.providers.host_keys import host_keys_in
 from planner.providers.order import VolumeOrder
@@ -33,69 +33,70 @@ _TAGGED: Final = ("instance", "volume", "network-interface")
 
 def newest_image(ec2: Service, architecture: str) -> str:
     """Return the id of the newest stock image for `x86_64` or `arm64`. Raises BadInputError when there is none."""
-    wanted = {
+    properties = {
         "name": _IMAGE_NAME.format(arch=_ARCHITECTURES[architecture]),
         "architecture": architecture,
         "state": "available",
     }
-    filters = [{"Name": name, "Values": [value]} for name, value in wanted.items()]
+    filters = [{"Name": name, "Values": [value]} for name, value in properties.items()]
     images = list(ec2.items("describe_images", "Images", Owners=[_IMAGE_OWNER], Filters=filters))
     if not images:
-        raise BadInputError(f"{ec2.region} has no stock image {wanted['name']}; name one with --image")
+        raise BadInputError(f"{ec2.region} has no stock image {properties['name']}; name one with --image")
     return str(max(images, key=lambda image: str(image["CreationDate"]))["ImageId"])
 
 
 def shape_of(ec2: Service, instance_type: str) -> dict[str, Any]:
     """Return AWS's description of an instance type. Raises BadInputError for one that the region does not know."""
-    found = list(
+    described = list(
         ec2.items(
             "describe_instance_types", "InstanceTypes", Filters=[{"Name": "instance-type", "Values": [instance_type]}]
         )
     )
-    if not found:
+    if not described:
         raise BadInputError(f"{ec2.region} knows no instance type {instance_type}")
-    return found[0]
+    return described[0]
 
 
 def architecture_of(shape: dict[str, Any]) -> str:
     """Return `x86_64` or `arm64`, from AWS's description of a type."""
-    return next(str(each) for each in shape["ProcessorInfo"]["SupportedArchitectures"] if each in _ARCHITECTURES)
+    return next(str(name) for name in shape["ProcessorInfo"]["SupportedArchitectures"] if name in _ARCHITECTURES)
 
 
-def launch(site: Site, place: Place, *, machines: int, head: bool, round: int) -> None:
+def launch(network: RunNetwork, place: Place, *, machines: int, head: bool, round: int) -> None:
     """Launch nodes, then the head, each by one call that gives all or none."""
-    common = _common(site, place)
+    common = _common(network, place)
     for role, count in (("node", machines - head), ("head", int(head))):
         if count:
-            request = common | _network(site, role) | {"MinCount": count, "MaxCount": count}
-            request["TagSpecifications"] = [_tags(site, kind, role) for kind in _TAGGED]
-            _run_instances(site, request, name=f"{count} x {role}", token=_token(site, place, role, round))
+            request = common | _interfaces(network, role) | {"MinCount": count, "MaxCount": count}
+            request["TagSpecifications"] = [_tags(network, kind, role) for kind in _TAGGED]
+            _run_instances(network, request, name=f"{count} x {role}", token=_token(network, place, role, round))
 
 
-def _token(site: Site, place: Place, role: str, round: int) -> str:
-    """The same for every repetition of one launch, and for no other: with it, AWS launches only once."""
-    launch = f"{site.order.run} {place.zone} {place.choice} {role} {round}"
-    return f"{site.order.run}-{hashlib.sha256(launch.encode()).hexdigest()[:24]}"
+def _token(network: RunNetwork, place: Place, role: str, round: int) -> str:
+    """Return a token that repetitions of one launch share, and no other launch: AWS launches once for each token."""
+    launch = f"{network.order.run} {place.zone} {place.choice} {role} {round}"
+    return f"{network.order.run}-{hashlib.sha256(launch.encode()).hexdigest()[:24]}"
 
 
-def _run_instances(site: Site, request: dict[str, Any], *, name: str, token: str) -> None:
-    region = site.ec2.region
-    site.journal.intend("instance", name=name, region=region)
-    answer = site.ec2.call("run_instances", fresh=True, **request, ClientToken=token)
+def _run_instances(network: RunNetwork, request: dict[str, Any], *, name: str, token: str) -> None:
+    region = network.ec2.region
+    network.journal.intend("instance", name=name, region=region)
+    answer = network.ec2.call("run_instances", fresh=True, **request, ClientToken=token)
     for instance in answer["Instances"]:
-        site.journal.made(Resource(kind="instance", id=instance["InstanceId"], region=region, run=site.order.run))
+        network.journal.made(Resource(kind="instance", id=instance["InstanceId"], region=region, run=network.order.run))
 
 
-def _common(site: Site, place: Place) -> dict[str, Any]:
+def _common(network: RunNetwork, place: Place) -> dict[str, Any]:
     """What the head and the nodes have in common."""
-    order, choice = site.order, place.choice
+    order, choice = network.order, place.choice
     placement = {"AvailabilityZone": place.zone}
     if choice.placement_group:
-        placement["GroupName"] = site.full_name("group")
+        placement["GroupName"] = network.full_name("group")
     return {
-        "ImageId": order.image or newest_image(site.ec2, architecture_of(shape_of(site.ec2, choice.instance_type))),
+        "ImageId": order.image
+        or newest_image(network.ec2, architecture_of(shape_of(network.ec2, choice.instance_type))),
         "InstanceType": choice.instance_type,
-        "KeyName": site.full_name("key"),
+        "KeyName": network.full_name("key"),
         "Placement": placement,
         "BlockDeviceMappings": list(_block_devices(choice.volumes)),
         "InstanceInitiatedShutdownBehavior": "terminate",
@@ -110,21 +111,21 @@ def identity_request(name: str) -> dict[str, Any]:
     return {"IamInstanceProfile": {"Arn" if name.startswith("arn:") else "Name": name}} if name else {}
 
 
-def _network(site: Site, role: str) -> dict[str, Any]:
+def _interfaces(network: RunNetwork, role: str) -> dict[str, Any]:
     """The head alone has a public address, and a door in its security group."""
     groups = ["cluster", "door"] if role == "head" else ["cluster"]
     interface = {
         "DeviceIndex": 0,
-        "SubnetId": site.found["subnet", "head" if role == "head" else "nodes"],
-        "Groups": [site.found["security-group", name] for name in groups],
+        "SubnetId": network.ids["subnet", "head" if role == "head" else "nodes"],
+        "Groups": [network.ids["security-group", name] for name in groups],
         "AssociatePublicIpAddress": role == "head",
         "DeleteOnTermination": True,
     }
     return {"NetworkInterfaces": [interface]}
 
 
-def _tags(site: Site, kind: str, role: str) -> dict[str, Any]:
-    specification = site.tags(kind, role)
+def _tags(network: RunNetwork, kind: str, role: str) -> dict[str, Any]:
+    specification = network.tags(kind, role)
     return {**specification, "Tags": [*specification["Tags"], {"Key": "planner-role", "Value": role}]}
 
 
@@ -181,6 +182,6 @@ def _node(instance: dict[str, Any], *, region: str) -> Node:
 
 
 def host_keys(ec2: Service, instance_id: str) -> tuple[str, ...]:
-    """Return the public SSH host keys that cloud-init wrote to a machine's console; none as long as it has not."""
-    said = ec2.call("get_console_output", InstanceId=instance_id, Latest=True).get("Output", "")
-    return host_keys_in(str(said))
+    """Return the public SSH host keys that cloud-init wrote to a machine's console; none until it has."""
+    console = ec2.call("get_console_output", InstanceId=instance_id, Latest=True).get("Output", "")
+    return host_keys_in(str(console))

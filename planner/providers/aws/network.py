@@ -7,51 +7,48 @@ other and the caller to the head by SSH, and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from planner.cloud_calls.retry import RetryPolicy, retry
 from planner.errors import IoFailureError
+from planner.providers.addresses import ANYWHERE, HEAD_SUBNET, NETWORK, NODES_SUBNET
 from planner.providers.aws import resources
 from planner.providers.aws.client import Service
-from planner.providers.aws.cloud_errors import DuplicateError, NotFoundError, UncertainError
+from planner.providers.cloud_errors import DuplicateError, NotFoundError, UncertainError
 from planner.providers.order import Order
 from planner.providers.protocol import Journal, Place, Resource
-from planner.providers.retry import Pace
 
-NETWORK: Final = "10.77.0.0/16"
-NODES_SUBNET: Final = "10.77.0.0/17"
-HEAD_SUBNET: Final = "10.77.128.0/28"
-_ANYWHERE: Final = "0.0.0.0/0"
 _MOST_TRIES: Final = 5
+_NO_SUCH_RULE: Final = "InvalidPermission.NotFound"
 _KINDS: Final = ("vpc", "internet-gateway", "subnet", "route-table", "security-group", "vpc-endpoint")
-_KINDS_BY_NAME: Final = ("key-pair", "placement-group")
+_NAMED_KINDS: Final = ("key-pair", "placement-group")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Site:
+class RunNetwork:
     """The resources of a run in a region, by kind and name."""
 
     order: Order
     ec2: Service
     journal: Journal
-    pace: Pace
-    found: dict[tuple[str, str], str]
+    policy: RetryPolicy
+    ids: dict[tuple[str, str], str]
 
     @classmethod
-    def of(cls, order: Order, ec2: Service, journal: Journal, pace: Pace) -> Site:
+    def of(cls, order: Order, ec2: Service, journal: Journal, policy: RetryPolicy) -> RunNetwork:
         """Look at what the run has in the region."""
-        site = cls(order=order, ec2=ec2, journal=journal, pace=pace, found={})
-        for kind in (*_KINDS, *_KINDS_BY_NAME):
-            site.look(kind)
-        return site
+        network = cls(order=order, ec2=ec2, journal=journal, policy=policy, ids={})
+        for kind in (*_KINDS, *_NAMED_KINDS):
+            network.look(kind)
+        return network
 
     def look(self, kind: str) -> None:
         """Find out anew what of a kind there is."""
         for resource, description in resources.find(self.ec2, kind, run=self.order.run):
             if not resource.ending:
                 name = resources.tags_of(description).get("Name", "").removeprefix(f"planner-{self.order.run}-")
-                self.found[kind, name] = resource.id
+                self.ids[kind, name] = resource.id
 
     def full_name(self, name: str) -> str:
         """Return what the console shows, and what names a resource that has no id."""
@@ -65,13 +62,13 @@ class Site:
     def ensure(self, kind: str, name: str, operation: str, **request: Any) -> str:
         """Return the id of what is there, or create it. Where a connection breaks, look before creating again."""
         for _ in range(_MOST_TRIES):
-            if (kind, name) in self.found:
-                return self.found[kind, name]
+            if (kind, name) in self.ids:
+                return self.ids[kind, name]
             self.journal.intend(kind, name=name, region=self.ec2.region)
             try:
                 self._create(kind, name, operation, request)
             except UncertainError:
-                self.pace.settle()
+                self.policy.settle()
                 self.look(kind)
             except DuplicateError:
                 self.look(kind)
@@ -82,9 +79,9 @@ class Site:
     def _create(self, kind: str, name: str, operation: str, request: dict[str, Any]) -> None:
         tagged = {**request, "TagSpecifications": [self.tags(kind, name)]}
         answer = self.ec2.call(operation, repeatable=False, fresh=True, **tagged)
-        by_name = kind in _KINDS_BY_NAME
-        id_ = self.full_name(name) if by_name else _id_in(answer, resources.KINDS[kind].id)
-        self.found[kind, name] = id_
+        by_name = kind in _NAMED_KINDS
+        id_ = self.full_name(name) if by_name else _id_in(answer, resources.RESOURCE_TYPES[kind].id)
+        self.ids[kind, name] = id_
         self.journal.made(Resource(kind=kind, id=id_, region=self.ec2.region, run=self.order.run))
 
     def adjust(self, operation: str, **request: Any) -> None:
@@ -101,84 +98,84 @@ def _id_in(answer: dict[str, Any], key: str) -> str:
     return str(next(level[key] for level in levels if key in level))
 
 
-def prepare(site: Site, place: Place) -> None:
+def prepare(network: RunNetwork, place: Place) -> None:
     """Create what is missing at a place."""
-    vpc = site.ensure("vpc", "network", "create_vpc", CidrBlock=NETWORK)
-    _security(site, vpc)
+    vpc = network.ensure("vpc", "network", "create_vpc", CidrBlock=NETWORK)
+    _security(network, vpc)
     subnets = {
-        name: site.ensure("subnet", name, "create_subnet", VpcId=vpc, CidrBlock=block, AvailabilityZone=place.zone)
+        name: network.ensure("subnet", name, "create_subnet", VpcId=vpc, CidrBlock=block, AvailabilityZone=place.zone)
         for name, block in (("head", HEAD_SUBNET), ("nodes", NODES_SUBNET))
     }
-    _way_in(site, vpc, subnets["head"])
-    if site.order.staging:
-        _object_store(site, vpc)
-    key = site.order.ssh_public_key.encode()
-    site.ensure("key-pair", "key", "import_key_pair", KeyName=site.full_name("key"), PublicKeyMaterial=key)
+    _way_in(network, vpc, subnets["head"])
+    if network.order.staging:
+        _object_store(network, vpc)
+    key = network.order.ssh_public_key.encode()
+    network.ensure("key-pair", "key", "import_key_pair", KeyName=network.full_name("key"), PublicKeyMaterial=key)
     if place.choice.placement_group:
-        name = site.full_name("group")
-        site.ensure("placement-group", "group", "create_placement_group", GroupName=name, Strategy="cluster")
+        name = network.full_name("group")
+        network.ensure("placement-group", "group", "create_placement_group", GroupName=name, Strategy="cluster")
 
 
-def _security(site: Site, vpc: str) -> None:
+def _security(network: RunNetwork, vpc: str) -> None:
     """Machines of the run reach each other; the caller reaches the head by SSH; nothing else goes in or out."""
     made = {
-        name: site.ensure(
+        name: network.ensure(
             "security-group",
             name,
             "create_security_group",
             VpcId=vpc,
-            GroupName=site.full_name(name),
-            Description=f"planner run {site.order.run}: {text}",
+            GroupName=network.full_name(name),
+            Description=f"planner run {network.order.run}: {text}",
         )
         for name, text in (("cluster", "traffic among its machines"), ("door", "SSH to the head"))
     }
     for group in made.values():
-        _close(site, group)
+        _close(network, group)
     among = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": made["cluster"]}]}]
-    site.adjust("authorize_security_group_ingress", GroupId=made["cluster"], IpPermissions=among)
-    site.adjust("authorize_security_group_egress", GroupId=made["cluster"], IpPermissions=among)
-    caller = {"CidrIp": site.order.ssh_from, "Description": "the caller"}
+    network.adjust("authorize_security_group_ingress", GroupId=made["cluster"], IpPermissions=among)
+    network.adjust("authorize_security_group_egress", GroupId=made["cluster"], IpPermissions=among)
+    caller = {"CidrIp": network.order.ssh_from, "Description": "the caller"}
     ssh = [{"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "IpRanges": [caller]}]
-    site.adjust("authorize_security_group_ingress", GroupId=made["door"], IpPermissions=ssh)
+    network.adjust("authorize_security_group_ingress", GroupId=made["door"], IpPermissions=ssh)
 
 
-def _close(site: Site, group: str) -> None:
+def _close(network: RunNetwork, group: str) -> None:
     """Take away the rule of a new group that lets everything out."""
-    everything = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": _ANYWHERE}]}]
-    _until_known(site, lambda: site.ec2.call("revoke_security_group_egress", GroupId=group, IpPermissions=everything))
+    everything = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": ANYWHERE}]}]
 
+    def is_not_known_yet(error: BaseException) -> bool:
+        return isinstance(error, NotFoundError) and error.code != _NO_SUCH_RULE
 
-def _until_known(site: Site, change: Callable[[], Any]) -> None:
-    """Make a change to something new: "no such rule" means that it was made before, "no such group" to wait."""
-    for _ in site.pace.pauses(site.pace.patience_s):
-        try:
-            change()
-        except NotFoundError as error:
-            if error.code != "InvalidPermission.NotFound":
-                continue
+    try:
+        retry(
+            lambda: network.ec2.call("revoke_security_group_egress", GroupId=group, IpPermissions=everything),
+            policy=network.policy,
+            may_pass=is_not_known_yet,
+        )
+    except NotFoundError:  # the rule: an earlier call, whose answer was lost, has taken it away
         return
 
 
-def _way_in(site: Site, vpc: str, subnet: str) -> None:
+def _way_in(network: RunNetwork, vpc: str, subnet: str) -> None:
     """Give the head's subnet, and it alone, a route to the world."""
-    gateway = site.ensure("internet-gateway", "gateway", "create_internet_gateway")
-    site.adjust("attach_internet_gateway", InternetGatewayId=gateway, VpcId=vpc)
-    table = site.ensure("route-table", "head", "create_route_table", VpcId=vpc)
-    site.adjust("create_route", RouteTableId=table, DestinationCidrBlock=_ANYWHERE, GatewayId=gateway)
-    site.adjust("associate_route_table", RouteTableId=table, SubnetId=subnet)
+    gateway = network.ensure("internet-gateway", "gateway", "create_internet_gateway")
+    network.adjust("attach_internet_gateway", InternetGatewayId=gateway, VpcId=vpc)
+    table = network.ensure("route-table", "head", "create_route_table", VpcId=vpc)
+    network.adjust("create_route", RouteTableId=table, DestinationCidrBlock=ANYWHERE, GatewayId=gateway)
+    network.adjust("associate_route_table", RouteTableId=table, SubnetId=subnet)
 
 
-def _object_store(site: Site, vpc: str) -> None:
+def _object_store(network: RunNetwork, vpc: str) -> None:
     """Let the nodes reach the object store without a way to anywhere else."""
-    region = site.ec2.region
+    region = network.ec2.region
     tables = [
         item["RouteTableId"]
-        for item in site.ec2.items(
+        for item in network.ec2.items(
             "describe_route_tables", "RouteTables", Filters=[{"Name": "vpc-id", "Values": [vpc]}]
         )
     ]
     service = f"com.amazonaws.{region}.s3"
-    site.ensure(
+    network.ensure(
         "vpc-endpoint",
         "objects",
         "create_vpc_endpoint",
@@ -189,7 +186,7 @@ def _object_store(site: Site, vpc: str) -> None:
     )
     prefixes = [
         p["PrefixListId"]
-        for p in site.ec2.items(
+        for p in network.ec2.items(
             "describe_prefix_lists", "PrefixLists", Filters=[{"Name": "prefix-list-name", "Values": [service]}]
         )
     ]
@@ -201,4 +198,6 @@ def _object_store(site: Site, vpc: str) -> None:
             "PrefixListIds": [{"PrefixListId": prefix, "Description": "the object store"} for prefix in prefixes],
         }
     ]
-    site.adjust("authorize_security_group_egress", GroupId=site.found["security-group", "cluster"], IpPermissions=https)
+    network.adjust(
+        "authorize_security_group_egress", GroupId=network.ids["security-group", "cluster"], IpPermissions=https
+    )

@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from planner.errors import PlannerError, ProviderRefusedError
+from planner.providers.addresses import ANYWHERE, NETWORK, NODES_SUBNET
 from planner.providers.aws.client import Service
-from planner.providers.aws.cloud_errors import RefusedCallError
 from planner.providers.aws.instances import architecture_of, identity_request, newest_image, shape_of
-from planner.providers.aws.resources import KINDS
+from planner.providers.aws.resources import RESOURCE_TYPES
+from planner.providers.cloud_errors import PermissionDeniedError, RefusedCallError, StillInUseError
 from planner.providers.order import Order
-from planner.providers.protocol import Finding, PermissionDeniedError, StillInUseError
+from planner.providers.protocol import Finding
 
 _VPC: Final = {"VpcId": "vpc-00000000000000000"}
 _GROUP: Final = {"GroupId": "sg-00000000000000000"}
@@ -26,12 +27,12 @@ _DRY_RUN_PASSED: Final = "DryRunOperation"
 """What EC2 answers to a dry run of what it would have done."""
 
 WRITES: Final[dict[str, dict[str, Any]]] = {
-    "create_vpc": {"CidrBlock": "10.77.0.0/16"},
-    "create_subnet": _VPC | {"CidrBlock": "10.77.0.0/17"},
+    "create_vpc": {"CidrBlock": NETWORK},
+    "create_subnet": _VPC | {"CidrBlock": NODES_SUBNET},
     "create_internet_gateway": {},
     "attach_internet_gateway": _GATEWAY | _VPC,
     "create_route_table": _VPC,
-    "create_route": _TABLE | {"DestinationCidrBlock": "0.0.0.0/0"} | {"GatewayId": _GATEWAY["InternetGatewayId"]},
+    "create_route": _TABLE | {"DestinationCidrBlock": ANYWHERE} | {"GatewayId": _GATEWAY["InternetGatewayId"]},
     "associate_route_table": _TABLE | _SUBNET,
     "create_security_group": {"GroupName": "planner-dry-run", "Description": "never made"},
     "authorize_security_group_ingress": _GROUP | _ANY,
@@ -60,7 +61,7 @@ STAGING_WRITES: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-READS: Final[dict[str, dict[str, Any]]] = {how.listing: {} for how in KINDS.values()} | {
+READS: Final[dict[str, dict[str, Any]]] = {resource_type.listing: {} for resource_type in RESOURCE_TYPES.values()} | {
     "get_console_output": {"InstanceId": "i-00000000000000000"}
 }
 """What taking down needs, since whoever may not list a kind could launch and never be sure to have removed it; and the

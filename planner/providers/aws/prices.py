@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from typing import Any, Final
+from collections import Counter
+from typing import Final
 
 from planner.errors import PlannerError
 from planner.providers.aws.client import Service
+from planner.refresh.aws_prices import hourly_usd, matching
 
 REGION: Final = "us-east-1"
 """Where the price list answers, whatever region is asked about."""
 
 
 def price_now(prices: Service, *, instance_type: str, region: str) -> float | None:
-    """Return US dollars per hour, on demand, Linux, shared hardware; None when AWS does not say exactly one price."""
-    wanted = {
-        "instanceType": instance_type,
-        "regionCode": region,
-        "operatingSystem": "Linux",
-        "preInstalledSw": "NA",
-        "tenancy": "Shared",
-        "capacitystatus": "Used",
-    }
-    filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
+    """Return US dollars per hour, on demand, Linux, shared hardware; None unless AWS states exactly one price."""
+    filters = matching(regionCode=region, instanceType=instance_type)
+    what = f"AWS price of {instance_type} in {region}"
     try:
-        offers = list(prices.items("get_products", "PriceList", ServiceCode="AmazonEC2", Filters=filters))
+        items = list(prices.items("get_products", "PriceList", ServiceCode="AmazonEC2", Filters=filters))
+        amounts = {usd for _, usd in hourly_usd(items, region=region, what=what, left_out=Counter())}
     except PlannerError:
         return None
-    found = {price for offer in offers for price in _hourly(json.loads(str(offer)))}
-    return found.pop() if len(found) == 1 else None
-
-
-def _hourly(offer: dict[str, Any]) -> Iterator[float]:
-    for term in offer.get("terms", {}).get("OnDemand", {}).values():
-        for dimension in term["priceDimensions"].values():
-            price = float(dimension["pricePerUnit"].get("USD", 0))
-            if dimension["unit"] == "Hrs" and price > 0:
-                yield price
+    return amounts.pop() if len(amounts) == 1 else None

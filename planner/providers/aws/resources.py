@@ -1,7 +1,6 @@
-"""The kinds of resources a run may have on AWS: how to list and how to delete each.
+"""The types of resources a run may have on AWS: how to list and how to delete each.
 
-Every kind is found by its tag, which is part of the call that creates it. The order of `STAGES` is that in which they
-can be deleted.
+A run's resources are found by their tag, which is part of the call that creates each. Stages are deleted in order.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from planner.providers.aws.client import Service
-from planner.providers.aws.cloud_errors import NotFoundError
-from planner.providers.order import parse_stamp
-from planner.providers.protocol import Resource, StillInUseError
+from planner.providers.cloud_errors import NotFoundError
+from planner.providers.deletion import delete_each
+from planner.providers.protocol import Resource
 
 STAGES: Final = (
     ("instance",),
@@ -27,54 +26,49 @@ MOST_PER_CALL: Final = 1000
 """Instances that one TerminateInstances call takes."""
 
 _LIVE_INSTANCES: Final = ["pending", "running", "stopping", "stopped", "shutting-down"]
-_ENDING: Final = frozenset({"shutting-down", "terminated", "deleting", "deleted"})
+_ENDING: Final = frozenset({"shutting-down", "deleting"})
+_GONE: Final = frozenset({"terminated", "deleted"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
-    """How one kind is listed (`listing`, `under`), named (`id`) and deleted (`deletion`)."""
+class ResourceType:
+    """The call that lists a type, the key of its answer, the key of an item's id, and the call that deletes one."""
 
     listing: str
-    under: str
+    list_key: str
     id: str
     deletion: str
 
 
-KINDS: Final = {
-    "instance": Kind(
-        listing="describe_instances", under="Reservations", id="InstanceId", deletion="terminate_instances"
+_TYPES: Final = (
+    # Type, listing, key of the listing's items, key of an item's id, deletion.
+    ("instance", "describe_instances", "Reservations", "InstanceId", "terminate_instances"),
+    ("volume", "describe_volumes", "Volumes", "VolumeId", "delete_volume"),
+    (
+        "network-interface",
+        "describe_network_interfaces",
+        "NetworkInterfaces",
+        "NetworkInterfaceId",
+        "delete_network_interface",
     ),
-    "volume": Kind(listing="describe_volumes", under="Volumes", id="VolumeId", deletion="delete_volume"),
-    "network-interface": Kind(
-        listing="describe_network_interfaces",
-        under="NetworkInterfaces",
-        id="NetworkInterfaceId",
-        deletion="delete_network_interface",
+    ("vpc-endpoint", "describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId", "delete_vpc_endpoints"),
+    ("placement-group", "describe_placement_groups", "PlacementGroups", "GroupName", "delete_placement_group"),
+    ("key-pair", "describe_key_pairs", "KeyPairs", "KeyName", "delete_key_pair"),
+    ("subnet", "describe_subnets", "Subnets", "SubnetId", "delete_subnet"),
+    ("route-table", "describe_route_tables", "RouteTables", "RouteTableId", "delete_route_table"),
+    ("security-group", "describe_security_groups", "SecurityGroups", "GroupId", "delete_security_group"),
+    (
+        "internet-gateway",
+        "describe_internet_gateways",
+        "InternetGateways",
+        "InternetGatewayId",
+        "delete_internet_gateway",
     ),
-    "vpc-endpoint": Kind(
-        listing="describe_vpc_endpoints", under="VpcEndpoints", id="VpcEndpointId", deletion="delete_vpc_endpoints"
-    ),
-    "placement-group": Kind(
-        listing="describe_placement_groups",
-        under="PlacementGroups",
-        id="GroupName",
-        deletion="delete_placement_group",
-    ),
-    "key-pair": Kind(listing="describe_key_pairs", under="KeyPairs", id="KeyName", deletion="delete_key_pair"),
-    "subnet": Kind(listing="describe_subnets", under="Subnets", id="SubnetId", deletion="delete_subnet"),
-    "route-table": Kind(
-        listing="describe_route_tables", under="RouteTables", id="RouteTableId", deletion="delete_route_table"
-    ),
-    "security-group": Kind(
-        listing="describe_security_groups", under="SecurityGroups", id="GroupId", deletion="delete_security_group"
-    ),
-    "internet-gateway": Kind(
-        listing="describe_internet_gateways",
-        under="InternetGateways",
-        id="InternetGatewayId",
-        deletion="delete_internet_gateway",
-    ),
-    "vpc": Kind(listing="describe_vpcs", under="Vpcs", id="VpcId", deletion="delete_vpc"),
+    ("vpc", "describe_vpcs", "Vpcs", "VpcId", "delete_vpc"),
+)
+RESOURCE_TYPES: Final = {
+    name: ResourceType(listing=listing, list_key=list_key, id=id_key, deletion=deletion)
+    for name, listing, list_key, id_key, deletion in _TYPES
 }
 
 
@@ -82,11 +76,19 @@ def find(ec2: Service, kind: str, *, run: str | None) -> Iterator[tuple[Resource
     """Yield what of a kind carries the tag of this run, or of any, each with AWS's own description."""
     tagged = {"Name": "tag:planner-run", "Values": [run]} if run else {"Name": "tag-key", "Values": ["planner-run"]}
     live = [{"Name": "instance-state-name", "Values": _LIVE_INSTANCES}] if kind == "instance" else []
-    how = KINDS[kind]
-    for item in ec2.items(how.listing, how.under, Filters=[tagged, *live]):
-        for each in item["Instances"] if kind == "instance" else [item]:
-            if _state(each) not in ("deleted", "terminated"):
-                yield _resource(kind, each[how.id], each, region=ec2.region), each
+    resource_type = RESOURCE_TYPES[kind]
+    for item in ec2.items(resource_type.listing, resource_type.list_key, Filters=[tagged, *live]):
+        for description in item["Instances"] if kind == "instance" else [item]:
+            state = _state(description)
+            if state not in _GONE:
+                resource = Resource.from_tags(
+                    tags_of(description),
+                    kind=kind,
+                    id=description[resource_type.id],
+                    region=ec2.region,
+                    ending=state in _ENDING,
+                )
+                yield resource, description
 
 
 def tags_of(description: dict[str, Any]) -> dict[str, str]:
@@ -95,37 +97,11 @@ def tags_of(description: dict[str, Any]) -> dict[str, str]:
 
 
 def delete(ec2: Service, resources: Sequence[Resource]) -> None:
-    """Delete resources of one kind; what is gone is well. Raises StillInUseError when some must wait."""
-    waiting = []
+    """Delete resources of one kind. Raises as `delete_each` does."""
     if resources[0].kind == "instance":
         terminate(ec2, [resource.id for resource in resources if not resource.ending])
-        return
-    for resource in resources:
-        try:
-            _delete_one(ec2, resource)
-        except NotFoundError:
-            pass
-        except StillInUseError as error:
-            waiting.append(str(error))
-    if waiting:
-        raise StillInUseError(f"{len(waiting)} of {len(resources)} still in use", waiting)
-
-
-def _resource(kind: str, name: str, description: dict[str, Any], *, region: str) -> Resource:
-    tags = tags_of(description)
-    try:
-        expires_at = parse_stamp(tags.get("planner-expires", ""))
-    except ValueError:
-        expires_at = None
-    return Resource(
-        kind=kind,
-        id=name,
-        region=region,
-        run=tags.get("planner-run", ""),
-        owner=tags.get("planner-owner", ""),
-        expires_at=expires_at,
-        ending=_state(description) in _ENDING,
-    )
+    else:
+        delete_each(resources, lambda resource: _delete_one(ec2, resource))
 
 
 def _state(description: dict[str, Any]) -> str:
@@ -134,33 +110,31 @@ def _state(description: dict[str, Any]) -> str:
 
 
 def terminate(ec2: Service, ids: list[str]) -> None:
-    """End instances, as many per call as AWS takes. One unknown id fails a call as a whole: it is then halved."""
+    """End instances, as many per call as AWS takes. An unknown id fails its whole call, which is then halved."""
     for start in range(0, len(ids), MOST_PER_CALL):
-        some = ids[start : start + MOST_PER_CALL]
+        batch = ids[start : start + MOST_PER_CALL]
         try:
-            ec2.call("terminate_instances", InstanceIds=some)
+            ec2.call("terminate_instances", InstanceIds=batch)
         except NotFoundError:
-            if len(some) > 1:
-                terminate(ec2, some[: len(some) // 2])
-                terminate(ec2, some[len(some) // 2 :])
+            if len(batch) > 1:
+                terminate(ec2, batch[: len(batch) // 2])
+                terminate(ec2, batch[len(batch) // 2 :])
 
 
 def _delete_one(ec2: Service, resource: Resource) -> None:
-    how = KINDS[resource.kind]
-    if resource.ending:
-        return
+    resource_type = RESOURCE_TYPES[resource.kind]
     if resource.kind == "internet-gateway":
         _detach(ec2, resource.id)
     if resource.kind == "vpc-endpoint":
-        ec2.call(how.deletion, VpcEndpointIds=[resource.id])
+        ec2.call(resource_type.deletion, VpcEndpointIds=[resource.id])
         return
-    named: dict[str, Any] = {how.id: resource.id}
-    ec2.call(how.deletion, **named)
+    named: dict[str, Any] = {resource_type.id: resource.id}
+    ec2.call(resource_type.deletion, **named)
 
 
 def _detach(ec2: Service, gateway: str) -> None:
-    found = ec2.call("describe_internet_gateways", InternetGatewayIds=[gateway])["InternetGateways"]
-    for attachment in found[0].get("Attachments", []) if found else []:
+    described = ec2.call("describe_internet_gateways", InternetGatewayIds=[gateway])["InternetGateways"]
+    for attachment in described[0].get("Attachments", []) if described else []:
         try:
             ec2.call("detach_internet_gateway", InternetGatewayId=gateway, VpcId=attachment["VpcId"])
         except NotFoundError:

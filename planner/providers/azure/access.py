@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from planner.cloud_calls.azure import SUBSCRIPTION_VARIABLE, client_arguments
 from planner.config.settings import load_settings
 from planner.errors import BadInputError
 
-SUBSCRIPTION_VARIABLE: Final = "AZURE_SUBSCRIPTION_ID"
-_NO_SDK: Final = "Azure needs its SDK: pip install 'sortplanner[azure]'"
+NO_SDK: Final = "Azure needs its SDK: pip install 'sortplanner[azure]'"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,23 +35,17 @@ def default_access() -> Access:
     Raises BadInputError without the SDK or a subscription.
     """
     try:
-        from azure.core.pipeline.policies import RetryPolicy, SansIOHTTPPolicy
         from azure.identity import DefaultAzureCredential
     except ImportError as error:
-        raise BadInputError(_NO_SDK) from error
+        raise BadInputError(NO_SDK) from error
     subscription, settings = subscription_named(), load_settings(today=datetime.now(UTC).date()).of("azure")
     if not subscription:
         raise BadInputError(
             f"Azure: no subscription; set {SUBSCRIPTION_VARIABLE}, or account under [azure] in settings"
         )
-    arguments: dict[str, Any] = {"retry_policy": RetryPolicy.no_retries()}
-    if url := settings.specs_url:
-        arguments |= {"base_url": url, "credential_scopes": [url.rstrip("/") + "/.default"]}
-        if url.startswith("http://"):  # a proxy on this machine; no token goes out without encryption
-            arguments["authentication_policy"] = SansIOHTTPPolicy()
     return Access(
         subscription=subscription,
         credentials=DefaultAzureCredential(),
-        arguments=arguments,
+        arguments=client_arguments(settings.specs_url),
         prices_url=settings.prices_url,
     )

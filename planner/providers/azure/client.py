@@ -13,37 +13,43 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, Final, Protocol
 
-from planner.errors import BadInputError, IoFailureError, PlannerError
-from planner.providers.azure.access import Access, default_access
-from planner.providers.azure.cloud_errors import NotFoundError, PassingError, RefusedCallError, meaning_of
-from planner.providers.protocol import PermissionDeniedError, StillInUseError
-from planner.providers.retry import Pace
+from planner.cloud_calls.retry import RetryPolicy, retry
+from planner.errors import BadInputError, IoFailureError
+from planner.providers.azure.access import NO_SDK, Access, default_access
+from planner.providers.azure.cloud_errors import meaning_of
+from planner.providers.cloud_errors import (
+    NotFoundError,
+    PassingError,
+    PermissionDeniedError,
+    RefusedCallError,
+    StillInUseError,
+)
 
 SCHEDULES_VERSION: Final = "2018-09-15"
 """Of Microsoft.DevTestLab/schedules, for which these SDKs have no model."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
-    """Where the SDK keeps a kind: which client, which group of operations, and how it creates."""
+class ResourceType:
+    """The SDK's client of a type, the client's group of operations, and the operation that creates one."""
 
     client: str
     operations: str
     create: str = "begin_create_or_update"
 
 
-KINDS: Final = {
-    "resource-group": Kind(client="resource", operations="resource_groups", create="create_or_update"),
-    "network-security-group": Kind(client="network", operations="network_security_groups"),
-    "virtual-network": Kind(client="network", operations="virtual_networks"),
-    "network-interface": Kind(client="network", operations="network_interfaces"),
-    "public-address": Kind(client="network", operations="public_ip_addresses"),
-    "proximity-placement-group": Kind(
+RESOURCE_TYPES: Final = {
+    "resource-group": ResourceType(client="resource", operations="resource_groups", create="create_or_update"),
+    "network-security-group": ResourceType(client="network", operations="network_security_groups"),
+    "virtual-network": ResourceType(client="network", operations="virtual_networks"),
+    "network-interface": ResourceType(client="network", operations="network_interfaces"),
+    "public-address": ResourceType(client="network", operations="public_ip_addresses"),
+    "proximity-placement-group": ResourceType(
         client="compute", operations="proximity_placement_groups", create="create_or_update"
     ),
-    "machine": Kind(client="compute", operations="virtual_machines"),
-    "usage": Kind(client="compute", operations="usage"),
-    "size": Kind(client="compute", operations="resource_skus"),
+    "machine": ResourceType(client="compute", operations="virtual_machines"),
+    "usage": ResourceType(client="compute", operations="usage"),
+    "size": ResourceType(client="compute", operations="resource_skus"),
 }
 _CLIENTS: Final = {
     "compute": ("azure.mgmt.compute", "ComputeManagementClient"),
@@ -65,7 +71,7 @@ class Arm(Protocol):
     def create(self, kind: str, *names: str, body: dict[str, Any]) -> None:
         """Create something (`names`: its group, then its own) or find it there. Does not wait for machines to be made.
 
-        Raises what `faults.meaning_of` says.
+        Raises what `cloud_errors.meaning_of` returns.
         """
 
     def schedule(self, group: str, name: str, *, body: dict[str, Any]) -> None:
@@ -83,8 +89,8 @@ class LiveArm:
 
     at_once = 8
 
-    def __init__(self, *, pace: Pace) -> None:
-        self._pace = pace
+    def __init__(self, *, policy: RetryPolicy) -> None:
+        self._policy = policy
         self._clients: dict[str, Any] = {}
 
     @cached_property
@@ -99,12 +105,12 @@ class LiveArm:
 
     def create(self, kind: str, *names: str, body: dict[str, Any]) -> None:
         """See Arm. What is new may not be known everywhere yet: not found is waited out like throttling."""
-        how = KINDS[kind]
-        operations = self._operations(how)
-        polling = {"polling": False} if how.create.startswith("begin_") else {}
+        resource_type = RESOURCE_TYPES[kind]
+        operations = self._operations(resource_type)
+        polling = {"polling": False} if resource_type.create.startswith("begin_") else {}
 
         def call() -> dict[str, Any]:
-            made = getattr(operations, how.create)(*names, body, **polling)
+            made = getattr(operations, resource_type.create)(*names, body, **polling)
             return _as_dict(made.result() if polling else made)
 
         made = self._repeatedly(call, what=f"creating {kind} {names[-1]}", fresh=True)
@@ -124,7 +130,7 @@ class LiveArm:
 
     def items(self, kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
         """See Arm."""
-        listed = self._operations(KINDS[kind]).list(*names, **options).by_page()
+        listed = self._operations(RESOURCE_TYPES[kind]).list(*names, **options).by_page()
         while True:  # a page that failed is asked for again
             page = self._repeatedly(lambda: next(listed, None), what=f"listing {kind}")
             if page is None:
@@ -133,47 +139,44 @@ class LiveArm:
 
     def delete(self, kind: str, *names: str) -> None:
         """See Arm."""
-        operations = self._operations(KINDS[kind])
+        operations = self._operations(RESOURCE_TYPES[kind])
         self._repeatedly(lambda: operations.begin_delete(*names, polling=False), what=f"deleting {kind} {names[-1]}")
 
     def _wait(self, operations: Any, kind: str, names: tuple[str, ...], made: dict[str, Any]) -> None:
         """Wait until something small is made, as Azure answers before it is."""
         what = f"creating {kind} {names[-1]}"
-        for _ in self._pace.polls(self._pace.join_s):
+        for _ in self._policy.polls(self._policy.join_s):
             state = made.get("properties", {}).get("provisioningState", "Succeeded")
             if state == "Succeeded":
                 return
             if state in ("Failed", "Canceled"):
-                raise RefusedCallError(f"{what}: {state}")
+                raise RefusedCallError(f"{what}: {state}", code=state)
             made = self._repeatedly(lambda: _as_dict(operations.get(*names)), what=what, fresh=True)
-        raise IoFailureError(f"{what}: not done after {self._pace.join_s:g} s")
+        raise IoFailureError(f"{what}: not done after {self._policy.join_s:g} s")
 
     def _repeatedly(self, call: Callable[[], Any], *, what: str, fresh: bool = False) -> Any:
-        """Make a call until it is answered; every one here may be made twice, thanks to names."""
-        error: PlannerError | None = None
-        for _ in self._pace.pauses(self._pace.patience_s):
-            try:
-                return _understood(call, what=what)
-            except PassingError as passing:
-                error = passing
-            except (NotFoundError, StillInUseError) as early:
-                error = early
-                if not fresh:
-                    raise
-        raise IoFailureError(f"gave up after {self._pace.patience_s:g} s: {error}") from error
+        """Make a call until it is answered: names make every call here safe to repeat. A `fresh` call names something
+        new, which Azure may not know yet, or not have ready.
+        """
+        passing = (PassingError, NotFoundError, StillInUseError) if fresh else (PassingError,)
+        return retry(
+            lambda: _translated(call, what=what),
+            policy=self._policy,
+            may_pass=lambda error: isinstance(error, passing),
+        )
 
-    def _operations(self, how: Kind) -> Any:
-        return getattr(self._client(how.client), how.operations)
+    def _operations(self, resource_type: ResourceType) -> Any:
+        return getattr(self._client(resource_type.client), resource_type.operations)
 
     def _client(self, name: str) -> Any:
         if name not in self._clients:
-            module, kind = _CLIENTS[name]
+            module, class_name = _CLIENTS[name]
             access = self.access
             try:
-                made = getattr(import_module(module), kind)
+                client_class = getattr(import_module(module), class_name)
             except ImportError as error:
-                raise BadInputError("Azure needs its SDK: pip install 'sortplanner[azure]'") from error
-            self._clients[name] = made(access.credentials, access.subscription, **access.arguments)
+                raise BadInputError(NO_SDK) from error
+            self._clients[name] = client_class(access.credentials, access.subscription, **access.arguments)
         return self._clients[name]
 
 
@@ -181,7 +184,7 @@ def _as_dict(item: Any) -> dict[str, Any]:
     return dict(item.as_dict())
 
 
-def _understood(call: Callable[[], Any], *, what: str) -> Any:
+def _translated(call: Callable[[], Any], *, what: str) -> Any:
     """Make a call; raise what its failure means."""
     from azure.core import exceptions
 

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from planner.errors import IoFailureError, PlannerError
-from planner.providers.protocol import NoCapacityError, PermissionDeniedError, QuotaExceededError, StillInUseError
+from planner.errors import PlannerError
+from planner.providers.cloud_errors import (
+    NoCapacityError,
+    NotFoundError,
+    PassingError,
+    PermissionDeniedError,
+    QuotaExceededError,
+    RefusedCallError,
+    StillInUseError,
+)
 
 _PASSING: Final = frozenset(
     {"TooManyRequests", "SubscriptionRequestsThrottled", "OperationNotAllowedDueToThrottling", "RetryableError"}
@@ -29,18 +37,6 @@ _NOT_FOUND: Final = frozenset(
 )
 
 
-class RefusedCallError(IoFailureError):
-    """Azure answered a call with an error code that has no meaning of its own here."""
-
-
-class NotFoundError(RefusedCallError):
-    """What the call names does not exist, or is not known yet."""
-
-
-class PassingError(IoFailureError):
-    """A fault that may pass."""
-
-
 def meaning_of(code: str, message: str, *, status: int, what: str) -> PlannerError:
     """Return the error to raise for an error of Azure; `status` is that of HTTP, 0 for what came later."""
     text = f"{what}: {message} ({code})"
@@ -53,7 +49,7 @@ def meaning_of(code: str, message: str, *, status: int, what: str) -> PlannerErr
     if code in _DENIED or status in (401, 403):
         return PermissionDeniedError(f"{text}; see the least role in docs/provisioning-azure.md")
     if code in _NOT_FOUND or status == 404:
-        return NotFoundError(text)
+        return NotFoundError(text, code=code)
     if code in _IN_USE or status == 409:
         return StillInUseError(text)
-    return RefusedCallError(text)
+    return RefusedCallError(text, code=code)

@@ -10,7 +10,7 @@ from planner.providers.protocol import PlannedRequest
 SUBSCRIPTION: Final = "<subscription>"
 
 
-class PretendedArm:
+class DryRunArm:
     """Notes requests; nothing is created, and nothing is asked: a launch needs nothing that the account alone knows."""
 
     at_once = 1

@@ -9,21 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import PlannerError
 from planner.providers.azure.client import Arm
-from planner.providers.azure.cloud_errors import NotFoundError, meaning_of
-from planner.providers.azure.network import Site
+from planner.providers.azure.cloud_errors import meaning_of
+from planner.providers.azure.network import RunNetwork
+from planner.providers.cloud_errors import NoCapacityError, NotFoundError, QuotaExceededError, worst_of
 from planner.providers.cloud_init import cloud_config
 from planner.providers.order import VolumeOrder
-from planner.providers.protocol import (
-    NoCapacityError,
-    Node,
-    NodeState,
-    PermissionDeniedError,
-    QuotaExceededError,
-    Resource,
-)
-from planner.providers.retry import Pace
+from planner.providers.protocol import Node, NodeState, Resource
 
 ROOT_GIB: Final = 30
 _NETWORK_VERSION: Final = "2022-11-01"
@@ -39,7 +33,7 @@ _POWER: Final[dict[str, NodeState]] = {"running": "running", "starting": "starti
 _MAKING: Final = ("Creating", "Updating")
 
 
-def launch(site: Site, pace: Pace, *, machines: int, head: bool, round: int) -> None:
+def launch(network: RunNetwork, policy: RetryPolicy, *, machines: int, head: bool, round: int) -> None:
     """Launch nodes and the head, several calls at once, and wait until Azure has found room for all of them.
 
     Raises the worst of what was refused; what was made besides goes with the group.
@@ -47,41 +41,47 @@ def launch(site: Site, pace: Pace, *, machines: int, head: bool, round: int) -> 
     names = [_name("node", round, number) for number in range(machines - head)]
     names += [_name("head", round, 0)] * head
     for name in names:
-        site.journal.intend("instance", name=name, region=site.place.region)
+        network.journal.intend("instance", name=name, region=network.place.region)
     refusals: list[PlannerError] = []
 
-    def one(name: str) -> None:
+    def create(name: str) -> None:
         try:
-            site.arm.create("machine", site.group, name, body=_machine(site, name))
-            site.arm.schedule(site.group, f"shutdown-computevm-{name}", body=_end(site, name))
+            network.arm.create("machine", network.group, name, body=_machine(network, name))
+            network.arm.schedule(network.group, f"shutdown-computevm-{name}", body=_end(network, name))
         except PlannerError as refusal:
             refusals.append(refusal)
 
-    with ThreadPoolExecutor(site.arm.at_once) as pool:
-        list(pool.map(one, names))
+    with ThreadPoolExecutor(network.arm.at_once) as pool:
+        list(pool.map(create, names))
     for name in names:
-        made = Resource(kind="instance", id=f"{site.group}.{name}", region=site.place.region, run=site.order.run)
-        site.journal.made(made)
-    if refusals or (refusals := _failures(site, pace, names)):
-        raise _worst(refusals)
+        made = Resource(
+            kind="instance", id=f"{network.group}.{name}", region=network.place.region, run=network.order.run
+        )
+        network.journal.made(made)
+    if refusals or (refusals := _failures(network, policy, names)):
+        raise worst_of(refusals)
 
 
 def _name(role: str, round: int, number: int) -> str:
-    """A name that no other launch gives in the group: with it, nothing can be made twice."""
+    """Return a name that no other launch gives in the group, so that nothing is made twice."""
     return f"{role}-{round}-{number:04}"
 
 
-def _failures(site: Site, pace: Pace, names: list[str]) -> list[PlannerError]:
+def _failures(network: RunNetwork, policy: RetryPolicy, names: list[str]) -> list[PlannerError]:
     """Wait until Azure has found room for all machines, or given up on some; return why it has."""
-    wanted = set(names)
-    for _ in pace.polls(pace.join_s):
-        seen = [item for item in site.arm.items("machine", site.group, expand="instanceView") if item["name"] in wanted]
+    expected = set(names)
+    for _ in policy.polls(policy.join_s):
+        seen = [
+            item
+            for item in network.arm.items("machine", network.group, expand="instanceView")
+            if item["name"] in expected
+        ]
         states = [item["properties"].get("provisioningState") for item in seen]
-        if len(seen) < len(wanted) or any(state in _MAKING for state in states):
+        if len(seen) < len(expected) or any(state in _MAKING for state in states):
             continue
         failed = [item for item in seen if item["properties"].get("provisioningState") == "Failed"]
         meanings = [_failure(item) for item in failed]
-        return [each for each in meanings if isinstance(each, NoCapacityError | QuotaExceededError)]
+        return [meaning for meaning in meanings if isinstance(meaning, NoCapacityError | QuotaExceededError)]
     return []
 
 
@@ -98,15 +98,9 @@ def _failed_status(item: dict[str, Any]) -> tuple[str, str]:
     return "Failed", "no reason given"
 
 
-def _worst(refusals: list[PlannerError]) -> PlannerError:
-    """Return what counts most: a denial before a quota before no capacity, and these before the rest."""
-    kinds = (PermissionDeniedError, QuotaExceededError, NoCapacityError)
-    return next((one for kind in kinds for one in refusals if isinstance(one, kind)), refusals[0])
-
-
-def _machine(site: Site, name: str) -> dict[str, Any]:
+def _machine(network: RunNetwork, name: str) -> dict[str, Any]:
     """Return the request for a machine; its zone, interface and disks are made, and go, with it."""
-    order, place = site.order, site.place
+    order, place = network.order, network.place
     role = name.partition("-")[0]
     properties: dict[str, Any] = {
         "hardwareProfile": {"vmSize": place.choice.instance_type},
@@ -122,13 +116,13 @@ def _machine(site: Site, name: str) -> dict[str, Any]:
         },
         "networkProfile": {
             "networkApiVersion": _NETWORK_VERSION,
-            "networkInterfaceConfigurations": [_interface(site, role)],
+            "networkInterfaceConfigurations": [_interface(network, role)],
         },
         "securityProfile": {"encryptionAtHost": True},
         "diagnosticsProfile": {"bootDiagnostics": {"enabled": False}},
     }
     if place.choice.placement_group:
-        near = site.url("Microsoft.Compute/proximityPlacementGroups", "near")
+        near = network.url("Microsoft.Compute/proximityPlacementGroups", "near")
         properties["proximityPlacementGroup"] = {"id": near}
     zone = place.zone.removeprefix(place.region).lstrip("-")
     zones = {"zones": [zone]} if zone else {}
@@ -142,10 +136,10 @@ def _machine(site: Site, name: str) -> dict[str, Any]:
     }
 
 
-def _interface(site: Site, role: str) -> dict[str, Any]:
+def _interface(network: RunNetwork, role: str) -> dict[str, Any]:
     """The head alone has a public address."""
-    network = site.url("Microsoft.Network/virtualNetworks", "network")
-    subnet = {"id": f"{network}/subnets/{'head' if role == 'head' else 'nodes'}"}
+    subnets = network.url("Microsoft.Network/virtualNetworks", "network") + "/subnets"
+    subnet = {"id": f"{subnets}/{'head' if role == 'head' else 'nodes'}"}
     address: dict[str, Any] = {"primary": True, "subnet": subnet}
     if role == "head":
         public = {"deleteOption": "Delete", "publicIPAllocationMethod": "Static"}
@@ -187,18 +181,18 @@ def _storage(size: str, volumes: VolumeOrder | None, image: str | None) -> dict[
     return {"imageReference": {"id": image} if image else usual, "osDisk": root, "dataDisks": disks}
 
 
-def _end(site: Site, name: str) -> dict[str, Any]:
+def _end(network: RunNetwork, name: str) -> dict[str, Any]:
     """Return the request for Azure's own shutdown, which frees a machine; it knows hours and minutes only."""
-    end = site.order.expires_at + timedelta(seconds=59)
+    end = network.order.expires_at + timedelta(seconds=59)
     properties = {
         "status": "Enabled",
         "taskType": "ComputeVmShutdownTask",
         "dailyRecurrence": {"time": f"{end:%H%M}"},
         "timeZoneId": "UTC",
         "notificationSettings": {"status": "Disabled"},
-        "targetResourceId": site.url("Microsoft.Compute/virtualMachines", name),
+        "targetResourceId": network.url("Microsoft.Compute/virtualMachines", name),
     }
-    return {"location": site.place.region, "tags": site.order.tags, "properties": properties}
+    return {"location": network.place.region, "tags": network.order.tags, "properties": properties}
 
 
 def nodes(arm: Arm, group: str, *, region: str) -> Iterator[Node]:

@@ -10,18 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from planner.providers.addresses import HEAD_SUBNET, NETWORK, NODES_SUBNET
 from planner.providers.azure.client import Arm
 from planner.providers.order import Order
 from planner.providers.protocol import Journal, Place, Resource
 
-NETWORK: Final = "10.77.0.0/16"
-NODES_SUBNET: Final = "10.77.0.0/17"
-HEAD_SUBNET: Final = "10.77.128.0/28"
 SUBNETS: Final = {"nodes": NODES_SUBNET, "head": HEAD_SUBNET}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Site:
+class RunNetwork:
     """The resource group of a run at a place."""
 
     order: Order
@@ -46,29 +44,29 @@ class Site:
         self.journal.made(made)
 
 
-def prepare(site: Site) -> None:
+def prepare(network: RunNetwork) -> None:
     """Create the group, its network and its placement group, or find them there."""
-    site.create("resource-group", site.group, body={})
+    network.create("resource-group", network.group, body={})
     for name in SUBNETS:
-        rules = _rules(site.order, open_to_caller=name == "head")
-        site.create("network-security-group", site.group, name, body={"properties": {"securityRules": rules}})
-    network = {
+        rules = _rules(network.order, open_to_caller=name == "head")
+        network.create("network-security-group", network.group, name, body={"properties": {"securityRules": rules}})
+    properties = {
         "addressSpace": {"addressPrefixes": [NETWORK]},
-        "subnets": [_subnet(site, name) for name in SUBNETS],
+        "subnets": [_subnet(network, name) for name in SUBNETS],
     }
-    site.create("virtual-network", site.group, "network", body={"properties": network})
-    if site.place.choice.placement_group:
+    network.create("virtual-network", network.group, "network", body={"properties": properties})
+    if network.place.choice.placement_group:
         body = {"properties": {"proximityPlacementGroupType": "Standard"}}
-        site.create("proximity-placement-group", site.group, "near", body=body)
+        network.create("proximity-placement-group", network.group, "near", body=body)
 
 
-def _subnet(site: Site, name: str) -> dict[str, Any]:
+def _subnet(network: RunNetwork, name: str) -> dict[str, Any]:
     properties: dict[str, Any] = {
         "addressPrefix": SUBNETS[name],
-        "networkSecurityGroup": {"id": site.url("Microsoft.Network/networkSecurityGroups", name)},
+        "networkSecurityGroup": {"id": network.url("Microsoft.Network/networkSecurityGroups", name)},
         "defaultOutboundAccess": False,
     }
-    if site.order.staging:
+    if network.order.staging:
         properties["serviceEndpoints"] = [{"service": "Microsoft.Storage"}]
     return {"name": name, "properties": properties}
 

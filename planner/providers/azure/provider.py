@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from planner.providers.azure import instances as fleet
-from planner.providers.azure import network as sites
-from planner.providers.azure import preflight as looking
+from planner.cloud_calls.retry import RetryPolicy
+from planner.providers.azure import instances, network
 from planner.providers.azure.access import default_access, subscription_named
 from planner.providers.azure.client import Arm, LiveArm
-from planner.providers.azure.cloud_errors import NotFoundError
-from planner.providers.azure.dry_run import SUBSCRIPTION, PretendedArm
+from planner.providers.azure.dry_run import SUBSCRIPTION, DryRunArm
+from planner.providers.azure.network import RunNetwork
+from planner.providers.azure.preflight import preflight
 from planner.providers.azure.prices import Prices
-from planner.providers.order import Order, parse_stamp
+from planner.providers.cloud_errors import NotFoundError
+from planner.providers.deletion import delete_each
+from planner.providers.order import Order
 from planner.providers.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
-from planner.providers.retry import Pace
 
 _GROUP = "resource-group"
 
@@ -27,41 +28,41 @@ class AzureProvider:
     stages: tuple[tuple[str, ...], ...] = ((_GROUP,),)
     tied_to_zone = frozenset({_GROUP})
 
-    def __init__(self, *, pace: Pace, arm: Arm | None = None) -> None:
-        self._pace = pace
-        self._arm: Arm = arm or LiveArm(pace=pace)
+    def __init__(self, *, policy: RetryPolicy, arm: Arm | None = None) -> None:
+        self._policy = policy
+        self._arm: Arm = arm or LiveArm(policy=policy)
 
-    def _site(self, order: Order, place: Place, journal: Journal) -> sites.Site:
-        return sites.Site(order=order, arm=self._arm, journal=journal, place=place)
+    def _network(self, order: Order, place: Place, journal: Journal) -> RunNetwork:
+        return RunNetwork(order=order, arm=self._arm, journal=journal, place=place)
 
-    def rehearsing(self) -> tuple[AzureProvider, list[PlannedRequest]]:
+    def dry_run(self) -> tuple[AzureProvider, list[PlannedRequest]]:
         """See Provider."""
-        pretended = PretendedArm(subscription=subscription_named() or SUBSCRIPTION)
-        return AzureProvider(pace=self._pace, arm=pretended), pretended.requests
+        pretended = DryRunArm(subscription=subscription_named() or SUBSCRIPTION)
+        return AzureProvider(policy=self._policy, arm=pretended), pretended.requests
 
-    def rehearsal_place(self, order: Order) -> Place:
+    def dry_run_place(self, order: Order) -> Place:
         """See Provider."""
         choice = order.choices[0]
         return Place(choice=choice, region=choice.regions[0], zone=f"{choice.regions[0]}-<zone>")
 
     def preflight(self, order: Order) -> Preflight:
         """See Provider."""
-        return looking.preflight(order, self._arm, price=Prices(prices_url=default_access().prices_url).of)
+        return preflight(order, self._arm, price=Prices(prices_url=default_access().prices_url).of)
 
     def prepare(self, order: Order, place: Place, journal: Journal) -> None:
         """See Provider."""
-        sites.prepare(self._site(order, place, journal))
+        network.prepare(self._network(order, place, journal))
 
     def launch(self, order: Order, place: Place, journal: Journal, *, machines: int, head: bool, round: int) -> None:
         """See Provider."""
-        fleet.launch(self._site(order, place, journal), self._pace, machines=machines, head=head, round=round)
+        instances.launch(self._network(order, place, journal), self._policy, machines=machines, head=head, round=round)
 
     def nodes(self, run: str, *, region: str) -> tuple[Node, ...]:
         """See Provider."""
         return tuple(
             node
             for group, _ in self._groups(region=region, run=run)
-            for node in fleet.nodes(self._arm, group.id, region=region)
+            for node in instances.nodes(self._arm, group.id, region=region)
         )
 
     def terminate(self, nodes: Sequence[Node]) -> None:
@@ -75,8 +76,8 @@ class AzureProvider:
 
     def regions(self) -> tuple[str, ...]:
         """See Provider. A listing of groups covers all regions: only those are named that have some of a run."""
-        found = self._arm.items(_GROUP, filter="tagName eq 'planner-run'")
-        return tuple(sorted({item["location"] for item in found}))
+        groups = self._arm.items(_GROUP, filter="tagName eq 'planner-run'")
+        return tuple(sorted({group["location"] for group in groups}))
 
     def find(self, kinds: Sequence[str], *, region: str, run: str | None = None) -> tuple[Resource, ...]:
         """See Provider."""
@@ -84,32 +85,18 @@ class AzureProvider:
 
     def delete(self, resources: Sequence[Resource]) -> None:
         """See Provider."""
-        for resource in resources:
-            try:
-                self._arm.delete(_GROUP, resource.id)
-            except NotFoundError:
-                continue
+        delete_each(resources, lambda group: self._arm.delete(_GROUP, group.id))
 
     def _groups(self, *, region: str, run: str | None) -> Iterator[tuple[Resource, dict[str, Any]]]:
         """Yield the resource groups of a run, or of any, in a region."""
         of_run = f" and tagValue eq '{run}'" if run else ""
         for item in self._arm.items(_GROUP, filter=f"tagName eq 'planner-run'{of_run}"):
             if item["location"] == region and run in (None, item["tags"]["planner-run"]):
-                yield _resource(item), item
-
-
-def _resource(group: dict[str, Any]) -> Resource:
-    tags = group["tags"]
-    try:
-        expires_at = parse_stamp(tags.get("planner-expires", ""))
-    except ValueError:
-        expires_at = None
-    return Resource(
-        kind=_GROUP,
-        id=group["name"],
-        region=group["location"],
-        run=tags["planner-run"],
-        owner=tags.get("planner-owner", ""),
-        expires_at=expires_at,
-        ending=group.get("properties", {}).get("provisioningState") == "Deleting",
-    )
+                resource = Resource.from_tags(
+                    item["tags"],
+                    kind=_GROUP,
+                    id=item["name"],
+                    region=item["location"],
+                    ending=item.get("properties", {}).get("provisioningState") == "Deleting",
+                )
+                yield resource, item

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from planner.config.settings import load_settings
 from planner.errors import BadInputError
-from planner.providers.protocol import PermissionDeniedError
+from planner.providers.cloud_errors import PermissionDeniedError
 
-_NO_SDK: Final = "Compute Engine needs its SDK: pip install 'sortplanner[gcp]'"
+NO_SDK: Final = "Compute Engine needs its SDK: pip install 'sortplanner[gcp]'"
 _LOGIN: Final = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS"
 _SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 _OVERRIDE: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_"
@@ -39,7 +39,7 @@ def default_access() -> Access:
         import google.auth
         from google.auth.exceptions import GoogleAuthError
     except ImportError as error:
-        raise BadInputError(_NO_SDK) from error
+        raise BadInputError(NO_SDK) from error
     settings = load_settings(today=datetime.now(UTC).date()).of("gcp")
     try:
         credentials, usual = google.auth.default(scopes=_SCOPES)

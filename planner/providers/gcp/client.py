@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, Final, Protocol
 
+from planner.cloud_calls.retry import RetryPolicy, retry
 from planner.errors import BadInputError, IoFailureError, PlannerError
-from planner.providers.gcp.access import Access, default_access
-from planner.providers.gcp.cloud_errors import NotFoundError, PassingError, meaning_of, worst_of
-from planner.providers.protocol import PermissionDeniedError, StillInUseError
-from planner.providers.retry import Pace
+from planner.providers.cloud_errors import NotFoundError, PassingError, PermissionDeniedError, StillInUseError, worst_of
+from planner.providers.gcp.access import NO_SDK, Access, default_access
+from planner.providers.gcp.cloud_errors import meaning_of
 
-_NO_SDK: Final = "Compute Engine needs its SDK: pip install 'sortplanner[gcp]'"
 _TIMEOUT_S: Final = 150
 """More than the two minutes after which a wait answers in any case."""
 _PAGE: Final = 500
@@ -32,6 +31,9 @@ _BODIES: Final = {
     "instances.bulkInsert": "BulkInsertInstanceResource",
 }
 """The SDK's message for the body of each call that has one."""
+
+_PASSING_FOR_NEW: Final = (PassingError, NotFoundError, StillInUseError)
+"""What passes after something was created: Google may not know it yet, or not have it ready."""
 
 
 class Compute(Protocol):
@@ -47,7 +49,7 @@ class Compute(Protocol):
     def create(self, method: str, *, body: dict[str, Any], run: str, **where: str) -> None:
         """Create something for a run and wait until it is there.
 
-        Raises what `faults.meaning_of` says, of the call and of its operation alike.
+        Raises what `cloud_errors.meaning_of` returns, for the call and for its operation alike.
         """
 
     def finish(self, method: str, **where: str) -> None:
@@ -71,8 +73,8 @@ class LiveCompute:
 
     at_once = 8
 
-    def __init__(self, *, pace: Pace) -> None:
-        self._pace = pace
+    def __init__(self, *, policy: RetryPolicy) -> None:
+        self._policy = policy
         self._clients: dict[str, Any] = {}
 
     @cached_property
@@ -86,41 +88,37 @@ class LiveCompute:
         return self.access.project
 
     def create(self, method: str, *, body: dict[str, Any], run: str, **where: str) -> None:
-        """See Compute. What passes (throttling, something new that is not known or not ready yet) is waited out; the
-        call is then made again under another key of the run, for Google would answer the old one as before.
+        """See Compute. A failure that may pass is waited out. The call is then made under another request id of the
+        run, because Google would repeat its answer to the old one.
         """
-        error: PlannerError | None = None
-        for _ in self._pace.pauses(self._pace.patience_s):
+
+        def attempt() -> None:
             request = {**where, **_body(method, body), "request_id": request_id(run)}
-            try:
-                return self._wait(self._patiently(method, request), what=_what(method, where))
-            except (PassingError, NotFoundError, StillInUseError) as passing:
-                error = passing
-        raise IoFailureError(f"gave up after {self._pace.patience_s:g} s: {error}") from error
+            self._wait(self._answered(method, request), what=_what(method, where))
+
+        retry(attempt, policy=self._policy, may_pass=lambda error: isinstance(error, _PASSING_FOR_NEW))
 
     def finish(self, method: str, **where: str) -> None:
         """See Compute."""
-        error: PlannerError | None = None
-        for _ in self._pace.pauses(self._pace.patience_s):
-            try:
-                return self._wait(self._patiently(method, dict(where)), what=_what(method, where))
-            except PassingError as passing:
-                error = passing
-        raise IoFailureError(f"gave up after {self._pace.patience_s:g} s: {error}") from error
+
+        def attempt() -> None:
+            self._wait(self._answered(method, dict(where)), what=_what(method, where))
+
+        retry(attempt, policy=self._policy, may_pass=_is_passing)
 
     def begin(self, method: str, **where: str) -> None:
         """See Compute."""
-        self._patiently(method, dict(where))
+        self._answered(method, dict(where))
 
     def get(self, method: str, **where: str) -> dict[str, Any]:
         """See Compute."""
-        return self._patiently(method, dict(where))
+        return self._answered(method, dict(where))
 
     def items(self, method: str, **where: str) -> Iterator[dict[str, Any]]:
         """See Compute."""
         token = ""
         while True:
-            page = self._patiently(method, {**where, "max_results": _PAGE, "page_token": token})
+            page = self._answered(method, {**where, "max_results": _PAGE, "page_token": token})
             yield from _flat(page.get("items", ()))
             token = page.get("nextPageToken", "")
             if not token:
@@ -144,30 +142,24 @@ class LiveCompute:
 
     def _wait(self, operation: dict[str, Any], *, what: str) -> None:
         """Wait until an operation is done. Raises what it failed with."""
-        kind = _scope_of(operation)
-        waiting = {**kind, "operation": operation["name"]}
-        method = f"{next(iter(kind), 'global')}Operations.wait"
-        for _ in self._pace.polls(self._pace.join_s):
+        scope = _scope_of(operation)
+        request = {**scope, "operation": operation["name"]}
+        method = f"{next(iter(scope), 'global')}Operations.wait"
+        for _ in self._policy.polls(self._policy.join_s):
             if operation["status"] == "DONE":
                 errors = operation.get("error", {}).get("errors", ())
                 if errors:
-                    raise worst_of([(each["code"], each.get("message", "")) for each in errors], what=what)
+                    raise worst_of([meaning_of(error["code"], error.get("message", ""), what=what) for error in errors])
                 return
-            operation = self._patiently(method, waiting)
-        raise IoFailureError(f"{what}: operation {operation['name']} is not done after {self._pace.join_s:g} s")
+            operation = self._answered(method, request)
+        raise IoFailureError(f"{what}: operation {operation['name']} is not done after {self._policy.join_s:g} s")
 
-    def _patiently(self, method: str, request: dict[str, Any]) -> dict[str, Any]:
+    def _answered(self, method: str, request: dict[str, Any]) -> dict[str, Any]:
         return self._repeatedly(lambda: self._once(method, request), what=_what(method, request))
 
     def _repeatedly(self, call: Callable[[], dict[str, Any]], *, what: str) -> dict[str, Any]:
-        """Make a call until it is answered: every one here may be made twice, thanks to names and request ids."""
-        error: PlannerError | None = None
-        for _ in self._pace.pauses(self._pace.patience_s):
-            try:
-                return _understood(call, what=what)
-            except PassingError as passing:
-                error = passing
-        raise IoFailureError(f"gave up after {self._pace.patience_s:g} s: {error}") from error
+        """Make a call until it is answered: names and request ids make every call here safe to repeat."""
+        return retry(lambda: _translated(call, what=what), policy=self._policy, may_pass=_is_passing)
 
     def _once(self, method: str, request: dict[str, Any]) -> dict[str, Any]:
         collection, _, verb = method.partition(".")
@@ -182,9 +174,13 @@ class LiveCompute:
         if collection not in self._clients:
             access = self.access
             options = {"api_endpoint": access.compute_url} if access.compute_url else None
-            kind = getattr(_library(), f"{collection[0].upper()}{collection[1:]}Client")
-            self._clients[collection] = kind(credentials=access.credentials, client_options=options)
+            client_class = getattr(_library(), f"{collection[0].upper()}{collection[1:]}Client")
+            self._clients[collection] = client_class(credentials=access.credentials, client_options=options)
         return self._clients[collection]
+
+
+def _is_passing(error: BaseException) -> bool:
+    return isinstance(error, PassingError)
 
 
 def request_id(run: str) -> str:
@@ -202,22 +198,22 @@ def _library() -> Any:
     try:
         from google.cloud import compute_v1
     except ImportError as error:
-        raise BadInputError(_NO_SDK) from error
+        raise BadInputError(NO_SDK) from error
     return compute_v1
 
 
 def _body(method: str, body: dict[str, Any]) -> dict[str, Any]:
     """Return the body of a call as the SDK takes it. Raises BadInputError for a field that Google does not know."""
-    kind = getattr(_library(), _BODIES[method])
+    message_class = getattr(_library(), _BODIES[method])
     from google.protobuf.json_format import ParseError
 
     try:
-        return {f"{_snake(_BODIES[method])}_resource": kind.from_json(json.dumps(body))}
+        return {f"{_snake(_BODIES[method])}_resource": message_class.from_json(json.dumps(body))}
     except ParseError as error:
         raise BadInputError(f"{method}: {error}") from error
 
 
-def _understood(call: Callable[[], dict[str, Any]], *, what: str) -> dict[str, Any]:
+def _translated(call: Callable[[], dict[str, Any]], *, what: str) -> dict[str, Any]:
     """Make a call; raise what its failure means."""
     from google.api_core.exceptions import GoogleAPICallError
     from google.auth.exceptions import RefreshError, TransportError
@@ -261,7 +257,7 @@ def _flat(items: Any) -> Iterator[dict[str, Any]]:
 
 def _scope_of(operation: dict[str, Any]) -> dict[str, str]:
     """Return the zone or region of an operation; nothing for a global one."""
-    return {kind: operation[kind].rpartition("/")[2] for kind in ("zone", "region") if operation.get(kind)}
+    return {scope: operation[scope].rpartition("/")[2] for scope in ("zone", "region") if operation.get(scope)}
 
 
 def _what(method: str, request: dict[str, Any]) -> str:

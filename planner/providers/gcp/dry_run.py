@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from planner.providers.gcp.resources import KINDS
+from planner.providers.gcp.resources import RESOURCE_TYPES
 from planner.providers.protocol import PlannedRequest
 
 PROJECT: Final = "<project>"
-_DELETIONS: Final = {f"{how.collection}.delete": (how.collection, how.word) for how in KINDS.values()}
+_TYPES: Final = RESOURCE_TYPES.values()
+_DELETIONS: Final = {f"{listed.collection}.delete": (listed.collection, listed.parameter) for listed in _TYPES}
 
 
-class PretendedCompute:
+class DryRunCompute:
     """Notes requests; nothing is created, and nothing is asked: a launch needs nothing that the account alone knows."""
 
     at_once = 1
@@ -20,7 +21,7 @@ class PretendedCompute:
     def __init__(self, *, project: str) -> None:
         self.project = project
         self.requests: list[PlannedRequest] = []
-        self._made: dict[str, list[dict[str, Any]]] = {how.collection: [] for how in KINDS.values()}
+        self._made: dict[str, list[dict[str, Any]]] = {listed.collection: [] for listed in _TYPES}
 
     def create(self, method: str, *, body: dict[str, Any], run: str, **where: str) -> None:
         """See Compute."""
@@ -31,8 +32,8 @@ class PretendedCompute:
         """See Compute."""
         self._note(method, dict(where))
         if method in _DELETIONS:
-            collection, word = _DELETIONS[method]
-            self._made[collection] = [made for made in self._made[collection] if made["name"] != where[word]]
+            collection, parameter = _DELETIONS[method]
+            self._made[collection] = [made for made in self._made[collection] if made["name"] != where[parameter]]
 
     def begin(self, method: str, **where: str) -> None:
         """See Compute."""
@@ -66,5 +67,5 @@ def _made_by(body: dict[str, Any], where: dict[str, str]) -> Iterator[dict[str, 
         return
     shared = body["instanceProperties"]
     for name in body["perInstanceProperties"]:
-        kind = {"name": name, "status": "RUNNING", "machineType": shared["machineType"]}
-        yield {**kind, "labels": shared["labels"], **where}
+        machine = {"name": name, "status": "RUNNING", "machineType": shared["machineType"]}
+        yield {**machine, "labels": shared["labels"], **where}

@@ -7,11 +7,11 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from planner.providers.cloud_errors import DuplicateError
 from planner.providers.cloud_init import cloud_config
 from planner.providers.gcp import resources
 from planner.providers.gcp.client import Compute
-from planner.providers.gcp.cloud_errors import DuplicateError
-from planner.providers.gcp.network import HEAD_TAG, NODE_TAG, OBJECT_STORE, Site
+from planner.providers.gcp.network import HEAD_TAG, NODE_TAG, OBJECT_STORE, RunNetwork
 from planner.providers.order import Order, VolumeOrder
 from planner.providers.protocol import Node, NodeState, Place, Resource
 
@@ -40,53 +40,53 @@ def series_of(machine_type: str) -> str:
     return machine_type.partition("-")[0]
 
 
-def launch(site: Site, place: Place, *, machines: int, head: bool, round: int) -> None:
+def launch(network: RunNetwork, place: Place, *, machines: int, head: bool, round: int) -> None:
     """Launch nodes, then the head; Google makes all machines of a call or none."""
     for role, count in (("node", machines - head), ("head", int(head))):
         for start in range(0, count, MOST_PER_CALL):
-            names = [_name(site, role, round, number) for number in range(start, min(count, start + MOST_PER_CALL))]
-            _bulk_insert(site, place, role, names)
+            names = [_name(network, role, round, number) for number in range(start, min(count, start + MOST_PER_CALL))]
+            _bulk_insert(network, place, role, names)
 
 
-def _name(site: Site, role: str, round: int, number: int) -> str:
-    """A name that no other launch of the run gives: with it, nothing can be made twice."""
-    return f"planner-{site.order.run}-{role}-{round}-{number:04}"
+def _name(network: RunNetwork, role: str, round: int, number: int) -> str:
+    """Return a name that no other launch of the run gives, so that nothing is made twice."""
+    return f"planner-{network.order.run}-{role}-{round}-{number:04}"
 
 
-def _bulk_insert(site: Site, place: Place, role: str, names: list[str]) -> None:
+def _bulk_insert(network: RunNetwork, place: Place, role: str, names: list[str]) -> None:
     body = {
         "count": str(len(names)),
         "minCount": str(len(names)),
         "perInstanceProperties": {name: {"name": name} for name in names},
-        "instanceProperties": properties(site, place, role),
+        "instanceProperties": properties(network, place, role),
     }
-    site.journal.intend("instance", name=f"{len(names)} x {role}", region=site.region)
+    network.journal.intend("instance", name=f"{len(names)} x {role}", region=network.region)
     with suppress(DuplicateError):  # an earlier call, whose answer was lost, has made them
-        site.compute.create("instances.bulkInsert", zone=place.zone, body=body, run=site.order.run)
+        network.compute.create("instances.bulkInsert", zone=place.zone, body=body, run=network.order.run)
     for name in names:
-        made = Resource(kind="instance", id=f"{place.zone}.{name}", region=site.region, run=site.order.run)
-        site.journal.made(made)
+        made = Resource(kind="instance", id=f"{place.zone}.{name}", region=network.region, run=network.order.run)
+        network.journal.made(made)
 
 
-def properties(site: Site, place: Place, role: str) -> dict[str, Any]:
+def properties(network: RunNetwork, place: Place, role: str) -> dict[str, Any]:
     """Return what is asked of every machine of a role."""
-    order, choice = site.order, place.choice
+    order, choice = network.order, place.choice
     labels = {**order.tags, "planner-role": role}
-    asked: dict[str, Any] = {
+    request: dict[str, Any] = {
         "machineType": choice.instance_type,
         "labels": labels,
         "tags": {"items": [HEAD_TAG if role == "head" else NODE_TAG]},
         "disks": list(_disks(place, labels, order.image)),
-        "networkInterfaces": [_interface(site, role)],
+        "networkInterfaces": [_interface(network, role)],
         "scheduling": _scheduling(order),
         "shieldedInstanceConfig": {"enableSecureBoot": True, "enableVtpm": True, "enableIntegrityMonitoring": True},
         "metadata": {"items": [{"key": key, "value": value} for key, value in _metadata(order).items()]},
     }
     if order.node_identity:
-        asked["serviceAccounts"] = [{"email": order.node_identity, "scopes": [_STORE_SCOPE]}]
+        request["serviceAccounts"] = [{"email": order.node_identity, "scopes": [_STORE_SCOPE]}]
     if choice.placement_group:
-        asked["resourcePolicies"] = [site.full_name("group")]
-    return asked
+        request["resourcePolicies"] = [network.full_name("group")]
+    return request
 
 
 def _scheduling(order: Order) -> dict[str, Any]:
@@ -100,9 +100,9 @@ def _scheduling(order: Order) -> dict[str, Any]:
     }
 
 
-def _interface(site: Site, role: str) -> dict[str, Any]:
+def _interface(network: RunNetwork, role: str) -> dict[str, Any]:
     """The head alone has a public address."""
-    interface: dict[str, Any] = {"subnetwork": site.url("subnetwork", "nodes"), "nicType": "GVNIC"}
+    interface: dict[str, Any] = {"subnetwork": network.url("subnetwork", "nodes"), "nicType": "GVNIC"}
     if role == "head":
         interface["accessConfigs"] = [{"type": "ONE_TO_ONE_NAT", "name": "caller"}]
     return interface

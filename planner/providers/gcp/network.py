@@ -11,18 +11,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from planner.providers.addresses import ANYWHERE, NETWORK
+from planner.providers.cloud_errors import DuplicateError
 from planner.providers.gcp import resources
 from planner.providers.gcp.client import Compute
-from planner.providers.gcp.cloud_errors import DuplicateError
 from planner.providers.order import Order
 from planner.providers.protocol import Journal, Place, Resource
 
-NETWORK: Final = "10.77.0.0/16"
 OBJECT_STORE: Final = "199.36.153.8/30"
 """private.googleapis.com: Google's services for machines without a public address (Private Google Access)."""
 HEAD_TAG: Final = "planner-head"
 NODE_TAG: Final = "planner-node"
-_ANYWHERE: Final = "0.0.0.0/0"
 _FIRST: Final = 1000
 _LAST: Final = 65000
 """Firewall rules count in the order of their priority, the lowest number first; Google's own come after 65534."""
@@ -30,24 +29,24 @@ _KINDS: Final = ("network", "subnetwork", "firewall", "placement-policy")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Site:
+class RunNetwork:
     """The resources of a run in a region, by kind and full name."""
 
     order: Order
     compute: Compute
     journal: Journal
     region: str
-    found: set[tuple[str, str]]
+    existing: set[tuple[str, str]]
 
     @classmethod
-    def of(cls, order: Order, compute: Compute, journal: Journal, *, region: str) -> Site:
+    def of(cls, order: Order, compute: Compute, journal: Journal, *, region: str) -> RunNetwork:
         """Look at what the run has in the region."""
-        there = {
+        existing = {
             (kind, resource.id)
             for kind in _KINDS
             for resource, _ in resources.find(compute, kind, region=region, run=order.run)
         }
-        return cls(order=order, compute=compute, journal=journal, region=region, found=there)
+        return cls(order=order, compute=compute, journal=journal, region=region, existing=existing)
 
     def full_name(self, name: str) -> str:
         """Return the name of a resource: it holds the run and the region, for some are global."""
@@ -55,41 +54,41 @@ class Site:
 
     def url(self, kind: str, name: str) -> str:
         """Return how one resource names another."""
-        how = resources.KINDS[kind]
-        scope = "global" if how.scope == "global" else f"regions/{self.region}"
-        return f"projects/{self.compute.project}/{scope}/{how.collection}/{self.full_name(name)}"
+        resource_type = resources.RESOURCE_TYPES[kind]
+        scope = "global" if resource_type.scope == "global" else f"regions/{self.region}"
+        return f"projects/{self.compute.project}/{scope}/{resource_type.collection}/{self.full_name(name)}"
 
     def ensure(self, kind: str, name: str, body: dict[str, Any]) -> None:
         """Create what is not there. Its name is the run's own: what has it already is what was asked for before."""
-        full, how = self.full_name(name), resources.KINDS[kind]
-        if (kind, full) in self.found:
+        full, resource_type = self.full_name(name), resources.RESOURCE_TYPES[kind]
+        if (kind, full) in self.existing:
             return
         self.journal.intend(kind, name=full, region=self.region)
         named = {"name": full, "description": resources.description(self.order.tags, region=self.region), **body}
-        where = {"region": self.region} if how.scope == "region" else {}
+        where = {"region": self.region} if resource_type.scope == "region" else {}
         with suppress(DuplicateError):
-            self.compute.create(f"{how.collection}.insert", body=named, run=self.order.run, **where)
-        self.found.add((kind, full))
+            self.compute.create(f"{resource_type.collection}.insert", body=named, run=self.order.run, **where)
+        self.existing.add((kind, full))
         self.journal.made(Resource(kind=kind, id=full, region=self.region, run=self.order.run))
 
 
-def prepare(site: Site, place: Place) -> None:
+def prepare(network: RunNetwork, place: Place) -> None:
     """Create what is missing in a region."""
-    site.ensure("network", "net", {"autoCreateSubnetworks": False, "routingConfig": {"routingMode": "REGIONAL"}})
-    site.ensure(
+    network.ensure("network", "net", {"autoCreateSubnetworks": False, "routingConfig": {"routingMode": "REGIONAL"}})
+    network.ensure(
         "subnetwork",
         "nodes",
         {
-            "network": site.url("network", "net"),
+            "network": network.url("network", "net"),
             "ipCidrRange": NETWORK,
             "stackType": "IPV4_ONLY",
-            "privateIpGoogleAccess": site.order.staging,
+            "privateIpGoogleAccess": network.order.staging,
         },
     )
-    for name, rule in _rules(site.order).items():
-        site.ensure("firewall", name, {"network": site.url("network", "net"), **rule})
+    for name, rule in _rules(network.order).items():
+        network.ensure("firewall", name, {"network": network.url("network", "net"), **rule})
     if place.choice.placement_group:
-        site.ensure("placement-policy", "group", {"groupPlacementPolicy": {"collocation": "COLLOCATED"}})
+        network.ensure("placement-policy", "group", {"groupPlacementPolicy": {"collocation": "COLLOCATED"}})
 
 
 def _rules(order: Order) -> dict[str, dict[str, Any]]:
@@ -105,7 +104,7 @@ def _rules(order: Order) -> dict[str, dict[str, Any]]:
             "allowed": [{"IPProtocol": "tcp", "ports": ["22"]}],
         },
         "out": {**outward, "destinationRanges": [NETWORK], "allowed": everything},
-        "shut": {**outward, "priority": _LAST, "destinationRanges": [_ANYWHERE], "denied": everything},
+        "shut": {**outward, "priority": _LAST, "destinationRanges": [ANYWHERE], "denied": everything},
     }
     if order.staging:
         https = [{"IPProtocol": "tcp", "ports": ["443"]}]

@@ -11,82 +11,61 @@ from planner.providers.gcp.client import Compute
 from planner.providers.gcp.permissions import identity_finding, permission_finding
 from planner.providers.gcp.resources import zone_of
 from planner.providers.order import Choice, Order
-from planner.providers.protocol import Finding, Place, Preflight
+from planner.providers.preflight import PreflightLog
+from planner.providers.protocol import Preflight
 
 MOST_PLACED: Final = 1500
 """Machines of one compact placement policy (cloud.google.com/compute/docs/instances/placement-policies-overview)."""
 Price = Callable[[dict[str, Any], str, int], float | None]
-"""US dollars per hour of a machine type, as machineTypes tells it, in a region, with so many local disks added."""
-
-
-@dataclass(kw_only=True)
-class _Look:
-    compute: Compute
-    price: Price
-    findings: list[Finding] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
-    price_usd_per_hour: dict[tuple[str, str], float] = field(default_factory=dict)
-    regions: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def note(self, subject: str, ok: bool | None, text: str) -> bool:  # noqa: FBT001
-        """Keep a finding and return whether it lets the place stand."""
-        self.findings.append(Finding(subject=subject, ok=ok, text=text))
-        return ok is not False
-
-    def region(self, name: str) -> dict[str, Any]:
-        """Return a region with its quotas, asked for once."""
-        if name not in self.regions:
-            self.regions[name] = self.compute.get("regions.get", region=name)
-        return self.regions[name]
+"""US dollars per hour of a machine type, as machineTypes describes it, in a region, with so many local disks added."""
 
 
 def preflight(order: Order, compute: Compute, *, account: str, price: Price) -> Preflight:
     """Look at credentials and permissions, then at every choice in every region."""
-    look = _Look(compute=compute, price=price)
-    look.findings.append(permission_finding(compute))
+    checks = _Checks(compute=compute, price=price)
+    log = checks.log
+    is_permitted = log.add(permission_finding(compute))
     if order.node_identity:
-        look.findings.append(identity_finding(compute, order.node_identity))
-    look.note("credentials", True, f"project {compute.project} as {account}")
-    look.note("encryption", True, "Google encrypts every disk at rest, and the network between machines")
-    if look.findings[0].ok is not False:
+        log.add(identity_finding(compute, order.node_identity))
+    log.note("credentials", True, f"project {compute.project} as {account}")
+    log.note("encryption", True, "Google encrypts every disk at rest, and the network between machines")
+    if is_permitted:
         for choice in order.choices:
-            _look_at(look, choice)
-    return Preflight(
-        findings=tuple(look.findings), places=tuple(look.places), price_usd_per_hour=look.price_usd_per_hour
-    )
+            checks.look_at(choice)
+    return log.result()
 
 
-def _look_at(look: _Look, choice: Choice) -> None:
-    """Keep the zones where a choice may be tried: offered, small enough for a placement policy, within quota."""
-    name = choice.instance_type
-    if choice.placement_group and choice.machines > MOST_PLACED:
-        look.note(name, False, f"{choice.machines} machines; a compact placement policy takes {MOST_PLACED}")
-        return
-    offered = {zone_of(kind): kind for kind in look.compute.items("machineTypes.aggregatedList", filter=f"name={name}")}
-    for region in choice.regions:
-        zones = sorted(zone for zone in offered if zone.rpartition("-")[0] == region)
-        text = f"offered in {', '.join(zones)}" if zones else "offered in no zone"
-        if look.note(f"{name} in {region}", bool(zones), text):
-            _keep(look, choice, region, {zone: offered[zone] for zone in zones})
+@dataclass(frozen=True, kw_only=True)
+class _Checks:
+    """The checks of one preflight; `log` collects what they find out, `regions` what Google says of each."""
 
+    compute: Compute
+    price: Price
+    log: PreflightLog = field(default_factory=PreflightLog)
+    regions: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-def _keep(look: _Look, choice: Choice, region: str, zones: dict[str, dict[str, Any]]) -> None:
-    kind = next(iter(zones.values()))
-    bundled = kind.get("bundledLocalSsds", {}).get("partitionCount", 0)
-    found = list(quota.findings(choice, look.region(region), vcpus=int(kind["guestCpus"]), bundled_disks=bundled))
-    look.findings += found
-    if any(one.ok is False for one in found):
-        return
-    _price(look, choice, kind, region)
-    look.places += [Place(choice=choice, region=region, zone=zone) for zone in zones]
+    def look_at(self, choice: Choice) -> None:
+        """Add the zones where a choice may be tried: offered, small enough for a placement policy, within quota."""
+        name = choice.instance_type
+        if choice.placement_group and choice.machines > MOST_PLACED:
+            text = f"{choice.machines} machines; a compact placement policy takes {MOST_PLACED}"
+            self.log.note(name, False, text)
+            return
+        listed = self.compute.items("machineTypes.aggregatedList", filter=f"name={name}")
+        offered = {zone_of(machine_type): machine_type for machine_type in listed}
+        for region in choice.regions:
+            zones = sorted(zone for zone in offered if zone.rpartition("-")[0] == region)
+            text = f"offered in {', '.join(zones)}" if zones else "offered in no zone"
+            if self.log.note(f"{name} in {region}", bool(zones), text):
+                self._look_at_region(choice, region, offered[zones[0]], zones)
 
-
-def _price(look: _Look, choice: Choice, kind: dict[str, Any], region: str) -> None:
-    now, planned = look.price(kind, region, choice.local_disks), choice.price_usd_per_hour
-    subject = f"price of {choice.instance_type} in {region}"
-    if now is None:
-        look.note(subject, None, f"not known; planned with ${planned:.4f} per hour")
-        return
-    look.price_usd_per_hour[choice.instance_type, region] = now
-    change = f", {now / planned - 1:+.1%} against the plan" if now != planned else ", as planned"
-    look.note(subject, True, f"${now:.4f} per hour{change}")
+    def _look_at_region(self, choice: Choice, region: str, machine_type: dict[str, Any], zones: list[str]) -> None:
+        if region not in self.regions:
+            self.regions[region] = self.compute.get("regions.get", region=region)
+        vcpus = int(machine_type["guestCpus"])
+        bundled = machine_type.get("bundledLocalSsds", {}).get("partitionCount", 0)
+        findings = list(quota.findings(choice, self.regions[region], vcpus=vcpus, bundled_disks=bundled))
+        self.log.findings += findings
+        if all(finding.ok is not False for finding in findings):
+            self.log.note_price(choice, region, self.price(machine_type, region, choice.local_disks))
+            self.log.add_places(choice, region, zones)

@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from planner import refresh
 from planner.errors import PlannerError
 from planner.providers.gcp.access import Access
-from planner.refresh import access as refreshing
-from planner.refresh import gcp as reading
+from planner.refresh.gcp import hourly_usd, price_list
 from planner.refresh.gcp_prices import UnitPrices
 
 
@@ -21,24 +21,24 @@ class Prices:
         self._units: UnitPrices | None = None
         self._read = False
 
-    def of(self, kind: dict[str, Any], region: str, added_disks: int) -> float | None:
+    def of(self, description: dict[str, Any], region: str, added_disks: int) -> float | None:
         """Return US dollars per hour on demand of a machine type, as machineTypes tells it, with local disks added."""
         from google.cloud import compute_v1
 
         units = self._list()
         if units is None:
             return None
-        known = compute_v1.MachineType.from_json(json.dumps(kind), ignore_unknown_fields=True)
-        return reading.hourly_usd(known, units, region=region, added_disks=added_disks)
+        machine_type = compute_v1.MachineType.from_json(json.dumps(description), ignore_unknown_fields=True)
+        return hourly_usd(machine_type, units, region=region, added_disks=added_disks)
 
     def _list(self) -> UnitPrices | None:
         if not self._read:
             self._read = True
-            reached = refreshing.Access(
+            access = refresh.Access(
                 account=self._access.project, credentials=self._access.credentials, prices_url=self._access.prices_url
             )
             try:
-                self._units = reading.price_list(self._regions, access=reached, watch=lambda _what, _count: None)
+                self._units = price_list(self._regions, access=access, watch=lambda _what, _count: None)
             except PlannerError:
                 self._units = None
         return self._units

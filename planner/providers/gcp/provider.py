@@ -4,41 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.providers.gcp import instances as fleet
-from planner.providers.gcp import network as sites
-from planner.providers.gcp import preflight as looking
-from planner.providers.gcp import resources as kept
+from planner.cloud_calls.retry import RetryPolicy
+from planner.providers.gcp import instances, network
 from planner.providers.gcp.access import default_access, has_credentials
 from planner.providers.gcp.client import Compute, LiveCompute
-from planner.providers.gcp.dry_run import PROJECT, PretendedCompute
+from planner.providers.gcp.dry_run import PROJECT, DryRunCompute
+from planner.providers.gcp.network import RunNetwork
+from planner.providers.gcp.preflight import preflight
 from planner.providers.gcp.prices import Prices
+from planner.providers.gcp.resources import STAGES, delete, find
 from planner.providers.host_keys import host_keys_in
 from planner.providers.order import Order
 from planner.providers.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
-from planner.providers.retry import Pace
 
 
 class GcpProvider:
     """Compute Engine, reached with the credentials, project and addresses that gcloud and the settings file name."""
 
     cloud = "gcp"
-    stages: tuple[tuple[str, ...], ...] = kept.STAGES
+    stages: tuple[tuple[str, ...], ...] = STAGES
     tied_to_zone = frozenset({"operation", "instance", "disk"})
 
-    def __init__(self, *, pace: Pace, compute: Compute | None = None) -> None:
-        self._pace = pace
-        self._compute: Compute = compute or LiveCompute(pace=pace)
+    def __init__(self, *, policy: RetryPolicy, compute: Compute | None = None) -> None:
+        self._policy = policy
+        self._compute: Compute = compute or LiveCompute(policy=policy)
 
-    def _site(self, order: Order, place: Place, journal: Journal) -> sites.Site:
-        return sites.Site.of(order, self._compute, journal, region=place.region)
-
-    def rehearsing(self) -> tuple[GcpProvider, list[PlannedRequest]]:
+    def dry_run(self) -> tuple[GcpProvider, list[PlannedRequest]]:
         """See Provider."""
         project = self._compute.project if has_credentials() else PROJECT
-        pretended = PretendedCompute(project=project)
-        return GcpProvider(pace=self._pace, compute=pretended), pretended.requests
+        pretended = DryRunCompute(project=project)
+        return GcpProvider(policy=self._policy, compute=pretended), pretended.requests
 
-    def rehearsal_place(self, order: Order) -> Place:
+    def dry_run_place(self, order: Order) -> Place:
         """See Provider."""
         choice = order.choices[0]
         return Place(choice=choice, region=choice.regions[0], zone=f"{choice.regions[0]}-<zone>")
@@ -48,31 +45,33 @@ class GcpProvider:
         access = default_access()
         regions = {region for choice in order.choices for region in choice.regions}
         price = Prices(access=access, regions=sorted(regions)).of
-        return looking.preflight(order, self._compute, account=access.account, price=price)
+        return preflight(order, self._compute, account=access.account, price=price)
 
     def prepare(self, order: Order, place: Place, journal: Journal) -> None:
         """See Provider."""
-        sites.prepare(self._site(order, place, journal), place)
+        run_network = RunNetwork.of(order, self._compute, journal, region=place.region)
+        network.prepare(run_network, place)
 
     def launch(self, order: Order, place: Place, journal: Journal, *, machines: int, head: bool, round: int) -> None:
         """See Provider."""
-        site = sites.Site(order=order, compute=self._compute, journal=journal, region=place.region, found=set())
-        fleet.launch(site, place, machines=machines, head=head, round=round)
+        run_network = RunNetwork(
+            order=order, compute=self._compute, journal=journal, region=place.region, existing=set()
+        )
+        instances.launch(run_network, place, machines=machines, head=head, round=round)
 
     def nodes(self, run: str, *, region: str) -> tuple[Node, ...]:
         """See Provider."""
-        return tuple(fleet.nodes(self._compute, run, region=region))
+        return tuple(instances.nodes(self._compute, run, region=region))
 
     def terminate(self, nodes: Sequence[Node]) -> None:
         """See Provider."""
-        kind = "instance"
-        kept.delete(self._compute, [Resource(kind=kind, id=node.id, region=node.region, run="") for node in nodes])
+        delete(self._compute, [Resource(kind="instance", id=node.id, region=node.region, run="") for node in nodes])
 
     def host_keys(self, node: Node) -> tuple[str, ...]:
         """See TellsHostKeys."""
         zone, _, name = node.id.rpartition(".")
-        said = self._compute.get("instances.getSerialPortOutput", zone=zone, instance=name)
-        return host_keys_in(str(said.get("contents", "")))
+        console = self._compute.get("instances.getSerialPortOutput", zone=zone, instance=name)
+        return host_keys_in(str(console.get("contents", "")))
 
     def regions(self) -> tuple[str, ...]:
         """See Provider."""
@@ -80,10 +79,8 @@ class GcpProvider:
 
     def find(self, kinds: Sequence[str], *, region: str, run: str | None = None) -> tuple[Resource, ...]:
         """See Provider."""
-        return tuple(
-            resource for kind in kinds for resource, _ in kept.find(self._compute, kind, region=region, run=run)
-        )
+        return tuple(resource for kind in kinds for resource, _ in find(self._compute, kind, region=region, run=run))
 
     def delete(self, resources: Sequence[Resource]) -> None:
         """See Provider."""
-        kept.delete(self._compute, resources)
+        delete(self._compute, resources)

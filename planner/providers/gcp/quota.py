@@ -21,7 +21,7 @@ def needs(choice: Choice, *, vcpus: int, bundled_disks: int) -> dict[str, float]
     metric = f"{series.upper()}_CPUS" if series in _OWN_SERIES - {"e2"} else "CPUS"
     volumes = choice.volumes
     solid_gb = volumes.count * volumes.size_gib if volumes and volumes.volume_type in _SOLID_STATE else 0
-    wanted = {
+    amounts = {
         metric: vcpus * machines,
         "INSTANCES": machines,
         "IN_USE_ADDRESSES": 1,
@@ -30,22 +30,22 @@ def needs(choice: Choice, *, vcpus: int, bundled_disks: int) -> dict[str, float]
     }
     if series not in _OWN_SERIES | {"n1", "e2", "f1", "g1"}:
         for name in (metric, "LOCAL_SSD_TOTAL_GB"):  # counted for each series by another service
-            del wanted[name]
-    return {name: float(amount) for name, amount in wanted.items() if amount}
+            del amounts[name]
+    return {name: float(amount) for name, amount in amounts.items() if amount}
 
 
 def findings(choice: Choice, region: dict[str, Any], *, vcpus: int, bundled_disks: int) -> Iterator[Finding]:
     """Yield, for each quota, whether what is free in a region (as regions.get tells it) will do."""
     quotas = {quota["metric"]: quota for quota in region.get("quotas", ())}
-    wanted = needs(choice, vcpus=vcpus, bundled_disks=bundled_disks)
+    amounts = needs(choice, vcpus=vcpus, bundled_disks=bundled_disks)
     where = f"for {choice.instance_type} in {region['name']}"
-    for metric, amount in wanted.items():
+    for metric, amount in amounts.items():
         subject, quota = f"quota {metric} {where}", quotas.get(metric)
         if quota is None:
             yield Finding(subject=subject, ok=None, text=f"not stated; {amount:g} needed")
             continue
         limit, free = quota.get("limit", 0.0), quota.get("limit", 0.0) - quota.get("usage", 0.0)
         yield Finding(subject=subject, ok=amount <= free, text=f"{amount:g} needed, {free:g} of {limit:g} free")
-    if not any(name.endswith("CPUS") for name in wanted):
+    if not any(name.endswith("CPUS") for name in amounts):
         text = f"not stated by Compute Engine; {vcpus * choice.machines} vCPUs needed"
         yield Finding(subject=f"quota of vCPUs {where}", ok=None, text=text)

@@ -21,11 +21,7 @@ PAGE_STEPS: Final = 2
 
 
 def plan_page(
-    plan: Plan,
-    contrast: Contrast | None,
-    *,
-    made_on: date | None = None,
-    on_step: Callable[[str], None] | None = None,
+    plan: Plan, contrast: Contrast | None, *, made_on: date | None = None, on_step: Callable[[str], None] | None = None
 ) -> str:
     """Return the page as HTML; without a contrast it lacks what a comparison would say. `on_step` is told what begins,
     PAGE_STEPS times.

@@ -1,4 +1,4 @@
-// How long operations took, to within 3%, in a table of fixed size.
+// A histogram of how long operations took, to within 3%, in a table of fixed size.
 #pragma once
 
 #include <array>

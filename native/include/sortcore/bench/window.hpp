@@ -3,23 +3,22 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <vector>
+
+#include "sortcore/clock.hpp"
 
 namespace sortcore {
 
 // Begins after a warm-up, lasts `seconds`, and is divided into intervals for the course over time.
 class Window {
  public:
-  using Clock = std::chrono::steady_clock;
-
   Window(double warm_up_s, double seconds, double interval_s)
       : warm_up_s_(warm_up_s), seconds_(seconds), interval_s_(std::min(interval_s, seconds)) {}
 
   void start() { start_ = Clock::now(); }
   // Seconds since the warm-up ended; negative during it.
-  double now() const { return std::chrono::duration<double>(Clock::now() - start_).count() - warm_up_s_; }
+  double now() const { return seconds_since(start_) - warm_up_s_; }
   bool is_over() const { return stopped_.load(std::memory_order_relaxed) || now() >= seconds_; }
   // Ends it before its time; what was counted is of no use then.
   void stop() noexcept { stopped_.store(true, std::memory_order_relaxed); }

@@ -1,4 +1,4 @@
-// Where a distribution pass reads its records or lines from, block by block.
+// Sources that a distribution pass reads records or lines from, block by block.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 #include "sortcore/external/chunk_store.hpp"
 #include "sortcore/io/file.hpp"
-#include "sortcore/record_format.hpp"
+#include "sortcore/records/record_format.hpp"
 
 namespace sortcore {
 

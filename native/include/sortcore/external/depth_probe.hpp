@@ -1,5 +1,5 @@
-// How many transfers the disks like to have under way: tried out, because no data sheet tells (TritonSort's
-// future work, section 6.2).
+// A trial of how many transfers the disks like to have under way, as no data sheet tells (TritonSort's future
+// work, section 6.2).
 #pragma once
 
 #include <cstddef>

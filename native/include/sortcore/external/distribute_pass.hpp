@@ -6,7 +6,7 @@
 #include "sortcore/external/block_source.hpp"
 #include "sortcore/external/chunk_store.hpp"
 #include "sortcore/external/external_plan.hpp"
-#include "sortcore/external/kind.hpp"
+#include "sortcore/external/item_type.hpp"
 #include "sortcore/external/sort_report.hpp"
 
 namespace sortcore {

@@ -8,7 +8,7 @@
 
 #include "sortcore/external/block_source.hpp"
 #include "sortcore/external/chunk_store.hpp"
-#include "sortcore/partition.hpp"
+#include "sortcore/records/partition.hpp"
 
 namespace sortcore {
 

@@ -1,13 +1,12 @@
-// How a sort of files divides the memory it was given. Pure arithmetic: the same numbers give the same plan.
+// The plan by which a sort of files divides the memory it was given. Pure arithmetic: the same numbers give
+// the same plan.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
-#include "sortcore/external/sort_report.hpp"
-#include "sortcore/record_format.hpp"
+#include "sortcore/records/record_format.hpp"
 
 namespace sortcore {
 
@@ -29,7 +28,7 @@ struct ExternalPlan {
   std::size_t longest_line_bytes = 0;  // 0: records
   std::size_t line_stride_bytes = 0;   // of input reads; the rest of a block is for the end of its last line
   bool direct = true;
-  std::string direct_reason;
+  bool wanted_direct = true;
 };
 
 struct PlanRequest {
@@ -45,9 +44,15 @@ struct PlanRequest {
   std::uint64_t mean_line_bytes = 0;  // of lines, not records: `format` counts for nothing then
 };
 
-// The least common multiple of a record and a page; if that is too large for a block, or for so little
-// memory, one record, read and written through the page cache: then `direct` becomes false.
-std::size_t grain_of(const RecordFormat& format, std::uint64_t memory_bytes, bool& direct);
+// The unit of all transfers: whole records and, if they are direct, whole pages.
+struct Grain {
+  std::size_t bytes;
+  bool direct;
+};
+
+// A grain is the least common multiple of a record and a page where direct transfers are wanted. If that is
+// too large for a block, or for so little memory, it is one record, which goes through the page cache.
+Grain choose_grain(const RecordFormat& format, std::uint64_t memory_bytes, bool wants_direct);
 
 // For a sort in two passes. Throws Error(too_little_memory), saying how much would do.
 ExternalPlan plan_two_passes(const PlanRequest& request);
@@ -58,7 +63,5 @@ std::uint64_t one_pass_memory_bytes(const PlanRequest& request);
 // Memory this process may take without being told: four fifths of what is available, within its control
 // group.
 std::uint64_t default_memory_bytes();
-
-std::vector<Choice> explain(const ExternalPlan& plan);
 
 }  // namespace sortcore

@@ -1,5 +1,4 @@
-// MinuteSort's mode: the input lies in memory already, mapped from the page cache, and goes to the output
-// once.
+// A sort in one pass, as MinuteSort's: the input is mapped from the page cache and goes to the output once.
 #pragma once
 
 #include <vector>
@@ -9,7 +8,7 @@
 #include "sortcore/io/input_mapping.hpp"
 #include "sortcore/io/output_file.hpp"
 #include "sortcore/progress.hpp"
-#include "sortcore/record_format.hpp"
+#include "sortcore/records/record_format.hpp"
 
 namespace sortcore {
 

@@ -1,12 +1,11 @@
-// MinuteSort's mode for text: the input lies in memory already, mapped from the page cache, and goes to the
-// output once.
+// A sort of text in one pass: the input is mapped from the page cache and goes to the output once.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "sortcore/external/one_pass.hpp"
-#include "sortcore/line_format.hpp"
+#include "sortcore/lines/line_format.hpp"
 
 namespace sortcore {
 

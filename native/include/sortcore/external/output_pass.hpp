@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sortcore/external/distribute_pass.hpp"
-#include "sortcore/external/kind.hpp"
+#include "sortcore/external/item_type.hpp"
 #include "sortcore/external/output_stream.hpp"
 
 namespace sortcore {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "sortcore/external/sort_report.hpp"
-#include "sortcore/line_format.hpp"
+#include "sortcore/lines/line_format.hpp"
 #include "sortcore/progress.hpp"
-#include "sortcore/record_format.hpp"
+#include "sortcore/records/record_format.hpp"
 
 namespace sortcore {
 

@@ -1,4 +1,4 @@
-// What a sort of files did, for a reader who looks for the bottleneck.
+// The report of what a sort of files did, for a reader who looks for the bottleneck.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // A file read and written at offsets, past the page cache where the file system allows it.
 //
 // Direct transfers need addresses, offsets and lengths in whole pages. Buffers come from Buffer or BlockPool
-// and offsets are multiples of a block, so only the end of a file is not whole: a read may ask for the page
+// and offsets are multiples of a block, so only the end of a file is not whole. A read may ask for the page
 // that holds the end, and a write of the last bytes is padded to a page and cut off by `set_size`.
 #pragma once
 

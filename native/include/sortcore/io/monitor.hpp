@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "sortcore/clock.hpp"
 #include "sortcore/progress.hpp"
 
 namespace sortcore {
@@ -25,7 +26,8 @@ struct StageClock {
   std::atomic<std::uint64_t> bytes{0};
 };
 
-// Thrown in the other threads of a pipeline once one has failed; Crew::join reports the failure itself.
+// Thrown in the other threads of a pipeline once one has failed; ThreadGroup::join reports the failure
+// itself.
 struct Stopped {};
 
 class Monitor {
@@ -58,12 +60,8 @@ class Monitor {
 // Stands at the top of a stage's thread and adds the time it lives.
 class LifeTimer {
  public:
-  using Clock = std::chrono::steady_clock;
   explicit LifeTimer(StageClock& clock) : clock_(clock), start_(Clock::now()) {}
-  ~LifeTimer() {
-    clock_.lived_ns += static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count());
-  }
+  ~LifeTimer() { clock_.lived_ns += nanoseconds_since(start_); }
   LifeTimer(const LifeTimer&) = delete;
   LifeTimer& operator=(const LifeTimer&) = delete;
 
@@ -73,12 +71,12 @@ class LifeTimer {
 };
 
 // The threads of a pipeline. Whatever happens, none outlives it.
-class Crew {
+class ThreadGroup {
  public:
-  explicit Crew(Monitor& monitor) : monitor_(monitor) {}
-  ~Crew();
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+  explicit ThreadGroup(Monitor& monitor) : monitor_(monitor) {}
+  ~ThreadGroup();
+  ThreadGroup(const ThreadGroup&) = delete;
+  ThreadGroup& operator=(const ThreadGroup&) = delete;
 
   // Starts `count` threads on `work`; an exception in one stops all.
   void start(unsigned count, std::function<void()> work);
@@ -90,20 +88,28 @@ class Crew {
   std::vector<std::thread> threads_;
 };
 
+// The threads of a stage that hands work on; the last of them to leave closes the queue behind it.
+class ThreadsLeft {
+ public:
+  explicit ThreadsLeft(unsigned threads = 0) : left_(threads) {}
+  void set(unsigned threads) noexcept { left_ = threads; }
+  // True for the last.
+  bool leave() noexcept { return left_.fetch_sub(1) == 1; }
+
+ private:
+  std::atomic<unsigned> left_;
+};
+
 template <typename Ready>
 void Monitor::wait(std::unique_lock<std::mutex>& lock, StageClock& clock, Ready ready) {
   check_locked();
   if (ready()) return;
-  const auto start = LifeTimer::Clock::now();
-  const auto add_time = [&] {
-    clock.waited_ns += static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(LifeTimer::Clock::now() - start).count());
-  };
+  const auto start = Clock::now();
   while (!ready()) {
     changed_.wait_for(lock, std::chrono::milliseconds(100));
     check_locked();
   }
-  add_time();
+  clock.waited_ns += nanoseconds_since(start);
 }
 
 }  // namespace sortcore

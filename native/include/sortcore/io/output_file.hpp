@@ -9,6 +9,9 @@
 
 namespace sortcore {
 
+// Of a path without one, the current directory: ".".
+std::string directory_of(const std::string& path);
+
 // Written under another name in the same directory; `commit` syncs it and gives it its name. Until then the
 // destructor removes it. Errors name the path the user knows.
 class OutputFile {

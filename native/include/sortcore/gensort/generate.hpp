@@ -1,0 +1,36 @@
+// The sort benchmark's records, byte for byte as gensort 1.5 writes them.
+//
+// Record i is made of the pseudo-random numbers r_i ... r_(i+9) of a 128-bit linear congruential generator.
+// It can be entered at any i in O(log i) steps, so that every part of the data can be made on its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "sortcore/progress.hpp"
+#include "sortcore/u128.hpp"
+
+namespace sortcore {
+
+struct GeneratorOptions {
+  bool ascii = false;
+  bool skewed = false;  // keys share prefixes, as `gensort -s` makes them
+
+  friend bool operator==(const GeneratorOptions&, const GeneratorOptions&) = default;
+};
+
+inline constexpr std::size_t generated_record_bytes = 100;
+
+// Fills `out` (whole 100-byte records) with records first, first + 1, ... on `threads` threads (0: all
+// available). Throws Error(bad_record) for half a record.
+void generate_records(U128 first, std::span<std::byte> out, const GeneratorOptions& options,
+                      unsigned threads = 1);
+
+// Writes `records` records to `path`, replacing it only when all is written; one progress phase, counted in
+// bytes. Throws Error(io) naming path and offset; then, and on cancellation, nothing is left behind.
+void generate_file(const std::string& path, U128 first, std::uint64_t records,
+                   const GeneratorOptions& options, unsigned threads = 0, Progress* progress = nullptr);
+
+}  // namespace sortcore

@@ -1,0 +1,64 @@
+#include "external/explanation.hpp"
+
+#include <string>
+
+namespace sortcore {
+namespace {
+
+constexpr const char* memory_reason = "given, or four fifths of what is available";
+constexpr const char* threads_reason = "given, or all that this process may use";
+constexpr const char* output_reason = "as the file system and the record size allow";
+
+std::string bytes(std::uint64_t value) { return std::to_string(value) + " bytes"; }
+
+std::string transfer_words(bool direct) { return direct ? "direct" : "through the page cache"; }
+
+std::string direct_reason(const ExternalPlan& plan) {
+  if (plan.direct) return "records and pages share a grain of " + bytes(plan.grain_bytes);
+  if (!plan.wanted_direct) return "not wanted, or refused by the file system";
+  return "no block of this memory holds both whole records and whole pages";
+}
+
+}  // namespace
+
+std::vector<Choice> explain_one_pass(const OnePassPlan& plan, const PlanRequest& request,
+                                     const File& output) {
+  return {
+      {"passes", "1", "the input is in the page cache and fits in memory"},
+      {"memory", bytes(request.memory_bytes), memory_reason},
+      {"threads", std::to_string(plan.threads), threads_reason},
+      {"queue depth", std::to_string(plan.queue_depth),
+       "writes under way while others gather; " + request.queue_depth_reason},
+      {"input", "mapped", "the page cache holds it: no copy is made"},
+      {"output", transfer_words(output.is_direct()), output_reason},
+      {"block", bytes(plan.block_bytes), "whole records and, if direct, whole pages"},
+  };
+}
+
+std::vector<Choice> explain_two_passes(const ExternalPlan& plan, const File& input, const File& output) {
+  std::vector<Choice> choices = {
+      {"memory", bytes(plan.memory_bytes), memory_reason},
+      {"threads", std::to_string(plan.threads), threads_reason},
+      {"queue depth", std::to_string(plan.queue_depth),
+       "transfers of each kind under way at once; " + plan.queue_depth_reason},
+      {"input and output", transfer_words(plan.direct), direct_reason(plan)},
+      {"block", bytes(plan.block_bytes),
+       std::to_string(plan.blocks) + " of them, for input reads and output writes"},
+      {"partitions", std::to_string(plan.partitions), "so that about five fit in memory at once"},
+      {"chunk", bytes(plan.chunk_bytes), std::to_string(plan.chunks) + " of them, for temporary transfers"},
+      {"low water", std::to_string(plan.low_water_chunks) + " chunks", "fewer free ones send data to disk"},
+      {"largest partition", bytes(plan.partition_limit_bytes), "a larger one is split again"},
+      {"equal keys", plan.stable ? "in the order of the input" : "in any order",
+       plan.stable ? "asked for: one thread distributes" : "not asked to be stable"},
+  };
+  if (plan.longest_line_bytes != 0) {
+    choices.push_back({"longest line", bytes(plan.longest_line_bytes),
+                       "with its newline: a chunk; more memory allows longer ones"});
+  }
+  choices.push_back(
+      {"input", transfer_words(input.is_direct()), "past the page cache unless it is there already"});
+  choices.push_back({"output", transfer_words(output.is_direct()), output_reason});
+  return choices;
+}
+
+}  // namespace sortcore

@@ -1,0 +1,21 @@
+// Explanations of why a sort went the way it went, in words for `--explain`.
+#pragma once
+
+#include <vector>
+
+#include "sortcore/external/external_plan.hpp"
+#include "sortcore/external/one_pass.hpp"
+#include "sortcore/external/sort_report.hpp"
+#include "sortcore/io/file.hpp"
+
+namespace sortcore {
+
+// Reasons for a queue depth that no trial of the disks has told.
+inline constexpr const char* depth_was_given = "given";
+inline constexpr const char* disks_were_not_tried =
+    "the usual; disks are tried for more data, in more memory, with direct transfers";
+
+std::vector<Choice> explain_one_pass(const OnePassPlan& plan, const PlanRequest& request, const File& output);
+std::vector<Choice> explain_two_passes(const ExternalPlan& plan, const File& input, const File& output);
+
+}  // namespace sortcore

@@ -1,0 +1,101 @@
+#include "lines/line_index.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <string>
+
+#include "lines/newlines.hpp"
+#include "sortcore/error.hpp"
+#include "sortcore/threads.hpp"
+
+namespace sortcore {
+namespace {
+
+constexpr std::uint64_t piece_bytes = 1 << 20;
+
+bool lacks_newline(const std::byte* base, const TextRun& run) {
+  return run.bytes != 0 && base[run.first_byte + run.bytes - 1] != newline;
+}
+
+void in_parallel(std::size_t count, unsigned threads, const Progress* progress,
+                 const std::function<void(std::size_t)>& work) {
+  std::atomic<std::size_t> next{0};
+  run_parallel(static_cast<unsigned>(std::clamp<std::size_t>(count, 1, threads)), [&](unsigned) {
+    for (std::size_t i = next++; i < count; i = next++) {
+      throw_if_cancelled(progress);
+      work(i);
+    }
+  });
+}
+
+}  // namespace
+
+void LineIndex::build(const std::byte* base, std::span<const TextRun> runs, unsigned threads,
+                      std::uint64_t most_lines, const Progress* progress) {
+  cut(runs);
+  const auto text_of = [&](const Piece& piece) {
+    return std::span<const std::byte>(base + piece.begin, piece.end - piece.begin);
+  };
+  in_parallel(pieces_.size(), threads, progress,
+              [&](std::size_t i) { pieces_[i].newlines = count_newlines(text_of(pieces_[i])); });
+  adds_newline_.clear();
+  for (const TextRun& run : runs) adds_newline_.push_back(lacks_newline(base, run));
+  const std::uint64_t lines = number_lines(runs);
+  if (lines > most_lines) {
+    throw Error(ErrorCode::too_little_memory, "no memory for " + std::to_string(lines) + " lines at once");
+  }
+  if (lines > max_records_in_memory) {
+    throw Error(ErrorCode::bad_input, "one sort in memory takes at most " +
+                                          std::to_string(max_records_in_memory) + " lines, not " +
+                                          std::to_string(lines));
+  }
+  memory_.reserve_discarding(lines * sizeof(std::uint64_t));
+  starts_ = memory_.as<std::uint64_t>();
+  mark_ends(runs);
+  in_parallel(pieces_.size(), threads, progress, [&](std::size_t i) {
+    const Piece& piece = pieces_[i];
+    if (!list_line_starts(text_of(piece), piece.begin, {starts_ + piece.first, piece.newlines}))
+      throw Error(ErrorCode::io, "the text changed while it was being sorted");
+  });
+}
+
+void LineIndex::cut(std::span<const TextRun> runs) {
+  pieces_.clear();
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    const std::uint64_t end = runs[run].first_byte + runs[run].bytes;
+    for (std::uint64_t begin = runs[run].first_byte; begin < end; begin += piece_bytes)
+      pieces_.push_back({run, begin, std::min(end, begin + piece_bytes)});
+  }
+}
+
+// Gives the newlines of each piece their places: a run has one more, that of its beginning. Returns how many
+// places there are.
+std::uint64_t LineIndex::number_lines(std::span<const TextRun> runs) {
+  lines_.clear();
+  bytes_ = extent_ = 0;
+  std::uint64_t next = 0;
+  auto piece = pieces_.begin();
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    const std::uint64_t first = next++;
+    for (; piece != pieces_.end() && piece->run == run; ++piece) {
+      piece->first = next;
+      next += piece->newlines;
+    }
+    next += adds_newline_[run];
+    lines_.push_back({first, next - first - 1});
+    bytes_ += runs[run].bytes + adds_newline_[run];
+    extent_ = std::max(extent_, runs[run].first_byte + runs[run].bytes);
+  }
+  return next;
+}
+
+void LineIndex::mark_ends(std::span<const TextRun> runs) {
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    starts_[lines_[run].first_record] = runs[run].first_byte;
+    const std::uint64_t end = runs[run].first_byte + runs[run].bytes;
+    if (adds_newline_[run]) starts_[lines_[run].first_record + lines_[run].records] = end + 1;
+  }
+}
+
+}  // namespace sortcore

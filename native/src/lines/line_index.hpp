@@ -1,0 +1,55 @@
+// An index of where the lines of a text begin.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sortcore/buffer.hpp"
+#include "sortcore/lines/line_sort.hpp"
+#include "sortcore/progress.hpp"
+#include "sortcore/records/record_sort.hpp"
+
+namespace sortcore {
+
+// Lines are numbered in the order of the runs of text. Line i lies from start(i) to start(i + 1), newline
+// included; behind the last line of a run stands its end, a number that is no line.
+class LineIndex {
+ public:
+  // Throws Error(bad_input) above `max_records_in_memory` lines, Error(too_little_memory) above `most_lines`,
+  // Error(io) when newlines come or go meanwhile. A text that changes later is sorted wrongly, but its lines
+  // still lie where they were found.
+  void build(const std::byte* base, std::span<const TextRun> runs, unsigned threads, std::uint64_t most_lines,
+             const Progress* progress);
+
+  const std::uint64_t* starts() const noexcept { return starts_; }
+  // The numbers that are lines.
+  std::span<const RecordRun> lines() const noexcept { return lines_; }
+  // All lines with their newlines, one of them perhaps not in the text.
+  std::uint64_t bytes() const noexcept { return bytes_; }
+  // The first byte behind the text.
+  std::uint64_t extent() const noexcept { return extent_; }
+
+ private:
+  struct Piece {
+    std::size_t run;
+    std::uint64_t begin;
+    std::uint64_t end;
+    std::uint64_t newlines = 0;
+    std::uint64_t first = 0;  // where in `starts` they go
+  };
+  void cut(std::span<const TextRun> runs);
+  std::uint64_t number_lines(std::span<const TextRun> runs);
+  void mark_ends(std::span<const TextRun> runs);
+
+  std::vector<Piece> pieces_;
+  std::vector<bool> adds_newline_;  // run by run
+  std::vector<RecordRun> lines_;
+  Buffer memory_;
+  std::uint64_t* starts_ = nullptr;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t extent_ = 0;
+};
+
+}  // namespace sortcore

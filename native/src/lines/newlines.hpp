@@ -1,0 +1,30 @@
+// Finding the ends of lines, many bytes at a time, by the best instructions of this CPU.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace sortcore {
+
+// Takes the first line off `text`, which must not be empty, with its newline, and returns it without. A last
+// line may lack its newline.
+inline std::span<const std::byte> take_line(std::span<const std::byte>& text) noexcept {
+  const void* end = std::memchr(text.data(), '\n', text.size());
+  const auto bytes = end == nullptr
+                         ? text.size()
+                         : static_cast<std::size_t>(static_cast<const std::byte*>(end) - text.data());
+  const auto line = text.first(bytes);
+  text = text.subspan(end == nullptr ? bytes : bytes + 1);
+  return line;
+}
+
+std::uint64_t count_newlines(std::span<const std::byte> text) noexcept;
+
+// Writes `offset` + the position behind each newline of `text` to `starts`, ascending. Returns false unless
+// the newlines are as many as `starts` has room for: a mapped file may change after they were counted.
+bool list_line_starts(std::span<const std::byte> text, std::uint64_t offset,
+                      std::span<std::uint64_t> starts) noexcept;
+
+}  // namespace sortcore

@@ -1,0 +1,122 @@
+// The sixteen key bytes that the sort works on, as two integers.
+//
+// They begin after the bytes that all keys have in common, so that keys with a long common beginning still
+// differ within the window. Bytes beyond the end of the key count as zero.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "bytes.hpp"
+#include "records/common_bytes.hpp"
+#include "sortcore/records/record_format.hpp"
+
+namespace sortcore {
+
+struct KeyWindow {
+  std::uint64_t high;
+  std::uint64_t low;
+};
+
+// The top `bytes` bytes of an integer; all of it from eight on.
+constexpr std::uint64_t top_bytes_mask(std::uint64_t bytes) {
+  return bytes >= 8 ? ~std::uint64_t{0} : ~(~std::uint64_t{0} >> (8 * bytes));
+}
+
+// The keys of fixed-size records in a buffer.
+class RecordKeys {
+ public:
+  RecordKeys() = default;
+  RecordKeys(const std::byte* records, std::uint64_t count, const RecordFormat& format)
+      : first_key_(records + format.key_offset),
+        count_(count),
+        record_bytes_(format.record_bytes),
+        key_bytes_(format.key_bytes),
+        bytes_from_first_key_(count == 0 ? 0 : count * format.record_bytes - format.key_offset) {
+    skip(0, 0);
+  }
+
+  std::uint64_t count() const noexcept { return count_; }
+  std::uint64_t longest_key_bytes() const noexcept { return key_bytes_; }
+
+  // Bytes the keys have in common, with that of record `reference`, at their beginning; windows start after
+  // them.
+  std::uint64_t skipped() const noexcept { return skipped_; }
+  void skip(std::uint64_t bytes, std::uint64_t reference) noexcept {
+    skipped_ = bytes;
+    reference_ = reference;
+    high_mask_ = top_bytes_mask(key_bytes_ - bytes);
+    low_mask_ = key_bytes_ - bytes <= 8 ? 0 : top_bytes_mask(key_bytes_ - bytes - 8);
+    const std::uint64_t needed = bytes + sizeof(KeyWindow);
+    readable_ = bytes_from_first_key_ < needed ? 0 : (bytes_from_first_key_ - needed) / record_bytes_ + 1;
+  }
+  void learn(std::span<const std::uint64_t> /*sample*/) noexcept {}  // windows show key bytes as they are
+  // True when keys that are equal in their windows are equal.
+  bool window_tells_all() const noexcept { return key_bytes_ - skipped_ <= sizeof(KeyWindow); }
+  // Bits of a window that keys can differ in.
+  std::uint64_t window_bits() const noexcept {
+    return 8 * std::min<std::uint64_t>(key_bytes_ - skipped_, 16);
+  }
+
+  KeyWindow window(std::uint64_t index) const noexcept {
+    const std::byte* key = first_key_ + index * record_bytes_ + skipped_;
+    if (index >= readable_) [[unlikely]] {
+      return {chunk(index, skipped_), chunk(index, skipped_ + 8)};
+    }
+    return {load_big_endian(key) & high_mask_, load_big_endian(key + 8) & low_mask_};
+  }
+  // Asks for the memory some way behind a record: strides of a record outrun the processor's own prefetching.
+  void prefetch_behind(std::uint64_t index) const noexcept {
+    constexpr std::uint64_t bytes_ahead = 4096;
+    __builtin_prefetch(first_key_ + index * record_bytes_ + bytes_ahead);
+  }
+
+  // Eight key bytes from `depth` on, zeros beyond the end.
+  std::uint64_t chunk(std::uint64_t index, std::uint64_t depth) const noexcept {
+    if (depth >= key_bytes_) return 0;
+    return load_big_endian(first_key_ + index * record_bytes_ + depth, key_bytes_ - depth);
+  }
+  // Of the bytes skipped, how many this key does begin with.
+  std::uint64_t common_with_reference(std::uint64_t index) const noexcept {
+    return common_bytes(reference_, index, skipped_);
+  }
+  // Leading bytes, at most `most`, that two keys have in common.
+  std::uint64_t common_bytes(std::uint64_t a, std::uint64_t b, std::uint64_t most) const noexcept {
+    return count_common_bytes(first_key_ + a * record_bytes_, first_key_ + b * record_bytes_, most);
+  }
+
+  // For breaking ties: key bytes that tied records are known to share, and steps of eight bytes from there.
+  std::uint64_t tie_depth() const noexcept { return skipped_; }
+  static constexpr std::uint64_t chunk_bytes = 8;
+  bool chunk_ends_key(std::uint64_t /*chunk*/, std::uint64_t depth) const noexcept {
+    return depth + chunk_bytes >= key_bytes_;
+  }
+  std::uint64_t common_from(std::uint64_t a, std::uint64_t b, std::uint64_t depth,
+                            std::uint64_t most) const noexcept {
+    if (depth >= key_bytes_) return 0;
+    return count_common_bytes(first_key_ + a * record_bytes_ + depth, first_key_ + b * record_bytes_ + depth,
+                              std::min(most, key_bytes_ - depth));
+  }
+  int compare_from(std::uint64_t a, std::uint64_t b, std::uint64_t depth) const noexcept {
+    if (depth >= key_bytes_) return 0;
+    return std::memcmp(first_key_ + a * record_bytes_ + depth, first_key_ + b * record_bytes_ + depth,
+                       key_bytes_ - depth);
+  }
+
+ private:
+  const std::byte* first_key_ = nullptr;
+  std::uint64_t count_ = 0;
+  std::uint64_t record_bytes_ = 1;
+  std::uint64_t key_bytes_ = 1;
+  std::uint64_t bytes_from_first_key_ = 0;
+  std::uint64_t skipped_ = 0;
+  std::uint64_t reference_ = 0;
+  std::uint64_t high_mask_ = 0;
+  std::uint64_t low_mask_ = 0;
+  std::uint64_t readable_ = 0;  // records below this have a whole window within the buffer
+};
+
+}  // namespace sortcore

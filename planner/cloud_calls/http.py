@@ -1,0 +1,52 @@
+"""JSON over plain HTTP, for price lists that need no account."""
+
+from __future__ import annotations
+
+import json
+from http.client import HTTPException
+from typing import Any, Final
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+from planner.cloud_calls.reading import CallFailure, read_cloud
+from planner.cloud_calls.retry import RetryPolicy
+
+_TIMEOUT_S: Final = 60
+_TOO_MANY_REQUESTS: Final = 429
+
+
+def get_json(url: str, *, what: str, policy: RetryPolicy) -> Any:
+    """Return the JSON at `url`. Raises ProviderRefusedError and IoFailureError as `read_cloud` does."""
+    request = Request(url, headers={"Accept": "application/json"})
+
+    def call() -> Any:
+        try:
+            with urlopen(request, timeout=_TIMEOUT_S) as answer:
+                return json.loads(answer.read())
+        except HTTPError as error:
+            error.close()  # an error is an open connection, too
+            raise
+
+    return read_cloud(call, what=what, failure_of=_failure_of, policy=policy)
+
+
+def _failure_of(error: Exception) -> CallFailure | None:
+    if isinstance(error, HTTPError):
+        return failure_of_status(error.code, f"HTTP {error.code} {error.reason}", wait=error.headers.get("Retry-After"))
+    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
+        return CallFailure(reason="lost", text=f"the answer is cut off or is not JSON ({error})")
+    if isinstance(error, URLError | HTTPException | OSError):
+        return CallFailure(reason="lost", text=str(error) or type(error).__name__)
+    return None
+
+
+def failure_of_status(status: int, text: str, *, wait: str | None = None) -> CallFailure:
+    """Return what an HTTP status means; `wait` is its Retry-After."""
+    wait_s = float(wait) if wait and wait.isdecimal() else 0.0
+    if status == _TOO_MANY_REQUESTS:
+        return CallFailure(reason="throttled", text=text, wait_s=wait_s)
+    if status >= 500:
+        return CallFailure(reason="lost", text=text, wait_s=wait_s)
+    if status in (401, 403, 407):
+        return CallFailure(reason="refused", text=text)
+    return CallFailure(reason="broken", text=text)

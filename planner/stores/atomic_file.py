@@ -1,0 +1,53 @@
+"""Files that several processes write: locked while one is at work, replaced whole or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from planner.errors import IoFailureError
+
+
+@contextmanager
+def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold an exclusive lock on the file `path`, which is made if need be, while the body runs.
+
+    The system releases the lock of a process that dies. Without `wait`, raises BlockingIOError while another process
+    holds the lock. Raises OSError when the file cannot be opened.
+    """
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+
+
+@contextmanager
+def changing(path: Path, *, what: str) -> Iterator[None]:
+    """Keep other processes from changing a store's file while the body runs; its folder is made if need be.
+
+    Raises IoFailureError, naming `what` was to be stored, for an OSError of the body.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(path.parent / ".lock"):
+            yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise IoFailureError(f"cannot store {what} {path}: {reason}; nothing was changed") from error
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write `text` to `path`, replacing at once what is there. After an OSError, `path` is as it was."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException:
+        if partial.parent.is_dir():
+            partial.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,179 @@
+"""Input and output in an S3-compatible store that fails now and then, over HTTP, from every node."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from planner.distributed_sort.dataset import Copy, Dataset, Partition
+from planner.errors import BadInputError, IoFailureError
+from planner.native import core
+
+if TYPE_CHECKING:
+    from conftest import SortCluster
+
+SERVER = Path(__file__).parents[1] / "emulators" / "s3_server.py"
+RECORDS = 30_000
+BUCKET = "s3://sorted"
+ON_HEAD = """
+import sys
+import obstore
+from obstore.store import from_url
+store = from_url({bucket!r})
+{code}
+"""
+
+
+class Store:
+    """The server, and what tests do with it from the head, which alone reaches it besides the nodes."""
+
+    def __init__(self, cluster: SortCluster, counted: Path) -> None:
+        self._cluster = cluster
+        self._counted = counted
+
+    @property
+    def faults(self) -> int:
+        return int(self._counted.read_text()) if self._counted.exists() else 0
+
+    def on_head(self, code: str, content: bytes = b"") -> bytes:
+        words = self._cluster.emulated.command(0, sys.executable, "-c", ON_HEAD.format(bucket=BUCKET, code=code))
+        return subprocess.run(
+            words, env=self._cluster.emulated.environment(), input=content, stdout=subprocess.PIPE, check=True
+        ).stdout
+
+    def put(self, name: str, content: bytes) -> Copy:
+        self.on_head(f"obstore.put(store, {name!r}, sys.stdin.buffer.read())", content)
+        return Copy(uri=f"{BUCKET}/{name}")
+
+    def sizes(self, prefix: str) -> dict[str, int]:
+        code = f"for e in obstore.list(store, prefix={prefix!r}).collect(): print(e['path'], e['size'])"
+        return {name: int(size) for name, size in (line.split() for line in self.on_head(code).decode().splitlines())}
+
+    def get(self, uri: str) -> bytes:
+        name = uri.removeprefix(f"{BUCKET}/")
+        return self.on_head(f"sys.stdout.buffer.write(obstore.get(store, {name!r}).bytes().to_bytes())")
+
+
+@pytest.fixture(scope="module")
+def store(sort_cluster: SortCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    counted = tmp_path_factory.mktemp("s3") / "faults"
+    host, port = sort_cluster.store_address
+    words = sort_cluster.emulated.command(0, sys.executable, str(SERVER), host, str(port), "7", str(counted))
+    server = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    made = f"""
+import urllib.request
+urllib.request.urlopen(urllib.request.Request("http://{host}:{port}/sorted", method="PUT"))
+"""
+    try:
+        for _ in range(50):
+            time.sleep(0.2)
+            done = subprocess.run(
+                sort_cluster.emulated.command(0, sys.executable, "-c", made), capture_output=True, check=False
+            )
+            if not done.returncode:
+                break
+        else:
+            pytest.fail(f"the store did not start: {done.stderr.decode()}")
+        yield Store(sort_cluster, counted)
+    finally:
+        server.kill()
+        server.wait()
+
+
+def stored(store: Store, name: str) -> tuple[Dataset, int]:
+    """Put three partitions into the store; return the dataset and its checksum."""
+    partitions, checksum = [], 0
+    for number in range(3):
+        records = np.empty(RECORDS * 100, np.uint8)
+        core.generate_records(records.data, start=number * RECORDS, skewed=False, threads=1)
+        checksum += core.validate_records(records.data).checksum
+        partitions.append(Partition(records=RECORDS, copies=(store.put(f"{name}/{number}", records.tobytes()),)))
+    return Dataset(partitions=tuple(partitions)), checksum
+
+
+def test_round_trip_through_a_store_that_fails_now_and_then(
+    sort_cluster: SortCluster, store: Store, tmp_path: Path
+) -> None:
+    source, checksum = stored(store, "in")
+    before = store.faults
+    output, report = sort_cluster.sort(source, tmp_path / "j", output=f"{BUCKET}/out")
+    assert store.faults > before, "some requests failed and were repeated"
+    assert report["moved_bytes"]["input_read"] == report["moved_bytes"]["output_written"] == source.bytes
+    sizes = store.sizes("out")
+    assert sizes == {
+        partition.uri.removeprefix(f"{BUCKET}/"): partition.records * 100 for partition in output.partitions
+    }
+    whole = core.validate_records(b"".join(store.get(partition.uri) for partition in output.partitions))
+    assert (whole.records, whole.unordered, whole.checksum) == (source.records, 0, checksum)
+
+
+def run(cluster: SortCluster, source: Dataset, journal: Path, **options: Any) -> dict[str, Any]:
+    """Have a whole run done on a dataset of the store."""
+    whole = {"records": source.records, "copies": 1, "source": json.loads(source.to_json()), **options}
+    return cluster.do({"do": "run", "request": whole, "journal": str(journal)})
+
+
+def test_sorted_in_place_from_store_to_store(sort_cluster: SortCluster, store: Store, tmp_path: Path) -> None:
+    """Nothing is staged; the input's checksum is that of what was read while it was sorted."""
+    source, checksum = stored(store, "place")
+    done = run(sort_cluster, source, tmp_path / "j", output=f"{BUCKET}/in-place", in_place=True)
+    assert (
+        done["checksum"] == f"{checksum:x}" == done["validations"][0]["checksum"] and done["validations"][0]["sorted"]
+    )
+    assert done["staged"] == {} and list(done["steps_s"]) == ["connect", "sort", "validate"]
+    assert done["sort"]["moved_bytes"]["input_read"] == source.bytes
+    manifest = json.loads(store.get(done["manifest"]))
+    assert manifest == done["dataset"] and done["manifest"] == f"{BUCKET}/in-place/manifest.json"
+    assert set(store.sizes("in-place")) - {"in-place/manifest.json"} == {
+        partition["copies"][0]["uri"].removeprefix(f"{BUCKET}/") for partition in manifest["partitions"]
+    }
+
+
+def disks_of(cluster: SortCluster) -> list[Path]:
+    return [cluster.emulated.disk(node, number) for node in (1, 2, 3) for number in (0, 1)]
+
+
+def test_staged_to_all_disks_and_out_again(sort_cluster: SortCluster, store: Store, tmp_path: Path) -> None:
+    for disk in disks_of(sort_cluster):
+        shutil.rmtree(disk / "input", ignore_errors=True)
+    source, checksum = stored(store, "staged")
+    done = run(sort_cluster, source, tmp_path / "j", output=f"{BUCKET}/staged-out", copies=2)
+    assert list(done["steps_s"]) == ["connect", "stage in", "sort", "validate", "stage out"]
+    assert [partition["checksum"] for partition in done["validations"]] == [f"{checksum:x}"] * 2
+    assert {name: moved["bytes"] for name, moved in done["staged"].items()} == {
+        "stage in": source.bytes, "stage out": source.bytes
+    }  # fmt: skip
+    held = [sum(path.stat().st_size for path in (disk / "input").iterdir()) for disk in disks_of(sort_cluster)]
+    assert sum(held) == source.bytes and min(held) >= source.bytes / 12, "no disk without a fair share"
+    assert json.loads(store.get(done["manifest"])) == done["dataset"]
+
+
+def test_output_that_cannot_be_taken_is_noticed_before_anything_else(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    source = Dataset(partitions=(Partition(records=1, copies=(Copy(uri=f"{BUCKET}/none"),)),))
+    with pytest.raises(IoFailureError, match="cannot write s3://nobodys-bucket/out"):
+        run(sort_cluster, source, tmp_path / "j", output="s3://nobodys-bucket/out")
+
+
+def test_a_missing_object_is_named_and_no_output_is_left(
+    sort_cluster: SortCluster, store: Store, tmp_path: Path
+) -> None:
+    source, _ = stored(store, "lacking")
+    (copy,) = source.partitions[1].copies
+    store.on_head("obstore.delete(store, 'lacking/1')")
+    with pytest.raises(IoFailureError, match=f"cannot read {copy.uri}"):
+        sort_cluster.sort(source, tmp_path / "j", output=f"{BUCKET}/none", uniform=True)
+    assert store.sizes("none") == {}
+
+
+def test_a_store_needs_no_second_copy(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="keeps copies of its own"):
+        sort_cluster.sort(Dataset(partitions=()), tmp_path / "j", output=f"{BUCKET}/twice", copies=2)

@@ -1,0 +1,355 @@
+"""Sorting on a real Ray cluster: right answers, each byte moved as often as it must be, whatever is lost meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe
+from planner.distributed_sort.job import SortRequest
+from planner.distributed_sort.sort import job_name
+from planner.errors import IoFailureError
+from planner.native import core
+
+if TYPE_CHECKING:
+    from conftest import SortCluster
+
+RECORDS_PER_NODE = 100_000
+Event = dict[str, Any]
+
+
+def generated(cluster: SortCluster, name: str, *, recipes: bool = True, records: int = RECORDS_PER_NODE) -> Dataset:
+    """Write test records to every node's disks and return the dataset."""
+    partitions = []
+    for node in range(1, cluster.emulated.nodes.workers + 1):
+        path = cluster.directory(node) / name
+        start = (node - 1) * records
+        core.generate_file(str(path), records=records, start=start)
+        recipe = Recipe(start=start) if recipes else None
+        copy = Copy(uri=str(path), node=cluster.emulated.nodes.name(node))
+        partitions.append(Partition(records=records, copies=(copy,), recipe=recipe))
+    return Dataset(partitions=tuple(partitions))
+
+
+def written(cluster: SortCluster, name: str, contents: list[bytes]) -> Dataset:
+    """Write given records to the nodes in turn and return the dataset."""
+    partitions = []
+    for turn, content in enumerate(contents):
+        node = 1 + turn % cluster.emulated.nodes.workers
+        path = cluster.directory(node) / f"{name}-{turn}"
+        path.write_bytes(content)
+        copy = Copy(uri=str(path), node=cluster.emulated.nodes.name(node))
+        partitions.append(Partition(records=len(content) // 100, copies=(copy,)))
+    return Dataset(partitions=tuple(partitions))
+
+
+def summary_of(paths: list[str]) -> Any:
+    first, *rest = [core.validate_file(path) for path in paths]
+    for partition in rest:
+        first.append(partition)
+    return first
+
+
+def check(source: Dataset, output: Dataset, *, copies: int = 1, checksum: int | None = None) -> None:
+    """Every copy is in order and holds the input's records; copies of a partition lie on different nodes."""
+    expected = summary_of([partition.uri for partition in source.partitions]).checksum if checksum is None else checksum
+    for copy in range(copies):
+        summary = summary_of([partition.copies[copy].uri for partition in output.partitions])
+        assert (summary.records, summary.unordered, summary.checksum) == (source.records, 0, expected)
+    assert all(len({copy.node for copy in partition.copies}) == copies for partition in output.partitions)
+
+
+def no_intermediate_files(cluster: SortCluster) -> bool:
+    return not [
+        path
+        for node in range(1, cluster.emulated.nodes.workers + 1)
+        for path in cluster.directory(node).rglob(".planner-sort-*")
+    ]
+
+
+def test_indy_reads_and_writes_each_record_twice(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    source = generated(sort_cluster, "indy-in")
+    output, report = sort_cluster.sort(source, tmp_path / "j", output="indy")
+    check(source, output)
+    moved = report["moved_bytes"]
+    assert moved["input_read"] == moved["intermediate_read"] == moved["output_written"] == source.bytes
+    assert source.bytes <= moved["intermediate_written"] < 1.01 * source.bytes
+    assert moved["crossed_network"] == pytest.approx(source.bytes * 2 / 3, rel=0.05)
+    assert report["largest_partition_bytes"] < 1.1 * source.bytes / report["partitions"]
+    assert report["retries"] == 0
+    assert no_intermediate_files(sort_cluster)
+    assert not (tmp_path / "j").exists()
+
+
+def test_daytona_keeps_every_partition_on_two_nodes(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    source = generated(sort_cluster, "daytona-in")
+    output, report = sort_cluster.sort(source, tmp_path / "j", output="daytona", copies=2)
+    check(source, output, copies=2)
+    assert report["moved_bytes"]["replica_written"] == source.bytes
+
+
+def test_uniform_keys_need_no_sample(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    source = generated(sort_cluster, "uniform-in")
+    output, report = sort_cluster.sort(source, tmp_path / "j", output="uniform", uniform=True)
+    check(source, output)
+    assert report["moved_bytes"]["sample_read"] == 0
+    assert report["largest_partition_bytes"] < 1.1 * source.bytes / report["partitions"]
+
+
+def test_faster_nodes_get_more(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    source = generated(sort_cluster, "weighted-in")
+    rates = {"node-1": 2.0, "node-2": 1.0, "node-3": 1.0}
+    output, _ = sort_cluster.sort(source, tmp_path / "j", output="weighted", rates=rates)
+    check(source, output)
+    held = {
+        name: sum(partition.records for partition in output.partitions if partition.copies[0].node == name)
+        for name in rates
+    }
+    assert held["node-1"] == pytest.approx(source.records / 2, rel=0.15)
+
+
+def equal_keys(records: int, *, share: float, seed: int) -> bytes:
+    rng = np.random.default_rng(seed)
+    made = rng.integers(0, 256, (records, 100), np.uint8)
+    made[rng.random(records) < share, :10] = 77
+    return made.tobytes()
+
+
+def test_ninety_percent_equal_keys_are_balanced(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    source = written(sort_cluster, "equal", [equal_keys(60_000, share=0.9, seed=turn) for turn in range(3)])
+    output, report = sort_cluster.sort(source, tmp_path / "j", output="equal")
+    check(source, output)
+    assert report["largest_partition_bytes"] < 1.6 * source.bytes / report["partitions"]
+
+
+@pytest.mark.parametrize(
+    ("name", "records"), [("none", [0, 0, 0]), ("one", [1]), ("fewer", [1, 1]), ("some", [5, 0, 1000])]
+)
+def test_few_records_or_none(sort_cluster: SortCluster, tmp_path: Path, name: str, records: list[int]) -> None:
+    source = written(sort_cluster, name, [equal_keys(count, share=0, seed=turn) for turn, count in enumerate(records)])
+    output, report = sort_cluster.sort(source, tmp_path / "j", output=name, copies=2)
+    assert output.records == sum(records) == report["records"]
+    check(source, output, copies=2)
+
+
+def test_an_unreadable_partition_is_named_and_nothing_is_left(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    source = generated(sort_cluster, "unreadable-in", recipes=False)
+    Path(source.partitions[1].uri).unlink()
+    with pytest.raises(IoFailureError, match=r"node-2: cannot read .*unreadable-in: No such file"):
+        sort_cluster.sort(source, tmp_path / "j", output="unreadable")
+    assert no_intermediate_files(sort_cluster)
+    assert not (sort_cluster.directory(1) / "unreadable").exists()
+    assert Path(source.partitions[0].uri).exists(), "the input is never touched"
+
+
+def test_a_truncated_record_is_named(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    source = generated(sort_cluster, "truncated-in", recipes=False)
+    with Path(source.partitions[2].uri).open("r+b") as file:
+        file.truncate(RECORDS_PER_NODE * 100 - 30)
+    with pytest.raises(IoFailureError, match=r"node-3: .*truncated-in ends .* bytes too early"):
+        sort_cluster.sort(source, tmp_path / "j", output="truncated")
+    assert no_intermediate_files(sort_cluster)
+
+
+def test_too_little_memory_is_refused(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    source = generated(sort_cluster, "memory-in", records=1000)
+    with pytest.raises(Exception, match="hold no record"):
+        sort_cluster.sort(source, tmp_path / "j", output="memory", memory_bytes=100)
+
+
+class Once:
+    """Does something when a phase has got so far, once."""
+
+    def __init__(self, act: Callable[[], object], *, phase: str, share: float) -> None:
+        self._act, self._phase, self._share = act, phase, share
+        self.done = False
+        self.lost: list[str] = []
+
+    def __call__(self, event: Event) -> None:
+        if event["event"] == "lost":
+            self.lost += event["nodes"]
+        reached = event["event"] == "progress" and event["phase"] == self._phase
+        if reached and not self.done and event["bytes_done"] >= self._share * event["bytes_total"]:
+            self.done = True
+            self._act()
+
+
+MAP, REDUCE = "map and shuffle", "sort and reduce"
+
+
+def test_minutesort_keeps_intermediate_data_in_memory(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    source = generated(sort_cluster, "minute-in")
+    seen: set[str] = set()
+
+    def look() -> None:
+        seen.update(path.name for path in sort_cluster.emulated.nodes.memory(1).glob(".planner-sort-*/*.run"))
+        assert no_intermediate_files(sort_cluster), "nothing on the disks"
+
+    fault = Once(look, phase=REDUCE, share=0.0)
+    output, _ = sort_cluster.sort(source, tmp_path / "j", output="minute", in_memory=True, on_event=fault)
+    check(source, output)
+    assert seen
+    assert not list(sort_cluster.emulated.nodes.memory(1).iterdir())
+
+
+def test_cloudsort_writes_to_volumes(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    source = generated(sort_cluster, "cloud-in")
+    output, _ = sort_cluster.sort(source, tmp_path / "j", output="cloud", on_volume=True)
+    check(source, output)
+    volumes = {sort_cluster.emulated.nodes.volume(node) / "cloud" for node in (1, 2, 3)}
+    assert {Path(partition.uri).parent for partition in output.partitions} == volumes
+    assert {partition.copies[0].node for partition in output.partitions} == {""}, "any node can attach a volume"
+
+
+def test_a_whole_run_on_generated_data_uses_every_disk(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    request = {"records": 120_001, "copies": 2, "skew": True}
+    done = sort_cluster.do({"do": "run", "request": request, "journal": str(tmp_path / "j")})
+    assert list(done["steps_s"]) == ["connect", "generate", "checksum of the input", "sort", "validate"]
+    assert [(copy["records"], copy["checksum"], copy["sorted"]) for copy in done["validations"]] == [
+        (120_001, done["checksum"], True)
+    ] * 2
+    assert (done["staged"], done["manifest"], done["dataset"]["records"]) == ({}, "", 120_001)
+    for node in (1, 2, 3):
+        for number in (0, 1):
+            disk = sort_cluster.emulated.disk(node, number)
+            assert list((disk / "input").iterdir()) and list((disk / "output").iterdir())
+
+
+@pytest.mark.needs_root(why="finds a node's processes by its network namespace")
+@pytest.mark.parametrize(("phase", "task"), [(MAP, "ray::"), (REDUCE, "ray::")])
+def test_killed_worker_processes_are_replaced(sort_cluster: SortCluster, tmp_path: Path, phase: str, task: str) -> None:
+    source = generated(sort_cluster, "worker-in")
+    fault = Once(lambda: sort_cluster.kill(2, task), phase=phase, share=0.0)
+    output, report = sort_cluster.sort(source, tmp_path / "j", output=f"worker-{phase[:3]}", on_event=fault)
+    assert fault.done
+    check(source, output)
+    assert report["lost_nodes"] == []
+
+
+@pytest.fixture
+def restarted(sort_cluster: SortCluster) -> Iterator[None]:
+    yield
+    sort_cluster.restart(3)
+
+
+@pytest.mark.needs_root(why="cuts links and kills nodes in network namespaces")
+@pytest.mark.usefixtures("restarted")
+@pytest.mark.parametrize(
+    ("phase", "fault"), [("sample", "raylet"), (MAP, "raylet"), (REDUCE, "raylet"), (REDUCE, "link")]
+)
+def test_a_lost_node_costs_time_but_no_data(sort_cluster: SortCluster, tmp_path: Path, phase: str, fault: str) -> None:
+    source = generated(sort_cluster, "node-in", records=2 * RECORDS_PER_NODE)
+    checksum = summary_of([partition.uri for partition in source.partitions]).checksum
+
+    def lose() -> None:
+        sort_cluster.kill(3, "raylet") if fault == "raylet" else sort_cluster.emulated.nodes.cut(3)
+
+    event = Once(lose, phase=phase, share=0.0 if phase == "sample" else 0.2)
+    output, report = sort_cluster.sort(source, tmp_path / "j", output=f"{fault}-{phase[:3]}", copies=2, on_event=event)
+    assert event.done
+    assert report["lost_nodes"] == event.lost == ["node-3"]
+    check(source, output, copies=2, checksum=checksum)
+    assert not any(copy.node == "node-3" for partition in output.partitions for copy in partition.copies)
+
+
+@pytest.mark.needs_root(why="kills nodes in network namespaces")
+@pytest.mark.usefixtures("restarted")
+def test_lost_input_that_cannot_be_had_again_is_named(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    source = generated(sort_cluster, "lost-in", recipes=False)
+    event = Once(lambda: sort_cluster.kill(3, "raylet"), phase=MAP, share=0.0)
+    with pytest.raises(IoFailureError, match="lost with node-3") as caught:
+        sort_cluster.sort(source, tmp_path / "j", output="lost", on_event=event)
+    assert caught.value.details == (f"{source.partitions[2].uri} on node-3: {RECORDS_PER_NODE} records",)
+
+
+def test_input_of_a_node_that_never_came_is_made_anew_or_named(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    """Its node was lost before the sort began, which nobody will notice, and no one reads for it."""
+    source = generated(sort_cluster, "absent-in")
+    first, lost = source.partitions[0], replace(source.partitions[2].copies[0], node="node-9")
+    away = Dataset(partitions=(*source.partitions[:2], replace(source.partitions[2], copies=(lost,))))
+    output, report = sort_cluster.sort(away, tmp_path / "j", output="absent")
+    check(source, output)
+    assert report["moved_bytes"]["input_remade"] == RECORDS_PER_NODE * 100
+    without = Dataset(partitions=(first, Partition(records=RECORDS_PER_NODE, copies=(lost,))))
+    with pytest.raises(IoFailureError, match="lies on node-9, which is not in the cluster"):
+        sort_cluster.sort(without, tmp_path / "j", output="absent")
+
+
+@pytest.mark.needs_root(why="ends a node's processes by its network namespace")
+@pytest.mark.usefixtures("restarted")
+def test_nodes_of_different_versions_are_named(
+    sort_cluster: SortCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = generated(sort_cluster, "version-in")
+    old = tmp_path / "old" / "sortplanner-0.0.1.dist-info"
+    old.mkdir(parents=True)
+    (old / "METADATA").write_text("Metadata-Version: 2.1\nName: sortplanner\nVersion: 0.0.1\n")
+    with monkeypatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(old.parent))
+        sort_cluster.restart(3)
+    with pytest.raises(IoFailureError, match="do not run the same versions") as caught:
+        sort_cluster.sort(source, tmp_path / "j", output="version")
+    assert caught.value.details == (f"node-3 has planner 0.0.1, the driver {version('sortplanner')}",)
+    assert not (tmp_path / "j").exists()
+
+
+@pytest.mark.needs_root(why="finds a node's processes by its network namespace")
+@pytest.mark.parametrize("phase", [MAP, REDUCE])
+def test_a_second_call_goes_on_where_a_killed_driver_stopped(
+    sort_cluster: SortCluster, tmp_path: Path, phase: str
+) -> None:
+    source = generated(sort_cluster, f"resume-in-{phase[:3]}", records=2 * RECORDS_PER_NODE)
+
+    event = Once(lambda: os.kill(sort_cluster.driver(), signal.SIGKILL), phase=phase, share=0.3)
+    with pytest.raises(IoFailureError, match="run the same command again"):
+        sort_cluster.sort(source, tmp_path / "j", output=f"resume-{phase[:3]}", on_event=event)
+    assert (tmp_path / "j").exists()
+    output, report = sort_cluster.sort(source, tmp_path / "j", output=f"resume-{phase[:3]}")
+    check(source, output)
+    assert report["resumed"]
+    redone = report["moved_bytes"]["input_read" if phase == MAP else "output_written"]
+    assert redone < source.bytes, "what was done is not done again"
+    if phase == REDUCE:
+        assert report["moved_bytes"]["input_read"] == 0
+    assert no_intermediate_files(sort_cluster)
+
+
+@pytest.mark.needs_root(why="mounts a small disk")
+@pytest.mark.parametrize("phase", [MAP, REDUCE])
+def test_a_full_disk_is_named_and_space_is_freed(sort_cluster: SortCluster, tmp_path: Path, phase: str) -> None:
+    """Node 2's intermediate files, or its output, go to a disk that is too small for them."""
+    source = generated(sort_cluster, "full-in")
+    output = f"full-{phase[:3]}"
+    job = job_name(SortRequest(source=source, output=output))
+    folder = sort_cluster.directory(2) / (output if phase == REDUCE else f".planner-sort-{job}")
+    folder.mkdir()
+    sort_cluster.inside(2, "mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder))
+    try:
+        with pytest.raises(IoFailureError, match=r"node-2: cannot write .*No space left"):
+            sort_cluster.sort(source, tmp_path / "j", output=output)
+        sort_cluster.inside(2, "sh", "-c", f'test -z "$(ls -A {folder})"')
+    finally:
+        sort_cluster.inside(2, "umount", str(folder))
+        folder.rmdir()
+    assert no_intermediate_files(sort_cluster)
+
+
+def test_without_the_token_nobody_gets_in(sort_cluster: SortCluster) -> None:
+    code = f"import ray; ray.init(address={sort_cluster.emulated.ray.address!r}, logging_level='ERROR'); print('IN')"
+    environment = {**sort_cluster.emulated.environment(), "RAY_AUTH_TOKEN": "0" * 64, "RAY_NUM_REDIS_GET_RETRIES": "1"}
+    tried = subprocess.run(
+        sort_cluster.emulated.command(0, sys.executable, "-c", code),
+        env=environment, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert "IN" not in tried.stdout
+    assert tried.returncode != 0

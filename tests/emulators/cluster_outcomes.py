@@ -1,0 +1,53 @@
+"""Lives of a cluster under a fault, as tests expect them to end, and the judges that make the fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from emulated_cloud import QUICK, EmulatedCloud
+from fault_proxy import Fault, Seen
+
+from planner.cloud_calls.retry import RetryPolicy
+
+Judge = Callable[[Seen], Fault]
+
+
+def once_each(cloud: EmulatedCloud, fault: Fault, met: set[str]) -> Judge:
+    """Fail the first request of every action, which `met` then holds."""
+
+    def judge(seen: Seen) -> Fault:
+        if not cloud.is_meant(seen) or seen.action in met:
+            return None
+        met.add(seen.action)
+        return fault
+
+    return judge
+
+
+def always(cloud: EmulatedCloud, action: str, fault: Fault) -> Judge:
+    """Fail every request of an action."""
+    return lambda seen: fault if seen.action == action and cloud.is_meant(seen) else None
+
+
+def went_up(cloud: EmulatedCloud, *more: str, beside: int = 0) -> str:
+    """See the cluster come up, nothing twice, with `beside` machines that have ended; return what was said."""
+    ended = cloud.planner(*cloud.up, *more)
+    assert ended.code == 0, ended.text
+    whole = {kind: count + beside * (kind in cloud.kept_when_ended) for kind, count in cloud.whole.items()}
+    assert cloud.left() == whole, "something was made twice, or not at all"
+    return ended.text
+
+
+def went_down(cloud: EmulatedCloud) -> None:
+    """See `down` remove everything."""
+    ended = cloud.planner("cluster", "down", cloud.runs()[0])
+    assert ended.code == 0, ended.text
+    assert cloud.left() == {}
+
+
+def refused(cloud: EmulatedCloud, *, code: int = 4, policy: RetryPolicy = QUICK) -> str:
+    """See `up` end with a code and nothing left; return what was said."""
+    ended = cloud.planner(*cloud.up, policy=policy)
+    assert ended.code == code, ended.text
+    assert cloud.left() == {}
+    return ended.text

@@ -1,0 +1,94 @@
+"""Looks for a run's secrets, while it goes on, wherever someone else could see them."""
+
+from __future__ import annotations
+
+import base64
+import re
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from urllib.parse import unquote_to_bytes
+
+from emulated_cloud import EmulatedCloud
+from emulated_machines import EmulatedMachines
+
+KNOWN = "RAY_AUTH_TOKEN"
+"""What is in a file of the head: a search of the machines' files that finds it has looked at them."""
+_ENCODED = re.compile(rb"[A-Za-z0-9+/]{400,}={0,2}")
+"""What may be user data as clouds take it."""
+_BOOT = "#cloud-config"
+
+
+class SecretWatcher:
+    """Collects, while a run goes on, what any user of this machine can see of processes, the run's own secrets, and
+    which of the `account`'s secrets lie in files of the machines.
+    """
+
+    def __init__(self, cloud: EmulatedCloud, machines: EmulatedMachines, *, account: Sequence[str]) -> None:
+        self.cloud = cloud
+        self.machines = machines
+        self.account = account
+        self.processes: set[str] = set()
+        self.tokens: set[str] = set()
+        self.keys: set[str] = set()
+        self.in_files: set[str] = set()
+
+    def look(self) -> None:
+        patterns = [word for secret in (*self.account, KNOWN) for word in ("-e", secret)]
+        words = ["grep", "-rhoIF", "--exclude-dir=venv", "--exclude-dir=disk*", *patterns, str(self.machines.home)]
+        found = subprocess.run(words, capture_output=True, text=True, check=False)
+        self.in_files.update(found.stdout.splitlines())
+        listed = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True).stdout
+        # The search for a secret names it: that is the only process that may.
+        self.processes.update(line for line in listed.splitlines() if not line.startswith("grep -rhoIF"))
+        for path in self.machines.home.glob("*/home/planner/ray.env"):
+            for line in path.read_text("utf-8").splitlines():
+                if line.startswith("export RAY_AUTH_TOKEN="):
+                    self.tokens.add(line.partition("=")[2])
+        for path in self.cloud.home.glob("*/key/id_ed25519"):
+            self.keys.update(path.read_text("utf-8").splitlines()[1:2])
+
+    def require_hidden(self, said: str) -> None:
+        """See none of the secrets in the process list, in the run's directory, in what was said, in requests to the
+        cloud and the user data in them, or on the machines beside the one file that is known.
+        """
+        assert self.in_files == {KNOWN}, "files were looked at, and none has what was lent"
+        assert len(self.tokens) == len(self.keys) == 1 and len(self.processes) > 10
+        state = [path for path in self.cloud.home.rglob("*") if path.is_file()]
+        requests = [text for seen in self.cloud.proxy.seen for text in _texts(seen.body)]
+        assert len(state) > 3 and any(text.startswith(_BOOT) for text in requests), "user data was looked at"
+        texts = [*self.processes, said, *(path.read_text("utf-8") for path in state), *requests]
+        secrets = [*self.tokens, *self.keys, *self.account, "PRIVATE KEY"]
+        assert not [secret for secret in secrets for text in texts if secret in text]
+
+
+def _texts(body: bytes) -> Iterator[str]:
+    """Yield a request's body, and the user data in it."""
+    plain = unquote_to_bytes(body)
+    yield plain.decode("latin-1")
+    boot = plain.find(_BOOT.encode())
+    if boot >= 0:
+        yield plain[boot:].decode("latin-1")
+    for encoded in _ENCODED.findall(plain):
+        yield base64.b64decode(encoded).decode("latin-1")
+
+
+@contextmanager
+def watch_for_secrets(
+    cloud: EmulatedCloud, machines: EmulatedMachines, *, account: Sequence[str] = ()
+) -> Iterator[SecretWatcher]:
+    """Keep looking while the body runs."""
+    watcher, over = SecretWatcher(cloud, machines, account=account), threading.Event()
+
+    def keep() -> None:
+        while not over.wait(0.2):
+            watcher.look()
+
+    thread = threading.Thread(target=keep, daemon=True)
+    thread.start()
+    try:
+        yield watcher
+    finally:
+        over.set()
+        thread.join()

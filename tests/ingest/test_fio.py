@@ -1,0 +1,77 @@
+"""fio's files give the rates of their jobs, and those of no use say why."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DATA = Path(__file__).parent / "data"
+FIO = json.loads((DATA / "fio_read.json").read_text())
+FIO_FAULTS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "have no length": lambda d: d["jobs"][0]["read"].update(io_bytes=0, bw_bytes=0, runtime=0),
+    "negative figure": lambda d: d["jobs"][0]["read"].update(bw_bytes=-1),
+    "two units": lambda d: d["jobs"][0]["read"].update(bw_bytes=d["jobs"][0]["read"]["bw"]),
+    "bw_bytes is missing": lambda d: d["jobs"][0]["read"].pop("bw_bytes"),
+    "'fast', expected a number": lambda d: d["jobs"][0]["read"].update(bw_bytes="fast"),
+    "depend on its version": lambda d: d.update({"fio version": "fio-2.2"}),
+    "reports errors of seq": lambda d: d["jobs"][0].update(error=5),
+    "no jobs": lambda d: d.update(jobs=[]),
+    "measure operations": lambda d: d["jobs"][0]["job options"].update(bs="4k"),
+    "is not understood": lambda d: d["jobs"][0]["job options"].update(bs="large"),
+    "is no pattern": lambda d: d["jobs"][0]["job options"].update(rw="trim"),
+    "no known instrument": lambda d: d.pop("fio version"),
+}
+
+
+def test_fio_reads_alone(read: Callable[..., Any]) -> None:
+    (result,) = read(DATA / "fio_read.json")
+    assert result.quantity == "read_only" and result.bytes_per_s == FIO["jobs"][0]["read"]["bw_bytes"]
+    assert result.as_of == date(2026, 11, 21) and result.instances == 1
+    assert result.method.startswith("fio-3.33 rw=read bs=1M numjobs=1 direct=1")
+
+
+def test_fio_json_plus_adds_up_the_jobs_that_ran_together(read: Callable[..., Any]) -> None:
+    document = json.loads((DATA / "fio_write_plus.json").read_text())
+    (result,) = read(DATA / "fio_write_plus.json")
+    assert result.quantity == "write_only" and "numjobs=2" in result.method
+    assert (
+        result.bytes_per_s == sum(job["write"]["bw_bytes"] for job in document["jobs"]) and len(document["jobs"]) == 2
+    )
+
+
+def test_fio_reading_and_writing_counts_the_lesser(read: Callable[..., Any]) -> None:
+    document = json.loads((DATA / "fio_mixed.json").read_text())
+    (result,) = read(DATA / "fio_mixed.json")
+    sides = [document["jobs"][0][side]["bw_bytes"] for side in ("read", "write")]
+    assert result.quantity == "simultaneous" and result.bytes_per_s == min(sides)
+    assert "at once" in result.note
+
+
+def test_jobs_of_several_kinds_must_be_told_apart(
+    read: Callable[..., Any], changed: Callable[..., Any], refusal: Callable[..., Any]
+) -> None:
+    def mixed(document: dict[str, Any]) -> None:
+        other = copy.deepcopy(document["jobs"][0])
+        other["jobname"], other["job options"]["rw"], other["write"] = "w", "write", other["read"]
+        document["jobs"].append(other)
+
+    path = changed(FIO, mixed)
+    assert "seq: rw=read, w: rw=write" in refusal(path)
+    assert [m.quantity for m in read(path, job="w")] == ["write_only"]
+    assert "no job 'x'; there are seq, w" in refusal(path, job="x")
+
+
+def test_jobs_one_after_the_other_do_not_add_up(changed: Callable[..., Any], refusal: Callable[..., Any]) -> None:
+    path = changed(FIO, lambda d: d["jobs"].append({**d["jobs"][0], "jobname": "second", "groupid": 1}))
+    assert "one after the other" in refusal(path)
+
+
+@pytest.mark.parametrize("says", FIO_FAULTS)
+def test_bad_fio_files_say_why(says: str, changed: Callable[..., Any], refusal: Callable[..., Any]) -> None:
+    assert says in refusal(changed(FIO, FIO_FAULTS[says]))

@@ -1,0 +1,43 @@
+"""iperf3's files give one rate of a pair of nodes, and those of no use say why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DATA = Path(__file__).parent / "data"
+IPERF = json.loads((DATA / "iperf3_p4.json").read_text())
+IPERF_FAULTS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "iperf3 failed: unable to connect": lambda d: d.update(error="unable to connect"),
+    "did not finish": lambda d: d.update(end={}),
+    "over UDP": lambda d: d["start"]["test_start"].update(protocol="UDP"),
+    "no sum_received": lambda d: d["end"].pop("sum_received"),
+    "a run of no length": lambda d: d["end"]["sum_received"].update(bytes=0, seconds=0),
+    "negative figure": lambda d: d["end"]["sum_received"].update(bytes=-5),
+    "two units": lambda d: d["end"]["sum_received"].update(bits_per_second=d["end"]["sum_received"]["bytes"]),
+}
+
+
+def test_iperf3_parallel_streams_are_one_rate(read: Callable[..., Any]) -> None:
+    (result,) = read(DATA / "iperf3_p4.json", placement_group="no")
+    received = IPERF["end"]["sum_received"]
+    assert result.bytes_per_s == pytest.approx(received["bytes"] / received["seconds"], rel=1e-3)
+    assert (result.quantity, result.nodes, result.connections) == ("network", 2, 4)
+
+
+def test_iperf3_reverse_and_both_directions(read: Callable[..., Any]) -> None:
+    (back,) = read(DATA / "iperf3_reverse.json", placement_group="yes")
+    assert "reverse" in back.method and back.placement_group == "yes"
+    end = json.loads((DATA / "iperf3_bidir.json").read_text())["end"]
+    (both,) = read(DATA / "iperf3_bidir.json", placement_group="no")
+    ways = [end[name]["bits_per_second"] / 8 for name in ("sum_received", "sum_received_bidir_reverse")]
+    assert both.bytes_per_s == min(ways)
+
+
+@pytest.mark.parametrize("says", IPERF_FAULTS)
+def test_bad_iperf3_files_say_why(says: str, changed: Callable[..., Any], refusal: Callable[..., Any]) -> None:
+    assert says in refusal(changed(IPERF, IPERF_FAULTS[says]), placement_group="no")

@@ -1,0 +1,279 @@
+// The two passes on files in a temporary directory.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <utility>
+
+#include "check.hpp"
+#include "random_lines.hpp"
+#include "shapes.hpp"
+#include "sortcore/external/line_source.hpp"
+#include "sortcore/external/sort_files.hpp"
+#include "sortcore/external/two_passes.hpp"
+
+namespace {
+using namespace sortcore;
+using shapes::Bytes;
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t two_pass_effort = check::sanitized ? 1 : 4;
+
+class Directory {
+ public:
+  Directory() {
+    std::string name = (fs::temp_directory_path() / "sortcore-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
+    path_ = name;
+  }
+  ~Directory() { fs::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  std::string path() const { return path_.string(); }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+  }
+
+ private:
+  fs::path path_;
+};
+
+void write(const std::string& path, const Bytes& bytes) {
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+Bytes read(const std::string& path) {
+  Bytes bytes(fs::file_size(path));
+  std::ifstream(path, std::ios::binary)
+      .read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  return bytes;
+}
+
+// Records that are equal as a whole are what equal keys of an unstable sort may exchange.
+bool same_records(const Bytes& found, const Bytes& expected, const RecordFormat& format) {
+  const auto sorted_whole = [&](const Bytes& records) {
+    return shapes::expected_sorted(records, {format.record_bytes, 0, format.record_bytes});
+  };
+  return found.size() == expected.size() && sorted_whole(found) == sorted_whole(expected);
+}
+
+void check_order(const Bytes& found, const RecordFormat& format) {
+  for (std::size_t at = format.record_bytes; at < found.size(); at += format.record_bytes)
+    CHECK(format.compare_keys(&found[at - format.record_bytes], &found[at]) <= 0);
+}
+
+// A stable sort has one right answer.
+void check_sorted(const Bytes& found, const Bytes& records, const RecordFormat& format, bool stable) {
+  if (stable) {
+    CHECK(found == shapes::expected_sorted(records, format));
+  } else {
+    check_order(found, format);
+    CHECK(same_records(found, records, format));
+  }
+}
+
+SortFilesRequest two_pass_request(const Directory& directory, RandomSequence& random) {
+  SortFilesRequest request;
+  request.inputs = {directory / "in"};
+  request.outputs = {directory / "out"};
+  request.passes = SortFilesRequest::Passes::two;
+  request.threads = static_cast<unsigned>(1 + random.below(3));
+  request.queue_depth = static_cast<unsigned>(1 + random.below(4));
+  request.allow_direct = random.below(2) == 0;
+  return request;
+}
+
+// A source whose sample knows the beginning of the input only.
+template <typename Source>
+class Misleading : public Source {
+ public:
+  using Source::Source;
+  std::uint64_t sample(std::size_t count, const BlockSource::Visit& visit) override {
+    bool first = true;
+    return Source::sample(count, [&](std::span<const std::byte> part, std::size_t) {
+      if (std::exchange(first, false)) visit(part, 64);
+    });
+  }
+};
+
+template <typename Source, typename... Format>
+SortReport sort_misled(const Directory& directory, const ItemType& items, const ExternalPlan& plan,
+                       const Format&... format) {
+  File input = File::open_to_read(directory / "in", File::Caching::buffered);
+  SortReport report;
+  report.input_bytes = input.size();
+  std::vector<OutputFile> outputs;
+  outputs.emplace_back(directory / "out", File::Caching::buffered);
+  ScratchFiles scratch({directory.path()}, plan.chunk_bytes, File::Caching::buffered);
+  Misleading<Source> source({InputFile{&input, input.size()}}, format...);
+  sort_in_two_passes(source, items, outputs, scratch, plan, nullptr, report);
+  outputs.front().commit();
+  return report;
+}
+
+PlanRequest small_plan(std::uint64_t input_bytes, bool stable) {
+  PlanRequest request;
+  request.input_bytes = input_bytes;
+  request.memory_bytes = 12'000'000;
+  request.threads = 2;
+  request.stable = stable;
+  return request;
+}
+}  // namespace
+
+THREADED_TEST(two_passes_sort_random_shapes) {
+  RandomSequence random(41);
+  for (std::uint64_t round = 0; round < 40 * two_pass_effort * check::effort(); ++round) {
+    const Directory directory;
+    const RecordFormat format = shapes::random_format(random);
+    const Bytes records =
+        shapes::random_records(format, random.below(2'000), shapes::all_keys[round % 9], random);
+    write(directory / "in", records);
+    SortFilesRequest request = two_pass_request(directory, random);
+    request.format = format;
+    request.memory_bytes = 64'000'000;
+    request.stable = random.below(2) == 0;
+    const SortReport report = sort_files(request);
+    CHECK_EQUAL(report.records, records.size() / format.record_bytes);
+    CHECK_EQUAL(directory.files(), 2U);
+    ++check::cases();
+    check_sorted(read(directory / "out"), records, format, request.stable);
+  }
+}
+
+THREADED_TEST(two_passes_sort_random_text) {
+  RandomSequence random(42);
+  for (std::uint64_t round = 0; round < 40 * two_pass_effort * check::effort(); ++round) {
+    const Directory directory;
+    const auto kind = lines::all_kinds[round % std::size(lines::all_kinds)];
+    const Bytes text = lines::random_text(random.below(20'000), kind, random);
+    write(directory / "in", text);
+    SortFilesRequest request = two_pass_request(directory, random);
+    request.lines = lines::random_format(random);
+    request.memory_bytes = 40'000'000;
+    request.stable = true;
+    sort_files(request);
+    CHECK(read(directory / "out") == lines::expected_sorted(text, *request.lines));
+    CHECK_EQUAL(directory.files(), 2U);
+    ++check::cases();
+  }
+}
+
+// More than memory holds, so that chunks go to disk and come back.
+THREADED_TEST(spilled_records_come_back) {
+  RandomSequence random(43);
+  const RecordFormat format;
+  for (const shapes::Keys kind : {shapes::Keys::random, shapes::Keys::few, shapes::Keys::mostly_equal}) {
+    for (const bool stable : {false, true}) {
+      if (check::sanitized && stable != (kind == shapes::Keys::few)) continue;
+      const Directory directory;
+      const Bytes records =
+          shapes::random_records(format, check::sanitized ? 140'000 : 200'000, kind, random);
+      write(directory / "in", records);
+      SortFilesRequest request = two_pass_request(directory, random);
+      request.memory_bytes = 12'000'000;
+      request.threads = 2;
+      request.queue_depth = 2;
+      request.stable = stable;
+      const SortReport report = sort_files(request);
+      CHECK(report.temporary_bytes_written > 4'000'000);
+      CHECK_EQUAL(report.temporary_bytes_written, report.temporary_bytes_read);
+      check_sorted(read(directory / "out"), records, format, stable);
+    }
+  }
+}
+
+// The first records have low keys, and the sample has seen nothing else: all others meet in the last
+// partition.
+THREADED_TEST(a_partition_that_is_too_large_is_split_again) {
+  RandomSequence random(44);
+  const RecordFormat format;
+  for (const bool stable : {false, true}) {
+    const Directory directory;
+    Bytes records =
+        shapes::random_records(format, check::sanitized ? 100'000 : 250'000, shapes::Keys::low_bits, random);
+    for (std::size_t at = 50'000; at < records.size(); at += 100) records[at] = std::byte{9};
+    write(directory / "in", records);
+    const ExternalPlan plan = plan_two_passes(small_plan(records.size(), stable));
+    const SortReport report = sort_misled<RecordFilesSource>(directory, *record_items(format), plan, format,
+                                                             plan.block_bytes, plan.stable);
+    CHECK(report.partitions_split_again > 0);
+    check_sorted(read(directory / "out"), records, format, stable);
+  }
+}
+
+THREADED_TEST(a_partition_of_lines_that_is_too_large_is_split_again) {
+  RandomSequence random(45);
+  for (const bool many_lines : {false, true}) {
+    const Directory directory;
+    Bytes text = lines::random_text(3'000, lines::Kind::few, random);
+    if (text.back() != newline) text.push_back(newline);
+    const int least = many_lines ? 600'000 : 60'000, most = many_lines ? 2'500'000 : 150'000;
+    for (int i = 0; i < (check::sanitized ? least : most); ++i) {
+      text.push_back(static_cast<std::byte>('d' + random.below(20)));
+      if (!many_lines) lines::append(text, "-a-beginning-that-is-shared-by-all-lines-of-this-letter-");
+      if (!many_lines) lines::append_random(text, 100, random);
+      text.push_back(newline);
+    }
+    write(directory / "in", text);
+    PlanRequest request = small_plan(text.size(), true);
+    request.format = {1, 0, 1};
+    request.mean_line_bytes = 80;
+    const ExternalPlan plan = plan_two_passes(request);
+    const SortReport report = sort_misled<LineFilesSource>(directory, *line_items({}), plan, plan);
+    CHECK(report.partitions_split_again > 0);
+    CHECK(read(directory / "out") == lines::expected_sorted(text, {}));
+  }
+}
+
+TEST(blocks_of_text_hold_every_line_once) {
+  RandomSequence random(46);
+  for (std::uint64_t round = 0; round < 50 * two_pass_effort; ++round) {
+    const Directory directory;
+    const Bytes text = lines::random_text(random.below(3'000), lines::all_kinds[round % 8], random);
+    write(directory / "in", text);
+    File file = File::open_to_read(directory / "in", File::Caching::buffered);
+    ExternalPlan plan;
+    plan.line_stride_bytes = page_bytes * (1 + random.below(3));
+    plan.longest_line_bytes = page_bytes;
+    LineFilesSource source({InputFile{&file, text.size()}}, plan);
+    Buffer block(plan.line_stride_bytes + plan.longest_line_bytes + page_bytes);
+    StageClock clock;
+    Bytes found;
+    while (const auto filled = source.next(block.data(), clock)) {
+      if (!filled->content.empty()) CHECK_EQUAL(filled->offset, found.size());
+      found.insert(found.end(), filled->content.begin(), filled->content.end());
+    }
+    Bytes expected = text;
+    if (!expected.empty() && expected.back() != newline) expected.push_back(newline);
+    CHECK(found == expected);
+  }
+}
+
+THREADED_TEST(cancelling_a_sort_leaves_nothing) {
+  const Directory directory;
+  RandomSequence random(47);
+  write(directory / "in", shapes::random_records({}, 100'000, shapes::Keys::random, random));
+  int cancelled = 0;
+  for (int round = 0; round < 10; ++round) {
+    SortFilesRequest request = two_pass_request(directory, random);
+    request.memory_bytes = 24'000'000;
+    Progress progress;
+    std::jthread canceller([&] {
+      while (progress.bytes_done() == 0 && progress.phase() == 0) std::this_thread::yield();
+      progress.cancel();
+    });
+    try {
+      sort_files(request, &progress);  // done before the other thread had its turn
+      fs::remove(directory / "out");
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::cancelled);
+      ++cancelled;
+    }
+    CHECK_EQUAL(directory.files(), 1U);
+  }
+  CHECK(cancelled > 0);
+}

@@ -1,0 +1,88 @@
+"""What a cloud's errors mean, and which of several counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.errors import IoFailureError, PlannerError
+from planner.providers.aws import cloud_errors as aws
+from planner.providers.azure import cloud_errors as azure
+from planner.providers.cloud_errors import (
+    DuplicateError,
+    NoCapacityError,
+    NotFoundError,
+    PassingError,
+    PermissionDeniedError,
+    QuotaExceededError,
+    RefusedCallError,
+    StillInUseError,
+    worst_of,
+)
+from planner.providers.gcp import cloud_errors as gcp
+
+DENIED, QUOTA, FULL = PermissionDeniedError("denied"), QuotaExceededError("quota"), NoCapacityError("full")
+OTHER = IoFailureError("other")
+
+
+@pytest.mark.parametrize(
+    ("errors", "worst"),
+    [([FULL, OTHER, QUOTA, DENIED], DENIED), ([OTHER, FULL, QUOTA], QUOTA), ([OTHER, FULL], FULL), ([OTHER], OTHER)],
+)
+def test_the_error_that_no_other_place_would_cure_counts_most(errors: list[PlannerError], worst: PlannerError) -> None:
+    assert worst_of(errors) is worst
+
+
+@pytest.mark.parametrize(
+    ("code", "meaning"),
+    [
+        ("InsufficientInstanceCapacity", NoCapacityError),
+        ("UnauthorizedOperation", PermissionDeniedError),
+        ("VcpuLimitExceeded", QuotaExceededError),
+        ("DependencyViolation", StillInUseError),
+        ("InvalidGroup.InUse", StillInUseError),
+        ("InvalidVpcID.NotFound", NotFoundError),
+        ("InvalidPermission.Duplicate", DuplicateError),
+        ("InvalidParameterValue", RefusedCallError),
+    ],
+)
+def test_codes_of_aws(code: str, meaning: type[PlannerError]) -> None:
+    error = aws.meaning_of(code, "why", operation="run_instances", region="us-east-1")
+    assert type(error) is meaning and error.message.startswith(f"run_instances in us-east-1: why ({code})")
+
+
+@pytest.mark.parametrize(
+    ("code", "meaning"),
+    [
+        ("rateLimitExceeded", PassingError),
+        ("ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", NoCapacityError),
+        ("forbidden", PermissionDeniedError),
+        ("QUOTA_EXCEEDED", QuotaExceededError),
+        ("resourceInUseByAnotherResource", StillInUseError),
+        ("notFound", NotFoundError),
+        ("alreadyExists", DuplicateError),
+        ("INVALID_USAGE", RefusedCallError),
+    ],
+)
+def test_codes_of_compute_engine(code: str, meaning: type[PlannerError]) -> None:
+    assert type(gcp.meaning_of(code, "why", what="instances.bulkInsert")) is meaning
+
+
+def test_a_quota_of_calls_per_minute_passes() -> None:
+    assert type(gcp.meaning_of("QUOTA_EXCEEDED", "Read requests per minute", what="x")) is PassingError
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "meaning"),
+    [
+        ("TooManyRequests", 429, PassingError),
+        ("Unheard", 503, PassingError),
+        ("ZonalAllocationFailed", 409, NoCapacityError),
+        ("AuthorizationFailed", 403, PermissionDeniedError),
+        ("QuotaExceeded", 409, QuotaExceededError),
+        ("ResourceGroupNotFound", 404, NotFoundError),
+        ("NicInUse", 400, StillInUseError),
+        ("InvalidParameter", 400, RefusedCallError),
+    ],
+)
+def test_codes_of_azure(code: str, status: int, meaning: type[PlannerError]) -> None:
+    assert type(azure.meaning_of(code, "why", status=status, what="creating machine node-0")) is meaning

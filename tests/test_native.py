@@ -1,0 +1,50 @@
+"""Errors of the compiled core become the planner's, and an interrupt reaches a call in it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+import pytest
+
+from planner.errors import BadInputError, InterruptedRunError, IoFailureError
+from planner.native import Progress, core, core_errors, run_interruptible
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected", "message"),
+    [
+        (OSError(28, "No space left", "/out"), IoFailureError, "/out: No space left"),
+        (OSError(28, "cannot write /out: full"), IoFailureError, "cannot write /out: full"),
+        (ValueError("half a record"), BadInputError, "half a record"),
+        (MemoryError("too little"), BadInputError, "too little"),
+        (core.CancelledError(), InterruptedRunError, "nothing half written"),
+    ],
+)
+def test_what_the_core_raises_becomes_an_error_of_the_planner(
+    raised: Exception, expected: type[Exception], message: str
+) -> None:
+    with pytest.raises(expected, match=message), core_errors():
+        raise raised
+
+
+def test_work_gets_the_progress_and_its_result_is_returned() -> None:
+    progress = Progress()
+    assert run_interruptible(lambda watched: watched is progress, progress)
+    with pytest.raises(BadInputError, match="bad"):
+        run_interruptible(lambda _: (_ for _ in ()).throw(ValueError("bad")))
+
+
+def test_an_interrupt_cancels_the_work_and_waits_for_its_end() -> None:
+    ended = threading.Event()
+
+    def work(progress: Progress) -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        while not progress.is_cancelled:
+            time.sleep(0.001)
+        ended.set()
+
+    with pytest.raises(InterruptedRunError, match="interrupted"):
+        run_interruptible(work)
+    assert ended.is_set()

@@ -4,23 +4,20 @@ of a run share, spares that stand in for the slowest, and spot nodes that are ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from planner.cost_model.model import Phase
 from planner.cost_model.prices import paid_nodes
 from planner.cost_model.staging_steps import loading_node_seconds
-from planner.cost_model.workload import UNDIVIDED, JobContext, Work
+from planner.cost_model.workload import UNDIVIDED, JobContext
 from planner.schemas.plan import PhaseEstimate, ResourceUse
 from planner.statistics import order_statistics
 from planner.statistics.order_statistics import Duration, Load
+from planner.statistics.scaling_curve import BAND_VALUES
 from planner.statistics.spare_nodes import spares_for
-
-_BAND_VALUES: Final = 8
-"""Equally likely rates that stand for the band of an extrapolated network."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,44 +71,61 @@ def undisturbed(
     """Return the distribution of the job's time when no node is taken back. A run's nodes share how far the equations
     are off, and the rate of the network where it is extrapolated.
     """
+    screened_by = _screened_by(context, phases) if spares.screened else None
+    loads = [
+        _loads(context, phase, seen.resources, nodes, spares=spares, screened_by=screened_by)
+        for phase, seen in zip(context.model.phases, phases, strict=True)
+    ]
     slowdowns = _network_slowdowns(context, nodes)
+    barriers = [_barriers(of_phase, slowdowns) for of_phase in loads]
+    shared_sigma = context.overheads.shared_sigma
     return order_statistics.either(
-        [_with_network(context, phases, nodes, spares=spares, slowdown=slowdown) for slowdown in slowdowns]
+        [order_statistics.in_turn(in_turn, shared_sigma=shared_sigma) for in_turn in zip(*barriers, strict=True)]
     )
 
 
 def _network_slowdowns(context: JobContext, nodes: int) -> list[float]:
-    """Return equally likely factors of the network's time: only 1 where it is measured, stated or assumed."""
+    """Return equally likely factors of the network's time: only 1 where it is measured or assumed."""
     network, type_row = context.rates.network, int(context.layouts.type_row[0])
-    if (
-        not context.spreads.node_sigma
-        or network.evidence_at(type_row, nodes) != "extrapolated"
-        or type_row not in network.curves
-    ):
+    curve, evidence = network.curve_of(type_row), network.evidence_at(type_row, nodes)
+    if not context.spreads.node_sigma or curve is None or nodes == 1:
         return [1.0]
-    slowdowns: list[float] = network.curves[type_row].slowdowns(nodes, count=_BAND_VALUES).tolist()
+    if not network.stated[type_row] and evidence != "extrapolated":
+        return [1.0]
+    slowdowns: list[float] = curve.slowdowns(nodes, count=BAND_VALUES).tolist()
     return slowdowns
 
 
-def _with_network(
-    context: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int, *, spares: PlannedSpares, slowdown: float
-) -> Duration:
-    type_row = int(context.layouts.type_row[0])
-    slowest = bool(context.rates.network.slowest_of_n[type_row])
-    screened_by = _screened_by(context, phases) if spares.screened else None
-
-    def load(works: Mapping[str, Work], name: str, use: ResourceUse) -> Load:
+def _loads(
+    context: JobContext,
+    phase: Phase,
+    uses: Mapping[str, ResourceUse],
+    nodes: int,
+    *,
+    spares: PlannedSpares,
+    screened_by: str | None,
+) -> dict[str, Load]:
+    """Return what each resource does in a phase, and how it differs from node to node."""
+    slowest = bool(context.rates.network.slowest_of_n[int(context.layouts.type_row[0])])
+    works = context.works(phase)
+    loads = {}
+    for name, use in uses.items():
         certain = name in UNDIVIDED or (name == "network" and slowest)
         spread = order_statistics.lognormal(0.0) if certain else context.spread(name, works.get(name))
-        median_s = use.time_s * slowdown if name == "network" else use.time_s
         spare_count = spares.count if name == screened_by and not certain else 0
-        return Load(median_s=median_s, spread=spread, count=nodes, spares=spare_count)
+        loads[name] = Load(median_s=use.time_s, spread=spread, count=nodes, spares=spare_count)
+    return loads
 
-    barriers = []
-    for phase, seen in zip(context.model.phases, phases, strict=True):
-        works = context.works(phase)
-        barriers.append(order_statistics.barrier([load(works, *item) for item in seen.resources.items()]))
-    return order_statistics.in_turn(barriers, shared_sigma=context.overheads.shared_sigma)
+
+def _barriers(loads: Mapping[str, Load], slowdowns: Sequence[float]) -> list[Duration]:
+    """Return a phase's distribution for each slowdown of the network; one for all where it sends nothing."""
+    if "network" not in loads:
+        return [order_statistics.barrier(list(loads.values()))] * len(slowdowns)
+    network, others = loads["network"], [load for name, load in loads.items() if name != "network"]
+    return [
+        order_statistics.barrier([*others, replace(network, median_s=network.median_s * slowdown)])
+        for slowdown in slowdowns
+    ]
 
 
 def _screened_by(context: JobContext, phases: tuple[PhaseEstimate, ...]) -> str | None:

@@ -23,6 +23,7 @@ from planner.cost_model.prices import Reservations, billed_s, capacity_usd_per_h
 from planner.cost_model.staging_steps import around_node_seconds, loading_node_seconds
 from planner.cost_model.workload import JobContext, Work
 from planner.statistics.order_statistics import Spread, slowest_mean_cached
+from planner.statistics.scaling_curve import mean_slowdowns
 
 BLOCK_ROWS = 64
 """Rows evaluated together: 64 rows of 1,000 cluster sizes stay in the cache."""
@@ -174,6 +175,9 @@ class _PhaseLoad:
         slowest = context.rates.network.slowest_of_n[context.layouts.type_row[block.rows]]
         network = context.network_seconds(self.phase, block.rows, nodes)
         longest = network * np.where(slowest[:, None], 1.0, self.network_stretch[block.columns])
+        if context.spreads.node_sigma:
+            stated = context.rates.network.stated[context.layouts.type_row[block.rows]]
+            longest *= np.where(stated[:, None], mean_slowdowns(nodes.tobytes()), 1.0)
         for seconds, stretch in self.alike:
             np.maximum(longest, seconds[block.rows, None] * (stretch[block.columns] / nodes), out=longest)
         for row, network_stretch, uses in self.tailed:

@@ -14,7 +14,7 @@ import numpy as np
 from planner.arrays import Codes, Flags, Floats, Rows, Texts
 from planner.catalog import Catalog, NetworkPoint
 from planner.errors import BadInputError, nearest
-from planner.statistics.scaling_curve import ScalingCurve
+from planner.statistics.scaling_curve import ScalingCurve, unmeasured
 
 EVIDENCE: Final = ("measured", "spec", "extrapolated", "recalled", "assumed")
 """What a number rests on, strongest first; codes in arrays index this tuple, and -1 is an unknown number."""
@@ -72,6 +72,9 @@ class Network:
     burst: Floats
     bucket_bytes: Floats
     curves: Mapping[int, ScalingCurve] = field(default_factory=dict)
+    stated: Flags
+    """Which rates only a document states: as they are in the equations; at scale they are expected to be
+    as much lower as the scaling prior says."""
     factor: float = 1.0
 
     def at(self, rows: Rows, nodes: Floats) -> Floats:
@@ -85,6 +88,12 @@ class Network:
     def burst_at(self, rows: Rows) -> Floats:
         """Return the burst rate of the links, shape (rows,): NaN without a token bucket."""
         return np.asarray(self.burst[rows] * self.factor)
+
+    def curve_of(self, row: int) -> ScalingCurve | None:
+        """Return the curve whose band says how far the rate of a type may be off at scale; None for a rate of unstated
+        cluster size, or one that the user assumes.
+        """
+        return unmeasured() if self.stated[row] else self.curves.get(row)
 
     def evidence_at(self, row: int, nodes: int) -> str:
         """Return what the rate of one type at one cluster size rests on: beyond its measured points it is
@@ -184,7 +193,7 @@ def catalog_rates(
         local=_assumed_device(_local(catalog), assume, prefix="local"),
         volumes=assumed_volumes,
         objects=_assumed_device(objects, assume, prefix="object"),
-        network=_network(catalog, assume.get("network")),
+        network=_network(catalog, assume.get("network"), literal=literal),
         vcpu=catalog.instances.vcpu,
         cpu_bytes_per_s_per_vcpu={work: assume.get(work, rate) for work, rate in cpu.items()},
         measured_sort_per_vcpu=catalog.sort_bytes_per_s_per_vcpu,
@@ -219,18 +228,26 @@ def _assumed_device(device: Device, assume: Mapping[str, float], *, prefix: str)
     )
 
 
-def _network(catalog: Catalog, assumed: float | None) -> Network:
+def _network(catalog: Catalog, assumed: float | None, *, literal: bool) -> Network:
     size = len(catalog.instances)
     if assumed is not None:
         evidence = np.full(size, EVIDENCE.index("assumed"), np.int8)
         none = np.full(size, np.nan)
         flat = np.full(size, assumed)
-        return Network(flat=flat, evidence=evidence, slowest_of_n=np.ones(size, bool), burst=none, bucket_bytes=none)
+        return Network(
+            flat=flat,
+            evidence=evidence,
+            slowest_of_n=np.ones(size, bool),
+            burst=none,
+            bucket_bytes=none,
+            stated=np.zeros(size, bool),
+        )
     flat = catalog.instances.network_baseline_bytes_per_s.copy()
     evidence = np.where(np.isnan(flat), -1, evidence_codes(catalog.instances.evidence)).astype(np.int8)
-    slowest, curves = np.zeros(size, bool), {}
+    slowest, curves, stated = np.zeros(size, bool), {}, np.full(size, not literal)
     for instance_type, points in catalog.network_points.items():
         row = catalog.instances.index(instance_type)
+        stated[row] = False
         chosen = _preferred(points, near=bool(catalog.instances.placement_group[row]))
         flat[row] = min(point.bytes_per_s for point in chosen)
         evidence[row] = evidence_codes(np.array([point.evidence for point in chosen])).max()
@@ -241,7 +258,15 @@ def _network(catalog: Catalog, assumed: float | None) -> Network:
         else:  # measured on a cluster of unstated size: any other size is an extrapolation
             evidence[row] = max(evidence[row], EVIDENCE.index("extrapolated"))
     burst, tokens = _buckets(catalog)
-    return Network(flat=flat, evidence=evidence, slowest_of_n=slowest, burst=burst, bucket_bytes=tokens, curves=curves)
+    return Network(
+        flat=flat,
+        evidence=evidence,
+        slowest_of_n=slowest,
+        burst=burst,
+        bucket_bytes=tokens,
+        curves=curves,
+        stated=stated,
+    )
 
 
 def _buckets(catalog: Catalog) -> tuple[Floats, Floats]:

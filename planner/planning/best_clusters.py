@@ -125,14 +125,14 @@ def _settled(request: Request, pick: _Pick) -> Candidate | Rejection:
 
 
 def _safer(pick: _Pick, cell: Cell, good: Flags, *, excess: float) -> Flags:
-    """Return the admissible clusters (R, N) without `cell`, and without those of the pick's type that are estimated to
-    come as near to a limit which the cell, computed exactly, exceeds by `excess`.
+    """Return the admissible clusters (R, N) without `cell`, and without those of the pick's type that would exceed a
+    limit, too, if they exceeded their estimates as the cell does, which is beyond the limit by `excess`.
     """
     safer = good.copy()
     for constraint in pick.grid.asked:
         estimated = constraint.measure[cell.row, cell.column]
         if estimated * excess > constraint.limit:
-            bound = max(estimated, constraint.limit / excess) * (1 - _ROUNDING)
+            bound = estimated / excess * (1 - _ROUNDING)
             safer[pick.rows] &= constraint.measure[pick.rows] <= bound
     safer[cell.row, cell.column] = False
     return safer

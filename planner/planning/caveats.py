@@ -136,12 +136,15 @@ def _unknown_charges(context: JobContext, *, pricing: str) -> Iterator[str]:
 
 
 def _network_band(context: JobContext, evidence: Mapping[str, str], nodes: int) -> Iterator[str]:
-    """Say what an extrapolated network rate rests on, and how wide it may be missed."""
-    curve = context.rates.network.curves.get(int(context.layouts.type_row[0]))
-    if curve is not None and evidence.get("network") == "extrapolated":
-        band = curve.band(nodes)
-        low, high = (format_rate(float(edge[0])) for edge in (band.low_bytes_per_s, band.high_bytes_per_s))
-        yield f"network: {curve.basis}; at {nodes} nodes it lies between {low} and {high} nine times in ten"
+    """Say what an extrapolated or stated network rate rests on, and how wide it may be missed."""
+    network, type_row = context.rates.network, int(context.layouts.type_row[0])
+    curve, stated = network.curve_of(type_row), bool(network.stated[type_row])
+    asked = evidence.get("network") == "extrapolated" or (stated and "network" in evidence)
+    if curve is not None and nodes > 1 and asked:
+        band, unit = curve.band(nodes), float(network.flat[type_row]) if stated else 1.0
+        low, high = (format_rate(float(edge[0]) * unit) for edge in (band.low_bytes_per_s, band.high_bytes_per_s))
+        basis = "nobody measured how it scales" if stated else curve.basis
+        yield f"network: {basis}; at {nodes} nodes it lies between {low} and {high} nine times in ten"
 
 
 def _quality(context: JobContext, evidence: Mapping[str, str]) -> Iterator[str]:

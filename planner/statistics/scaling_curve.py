@@ -7,7 +7,7 @@ not the rate that a large job sees.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
@@ -20,8 +20,27 @@ from planner.statistics.scaling_prior import Posterior, condition
 ENOUGH_POINTS: Final = 4
 """Cluster sizes from which on the points, not the prior, decide how the curve falls."""
 
+BAND_VALUES: Final = 8
+"""Equally likely rates that stand for the band of an extrapolated network."""
+
 _STEPS: Final = 33
 """Cluster sizes beyond the last point at which the law is worked out; between them the curve is a power law."""
+
+
+@lru_cache(maxsize=1)
+def unmeasured() -> ScalingCurve:
+    """Return what is expected of a network that nobody measured, as fractions of its two-node rate: the prior alone."""
+    return ScalingCurve.through([2.0], [1.0])
+
+
+@lru_cache(maxsize=64)
+def mean_slowdowns(nodes: bytes) -> Floats:
+    """Return by what factor a network is slower than what is stated of it, on average, at each of `nodes`, given as the
+    bytes of a float array (N,).
+    """
+    sizes = np.frombuffer(nodes)
+    slowdowns = unmeasured().slowdowns_at(sizes, count=BAND_VALUES).mean(axis=0)
+    return np.where(sizes < 2, 1.0, slowdowns)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,7 +61,8 @@ class ScalingCurve:
     increasing. `measurements` are the raw (nodes, bytes/s), shape (M, 2), that it was drawn through.
 
     Between points it is a power law (straight in log-log); beyond the last point it falls as the fitted law does
-    (`scaling_prior`), and is an extrapolation. With one point it is flat, as the rates are that clouds state.
+    (`scaling_prior`), and is an extrapolation. With one point it is flat, as the rates are that clouds state; its band
+    and slowdowns have what such a rate loses at scale.
     """
 
     nodes: Floats
@@ -107,8 +127,12 @@ class ScalingCurve:
         """Return `count` equally likely values of at(nodes) over the true rate there, shape (count,), rising: how many
         times longer than by the curve the network may take.
         """
+        return self.slowdowns_at(np.array([nodes]), count=count)[:, 0]
+
+    def slowdowns_at(self, nodes: Floats, *, count: int) -> Floats:
+        """Return `slowdowns` at each of `nodes` (N,), shape (count, N)."""
         likely = (np.arange(count) + 0.5) / count
-        rates = np.quantile(self._posterior.log_rates(np.array([nodes]))[:, 0], likely[::-1])
+        rates = np.quantile(self._posterior.log_rates(nodes), likely[::-1], axis=0)
         return np.asarray(self.at(nodes) / np.exp(rates))
 
     @cached_property

@@ -71,6 +71,8 @@ def test_nodes_reach_the_store_and_nothing_else_of_this_machine(store: str, tmp_
                 pass
 
 
+@pytest.mark.soak
+@pytest.mark.quick
 @pytest.mark.needs_root(why="makes network namespaces")
 def test_from_a_store_and_back_without_caps(store: str, tmp_path: Path) -> None:
     for number in range(2):

@@ -61,6 +61,8 @@ def points(cloud: EmulatedCloud) -> tuple[int, int]:
     return going_up, going_down
 
 
+@pytest.mark.soak
+@pytest.mark.quick
 def test_killed_at_some_points(cloud: EmulatedCloud) -> None:
     going_up, going_down = points(cloud)
     launched = [n for n, action in enumerate(cloud.proxy.actions(), 1) if action == cloud.launching][-2:]

@@ -71,6 +71,8 @@ def store(ec2: EmulatedEc2, machines: EmulatedMachines, monkeypatch: pytest.Monk
     object_store._store.cache_clear()
 
 
+@pytest.mark.soak
+@pytest.mark.quick
 def test_rented_measured_sorted_validated_and_gone(
     ec2: EmulatedEc2,
     machines: EmulatedMachines,

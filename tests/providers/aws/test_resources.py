@@ -33,7 +33,7 @@ class Account:
         raise NotImplementedError
 
 
-@given(known=st.integers(0, 2500), missing=st.sets(st.integers(0, 2500), max_size=5))
+@given(count=st.integers(0, 2500), missing=st.sets(st.integers(0, 2500), max_size=5))
 def test_all_that_exist_are_ended(count: int, missing: set[int]) -> None:
     names = [f"i-{n}" for n in range(count)]
     account = Account({name for n, name in enumerate(names) if n not in missing})

@@ -54,9 +54,9 @@ def calls() -> list[tuple[str, list[str]]]:
 )
 def test_documented_commands_and_options_exist(document: str, words: list[str]) -> None:
     command, arguments = leaf(words)
-    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    options = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     used = {word.split("=")[0] for word in arguments if word.startswith("-")}
-    assert used <= known | {"--help"}, f"{document}: {command.name} has no {used - known}"
+    assert used <= options | {"--help"}, f"{document}: {command.name} has no {used - options}"
 
 
 def test_documented_make_targets_exist() -> None:

@@ -6,7 +6,7 @@ from planner import errors
 
 
 def test_exit_codes_are_the_contract() -> None:
-    codes = {kind.__name__: kind.exit_code for kind in errors.PlannerError.__subclasses__()}
+    codes = {error.__name__: error.exit_code for error in errors.PlannerError.__subclasses__()}
     assert codes == {
         "BadInputError": 2,
         "InfeasibleError": 3,

@@ -52,8 +52,8 @@ def dead(page: Path, link: str, site: dict[Path, Page]) -> bool:
         return False
     target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
     target = target / "index.html" if target.is_dir() else target
-    known = parts.fragment in {"", *site[target].anchors} if target in site else not parts.fragment
-    return not (target.is_file() and known)
+    exists = parts.fragment in {"", *site[target].anchors} if target in site else not parts.fragment
+    return not (target.is_file() and exists)
 
 
 def test_no_link_is_dead(site: dict[Path, Page]) -> None:

@@ -24,14 +24,14 @@ from emulated_ec2 import emulated_ec2
 from emulated_gcp import emulated_gcp
 from many_nodes import Life, life_of
 
-BEDS = (emulated_ec2, emulated_gcp, emulated_azure)
+EMULATORS = (emulated_ec2, emulated_gcp, emulated_azure)
 
 
 @contextmanager
-def in_environment_of(bed: EmulatedCloud) -> Iterator[None]:
-    """Let this process be a user of a bed's cloud."""
+def in_environment_of(cloud: EmulatedCloud) -> Iterator[None]:
+    """Let this process be a user of an emulated cloud."""
     before = dict(os.environ)
-    os.environ.update(bed.environment())
+    os.environ.update(cloud.environment())
     try:
         yield
     finally:
@@ -39,14 +39,14 @@ def in_environment_of(bed: EmulatedCloud) -> Iterator[None]:
         os.environ.update(before)
 
 
-def measured(beds: list[EmulatedCloud], *, nodes: list[int], rounds: int) -> dict[tuple[str, int], list[Life]]:
+def measured(clouds: list[EmulatedCloud], *, nodes: list[int], rounds: int) -> dict[tuple[str, int], list[Life]]:
     """Return the lives of each cloud and size, taken in turn."""
-    lives: dict[tuple[str, int], list[Life]] = {(bed.cloud, count): [] for bed in beds for count in nodes}
+    lives: dict[tuple[str, int], list[Life]] = {(cloud.cloud, count): [] for cloud in clouds for count in nodes}
     for _ in range(rounds):
         for count in nodes:
-            for bed in beds:
-                with in_environment_of(bed):
-                    lives[bed.cloud, count].append(life_of(bed, count))
+            for cloud in clouds:
+                with in_environment_of(cloud):
+                    lives[cloud.cloud, count].append(life_of(cloud, count))
     return lives
 
 
@@ -56,11 +56,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as home, ExitStack() as stack:
-        beds: list[EmulatedCloud] = []
-        for number, open_bed in enumerate(BEDS):
+        clouds: list[EmulatedCloud] = []
+        for number, emulator in enumerate(EMULATORS):
             (Path(home) / str(number)).mkdir()
-            beds.append(stack.enter_context(open_bed(Path(home) / str(number))))
-        lives = measured(beds, nodes=asked.nodes, rounds=asked.rounds)
+            clouds.append(stack.enter_context(emulator(Path(home) / str(number))))
+        lives = measured(clouds, nodes=asked.nodes, rounds=asked.rounds)
     print(f"{'cloud':6} {'nodes':>6} {'calls up':>9} {'down':>6} {'peak/s':>7} {'wall s, median (range)':>24}")
     for (cloud, nodes), some in lives.items():
         walls = sorted(life.wall_s for life in some)

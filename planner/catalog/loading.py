@@ -37,7 +37,7 @@ def load_catalog(name_or_path: str | Path) -> Catalog:
 def catalog_directory(name_or_path: str | Path) -> Path:
     """Return a catalog's directory; a Path, or a text with a slash, is a path. Raises BadInputError if it is none."""
     if isinstance(name_or_path, str) and "/" not in name_or_path:
-        return pick(name_or_path, _shipped(), kind="catalog")
+        return pick(name_or_path, _shipped(), what="catalog")
     directory = Path(name_or_path).expanduser().resolve()
     if not (directory / FILE_NAME).is_file():
         raise BadInputError(f"{directory} is no catalog: it has no {FILE_NAME}")

@@ -120,7 +120,7 @@ def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
     }
     if asking:
         provider = renting.session_on(order.cloud).provider
-        kinds = [kind for stage in provider.stages for kind in stage]
+        kinds = [resource_kind for stage in provider.stages for resource_kind in stage]
         resources = [r for region in directory.regions() for r in provider.find(kinds, region=region, run=order.run)]
         status |= {"resources": [resource.text for resource in resources]}
     return status

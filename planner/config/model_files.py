@@ -20,7 +20,7 @@ def read_model_file(name: str) -> tuple[Path, dict[str, Any]]:
 
     Raises BadInputError for an unknown name (with the nearest ones), a missing file, and a file that is not TOML.
     """
-    path = Path(name) if name.endswith(".toml") else paths.pick(name, _shipped(), kind="model")
+    path = Path(name) if name.endswith(".toml") else paths.pick(name, _shipped(), what="model")
     if not path.is_file():
         raise BadInputError(f"model {name}: there is no such file; the models shipped are {', '.join(model_names())}")
     try:

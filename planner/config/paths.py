@@ -23,8 +23,8 @@ def catalogs_directory() -> Path:
 
 
 def user_directory(what: str) -> Path:
-    """Return where a user's own `kind` of data lies (`measurements`, `profiles`): $PLANNER_MEASUREMENTS and the like,
-    else planner/<kind> in $XDG_DATA_HOME or ~/.local/share. It need not exist.
+    """Return where a user's own data lies (`what` is measurements or profiles): $PLANNER_MEASUREMENTS and the like,
+    else planner/<what> in $XDG_DATA_HOME or ~/.local/share. It need not exist.
     """
     if chosen := os.environ.get(f"PLANNER_{what.upper()}"):
         return Path(chosen)
@@ -32,12 +32,15 @@ def user_directory(what: str) -> Path:
     return (Path(home) if home else Path.home() / ".local" / "share") / "planner" / what
 
 
-def pick(name: str, paths: dict[str, Path], *, kind: str) -> Path:
-    """Return the path of the `kind` called `name`. Raises BadInputError with the nearest names if there is none."""
+def pick(name: str, paths: dict[str, Path], *, what: str) -> Path:
+    """Return the path of the catalog or model (`what`) called `name`.
+
+    Raises BadInputError with the nearest names if there is none.
+    """
     if name in paths:
         return paths[name]
     hint = nearest(name, list(paths)) or f" Known: {', '.join(paths) or 'none'}."
-    raise BadInputError(f"unknown {kind} {name!r}.{hint}")
+    raise BadInputError(f"unknown {what} {name!r}.{hint}")
 
 
 def _shipped(directory: str) -> Path:

@@ -9,15 +9,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from planner.distributed_sort import node_tasks
-from planner.distributed_sort.dataset import Dataset, Layout, Partition
+from planner.distributed_sort import node_tasks, sampling
+from planner.distributed_sort.dataset import Dataset, Partition
 from planner.distributed_sort.job import Emit, Job, SortRequest, progress
 from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.node_environment import JobFiles
-from planner.distributed_sort.nodes import LOST, Nodes
+from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.object_store import is_object
-from planner.distributed_sort.partition_reader import nodes_with
-from planner.distributed_sort.partitioning import SAMPLE_PER_PARTITION, Splitting, share_out, split
+from planner.distributed_sort.partitioning import Splitting, share_out
 from planner.distributed_sort.reduce import reduce
 from planner.distributed_sort.shuffle import shuffle
 from planner.distributed_sort.sizing import Sizes, choose_sizes
@@ -26,7 +25,6 @@ from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.native import core
 
 SAMPLE_PHASE: Final = "sample"
-_MOST_SAMPLINGS: Final = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +157,7 @@ def _begun(request: SortRequest, nodes: Nodes, journal: Journal, emit: Emit) -> 
     sizes, name = _sizes(request, nodes), job_name(request)
     nodes.on_all(node_tasks.clean, _files(request))
     emit(progress(SAMPLE_PHASE, request.source, records=0, nodes=len(nodes.names)))
-    splitting, sample_bytes = _split(request, nodes, emit, partitions=sizes.partitions)
+    splitting, sample_bytes = sampling.splitting_of(request, nodes, emit, partitions=sizes.partitions)
     owner = share_out(splitting.weights, _rates(request.rates, nodes.names))
     journal.begin(job=name, slice_records=sizes.slice_records, splitting=splitting, owner=owner)
     return _Start(sizes=sizes, splitting=splitting, owner=owner, sample_bytes=sample_bytes)
@@ -197,56 +195,6 @@ def _take_stock(job: Job) -> None:
         for slice_number, first, counts in inventory.runs:
             if all(owner == node for owner in job.ledger.owner[first : first + len(counts)]):
                 job.ledger.record(slice_number=slice_number, first=first, counts=counts)
-
-
-def _split(request: SortRequest, nodes: Nodes, emit: Emit, *, partitions: int) -> tuple[Splitting, int]:
-    """Sample the input, choose splitters, and also return the bytes read; larger partitions give more of the sample."""
-    source = request.source
-    if request.uniform:
-        return split(_even_keys(partitions, source.layout), partitions=partitions, layout=source.layout), 0
-    keys = b"".join(_sampled(source, nodes, emit, key_count=SAMPLE_PER_PARTITION * partitions))
-    bytes_read = len(keys) // source.layout.key_size * source.layout.record_size
-    return split(keys, partitions=partitions, layout=source.layout), bytes_read
-
-
-def _sampled(source: Dataset, nodes: Nodes, emit: Emit, *, key_count: int) -> list[bytes]:
-    """Return about `key_count` keys by partition; what is lost with a node is sampled elsewhere.
-
-    Raises IoFailureError when a partition cannot be had.
-    """
-    missing = {number: partition for number, partition in enumerate(source.partitions) if partition.records}
-    sampled: dict[int, bytes] = {}
-    for _ in range(_MOST_SAMPLINGS):
-        began = {}
-        for number, partition in missing.items():
-            reachable, node = _reachable(partition, nodes, number)
-            keys = max(1, round(key_count * partition.records / source.records))
-            began[number] = node, nodes.run(node, node_tasks.sample, reachable, source.layout, keys)
-        outcomes = {number: nodes.awaited(reference, nodes=(node,)) for number, (node, reference) in began.items()}
-        sampled |= {number: keys for number, keys in outcomes.items() if keys is not LOST}
-        missing = {number: partition for number, partition in missing.items() if number not in sampled}
-        if not missing:
-            return [sampled[number] for number in sorted(sampled)]
-        if gone := nodes.newly_lost(at_once=True):
-            emit({"event": "lost", "nodes": sorted(gone), "left": nodes.names})
-    lost = [f"{part.uri if part.copies else 'a recipe'}: {part.records} records" for part in missing.values()]
-    raise IoFailureError(f"keys could not be sampled in {_MOST_SAMPLINGS} attempts", lost)
-
-
-def _reachable(partition: Partition, nodes: Nodes, turn: int) -> tuple[Partition, str]:
-    """Return a partition with the copies that the cluster reaches, and a node to read it on. Raises IoFailureError."""
-    reachable = partition.reached_from(nodes.names)
-    if not (holders := nodes_with(reachable)):
-        absent = ", ".join(sorted(copy.node for copy in partition.copies))
-        raise IoFailureError(f"{partition.uri} lies on {absent}, which is not in the cluster")
-    return reachable, holders[0] or nodes.names[turn % len(nodes.names)]
-
-
-def _even_keys(partitions: int, layout: Layout) -> bytes:
-    """Return keys that are evenly spread over all values, as Indy may assume."""
-    width = min(layout.key_size, 8)
-    numbers = (number * 256**width // (partitions * 16) for number in range(partitions * 16))
-    return b"".join(number.to_bytes(width, "big").ljust(layout.key_size, b"\0") for number in numbers)
 
 
 def _rates(user_rates: Mapping[str, float], names: list[str]) -> dict[str, float]:

@@ -44,14 +44,14 @@ class Resource:
     ending: bool = False
 
     @classmethod
-    def from_tags(cls, tags: Mapping[str, str], *, kind: str, id: str, region: str, ending: bool) -> Self:
+    def from_tags(cls, tags: Mapping[str, str], *, resource_kind: str, id: str, region: str, ending: bool) -> Self:
         """Return a resource of the run that its tags name; `expires_at` is None unless the tags hold a moment."""
         try:
             expires_at = parse_stamp(tags.get("planner-expires", ""))
         except ValueError:
             expires_at = None
         run, owner = tags.get("planner-run", ""), tags.get("planner-owner", "")
-        return cls(kind=kind, id=id, region=region, run=run, owner=owner, expires_at=expires_at, ending=ending)
+        return cls(kind=resource_kind, id=id, region=region, run=run, owner=owner, expires_at=expires_at, ending=ending)
 
     @property
     def text(self) -> str:
@@ -110,7 +110,7 @@ class PlannedRequest:
 class Journal(Protocol):
     """Where a provider notes what it is about to create, before it does, and what came of it."""
 
-    def intend(self, kind: str, *, name: str, region: str) -> None:
+    def intend(self, resource_kind: str, *, name: str, region: str) -> None:
         """Note, durably, that a create call follows."""
 
     def made(self, resource: Resource) -> None:

@@ -72,7 +72,7 @@ class Sweep:
 
 def sweep(session: ProviderSession, *, regions: Sequence[str], wanted: Callable[[Resource], bool]) -> Sweep:
     """Find runs by their tags alone: all resources of every run of which any is `wanted`."""
-    kinds = [kind for stage in session.provider.stages for kind in stage]
+    kinds = [resource_kind for stage in session.provider.stages for resource_kind in stage]
     by_run: dict[str, list[Resource]] = {}
     unseen: dict[str, str] = {}
     for region in regions:

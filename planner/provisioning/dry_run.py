@@ -14,7 +14,7 @@ _AT_ONCE = RetryPolicy(poll_s=0.0, settle_s=0.0)
 
 @dataclass(frozen=True)
 class _NoJournal:
-    def intend(self, kind: str, *, name: str, region: str) -> None:
+    def intend(self, resource_kind: str, *, name: str, region: str) -> None:
         """Nothing is created, so nothing is noted."""
 
     def made(self, resource: Resource) -> None:

@@ -96,9 +96,9 @@ class RunDirectory:
         except OSError as error:
             raise IoFailureError(f"{self.path / JOURNAL}: {error.strerror}") from error
 
-    def intend(self, kind: str, *, name: str, region: str) -> None:
+    def intend(self, resource_kind: str, *, name: str, region: str) -> None:
         """See Journal."""
-        self.note("intent", kind=kind, name=name, region=region)
+        self.note("intent", kind=resource_kind, name=name, region=region)
 
     def made(self, resource: Resource) -> None:
         """See Journal."""

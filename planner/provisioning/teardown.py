@@ -55,7 +55,7 @@ class Teardown:
             raise _left_behind(self.run, left, problems)
 
     def _kinds(self) -> list[str]:
-        return [kind for stage in self.provider.stages for kind in stage]
+        return [resource_kind for stage in self.provider.stages for resource_kind in stage]
 
     def _listed(self, region: str, problems: dict[str, str]) -> Sequence[Resource]:
         try:
@@ -68,7 +68,7 @@ class Teardown:
         """Clear stage after stage. A stage that cannot be cleared is a problem, and ends the region's turn."""
         deleted: set[Resource] = set()
         for stage in self.provider.stages:
-            types = [kind for kind in stage if kind in kinds]
+            types = [resource_kind for resource_kind in stage if resource_kind in kinds]
             try:
                 deleted |= self._clear(region, types) if types else set()
             except PlannerError as error:
@@ -95,8 +95,8 @@ class Teardown:
         raise waiting or IoFailureError(f"not gone after {self.policy.gone_s:g} s")
 
     def _announce(self, new: set[Resource], region: str) -> None:
-        for kind, count in sorted(Counter(resource.kind for resource in new).items()):
-            self.say(f"deleting {count} x {kind} in {region}")
+        for resource_kind, count in sorted(Counter(resource.kind for resource in new).items()):
+            self.say(f"deleting {count} x {resource_kind} in {region}")
 
 
 def _kind_of(resource: Resource) -> str:

@@ -68,7 +68,7 @@ def refresh(
             regions=chosen,
             types=len(reading.shapes),
             prices=len(reading.prices),
-            kept=written.kept,
+            kept=written.older_prices,
             changes=changes_between(before, written.catalog),
             left_out=reading.left_out,
             notes=reading.notes,

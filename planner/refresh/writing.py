@@ -34,13 +34,13 @@ _PARTIAL: Final = ".partial-"
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """A version that is whole and checked but not in use yet, as a catalog; `kept` prices are older ones of types that
+    """A version that is whole and checked but not in use yet, as a catalog; `older_prices` counts those of types that
     are offered and whose price was not on the list.
     """
 
     path: Path
     catalog: Catalog
-    kept: int
+    older_prices: int
 
 
 @contextmanager
@@ -54,13 +54,13 @@ def version_of(before: Catalog, reading: Reading, *, today: date) -> Iterator[Wr
     try:
         with _as_failure(home):
             partial.mkdir(parents=True)
-            kept = _write(partial, before, reading, today=today)
+            older_prices = _write(partial, before, reading, today=today)
         catalog, problems = scan_catalog(before.path, version=partial)
         if catalog is None:
             raise IoFailureError(
                 f"what {before.cloud} said makes no sound catalog; nothing was changed", [str(p) for p in problems[:20]]
             )
-        yield Written(path=partial, catalog=catalog, kept=kept)
+        yield Written(path=partial, catalog=catalog, older_prices=older_prices)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

@@ -29,7 +29,7 @@ def grid(
     types: Iterable[str] = ("small",), nodes: Iterable[int] = (2, 4, 6, 8, 12), sizes: Iterable[float] = (10, 20, 40)
 ) -> list[dict[str, Any]]:
     """Return query rows over everything combined."""
-    return [job(kind, count, size) for kind in types for size in sizes for count in nodes]
+    return [job(machine_type, count, size) for machine_type in types for size in sizes for count in nodes]
 
 
 def true_seconds(rows: list[dict[str, Any]], coefficients: np.ndarray | None = None) -> np.ndarray:

@@ -91,16 +91,16 @@ def test_a_column_with_a_different_text_in_every_run_is_left_aside_and_named() -
 def test_missing_specifications_widen_the_range_and_are_named() -> None:
     specs = {**SPECS, "vague": {"vcpu": 4}}
     profile = calibrate(runs(grid()), instances=specs, model="spark")
-    known, vague = profile.predict([job()]), profile.predict([job("vague")])
-    assert vague["hi"][0] / vague["lo"][0] > 2 * known["hi"][0] / known["lo"][0]
+    specified, vague = profile.predict([job()]), profile.predict([job("vague")])
+    assert vague["hi"][0] / vague["lo"][0] > 2 * specified["hi"][0] / specified["lo"][0]
     told = calibrate([{**job("vague"), "runtime_s": 100}], instances=specs).explain()["warnings"]
     assert "vague: clock_ghz, memory_gb, disk_gb_per_s, network_gb_per_s unknown" in told[0]
 
 
 def test_all_runs_equal_leave_everything_else_wide() -> None:
     profile = spark(runs([job()], noise=0) * 10)
-    here, elsewhere = profile.predict([job()]), profile.predict([job("large", 20, 300.0)])
-    assert elsewhere["hi"][0] / elsewhere["lo"][0] > 2 * here["hi"][0] / here["lo"][0]
+    seen, unseen = profile.predict([job()]), profile.predict([job("large", 20, 300.0)])
+    assert unseen["hi"][0] / unseen["lo"][0] > 2 * seen["hi"][0] / seen["lo"][0]
 
 
 def test_a_query_must_say_where_its_data_lives_when_the_runs_do() -> None:

@@ -151,7 +151,7 @@ def test_every_model_answers_for_every_machine_with_ordered_positive_ranges(mode
     )
 )
 def test_any_positive_runs_give_finite_ordered_ranges(history: list[tuple]) -> None:
-    rows = [{**job(kind, nodes, gb), "runtime_s": seconds} for kind, nodes, gb, seconds in history]
+    rows = [{**job(machine_type, nodes, gb), "runtime_s": seconds} for machine_type, nodes, gb, seconds in history]
     ranges = spark(rows).predict(grid(types=SPECS)).to_numpy()
     assert np.isfinite(ranges).all()
     assert (ranges[:, 1] < ranges[:, 0]).all()
@@ -181,8 +181,9 @@ def test_anything_else_is_no_profile(values: object) -> None:
 
 def test_explain_names_every_coefficient_with_its_range_and_the_shares_add_up() -> None:
     learned = spark(runs(grid())).explain()
-    assert all(each["lo"] <= each["value"] <= each["hi"] for each in learned["coefficients"].values())
-    assert sum(each["share_of_time"] or 0 for each in learned["coefficients"].values()) == pytest.approx(1, abs=0.01)
+    coefficients = learned["coefficients"].values()
+    assert all(coefficient["lo"] <= coefficient["value"] <= coefficient["hi"] for coefficient in coefficients)
+    assert sum(coefficient["share_of_time"] or 0 for coefficient in coefficients) == pytest.approx(1, abs=0.01)
     assert json.dumps(learned)
 
 

@@ -59,9 +59,9 @@ def test_ten_different_mistakes_are_all_reported_at_once(cloud: Path) -> None:
     spoil(cloud)
     with pytest.raises(BadInputError, match=r"12 problems; correct them") as caught:
         load_catalog(cloud)
-    found = [line.removeprefix(f"{cloud}/") for line in caught.value.details]
+    reported = [line.removeprefix(f"{cloud}/") for line in caught.value.details]
     for line in EXPECTED.splitlines():
-        assert any(text.startswith(line) for text in found), line
+        assert any(text.startswith(line) for text in reported), line
     assert [finding.severity for finding in check_catalog(cloud, today=TODAY)] == ["error"] * 12
 
 

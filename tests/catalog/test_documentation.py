@@ -20,17 +20,18 @@ def line_of(column: Column) -> str:
     return f"| `{column.name}` | {column.expected}{blank} | {column.meaning}{unit} |"
 
 
-def section_of(kind: Schema) -> str:
+def section_of(schema: Schema) -> str:
     """Return the section that documents a file."""
     shared = ("evidence", "source", "as_of", "note")
-    lines = [line_of(column) for column in kind.columns if column.name not in shared]
-    head = f"### {kind.name}.csv\n\n{kind.meaning[0].upper()}{kind.meaning[1:]}. One row per {', '.join(kind.key)}.\n"
+    lines = [line_of(column) for column in schema.columns if column.name not in shared]
+    meaning = schema.meaning[0].upper() + schema.meaning[1:]
+    head = f"### {schema.name}.csv\n\n{meaning}. One row per {', '.join(schema.key)}.\n"
     return "\n".join([head, "| column | cell | meaning |", "|---|---|---|", *lines])
 
 
-@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.name)
-def test_every_file_is_documented_as_it_is_read(kind: Schema) -> None:
-    assert section_of(kind) in DOCUMENT
+@pytest.mark.parametrize("schema", ALL, ids=lambda schema: schema.name)
+def test_every_file_is_documented_as_it_is_read(schema: Schema) -> None:
+    assert section_of(schema) in DOCUMENT
 
 
 @pytest.mark.parametrize("name", catalog_names())

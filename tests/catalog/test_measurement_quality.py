@@ -85,10 +85,10 @@ def test_an_extrapolated_network_says_what_it_rests_on_and_how_wide_it_is(make_c
     networks = [{**point, "nodes": n, "bytes_per_s": r} for n, r in ((2, 1e9), (4, 9e8))]
     catalog = make_catalog({"a": {"both": 5e8}}, networks=networks)
 
-    def said(nodes: int) -> list[str]:
+    def warnings_at(nodes: int) -> list[str]:
         best = recommend(data="1TB", model="daytona", catalogs=[catalog], nodes=nodes).best
         return [warning for warning in best.warnings if "nine times in ten" in warning] if best else ["infeasible"]
 
-    assert said(4) == []
-    assert len(said(100)) == 1
-    assert "family prior: only 2 cluster sizes of 4 measured; at 100 nodes" in said(100)[0]
+    assert warnings_at(4) == []
+    assert len(warnings_at(100)) == 1
+    assert "family prior: only 2 cluster sizes of 4 measured; at 100 nodes" in warnings_at(100)[0]

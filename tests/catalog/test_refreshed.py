@@ -119,12 +119,12 @@ def test_a_price_of_a_type_without_a_shape_is_an_error(version: Path) -> None:
 def test_changes(version: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     after = load_catalog("aws")
     monkeypatch.setenv("PLANNER_CATALOGS", str(tmp_path / "none"))
-    found = changes_between(load_catalog("aws"), after)
-    assert found.added == ("new.large",)
-    assert "i4i.4xlarge" in found.removed
-    assert [(c.column, c.before, c.after) for c in found.shapes if c.column == "vcpu"] == [("vcpu", 2.0, 3.0)]
-    assert [(p.instance_type, p.ratio) for p in found.up] == [("i3.large", pytest.approx(0.5 / 0.156))]
-    assert not found.down
-    assert [p.instance_type for p in found.priced] == ["new.large"]
-    assert {p.instance_type for p in found.unpriced} == set(found.removed)
+    changes = changes_between(load_catalog("aws"), after)
+    assert changes.added == ("new.large",)
+    assert "i4i.4xlarge" in changes.removed
+    assert [(c.column, c.before, c.after) for c in changes.shapes if c.column == "vcpu"] == [("vcpu", 2.0, 3.0)]
+    assert [(p.instance_type, p.ratio) for p in changes.up] == [("i3.large", pytest.approx(0.5 / 0.156))]
+    assert not changes.down
+    assert [p.instance_type for p in changes.priced] == ["new.large"]
+    assert {p.instance_type for p in changes.unpriced} == set(changes.removed)
     assert not changes_between(after, after).prices

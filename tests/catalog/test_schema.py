@@ -38,26 +38,26 @@ def bad(column: Column) -> list[str]:
     return wrong + [""] * (column.required or column.kind == "yes_no")
 
 
-CASES = [(kind, column) for kind in ALL for column in kind.columns]
+CASES = [(schema, column) for schema in ALL for column in schema.columns]
 
 
-def scanned(kind: Schema, tmp_path: Path, **cells: str) -> list[str]:
+def scanned(schema: Schema, tmp_path: Path, **cells: str) -> list[str]:
     """Return what is wrong with a file of one row, good but for `cells`."""
-    path = tmp_path / f"{kind.name}.csv"
-    row = {column.name: good(column) for column in kind.columns} | cells
+    path = tmp_path / f"{schema.name}.csv"
+    row = {column.name: good(column) for column in schema.columns} | cells
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(row))
         writer.writeheader()
         writer.writerow(row)
-    _, problems = scan_table(path, kind)
+    _, problems = scan_table(path, schema)
     return [str(problem) for problem in problems]
 
 
-@pytest.mark.parametrize(("kind", "column"), CASES, ids=lambda value: value.name)
-def test_a_cell_that_cannot_be_is_named(kind: Schema, column: Column, tmp_path: Path) -> None:
-    assert scanned(kind, tmp_path) == []
+@pytest.mark.parametrize(("schema", "column"), CASES, ids=lambda value: value.name)
+def test_a_cell_that_cannot_be_is_named(schema: Schema, column: Column, tmp_path: Path) -> None:
+    assert scanned(schema, tmp_path) == []
     for cell in bad(column):
-        (said,) = scanned(kind, tmp_path, **{column.name: cell})
+        (problem,) = scanned(schema, tmp_path, **{column.name: cell})
         shown = repr(cell) if cell else "blank"
-        start = f"{tmp_path / kind.name}.csv:2, column {column.name}: {shown}: expected {column.expected}"
-        assert said.startswith(start), said
+        start = f"{tmp_path / schema.name}.csv:2, column {column.name}: {shown}: expected {column.expected}"
+        assert problem.startswith(start), problem

@@ -50,7 +50,7 @@ def test_catalog_show_offers_the_nearest_type() -> None:
 def test_catalog_check_finds_the_shipped_ones_sound() -> None:
     findings = json.loads(call("catalog", "check", "--json"))
     assert "aws" in findings
-    assert not [f for found in findings.values() for f in found if f["severity"] == "error"]
+    assert not [f for of_catalog in findings.values() for f in of_catalog if f["severity"] == "error"]
 
 
 def test_catalog_check_ends_with_2_on_errors(make_catalog: Callable[..., str]) -> None:
@@ -60,13 +60,13 @@ def test_catalog_check_ends_with_2_on_errors(make_catalog: Callable[..., str]) -
 
 
 def test_generate_and_validate(tmp_path: Path) -> None:
-    data, kept = str(tmp_path / "data"), str(tmp_path / "summary")
+    data, summary = str(tmp_path / "data"), str(tmp_path / "summary")
     report = json.loads(call("generate", data, "--records", "1000", "--start", "123456789012", "--json"))
     assert report["bytes_written"] == 100_000
     with pytest.raises(ValidationFailedError, match="out of order"):
-        call("validate", data, "--summary", kept)
+        call("validate", data, "--summary", summary)
     with pytest.raises(ValidationFailedError):
-        call("validate", "--summaries", kept)
+        call("validate", "--summaries", summary)
 
 
 def test_a_wrong_checksum_fails_validation(tmp_path: Path) -> None:

@@ -50,9 +50,9 @@ def test_calibrate_stores_a_profile_that_predict_answers_from() -> None:
 
 
 def test_the_same_in_words() -> None:
-    said = learn()
-    assert "3 runs on m, 2-8 nodes, 20 GB" in said
-    assert "the next run to make" in said
+    text = learn()
+    assert "3 runs on m, 2-8 nodes, 20 GB" in text
+    assert "the next run to make" in text
     assert "min" in call("predict", "query.csv", "--profile", "mine")
 
 

@@ -93,10 +93,10 @@ def test_plan_stages_and_spreads(amazon: str) -> None:
 
 
 def test_rank() -> None:
-    found = json.loads(call("catalog", "rank", "--by", "usd_per_MBps", "--instance", "i3.*", "--top", "3", "--json"))
-    assert len(found["rows"]) == 3
-    assert [row["value"] for row in found["rows"]] == sorted(row["value"] for row in found["rows"])
-    assert all(row["instance_type"].startswith("i3.") for row in found["rows"])
+    ranking = json.loads(call("catalog", "rank", "--by", "usd_per_MBps", "--instance", "i3.*", "--top", "3", "--json"))
+    assert len(ranking["rows"]) == 3
+    assert [row["value"] for row in ranking["rows"]] == sorted(row["value"] for row in ranking["rows"])
+    assert all(row["instance_type"].startswith("i3.") for row in ranking["rows"])
     text = call("catalog", "rank", "--by", "usd_per_GFLOPS", "--catalog", "oci-2019,aws-2019")
     assert text.index("BM.Standard2.52") < text.index("r5.24xlarge")
     assert "left out: 1 of oci-2019: price unknown" in text
@@ -112,9 +112,9 @@ def test_usable_counts_every_type_once() -> None:
 
 
 def test_scale() -> None:
-    found = json.loads(call("scale", "i4i", "--data", "10TB", "--model", "indy", "--json"))
-    assert found["sizes"][0]["vcpu"] >= found["sizes"][-1]["vcpu"]
-    assert found["verdict"] in " ".join(call("scale", "i4i", "--data", "10TB", "--model", "indy").split())
+    scaling = json.loads(call("scale", "i4i", "--data", "10TB", "--model", "indy", "--json"))
+    assert scaling["sizes"][0]["vcpu"] >= scaling["sizes"][-1]["vcpu"]
+    assert scaling["verdict"] in " ".join(call("scale", "i4i", "--data", "10TB", "--model", "indy").split())
 
 
 def test_scale_offers_the_nearest_family(make_catalog: Callable[..., str]) -> None:

@@ -49,9 +49,9 @@ def test_credentials_are_told_by_their_place_and_never_by_their_content(
     (tmp_path / ".aws").mkdir()
     (tmp_path / ".aws" / "credentials").write_text("aws_secret_access_key = HUSH")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "HUSH")
-    found = examined(tmp_path)
-    assert found["credentials for AWS"].found == "present in AWS_ACCESS_KEY_ID, ~/.aws/credentials"
-    assert "HUSH" not in str(found)
+    findings = examined(tmp_path)
+    assert findings["credentials for AWS"].found == "present in AWS_ACCESS_KEY_ID, ~/.aws/credentials"
+    assert "HUSH" not in str(findings)
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ CALLED_ELSEWHERE = {
 
 
 def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    for name, each in getattr(command, "commands", {}).items():
-        yield from commands(each, (*words, name))
+    for name, subcommand in getattr(command, "commands", {}).items():
+        yield from commands(subcommand, (*words, name))
     if not hasattr(command, "commands"):
         yield " ".join(words), command
 
@@ -57,8 +57,8 @@ def test_help_starts_with_an_example_of_the_command(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=[example for _, example in EXAMPLES])
 def test_options_of_examples_exist(name: str, example: str) -> None:
-    known = {option for parameter in COMMANDS[name].params for option in parameter.opts}
-    assert {word.partition("=")[0] for word in shlex.split(example) if word.startswith("--")} <= known
+    options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+    assert {word.partition("=")[0] for word in shlex.split(example) if word.startswith("--")} <= options
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +67,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("desk")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        for kind in ("PROFILES", "MEASUREMENTS"):
-            patch.setenv(f"PLANNER_{kind}", str(folder / kind.lower()))
+        for data in ("PROFILES", "MEASUREMENTS"):
+            patch.setenv(f"PLANNER_{data}", str(folder / data.lower()))
         (folder / "runs.csv").write_text(
             "instance_type,nodes,data_gb,runtime_s\ni4i.4xlarge,4,100,400\ni4i.4xlarge,8,100,230\n"
         )

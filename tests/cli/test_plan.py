@@ -73,7 +73,7 @@ def test_out_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (("--data", "100", "--model", "indy"), 2, "no unit; write it as 100TB"),
         (("--data=-5TB", "--model", "indy"), 2, "must lie between"),
@@ -94,10 +94,10 @@ def test_out_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
         (("--model", "indy"), 2, "--data"),
     ],
 )
-def test_bad_requests_end_with_their_code_and_say_why(arguments: tuple[str, ...], code: int, said: str) -> None:
+def test_bad_requests_end_with_their_code_and_say_why(arguments: tuple[str, ...], code: int, message: str) -> None:
     outcome = call(*arguments)
     assert outcome.returncode == code
-    assert said in " ".join(outcome.stderr.split())
+    assert message in " ".join(outcome.stderr.split())
     assert "Traceback" not in outcome.stderr
 
 

@@ -38,13 +38,13 @@ def test_a_kept_run_is_shown_as_it_was_and_read_back_exactly(run_file: Path, tmp
 
 
 def test_a_kept_plan_gives_the_page_that_plan_html_gives(tmp_path: Path) -> None:
-    kept, page, again = tmp_path / "plan.json", tmp_path / "plan.html", tmp_path / "again.html"
-    call(*PLAN, "--out", str(kept), "--html", str(page))
-    call("report", str(kept), "--html", str(again))
+    plan, page, again = tmp_path / "plan.json", tmp_path / "plan.html", tmp_path / "again.html"
+    call(*PLAN, "--out", str(plan), "--html", str(page))
+    call("report", str(plan), "--html", str(again))
     warning = "prices of aws-2014 are of"  # old prices are warned of where a plan is made
     lines = [[line for line in text.read_text().splitlines() if warning not in line] for text in (page, again)]
     assert lines[0] == lines[1]
-    assert "Candidates" in call("report", str(kept))
+    assert "Candidates" in call("report", str(plan))
 
 
 def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

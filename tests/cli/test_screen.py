@@ -37,10 +37,10 @@ def test_the_bad_nodes_are_named_and_the_rule_shown(results: str) -> None:
 
 
 def test_json_has_the_verdict_and_the_spares(results: str) -> None:
-    found = json.loads(call(results, "--spares-for", "100", "--work", "15m", "--screening", "4m", "--json"))
-    assert len(found["kept"]) == 40 and len(found["dropped"]) == 5
-    hours = found["spares"]["expected_node_hours"]
-    assert found["spares"]["count"] == hours.index(min(hours)) > 10
+    verdict = json.loads(call(results, "--spares-for", "100", "--work", "15m", "--screening", "4m", "--json"))
+    assert len(verdict["kept"]) == 40 and len(verdict["dropped"]) == 5
+    hours = verdict["spares"]["expected_node_hours"]
+    assert verdict["spares"]["count"] == hours.index(min(hours)) > 10
 
 
 def test_spares_are_told_in_words(results: str) -> None:
@@ -62,5 +62,5 @@ def test_repeated_runs_say_what_stays_with_a_node(tmp_path: Path) -> None:
     rows = [f"n{node},{run},{100 + 10 * node + run}" for node in range(4) for run in range(3)]
     path.write_text("\n".join(["node,run,read", *rows]))
     assert "stays with the node" in call(str(path))
-    found = json.loads(call(str(path), "--json"))["variation"]["read"]
-    assert found["across_nodes"] > 5 * found["across_runs"] and found["lasting_share"] > 0.9
+    variation = json.loads(call(str(path), "--json"))["variation"]["read"]
+    assert variation["across_nodes"] > 5 * variation["across_runs"] and variation["lasting_share"] > 0.9

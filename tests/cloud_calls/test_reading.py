@@ -39,7 +39,7 @@ def test_an_answer_that_is_cut_off_is_asked_for_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "kind", "message"),
+    ("reason", "error", "message"),
     [
         ("throttled", ProviderRefusedError, "types: throttled 3 times, most recently: why. Try again later"),
         ("lost", IoFailureError, "types: tried 3 times, most recently: why; nothing was changed; check the network"),
@@ -47,9 +47,9 @@ def test_an_answer_that_is_cut_off_is_asked_for_again() -> None:
         ("broken", IoFailureError, "types: why; nothing was changed"),
     ],
 )
-def test_each_failure_has_its_error(reason: str, kind: type[PlannerError], message: str) -> None:
+def test_each_failure_has_its_error(reason: str, error: type[PlannerError], message: str) -> None:
     failure = CallFailure(reason=reason, text="why")  # type: ignore[arg-type]
-    with pytest.raises(kind) as raised:
+    with pytest.raises(error) as raised:
         read(OSError("1"), OSError("2"), OSError("3"), failure=failure)
     assert raised.value.message.startswith(message)
     assert isinstance(raised.value.__cause__, OSError)

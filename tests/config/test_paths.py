@@ -50,22 +50,22 @@ def test_an_installation_without_data_says_where_it_looked(tmp_path: Path) -> No
 
 
 def test_an_unknown_name_offers_the_nearest() -> None:
-    known = {"aws": Path("a"), "aws-2014": Path("b")}
-    assert paths.pick("aws", known, kind="catalog") == Path("a")
+    catalogs = {"aws": Path("a"), "aws-2014": Path("b")}
+    assert paths.pick("aws", catalogs, what="catalog") == Path("a")
     with pytest.raises(BadInputError, match=r"unknown catalog 'aws-2015'\. Did you mean aws-2014"):
-        paths.pick("aws-2015", known, kind="catalog")
+        paths.pick("aws-2015", catalogs, what="catalog")
     with pytest.raises(BadInputError, match="Known: aws, aws-2014"):
-        paths.pick("zzz", known, kind="catalog")
+        paths.pick("zzz", catalogs, what="catalog")
 
 
-@pytest.mark.parametrize("kind", ["measurements", "profiles"])
+@pytest.mark.parametrize("data", ["measurements", "profiles"])
 def test_a_users_own_data_lies_where_they_say_or_in_the_usual_place(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(f"PLANNER_{kind.upper()}", str(tmp_path / "mine"))
-    assert paths.user_directory(kind) == tmp_path / "mine"
-    monkeypatch.delenv(f"PLANNER_{kind.upper()}")
+    monkeypatch.setenv(f"PLANNER_{data.upper()}", str(tmp_path / "mine"))
+    assert paths.user_directory(data) == tmp_path / "mine"
+    monkeypatch.delenv(f"PLANNER_{data.upper()}")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert paths.user_directory(kind) == tmp_path / "planner" / kind
+    assert paths.user_directory(data) == tmp_path / "planner" / data
     monkeypatch.delenv("XDG_DATA_HOME")
-    assert paths.user_directory(kind) == Path.home() / ".local" / "share" / "planner" / kind
+    assert paths.user_directory(data) == Path.home() / ".local" / "share" / "planner" / data

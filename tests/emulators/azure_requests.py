@@ -22,26 +22,26 @@ def check(model: type, body: dict[str, Any]) -> None:
 def references(value: Any) -> list[str]:
     """Return the ids of other resources that a body names."""
     if isinstance(value, list):
-        return [each for item in value for each in references(item)]
+        return [reference for item in value for reference in references(item)]
     if not isinstance(value, dict):
         return []
     own = [value["id"]] if str(value.get("id", "")).startswith("/subscriptions/") else []
     own += [value["targetResourceId"]] if "targetResourceId" in value else []
-    return own + [each for item in value.values() for each in references(item)]
+    return own + [reference for item in value.values() for reference in references(item)]
 
 
 def demanded(verb: str, parts: dict[str, str], body: dict[str, Any]) -> list[str]:
     """Return the actions that a request needs, by the names of Azure's list of operations: what it does to the kind in
     its path, the joining of subnets and security groups that it names, and the parts that are made with a machine.
     """
-    kind, does = parts["kind"], {"GET": "read", "PUT": "write", "DELETE": "delete"}[verb]
-    if not kind:
+    resource_type, does = parts["kind"], {"GET": "read", "PUT": "write", "DELETE": "delete"}[verb]
+    if not resource_type:
         return [f"Microsoft.Resources/subscriptions/resourceGroups/{does}"]
-    actions = [f"{parts['provider']}/{kind}{'/usages' if parts['under'] else ''}/{does}"]
+    actions = [f"{parts['provider']}/{resource_type}{'/usages' if parts['under'] else ''}/{does}"]
     named = [identity.split("/") for identity in references(body)]
     actions += ["Microsoft.Network/virtualNetworks/subnets/join/action" for path in named if "subnets" in path]
     actions += [f"Microsoft.Network/{path[7]}/join/action" for path in named if path[7] == "networkSecurityGroups"]
-    if kind == "virtualMachines" and verb == "PUT":
+    if resource_type == "virtualMachines" and verb == "PUT":
         actions += ["Microsoft.Compute/disks/write", "Microsoft.Network/networkInterfaces/write"]
         addressed = "publicIPAddressConfiguration" in json.dumps(body)
         actions += ["Microsoft.Network/publicIPAddresses/write"] if addressed else []

@@ -84,8 +84,10 @@ class Cloud:
 
     def machines(self) -> list[dict[str, Any]]:
         """Describe every machine that is there, for whoever gives them a body."""
-        found = [(group, name) for group, kind, name in self.things if kind == "networkInterfaces"]
-        return [self._body(group, name) for group, name in found if not self._goes(group)]
+        interfaces = [
+            (group, name) for group, resource_type, name in self.things if resource_type == "networkInterfaces"
+        ]
+        return [self._body(group, name) for group, name in interfaces if not self._goes(group)]
 
     def _goes(self, group: str) -> bool:
         return str(self.groups[group]["properties"]["provisioningState"]) == "Deleting"
@@ -103,31 +105,31 @@ class Cloud:
 
     def left(self) -> dict[str, int]:
         counts = {"groups": len(self.groups)} if self.groups else {}
-        for _, kind, _ in self.things:
-            name = "instances" if kind == "virtualMachines" else kind
+        for _, resource_type, _ in self.things:
+            name = "instances" if resource_type == "virtualMachines" else resource_type
             counts[name] = counts.get(name, 0) + 1
         return counts
 
     def answer(self, verb: str, parts: dict[str, str], query: dict[str, str], body: dict[str, Any]) -> tuple[int, Any]:
-        group, kind, name = parts["group"], parts["kind"], parts["name"]
+        group, resource_type, name = parts["group"], parts["kind"], parts["name"]
         self._permit(demanded(verb, parts, body))
         if parts["under"] == "usages":
             return 200, paged(self._usages(name), query)
-        if kind == "skus":
+        if resource_type == "skus":
             return 200, paged(self._sizes(query), query)
-        if not kind:
+        if not resource_type:
             return self._group(verb, group, query, body)
         if group not in self.groups:
             raise RefusedError(404, "ResourceGroupNotFound", f"Resource group '{group}' could not be found.")
-        if PROVIDER.get(kind) != parts["provider"]:
-            raise RefusedError(404, "InvalidResourceType", f"{parts['provider']}/{kind}")
+        if PROVIDER.get(resource_type) != parts["provider"]:
+            raise RefusedError(404, "InvalidResourceType", f"{parts['provider']}/{resource_type}")
         if verb == "GET" and not name:
-            return 200, paged(self._listed(group, kind, query), query)
-        key = (group, kind, name)
+            return 200, paged(self._listed(group, resource_type, query), query)
+        key = (group, resource_type, name)
         if verb == "PUT":
             return self._put(key, body)
         if key not in self.things:
-            raise RefusedError(404, "ResourceNotFound", f"The Resource '{kind}/{name}' was not found.")
+            raise RefusedError(404, "ResourceNotFound", f"The Resource '{resource_type}/{name}' was not found.")
         if verb == "DELETE":
             self._remove_machine(key)
             return 202, {}
@@ -143,21 +145,21 @@ class Cloud:
         if verb == "GET" and not group:
             self._advance_groups()
             return 200, paged([item for item in self.groups.values() if fits(item, query.get("$filter", ""))], query)
-        known = self.groups.get(group)
-        if known and known["properties"]["provisioningState"] == "Deleting":
+        existing = self.groups.get(group)
+        if existing and existing["properties"]["provisioningState"] == "Deleting":
             raise RefusedError(409, "ResourceGroupBeingDeleted", f"The resource group '{group}' is being deleted.")
         if verb == "PUT":
             check(resources.ResourceGroup, body)
             item = {"id": f"/subscriptions/s/resourceGroups/{group}", "name": group, **body}
             self.groups[group] = {**item, "properties": {"provisioningState": "Succeeded"}, "polls": 0}
-            return 200 if known else 201, self.groups[group]
-        if known is None:
+            return 200 if existing else 201, self.groups[group]
+        if existing is None:
             raise RefusedError(404, "ResourceGroupNotFound", f"Resource group '{group}' could not be found.")
         if verb == "DELETE":
-            known["properties"] = {"provisioningState": "Deleting"}
-            known["polls"] = self.world.ending_polls
+            existing["properties"] = {"provisioningState": "Deleting"}
+            existing["polls"] = self.world.ending_polls
             return 202, {}
-        return 200, known
+        return 200, existing
 
     def _advance_groups(self) -> None:
         """Bring deletions nearer to their end, by one listing."""
@@ -174,23 +176,23 @@ class Cloud:
                 self.things = {key: thing for key, thing in self.things.items() if key[0] != name}
 
     def _put(self, key: tuple[str, str, str], body: dict[str, Any]) -> tuple[int, Any]:
-        group, kind, name = key
-        if kind not in MODELS:
-            raise RefusedError(405, "MethodNotAllowed", kind)
-        check(MODELS[kind], body)
+        group, resource_type, name = key
+        if resource_type not in MODELS:
+            raise RefusedError(405, "MethodNotAllowed", resource_type)
+        check(MODELS[resource_type], body)
         for identity in references(body):
             self._named(identity)
-        known = self.things.get(key)
-        if kind == "virtualMachines" and known is None:
+        existing = self.things.get(key)
+        if resource_type == "virtualMachines" and existing is None:
             self._room(group, body)
-        identity = f"/subscriptions/s/resourceGroups/{group}/providers/{PROVIDER[kind]}/{kind}/{name}"
-        if known is None:
+        identity = f"/subscriptions/s/resourceGroups/{group}/providers/{PROVIDER[resource_type]}/{resource_type}/{name}"
+        if existing is None:
             item = {"id": identity, "name": name, **copy.deepcopy(body)}
-            item["properties"]["provisioningState"] = "Creating" if kind == "virtualMachines" else "Succeeded"
+            item["properties"]["provisioningState"] = "Creating" if resource_type == "virtualMachines" else "Succeeded"
             self.things[key] = item
-            if kind == "virtualMachines":
+            if resource_type == "virtualMachines":
                 self._begin_machine(key, item)
-        return 200 if known else 201, public(self.things[key])
+        return 200 if existing else 201, public(self.things[key])
 
     def _named(self, identity: str) -> None:
         parts = identity.split("/")
@@ -198,7 +200,7 @@ class Cloud:
         if key not in self.things:
             raise RefusedError(404, "NotFound", f"Resource {identity} not found.")
         if len(parts) > 9:
-            subnets = [each["name"] for each in self.things[key]["properties"].get("subnets", ())]
+            subnets = [subnet["name"] for subnet in self.things[key]["properties"].get("subnets", ())]
             if parts[10] not in subnets:
                 raise RefusedError(400, "InvalidResourceReference", identity)
 
@@ -215,7 +217,7 @@ class Cloud:
         return self.world.capacity.get(zone, 1) <= 0
 
     def _used(self, region: str) -> int:
-        machines = [t for (_, kind, _), t in self.things.items() if kind == "virtualMachines"]
+        machines = [t for (_, resource_type, _), t in self.things.items() if resource_type == "virtualMachines"]
         return sum(SIZES[m["properties"]["hardwareProfile"]["vmSize"]] for m in machines if m["location"] == region)
 
     def _begin_machine(self, key: tuple[str, str, str], item: dict[str, Any]) -> None:
@@ -229,12 +231,12 @@ class Cloud:
             self.world.capacity[zone] -= 1
         item["polls"] = self.world.starting_polls
 
-    def _listed(self, group: str, kind: str, query: dict[str, str]) -> list[dict[str, Any]]:
-        found = [(key, thing) for key, thing in self.things.items() if key[:2] == (group, kind)]
-        if kind == "virtualMachines":
-            for key, machine in found:
+    def _listed(self, group: str, resource_type: str, query: dict[str, str]) -> list[dict[str, Any]]:
+        things = [(key, thing) for key, thing in self.things.items() if key[:2] == (group, resource_type)]
+        if resource_type == "virtualMachines":
+            for key, machine in things:
                 self._advance_machine(key, machine)
-        return [public(thing, view=query.get("$expand") == "instanceView") for _, thing in found]
+        return [public(thing, view=query.get("$expand") == "instanceView") for _, thing in things]
 
     def _advance_machine(self, key: tuple[str, str, str], machine: dict[str, Any]) -> None:
         properties = machine["properties"]
@@ -359,10 +361,10 @@ class Handler(BaseHTTPRequestHandler):
         try:
             if match is None or "api-version" not in query:
                 raise RefusedError(404, "InvalidPath", f"{self.command} {path}")
-            found = {key: value or "" for key, value in match.groupdict().items()}
-            if found["kind"] == "locations":
-                found["under"] = found["under"] or "usages"
-            return CLOUD.answer(self.command, found, query, content)
+            parts = {key: value or "" for key, value in match.groupdict().items()}
+            if parts["kind"] == "locations":
+                parts["under"] = parts["under"] or "usages"
+            return CLOUD.answer(self.command, parts, query, content)
         except RefusedError as error:
             return error.status, {"error": {"code": error.code, "message": error.message}}
 

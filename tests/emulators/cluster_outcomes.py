@@ -33,7 +33,10 @@ def went_up(cloud: EmulatedCloud, *more: str, beside: int = 0) -> str:
     """See the cluster come up, nothing twice, with `beside` machines that have ended; return what was said."""
     ended = cloud.planner(*cloud.up, *more)
     assert ended.code == 0, ended.text
-    whole = {kind: count + beside * (kind in cloud.kept_when_ended) for kind, count in cloud.whole.items()}
+    whole = {
+        resource_kind: count + beside * (resource_kind in cloud.kept_when_ended)
+        for resource_kind, count in cloud.whole.items()
+    }
     assert cloud.left() == whole, "something was made twice, or not at all"
     return ended.text
 

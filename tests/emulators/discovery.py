@@ -66,10 +66,10 @@ class Discovery:
         return None
 
     def _wrong_parameters(self, method: dict[str, Any], path: dict[str, str], query: dict[str, str]) -> Iterator[str]:
-        known = method.get("parameters", {})
-        for name in set(query) - set(known) - _COMMON:
+        parameters = method.get("parameters", {})
+        for name in set(query) - set(parameters) - _COMMON:
             yield f"no parameter {name}"
-        for name, rule in known.items():
+        for name, rule in parameters.items():
             value = path.get(name) or query.get(name)
             if value is None:
                 if rule.get("required"):
@@ -81,17 +81,17 @@ class Discovery:
         """Yield what of a value does not fit a schema."""
         if "$ref" in schema:
             schema = self._schemas[schema["$ref"]]
-        kind = schema.get("type")
-        if kind == "object":
+        json_type = schema.get("type")
+        if json_type == "object":
             yield from self._wrong_object(schema, value, where)
-        elif kind == "array":
+        elif json_type == "array":
             if not isinstance(value, list):
                 yield f"{where} is no list"
             else:
-                for number, each in enumerate(value):
-                    yield from self._wrong(schema["items"], each, f"{where}[{number}]")
-        elif not isinstance(value, {"boolean": bool, "integer": int, "number": int | float}.get(str(kind), str)):
-            yield f"{where}={value!r} is no {kind}"
+                for number, item in enumerate(value):
+                    yield from self._wrong(schema["items"], item, f"{where}[{number}]")
+        elif not isinstance(value, {"boolean": bool, "integer": int, "number": int | float}.get(str(json_type), str)):
+            yield f"{where}={value!r} is no {json_type}"
         elif schema.get("format") in ("int64", "uint64") and not re.fullmatch(r"-?\d+", str(value)):
             yield f"{where}={value!r} is no whole number"
         elif "enum" in schema and value not in schema["enum"]:
@@ -103,9 +103,9 @@ class Discovery:
         if not isinstance(value, dict):
             yield f"{where} is no object"
             return
-        for name, each in value.items():
-            known = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
-            if known is None:
+        for name, item in value.items():
+            rule = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
+            if rule is None:
                 yield f"{where}.{name} is unknown"
             else:
-                yield from self._wrong(known, each, f"{where}.{name}")
+                yield from self._wrong(rule, item, f"{where}.{name}")

@@ -26,10 +26,10 @@ def require_lendable(response: Any) -> None:
     if not named:
         return
     profiles = iam_backends[response.current_account][response.partition].instance_profiles.values()
-    found = next((each for each in profiles if named in ({"Name": each.name}, {"Arn": each.arn})), None)
-    if found is None:
-        [(kind, value)] = named.items()
-        wrong = f"Value ({value}) for parameter iamInstanceProfile.{kind.lower()} is invalid."
-        raise EC2ClientError("InvalidParameterValue", f"{wrong} Invalid IAM Instance Profile {kind.lower()}")
-    for role in found.roles:
+    lent = next((profile for profile in profiles if named in ({"Name": profile.name}, {"Arn": profile.arn})), None)
+    if lent is None:
+        [(key, value)] = named.items()
+        wrong = f"Value ({value}) for parameter iamInstanceProfile.{key.lower()} is invalid."
+        raise EC2ClientError("InvalidParameterValue", f"{wrong} Invalid IAM Instance Profile {key.lower()}")
+    for role in lent.roles:
         response._authenticate_and_authorize_action(PassingRole, role.arn)

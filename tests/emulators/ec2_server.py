@@ -97,16 +97,16 @@ class Additions:
         least, most = int(self._get_param("MinCount")), int(self._get_param("MaxCount"))
         if not 1 <= least <= most:
             raise EC2ClientError("InvalidParameterValue", "MinCount must lie between 1 and MaxCount")
-        placement, kind = self._get_param("Placement", {}), self._get_param("InstanceType")
+        placement, instance_type = self._get_param("Placement", {}), self._get_param("InstanceType")
         zone, group = placement.get("AvailabilityZone"), placement.get("GroupName")
         if group and (self.region, group) not in State.groups:
             raise EC2ClientError("InvalidPlacementGroup.Unknown", f"The Placement Group '{group}' is unknown.")
         used = sum(vcpus(self.ec2_backend, i.instance_type) for i in live(self.ec2_backend))
-        if used + least * vcpus(self.ec2_backend, kind) > quota_of(self.region):
+        if used + least * vcpus(self.ec2_backend, instance_type) > quota_of(self.region):
             raise EC2ClientError("VcpuLimitExceeded", "You have requested more vCPU capacity than your limit allows.")
         free = State.world.capacity.get(zone, most)
         if free < least or (State.world.offered_in is not None and zone not in State.world.offered_in):
-            return 500, {"status": 500}, NO_CAPACITY.format(kind=kind, zone=zone)
+            return 500, {"status": 500}, NO_CAPACITY.format(kind=instance_type, zone=zone)
         count = min(free, most)
         self.params["MinCount"] = count
         answer = original(self)
@@ -137,8 +137,8 @@ class Additions:
     def get_console_output(self: Any, original: Any) -> Any:
         name = self._get_param("InstanceId")
         self.ec2_backend.get_instance(name)
-        said = base64.b64encode(State.consoles.get(name, "").encode()).decode()
-        return ActionResult({"InstanceId": name, "Output": said})
+        output = base64.b64encode(State.consoles.get(name, "").encode()).decode()
+        return ActionResult({"InstanceId": name, "Output": output})
 
     def describe_instance_type_offerings(self: Any, original: Any) -> Any:
         answer = original(self)
@@ -169,8 +169,8 @@ class Additions:
 
     def describe_placement_groups(self: Any, original: Any) -> Any:
         filters = self._filters_from_querystring()
-        here = [group for (region, _), group in State.groups.items() if region == self.region]
-        return ActionResult({"PlacementGroups": [group for group in here if matches(group, filters)]})
+        in_region = [group for (region, _), group in State.groups.items() if region == self.region]
+        return ActionResult({"PlacementGroups": [group for group in in_region if matches(group, filters)]})
 
     def delete_placement_group(self: Any, original: Any) -> Any:
         name = self._get_param("GroupName")
@@ -290,9 +290,9 @@ def everything() -> dict[str, int]:
                 "network-interface": list(backend.enis),
                 "vpc-endpoint": [e for e in backend.vpc_end_points.values() if e.state != "deleted"],
             }
-            for kind, some in kinds.items():
-                counts[kind] = counts.get(kind, 0) + len(some)
-    return {kind: count for kind, count in counts.items() if count}
+            for resource_kind, some in kinds.items():
+                counts[resource_kind] = counts.get(resource_kind, 0) + len(some)
+    return {resource_kind: count for resource_kind, count in counts.items() if count}
 
 
 def machines() -> list[dict[str, Any]]:

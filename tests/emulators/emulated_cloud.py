@@ -90,7 +90,7 @@ class EmulatedCloud(ABC):
 
     def machines(self) -> int:
         """Count the machines that really exist."""
-        return sum(count for kind, count in self.left().items() if kind.startswith("instance"))
+        return sum(count for resource_kind, count in self.left().items() if resource_kind.startswith("instance"))
 
     def machines_described(self) -> list[dict[str, Any]]:
         """Describe every machine that is there."""

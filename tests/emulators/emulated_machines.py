@@ -171,7 +171,7 @@ class EmulatedMachines:
                 [*within, *server, *keys], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
 
-    def said(self, number: int) -> str:
+    def server_log(self, number: int) -> str:
         return (self.home / str(number) / "server.log").read_text("utf-8")
 
     def pids(self, number: int) -> list[int]:
@@ -187,7 +187,7 @@ class EmulatedMachines:
         if process := self.processes.pop(name, None):
             process.wait()
             if process.returncode != -signal.SIGKILL:
-                self.trouble.append(RuntimeError(f"{name}'s SSH server ended: {self.said(number)}"))
+                self.trouble.append(RuntimeError(f"{name}'s SSH server ended: {self.server_log(number)}"))
         run("ip", "netns", "delete", self.namespace(number))
         shutil.rmtree(self.home / str(number), ignore_errors=True)
 

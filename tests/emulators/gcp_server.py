@@ -99,7 +99,9 @@ class Cloud:
                 raise RefusedError(400, "invalid", "the request id was used with another request")
             return operation
         scope = {
-            kind: f"{ROOT}projects/p/{kind}s/{asked.path[kind]}" for kind in ("zone", "region") if kind in asked.path
+            scope_name: f"{ROOT}projects/p/{scope_name}s/{asked.path[scope_name]}"
+            for scope_name in ("zone", "region")
+            if scope_name in asked.path
         }
         name, verb = f"operation-{next(self.numbers)}", asked.method.partition(".")[2]
         operation = {"name": name, "kind": "compute#operation", "status": "RUNNING", "operationType": verb, **scope}
@@ -139,10 +141,10 @@ class Cloud:
     def _named(self, collection: str, url: str, *, scope: str = "") -> dict[str, Any]:
         parts = url.split("/")
         where = parts[parts.index("regions") + 1] if "regions" in parts else scope
-        found = self.things[collection].get((where, parts[-1]))
-        if found is None:
+        thing = self.things[collection].get((where, parts[-1]))
+        if thing is None:
             raise RefusedError(404, "notFound", f"The resource '{url}' was not found")
-        return found
+        return thing
 
     def bulkInsert_instances(self, asked: Asked) -> dict[str, Any]:
         zone, body = asked.path["zone"], asked.body
@@ -161,12 +163,12 @@ class Cloud:
         return self._operation(asked, lambda: self._launch(zone, wanted, names))
 
     def _launch(self, zone: str, wanted: dict[str, Any], names: list[str]) -> None:
-        region, kind = zone.rpartition("-")[0], wanted["machineType"]
+        region, machine_type = zone.rpartition("-")[0], wanted["machineType"]
         if any((zone, name) in self.things["instances"] for name in names):
             raise RefusedError(409, "RESOURCE_ALREADY_EXISTS", "an instance of this name exists")
         used = sum(vcpus_of(i) for (at, _), i in self.things["instances"].items() if at.startswith(region))
-        metric = f"{kind.partition('-')[0].upper()}_CPUS"
-        if used + len(names) * MACHINE_TYPES[kind]["guestCpus"] > self.quota(region, metric):
+        metric = f"{machine_type.partition('-')[0].upper()}_CPUS"
+        if used + len(names) * MACHINE_TYPES[machine_type]["guestCpus"] > self.quota(region, metric):
             raise RefusedError(403, "QUOTA_EXCEEDED", f"Quota '{metric}' exceeded. Limit: {self.quota(region, metric)}")
         offered = self.world.offered_in is None or zone in self.world.offered_in
         if not offered or self.world.capacity.get(zone, len(names)) < len(names):
@@ -259,18 +261,18 @@ class Cloud:
 
     def _all(self, collection: str, asked: Asked) -> list[dict[str, Any]]:
         if collection == "globalOperations":
-            found = list(self.operations.values())
+            items = list(self.operations.values())
         elif collection == "machineTypes":
             zones = ZONES if self.world.offered_in is None else self.world.offered_in
-            found = [{**kind, "zone": zone} for zone in zones for kind in MACHINE_TYPES.values()]
+            items = [{**machine_type, "zone": zone} for zone in zones for machine_type in MACHINE_TYPES.values()]
         else:
-            found = [public(item) for item in self.things[collection].values()]
-        return [item for item in found if fits(item, asked.query.get("filter", ""))]
+            items = [public(item) for item in self.things[collection].values()]
+        return [item for item in items if fits(item, asked.query.get("filter", ""))]
 
     def list(self, asked: Asked) -> dict[str, Any]:
         collection, region = asked.method.partition(".")[0], asked.path.get("region")
-        found = [item for item in self._all(collection, asked) if not region or item["region"].endswith(f"/{region}")]
-        page, token = paged(asked, found)
+        items = [item for item in self._all(collection, asked) if not region or item["region"].endswith(f"/{region}")]
+        page, token = paged(asked, items)
         return {"items": page, **token}
 
     def list_regions(self, asked: Asked) -> dict[str, Any]:

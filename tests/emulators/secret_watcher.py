@@ -37,8 +37,8 @@ class SecretWatcher:
     def look(self) -> None:
         patterns = [word for secret in (*self.account, KNOWN) for word in ("-e", secret)]
         words = ["grep", "-rhoIF", "--exclude-dir=venv", "--exclude-dir=disk*", *patterns, str(self.machines.home)]
-        found = subprocess.run(words, capture_output=True, text=True, check=False)
-        self.in_files.update(found.stdout.splitlines())
+        search = subprocess.run(words, capture_output=True, text=True, check=False)
+        self.in_files.update(search.stdout.splitlines())
         listed = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True).stdout
         # The search for a secret names it: that is the only process that may.
         self.processes.update(line for line in listed.splitlines() if not line.startswith("grep -rhoIF"))
@@ -49,7 +49,7 @@ class SecretWatcher:
         for path in self.cloud.home.glob("*/key/id_ed25519"):
             self.keys.update(path.read_text("utf-8").splitlines()[1:2])
 
-    def require_hidden(self, said: str) -> None:
+    def require_hidden(self, output: str) -> None:
         """See none of the secrets in the process list, in the run's directory, in what was said, in requests to the
         cloud and the user data in them, or on the machines beside the one file that is known.
         """
@@ -58,7 +58,7 @@ class SecretWatcher:
         state = [path for path in self.cloud.home.rglob("*") if path.is_file()]
         requests = [text for seen in self.cloud.proxy.seen for text in _texts(seen.body)]
         assert len(state) > 3 and any(text.startswith(_BOOT) for text in requests), "user data was looked at"
-        texts = [*self.processes, said, *(path.read_text("utf-8") for path in state), *requests]
+        texts = [*self.processes, output, *(path.read_text("utf-8") for path in state), *requests]
         secrets = [*self.tokens, *self.keys, *self.account, "PRIVATE KEY"]
         assert not [secret for secret in secrets for text in texts if secret in text]
 

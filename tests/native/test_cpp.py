@@ -27,10 +27,10 @@ def run(*command: str, timeout_s: float = 600, **environment: str) -> subprocess
 def tool(name: str) -> str:
     """Return the path of a build tool: the environment's own, else the system's."""
     beside = Path(sys.executable).parent / name
-    found = str(beside) if beside.exists() else shutil.which(name)
-    if found is None:
+    path = str(beside) if beside.exists() else shutil.which(name)
+    if path is None:
         pytest.fail(f"{name} is needed to build the C++ tests: python -m pip install {name}")
-    return found
+    return path
 
 
 def build(variant: str, *targets: str) -> Path:

@@ -54,5 +54,5 @@ def test_what_rests_on_good_measurements_needs_none(make_catalog: Callable[..., 
 
 def test_a_resource_that_hardly_matters_is_left_alone(make_catalog: Callable[..., str]) -> None:
     path = make_catalog({"a": {"both": 1e7, "network_baseline_bytes_per_s": 10**10}})
-    (found,) = proposals(path)
-    assert found.benches == ("planner bench disk --mode all",)
+    (proposal,) = proposals(path)
+    assert proposal.benches == ("planner bench disk --mode all",)

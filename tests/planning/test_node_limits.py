@@ -19,8 +19,8 @@ LIMITS = (NodeLimit(nodes=3, instance="a.*", region="here"), NodeLimit(nodes=9, 
     [("here", "a.large", 3), ("here", "b.large", None), ("there", "a.large", 9), ("here", "a.x+4x375GB", 3)],
 )
 def test_the_first_limit_that_fits_counts(region: str, instance_type: str, nodes: int | None) -> None:
-    found = limit_of(LIMITS, cloud="aws", region=region, instance_type=instance_type)
-    assert (found.nodes if found else None) == nodes
+    limit = limit_of(LIMITS, cloud="aws", region=region, instance_type=instance_type)
+    assert (limit.nodes if limit else None) == nodes
 
 
 def test_spares_count_too(make_catalog: Make) -> None:

@@ -36,14 +36,14 @@ def request_for(make_catalog: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_times_are_the_profiles_and_the_equation_stays_visible(request_for: Callable[..., Request]) -> None:
     asked = request_for(nodes=8, instances=("a",))
-    profiled = answer_with_profile(asked, "mine").best
+    calibrated = answer_with_profile(asked, "mine").best
     plain = recommend(data="100GB", model="indy", catalogs=asked.catalogs, nodes=8, instances=("a",)).best
-    assert profiled is not None
+    assert calibrated is not None
     assert plain is not None
-    assert profiled.time_s.equation == plain.time_s.equation
-    assert profiled.time_s.p50 == pytest.approx(60 + 40 * 100 / 8, rel=0.15)
-    assert profiled.time_s.p95 > profiled.time_s.p50
-    assert profiled.cost_usd.expected == pytest.approx(8 * profiled.time_s.p50 / 3600)
+    assert calibrated.time_s.equation == plain.time_s.equation
+    assert calibrated.time_s.p50 == pytest.approx(60 + 40 * 100 / 8, rel=0.15)
+    assert calibrated.time_s.p95 > calibrated.time_s.p50
+    assert calibrated.cost_usd.expected == pytest.approx(8 * calibrated.time_s.p50 / 3600)
 
 
 def test_a_deadline_holds_the_upper_end_of_the_range_to_it(request_for: Callable[..., Request]) -> None:
@@ -65,13 +65,13 @@ def test_an_unknown_profile_is_named(request_for: Callable[..., Request]) -> Non
 
 def test_the_bill_is_that_of_the_profiles_time(request_for: Callable[..., Request]) -> None:
     asked = request_for(nodes=8, instances=("a",), zones=2)
-    profiled = answer_with_profile(asked, "mine").best
-    assert profiled is not None
-    lines = {line.name: line.usd for line in profiled.bill}
-    assert sum(usd or 0.0 for usd in lines.values()) == pytest.approx(profiled.cost_usd.total)
-    assert lines["job"] == pytest.approx(profiled.cost_usd.expected)
-    assert lines["spares"] == pytest.approx((profiled.time_s.expected + sum(profiled.overheads_s.values())) / 3600)
-    assert profiled.cost_usd.unknown == ("traffic between zones",)
+    calibrated = answer_with_profile(asked, "mine").best
+    assert calibrated is not None
+    lines = {line.name: line.usd for line in calibrated.bill}
+    assert sum(usd or 0.0 for usd in lines.values()) == pytest.approx(calibrated.cost_usd.total)
+    assert lines["job"] == pytest.approx(calibrated.cost_usd.expected)
+    assert lines["spares"] == pytest.approx((calibrated.time_s.expected + sum(calibrated.overheads_s.values())) / 3600)
+    assert calibrated.cost_usd.unknown == ("traffic between zones",)
 
 
 def test_a_budget_holds_the_upper_end_of_the_bill(request_for: Callable[..., Request]) -> None:

@@ -33,16 +33,16 @@ def planned(cloud: str, name: str, *own: OwnPrice, **options: Any) -> Candidate 
 
 
 def price_of(cloud: str, name: str, *own: OwnPrice, **options: Any) -> float:
-    found = planned(cloud, name, *own, **options)
-    assert found is not None
-    return found.price_usd_per_hour
+    candidate = planned(cloud, name, *own, **options)
+    assert candidate is not None
+    return candidate.price_usd_per_hour
 
 
 def test_a_discount_is_off_the_list_price(cloud: str) -> None:
-    found = planned(cloud, "a.1", OwnPrice(discount=0.25, note="contract 7"))
-    assert found is not None
-    assert found.price_usd_per_hour == 0.75
-    assert "price: 25% off the list price (contract 7); the list says $1.00 per node-hour" in found.warnings
+    candidate = planned(cloud, "a.1", OwnPrice(discount=0.25, note="contract 7"))
+    assert candidate is not None
+    assert candidate.price_usd_per_hour == 0.75
+    assert "price: 25% off the list price (contract 7); the list says $1.00 per node-hour" in candidate.warnings
 
 
 def test_the_first_that_fits_counts(cloud: str) -> None:
@@ -67,11 +67,11 @@ def test_a_negotiated_price_prices_what_the_list_does_not(cloud: str) -> None:
 
 def test_a_reservation_holds_for_its_nodes_only(cloud: str) -> None:
     reserved = OwnPrice(price_usd_per_hour=0.2, nodes=4)
-    found = planned(cloud, "a.1", reserved)
-    assert found is not None
-    assert found.usd_per_hour == pytest.approx(4 * 0.2 + 6 * 1.0)
-    spares = next(line.usd for line in found.bill if line.name == "spares")
-    hours = (found.time_s.expected + sum(found.overheads_s.values())) / 3600
+    candidate = planned(cloud, "a.1", reserved)
+    assert candidate is not None
+    assert candidate.usd_per_hour == pytest.approx(4 * 0.2 + 6 * 1.0)
+    spares = next(line.usd for line in candidate.bill if line.name == "spares")
+    hours = (candidate.time_s.expected + sum(candidate.overheads_s.values())) / 3600
     assert spares == pytest.approx(1.0 * hours)  # one spare, beyond the reservation
     small = planned(cloud, "a.1", reserved, nodes=2)
     assert small is not None
@@ -115,8 +115,8 @@ def test_a_plan_with_own_prices_reads_back(cloud: str) -> None:
 
 
 def test_discounts_on_the_command_line() -> None:
-    found = discounts(["15%,aws=20%", "i4i.*=0.3"])
-    assert [(o.cloud, o.instance, o.discount) for o in found] == [
+    prices = discounts(["15%,aws=20%", "i4i.*=0.3"])
+    assert [(o.cloud, o.instance, o.discount) for o in prices] == [
         ("*", "i4i.*", 0.3),
         ("aws", "*", 0.2),
         ("*", "*", 0.15),
@@ -161,11 +161,11 @@ def test_settings_are_read_and_past_prices_left_out(tmp_path: Path, monkeypatch:
         until = 2026-11-20
         """
     settings(tmp_path, monkeypatch, text)
-    found = load_settings(today=TODAY)
-    assert found.plan_clouds == ("aws", "gcp")
-    assert found.of("aws").account == "work"
-    assert found.of("azure").account == ""
-    assert found.own_prices == (
+    loaded = load_settings(today=TODAY)
+    assert loaded.plan_clouds == ("aws", "gcp")
+    assert loaded.of("aws").account == "work"
+    assert loaded.of("azure").account == ""
+    assert loaded.own_prices == (
         OwnPrice(cloud="aws", instance="i4i.*", price_usd_per_hour=0.5, nodes=20, note="reserved"),
         OwnPrice(cloud="aws", discount=0.1, note="settings"),
     )
@@ -223,6 +223,6 @@ def test_the_documented_settings_are_read(tmp_path: Path, monkeypatch: pytest.Mo
     page = Path(__file__).resolve().parents[2] / "docs" / "refreshing.md"
     (example,) = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     settings(tmp_path, monkeypatch, example)
-    found = load_settings(today=TODAY)
-    assert found.of("aws").account == "work"
-    assert [own.nodes for own in found.own_prices] == [40, None]
+    loaded = load_settings(today=TODAY)
+    assert loaded.of("aws").account == "work"
+    assert [own.nodes for own in loaded.own_prices] == [40, None]

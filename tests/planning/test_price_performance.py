@@ -26,27 +26,27 @@ def values(ranking: Ranking) -> dict[tuple[str, str], float]:
 
 def test_dollars_per_teraflops_are_those_of_lee_and_fox() -> None:
     """Figure 8: prices of Table V over the GFLOPS of Figure 3."""
-    found = ranked("aws-2019", "azure-2019", "gcp-2019", "oci-2019", by="usd_per_GFLOPS")
-    assert {row.instance_type: round(row.value * 1000, 2) for row in found.rows} == {
+    ranking = ranked("aws-2019", "azure-2019", "gcp-2019", "oci-2019", by="usd_per_GFLOPS")
+    assert {row.instance_type: round(row.value * 1000, 2) for row in ranking.rows} == {
         "BM.Standard2.52": 4.02,
         "Standard_E64s_v3": 5.15,
         "r5.24xlarge": 6.59,
         "n1-highmem-96": 7.05,
     }
-    assert [row.catalog for row in found.rows] == ["oci-2019", "azure-2019", "aws-2019", "gcp-2019"]
+    assert [row.catalog for row in ranking.rows] == ["oci-2019", "azure-2019", "aws-2019", "gcp-2019"]
 
 
 def test_oci_is_45_percent_cheaper_than_aws_as_lee_and_fox_say() -> None:
-    found = {row.instance_type: row for row in ranked("aws-2019", "oci-2019", by="usd_per_GFLOPS").rows}
-    ratio = found["BM.Standard2.52"].price_usd_per_hour / found["r5.24xlarge"].price_usd_per_hour
+    row_of = {row.instance_type: row for row in ranked("aws-2019", "oci-2019", by="usd_per_GFLOPS").rows}
+    ratio = row_of["BM.Standard2.52"].price_usd_per_hour / row_of["r5.24xlarge"].price_usd_per_hour
     assert round(1 - ratio, 2) == 0.45
 
 
 @pytest.mark.parametrize(("name", "usd"), [("i2.8xlarge", 218), ("i2.4xlarge", 211), ("hs1.8xlarge", 248)])
 def test_dollars_per_bandwidth_are_those_of_socc_2015(name: str, usd: float) -> None:
     """Table 2: sorting 100 TB takes 2 x 10^8 MB/s-seconds of simultaneous bandwidth."""
-    found = values(ranked("aws-2014", by="usd_per_MBps", mode="simultaneous"))
-    assert found[name, "local"] * 2e8 / 3600 == pytest.approx(usd, rel=0.004)
+    usd_of = values(ranked("aws-2014", by="usd_per_MBps", mode="simultaneous"))
+    assert usd_of[name, "local"] * 2e8 / 3600 == pytest.approx(usd, rel=0.004)
 
 
 DISKS = {"operations_per_s": 36000, "aggregate": "mean", "method": "made"}
@@ -70,25 +70,25 @@ def cloud(make_catalog: Callable[..., str]) -> str:
 
 def test_operations_for_a_dollar(cloud: str) -> None:
     """3600 s of 36,000 operations/s for $4; of 3,600 for half a dollar."""
-    found = ranked(cloud, by="usd_per_op")
-    assert values(found) == {
+    ranking = ranked(cloud, by="usd_per_op")
+    assert values(ranking) == {
         ("big", "local"): pytest.approx(4 / 3600 / 36000),
         ("small", "local"): pytest.approx(0.5 / 3600 / 3600),
     }
-    assert found.rows[0].instance_type == "big"
+    assert ranking.rows[0].instance_type == "big"
 
 
 def test_local_disks_beside_volumes(cloud: str) -> None:
-    found = values(ranked(cloud, by="usd_per_MBps"))
-    assert found["big", "local"] == pytest.approx(4 / 2000)
+    usd_of = values(ranked(cloud, by="usd_per_MBps"))
+    assert usd_of["big", "local"] == pytest.approx(4 / 2000)
     # 500 MB/s of link take 500 GiB at 1 MB/s each; 500 GiB x $0.072 / 720 h.
-    assert found["big", "2 x gp"] == pytest.approx((4 + 500 * 0.072 / 720) / 500, rel=1e-3)
+    assert usd_of["big", "2 x gp"] == pytest.approx((4 + 500 * 0.072 / 720) / 500, rel=1e-3)
 
 
 def test_types_without_price_or_rate_are_counted(cloud: str) -> None:
-    found = ranked(cloud, by="usd_per_op")
-    assert sum(found.left_out.values()) == 2
-    assert {reason.split(": ")[1]: count for reason, count in found.left_out.items()} == {
+    ranking = ranked(cloud, by="usd_per_op")
+    assert sum(ranking.left_out.values()) == 2
+    assert {reason.split(": ")[1]: count for reason, count in ranking.left_out.items()} == {
         "price unknown": 1,
         "rate unknown": 1,
     }

@@ -27,32 +27,32 @@ def sizes(*, network_of_large: float = 4e9) -> dict[str, dict[str, Any]]:
 
 
 def test_clusters_have_as_many_processors(make_catalog: Callable[..., str]) -> None:
-    found = scaled(make_catalog(sizes()), {"s": 8, "l": 32})
-    assert [size.instance_type for size in found.sizes] == ["l", "s"]
-    for size in found.sizes:
+    scaling = scaled(make_catalog(sizes()), {"s": 8, "l": 32})
+    assert [size.instance_type for size in scaling.sizes] == ["l", "s"]
+    for size in scaling.sizes:
         assert size.equal is not None
-        assert found.vcpus <= size.equal.nodes * size.vcpu < found.vcpus + size.vcpu
+        assert scaling.vcpus <= size.equal.nodes * size.vcpu < scaling.vcpus + size.vcpu
 
 
 def test_nodes_that_scale_in_everything_differ_by_what_crosses_the_network(make_catalog: Callable[..., str]) -> None:
     """Of a shuffle among fewer nodes less crosses the network, so that large nodes are never slower."""
-    found = scaled(make_catalog(sizes()), {"s": 8, "l": 32}, paper=True)
-    large, small = (size.equal for size in found.sizes)
+    scaling = scaled(make_catalog(sizes()), {"s": 8, "l": 32}, paper=True)
+    large, small = (size.equal for size in scaling.sizes)
     assert large is not None
     assert small is not None
     assert large.time_s.equation == pytest.approx(small.time_s.equation)
-    assert found.verdict == "large and small nodes of the family do the job alike"
+    assert scaling.verdict == "large and small nodes of the family do the job alike"
 
 
 def test_large_nodes_with_a_small_nic_lose(make_catalog: Callable[..., str]) -> None:
-    found = scaled(make_catalog(sizes(network_of_large=1e9)), {"s": 8, "l": 32}, data_bytes=10**14)
-    large, small = (size.equal for size in found.sizes)
+    scaling = scaled(make_catalog(sizes(network_of_large=1e9)), {"s": 8, "l": 32}, data_bytes=10**14)
+    large, small = (size.equal for size in scaling.sizes)
     assert large is not None
     assert small is not None
     assert large.time_s.expected > small.time_s.expected
-    assert f"{large.nodes} x l cost " in found.verdict
-    assert "more and take" in found.verdict
-    assert found.verdict.endswith(f"{small.nodes} x s cost least")
+    assert f"{large.nodes} x l cost " in scaling.verdict
+    assert "more and take" in scaling.verdict
+    assert scaling.verdict.endswith(f"{small.nodes} x s cost least")
 
 
 def test_one_node_is_compared_where_it_holds_the_data(make_catalog: Callable[..., str]) -> None:
@@ -64,8 +64,8 @@ def test_one_node_is_compared_where_it_holds_the_data(make_catalog: Callable[...
 
 
 def test_each_size_has_its_own_best(make_catalog: Callable[..., str]) -> None:
-    found = scaled(make_catalog(sizes()), {"s": 8, "l": 32}, objective="cost")
-    for size in found.sizes:
+    scaling = scaled(make_catalog(sizes()), {"s": 8, "l": 32}, objective="cost")
+    for size in scaling.sizes:
         assert size.best is not None
         assert size.equal is not None
         assert size.best.cost_usd.total <= size.equal.cost_usd.total * (1 + 1e-9)
@@ -74,6 +74,6 @@ def test_each_size_has_its_own_best(make_catalog: Callable[..., str]) -> None:
 def test_a_size_without_facts_says_why(make_catalog: Callable[..., str]) -> None:
     types = sizes()
     types["l"]["read"] = None
-    found = scaled(make_catalog(types), {"s": 8, "l": 32})
-    assert found.sizes[0].reasons["equal"].startswith("local disk rate unknown")
-    assert "fewer than two sizes" in found.verdict
+    scaling = scaled(make_catalog(types), {"s": 8, "l": 32})
+    assert scaling.sizes[0].reasons["equal"].startswith("local disk rate unknown")
+    assert "fewer than two sizes" in scaling.verdict

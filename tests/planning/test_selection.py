@@ -42,5 +42,5 @@ def test_what_is_not_admissible_is_never_chosen() -> None:
 
 
 def test_the_frontier_is_what_nothing_beats_in_time_and_cost() -> None:
-    found = [(ESTIMATES.expected_s[cell.row, cell.column], cell) for cell in frontier(ESTIMATES, GOOD)]
-    assert [time for time, _ in found] == [40, 50, 60, 100]
+    on_frontier = [(ESTIMATES.expected_s[cell.row, cell.column], cell) for cell in frontier(ESTIMATES, GOOD)]
+    assert [time for time, _ in on_frontier] == [40, 50, 60, 100]

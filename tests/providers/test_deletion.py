@@ -17,11 +17,11 @@ def resource(name: str, *, ending: bool = False) -> Resource:
 def test_all_are_asked_for_and_those_that_wait_are_named(at_once: int) -> None:
     asked: list[str] = []
 
-    def delete(one: Resource) -> None:
-        asked.append(one.id)
-        if one.id == "gone":
+    def delete(doomed: Resource) -> None:
+        asked.append(doomed.id)
+        if doomed.id == "gone":
             raise NotFoundError("no such volume", code="InvalidVolume.NotFound")
-        if one.id == "used":
+        if doomed.id == "used":
             raise StillInUseError("used by i-1")
 
     resources = [resource("used"), resource("gone"), resource("ending", ending=True), resource("free")]

@@ -21,8 +21,8 @@ def test_todays_price_stands_beside_the_planned_one(usd_per_hour: float | None, 
     log.note_price(choice(), "us-east-1", usd_per_hour)
     [finding] = log.findings
     assert (finding.subject, finding.text) == ("price of i4i.large in us-east-1", text)
-    known = {} if usd_per_hour is None else {("i4i.large", "us-east-1"): usd_per_hour}
-    assert log.result().price_usd_per_hour == known
+    prices = {} if usd_per_hour is None else {("i4i.large", "us-east-1"): usd_per_hour}
+    assert log.result().price_usd_per_hour == prices
 
 
 def test_only_a_reason_against_keeps_a_place_from_being_tried() -> None:

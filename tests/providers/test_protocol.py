@@ -12,7 +12,7 @@ from planner.providers.protocol import Place, Resource
 
 def test_tags_name_run_owner_and_end() -> None:
     tags = {"planner-run": "r1", "planner-owner": "me", "planner-expires": "20261121t164500z"}
-    resource = Resource.from_tags(tags, kind="vpc", id="vpc-1", region="us-east-1", ending=False)
+    resource = Resource.from_tags(tags, resource_kind="vpc", id="vpc-1", region="us-east-1", ending=False)
     assert (resource.run, resource.owner) == ("r1", "me")
     assert resource.expires_at == datetime(2026, 11, 21, 16, 45, tzinfo=UTC)
     assert resource.text == "vpc vpc-1 in us-east-1 (run r1)"
@@ -20,7 +20,9 @@ def test_tags_name_run_owner_and_end() -> None:
 
 @pytest.mark.parametrize("expires", [{}, {"planner-expires": "soon"}])
 def test_a_missing_or_unreadable_end_is_none(expires: dict[str, str]) -> None:
-    resource = Resource.from_tags({"planner-run": "r1", **expires}, kind="vpc", id="v", region="r", ending=True)
+    resource = Resource.from_tags(
+        {"planner-run": "r1", **expires}, resource_kind="vpc", id="v", region="r", ending=True
+    )
     assert resource.expires_at is None and resource.ending
 
 

@@ -12,7 +12,7 @@ from planner.providers.registry import CLOUDS, provider_of
 def test_every_cloud_has_a_provider_of_its_own(cloud: str) -> None:
     provider = provider_of(cloud)
     assert provider.cloud == cloud
-    kinds = [kind for stage in provider.stages for kind in stage]
+    kinds = [resource_kind for stage in provider.stages for resource_kind in stage]
     assert len(kinds) == len(set(kinds)) and provider.tied_to_zone <= set(kinds)
 
 

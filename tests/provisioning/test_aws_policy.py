@@ -28,7 +28,7 @@ def actions(policy: dict[str, Any]) -> list[str]:
 def without(policy: dict[str, Any], action: str) -> dict[str, Any]:
     less = copy.deepcopy(policy)
     for statement in less["Statement"]:
-        statement["Action"] = [each for each in statement["Action"] if each != action]
+        statement["Action"] = [allowed for allowed in statement["Action"] if allowed != action]
     return less
 
 

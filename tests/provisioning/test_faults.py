@@ -156,11 +156,11 @@ def test_permission_denied_at_launch(cloud: EmulatedCloud, words: Words) -> None
     assert set(cloud.launches()) == {cloud.zones[0]}
 
 
-@pytest.mark.parametrize("kind", ["throttled", "away"])
-def test_refused_once_at_every_call(cloud: EmulatedCloud, words: Words, kind: str) -> None:
+@pytest.mark.parametrize("refusal", ["throttled", "away"])
+def test_refused_once_at_every_call(cloud: EmulatedCloud, words: Words, refusal: str) -> None:
     """Too many requests, and an error of the cloud's own."""
     met: set[str] = set()
-    cloud.proxy.judge = once_each(cloud, answer(cloud, getattr(words, kind)), met)
+    cloud.proxy.judge = once_each(cloud, answer(cloud, getattr(words, refusal)), met)
     went_up(cloud)
     went_down(cloud)
     assert met >= cloud.writes
@@ -265,8 +265,8 @@ def test_only_expired_runs_are_swept_unless_all_are_asked_for(cloud: EmulatedClo
 def test_two_runs_never_touch_each_other(cloud: EmulatedCloud) -> None:
     went_up(cloud)
     assert cloud.planner(*cloud.up).code == 0
-    one, other = cloud.runs()
-    assert cloud.planner("cluster", "down", one).code == 0
+    ended_run, other_run = cloud.runs()
+    assert cloud.planner("cluster", "down", ended_run).code == 0
     assert cloud.left() == cloud.whole
-    assert cloud.planner("cluster", "down", other).code == 0
+    assert cloud.planner("cluster", "down", other_run).code == 0
     assert cloud.left() == {}

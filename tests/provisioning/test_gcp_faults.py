@@ -18,15 +18,15 @@ def test_the_network_serves_in_every_zone(gcp: EmulatedGcp) -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "limit", "said"),
+    ("metric", "limit", "message"),
     [
         ("LOCAL_SSD_TOTAL_GB", 2250, "3000 needed, 2250 of 2250 free"),
         ("SSD_TOTAL_GB", 100, "120 needed, 100 of 100 free"),
     ],
 )
-def test_quotas_of_disks(gcp: EmulatedGcp, metric: str, limit: float, said: str) -> None:
+def test_quotas_of_disks(gcp: EmulatedGcp, metric: str, limit: float, message: str) -> None:
     gcp.world(quota={"us-central1": {metric: limit}})
-    assert f"quota {metric} for n2-standard-4 in us-central1: {said}" in refused(gcp)
+    assert f"quota {metric} for n2-standard-4 in us-central1: {message}" in refused(gcp)
     assert gcp.launches() == [] and gcp.runs() == []
 
 

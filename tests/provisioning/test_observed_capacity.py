@@ -58,9 +58,9 @@ def test_fewer_than_the_least_that_was_refused(journal: Note) -> None:
     least = journal("r2")
     refuse(least, 60)
     refuse(journal("r3"), 70)
-    (found,) = capacity_seen()
-    assert (found.nodes, found.cloud, found.instance, found.region) == (59, "aws", "i4i.8xlarge", "us-east-1")
-    assert found.note == f"60 were refused on {refused_on(least)}"
+    (limit,) = capacity_seen()
+    assert (limit.nodes, limit.cloud, limit.instance, limit.region) == (59, "aws", "i4i.8xlarge", "us-east-1")
+    assert limit.note == f"60 were refused on {refused_on(least)}"
 
 
 @pytest.mark.parametrize(("given", "limited"), [(60, False), (59, True)])

@@ -25,8 +25,8 @@ def test_todays_price_decides_what_is_affordable() -> None:
     planned = choice(price_usd_per_hour=0.172, usd_per_hour=0.516, total_usd=0.7)
     places = tuple(Place(choice=planned, region=region, zone="") for region in ("near", "dear"))
     seen = Preflight(findings=(), places=places, price_usd_per_hour={("i4i.large", "dear"): 0.344})
-    kept, reasons = affordable(seen, Limits(cost_usd=1.0))
-    assert [place.region for place in kept] == ["near"]
+    affordable_places, reasons = affordable(seen, Limits(cost_usd=1.0))
+    assert [place.region for place in affordable_places] == ["near"]
     assert reasons == ["4 x i4i.large in dear: $1.40 expected, over --max-cost"]
     doubled, none = affordable(seen, Limits())
     assert not none

@@ -25,9 +25,9 @@ def own_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANNER_MEASUREMENTS", str(tmp_path / "measurements"))
 
 
-def written(instrument: str, machine_type: str, **found: Any) -> str:
+def written(instrument: str, machine_type: str, **fields: Any) -> str:
     common = {"instrument": instrument, "version": "1", "method": "as it does", "measured_at": "2026-11-21T12:00:00Z"}
-    return json.dumps(common | {"machine_type": machine_type} | found)
+    return json.dumps(common | {"machine_type": machine_type} | fields)
 
 
 def disk_file(cloud_type: str) -> str:

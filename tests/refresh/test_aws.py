@@ -153,8 +153,8 @@ def test_a_type_off_the_price_list_keeps_its_price_and_one_not_offered_loses_it(
     assert "i3.4xlarge" in done.changes.removed
     with (home / "aws" / "current" / "prices.csv").open() as file:
         rows = list(csv.DictReader(file))
-    kept = [row for row in rows if row["instance_type"] == "i3.large" and row["pricing"] == "on-demand"]
-    assert [row["as_of"] for row in kept] == ["2026-07-20"]
+    older = [row for row in rows if row["instance_type"] == "i3.large" and row["pricing"] == "on-demand"]
+    assert [row["as_of"] for row in older] == ["2026-07-20"]
 
 
 def test_other_regions_keep_the_prices_they_have(ec2: str) -> None:

@@ -179,7 +179,7 @@ def failing(status: int, **headers: str) -> Callable[[Asked], Answer]:
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "text", "calls"),
+    ("answer", "expected", "text", "calls"),
     [
         (failing(429, **{"Retry-After": "1"}), ProviderRefusedError, "throttled 3 times", 3),
         (failing(403), ProviderRefusedError, r"Microsoft\.Compute/skus/read.*403", 1),
@@ -188,16 +188,16 @@ def failing(status: int, **headers: str) -> Callable[[Asked], Answer]:
     ],
 )
 def test_failing_sizes_change_nothing(
-    home: Path, answer: Callable[[Asked], Answer], kind: type[PlannerError], text: str, calls: int
+    home: Path, answer: Callable[[Asked], Answer], expected: type[PlannerError], text: str, calls: int
 ) -> None:
-    with azure(specs=answer) as (specs, _, access), pytest.raises(kind, match=text):
+    with azure(specs=answer) as (specs, _, access), pytest.raises(expected, match=text):
         read(access)
     assert len(specs.asked) == calls
     assert not home.exists()
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "text", "calls"),
+    ("answer", "expected", "text", "calls"),
     [
         (failing(429, **{"Retry-After": "1"}), ProviderRefusedError, "throttled 3 times", 3),
         (failing(502), IoFailureError, "tried 3 times.*502.*nothing was changed", 3),
@@ -214,9 +214,9 @@ def test_failing_sizes_change_nothing(
     ],
 )
 def test_failing_prices_change_nothing(
-    home: Path, answer: Callable[[Asked], Answer], kind: type[PlannerError], text: str, calls: int
+    home: Path, answer: Callable[[Asked], Answer], expected: type[PlannerError], text: str, calls: int
 ) -> None:
-    with azure(prices=answer) as (_, listed, access), pytest.raises(kind, match=text):
+    with azure(prices=answer) as (_, listed, access), pytest.raises(expected, match=text):
         read(access)
     assert len(listed.asked) == calls
     assert not home.exists()

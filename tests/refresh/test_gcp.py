@@ -40,14 +40,16 @@ TYPES = {
 
 
 def machine(name: str, vcpu: int, memory_mib: int, disks: int) -> compute_v1.MachineType:
-    kind = compute_v1.MachineType(
+    machine_type = compute_v1.MachineType(
         name=name, guest_cpus=vcpu, memory_mb=memory_mib, architecture="X86_64", is_shared_cpu=name.startswith("e2-m")
     )
     if disks:
-        kind.bundled_local_ssds = compute_v1.BundledLocalSsds(default_interface="NVME", partition_count=disks)
+        machine_type.bundled_local_ssds = compute_v1.BundledLocalSsds(default_interface="NVME", partition_count=disks)
     if name.startswith("a2"):
-        kind.accelerators = [compute_v1.Accelerators(guest_accelerator_count=1, guest_accelerator_type="nvidia-a100")]
-    return kind
+        machine_type.accelerators = [
+            compute_v1.Accelerators(guest_accelerator_count=1, guest_accelerator_type="nvidia-a100")
+        ]
+    return machine_type
 
 
 def sku(
@@ -94,8 +96,8 @@ def compute(types: Mapping[str, tuple[int, int, int]] = TYPES, *, size: int = 4)
     def answer(asked: Asked) -> Answer:
         at = int(asked.query.get("pageToken", 0))
         scopes: dict[str, list[compute_v1.MachineType]] = {}
-        for zone, kind in listed[at : at + size]:
-            scopes.setdefault(f"zones/{zone}", []).append(kind)
+        for zone, machine_type in listed[at : at + size]:
+            scopes.setdefault(f"zones/{zone}", []).append(machine_type)
         page = compute_v1.MachineTypeAggregatedList(
             next_page_token=str(at + size) if at + size < len(listed) else "",
             items={scope: compute_v1.MachineTypesScopedList(machine_types=kinds) for scope, kinds in scopes.items()},
@@ -179,8 +181,8 @@ def test_what_has_no_sum_keeps_its_price_and_is_counted() -> None:
 
 
 def units_of(*skus: billing_v1.Sku, region: str = IOWA) -> dict[str, float]:
-    found = unit_prices(skus, regions=[region])
-    return {f"{pricing} {family} {part}": usd for (_, pricing, family, part), usd in found.usd_per_hour.items()}
+    prices = unit_prices(skus, regions=[region])
+    return {f"{pricing} {family} {part}": usd for (_, pricing, family, part), usd in prices.usd_per_hour.items()}
 
 
 @pytest.mark.parametrize(
@@ -216,17 +218,17 @@ def test_disks_are_sold_by_the_month_of_730_hours(text: str, key: str) -> None:
 
 
 def test_a_price_for_one_region_beats_one_for_many() -> None:
-    many = sku("Z3 Instance Core running in Americas", 0.04, unit="h", regions=(IOWA, "us-east5"))
-    one = sku("Z3 Instance Core running in Columbus", 0.05, unit="h", regions=("us-east5",))
-    assert units_of(many, one, region="us-east5") == {"on-demand z3 core": 0.05}
-    assert units_of(one, many, region=IOWA) == {"on-demand z3 core": 0.04}
+    common = sku("Z3 Instance Core running in Americas", 0.04, unit="h", regions=(IOWA, "us-east5"))
+    regional = sku("Z3 Instance Core running in Columbus", 0.05, unit="h", regions=("us-east5",))
+    assert units_of(common, regional, region="us-east5") == {"on-demand z3 core": 0.05}
+    assert units_of(regional, common, region=IOWA) == {"on-demand z3 core": 0.04}
 
 
 def test_two_prices_for_one_part_are_no_price() -> None:
     twice = [sku("Z3 Instance Core running in Japan", usd, unit="h") for usd in (0.04, 0.05)]
-    found = unit_prices(twice, regions=[IOWA])
-    assert not found.usd_per_hour
-    assert found.left_out == {"parts with several prices": 1}
+    prices = unit_prices(twice, regions=[IOWA])
+    assert not prices.usd_per_hour
+    assert prices.left_out == {"parts with several prices": 1}
 
 
 def test_a_price_per_another_unit_is_counted() -> None:
@@ -241,7 +243,7 @@ def error(status: int, reason: str) -> Answer:
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "text", "calls"),
+    ("answer", "expected", "text", "calls"),
     [
         (lambda _: error(403, "rateLimitExceeded"), ProviderRefusedError, "throttled 3 times", 3),
         (lambda _: error(429, "rateLimitExceeded"), ProviderRefusedError, "throttled 3 times", 3),
@@ -252,9 +254,9 @@ def error(status: int, reason: str) -> Answer:
     ],
 )
 def test_failing_machine_types_change_nothing(
-    home: Path, answer: Callable[[Asked], Answer], kind: type[PlannerError], text: str, calls: int
+    home: Path, answer: Callable[[Asked], Answer], expected: type[PlannerError], text: str, calls: int
 ) -> None:
-    with google(types=answer) as (specs, _, access), pytest.raises(kind, match=text):
+    with google(types=answer) as (specs, _, access), pytest.raises(expected, match=text):
         read(access)
     assert len(specs.asked) == calls
     assert not home.exists()

@@ -40,18 +40,18 @@ def run_until_asked(tmp_path: Path, stop: signal.Signals) -> tuple[int, str]:
         with subprocess.Popen(COMMAND, env=env, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             assert asked.wait(60)
             process.send_signal(stop)
-            _, said = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=60)
         go_on.set()
-    return process.returncode, said
+    return process.returncode, errors
 
 
 @pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
 def test_a_refresh_that_is_stopped_leaves_nothing(tmp_path: Path, stop: signal.Signals, code: int) -> None:
-    ended, said = run_until_asked(tmp_path, stop)
+    ended, errors = run_until_asked(tmp_path, stop)
     assert ended == code
-    assert "Traceback" not in said
+    assert "Traceback" not in errors
     if code == 130:
-        assert "interrupted; nothing half done was left behind" in said
+        assert "interrupted; nothing half done was left behind" in errors
     assert not (tmp_path / "catalogs").exists()
 
 

@@ -46,10 +46,10 @@ def run_report(plan: Plan) -> RunReport:
 def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
-    found = next(path for path in map(shutil.which, BROWSERS) if path)
+    executable = next(path for path in map(shutil.which, BROWSERS) if path)
     sandbox = [] if os.geteuid() else ["--no-sandbox"]
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, args=sandbox)
+        browser = driver.chromium.launch(executable_path=executable, args=sandbox)
         yield browser
         browser.close()
 

@@ -40,8 +40,8 @@ def test_page_holds_what_a_reader_needs_to_trust_and_repeat_it(plan_file: Path, 
         f"Prices are of {plan.catalog.prices_as_of}",
         "SoCC 2015",
         "ends within 1 h",
-        *{one.reason for one in plan.rejected},
-        *(one.instance_type for one in plan.rejected),
+        *{rejection.reason for rejection in plan.rejected},
+        *(rejection.instance_type for rejection in plan.rejected),
     ]
     for word in words:
         assert word in page
@@ -65,7 +65,7 @@ def test_page_is_drawn_without_complaint_and_fits(
     for box in (drawn.nth(index).bounding_box() for index in range(drawn.count())):
         assert box["width"] <= width and box["height"] > 50
     broken = Axe().run(seen.page).response["violations"]
-    assert not broken, [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in broken]
+    assert not broken, [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in broken]
 
 
 @pytest.mark.needs_browser(why="moves the mouse")
@@ -92,7 +92,7 @@ def test_pointing_at_a_cluster_tells_of_it_and_a_click_shows_its_phases(
     page.wait_for_function("document.getElementById('picked').textContent.startsWith('Phases of')")
     shown = page.locator("#picked").inner_text().removeprefix("Phases of ").removesuffix(" are shown below.")
     assert page.locator("#chart-phases select").input_value() == shown
-    assert shown in {f"{one.nodes} x {one.instance_type}" for one in plan.candidates}
+    assert shown in {f"{candidate.nodes} x {candidate.instance_type}" for candidate in plan.candidates}
 
 
 @pytest.mark.needs_browser(why="uses the menu")

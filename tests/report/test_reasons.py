@@ -24,14 +24,14 @@ def say(answered: Recommendation) -> str:
 
 def test_what_a_phase_waits_for_and_what_comes_next(make_catalog: Make) -> None:
     """100 GB a node: 90 s of network at 1 GB/s, then 10 + 20 s of disks."""
-    said = say(ask(make_catalog({"a": {"read": 1e10, "write": 5e9}}), data="1TB", nodes=10))
+    text = say(ask(make_catalog({"a": {"read": 1e10, "write": 5e9}}), data="1TB", nodes=10))
     assert (
-        "Phase “map and shuffle” (75% of the time) waits 1 min 30 s for network; local disks would take 30 s." in said
+        "Phase “map and shuffle” (75% of the time) waits 1 min 30 s for network; local disks would take 30 s." in text
     )
-    assert "With the network twice as fast: time -" in said
-    assert "A faster processor would change nothing." in said
-    assert "Prices twice as high: time +0%, bill +100%." in said
-    assert "Twice the data: time +" in said
+    assert "With the network twice as fast: time -" in text
+    assert "A faster processor would change nothing." in text
+    assert "Prices twice as high: time +0%, bill +100%." in text
+    assert "Twice the data: time +" in text
 
 
 def test_data_that_would_not_fit_twice(make_catalog: Make) -> None:
@@ -44,9 +44,9 @@ def test_why_what_storage_alone_suggests_lost(make_catalog: Make) -> None:
     answered = ask(make_catalog(types))
     assert answered.best is not None
     assert answered.best.instance_type == "even"
-    said = say(answered)
-    assert "By storage alone, as if no network were too slow, thin would look best; with the network it has" in said
-    assert "waits longest for network, in “map and shuffle”" in said
+    text = say(answered)
+    assert "By storage alone, as if no network were too slow, thin would look best; with the network it has" in text
+    assert "waits longest for network, in “map and shuffle”" in text
     assert "By storage alone" not in say(ask(make_catalog({"even": FAST})))
 
 

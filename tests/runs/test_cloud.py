@@ -129,21 +129,24 @@ def assert_the_output_is_in_the_store(report: RunReport, directory: RunDirectory
     there = object_store.listed("s3://sorted/job")
     manifest = read_manifest(directory.path / "output.json")
     assert report.manifest == "s3://sorted/job/manifest.json" and report.manifest in there
-    assert set(there) - {report.manifest} == {each.uri for each in manifest.partitions}
-    read = [read_records(each, manifest.layout, first=0, records=each.records) for each in manifest.partitions]
-    found = core.validate_records(np.concatenate(read).data)
-    assert (found.records, found.unordered) == (RECORDS, 0)
-    assert f"{found.checksum:x}" == report.checks[0].checksum
+    assert set(there) - {report.manifest} == {partition.uri for partition in manifest.partitions}
+    read = [
+        read_records(partition, manifest.layout, first=0, records=partition.records)
+        for partition in manifest.partitions
+    ]
+    summary = core.validate_records(np.concatenate(read).data)
+    assert (summary.records, summary.unordered) == (RECORDS, 0)
+    assert f"{summary.checksum:x}" == report.checks[0].checksum
 
 
 def assert_staging_is_compared(report: RunReport) -> None:
-    assert [each.name for each in report.staging] == ["stage in", "stage out"]
-    assert [each.place for each in report.staging] == ["s3://data/job", "s3://sorted/job"]
-    for each in report.staging:
-        assert each.bytes == RECORDS * 100 and each.requests >= 3
-        assert report.plan.best is not None and each.predicted_s == report.plan.best.overheads_s[each.name]
-        assert each.measured_s == report.steps_s[each.name]
-        assert each.predicted_usd is not None and each.measured_usd is not None and each.measured_usd > 0
+    assert [step.name for step in report.staging] == ["stage in", "stage out"]
+    assert [step.place for step in report.staging] == ["s3://data/job", "s3://sorted/job"]
+    for step in report.staging:
+        assert step.bytes == RECORDS * 100 and step.requests >= 3
+        assert report.plan.best is not None and step.predicted_s == report.plan.best.overheads_s[step.name]
+        assert step.measured_s == report.steps_s[step.name]
+        assert step.predicted_usd is not None and step.measured_usd is not None and step.measured_usd > 0
 
 
 def assert_the_slow_one_was_sent_away(
@@ -160,8 +163,8 @@ def assert_the_slow_one_was_sent_away(
 
 
 def assert_accounted_for(report: RunReport, directory: RunDirectory, text: str) -> None:
-    kept = RunReport.from_json((directory.path / "report.json").read_text("utf-8"))
-    assert kept == report
+    stored = RunReport.from_json((directory.path / "report.json").read_text("utf-8"))
+    assert stored == report
     assert report.cost is not None and report.cost.node_hours > 0
     assert report.cost.usd == pytest.approx(report.cost.node_hours * 0.172, rel=1e-6)
     assert list(report.steps_s)[:4] == ["launch", "equip", "measure", "start Ray"]
@@ -192,8 +195,8 @@ def test_killed_while_it_runs(ec2: EmulatedEc2, machines: EmulatedMachines, whee
 def signalling(number: int, word: str) -> Callable[[int, str], bool]:
     """Send a signal to the process once it has begun a line with a word."""
 
-    def look(process: int, said: str) -> bool:
-        if not any(line.startswith(word) for line in said.splitlines()):
+    def look(process: int, output: str) -> bool:
+        if not any(line.startswith(word) for line in output.splitlines()):
             return False
         os.kill(process, number)
         return True

@@ -14,7 +14,7 @@ JOB = ("run", "--cloud", "aws", "--data", "100GB", "--model", "indy", "--nodes",
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("--cloud", "awss"), 2, "cannot rent machines from 'awss'"),
         (("--data", "150B"), 2, "not a whole number of 100-byte records"),
@@ -24,10 +24,10 @@ JOB = ("run", "--cloud", "aws", "--data", "100GB", "--model", "indy", "--nodes",
     ],
 )
 def test_refused_before_anything_is_asked_of_the_cloud(
-    ec2: EmulatedEc2, words: tuple[str, ...], code: int, said: str
+    ec2: EmulatedEc2, words: tuple[str, ...], code: int, message: str
 ) -> None:
     ended = ec2.planner(*JOB, "--ssh-from", "203.0.113.7/32", "--yes", *words)
-    assert (ended.code, said in ended.text) == (code, True), ended.text
+    assert (ended.code, message in ended.text) == (code, True), ended.text
     assert ec2.proxy.seen == [] and ec2.runs() == []
 
 

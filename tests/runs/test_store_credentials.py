@@ -30,7 +30,7 @@ def test_keys_go_along_only_when_they_are_lent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("uris", "cloud", "identity", "is_lent", "said"),
+    ("uris", "cloud", "identity", "is_lent", "message"),
     [
         (IN, "aws", None, False, "in one of two ways"),
         (IN, "aws", "sorter", True, "in one of two ways"),
@@ -40,9 +40,9 @@ def test_keys_go_along_only_when_they_are_lent() -> None:
     ],
 )
 def test_what_would_not_work_is_refused(
-    uris: list[str], cloud: str, identity: str | None, is_lent: bool, said: str
+    uris: list[str], cloud: str, identity: str | None, is_lent: bool, message: str
 ) -> None:
-    with pytest.raises(BadInputError, match=said):
+    with pytest.raises(BadInputError, match=message):
         access_to(uris, cloud=cloud, identity=identity, is_lent=is_lent, environ=KEYS)
 
 
@@ -71,7 +71,7 @@ def test_spot_machines_are_refused_in_a_sentence(ec2: EmulatedEc2, command: tupl
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--model", "indy"), "say how much to sort"),
         (("--model", "indy", "--input", "s3://b/in"), "brought and taken by the nodes of a cluster"),
@@ -79,7 +79,7 @@ def test_spot_machines_are_refused_in_a_sentence(ec2: EmulatedEc2, command: tupl
         (("--model", "object-store", "--cloud", "aws", "--data", "1GB"), "give --input and --output"),
     ],
 )
-def test_runs_that_cannot_be(ec2: EmulatedEc2, words: tuple[str, ...], said: str) -> None:
+def test_runs_that_cannot_be(ec2: EmulatedEc2, words: tuple[str, ...], message: str) -> None:
     ended = ec2.planner("run", *words, "--ssh-from", "203.0.113.7/32", "--yes")
-    assert ended.code == 2 and said in ended.text, ended.text
+    assert ended.code == 2 and message in ended.text, ended.text
     assert ec2.proxy.seen == [] and ec2.runs() == []

@@ -47,5 +47,5 @@ def test_nothing_is_known_without_samples() -> None:
 
 @given(st.lists(st.floats(0, 4), min_size=1, max_size=20), st.integers(1, 8))
 def test_processors_that_are_never_exceeded_are_never_more_than_busy(cores: list[float], nodes: int) -> None:
-    samples = {str(node): [sample(2.0, cpu=each) for each in cores] for node in range(nodes)}
+    samples = {str(node): [sample(2.0, cpu=busy_cores) for busy_cores in cores] for node in range(nodes)}
     assert 0 <= utilisation(samples, SHUFFLE, rates_bytes_per_s={}, vcpus=4.0 * nodes)[CPU] <= 1 + 1e-9

@@ -88,10 +88,10 @@ def test_wheels_are_found_by_any_name_of_their_platform(
         write_empty_wheel(tmp_path / "index", name, tag)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
-    here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    wheelhouse.make_wheels(tmp_path / "wheels", python=here, architecture=machine())
-    found = {path.name.split("-")[0] for path in (tmp_path / "wheels").iterdir()}
-    assert found == {"pip", "typer", "rich", "numpy", "pandas", "ray", "obstore", "sortplanner"}
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    wheelhouse.make_wheels(tmp_path / "wheels", python=python, architecture=machine())
+    distributions = {path.name.split("-")[0] for path in (tmp_path / "wheels").iterdir()}
+    assert distributions == {"pip", "typer", "rich", "numpy", "pandas", "ray", "obstore", "sortplanner"}
 
 
 def cpython() -> str:

@@ -22,19 +22,21 @@ SCALARS: dict[Any, st.SearchStrategy[Any]] = {
 }
 
 
-def anything_of(kind: Any) -> st.SearchStrategy[Any]:
+def anything_of(hint: Any) -> st.SearchStrategy[Any]:
     """Return values of an annotation of `planner.schemas.plan`."""
-    origin, inner = get_origin(kind), get_args(kind)
-    if is_dataclass(kind):
-        hints = get_type_hints(kind)
-        return st.builds(kind, **{field.name: anything_of(hints[field.name]) for field in fields(kind)})
+    origin, inner = get_origin(hint), get_args(hint)
+    if is_dataclass(hint):
+        hints = get_type_hints(hint)
+        return st.builds(hint, **{field.name: anything_of(hints[field.name]) for field in fields(hint)})
     if origin in (Union, UnionType):
-        return st.one_of(*(st.none() if one is type(None) else anything_of(one) for one in inner))
+        return st.one_of(
+            *(st.none() if alternative is type(None) else anything_of(alternative) for alternative in inner)
+        )
     if origin is tuple:
         return st.lists(anything_of(inner[0]), max_size=2).map(tuple)
     if origin is dict:
         return st.dictionaries(st.text(max_size=4), anything_of(inner[1]), max_size=2)
-    return st.sampled_from(inner) if origin is Literal else SCALARS[kind]
+    return st.sampled_from(inner) if origin is Literal else SCALARS[hint]
 
 
 @settings(max_examples=25, deadline=None)
@@ -47,7 +49,7 @@ def test_any_plan_round_trips_exactly(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "said"),
+    ("place", "value", "message"),
     [
         (("request", "data_bytes"), 1.5, "plan.request.data_bytes: expected int"),
         (("request", "data_bytes"), True, "plan.request.data_bytes: expected int"),
@@ -57,7 +59,7 @@ def test_any_plan_round_trips_exactly(plan: Plan) -> None:
         (("warnings",), [1], "plan.warnings[0]: expected str"),
     ],
 )
-def test_what_is_no_plan_is_named(place: tuple[str, ...], value: object, said: str) -> None:
+def test_what_is_no_plan_is_named(place: tuple[str, ...], value: object, message: str) -> None:
     document: dict[str, Any] = {
         "request": {"data_bytes": 1, "model": "indy"},
         "catalog": {"name": "aws", "prices_as_of": "2026-01-01"},
@@ -72,4 +74,4 @@ def test_what_is_no_plan_is_named(place: tuple[str, ...], value: object, said: s
     inside[place[-1]] = value
     with pytest.raises(BadInputError) as caught:
         Plan.from_json(json.dumps(document))
-    assert said in str(caught.value)
+    assert message in str(caught.value)

@@ -26,33 +26,33 @@ def risk(recovery: str, per_node_hour: float = 0.05) -> Risk:
     return Risk(per_node_s=per_node_hour / 3600, replacement_s=240, recovery=recovery, evidence="assumed")
 
 
-def simulated(one: Risk, *, job_s: float, load_s: float, nodes: int) -> np.ndarray:
+def simulated(interruptions: Risk, *, job_s: float, load_s: float, nodes: int) -> np.ndarray:
     """Begin again whenever a node goes, until the work has been done in one piece."""
     rng = np.random.default_rng(5)
-    unit = job_s + (load_s if one.recovery == "reload" else 0.0)
+    unit = job_s + (load_s if interruptions.recovery == "reload" else 0.0)
     total = np.full(DRAWS, float(job_s))
     left = np.arange(DRAWS)
     while len(left):
-        fails = rng.exponential(1 / (nodes * one.per_node_s), len(left))
+        fails = rng.exponential(1 / (nodes * interruptions.per_node_s), len(left))
         lost = fails < unit
         left = left[lost]
-        total[left] += fails[lost] + one.replacement_s
+        total[left] += fails[lost] + interruptions.replacement_s
     return total
 
 
 @pytest.mark.parametrize("recovery", ["reload", "restart"])
 @pytest.mark.parametrize("nodes", [2, 20, 100])
 def test_restarts_are_what_simulation_gives(recovery: str, nodes: int) -> None:
-    one = risk(recovery)
-    draws = simulated(one, job_s=1000, load_s=300, nodes=nodes)
-    mean = one.expected_s(np.array([1000.0]), nodes=np.array([float(nodes)]), load_s=300)
+    interruptions = risk(recovery)
+    draws = simulated(interruptions, job_s=1000, load_s=300, nodes=nodes)
+    mean = interruptions.expected_s(np.array([1000.0]), nodes=np.array([float(nodes)]), load_s=300)
     assert mean == pytest.approx(draws.mean(), abs=4 * draws.std() / np.sqrt(DRAWS))
     certain = in_turn([barrier([Load(median_s=1000, spread=lognormal(0), count=nodes)])], shared_sigma=0)
-    whole = one.duration(certain, nodes=nodes, load_s=300)
+    whole = interruptions.duration(certain, nodes=nodes, load_s=300)
     assert whole.mean_s == pytest.approx(draws.mean(), rel=0.02)
     for probability in (0.5, 0.95):
-        found = float(whole.quantile_s(probability))
-        assert found == pytest.approx(np.quantile(draws, probability), rel=0.12)
+        quantile_s = float(whole.quantile_s(probability))
+        assert quantile_s == pytest.approx(np.quantile(draws, probability), rel=0.12)
 
 
 def test_tasks_done_again_by_hand() -> None:

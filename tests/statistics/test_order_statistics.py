@@ -139,8 +139,8 @@ def test_bandwidths_become_slowness() -> None:
 
 
 @given(st.floats(0, 0.5), st.integers(1, 5000), st.integers(1, 5000))
-def test_more_nodes_are_never_faster(sigma: float, one: int, other: int) -> None:
-    few, many = sorted((one, other))
+def test_more_nodes_are_never_faster(sigma: float, nodes: int, other_nodes: int) -> None:
+    few, many = sorted((nodes, other_nodes))
     spread = lognormal(round(sigma, 3))
     assert slowest_mean(spread, few) <= slowest_mean(spread, many) + 1e-12
 
@@ -154,18 +154,18 @@ def test_quantiles_are_ordered_and_positive(median_s: float, sigma: float, count
 
 def test_one_of_several_durations_has_their_mean_and_holds_their_ends() -> None:
     loads = [Load(median_s=m, spread=lognormal(0.1), count=10) for m in (10.0, 20.0, 40.0)]
-    each = [barrier([load]) for load in loads]
-    whole = either(each)
-    assert whole.mean_s == pytest.approx(sum(one.mean_s for one in each) / 3, rel=1e-3)
-    assert float(whole.quantile_s(0.95)) > float(each[1].quantile_s(0.99))
-    assert either(each[:1]) is each[0]
+    durations = [barrier([load]) for load in loads]
+    whole = either(durations)
+    assert whole.mean_s == pytest.approx(sum(duration.mean_s for duration in durations) / 3, rel=1e-3)
+    assert float(whole.quantile_s(0.95)) > float(durations[1].quantile_s(0.99))
+    assert either(durations[:1]) is durations[0]
 
 
 @pytest.mark.parametrize("spares", [1, 5, 20])
 def test_spares_stand_in_for_the_slowest_as_in_simulation(spares: int) -> None:
     nodes, spread = 50, with_tail(lognormal(0.1), fraction=0.1, factor=3)
-    found = barrier([Load(median_s=100, spread=spread, count=nodes, spares=spares)])
+    slowest = barrier([Load(median_s=100, spread=spread, count=nodes, spares=spares)])
     drawn = np.sort(spread.sample((DRAWS, nodes + spares), np.random.default_rng(3)), axis=1)[:, nodes - 1] * 100
-    assert found.mean_s == pytest.approx(drawn.mean(), rel=0.02)
+    assert slowest.mean_s == pytest.approx(drawn.mean(), rel=0.02)
     for probability in (0.05, 0.5, 0.95):
-        assert float(np.mean(drawn <= found.quantile_s(probability))) == pytest.approx(probability, abs=0.015)
+        assert float(np.mean(drawn <= slowest.quantile_s(probability))) == pytest.approx(probability, abs=0.015)

@@ -106,10 +106,10 @@ def test_scattered_points_widen_the_band() -> None:
 
 
 def test_the_same_points_give_the_same_band_in_any_unit() -> None:
-    here, there = doubling(0.9, 4).band([3, 300]), doubling(0.9, 4).band([3, 300])
-    assert here.low_bytes_per_s.tolist() == there.low_bytes_per_s.tolist()
+    band, again = doubling(0.9, 4).band([3, 300]), doubling(0.9, 4).band([3, 300])
+    assert band.low_bytes_per_s.tolist() == again.low_bytes_per_s.tolist()
     scaled = ScalingCurve.through([2, 4, 8, 16], np.array([1, 0.9, 0.81, 0.729]) * 1e6).band([3, 300])
-    assert scaled.low_bytes_per_s == pytest.approx(here.low_bytes_per_s / 1000)
+    assert scaled.low_bytes_per_s == pytest.approx(band.low_bytes_per_s / 1000)
 
 
 def test_a_wider_coverage_is_a_wider_band() -> None:

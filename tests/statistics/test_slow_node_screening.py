@@ -60,17 +60,17 @@ def test_two_nodes_cannot_say_which_is_slow() -> None:
 
 
 def test_dead_and_silent_nodes_go_and_say_why() -> None:
-    found = screen({"read": {"a": 5.0, "b": 5.0, "c": 0.0, "d": math.nan}, "net": {"a": 1.0, "b": 1.0, "c": 1.0}})
-    assert {drop.node: drop.reason for drop in found.dropped} == {"c": "does nothing", "d": "gave no figure"}
-    assert set(found.kept) == {"a", "b"}
+    screening = screen({"read": {"a": 5.0, "b": 5.0, "c": 0.0, "d": math.nan}, "net": {"a": 1.0, "b": 1.0, "c": 1.0}})
+    assert {drop.node: drop.reason for drop in screening.dropped} == {"c": "does nothing", "d": "gave no figure"}
+    assert set(screening.kept) == {"a", "b"}
 
 
 def test_a_node_must_pass_every_metric_and_the_best_come_first() -> None:
     disk = {"a": 100.0, "b": 99.0, "c": 101.0, "d": 100.0}
     net = {"a": 10.0, "b": 10.1, "c": 9.9, "d": 4.0}
-    found = screen({"disk": disk, "net": net})
-    assert [(drop.node, drop.metric) for drop in found.dropped] == [("d", "net")]
-    assert found.kept[0] == "a"
+    screening = screen({"disk": disk, "net": net})
+    assert [(drop.node, drop.metric) for drop in screening.dropped] == [("d", "net")]
+    assert screening.kept[0] == "a"
 
 
 def test_of_several_reasons_the_worst_is_given() -> None:
@@ -78,14 +78,14 @@ def test_of_several_reasons_the_worst_is_given() -> None:
     disk, network = named([80.0, 100.0, 100.0]), named([10.0, 100.0, 100.0])
     (drop,) = screen({"disk": disk, "network": network}).dropped
     assert (drop.metric, drop.share) == ("network", pytest.approx(10 / 90))
-    assert [each.share for each in screen({"disk": {"a": math.nan, "b": 0.0, "c": 1.0, "d": 1.0}}).dropped] == [0, 0]
+    assert [worst.share for worst in screen({"disk": {"a": math.nan, "b": 0.0, "c": 1.0, "d": 1.0}}).dropped] == [0, 0]
 
 
 @given(RATES)
 def test_every_node_is_kept_or_dropped_and_never_the_better_half(rates: list[float]) -> None:
-    found = screen({"rate": named(rates)})
-    gone = {drop.node for drop in found.dropped}
-    assert gone | set(found.kept) == named(rates).keys() and not gone & set(found.kept)
+    screening = screen({"rate": named(rates)})
+    gone = {drop.node for drop in screening.dropped}
+    assert gone | set(screening.kept) == named(rates).keys() and not gone & set(screening.kept)
     assert all(named(rates)[node] < np.median(rates) for node in gone)
 
 
@@ -97,9 +97,9 @@ def test_the_unit_does_not_matter(rates: list[float], power: int) -> None:
 @given(RATES, st.data())
 def test_a_slower_node_is_not_kept_where_a_faster_one_goes(rates: list[float], data: st.DataObject) -> None:
     gone = dropped(rates)
-    one, other = (data.draw(st.integers(0, len(rates) - 1)) for _ in range(2))
-    if rates[one] <= rates[other] and f"node-{other}" in gone:
-        assert f"node-{one}" in gone
+    slower, faster = (data.draw(st.integers(0, len(rates) - 1)) for _ in range(2))
+    if rates[slower] <= rates[faster] and f"node-{faster}" in gone:
+        assert f"node-{slower}" in gone
 
 
 @pytest.mark.parametrize("nodes", [8, 45, 178])

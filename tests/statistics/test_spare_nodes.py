@@ -29,8 +29,8 @@ def test_the_expected_slowness_is_what_simulation_finds(nodes: int, spares: int)
     rng = np.random.default_rng(3)
     rates = np.sort(np.append(rng.lognormal(0, 0.2, 30), [0.1, 0.1, 0.3]))
     exact = expected_slowness(rates, nodes=nodes, max_spares=spares)[spares]
-    found = simulated(rates, nodes, spares, rng)
-    assert exact == pytest.approx(found.mean(), abs=4 * found.std() / np.sqrt(len(found)) + 1e-9)
+    draws = simulated(rates, nodes, spares, rng)
+    assert exact == pytest.approx(draws.mean(), abs=4 * draws.std() / np.sqrt(len(draws)) + 1e-9)
 
 
 def test_one_node_without_spares_is_the_plain_mean() -> None:
@@ -47,8 +47,8 @@ def test_more_spares_never_slow_the_job(rates: list[float], nodes: int) -> None:
 @settings(max_examples=50)
 @given(RATES, st.integers(1, 30), st.floats(1, 1e5), st.floats(0, 1e4))
 def test_the_count_is_the_cheapest_of_all(rates: list[float], nodes: int, work_s: float, screen_s: float) -> None:
-    found = best_spares(rates, nodes=nodes, work_s=work_s, screen_s=screen_s, max_spares=30)
-    assert found.expected_node_hours[found.count] == found.expected_node_hours.min()
+    spares = best_spares(rates, nodes=nodes, work_s=work_s, screen_s=screen_s, max_spares=30)
+    assert spares.expected_node_hours[spares.count] == spares.expected_node_hours.min()
 
 
 def test_scalyrs_bad_apples_call_for_spares_and_a_thin_tail_for_none() -> None:
@@ -66,14 +66,14 @@ def test_identical_nodes_need_no_spares() -> None:
 
 
 def test_for_time_the_fewest_within_one_percent_of_the_least() -> None:
-    found = best_spares(SCALYR, nodes=50, work_s=900, screen_s=100, objective="time", max_spares=60)
-    assert found.expected_s[found.count] <= 1.01 * found.expected_s.min() < found.expected_s[found.count - 1]
+    spares = best_spares(SCALYR, nodes=50, work_s=900, screen_s=100, objective="time", max_spares=60)
+    assert spares.expected_s[spares.count] <= 1.01 * spares.expected_s.min() < spares.expected_s[spares.count - 1]
 
 
 def test_a_thousand_nodes_stay_finite() -> None:
-    found = best_spares(SCALYR, nodes=1000, work_s=900, screen_s=240)
-    assert np.isfinite(found.expected_s).all()
-    assert 125 < found.count < 200
+    spares = best_spares(SCALYR, nodes=1000, work_s=900, screen_s=240)
+    assert np.isfinite(spares.expected_s).all()
+    assert 125 < spares.count < 200
 
 
 @pytest.mark.parametrize("rates", [[], [0.0], [-1.0], [float("nan")]])
@@ -92,6 +92,6 @@ def test_a_spread_asks_for_as_many_spares_as_rates_drawn_from_it() -> None:
     spread = with_tail(lognormal(0.02), fraction=0.1, factor=5)
     rates = 1 / spread.sample((20_000,), np.random.default_rng(1))
     exact = best_spares(rates, nodes=50, work_s=900, screen_s=240, max_spares=30)
-    found = spares_for(spread, nodes=50, work_s=900, screen_s=240)
-    assert abs(found - exact.count) <= 1
+    count = spares_for(spread, nodes=50, work_s=900, screen_s=240)
+    assert abs(count - exact.count) <= 1
     assert spares_for(lognormal(0.0), nodes=50, work_s=900, screen_s=240) == 0

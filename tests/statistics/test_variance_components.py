@@ -25,26 +25,26 @@ def drawn(across_nodes: float, across_runs: float, *, nodes: int, runs: int) -> 
 @pytest.mark.parametrize(("across_nodes", "across_runs"), [(0.2, 0.02), (0.02, 0.2), (0.1, 0.1)])
 def test_both_are_found_again(across_nodes: float, across_runs: float) -> None:
     """400 nodes of 6 runs: standard errors of 4% and less of the larger."""
-    found = variation(drawn(across_nodes, across_runs, nodes=400, runs=6))
-    assert found is not None
-    assert found.across_runs == pytest.approx(across_runs, rel=0.08)
-    assert found.across_nodes == pytest.approx(across_nodes, abs=0.15 * max(across_nodes, across_runs))
+    parts = variation(drawn(across_nodes, across_runs, nodes=400, runs=6))
+    assert parts is not None
+    assert parts.across_runs == pytest.approx(across_runs, rel=0.08)
+    assert parts.across_nodes == pytest.approx(across_nodes, abs=0.15 * max(across_nodes, across_runs))
 
 
 def test_by_hand() -> None:
     """ln rates 0, 0.2 and 1, 1.2: within 0.02 a node; between 2 x 2 x 0.25; (1 - 0.02) / 2 across nodes."""
-    found = variation({"a": [1.0, math.exp(0.2)], "b": [math.e, math.exp(1.2)]})
-    assert found is not None
-    assert found.across_runs == pytest.approx(math.sqrt(0.02))
-    assert found.across_nodes == pytest.approx(math.sqrt(0.49))
-    assert found.lasting_share == pytest.approx(0.49 / 0.51)
-    assert "96% of it stays with the node" in found.text
+    parts = variation({"a": [1.0, math.exp(0.2)], "b": [math.e, math.exp(1.2)]})
+    assert parts is not None
+    assert parts.across_runs == pytest.approx(math.sqrt(0.02))
+    assert parts.across_nodes == pytest.approx(math.sqrt(0.49))
+    assert parts.lasting_share == pytest.approx(0.49 / 0.51)
+    assert "96% of it stays with the node" in parts.text
 
 
 def test_nodes_that_only_flicker_do_not_differ() -> None:
-    found = variation({"a": [1.0, 2.0], "b": [2.0, 1.0], "c": [1.0, 2.0]})
-    assert found is not None
-    assert found.across_nodes == 0 and found.lasting_share == 0
+    parts = variation({"a": [1.0, 2.0], "b": [2.0, 1.0], "c": [1.0, 2.0]})
+    assert parts is not None
+    assert parts.across_nodes == 0 and parts.lasting_share == 0
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def test_without_repeats_or_with_one_node_nothing_can_be_said(runs: dict[str, li
 
 @given(RUNS, st.floats(0.1, 10))
 def test_the_unit_does_not_matter(runs: dict[str, list[float]], factor: float) -> None:
-    here = variation(runs)
-    there = variation({name: [factor * rate for rate in rates] for name, rates in runs.items()})
-    assert (here is None) == (there is None)
-    if here and there:
-        assert there.across_runs == pytest.approx(here.across_runs, abs=1e-6)
-        assert list(here.percentiles) == sorted(here.percentiles)
+    parts = variation(runs)
+    scaled = variation({name: [factor * rate for rate in rates] for name, rates in runs.items()})
+    assert (parts is None) == (scaled is None)
+    if parts and scaled:
+        assert scaled.across_runs == pytest.approx(parts.across_runs, abs=1e-6)
+        assert list(parts.percentiles) == sorted(parts.percentiles)
 
 
 def test_impossible_rates_are_refused() -> None:

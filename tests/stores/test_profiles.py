@@ -29,8 +29,8 @@ def profile(name: str = "mine") -> profiles.Profile:
 def test_a_stored_profile_predicts_as_before_and_is_listed() -> None:
     path = profiles.save_profile(profile())
     assert profiles.profile_names() == ["mine"]
-    for found in (profiles.load_profile("mine"), profiles.load_profile(path)):
-        np.testing.assert_array_equal(found.predict(RUNS), profile().predict(RUNS))
+    for loaded in (profiles.load_profile("mine"), profiles.load_profile(path)):
+        np.testing.assert_array_equal(loaded.predict(RUNS), profile().predict(RUNS))
 
 
 def test_the_file_is_json_that_a_person_can_read(home: Path) -> None:
@@ -89,9 +89,9 @@ def test_a_directory_that_cannot_be_made_is_an_io_failure(tmp_path: Path, monkey
 
 def test_machines_come_from_the_catalog_when_none_are_handed_in() -> None:
     runs = [{**run, "instance_type": "m4.2xlarge"} for run in RUNS]
-    found = profiles.calibrate(runs, model="spark").machines["m4.2xlarge"]
-    assert (found.cores, found.memory_gb, found.disk_gb_per_s) == (8, 32, 0.125)
-    assert found.filled_in == ("clock_ghz",)
+    machine = profiles.calibrate(runs, model="spark").machines["m4.2xlarge"]
+    assert (machine.cores, machine.memory_gb, machine.disk_gb_per_s) == (8, 32, 0.125)
+    assert machine.filled_in == ("clock_ghz",)
 
 
 def test_ragged_or_missing_files_are_refused(tmp_path: Path) -> None:

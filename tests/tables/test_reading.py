@@ -151,15 +151,17 @@ def test_what_is_written_is_read_back_exactly(tmp_path_factory: pytest.TempPathF
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(SCHEMA.names)
-        for index, (nodes, rate, kind, near, day, note) in enumerate(rows):
+        for index, (nodes, rate, machine_kind, near, day, note) in enumerate(rows):
             shown = "" if nodes is None else nodes
-            writer.writerow([f"n{index}", shown, repr(rate), kind, "yes" if near else "no", day.isoformat(), note])
+            writer.writerow(
+                [f"n{index}", shown, repr(rate), machine_kind, "yes" if near else "no", day.isoformat(), note]
+            )
     table = read_table(path, SCHEMA)
     assert len(table) == len(rows)
-    for index, (nodes, rate, kind, near, day, note) in enumerate(rows):
+    for index, (nodes, rate, machine_kind, near, day, note) in enumerate(rows):
         assert np.array_equal(table["nodes"][index], math.nan if nodes is None else float(nodes), equal_nan=True)
         assert table["bytes_per_s"][index] == rate
-        assert (table["kind"][index], table["near"][index], table["note"][index]) == (kind, near, note)
+        assert (table["kind"][index], table["near"][index], table["note"][index]) == (machine_kind, near, note)
         assert table["as_of"][index].item() == day
 
 

@@ -21,8 +21,12 @@ _ASKED: Final = {
     "describe_prefix_lists",
     "describe_instance_type_offerings",
 }
-_LISTINGS: Final = {resource_type.listing: kind for kind, resource_type in resources.RESOURCE_TYPES.items()}
-_DELETIONS: Final = {resource_type.deletion: kind for kind, resource_type in resources.RESOURCE_TYPES.items()}
+_LISTINGS: Final = {
+    resource_type.listing: resource_kind for resource_kind, resource_type in resources.RESOURCE_TYPES.items()
+}
+_DELETIONS: Final = {
+    resource_type.deletion: resource_kind for resource_kind, resource_type in resources.RESOURCE_TYPES.items()
+}
 _CREATIONS: Final = {
     "create_vpc": "vpc",
     "create_internet_gateway": "internet-gateway",
@@ -41,7 +45,7 @@ class DryRun:
     def __init__(self, *, live: Connect | None) -> None:
         self.live = live
         self.requests: list[PlannedRequest] = []
-        self.made: dict[str, list[dict[str, Any]]] = {kind: [] for kind in resources.RESOURCE_TYPES}
+        self.made: dict[str, list[dict[str, Any]]] = {resource_kind: [] for resource_kind in resources.RESOURCE_TYPES}
         self.numbers = count(1)
 
     def connect(self, name: str, region: str) -> Service:
@@ -85,10 +89,10 @@ class _DryRunService:
         planned = PlannedRequest(service=self._name, region=self.region, operation=operation, parameters=request)
         self._dry_run.requests.append(planned)
 
-    def _create(self, kind: str, request: dict[str, Any]) -> dict[str, Any]:
-        name = resources.RESOURCE_TYPES[kind].id
+    def _create(self, resource_kind: str, request: dict[str, Any]) -> dict[str, Any]:
+        name = resources.RESOURCE_TYPES[resource_kind].id
         made = {name: request.get(name) or self._id(name), "Tags": _tags(request)}
-        self._dry_run.made[kind].append(made)
+        self._dry_run.made[resource_kind].append(made)
         return made
 
     def _instance(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -105,10 +109,12 @@ class _DryRunService:
     def _id(self, name: str) -> str:
         return f"<{name} {next(self._dry_run.numbers)}>"
 
-    def _delete(self, kind: str, request: dict[str, Any]) -> None:
+    def _delete(self, resource_kind: str, request: dict[str, Any]) -> None:
         gone = {name for value in request.values() for name in (value if isinstance(value, list) else [value])}
-        name = resources.RESOURCE_TYPES[kind].id
-        self._dry_run.made[kind] = [made for made in self._dry_run.made[kind] if made[name] not in gone]
+        name = resources.RESOURCE_TYPES[resource_kind].id
+        self._dry_run.made[resource_kind] = [
+            made for made in self._dry_run.made[resource_kind] if made[name] not in gone
+        ]
 
 
 def _tags(request: dict[str, Any]) -> list[dict[str, str]]:

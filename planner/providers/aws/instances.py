@@ -68,7 +68,7 @@ def launch(network: RunNetwork, place: Place, *, machines: int, head: bool, roun
     for role, count in (("node", machines - head), ("head", int(head))):
         if count:
             request = common | _interfaces(network, role) | {"MinCount": count, "MaxCount": count}
-            request["TagSpecifications"] = [_tags(network, kind, role) for kind in _TAGGED]
+            request["TagSpecifications"] = [_tags(network, resource_kind, role) for resource_kind in _TAGGED]
             _run_instances(network, request, name=f"{count} x {role}", token=_token(network, place, role, round))
 
 
@@ -124,8 +124,8 @@ def _interfaces(network: RunNetwork, role: str) -> dict[str, Any]:
     return {"NetworkInterfaces": [interface]}
 
 
-def _tags(network: RunNetwork, kind: str, role: str) -> dict[str, Any]:
-    specification = network.tags(kind, role)
+def _tags(network: RunNetwork, resource_kind: str, role: str) -> dict[str, Any]:
+    specification = network.tags(resource_kind, role)
     return {**specification, "Tags": [*specification["Tags"], {"Key": "planner-role", "Value": role}]}
 
 

@@ -39,50 +39,50 @@ class RunNetwork:
     def of(cls, order: Order, ec2: Service, journal: Journal, policy: RetryPolicy) -> RunNetwork:
         """Look at what the run has in the region."""
         network = cls(order=order, ec2=ec2, journal=journal, policy=policy, ids={})
-        for kind in (*_KINDS, *_NAMED_KINDS):
-            network.look(kind)
+        for resource_kind in (*_KINDS, *_NAMED_KINDS):
+            network.look(resource_kind)
         return network
 
-    def look(self, kind: str) -> None:
+    def look(self, resource_kind: str) -> None:
         """Find out anew what of a kind there is."""
-        for resource, description in resources.find(self.ec2, kind, run=self.order.run):
+        for resource, description in resources.find(self.ec2, resource_kind, run=self.order.run):
             if not resource.ending:
                 name = resources.tags_of(description).get("Name", "").removeprefix(f"planner-{self.order.run}-")
-                self.ids[kind, name] = resource.id
+                self.ids[resource_kind, name] = resource.id
 
     def full_name(self, name: str) -> str:
         """Return what the console shows, and what names a resource that has no id."""
         return f"planner-{self.order.run}-{name}"
 
-    def tags(self, kind: str, name: str) -> dict[str, Any]:
+    def tags(self, resource_kind: str, name: str) -> dict[str, Any]:
         """Return the tag specification that goes into the call that creates something."""
         tags = {**self.order.tags, "Name": self.full_name(name)}
-        return {"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+        return {"ResourceType": resource_kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
 
-    def ensure(self, kind: str, name: str, operation: str, **request: Any) -> str:
+    def ensure(self, resource_kind: str, name: str, operation: str, **request: Any) -> str:
         """Return the id of what is there, or create it. Where a connection breaks, look before creating again."""
         for _ in range(_MOST_TRIES):
-            if (kind, name) in self.ids:
-                return self.ids[kind, name]
-            self.journal.intend(kind, name=name, region=self.ec2.region)
+            if (resource_kind, name) in self.ids:
+                return self.ids[resource_kind, name]
+            self.journal.intend(resource_kind, name=name, region=self.ec2.region)
             try:
-                self._create(kind, name, operation, request)
+                self._create(resource_kind, name, operation, request)
             except UncertainError:
                 self.policy.settle()
-                self.look(kind)
+                self.look(resource_kind)
             except DuplicateError:
-                self.look(kind)
+                self.look(resource_kind)
         raise IoFailureError(
-            f"{kind} {name} in {self.ec2.region}: no clear answer in {_MOST_TRIES} tries of {operation}"
+            f"{resource_kind} {name} in {self.ec2.region}: no clear answer in {_MOST_TRIES} tries of {operation}"
         )
 
-    def _create(self, kind: str, name: str, operation: str, request: dict[str, Any]) -> None:
-        tagged = {**request, "TagSpecifications": [self.tags(kind, name)]}
+    def _create(self, resource_kind: str, name: str, operation: str, request: dict[str, Any]) -> None:
+        tagged = {**request, "TagSpecifications": [self.tags(resource_kind, name)]}
         answer = self.ec2.call(operation, repeatable=False, fresh=True, **tagged)
-        by_name = kind in _NAMED_KINDS
-        id_ = self.full_name(name) if by_name else _id_in(answer, resources.RESOURCE_TYPES[kind].id)
-        self.ids[kind, name] = id_
-        self.journal.made(Resource(kind=kind, id=id_, region=self.ec2.region, run=self.order.run))
+        by_name = resource_kind in _NAMED_KINDS
+        id_ = self.full_name(name) if by_name else _id_in(answer, resources.RESOURCE_TYPES[resource_kind].id)
+        self.ids[resource_kind, name] = id_
+        self.journal.made(Resource(kind=resource_kind, id=id_, region=self.ec2.region, run=self.order.run))
 
     def adjust(self, operation: str, **request: Any) -> None:
         """Make a change that may have been made already."""

@@ -79,7 +79,7 @@ class AwsProvider:
     def find(self, kinds: Sequence[str], *, region: str, run: str | None = None) -> tuple[Resource, ...]:
         """See Provider."""
         ec2 = self._connect("ec2", region)
-        return tuple(resource for kind in kinds for resource, _ in find(ec2, kind, run=run))
+        return tuple(resource for resource_kind in kinds for resource, _ in find(ec2, resource_kind, run=run))
 
     def delete(self, resources: Sequence[Resource]) -> None:
         """See Provider."""

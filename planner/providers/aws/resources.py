@@ -72,18 +72,18 @@ RESOURCE_TYPES: Final = {
 }
 
 
-def find(ec2: Service, kind: str, *, run: str | None) -> Iterator[tuple[Resource, dict[str, Any]]]:
+def find(ec2: Service, resource_kind: str, *, run: str | None) -> Iterator[tuple[Resource, dict[str, Any]]]:
     """Yield what of a kind carries the tag of this run, or of any, each with AWS's own description."""
     tagged = {"Name": "tag:planner-run", "Values": [run]} if run else {"Name": "tag-key", "Values": ["planner-run"]}
-    live = [{"Name": "instance-state-name", "Values": _LIVE_INSTANCES}] if kind == "instance" else []
-    resource_type = RESOURCE_TYPES[kind]
+    live = [{"Name": "instance-state-name", "Values": _LIVE_INSTANCES}] if resource_kind == "instance" else []
+    resource_type = RESOURCE_TYPES[resource_kind]
     for item in ec2.items(resource_type.listing, resource_type.list_key, Filters=[tagged, *live]):
-        for description in item["Instances"] if kind == "instance" else [item]:
+        for description in item["Instances"] if resource_kind == "instance" else [item]:
             state = _state(description)
             if state not in _GONE:
                 resource = Resource.from_tags(
                     tags_of(description),
-                    kind=kind,
+                    resource_kind=resource_kind,
                     id=description[resource_type.id],
                     region=ec2.region,
                     ending=state in _ENDING,

@@ -68,7 +68,7 @@ class Arm(Protocol):
     def subscription(self) -> str:
         """The subscription's id."""
 
-    def create(self, kind: str, *names: str, body: dict[str, Any]) -> None:
+    def create(self, resource_kind: str, *names: str, body: dict[str, Any]) -> None:
         """Create something (`names`: its group, then its own) or find it there. Does not wait for machines to be made.
 
         Raises what `cloud_errors.meaning_of` returns.
@@ -77,10 +77,10 @@ class Arm(Protocol):
     def schedule(self, group: str, name: str, *, body: dict[str, Any]) -> None:
         """Create a schedule of Azure's own in a group."""
 
-    def items(self, kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
+    def items(self, resource_kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
         """Yield all of a listing, page by page."""
 
-    def delete(self, kind: str, *names: str) -> None:
+    def delete(self, resource_kind: str, *names: str) -> None:
         """Ask for a deletion and do not wait for it."""
 
 
@@ -103,9 +103,9 @@ class LiveArm:
         """See Arm."""
         return self.access.subscription
 
-    def create(self, kind: str, *names: str, body: dict[str, Any]) -> None:
+    def create(self, resource_kind: str, *names: str, body: dict[str, Any]) -> None:
         """See Arm. What is new may not be known everywhere yet: not found is waited out like throttling."""
-        resource_type = RESOURCE_TYPES[kind]
+        resource_type = RESOURCE_TYPES[resource_kind]
         operations = self._operations(resource_type)
         polling = {"polling": False} if resource_type.create.startswith("begin_") else {}
 
@@ -113,9 +113,9 @@ class LiveArm:
             made = getattr(operations, resource_type.create)(*names, body, **polling)
             return _as_dict(made.result() if polling else made)
 
-        made = self._repeatedly(call, what=f"creating {kind} {names[-1]}", fresh=True)
-        if kind != "machine":
-            self._wait(operations, kind, names, made)
+        made = self._repeatedly(call, what=f"creating {resource_kind} {names[-1]}", fresh=True)
+        if resource_kind != "machine":
+            self._wait(operations, resource_kind, names, made)
 
     def schedule(self, group: str, name: str, *, body: dict[str, Any]) -> None:
         """See Arm."""
@@ -128,23 +128,25 @@ class LiveArm:
 
         self._repeatedly(call, what=f"creating schedule {name}", fresh=True)
 
-    def items(self, kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
+    def items(self, resource_kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
         """See Arm."""
-        listed = self._operations(RESOURCE_TYPES[kind]).list(*names, **options).by_page()
+        listed = self._operations(RESOURCE_TYPES[resource_kind]).list(*names, **options).by_page()
         while True:  # a page that failed is asked for again
-            page = self._repeatedly(lambda: next(listed, None), what=f"listing {kind}")
+            page = self._repeatedly(lambda: next(listed, None), what=f"listing {resource_kind}")
             if page is None:
                 return
             yield from map(_as_dict, page)
 
-    def delete(self, kind: str, *names: str) -> None:
+    def delete(self, resource_kind: str, *names: str) -> None:
         """See Arm."""
-        operations = self._operations(RESOURCE_TYPES[kind])
-        self._repeatedly(lambda: operations.begin_delete(*names, polling=False), what=f"deleting {kind} {names[-1]}")
+        operations = self._operations(RESOURCE_TYPES[resource_kind])
+        self._repeatedly(
+            lambda: operations.begin_delete(*names, polling=False), what=f"deleting {resource_kind} {names[-1]}"
+        )
 
-    def _wait(self, operations: Any, kind: str, names: tuple[str, ...], made: dict[str, Any]) -> None:
+    def _wait(self, operations: Any, resource_kind: str, names: tuple[str, ...], made: dict[str, Any]) -> None:
         """Wait until something small is made, as Azure answers before it is."""
-        what = f"creating {kind} {names[-1]}"
+        what = f"creating {resource_kind} {names[-1]}"
         for _ in self._policy.polls(self._policy.join_s):
             state = made.get("properties", {}).get("provisioningState", "Succeeded")
             if state == "Succeeded":

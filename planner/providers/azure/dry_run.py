@@ -20,30 +20,32 @@ class DryRunArm:
         self.requests: list[PlannedRequest] = []
         self._made: dict[tuple[str, ...], dict[str, Any]] = {}
 
-    def create(self, kind: str, *names: str, body: dict[str, Any]) -> None:
+    def create(self, resource_kind: str, *names: str, body: dict[str, Any]) -> None:
         """See Arm."""
-        self._note("create", kind, names, {"body": body})
+        self._note("create", resource_kind, names, {"body": body})
         item = {"name": names[-1], **body}
-        if kind == "machine":
+        if resource_kind == "machine":
             item["properties"] = {**body["properties"], "provisioningState": "Succeeded"}
-        self._made[kind, *names] = item
+        self._made[resource_kind, *names] = item
 
     def schedule(self, group: str, name: str, *, body: dict[str, Any]) -> None:
         """See Arm."""
         self._note("create", "schedule", (group, name), {"body": body})
 
-    def items(self, kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
+    def items(self, resource_kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
         """See Arm."""
-        self._note("list", kind, names, dict(options))
-        yield from [item for (of, *under), item in self._made.items() if of == kind and tuple(under[:-1]) == names]
+        self._note("list", resource_kind, names, dict(options))
+        yield from [
+            item for (of, *under), item in self._made.items() if of == resource_kind and tuple(under[:-1]) == names
+        ]
 
-    def delete(self, kind: str, *names: str) -> None:
+    def delete(self, resource_kind: str, *names: str) -> None:
         """See Arm."""
-        self._note("delete", kind, names, {})
-        self._made.pop((kind, *names), None)
+        self._note("delete", resource_kind, names, {})
+        self._made.pop((resource_kind, *names), None)
 
-    def _note(self, verb: str, kind: str, names: tuple[str, ...], parameters: dict[str, Any]) -> None:
+    def _note(self, verb: str, resource_kind: str, names: tuple[str, ...], parameters: dict[str, Any]) -> None:
         region = parameters.get("body", {}).get("location", "global")
         about = {"subscription": self.subscription, "names": list(names), **parameters}
-        planned = PlannedRequest(service="arm", region=region, operation=f"{verb} {kind}", parameters=about)
+        planned = PlannedRequest(service="arm", region=region, operation=f"{verb} {resource_kind}", parameters=about)
         self.requests.append(planned)

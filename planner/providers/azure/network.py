@@ -36,11 +36,11 @@ class RunNetwork:
         """Return how one resource names another: `provider` is Microsoft.Network/virtualNetworks and the like."""
         return f"/subscriptions/{self.arm.subscription}/resourceGroups/{self.group}/providers/{provider}/{name}"
 
-    def create(self, kind: str, *names: str, body: dict[str, Any]) -> None:
+    def create(self, resource_kind: str, *names: str, body: dict[str, Any]) -> None:
         """Announce something in the journal, and create it with the run's tags."""
-        self.journal.intend(kind, name=names[-1], region=self.place.region)
-        self.arm.create(kind, *names, body={"location": self.place.region, "tags": self.order.tags, **body})
-        made = Resource(kind=kind, id="/".join(names), region=self.place.region, run=self.order.run)
+        self.journal.intend(resource_kind, name=names[-1], region=self.place.region)
+        self.arm.create(resource_kind, *names, body={"location": self.place.region, "tags": self.order.tags, **body})
+        made = Resource(kind=resource_kind, id="/".join(names), region=self.place.region, run=self.order.run)
         self.journal.made(made)
 
 

@@ -94,7 +94,7 @@ class AzureProvider:
             if item["location"] == region and run in (None, item["tags"]["planner-run"]):
                 resource = Resource.from_tags(
                     item["tags"],
-                    kind=_GROUP,
+                    resource_kind=_GROUP,
                     id=item["name"],
                     region=item["location"],
                     ending=item.get("properties", {}).get("provisioningState") == "Deleting",

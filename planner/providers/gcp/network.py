@@ -42,9 +42,9 @@ class RunNetwork:
     def of(cls, order: Order, compute: Compute, journal: Journal, *, region: str) -> RunNetwork:
         """Look at what the run has in the region."""
         existing = {
-            (kind, resource.id)
-            for kind in _KINDS
-            for resource, _ in resources.find(compute, kind, region=region, run=order.run)
+            (resource_kind, resource.id)
+            for resource_kind in _KINDS
+            for resource, _ in resources.find(compute, resource_kind, region=region, run=order.run)
         }
         return cls(order=order, compute=compute, journal=journal, region=region, existing=existing)
 
@@ -52,24 +52,24 @@ class RunNetwork:
         """Return the name of a resource: it holds the run and the region, for some are global."""
         return f"planner-{self.order.run}-{self.region}-{name}"
 
-    def url(self, kind: str, name: str) -> str:
+    def url(self, resource_kind: str, name: str) -> str:
         """Return how one resource names another."""
-        resource_type = resources.RESOURCE_TYPES[kind]
+        resource_type = resources.RESOURCE_TYPES[resource_kind]
         scope = "global" if resource_type.scope == "global" else f"regions/{self.region}"
         return f"projects/{self.compute.project}/{scope}/{resource_type.collection}/{self.full_name(name)}"
 
-    def ensure(self, kind: str, name: str, body: dict[str, Any]) -> None:
+    def ensure(self, resource_kind: str, name: str, body: dict[str, Any]) -> None:
         """Create what is not there. Its name is the run's own: what has it already is what was asked for before."""
-        full, resource_type = self.full_name(name), resources.RESOURCE_TYPES[kind]
-        if (kind, full) in self.existing:
+        full, resource_type = self.full_name(name), resources.RESOURCE_TYPES[resource_kind]
+        if (resource_kind, full) in self.existing:
             return
-        self.journal.intend(kind, name=full, region=self.region)
+        self.journal.intend(resource_kind, name=full, region=self.region)
         named = {"name": full, "description": resources.description(self.order.tags, region=self.region), **body}
         where = {"region": self.region} if resource_type.scope == "region" else {}
         with suppress(DuplicateError):
             self.compute.create(f"{resource_type.collection}.insert", body=named, run=self.order.run, **where)
-        self.existing.add((kind, full))
-        self.journal.made(Resource(kind=kind, id=full, region=self.region, run=self.order.run))
+        self.existing.add((resource_kind, full))
+        self.journal.made(Resource(kind=resource_kind, id=full, region=self.region, run=self.order.run))
 
 
 def prepare(network: RunNetwork, place: Place) -> None:

@@ -79,7 +79,11 @@ class GcpProvider:
 
     def find(self, kinds: Sequence[str], *, region: str, run: str | None = None) -> tuple[Resource, ...]:
         """See Provider."""
-        return tuple(resource for kind in kinds for resource, _ in find(self._compute, kind, region=region, run=run))
+        return tuple(
+            resource
+            for resource_kind in kinds
+            for resource, _ in find(self._compute, resource_kind, region=region, run=run)
+        )
 
     def delete(self, resources: Sequence[Resource]) -> None:
         """See Provider."""

@@ -49,18 +49,20 @@ def description(tags: dict[str, str], *, region: str) -> str:
     return " ".join(f"{key}={value}" for key, value in {**tags, _REGION: region}.items())
 
 
-def find(compute: Compute, kind: str, *, region: str, run: str | None) -> Iterator[tuple[Resource, dict[str, Any]]]:
+def find(
+    compute: Compute, resource_kind: str, *, region: str, run: str | None
+) -> Iterator[tuple[Resource, dict[str, Any]]]:
     """Yield what of a kind carries the tag of this run, or of any, each with Google's own description."""
-    if kind == "operation":
+    if resource_kind == "operation":
         yield from _unfinished(compute, region=region, run=run)
         return
-    for item in _listed(compute, RESOURCE_TYPES[kind], region=region, run=run):
+    for item in _listed(compute, RESOURCE_TYPES[resource_kind], region=region, run=run):
         tags = tags_of(item)
         in_region = region in (_region_of(item), tags.get(_REGION))
         if in_region and "planner-run" in tags and run in (None, tags["planner-run"]):
             resource = Resource.from_tags(
                 tags,
-                kind=kind,
+                resource_kind=resource_kind,
                 id=".".join(part for part in (zone_of(item), item["name"]) if part),
                 region=region,
                 ending=item.get("status") in _ENDING,

@@ -17,14 +17,14 @@ class Account:
 
     region = "us-east-1"
 
-    def __init__(self, known: set[str]) -> None:
-        self.known = known
+    def __init__(self, existing: set[str]) -> None:
+        self.existing = existing
         self.ended: set[str] = set()
 
     def call(self, operation: str, *, repeatable: bool = True, fresh: bool = False, **request: Any) -> dict[str, Any]:
         ids = request["InstanceIds"]
         assert operation == "terminate_instances" and 1 <= len(ids) <= 1000
-        if not self.known.issuperset(ids):
+        if not self.existing.issuperset(ids):
             raise NotFoundError("no such instance", code="InvalidInstanceID.NotFound")
         self.ended.update(ids)
         return {}
@@ -33,9 +33,9 @@ class Account:
         raise NotImplementedError
 
 
-@given(known=st.integers(0, 2500), missing=st.sets(st.integers(0, 2500), max_size=5))
-def test_all_that_exist_are_ended(known: int, missing: set[int]) -> None:
-    names = [f"i-{n}" for n in range(known)]
+@given(count=st.integers(0, 2500), missing=st.sets(st.integers(0, 2500), max_size=5))
+def test_all_that_exist_are_ended(count: int, missing: set[int]) -> None:
+    names = [f"i-{n}" for n in range(count)]
     account = Account({name for n, name in enumerate(names) if n not in missing})
     resources.terminate(account, names)
-    assert account.ended == account.known
+    assert account.ended == account.existing

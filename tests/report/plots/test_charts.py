@@ -104,9 +104,9 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(colour: str, background: str) -> float:
     """Return the contrast ratio of WCAG 2.1, from 1 to 21."""
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    light, dark = sorted((luminance(colour), luminance(background)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 

@@ -129,8 +129,8 @@ def test_the_dry_run_is_what_is_done(ec2: EmulatedEc2) -> None:
     _, directory = launched(asked)
     down(directory, session())
     done = [seen.action for seen in ec2.proxy.seen if not seen.action.startswith(("Describe", "Get"))]
-    planned = ["".join(word.title() for word in each.operation.split("_")) for each in rehearsed]
-    assert [each for each in planned if not each.startswith(("Describe", "Get"))] == done
+    planned = ["".join(word.title() for word in call.operation.split("_")) for call in rehearsed]
+    assert [call for call in planned if not call.startswith(("Describe", "Get"))] == done
 
 
 def test_status_tells_cost_and_what_is_there(ec2: EmulatedEc2) -> None:

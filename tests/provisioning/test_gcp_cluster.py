@@ -152,7 +152,7 @@ def test_the_dry_run_is_what_is_done(gcp: EmulatedGcp) -> None:
     down(directory, session())
     done = [seen.action for seen in gcp.proxy.seen if seen.method != "GET" and "wait" not in seen.action]
     verbs = {"insert": "POST", "delete": "DELETE", "bulkInsert": "POST"}
-    names = [each.operation.partition(".") for each in rehearsed]
+    names = [request.operation.partition(".") for request in rehearsed]
     planned = [f"{verbs[v]} {c}{'/bulkInsert' if v == 'bulkInsert' else ''}" for c, _, v in names if v in verbs]
     assert planned == done
 
@@ -207,14 +207,14 @@ def without_a_permission(gcp: EmulatedGcp, permission: str, monkeypatch: pytest.
     usual = gcp.environment()
     blind = usual | {"CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDRESOURCEMANAGER": f"{gcp.proxy.url}/nowhere"}
     monkeypatch.setattr(gcp, "environment", lambda: blind)
-    gcp.world(permissions=[each for each in PERMISSIONS if each != permission], operation_polls=1)
+    gcp.world(permissions=[granted for granted in PERMISSIONS if granted != permission], operation_polls=1)
     return any(whole_life(gcp))
 
 
 @pytest.mark.parametrize("permission", ["compute.resourcePolicies.use"])
 def test_of_the_role_nothing_can_go(gcp: EmulatedGcp, permission: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert without_a_permission(gcp, permission, monkeypatch)
-    gcp.world(permissions=[each for each in PERMISSIONS if each != permission])
+    gcp.world(permissions=[granted for granted in PERMISSIONS if granted != permission])
 
 
 @pytest.mark.soak
@@ -224,7 +224,7 @@ def test_of_the_role_nothing_at_all_can_go(gcp: EmulatedGcp, permission: str, mo
 
 
 def test_a_permission_that_lacks_is_seen_beforehand(gcp: EmulatedGcp) -> None:
-    gcp.world(permissions=[each for each in PERMISSIONS if each != "compute.firewalls.create"])
+    gcp.world(permissions=[granted for granted in PERMISSIONS if granted != "compute.firewalls.create"])
     ended = gcp.planner(*gcp.up)
     assert ended.code == 4
     assert "lacks compute.firewalls.create" in ended.text
@@ -273,7 +273,7 @@ def test_whose_machines_may_be_whose(gcp: EmulatedGcp) -> None:
     for permissions, ok in ((None, True), (list(PERMISSIONS), None)):
         gcp.world(permissions=permissions)
         seen = GcpProvider(policy=QUICK).preflight(asked)
-        assert [found.ok for found in seen.findings if found.subject.startswith("service account")] == [ok]
+        assert [finding.ok for finding in seen.findings if finding.subject.startswith("service account")] == [ok]
         assert seen.places
 
 

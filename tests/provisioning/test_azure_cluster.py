@@ -68,7 +68,7 @@ def test_every_launch_is_safe(azure: EmulatedAzure) -> None:
         disks = [wanted["storageProfile"]["osDisk"], *wanted["storageProfile"]["dataDisks"]]
         assert [disk["deleteOption"] for disk in disks] == ["Delete"] * 3
         interfaces = wanted["networkProfile"]["networkInterfaceConfigurations"]
-        assert [each["properties"]["deleteOption"] for each in interfaces] == ["Delete"]
+        assert [interface["properties"]["deleteOption"] for interface in interfaces] == ["Delete"]
         assert "identity" not in body, "a machine holds no credentials"
         assert b"planner-end.timer" in base64.b64decode(wanted["osProfile"]["customData"])
     down(directory, session())
@@ -176,7 +176,11 @@ def test_the_dry_run_is_what_is_done(azure: EmulatedAzure) -> None:
         "schedule": "schedules",
     }
     verbs = {"create": "PUT", "delete": "DELETE"}
-    planned = [(verbs[verb], names[kind]) for verb, kind in (r.operation.split() for r in rehearsed) if verb in verbs]
+    planned = [
+        (verbs[verb], names[resource_kind])
+        for verb, resource_kind in (r.operation.split() for r in rehearsed)
+        if verb in verbs
+    ]
     done = [tuple(seen.action.split()) for seen in azure.proxy.seen if seen.method in ("PUT", "DELETE")]
     assert sorted(planned) == sorted(done), "machines and their schedules come several at once"
 

@@ -1,0 +1,82 @@
+"""Splitters come from a sample that is read on the nodes, in spite of nodes that are lost meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import pytest
+
+from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe
+from planner.distributed_sort.job import SortRequest
+from planner.distributed_sort.nodes import LOST, Nodes
+from planner.distributed_sort.sampling import splitting_of
+from planner.errors import IoFailureError
+
+RECORD_BYTES = 100
+RECORDS = 4000
+
+
+class LocalNodes:
+    """Nodes whose tasks run in this process; `doomed` is lost while it runs its first task."""
+
+    def __init__(self, *names: str, doomed: str = "") -> None:
+        self.names = list(names)
+        self.doomed = doomed
+        self.ran_on: list[str] = []
+
+    def run(self, node: str, task: Callable[..., Any], *arguments: Any) -> Any:
+        self.ran_on.append(node)
+        return LOST if node == self.doomed else task(*arguments)
+
+    def awaited(self, reference: Any, *, nodes: Sequence[str]) -> Any:
+        return reference
+
+    def newly_lost(self, *, at_once: bool) -> frozenset[str]:
+        assert at_once
+        self.names.remove(self.doomed)
+        return frozenset({self.doomed})
+
+
+def splitting(nodes: LocalNodes, *partitions: Partition, uniform: bool = False) -> tuple[Any, int, list[dict]]:
+    request = SortRequest(source=Dataset(partitions=partitions), output="out", uniform=uniform)
+    events: list[dict[str, Any]] = []
+    result, bytes_read = splitting_of(request, cast("Nodes", nodes), events.append, partitions=4)
+    return result, bytes_read, events
+
+
+def recipes(count: int) -> list[Partition]:
+    return [Partition(records=RECORDS, copies=(), recipe=Recipe(start=RECORDS * index)) for index in range(count)]
+
+
+def test_even_keys_need_no_reading() -> None:
+    nodes = LocalNodes("a")
+    result, bytes_read, _ = splitting(nodes, *recipes(1), uniform=True)
+    assert (bytes_read, nodes.ran_on) == (0, [])
+    assert result.weights == pytest.approx([0.25] * 4)
+
+
+def test_every_partition_that_has_records_gives_its_share_of_the_sample() -> None:
+    nodes = LocalNodes("a", "b")
+    empty = Partition(records=0, copies=(), recipe=Recipe(start=0))
+    result, bytes_read, events = splitting(nodes, *recipes(2), empty)
+    assert nodes.ran_on == ["a", "b"]
+    assert bytes_read == 2 * RECORDS * RECORD_BYTES, "2000 keys for each of 4 partitions are all of the records"
+    assert result.weights == pytest.approx([0.25] * 4, abs=0.01)
+    assert events == []
+
+
+def test_what_a_lost_node_had_to_sample_is_sampled_elsewhere() -> None:
+    nodes = LocalNodes("a", "b", doomed="b")
+    undisturbed, _, _ = splitting(LocalNodes("a", "b"), *recipes(2))
+    result, bytes_read, events = splitting(nodes, *recipes(2))
+    assert nodes.ran_on == ["a", "b", "a"]
+    assert events == [{"event": "lost", "nodes": ["b"], "left": ["a"]}]
+    assert bytes_read == 2 * RECORDS * RECORD_BYTES
+    assert result.weights == undisturbed.weights
+
+
+def test_a_partition_on_absent_nodes_is_named() -> None:
+    absent = Partition(records=5, copies=(Copy(uri="/in/part-0", node="z"), Copy(uri="/in/part-0", node="y")))
+    with pytest.raises(IoFailureError, match="/in/part-0 lies on y, z, which is not in the cluster"):
+        splitting(LocalNodes("a"), absent)

@@ -1,6 +1,7 @@
 #include "sortcore/threads.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -65,6 +66,15 @@ void run_parallel(unsigned threads, const std::function<void(unsigned)>& work) {
     failure.guard([&] { work(0); });
   }
   failure.rethrow();
+}
+
+void for_each_in_parallel(std::uint64_t count, unsigned threads,
+                          const std::function<void(std::uint64_t)>& work) {
+  std::atomic<std::uint64_t> next{0};
+  run_parallel(static_cast<unsigned>(std::clamp<std::uint64_t>(count, 1, std::max(threads, 1U))),
+               [&](unsigned) {
+                 for (std::uint64_t i = next++; i < count; i = next++) work(i);
+               });
 }
 
 Range part_of(std::uint64_t count, unsigned index, unsigned parts) noexcept {

@@ -27,6 +27,13 @@ inline std::vector<Test>& tests() {
   return all;
 }
 
+// Sanitizers make everything some ten times slower, so that there is less of it.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = false;
+#endif
+
 // The thread sanitizer can find nothing in what runs on one thread.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool only_threaded = true;
@@ -40,17 +47,17 @@ struct Registration {
   }
 };
 
-// Sanitizers make everything some ten times slower, so that there is less of it.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool sanitized = true;
-#else
-inline constexpr bool sanitized = false;
-#endif
-
 // How many times as many random cases as usual: the long run sets SORTCORE_TEST_EFFORT.
 inline std::uint64_t effort() {
   const char* wanted = std::getenv("SORTCORE_TEST_EFFORT");
   return wanted == nullptr ? 1 : std::strtoull(wanted, nullptr, 10);
+}
+
+// Whether a usual run under a sanitizer leaves out this case of a test: it takes one in so many, the thread
+// sanitizer, which is slowest, one in `of_threads`. The long runs take all.
+inline bool leaves_out(std::uint64_t turn, std::uint64_t one_in, std::uint64_t of_threads) {
+  if (!sanitized || effort() > 1) return false;
+  return turn % (only_threaded ? of_threads : one_in) != 0;
 }
 
 // Random cases compared with the standard library so far.

@@ -40,10 +40,9 @@ TEST(lines_sort_as_the_standard_library_does) {
 THREADED_TEST(many_lines_with_threads) {
   RandomSequence random(22);
   std::uint64_t turn = 0;
-  for (const lines::Kind kind : lines::all_kinds) {
-    for (const LineFormat& format : {LineFormat{}, LineFormat{3, 9}}) {
-      const std::uint64_t place = turn++ % 4;
-      if (check::sanitized && place != 0 && place != 3) continue;  // each kind in one of the formats
+  for (const LineFormat& format : {LineFormat{}, LineFormat{3, 9}}) {
+    for (const lines::Kind kind : lines::all_kinds) {
+      if (check::leaves_out(turn++, 3, 5)) continue;
       check_line_sort(lines::random_text(check::sanitized ? 70'000 : 150'000, kind, random), format, 3);
     }
   }
@@ -135,7 +134,8 @@ TEST(text_that_changes_while_it_is_sorted_does_no_harm) {
     }
   });
   int noticed = 0;
-  for (std::uint64_t round = 0; round < 30 * check::effort(); ++round) {
+  for (std::uint64_t round = 0;
+       round < 30 * check::effort() && (round < 10 || noticed == 0 || !check::sanitized); ++round) {
     LineSorter sorter({}, 2);
     try {
       sorter.sort(text);

@@ -17,6 +17,11 @@ unsigned resolve_threads(unsigned requested) noexcept;
 // a Progress.
 void run_parallel(unsigned threads, const std::function<void(unsigned)>& work);
 
+// Calls work(0) .. work(count - 1), each on the next of up to `threads` threads that is free. Exceptions are
+// as in run_parallel.
+void for_each_in_parallel(std::uint64_t count, unsigned threads,
+                          const std::function<void(std::uint64_t)>& work);
+
 // Part `index` of `parts` nearly equal, contiguous parts of 0 .. count.
 struct Range {
   std::uint64_t begin;

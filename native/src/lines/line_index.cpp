@@ -1,8 +1,6 @@
 #include "lines/line_index.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <functional>
 #include <string>
 
 #include "lines/newlines.hpp"
@@ -18,17 +16,6 @@ bool lacks_newline(const std::byte* base, const TextRun& run) {
   return run.bytes != 0 && base[run.first_byte + run.bytes - 1] != newline;
 }
 
-void in_parallel(std::size_t count, unsigned threads, const Progress* progress,
-                 const std::function<void(std::size_t)>& work) {
-  std::atomic<std::size_t> next{0};
-  run_parallel(static_cast<unsigned>(std::clamp<std::size_t>(count, 1, threads)), [&](unsigned) {
-    for (std::size_t i = next++; i < count; i = next++) {
-      throw_if_cancelled(progress);
-      work(i);
-    }
-  });
-}
-
 }  // namespace
 
 void LineIndex::build(const std::byte* base, std::span<const TextRun> runs, unsigned threads,
@@ -37,8 +24,10 @@ void LineIndex::build(const std::byte* base, std::span<const TextRun> runs, unsi
   const auto text_of = [&](const Piece& piece) {
     return std::span<const std::byte>(base + piece.begin, piece.end - piece.begin);
   };
-  in_parallel(pieces_.size(), threads, progress,
-              [&](std::size_t i) { pieces_[i].newlines = count_newlines(text_of(pieces_[i])); });
+  for_each_in_parallel(pieces_.size(), threads, [&](std::uint64_t i) {
+    throw_if_cancelled(progress);
+    pieces_[i].newlines = count_newlines(text_of(pieces_[i]));
+  });
   adds_newline_.clear();
   for (const TextRun& run : runs) adds_newline_.push_back(lacks_newline(base, run));
   const std::uint64_t lines = number_lines(runs);
@@ -53,7 +42,8 @@ void LineIndex::build(const std::byte* base, std::span<const TextRun> runs, unsi
   memory_.reserve_discarding(lines * sizeof(std::uint64_t));
   starts_ = memory_.as<std::uint64_t>();
   mark_ends(runs);
-  in_parallel(pieces_.size(), threads, progress, [&](std::size_t i) {
+  for_each_in_parallel(pieces_.size(), threads, [&](std::uint64_t i) {
+    throw_if_cancelled(progress);
     const Piece& piece = pieces_[i];
     if (!list_line_starts(text_of(piece), piece.begin, {starts_ + piece.first, piece.newlines}))
       throw Error(ErrorCode::io, "the text changed while it was being sorted");

@@ -26,15 +26,13 @@ struct LineSorter::State {
   void add_up_buckets(Progress* progress) {
     begins.assign(ordering.buckets() + 1, 0);
     const LinePlaces lines = places();
-    std::atomic<std::size_t> next{0};
-    run_parallel(useful_threads(ordering.records(), threads), [&](unsigned) {
-      for (std::size_t bucket = next++; bucket < ordering.buckets(); bucket = next++) {
-        throw_if_cancelled(progress);
-        std::uint64_t bytes = 0;
-        ordering.for_each_index(bucket, [&](std::uint32_t line) { bytes += lines.bytes(line); });
-        begins[bucket + 1] = bytes;
-      }
-    });
+    for_each_in_parallel(
+        ordering.buckets(), useful_threads(ordering.records(), threads), [&](std::uint64_t bucket) {
+          throw_if_cancelled(progress);
+          std::uint64_t bytes = 0;
+          ordering.for_each_index(bucket, [&](std::uint32_t line) { bytes += lines.bytes(line); });
+          begins[bucket + 1] = bytes;
+        });
     for (std::size_t bucket = 0; bucket < ordering.buckets(); ++bucket) begins[bucket + 1] += begins[bucket];
   }
 
@@ -116,14 +114,13 @@ std::uint64_t sort_lines(std::span<const std::byte> text, std::span<std::byte> o
                                           " bytes, the output has " + std::to_string(out.size()));
   }
   constexpr std::size_t part_bytes = 1 << 20;
-  std::atomic<std::size_t> next{0};
-  run_parallel(useful_threads(sorter.lines(), resolve_threads(threads)), [&](unsigned) {
-    for (std::size_t at = next.fetch_add(part_bytes); at < out.size(); at = next.fetch_add(part_bytes)) {
-      throw_if_cancelled(progress);
-      const auto part = out.subspan(at, std::min(part_bytes, out.size() - at));
-      sorter.gather(at, part);
-      add_progress(progress, part.size());
-    }
+  const unsigned workers = useful_threads(sorter.lines(), resolve_threads(threads));
+  for_each_in_parallel((out.size() + part_bytes - 1) / part_bytes, workers, [&](std::uint64_t index) {
+    throw_if_cancelled(progress);
+    const std::size_t at = index * part_bytes;
+    const auto part = out.subspan(at, std::min(part_bytes, out.size() - at));
+    sorter.gather(at, part);
+    add_progress(progress, part.size());
   });
   return sorter.lines();
 }

@@ -17,10 +17,8 @@ struct KeySorter::State {
       : format(record_format), threads(resolve_threads(thread_count)) {}
 
   void finish_all() const {
-    std::atomic<std::size_t> next{0};
-    run_parallel(useful_threads(ordering.records(), threads), [&](unsigned) {
-      for (std::size_t bucket = next++; bucket < ordering.buckets(); bucket = next++) ordering.finish(bucket);
-    });
+    for_each_in_parallel(ordering.buckets(), useful_threads(ordering.records(), threads),
+                         [&](std::uint64_t bucket) { ordering.finish(bucket); });
   }
 
   RecordFormat format;

@@ -1,7 +1,6 @@
 #include "sortcore/validation/validate_lines.hpp"
 
 #include <algorithm>
-#include <atomic>
 
 #include "lines/newlines.hpp"
 #include "sortcore/io/input_mapping.hpp"
@@ -79,17 +78,13 @@ LineSummary validate_lines(std::span<const std::byte> text, const LineFormat& fo
   format.check();
   constexpr std::size_t stretch_bytes = 1 << 22;
   std::vector<LineSummary> parts((text.size() + stretch_bytes - 1) / stretch_bytes);
-  std::atomic<std::size_t> next{0};
-  run_parallel(static_cast<unsigned>(std::clamp<std::size_t>(parts.size(), 1, resolve_threads(threads))),
-               [&](unsigned) {
-                 for (std::size_t part = next++; part < parts.size(); part = next++) {
-                   throw_if_cancelled(progress);
-                   const std::size_t offset = part * stretch_bytes;
-                   const LineStretch stretch{offset, std::min(stretch_bytes, text.size() - offset)};
-                   parts[part] = summarize(lines_of(text, stretch), format);
-                   add_progress(progress, stretch.bytes);
-                 }
-               });
+  for_each_in_parallel(parts.size(), resolve_threads(threads), [&](std::uint64_t part) {
+    throw_if_cancelled(progress);
+    const std::size_t offset = part * stretch_bytes;
+    const LineStretch stretch{offset, std::min(stretch_bytes, text.size() - offset)};
+    parts[part] = summarize(lines_of(text, stretch), format);
+    add_progress(progress, stretch.bytes);
+  });
   LineSummary whole{.format = format, .first_line = {}, .last_line = {}};
   for (const LineSummary& part : parts) whole.append(part);
   return whole;

@@ -154,12 +154,12 @@ def _frontier(grids: Sequence[CandidateGrid], ranked: Sequence[Candidate]) -> li
     exact = {_place(point): point for point in map(_point, ranked)}
     estimated = [grid.point(cell) for grid in grids for cell in selection.frontier(grid.estimates, grid.good)]
     points = [*exact.values(), *(point for point in estimated if _place(point) not in exact)]
-    kept = [_point(candidate) for candidate in ranked[:1]]
-    kept += [_point(min(ranked, key=lambda candidate: candidate.cost_usd.total))] if ranked else []
+    always = [_point(candidate) for candidate in ranked[:1]]
+    always += [_point(min(ranked, key=lambda candidate: candidate.cost_usd.total))] if ranked else []
     best: list[FrontierPoint] = []
     least = math.inf
     for point in sorted(points, key=lambda p: (p.time_s, p.cost_usd_total)):
-        if point in kept or point.cost_usd_total < least * (1 - _SAME_COST):
+        if point in always or point.cost_usd_total < least * (1 - _SAME_COST):
             best.append(point)
         least = min(least, point.cost_usd_total)
     return best

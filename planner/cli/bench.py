@@ -6,12 +6,12 @@ import os
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
 from planner.cli.bench_progress import timed
-from planner.cli.console import show, show_json, talk
+from planner.cli.console import show, show_json, table, talk
 from planner.errors import BadInputError, IoFailureError
 from planner.units import format_bytes, format_rate, parse_size
 
@@ -222,37 +222,21 @@ def _be_agent(listen: str, *, token: str) -> None:
     serve_until_interrupted(Agent(host=host, port=port, token=token), tell=talk)
 
 
-def _table(*columns: str) -> Any:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i == 0 else "right")
-    return table
-
-
 def _rate(bytes_per_s: float | None) -> str:
     return "-" if bytes_per_s is None else format_rate(bytes_per_s)
 
 
 def _show_disk(result: DiskBench) -> None:
-    table = _table(
-        "mode", "layout", "read", "write", "lowest in all", "highest in all", "runs", "depth", "within a run"
-    )
+    columns = ("mode", "layout", "read", "write", "lowest in all", "highest in all", "runs", "depth", "within a run")
+    rows = []
     for rate in result.rates:
         depth = next(run.queue_depth for run in result.runs if (run.mode, run.layout) == (rate.mode, rate.layout))
-        table.add_row(
-            rate.mode,
-            {"jbod": "JBOD", "raid0": "RAID-0"}[rate.layout],
-            _rate(rate.read_bytes_per_s),
-            _rate(rate.write_bytes_per_s),
-            _rate(rate.lowest_total_bytes_per_s),
-            _rate(rate.highest_total_bytes_per_s),
-            str(rate.repeats),
-            str(depth),
-            "-" if rate.within_run_sigma is None else f"±{rate.within_run_sigma:.1%}",
-        )
-    show(table)
+        single = _rate(rate.read_bytes_per_s), _rate(rate.write_bytes_per_s)
+        extremes = _rate(rate.lowest_total_bytes_per_s), _rate(rate.highest_total_bytes_per_s)
+        scatter = "-" if rate.within_run_sigma is None else f"±{rate.within_run_sigma:.1%}"
+        layout = {"jbod": "JBOD", "raid0": "RAID-0"}[rate.layout]
+        rows.append((rate.mode, layout, *single, *extremes, str(rate.repeats), str(depth), scatter))
+    show(table(columns, rows, numbers=True))
     for system in result.file_systems:
         talk(
             f"{system.directory}: {system.kind or 'unknown file system'} on {system.device or 'an unknown device'}, "
@@ -263,25 +247,22 @@ def _show_disk(result: DiskBench) -> None:
 
 
 def _show_small_io(result: SmallIo) -> None:
-    table = _table("operation", "threads", "operations/s", "rate", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms")
+    columns = ("operation", "threads", "operations/s", "rate", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms")
+    rows = []
     recommended = result.recommended_threads
     for run in sorted(result.runs, key=lambda run: (run.operation, run.threads)):
         latencies = (run.latency_p50_s, run.latency_p90_s, run.latency_p99_s, run.latency_p999_s)
         chosen = "*" if recommended[run.operation] == run.threads else ""
-        table.add_row(
-            run.operation,
-            f"{run.threads}{chosen}",
-            f"{run.operations_per_s:,.0f}",
-            format_rate(run.bytes_per_s),
-            *("-" if latency is None else f"{latency * 1000:.3g}" for latency in latencies),
-        )
-    show(table)
+        rates = f"{run.operations_per_s:,.0f}", format_rate(run.bytes_per_s)
+        shown = ("-" if latency is None else f"{latency * 1000:.3g}" for latency in latencies)
+        rows.append((run.operation, f"{run.threads}{chosen}", *rates, *shown))
+    show(table(columns, rows, numbers=True))
     talk("* the smallest thread count within 5% of the best")
 
 
 def _show_net(result: NetBench) -> None:
-    table = _table("nodes", "slowest", "median", "slowest node")
+    rows = []
     for run in (run.to_dict() for run in result.runs):
         rates = format_rate(run["slowest_bytes_per_s"]), format_rate(run["median_bytes_per_s"])
-        table.add_row(str(run["nodes"]), *rates, run["slowest_node"])
-    show(table)
+        rows.append((str(run["nodes"]), *rates, run["slowest_node"]))
+    show(table(("nodes", "slowest", "median", "slowest node"), rows, numbers=True))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from planner.cli.progress import EVERY_S, bar, displayed
 
 if TYPE_CHECKING:
     from planner.native import Progress
-
-_EVERY_S = 0.2
 
 
 @contextmanager
@@ -23,18 +22,8 @@ def timed(preparing: str, measuring: str, *, total_s: float) -> Iterator[Progres
     from planner.native import Progress
 
     progress = Progress()
-    if not sys.stderr.isatty():
+    with displayed(lambda over: _display(progress, (preparing, measuring), total_s, over)):
         yield progress
-        return
-    over = threading.Event()
-    words = (preparing, measuring)
-    display = threading.Thread(target=_display, args=(progress, words, total_s, over), daemon=True)
-    display.start()
-    try:
-        yield progress
-    finally:
-        over.set()
-        display.join()
 
 
 class MeasuredTime:
@@ -55,18 +44,10 @@ class MeasuredTime:
 
 def _display(progress: Progress, words: tuple[str, str], total_s: float, over: threading.Event) -> None:
     measured = MeasuredTime()
-    with _bar() as bar:
-        task = bar.add_task(words[0], total=total_s)
-        while not over.wait(_EVERY_S):
+    with bar("TaskProgressColumn") as display:
+        task = display.add_task(words[0], total=total_s)
+        while not over.wait(EVERY_S):
             phase = min(progress.phase, 1)
-            bar.update(
+            display.update(
                 task, description=words[phase], completed=measured.seconds(phase=phase, count=progress.bytes_done)
             )
-
-
-def _bar() -> Any:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from planner.cli.console import show, show_json
+from planner.cli.console import show, show_json, table
 from planner.errors import BadInputError, nearest
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _list(catalogs: list[Catalog], *, json: bool) -> None:
         show_json(rows)
         return
     show(
-        _table(["name", "cloud", "types", "prices as of", "refreshed", "regions", "title"], [_row(row) for row in rows])
+        table(["name", "cloud", "types", "prices as of", "refreshed", "regions", "title"], [_row(row) for row in rows])
     )
 
 
@@ -156,15 +156,4 @@ def _score(fact: Fact) -> int | None:
 
 
 def _findings_table(name: str, findings: list[tuple[str, str]]) -> Any:
-    return _table([name, "finding"], [list(finding) for finding in findings] or [["sound", "nothing to report"]])
-
-
-def _table(columns: list[str], rows: list[list[str]]) -> Any:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    return table
+    return table([name, "finding"], [list(finding) for finding in findings] or [["sound", "nothing to report"]])

@@ -19,7 +19,7 @@ def shown_events() -> Iterator[OnEvent]:
     if not sys.stderr.isatty():
         yield _say
         return
-    with bar() as display:
+    with bar("DownloadColumn", "TransferSpeedColumn") as display:
         task = display.add_task("starting", total=None)
 
         def show(event: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from typer.core import TyperCommand
@@ -63,6 +63,19 @@ def show_text(text: str) -> None:
 def show_json(value: Any) -> None:
     """Print a result as one JSON object."""
     print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False, **settings: Any) -> Any:
+    """Return a rich table without lines that folds long cells; `numbers` aligns all columns but the first right."""
+    from rich.table import Column, Table
+
+    headers = [
+        Column(name, justify="right" if numbers and i else "left", overflow="fold") for i, name in enumerate(columns)
+    ]
+    made = Table(*headers, box=None, pad_edge=False, **settings)
+    for row in rows:
+        made.add_row(*row)
+    return made
 
 
 def show(*renderables: Any) -> None:

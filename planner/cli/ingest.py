@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from planner.cli.console import show, show_json, talk
+from planner.cli.console import show, show_json, table, talk
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -93,19 +93,14 @@ def _day(text: str) -> date:
 def _show(measurements: list[Measurement], *, json: bool) -> None:
     from dataclasses import asdict
 
-    from rich.table import Table
-
     from planner.units import format_rate
 
     if json:
         show_json([{**asdict(measurement), "as_of": measurement.as_of.isoformat()} for measurement in measurements])
         return
-    table = Table(box=None, pad_edge=False)
-    for name in ("type", "quantity", "rate", "nodes", "instances", "repeats", "where", "as of", "note"):
-        table.add_column(name)
-    for measurement in measurements:
-        table.add_row(*map(_text, _row(measurement, format_rate(measurement.bytes_per_s))))
-    show(table)
+    columns = ("type", "quantity", "rate", "nodes", "instances", "repeats", "where", "as of", "note")
+    rows = [_row(measurement, format_rate(measurement.bytes_per_s)) for measurement in measurements]
+    show(table(columns, ([_text(cell) for cell in row] for row in rows)))
 
 
 def _row(measurement: Measurement, rate: str) -> tuple[Any, ...]:

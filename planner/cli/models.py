@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Option
 
-from planner.cli.console import show, show_json
+from planner.cli.console import show, show_json, table
 
 
 def models(*, json: Annotated[bool, Option("--json", help="Print as JSON.")] = False) -> None:
@@ -21,11 +21,5 @@ def models(*, json: Annotated[bool, Option("--json", help="Print as JSON.")] = F
     if json:
         show_json([{"name": m.name, "title": m.title, "durability": m.durability, "source": m.source} for m in shipped])
         return
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for column in ("model", "what it is", "durability", "source"):
-        table.add_column(column)
-    for model in shipped:
-        table.add_row(model.name, model.title, model.durability, model.source)
-    show(table)
+    rows = [(model.name, model.title, model.durability, model.source) for model in shipped]
+    show(table(("model", "what it is", "durability", "source"), rows))

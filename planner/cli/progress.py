@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from planner.native import Progress
 
-_EVERY_S = 0.2
+EVERY_S = 0.2
 
 
 @contextmanager
@@ -20,17 +20,24 @@ def watched(phases: Sequence[str]) -> Iterator[Progress]:
     from planner.native import Progress
 
     progress = Progress()
-    if not sys.stderr.isatty():
+    with displayed(lambda over: _display(progress, phases, over)):
         yield progress
+
+
+@contextmanager
+def displayed(display: Callable[[threading.Event], None]) -> Iterator[None]:
+    """Run `display` beside the body where stderr is a terminal; it returns when the event that it is given is set."""
+    if not sys.stderr.isatty():
+        yield
         return
     over = threading.Event()
-    display = threading.Thread(target=_display, args=(progress, phases, over), daemon=True)
-    display.start()
+    thread = threading.Thread(target=display, args=(over,), daemon=True)
+    thread.start()
     try:
-        yield progress
+        yield
     finally:
         over.set()
-        display.join()
+        thread.join()
 
 
 @contextmanager
@@ -42,30 +49,27 @@ def stepped(steps: int) -> Iterator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda step: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=steps, completed=-1)
-        yield lambda step: bar.update(task, description=step, advance=1)
+    with bar() as display:
+        task = display.add_task("", total=steps, completed=-1)
+        yield lambda step: display.update(task, description=step, advance=1)
 
 
 def _display(progress: Progress, phases: Sequence[str], over: threading.Event) -> None:
-    with bar() as display:
+    with bar("DownloadColumn", "TransferSpeedColumn") as display:
         task = display.add_task(phases[0], total=None)
         phase = 0
-        while not over.wait(_EVERY_S):
+        while not over.wait(EVERY_S):
             if progress.phase != phase:
                 phase = progress.phase
                 display.reset(task, description=phases[min(phase, len(phases) - 1)])
             display.update(task, completed=progress.bytes_done, total=progress.bytes_total or None)
 
 
-def bar() -> Any:
-    """Return a bar that shows bytes, their rate and the time left, on stderr, and vanishes at the end."""
+def bar(*columns: str) -> Any:
+    """Return a bar that shows these columns of rich and the time left, on stderr, and vanishes at the end."""
+    from rich import progress
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    return Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+    shown = (getattr(progress, name)() for name in ("BarColumn", *columns, "TimeRemainingColumn"))
+    description = progress.TextColumn("{task.description}")
+    return progress.Progress(description, *shown, console=Console(stderr=True), transient=True)

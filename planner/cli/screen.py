@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from planner.cli.console import show, show_json, show_text, talk
+from planner.cli.console import show, show_json, show_text, table, talk
 from planner.errors import BadInputError, nearest
 
 if TYPE_CHECKING:
@@ -100,17 +100,14 @@ def _known(rate: float) -> float | None:
 
 
 def _show(verdict: Screening) -> None:
-    from rich.table import Table
-
     total = len(verdict.kept) + len(verdict.dropped)
     show_text(f"keep {len(verdict.kept)} of {total} nodes")
     if verdict.dropped:
-        table = Table(box=None, pad_edge=False)
-        for column in ("drop", "metric", "rate", "limit", "why"):
-            table.add_column(column)
-        for drop in verdict.dropped:
-            table.add_row(drop.node, drop.metric, f"{drop.rate_per_s:.4g}", f"{drop.limit_per_s:.4g}", drop.reason)
-        show(table)
+        rows = [
+            (drop.node, drop.metric, f"{drop.rate_per_s:.4g}", f"{drop.limit_per_s:.4g}", drop.reason)
+            for drop in verdict.dropped
+        ]
+        show(table(("drop", "metric", "rate", "limit", "why"), rows))
     for limit in verdict.limits:
         show_text(limit.text)
 

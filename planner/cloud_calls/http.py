@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from planner.cloud_calls.reading import CallFailure, read_cloud
+from planner.cloud_calls.reading import CallFailure, FailureReason, read_cloud
 from planner.cloud_calls.retry import RetryPolicy
 
 _TIMEOUT_S: Final = 60
@@ -32,7 +32,7 @@ def get_json(url: str, *, what: str, policy: RetryPolicy) -> Any:
 
 def _failure_of(error: Exception) -> CallFailure | None:
     if isinstance(error, HTTPError):
-        return failure_of_status(error.code, f"HTTP {error.code} {error.reason}", wait=error.headers.get("Retry-After"))
+        return failure_of_status(error.code, str(error.reason), wait=error.headers.get("Retry-After"))
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
         return CallFailure(reason="lost", text=f"the answer is cut off or is not JSON ({error})")
     if isinstance(error, URLError | HTTPException | OSError):
@@ -40,13 +40,10 @@ def _failure_of(error: Exception) -> CallFailure | None:
     return None
 
 
-def failure_of_status(status: int, text: str, *, wait: str | None = None) -> CallFailure:
+def failure_of_status(status: int, text: str, *, code: str = "", wait: str | None = None) -> CallFailure:
     """Return what an HTTP status means; `wait` is its Retry-After."""
     wait_s = float(wait) if wait and wait.isdecimal() else 0.0
+    reason: FailureReason = "refused" if status in (401, 403, 407) else "lost" if status >= 500 else "broken"
     if status == _TOO_MANY_REQUESTS:
-        return CallFailure(reason="throttled", text=text, wait_s=wait_s)
-    if status >= 500:
-        return CallFailure(reason="lost", text=text, wait_s=wait_s)
-    if status in (401, 403, 407):
-        return CallFailure(reason="refused", text=text)
-    return CallFailure(reason="broken", text=text)
+        reason = "throttled"
+    return CallFailure(reason=reason, text=text, code=code, status=status, wait_s=wait_s)

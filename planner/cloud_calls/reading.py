@@ -16,15 +16,21 @@ READING: Final = RetryPolicy(most_attempts=7, longest_pause_s=30.0)
 _CONNECTION_LOST: Final = "nothing was changed; check the network and run again"
 
 
+FailureReason = Literal["throttled", "lost", "refused", "broken"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class CallFailure:
     """Why a call failed: `throttled` and `lost` may pass, `refused` and `broken` will not.
 
-    `wait_s` is how long the cloud asks to wait, where it says.
+    `code` and `status` are the cloud's error code and its HTTP status. `wait_s` is how long the cloud asks to wait.
+    All three are blank where it does not say.
     """
 
-    reason: Literal["throttled", "lost", "refused", "broken"]
+    reason: FailureReason
     text: str
+    code: str = ""
+    status: int = 0
     wait_s: float = 0.0
 
     @property
@@ -75,14 +81,16 @@ def read_cloud(
 
 
 def _error_of(failure: CallFailure, *, what: str, attempts: int | None) -> PlannerError:
-    times = f"{attempts} times"
+    origin = [f"HTTP {failure.status}"] * bool(failure.status) + [failure.code] * bool(failure.code)
+    text = f"{failure.text} ({', '.join(origin)})" if origin else failure.text
     if failure.reason == "refused":
-        return ProviderRefusedError(f"{what}: {failure.text}")
+        hint = ". The account needs the permission named above" if failure.code else ""
+        return ProviderRefusedError(f"{what}: {text}{hint}")
     if failure.reason == "throttled":
-        return ProviderRefusedError(f"{what}: throttled {times}, most recently: {failure.text}. Try again later")
+        return ProviderRefusedError(f"{what}: throttled {attempts} times, most recently: {text}. Try again later")
     if failure.reason == "lost":
-        return IoFailureError(f"{what}: tried {times}, most recently: {failure.text}; {_CONNECTION_LOST}")
-    return IoFailureError(f"{what}: {failure.text}; nothing was changed")
+        return IoFailureError(f"{what}: tried {attempts} times, most recently: {text}; {_CONNECTION_LOST}")
+    return IoFailureError(f"{what}: {text}; nothing was changed")
 
 
 def pages(fetch: Callable[[str], tuple[list[T], str]], *, what: str) -> Iterator[list[T]]:

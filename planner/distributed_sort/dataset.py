@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.errors import BadInputError, IoFailureError
+from planner.stores.atomic_file import replace_file
 
 FORMAT: Final = "planner-manifest-1"
 
@@ -118,12 +119,9 @@ def dataset_of(document: Mapping[str, Any]) -> Dataset:
 
 def write_manifest(dataset: Dataset, path: Path) -> None:
     """Write a manifest, whole or not at all. Raises IoFailureError."""
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        partial.write_text(dataset.to_json() + "\n", encoding="utf-8")
-        partial.replace(path)
+        replace_file(path, dataset.to_json() + "\n")
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise IoFailureError(f"manifest {path}: {error.strerror}; nothing was written") from error
 
 

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from planner.errors import IoFailureError
+from planner.stores.atomic_file import replace_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,14 +59,9 @@ def register(*, nodes: int, directory: Path, shaped: bool) -> Entry:
 def save(entry: Entry) -> None:
     """Write an entry, whole or not at all, safe from a crash when this returns."""
     path = _path(entry)
-    partial = path.with_suffix(".partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("w", encoding="utf-8") as file:
-            json.dump(asdict(entry), file)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
+        replace_file(path, json.dumps(asdict(entry)))
     except OSError as error:
         raise IoFailureError(f"{path}: {error.strerror}; set PLANNER_STATE to a directory to write in") from error
 

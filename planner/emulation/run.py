@@ -22,13 +22,13 @@ from planner.emulation.ray import EmulatedRay, emulated_ray, start_ray
 from planner.emulation.relay import relayed
 from planner.emulation.shaping import Shaping
 from planner.emulation.sort_trial import Trial, trial_size, try_sort
-from planner.errors import BadInputError, IoFailureError
+from planner.errors import BadInputError
 from planner.measure.local_catalog import write_catalog
-from planner.measure.machine import Machine, free_bytes, measure_machine, sample_size
+from planner.measure.machine import Machine, measure_machine, sample_size
 from planner.planning.recommendation import recommend, require_best
 from planner.ray_cluster.driver_session import OnEvent
 from planner.ray_cluster.nodes import ray_program
-from planner.runs.local import HEADROOM_BYTES
+from planner.runs.local import check_space
 from planner.runs.record_count import record_count
 from planner.runs.report import cluster_report
 from planner.schemas.plan import Plan, Request
@@ -67,7 +67,7 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], on_event: OnEv
     hold the data or something is lost. The report says if data fails validation; nothing is raised.
     """
     model = _model(run)
-    _check_space(run, model)
+    check_space(run.directory, run.data_bytes, model)
     with _emulated_ray(run, say=say) as cluster, cluster.session() as session:
         say(f"{run.nodes} emulated nodes are up; caps: {', '.join(str(cap or 'none') for cap in cluster.nodes.caps)}")
         folder = cluster.nodes.directory(HEAD)
@@ -147,16 +147,6 @@ def _model(run: EmulatedRun) -> CostModel:
             f"--model {run.model} does not run on an emulated cluster; indy, daytona, cloudsort and minutesort do"
         )
     return model
-
-
-def _check_space(run: EmulatedRun, model: CostModel) -> None:
-    needed = run.data_bytes * (2 + model.output_copies) + HEADROOM_BYTES
-    free = free_bytes(run.directory)
-    if free < needed:
-        raise IoFailureError(
-            f"{run.directory}: {format_bytes(free)} free, {format_bytes(needed)} needed for input, output and scratch; "
-            "name another disk with --dir or less --data"
-        )
 
 
 def _network_bytes_per_s(cluster: EmulatedRay) -> float:

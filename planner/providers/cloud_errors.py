@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
+from planner.cloud_calls.reading import CallFailure
 from planner.errors import IoFailureError, PlannerError, ProviderRefusedError
+
+T = TypeVar("T")
 
 
 class NoCapacityError(ProviderRefusedError):
@@ -55,3 +59,23 @@ def worst_of(errors: Sequence[PlannerError]) -> PlannerError:
     """Return the error that counts most: a denial, then a quota, then a lack of capacity, then the first one."""
     by_weight = (PermissionDeniedError, QuotaExceededError, NoCapacityError, PlannerError)
     return next(error for weight in by_weight for error in errors if isinstance(error, weight))
+
+
+def translated(
+    call: Callable[[], T],
+    *,
+    what: str,
+    failure_of: Callable[[Exception], CallFailure | None],
+    meaning_of: Callable[[CallFailure], PlannerError],
+) -> T:
+    """Make a call; raise what its failure means. A failure to which the cloud gave a code means `meaning_of` it."""
+    try:
+        return call()
+    except Exception as error:
+        failure = failure_of(error)
+        if failure is None:
+            raise
+        if failure.code:
+            raise meaning_of(failure) from error
+        general = {"refused": PermissionDeniedError, "broken": IoFailureError}.get(failure.reason, PassingError)
+        raise general(f"{what}: {failure.text}") from error

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 from planner.cloud_calls.reading import READING
 from planner.cloud_calls.retry import RetryPolicy
-from planner.errors import BadInputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,13 +22,3 @@ class Access:
     specs_url: str = ""
     prices_url: str = ""
     retry_policy: RetryPolicy = READING
-
-
-def sdk(module: str, *, extra: str) -> Any:
-    """Import a module of a cloud's SDK. Raises BadInputError saying how to install it when it is not there."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise BadInputError(
-            f"{module} is not installed; reading {extra} needs it: pip install 'sortplanner[{extra}]'"
-        ) from error

@@ -11,21 +11,15 @@ from statistics import median
 from typing import Any, Final
 
 from planner.catalog import Source
-from planner.cloud_calls.reading import CallFailure, CutOffError, read_cloud, read_pages
+from planner.cloud_calls.aws import client, failure_of
+from planner.cloud_calls.reading import CutOffError, read_cloud, read_pages
 from planner.errors import ProviderRefusedError
-from planner.refresh.access import Access, sdk
+from planner.refresh.access import Access
 from planner.refresh.aws_prices import hourly_usd, matching
 from planner.refresh.reading import Reading, Row, Watch, price_row
 
 _BYTES_PER_GBIT: Final = 1e9 / 8
 _PRICING_REGION: Final = "us-east-1"
-_THROTTLED: Final = {"RequestLimitExceeded", "TooManyRequestsException", "SlowDown", "EC2ThrottledException"}
-_REFUSED: Final = {
-    "AuthFailure", "UnauthorizedOperation", "InvalidClientTokenId", "UnrecognizedClientException", "OptInRequired",
-    "ExpiredToken", "ExpiredTokenException", "RequestExpired", "SignatureDoesNotMatch", "InvalidSignatureException",
-    "PendingVerification", "Blocked",
-}  # fmt: skip
-_SET_CREDENTIALS: Final = "Set the credentials that the aws command uses, or AWS_PROFILE"
 SPECS: Final = Source(title="EC2 DescribeInstanceTypes", url="https://aws.amazon.com/ec2/")
 PRICES: Final = Source(
     title="AWS price list: Linux, shared tenancy, on demand; spot: median over the zones of the region",
@@ -189,42 +183,11 @@ def _pages(listing: Callable[..., Any], name: str, *, what: str, access: Access)
             raise CutOffError(f"the answer has no {name}, it may be cut off")
         return answer[name], answer.get("NextToken") or ""
 
-    return read_pages(fetch, what=what, failure_of=_failure_of, policy=access.retry_policy)
+    return read_pages(fetch, what=what, failure_of=failure_of, policy=access.retry_policy)
 
 
 def _client(service: str, region: str, *, access: Access, url: str) -> Any:
-    """Return a client that tries once: trying again is `read_cloud`'s."""
-    boto3, config = sdk("boto3", extra="aws"), sdk("botocore.config", extra="aws")
-
     def make() -> Any:
-        session = boto3.Session(profile_name=access.account or None, **(access.credentials or {}))
-        once = config.Config(retries={"total_max_attempts": 1}, connect_timeout=10, read_timeout=60)
-        return session.client(service, region_name=region, endpoint_url=url or None, config=once)
+        return client(service, region, profile=access.account, credentials=access.credentials, url=url)
 
-    return read_cloud(make, what=f"AWS {service}", failure_of=_failure_of, policy=access.retry_policy)
-
-
-def _failure_of(error: Exception) -> CallFailure | None:
-    faults, parsers = sdk("botocore.exceptions", extra="aws"), sdk("botocore.parsers", extra="aws")
-    if isinstance(error, faults.ClientError):
-        return _failure_of_code(error.response)
-    if isinstance(error, faults.NoCredentialsError | faults.PartialCredentialsError | faults.ProfileNotFound):
-        return CallFailure(
-            reason="refused", text=f"{error}. Set the credentials that the aws command uses, or AWS_PROFILE"
-        )
-    if isinstance(error, faults.HTTPClientError | faults.ConnectionError | parsers.ResponseParserError):
-        return CallFailure(reason="lost", text=str(error))
-    if isinstance(error, faults.BotoCoreError):
-        return CallFailure(reason="broken", text=str(error))
-    return None
-
-
-def _failure_of_code(response: Mapping[str, Any]) -> CallFailure:
-    code = str(response["Error"].get("Code", ""))
-    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    text = f"{code}: {response['Error'].get('Message', '')}"
-    if "Throttl" in code or code in _THROTTLED:
-        return CallFailure(reason="throttled", text=text)
-    if code in _REFUSED or "AccessDenied" in code:
-        return CallFailure(reason="refused", text=f"{text}. The account needs the permission named above")
-    return CallFailure(reason="lost" if status >= 500 else "broken", text=text)
+    return read_cloud(make, what=f"AWS {service}", failure_of=failure_of, policy=access.retry_policy)

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from planner.catalog import Source
-from planner.cloud_calls.azure import SUBSCRIPTION_VARIABLE, client_arguments
-from planner.cloud_calls.http import failure_of_status
-from planner.cloud_calls.reading import CallFailure, read_cloud
+from planner.cloud_calls.azure import SUBSCRIPTION_VARIABLE, client_arguments, failure_of
+from planner.cloud_calls.reading import read_cloud
+from planner.cloud_calls.sdk import sdk
 from planner.errors import ProviderRefusedError
-from planner.refresh.access import Access, sdk
+from planner.refresh.access import Access
 from planner.refresh.azure_prices import retail_prices
 from planner.refresh.reading import Reading, Row, Watch, price_row
 
@@ -126,7 +126,7 @@ def _sizes(region: str, *, access: Access, watch: Watch) -> Iterator[Any]:
     what, count = f"Azure sizes of {region} (Microsoft.Compute/skus/read)", 0
     while True:
         page = read_cloud(
-            lambda: next(listed, None), what=what, failure_of=_failure_of, policy=access.retry_policy
+            lambda: next(listed, None), what=what, failure_of=failure_of, policy=access.retry_policy
         )  # a page that failed is asked for again
         if page is None:
             return
@@ -146,17 +146,3 @@ def _client(access: Access) -> Any:
         )
     credentials = access.credentials or sdk("azure.identity", extra="azure").DefaultAzureCredential()
     return compute.ComputeManagementClient(credentials, subscription, **client_arguments(access.specs_url))
-
-
-def _failure_of(error: Exception) -> CallFailure | None:
-    faults = sdk("azure.core.exceptions", extra="azure")
-    if isinstance(error, faults.ClientAuthenticationError):
-        return CallFailure(reason="refused", text=f"{error.message}. Run: az login")
-    if isinstance(error, faults.DecodeError):
-        return CallFailure(reason="lost", text=f"the answer is cut off or cannot be read ({error.message})")
-    if isinstance(error, faults.HttpResponseError) and error.status_code:
-        wait = error.response.headers.get("Retry-After") if error.response else None
-        return failure_of_status(error.status_code, f"HTTP {error.status_code} {error.message}", wait=wait)
-    if isinstance(error, faults.AzureError):
-        return CallFailure(reason="lost", text=error.message)
-    return None

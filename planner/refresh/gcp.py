@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from planner.catalog import Source
-from planner.cloud_calls.http import failure_of_status
-from planner.cloud_calls.reading import CallFailure, read_cloud, read_pages
+from planner.cloud_calls.gcp import failure_of
+from planner.cloud_calls.reading import read_cloud, read_pages
+from planner.cloud_calls.sdk import sdk
 from planner.errors import ProviderRefusedError
-from planner.refresh.access import Access, sdk
+from planner.refresh.access import Access
 from planner.refresh.gcp_prices import UnitPrices, unit_prices
 from planner.refresh.reading import Reading, Row, Watch, price_row
 
@@ -24,7 +25,6 @@ _LARGER_PARTITIONS: Final = ("z3",)
 _BILLED_VCPU: Final = {"e2-micro": 0.25, "e2-small": 0.5, "e2-medium": 1.0}
 """Types that share processors are billed for a part of them, which the API does not say."""
 _TIMEOUT_S: Final = 60
-_THROTTLED: Final = ("rateLimitExceeded", "userRateLimitExceeded", "RATE_LIMIT_EXCEEDED", "quotaExceeded")
 SPECS: Final = Source(
     title="Compute Engine machineTypes.aggregatedList; what it does not state (network, sizes of z3 disks) as shipped",
     url="https://cloud.google.com/compute/docs/reference/rest/v1/machineTypes",
@@ -140,7 +140,7 @@ def _types(*, access: Access, watch: Watch) -> Iterator[tuple[str, Any]]:
         )
 
     what = "Compute Engine machine types (compute.machineTypes.list)"
-    for page in read_pages(fetch, what=what, failure_of=_failure_of, policy=access.retry_policy):
+    for page in read_pages(fetch, what=what, failure_of=failure_of, policy=access.retry_policy):
         count += len(page)
         watch("machine types of all zones", count)
         yield from page
@@ -156,7 +156,7 @@ def _skus(*, access: Access, watch: Watch) -> Iterator[Any]:
         return list(page.skus), page.next_page_token
 
     for page in read_pages(
-        fetch, what="Cloud Billing catalog (cloudbilling.skus.list)", failure_of=_failure_of, policy=access.retry_policy
+        fetch, what="Cloud Billing catalog (cloudbilling.skus.list)", failure_of=failure_of, policy=access.retry_policy
     ):
         count += len(page)
         watch("items of the price list", count)
@@ -175,31 +175,9 @@ def _client(package: str, name: str, url: str, *, access: Access) -> tuple[Any, 
         options = {"api_endpoint": url} if url else None
         return getattr(library, name)(credentials=credentials, transport="rest", client_options=options), project
 
-    client, project = read_cloud(make, what="Google Cloud", failure_of=_failure_of, policy=access.retry_policy)
+    client, project = read_cloud(make, what="Google Cloud", failure_of=failure_of, policy=access.retry_policy)
     if not project:
         raise ProviderRefusedError(
             "Google Cloud: no project; set GOOGLE_CLOUD_PROJECT, or account under [gcp] in the settings"
         )
     return client, project
-
-
-def _failure_of(error: Exception) -> CallFailure | None:
-    faults = sdk("google.api_core.exceptions", extra="gcp")
-    auth = sdk("google.auth.exceptions", extra="gcp")
-    transport = sdk("requests.exceptions", extra="gcp")
-    if isinstance(error, auth.DefaultCredentialsError | auth.RefreshError):
-        return CallFailure(reason="refused", text=f"{error}. Run: gcloud auth application-default login")
-    if isinstance(error, faults.GoogleAPICallError):
-        reasons = {str(detail.get("reason")) for detail in error.errors or () if isinstance(detail, Mapping)}
-        throttled = reasons.intersection(_THROTTLED) or any(word in error.message for word in _THROTTLED)
-        return CallFailure(reason="throttled", text=error.message) if throttled else _of_status(error)
-    if isinstance(error, auth.TransportError | transport.RequestException | OSError):
-        return CallFailure(reason="lost", text=str(error))
-    parsing = sdk("google.protobuf.json_format", extra="gcp")
-    if isinstance(error, parsing.ParseError | ValueError):  # what the REST transport raises for what is not JSON
-        return CallFailure(reason="lost", text=f"the answer is cut off or cannot be read ({error})")
-    return None
-
-
-def _of_status(error: Any) -> CallFailure:
-    return failure_of_status(int(error.code or 500), str(error.message))

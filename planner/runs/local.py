@@ -28,7 +28,7 @@ from planner.units import format_bytes, format_duration
 if TYPE_CHECKING:
     from planner.sorting.validate import ValidationReport
 
-HEADROOM_BYTES: Final = 10**9
+_HEADROOM_BYTES: Final = 10**9
 """Free space that a run leaves on the disk for everyone else."""
 BLOCKS_BYTES: Final = 64_000_000
 """What the sort core's transfers take beside keys and order, with some to spare."""
@@ -64,7 +64,7 @@ def run_local(run: LocalRun, *, say: Say, watch: Watch) -> RunReport:
     """
     record_count(run.data_bytes)
     model = load_model(run.model)
-    _check_space(run, model)
+    check_space(run.directory, run.data_bytes, model)
     with _workspace(run.directory) as folder:
         return _run(run, model, folder, say=say, watch=watch)
 
@@ -145,12 +145,13 @@ def _workspace(directory: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _check_space(run: LocalRun, model: CostModel) -> None:
-    needed = run.data_bytes * (2 + model.output_copies) + HEADROOM_BYTES
-    free = free_bytes(run.directory)
+def check_space(directory: Path, data_bytes: int, model: CostModel) -> None:
+    """Raise IoFailureError when the disk of `directory` cannot hold a run's input, scratch and output."""
+    needed = data_bytes * (2 + model.output_copies) + _HEADROOM_BYTES
+    free = free_bytes(directory)
     if free < needed:
         raise IoFailureError(
-            f"{run.directory}: {format_bytes(free)} free, {format_bytes(needed)} needed for input, output and scratch; "
+            f"{directory}: {format_bytes(free)} free, {format_bytes(needed)} needed for input, output and scratch; "
             "name another disk with --dir or less --data"
         )
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from planner.errors import BadInputError, IoFailureError, ValidationFailedError
 from planner.native import Progress, core, core_errors, run_interruptible
+from planner.stores.atomic_file import replace_file
 
 StrPath = str | os.PathLike[str]
 
@@ -83,7 +84,10 @@ def validate_files(
 
     whole = run_interruptible(work, progress)
     if summary is not None:
-        _write_summary(Path(summary), whole.serialize())
+        try:
+            replace_file(Path(summary), whole.serialize())
+        except OSError as error:
+            raise IoFailureError(f"cannot write the summary {summary}: {error.strerror}") from error
     return _report(whole)
 
 
@@ -154,16 +158,6 @@ def _joined(summarize: Callable[[str], core.Summary], names: Iterable[str]) -> c
 def _read_summary(name: str) -> core.Summary:
     with Path(name).open("rb") as file:
         return core.Summary.parse(file.read(LARGEST_SUMMARY_BYTES), path=name)
-
-
-def _write_summary(path: Path, content: bytes) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise IoFailureError(f"cannot write the summary {path}: {error.strerror}") from error
 
 
 def _report(whole: core.Summary) -> ValidationReport:

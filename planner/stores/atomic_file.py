@@ -38,12 +38,12 @@ def changing(path: Path, *, what: str) -> Iterator[None]:
         raise IoFailureError(f"cannot store {what} {path}: {reason}; nothing was changed") from error
 
 
-def replace_file(path: Path, text: str) -> None:
-    """Write `text` to `path`, replacing at once what is there. After an OSError, `path` is as it was."""
+def replace_file(path: Path, content: str | bytes) -> None:
+    """Write text or bytes to `path`, replacing at once what is there. After an OSError, `path` is as it was."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        with partial.open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with partial.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)

@@ -46,7 +46,7 @@ def test_the_error_that_no_other_place_would_cure_counts_most(errors: list[Plann
     ],
 )
 def test_codes_of_aws(code: str, meaning: type[PlannerError]) -> None:
-    error = aws.meaning_of(code, "why", operation="run_instances", region="us-east-1")
+    error = aws.meaning_of(code, "why", what="run_instances in us-east-1")
     assert type(error) is meaning and error.message.startswith(f"run_instances in us-east-1: why ({code})")
 
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, Final, Protocol
 
+from planner.cloud_calls.aws import client, failure_of
 from planner.cloud_calls.retry import RetryPolicy, retry
-from planner.errors import BadInputError, IoFailureError, PlannerError
-from planner.providers.aws.cloud_errors import AWAY, THROTTLED, meaning_of
-from planner.providers.cloud_errors import NotFoundError, PassingError, PermissionDeniedError, UncertainError
+from planner.cloud_calls.sdk import sdk
+from planner.errors import BadInputError
+from planner.providers.aws.cloud_errors import meaning_of
+from planner.providers.cloud_errors import NotFoundError, PassingError, UncertainError, translated
 
-_NO_SDK: Final = "AWS needs its SDK: pip install 'sortplanner[aws]'"
-_TIMEOUT_S: Final = 60
 _SMALL_PAGES: Final = {"describe_route_tables": 100, "get_products": 100, "describe_instance_types": 100}
 _UNPAGED: Final = {"describe_key_pairs", "describe_placement_groups", "describe_regions", "describe_images"}
 
@@ -50,15 +50,8 @@ class LiveService:
     @cached_property
     def _client(self) -> Any:
         try:
-            import boto3
-            from botocore.config import Config
-            from botocore.exceptions import BotoCoreError
-        except ImportError as error:
-            raise BadInputError(_NO_SDK) from error
-        once = Config(retries={"total_max_attempts": 1}, connect_timeout=10, read_timeout=_TIMEOUT_S)
-        try:
-            return boto3.client(self._name, region_name=self.region, config=once)
-        except BotoCoreError as error:
+            return client(self._name, self.region)
+        except sdk("botocore.exceptions", extra="aws").BotoCoreError as error:
             raise BadInputError(f"{self._name} in {self.region}: {error}") from error
 
     def call(self, operation: str, *, repeatable: bool = True, fresh: bool = False, **request: Any) -> dict[str, Any]:
@@ -84,41 +77,20 @@ class LiveService:
             paged["NextToken"] = page["NextToken"]
 
     def _once(self, operation: str, request: dict[str, Any], *, repeatable: bool) -> dict[str, Any]:
+        what = f"{operation} in {self.region}"
         try:
-            return self._answer(operation, request)
+            return translated(
+                lambda: dict(getattr(self._client, operation)(**request)),
+                what=what,
+                failure_of=failure_of,
+                meaning_of=lambda failure: meaning_of(failure.code, failure.text, what=what),
+            )
         except PassingError as error:
             if repeatable or error.untouched:
                 raise
             raise UncertainError(str(error)) from error
 
-    def _answer(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        from botocore import exceptions
-        from botocore.parsers import ResponseParserError
-
-        try:
-            return dict(getattr(self._client, operation)(**request))
-        except exceptions.ClientError as error:
-            raise self._meaning(error, operation) from error
-        except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError) as error:
-            raise PermissionDeniedError(
-                f"AWS: {error}; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run `aws configure`"
-            ) from error
-        except (exceptions.HTTPClientError, exceptions.ConnectionError, ResponseParserError) as error:
-            raise PassingError(f"{operation} in {self.region}: {error}") from error
-        except exceptions.BotoCoreError as error:
-            raise IoFailureError(f"{operation} in {self.region}: {error}") from error
-
-    def _meaning(self, error: Any, operation: str) -> PlannerError:
-        code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
-        if code in THROTTLED or code in AWAY:
-            return PassingError(f"{operation} in {self.region}: {message} ({code})", untouched=code in THROTTLED)
-        return meaning_of(code, message, operation=operation, region=self.region)
-
 
 def has_credentials() -> bool:
     """Say whether the SDK finds credentials, without asking AWS. Raises BadInputError when the SDK is missing."""
-    try:
-        import boto3
-    except ImportError as error:
-        raise BadInputError(_NO_SDK) from error
-    return boto3.Session().get_credentials() is not None
+    return sdk("boto3", extra="aws").Session().get_credentials() is not None

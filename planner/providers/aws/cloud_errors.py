@@ -4,40 +4,35 @@ from __future__ import annotations
 
 from typing import Final
 
+from planner.cloud_calls.aws import DENIED, is_throttled
 from planner.errors import PlannerError
 from planner.providers.cloud_errors import (
     DuplicateError,
     NoCapacityError,
     NotFoundError,
+    PassingError,
     PermissionDeniedError,
     QuotaExceededError,
     RefusedCallError,
     StillInUseError,
 )
 
-THROTTLED: Final = frozenset(
-    {"RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException", "EC2ThrottledException"}
-)
-AWAY: Final = frozenset({"InternalError", "InternalFailure", "ServiceUnavailable", "Unavailable"})
+_AWAY: Final = frozenset({"InternalError", "InternalFailure", "ServiceUnavailable", "Unavailable"})
 _NO_CAPACITY: Final = frozenset({
     "InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientCapacity",
     "InsufficientAddressCapacity", "InsufficientFreeAddressesInSubnet", "InsufficientVolumeCapacity", "Unsupported",
 })  # fmt: skip
-_DENIED: Final = frozenset({
-    "UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthFailure", "Blocked", "ExpiredToken",
-    "ExpiredTokenException", "IncompleteSignature", "InvalidAccessKeyId", "InvalidClientTokenId",
-    "MissingAuthenticationToken", "OptInRequired", "PendingVerification", "RequestExpired", "SignatureDoesNotMatch",
-    "UnrecognizedClientException",
-})  # fmt: skip
 _IN_USE: Final = frozenset({"DependencyViolation", "VolumeInUse", "IncorrectState", "OperationNotPermitted"})
 
 
-def meaning_of(code: str, message: str, *, operation: str, region: str) -> PlannerError:
-    """Return the error to raise for an answer of AWS."""
-    text = f"{operation} in {region}: {message} ({code})"
+def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
+    """Return the error to raise for an answer of AWS; `what` was asked for where."""
+    text = f"{what}: {message} ({code})"
+    if is_throttled(code) or code in _AWAY:
+        return PassingError(text, untouched=is_throttled(code))
     if code in _NO_CAPACITY:
         return NoCapacityError(text)
-    if code in _DENIED:
+    if code in DENIED:
         return PermissionDeniedError(f"{text}; see the least policy in docs/provisioning.md")
     if code.endswith(("LimitExceeded", "QuotaExceeded")):
         return QuotaExceededError(f"{text}; ask for more in the Service Quotas console, or allow another region")

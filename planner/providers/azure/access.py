@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from planner.cloud_calls.azure import SUBSCRIPTION_VARIABLE, client_arguments
+from planner.cloud_calls.sdk import sdk
 from planner.config.settings import load_settings
 from planner.errors import BadInputError
-
-NO_SDK: Final = "Azure needs its SDK: pip install 'sortplanner[azure]'"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +33,7 @@ def default_access() -> Access:
 
     Raises BadInputError without the SDK or a subscription.
     """
-    try:
-        from azure.identity import DefaultAzureCredential
-    except ImportError as error:
-        raise BadInputError(NO_SDK) from error
+    identity = sdk("azure.identity", extra="azure")
     subscription, settings = subscription_named(), load_settings(today=datetime.now(UTC).date()).of("azure")
     if not subscription:
         raise BadInputError(
@@ -45,7 +41,7 @@ def default_access() -> Access:
         )
     return Access(
         subscription=subscription,
-        credentials=DefaultAzureCredential(),
+        credentials=identity.DefaultAzureCredential(),
         arguments=client_arguments(settings.specs_url),
         prices_url=settings.prices_url,
     )

@@ -10,19 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from typing import Any, Final, Protocol
 
+from planner.cloud_calls.azure import failure_of
+from planner.cloud_calls.reading import CallFailure
 from planner.cloud_calls.retry import RetryPolicy, retry
-from planner.errors import BadInputError, IoFailureError
-from planner.providers.azure.access import NO_SDK, Access, default_access
+from planner.cloud_calls.sdk import sdk
+from planner.errors import IoFailureError, PlannerError
+from planner.providers.azure.access import Access, default_access
 from planner.providers.azure.cloud_errors import meaning_of
 from planner.providers.cloud_errors import (
     NotFoundError,
     PassingError,
-    PermissionDeniedError,
     RefusedCallError,
     StillInUseError,
+    translated,
 )
 
 SCHEDULES_VERSION: Final = "2018-09-15"
@@ -161,8 +163,12 @@ class LiveArm:
         new, which Azure may not know yet, or not have ready.
         """
         passing = (PassingError, NotFoundError, StillInUseError) if fresh else (PassingError,)
+
+        def meaning(failure: CallFailure) -> PlannerError:
+            return meaning_of(failure.code, failure.text, status=failure.status, what=what)
+
         return retry(
-            lambda: _translated(call, what=what),
+            lambda: translated(call, what=what, failure_of=failure_of, meaning_of=meaning),
             policy=self._policy,
             may_pass=lambda error: isinstance(error, passing),
         )
@@ -173,30 +179,10 @@ class LiveArm:
     def _client(self, name: str) -> Any:
         if name not in self._clients:
             module, class_name = _CLIENTS[name]
-            access = self.access
-            try:
-                client_class = getattr(import_module(module), class_name)
-            except ImportError as error:
-                raise BadInputError(NO_SDK) from error
+            access, client_class = self.access, getattr(sdk(module, extra="azure"), class_name)
             self._clients[name] = client_class(access.credentials, access.subscription, **access.arguments)
         return self._clients[name]
 
 
 def _as_dict(item: Any) -> dict[str, Any]:
     return dict(item.as_dict())
-
-
-def _translated(call: Callable[[], Any], *, what: str) -> Any:
-    """Make a call; raise what its failure means."""
-    from azure.core import exceptions
-
-    try:
-        return call()
-    except exceptions.ClientAuthenticationError as error:
-        raise PermissionDeniedError(f"Azure: {error.message}; run `az login`") from error
-    except exceptions.HttpResponseError as error:
-        code = error.error.code if error.error and error.error.code else str(error.reason or "")
-        message = error.error.message if error.error else error.message
-        raise meaning_of(code, message or "", status=error.status_code or 500, what=what) from error
-    except (exceptions.AzureError, OSError) as error:
-        raise PassingError(f"{what}: {error}") from error

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from planner.cloud_calls.sdk import sdk
 from planner.config.settings import load_settings
 from planner.errors import BadInputError
 from planner.providers.cloud_errors import PermissionDeniedError
 
-NO_SDK: Final = "Compute Engine needs its SDK: pip install 'sortplanner[gcp]'"
 _LOGIN: Final = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS"
 _SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 _OVERRIDE: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_"
@@ -35,15 +35,11 @@ def default_access() -> Access:
 
     Raises BadInputError without the SDK or a project, PermissionDeniedError without credentials.
     """
-    try:
-        import google.auth
-        from google.auth.exceptions import GoogleAuthError
-    except ImportError as error:
-        raise BadInputError(NO_SDK) from error
+    auth, faults = sdk("google.auth", extra="gcp"), sdk("google.auth.exceptions", extra="gcp")
     settings = load_settings(today=datetime.now(UTC).date()).of("gcp")
     try:
-        credentials, usual = google.auth.default(scopes=_SCOPES)
-    except GoogleAuthError as error:
+        credentials, usual = auth.default(scopes=_SCOPES)
+    except faults.GoogleAuthError as error:
         raise PermissionDeniedError(f"Google Cloud: {error}; {_LOGIN}") from error
     project = os.environ.get("GOOGLE_CLOUD_PROJECT") or settings.account or usual
     if not project:

@@ -14,10 +14,13 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, Final, Protocol
 
+from planner.cloud_calls.gcp import failure_of
+from planner.cloud_calls.reading import CallFailure
 from planner.cloud_calls.retry import RetryPolicy, retry
+from planner.cloud_calls.sdk import sdk
 from planner.errors import BadInputError, IoFailureError, PlannerError
-from planner.providers.cloud_errors import NotFoundError, PassingError, PermissionDeniedError, StillInUseError, worst_of
-from planner.providers.gcp.access import NO_SDK, Access, default_access
+from planner.providers.cloud_errors import NotFoundError, PassingError, StillInUseError, translated, worst_of
+from planner.providers.gcp.access import Access, default_access
 from planner.providers.gcp.cloud_errors import meaning_of
 
 _TIMEOUT_S: Final = 150
@@ -159,7 +162,14 @@ class LiveCompute:
 
     def _repeatedly(self, call: Callable[[], dict[str, Any]], *, what: str) -> dict[str, Any]:
         """Make a call until it is answered: names and request ids make every call here safe to repeat."""
-        return retry(lambda: _translated(call, what=what), policy=self._policy, may_pass=_is_passing)
+
+        def attempt() -> dict[str, Any]:
+            return translated(call, what=what, failure_of=failure_of, meaning_of=meaning)
+
+        def meaning(failure: CallFailure) -> PlannerError:
+            return meaning_of(failure.code, failure.text, what=what)
+
+        return retry(attempt, policy=self._policy, may_pass=_is_passing)
 
     def _once(self, method: str, request: dict[str, Any]) -> dict[str, Any]:
         collection, _, verb = method.partition(".")
@@ -195,11 +205,7 @@ def run_mark(run: str) -> str:
 
 
 def _library() -> Any:
-    try:
-        from google.cloud import compute_v1
-    except ImportError as error:
-        raise BadInputError(NO_SDK) from error
-    return compute_v1
+    return sdk("google.cloud.compute_v1", extra="gcp")
 
 
 def _body(method: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -211,38 +217,6 @@ def _body(method: str, body: dict[str, Any]) -> dict[str, Any]:
         return {f"{_snake(_BODIES[method])}_resource": message_class.from_json(json.dumps(body))}
     except ParseError as error:
         raise BadInputError(f"{method}: {error}") from error
-
-
-def _translated(call: Callable[[], dict[str, Any]], *, what: str) -> dict[str, Any]:
-    """Make a call; raise what its failure means."""
-    from google.api_core.exceptions import GoogleAPICallError
-    from google.auth.exceptions import RefreshError, TransportError
-    from requests.exceptions import RequestException
-
-    try:
-        return call()
-    except GoogleAPICallError as error:
-        raise _meaning(error, what=what) from error
-    except RefreshError as error:
-        raise PermissionDeniedError(f"Google Cloud: {error}; run `gcloud auth application-default login`") from error
-    except (RequestException, TransportError, OSError, ValueError) as error:
-        raise PassingError(f"{what}: {error}") from error
-
-
-def _meaning(error: Any, *, what: str) -> PlannerError:
-    reasons = [
-        str(detail["reason"]) for detail in error.errors or () if isinstance(detail, dict) and "reason" in detail
-    ]
-    status = {
-        401: "UNAUTHENTICATED",
-        403: "FORBIDDEN",
-        404: "NOT_FOUND",
-        409: "ALREADY_EXISTS",
-        429: "RATE_LIMIT_EXCEEDED",
-    }
-    code = int(error.code or 500)
-    usual = status.get(code, "BACKEND_ERROR" if code >= 500 else str(code))
-    return meaning_of(reasons[0] if reasons else usual, str(error.message), what=what)
 
 
 def _flat(items: Any) -> Iterator[dict[str, Any]]:

@@ -36,8 +36,7 @@ def test_what_cannot_be_meant_is_refused(fields: dict[str, Any], words: str) -> 
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [{"nodes": 2000}, {"nodes": 5, "max_nodes": 10}, {"instances": ("i4i.*",)}, {"confidence": 0.99}],
+    "fields", [{"nodes": 2000}, {"nodes": 5, "max_nodes": 10}, {"instances": ("i4i.*",)}, {"confidence": 0.99}]
 )
 def test_what_can_be_meant_passes(fields: dict[str, Any]) -> None:
     check_request(replace(REQUEST, **fields), [load_catalog("aws")])

@@ -140,12 +140,7 @@ def validate_lines(
     text: Buffer, *, key_offset: int = 0, key_bytes: int | None = None, threads: int = 0
 ) -> LineSummary: ...
 def validate_lines_file(
-    path: str,
-    *,
-    key_offset: int = 0,
-    key_bytes: int | None = None,
-    threads: int = 0,
-    progress: Progress | None = None,
+    path: str, *, key_offset: int = 0, key_bytes: int | None = None, threads: int = 0, progress: Progress | None = None
 ) -> LineSummary: ...
 def generate_lines_file(
     path: str, *, bytes: int, seed: int = 0, threads: int = 0, progress: Progress | None = None
@@ -187,13 +182,7 @@ class Splitters:
     def parse(bytes: Buffer, *, key_bytes: int) -> Splitters: ...
 
 def sample_keys(
-    records: Buffer,
-    *,
-    count: int,
-    seed: int = 0,
-    record_bytes: int = 100,
-    key_offset: int = 0,
-    key_bytes: int = 10,
+    records: Buffer, *, count: int, seed: int = 0, record_bytes: int = 100, key_offset: int = 0, key_bytes: int = 10
 ) -> bytes: ...
 def choose_splitters(sample: Buffer, *, key_bytes: int = 10, partitions: int) -> Splitters: ...
 def partition_records(

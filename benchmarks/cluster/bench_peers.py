@@ -38,12 +38,7 @@ from planner.ray_cluster.driver_session import Session
 from planner.units import format_bytes, parse_size
 
 HERE = Path(__file__).parent
-SETTINGS = (
-    nodes.FAILURE_SETTINGS,
-    nodes.TRANSFER_SETTINGS,
-    nodes.MEMORY_SETTINGS,
-    nodes.PROCESS_SETTINGS,
-)
+SETTINGS = (nodes.FAILURE_SETTINGS, nodes.TRANSFER_SETTINGS, nodes.MEMORY_SETTINGS, nodes.PROCESS_SETTINGS)
 REPEATS = 2
 PEERS = {
     "exoshuffle": ("exoshuffle_peer.py", {}),

@@ -77,11 +77,4 @@ VARIATION: Final = (
     sigma("across_time_sigma", "standard deviation of ln rate from run to run of one instance"),
     sigma("across_instances_sigma", "standard deviation of ln rate from instance to instance"),
 )
-MEASURED: Final = (
-    AGGREGATE,
-    *EXTENT,
-    *VARIATION,
-    METHOD,
-    NOTE,
-    *PROVENANCE,
-)
+MEASURED: Final = (AGGREGATE, *EXTENT, *VARIATION, METHOD, NOTE, *PROVENANCE)

@@ -195,9 +195,7 @@ def cluster_sweep(
 
 
 def cluster_wheelhouse(
-    directory: Annotated[Path, Argument(help="Where the wheels go; made if need be.")],
-    *,
-    json: _JSON = False,
+    directory: Annotated[Path, Argument(help="Where the wheels go; made if need be.")], *, json: _JSON = False
 ) -> None:
     """Collect what bare machines need to run the planner, for machines with this one's Python and processor.
 

@@ -34,8 +34,7 @@ SshFrom = Annotated[
 Image = Annotated[str | None, Option(help="Machine image.", show_default="the newest stock Ubuntu 24.04")]
 Pricing = Annotated[str, Option(help="Only on-demand machines are rented; spot ones are planned for.")]
 NodeIdentity = Annotated[
-    str | None,
-    Option(help="What the machines are to the cloud: instance profile, service account, managed identity."),
+    str | None, Option(help="What the machines are to the cloud: instance profile, service account, managed identity.")
 ]
 DryRun = Annotated[bool, Option("--dry-run", help="Print every request of up and down; make none.")]
 Yes = Annotated[bool, Option("--yes", help="Do not ask.")]

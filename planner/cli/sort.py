@@ -19,13 +19,11 @@ if TYPE_CHECKING:
     from planner.sorting.local import SortReport, StageReport
 
 _MoreOutput = Annotated[
-    list[Path] | None,
-    Option(help="Where the result goes on, perhaps on another disk: each file has an equal share."),
+    list[Path] | None, Option(help="Where the result goes on, perhaps on another disk: each file has an equal share.")
 ]
 _TempDir = Annotated[list[Path] | None, Option(help="Disks for temporary files; beside the output otherwise.")]
 _Ray = Annotated[
-    str | None,
-    Option(help="Sort on the Ray cluster at this address: INPUT and OUTPUT are manifests of partitions."),
+    str | None, Option(help="Sort on the Ray cluster at this address: INPUT and OUTPUT are manifests of partitions.")
 ]
 _To = Annotated[
     str | None,

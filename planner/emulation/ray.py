@@ -53,9 +53,7 @@ class EmulatedRay:
     def session(self) -> AbstractContextManager[Session]:
         """Return a context that drives sorts from the head."""
         return ray_session(
-            address=self.ray.address,
-            command=lambda *words: self.command(HEAD, *words),
-            environment=self.environment(),
+            address=self.ray.address, command=lambda *words: self.command(HEAD, *words), environment=self.environment()
         )
 
     def disk(self, node: int, number: int) -> Path:

@@ -102,12 +102,7 @@ def _emulated_ray(run: EmulatedRun, *, say: Callable[[str], None]) -> Iterator[E
 
 
 def plan_for(
-    machine: Machine,
-    run: EmulatedRun,
-    folder: Path,
-    *,
-    network_bytes_per_s: float,
-    trial: Trial | None = None,
+    machine: Machine, run: EmulatedRun, folder: Path, *, network_bytes_per_s: float, trial: Trial | None = None
 ) -> Plan:
     """Plan the run for N nodes that share this machine's disk and processors evenly, each with a link that carries
     `network_bytes_per_s` of payload in each direction.

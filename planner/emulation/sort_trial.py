@@ -80,10 +80,7 @@ class Trial:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rates as JSON-able values."""
-        return {
-            "cpu_bytes_per_s_per_vcpu": self.cpu_bytes_per_s,
-            "disk_bytes_per_s_per_node": self.disk_bytes_per_s,
-        }
+        return {"cpu_bytes_per_s_per_vcpu": self.cpu_bytes_per_s, "disk_bytes_per_s_per_node": self.disk_bytes_per_s}
 
     def applied_to(self, model: CostModel) -> CostModel:
         """Return a model that begins with the sample, a phase that moves almost nothing."""

@@ -26,9 +26,7 @@ _NUMBERS: Final = ("seconds", "period_days")
 _UNIT_IN_NAME: Final = re.compile(r"(?:_|\b)(bytes_per_s|[KMGT]?i?Bps|[KMGT]bps|[KMGT]bit/s|[KMGT]?i?B/s)$")
 _PLAIN_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
-PAIRS: Final = {
-    ("instance_read_MBps", "instance_write_MBps"): ("read_only", "write_only"),
-}
+PAIRS: Final = {("instance_read_MBps", "instance_write_MBps"): ("read_only", "write_only")}
 """Columns of a wide table that are a measurement each."""
 
 

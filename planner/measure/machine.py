@@ -42,12 +42,7 @@ class Machine:
 
 
 def measure_machine(
-    directory: Path,
-    *,
-    sample_bytes: int,
-    copies: int = 1,
-    repeats: int = REPEATS,
-    threads: int | None = None,
+    directory: Path, *, sample_bytes: int, copies: int = 1, repeats: int = REPEATS, threads: int | None = None
 ) -> Machine:
     """Sort a sample in `directory` a few times and return what was seen; the files are removed again. As many `copies`
     (1 or 2) of the output are written as the job will write: records are gathered once for both.

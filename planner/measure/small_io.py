@@ -37,11 +37,7 @@ class Operation:
 _FEW: Final = (1, 2, 3, 4, 6, 8, 12, 16)
 OPERATIONS: Final = (
     Operation(
-        name="read4K",
-        io_bytes=KIB4,
-        writes=False,
-        flush_probability=0,
-        threads=(1, 2, 4, 8, 12, 16, 24, 32, 48, 64),
+        name="read4K", io_bytes=KIB4, writes=False, flush_probability=0, threads=(1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
     ),
     Operation(name="read4M", io_bytes=MIB4, writes=False, flush_probability=0, threads=_FEW),
     Operation(name="write4K", io_bytes=KIB4, writes=True, flush_probability=1, threads=_FEW),
@@ -145,12 +141,7 @@ def bench_small_io(
 
 
 def _run_all(
-    directory: Path,
-    planned: Sequence[tuple[Operation, int]],
-    *,
-    seconds: float,
-    file_bytes: int,
-    progress: Progress,
+    directory: Path, planned: Sequence[tuple[Operation, int]], *, seconds: float, file_bytes: int, progress: Progress
 ) -> list[SmallIoRun]:
     file = core.SmallIoFile(str(directory), bytes=file_bytes, progress=progress)
     interval_s = min(1.0, seconds / 5)

@@ -9,13 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from planner.distributed_sort.node_environment import (
-    NODE_DIRECTORY,
-    NODE_MEMORY,
-    NODE_NAME,
-    NODE_SCRATCH,
-    NODE_VOLUME,
-)
+from planner.distributed_sort.node_environment import NODE_DIRECTORY, NODE_MEMORY, NODE_NAME, NODE_SCRATCH, NODE_VOLUME
 from planner.errors import PlannerError
 
 RAY_PORT: Final = 6379

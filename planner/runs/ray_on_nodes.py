@@ -50,9 +50,7 @@ class RayOnNodes:
     def session(self) -> AbstractContextManager[Session]:
         """Return a context that drives sorts from the head."""
         return ray_session(
-            address=self.cluster.address,
-            command=lambda *words: self._on_head(list(words)),
-            environment=os.environ,
+            address=self.cluster.address, command=lambda *words: self._on_head(list(words)), environment=os.environ
         )
 
     def _on_head(self, words: list[str]) -> list[str]:

@@ -19,10 +19,7 @@ STORE = {
     "object_store": "store", "price_usd_per_gib_month": 0.02, "write_usd_per_request": 5e-6,
     "read_usd_per_request": 4e-7, "egress_usd_per_gib": 0, "bytes_per_s_per_vcpu": 25e6, "rate_evidence": "measured",
 }  # fmt: skip
-TRANSFERS = [
-    {"transfer": "zone", "price_usd_per_gib": 0.02},
-    {"transfer": "internet", "price_usd_per_gib": 0.09},
-]
+TRANSFERS = [{"transfer": "zone", "price_usd_per_gib": 0.02}, {"transfer": "internet", "price_usd_per_gib": 0.09}]
 FAST = {"price": 3.6, "read": 4e9, "write": 2e9}
 """A type that costs a tenth of a cent a second; its NIC does 1 GB/s, the store 16 x 25 MB/s."""
 

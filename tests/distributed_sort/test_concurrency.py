@@ -15,11 +15,7 @@ from planner.distributed_sort.concurrency import Concurrency
 def test_tasks_first_then_threads(cpus: float, tasks: int, threads: int) -> None:
     chosen = Concurrency.of([cpus])
     assert (chosen.tasks, chosen.under_way, chosen.threads(cpus)) == (tasks, tasks + 1, threads)
-    assert (chosen.maps, chosen.sorts(copied=True), chosen.sorts(copied=False)) == (
-        tasks - 1,
-        tasks - 1,
-        tasks,
-    )
+    assert (chosen.maps, chosen.sorts(copied=True), chosen.sorts(copied=False)) == (tasks - 1, tasks - 1, tasks)
 
 
 def test_the_smallest_node_sets_the_tasks_and_larger_ones_have_more_threads() -> None:

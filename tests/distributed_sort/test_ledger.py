@@ -54,9 +54,7 @@ def test_what_is_recorded_twice_counts_once_and_what_is_lost_no_more() -> None:
 
 
 @given(
-    st.lists(st.sampled_from("abc"), min_size=1, max_size=12),
-    st.sets(st.integers(0, 11)),
-    st.sets(st.integers(0, 11)),
+    st.lists(st.sampled_from("abc"), min_size=1, max_size=12), st.sets(st.integers(0, 11)), st.sets(st.integers(0, 11))
 )
 def test_missing_ranges_are_maximal_and_of_one_owner(owner: list[str], stored: set[int], done: set[int]) -> None:
     ledger = Ledger(slices=1, owner=owner)

@@ -13,10 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planner.distributed_sort import node_tasks
-from planner.distributed_sort.dataset import (
-    Layout,
-    Partition,
-)
+from planner.distributed_sort.dataset import Layout, Partition
 from planner.distributed_sort.map_task import MapOrder, Mapped, map_slice
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import SortOrder
@@ -153,13 +150,7 @@ def test_every_disk_holds_its_part(this_node: Path, partition: Partition) -> Non
     assert len(runs) == 10, "five slices, two runs of each"
     assert {path.parent.parent.name for path in runs} == {"disk1", "disk2"}
     done = [node_tasks.sort_partition(order(number, total))[0].partition for number, total in enumerate(totals)]
-    assert [Path(written.uri).parent.parent.name for written in done] == [
-        "disk0",
-        "disk1",
-        "disk0",
-        "disk1",
-        "disk0",
-    ]
+    assert [Path(written.uri).parent.parent.name for written in done] == ["disk0", "disk1", "disk0", "disk1", "disk0"]
     node_tasks.undo(FILES)
     assert {path.name for path in this_node.glob("disk*/*")} == {"in"}
 

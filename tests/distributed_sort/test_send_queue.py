@@ -79,8 +79,7 @@ def test_blocks_for_and_from_a_lost_node_leave() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(NODES), st.sampled_from(NODES), st.integers(1, FULL)), max_size=60),
-    st.randoms(),
+    st.lists(st.tuples(st.sampled_from(NODES), st.sampled_from(NODES), st.integers(1, FULL)), max_size=60), st.randoms()
 )
 def test_all_arrive_and_no_link_carries_too_many(sent: list[tuple[str, str, int]], random: st.DataObject) -> None:
     blocks = [block(number, source, owner, size_bytes=size) for number, (source, owner, size) in enumerate(sent)]

@@ -22,11 +22,7 @@ MACHINE = Machine(
     repeats=3,
     measured_s=1.0,
 )
-TRIAL = Trial(
-    cpu_bytes_per_s={"partition": 40e6, "sort": 500e6},
-    disk_bytes_per_s=125e6,
-    sample_s=0.5,
-)
+TRIAL = Trial(cpu_bytes_per_s={"partition": 40e6, "sort": 500e6}, disk_bytes_per_s=125e6, sample_s=0.5)
 
 
 @pytest.mark.parametrize(("network", "second"), [(50e6, 15.0), (100e6, 12.5)])

@@ -47,11 +47,7 @@ class EmulatedAzure(EmulatedCloud):
 
     def environment(self) -> dict[str, str]:
         """Return what makes the SDK talk to this emulator."""
-        return {
-            "AZURE_SUBSCRIPTION_ID": "s",
-            **self.usual_environment(),
-            "PLANNER_SETTINGS": str(self.settings_file),
-        }
+        return {"AZURE_SUBSCRIPTION_ID": "s", **self.usual_environment(), "PLANNER_SETTINGS": str(self.settings_file)}
 
     @property
     def settings_file(self) -> Path:

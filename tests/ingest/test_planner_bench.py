@@ -35,10 +35,7 @@ def test_our_own_diskbench(changed: Callable[..., Any]) -> None:
     }  # fmt: skip
     path = changed(document, lambda d: None)
     result = read_measurements([path], user_values={"zone": "here"}, mapping={})
-    assert [(m.quantity, m.bytes_per_s, m.repeats) for m in result] == [
-        ("simultaneous", 2e8, 5),
-        ("read_only", 9e8, 5),
-    ]
+    assert [(m.quantity, m.bytes_per_s, m.repeats) for m in result] == [("simultaneous", 2e8, 5), ("read_only", 9e8, 5)]
     assert result[0].instance_type == "i4i.4xlarge" and result[0].as_of == date(2026, 11, 1)
     assert result[0].disks == 2
     assert {m.aggregate for m in result} == {"median"}

@@ -21,8 +21,7 @@ GOOD = np.ones((2, 3), bool)
 
 
 @pytest.mark.parametrize(
-    ("objective", "row", "column"),
-    [("balanced", 0, 1), ("cost", 0, 0), ("time", 1, 2), ("energy", 0, 0)],
+    ("objective", "row", "column"), [("balanced", 0, 1), ("cost", 0, 0), ("time", 1, 2), ("energy", 0, 0)]
 )
 def test_each_objective_has_its_best_cluster(objective: Objective, row: int, column: int) -> None:
     """Balanced takes the fastest within 5% of $10; 3 nodes of 100 W and a switch of 1300 W take 80 kJ in 50 s."""

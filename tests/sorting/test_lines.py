@@ -92,8 +92,7 @@ def test_any_bytes(tmp_path: Path, parts: list[bytes], key_offset: int, key_size
 
 
 @pytest.mark.parametrize(
-    "shape",
-    ["log", "all equal", "empty", "nine in ten equal", "long common beginning", "ascending", "long lines"],
+    "shape", ["log", "all equal", "empty", "nine in ten equal", "long common beginning", "ascending", "long lines"]
 )
 def test_two_passes_sort_any_distribution(tmp_path: Path, shape: str) -> None:
     text = many_lines(shape)
@@ -112,13 +111,7 @@ def test_a_key_range_is_stable_on_request(tmp_path: Path, memory_bytes: int | No
     text = many_lines("log", count=500_000)
     (tmp_path / "in").write_bytes(text)
     sort_file(
-        tmp_path / "in",
-        tmp_path / "out",
-        lines=True,
-        key_offset=19,
-        key_size=4,
-        stable=True,
-        memory_bytes=memory_bytes,
+        tmp_path / "in", tmp_path / "out", lines=True, key_offset=19, key_size=4, stable=True, memory_bytes=memory_bytes
     )
     assert (tmp_path / "out").read_bytes() == expected([text], key_offset=19, key_size=4)
 

@@ -71,8 +71,7 @@ def assert_sorted_permutation(path: Path, records: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize(
-    "shape",
-    ["uniform", "all equal", "two keys", "nine in ten equal", "long common prefix", "sorted", "reversed"],
+    "shape", ["uniform", "all equal", "two keys", "nine in ten equal", "long common prefix", "sorted", "reversed"]
 )
 def test_two_passes_sort_any_distribution(tmp_path: Path, shape: str) -> None:
     records = write_records(tmp_path / "in", keys_of(shape, RECORDS))

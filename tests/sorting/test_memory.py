@@ -170,10 +170,6 @@ def test_splitters_travel(shaped: tuple[bytes, dict[str, int]], parts: int) -> N
 
 
 def test_handles_are_not_pickled() -> None:
-    for handle in (
-        Progress(),
-        core.validate_records(b""),
-        core.validate_lines(b""),
-    ):
+    for handle in (Progress(), core.validate_records(b""), core.validate_lines(b"")):
         with pytest.raises(TypeError, match="pickle"):
             pickle.dumps(handle)

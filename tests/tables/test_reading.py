@@ -97,9 +97,7 @@ def test_rows_with_the_same_blank_in_the_key_repeat(tmp_path: Path) -> None:
 
 def test_lines_are_counted_as_an_editor_does_when_a_cell_spans_two(tmp_path: Path) -> None:
     text = f'{HEADER}\na,1,5,,no,2020-01-01,"two\nlines"\nb,1,x,,no,2020-01-01,\n'
-    assert problems_of(tmp_path, text) == [
-        ":4, column bytes_per_s: 'x': expected a number, above 0, at most 1e+12",
-    ]
+    assert problems_of(tmp_path, text) == [":4, column bytes_per_s: 'x': expected a number, above 0, at most 1e+12"]
 
 
 def test_a_wrong_header_names_the_unknown_the_missing_and_the_repeated_column(tmp_path: Path) -> None:

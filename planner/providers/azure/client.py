@@ -19,13 +19,7 @@ from planner.cloud_calls.sdk import sdk
 from planner.errors import IoFailureError, PlannerError
 from planner.providers.azure.access import Access, default_access
 from planner.providers.azure.cloud_errors import meaning_of
-from planner.providers.cloud_errors import (
-    NotFoundError,
-    PassingError,
-    RefusedCallError,
-    StillInUseError,
-    translated,
-)
+from planner.providers.cloud_errors import NotFoundError, PassingError, RefusedCallError, StillInUseError, translated
 
 SCHEDULES_VERSION: Final = "2018-09-15"
 """Of Microsoft.DevTestLab/schedules, for which these SDKs have no model."""

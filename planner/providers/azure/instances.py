@@ -143,11 +143,7 @@ def _interface(network: RunNetwork, role: str) -> dict[str, Any]:
     address: dict[str, Any] = {"primary": True, "subnet": subnet}
     if role == "head":
         public = {"deleteOption": "Delete", "publicIPAllocationMethod": "Static"}
-        address["publicIPAddressConfiguration"] = {
-            "name": "head",
-            "sku": {"name": "Standard"},
-            "properties": public,
-        }
+        address["publicIPAddressConfiguration"] = {"name": "head", "sku": {"name": "Standard"}, "properties": public}
     properties = {
         "primary": True,
         "deleteOption": "Delete",

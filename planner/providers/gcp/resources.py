@@ -15,12 +15,7 @@ from planner.providers.deletion import delete_each
 from planner.providers.gcp.client import Compute, run_mark
 from planner.providers.protocol import Resource
 
-STAGES: Final = (
-    ("operation", "instance"),
-    ("disk",),
-    ("placement-policy", "firewall", "subnetwork"),
-    ("network",),
-)
+STAGES: Final = (("operation", "instance"), ("disk",), ("placement-policy", "firewall", "subnetwork"), ("network",))
 _REGION: Final = "planner-region"
 _ENDING: Final = frozenset({"STOPPING", "DEPROVISIONING", "PENDING_STOP", "DELETING"})
 

@@ -4,6 +4,7 @@
 
 #include "check.hpp"
 #include "sortcore/external/depth_probe.hpp"
+#include "temporary_directory.hpp"
 
 using namespace sortcore;
 
@@ -34,18 +35,17 @@ TEST(trials_are_told_in_words) {
 }
 
 THREADED_TEST(a_disk_is_tried_and_left_as_it_was) {
-  const auto directory = std::filesystem::temp_directory_path() / "sortcore-test-depth-probe";
-  std::filesystem::create_directory(directory);
-  const std::vector<std::string> twice{directory.string(), directory.string()};
+  const TemporaryDirectory directory;
+  const std::vector<std::string> twice{directory.path(), directory.path()};
   const std::vector<DepthTrial> trials = try_depths(twice);  // none where transfers cannot be direct
   for (const DepthTrial& trial : trials) CHECK(trial.bytes_per_s > 0);
   CHECK(trials.empty() || (trials.size() == 4 && trials.back().depth == DepthProbe::deepest));
-  CHECK(std::filesystem::is_empty(directory));
+  CHECK_EQUAL(directory.files(), 0U);
   Progress cancelled;
   cancelled.cancel();
   CHECK_THROWS(cancelled, try_depths(twice, &cancelled));
-  CHECK(std::filesystem::is_empty(directory));
-  std::filesystem::remove(directory);
+  CHECK_EQUAL(directory.files(), 0U);
+  std::filesystem::remove(directory.path());
   CHECK_THROWS(io, try_depths(twice));
   const DepthChoice untried = choose_depth_by_trial(twice, usual);
   CHECK_EQUAL(untried.depth, usual);

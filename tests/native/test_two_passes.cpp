@@ -1,8 +1,5 @@
 // The two passes on files in a temporary directory.
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -15,6 +12,7 @@
 #include "sortcore/external/sort_files.hpp"
 #include "sortcore/external/two_passes.hpp"
 #include "sortcore/validation/validate.hpp"
+#include "temporary_directory.hpp"
 
 namespace {
 using namespace sortcore;
@@ -22,24 +20,6 @@ using shapes::Bytes;
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t usual_rounds = check::only_threaded ? 12 : check::sanitized ? 40 : 160;
-
-class Directory {
- public:
-  Directory() {
-    std::string name = (fs::temp_directory_path() / "sortcore-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
-    path_ = name;
-  }
-  ~Directory() { fs::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  std::string path() const { return path_.string(); }
-  std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
-  }
-
- private:
-  fs::path path_;
-};
 
 void write(const std::string& path, const Bytes& bytes) {
   std::ofstream(path, std::ios::binary)
@@ -78,7 +58,7 @@ void check_sorted(const Bytes& found, const Bytes& records, const RecordFormat& 
   }
 }
 
-SortFilesRequest two_pass_request(const Directory& directory, RandomSequence& random) {
+SortFilesRequest two_pass_request(const TemporaryDirectory& directory, RandomSequence& random) {
   SortFilesRequest request;
   request.inputs = {directory / "in"};
   request.outputs = {directory / "out"};
@@ -103,7 +83,7 @@ class Misleading : public Source {
 };
 
 template <typename Source, typename... Format>
-SortReport sort_misled(const Directory& directory, const ItemType& items, const ExternalPlan& plan,
+SortReport sort_misled(const TemporaryDirectory& directory, const ItemType& items, const ExternalPlan& plan,
                        const Format&... format) {
   File input = File::open_to_read(directory / "in", File::Caching::buffered);
   SortReport report;
@@ -130,7 +110,7 @@ PlanRequest small_plan(std::uint64_t input_bytes, bool stable) {
 THREADED_TEST(two_passes_sort_random_shapes) {
   RandomSequence random(41);
   for (std::uint64_t round = 0; round < usual_rounds * check::effort(); ++round) {
-    const Directory directory;
+    const TemporaryDirectory directory;
     const RecordFormat format = shapes::random_format(random);
     const Bytes records =
         shapes::random_records(format, random.below(2'000), shapes::all_keys[round % 9], random);
@@ -150,7 +130,7 @@ THREADED_TEST(two_passes_sort_random_shapes) {
 THREADED_TEST(two_passes_sort_random_text) {
   RandomSequence random(42);
   for (std::uint64_t round = 0; round < usual_rounds * check::effort(); ++round) {
-    const Directory directory;
+    const TemporaryDirectory directory;
     const auto kind = lines::all_kinds[round % std::size(lines::all_kinds)];
     const Bytes text = lines::random_text(random.below(20'000), kind, random);
     write(directory / "in", text);
@@ -172,7 +152,7 @@ THREADED_TEST(spilled_records_come_back) {
   for (const shapes::Keys kind : {shapes::Keys::random, shapes::Keys::few, shapes::Keys::mostly_equal}) {
     for (const bool stable : {false, true}) {
       if (check::sanitized && stable != (kind == shapes::Keys::few)) continue;
-      const Directory directory;
+      const TemporaryDirectory directory;
       const Bytes records =
           shapes::random_records(format, check::sanitized ? 140'000 : 200'000, kind, random);
       write(directory / "in", records);
@@ -195,7 +175,7 @@ THREADED_TEST(a_partition_that_is_too_large_is_split_again) {
   RandomSequence random(44);
   const RecordFormat format;
   for (const bool stable : {false, true}) {
-    const Directory directory;
+    const TemporaryDirectory directory;
     Bytes records =
         shapes::random_records(format, check::sanitized ? 100'000 : 250'000, shapes::Keys::low_bits, random);
     for (std::size_t at = 50'000; at < records.size(); at += 100) records[at] = std::byte{9};
@@ -211,7 +191,7 @@ THREADED_TEST(a_partition_that_is_too_large_is_split_again) {
 THREADED_TEST(a_partition_of_lines_that_is_too_large_is_split_again) {
   RandomSequence random(45);
   for (const bool many_lines : {false, true}) {
-    const Directory directory;
+    const TemporaryDirectory directory;
     Bytes text = lines::random_text(3'000, lines::Kind::few, random);
     if (text.back() != newline) text.push_back(newline);
     const int least = many_lines ? 600'000 : 60'000, most = many_lines ? 2'500'000 : 150'000;
@@ -235,7 +215,7 @@ THREADED_TEST(a_partition_of_lines_that_is_too_large_is_split_again) {
 TEST(blocks_of_text_hold_every_line_once) {
   RandomSequence random(46);
   for (std::uint64_t round = 0; round < usual_rounds; ++round) {
-    const Directory directory;
+    const TemporaryDirectory directory;
     const Bytes text = lines::random_text(random.below(3'000), lines::all_kinds[round % 8], random);
     write(directory / "in", text);
     File file = File::open_to_read(directory / "in", File::Caching::buffered);
@@ -257,7 +237,7 @@ TEST(blocks_of_text_hold_every_line_once) {
 }
 
 THREADED_TEST(cancelling_a_sort_leaves_nothing) {
-  const Directory directory;
+  const TemporaryDirectory directory;
   RandomSequence random(47);
   write(directory / "in", shapes::random_records({}, 100'000, shapes::Keys::random, random));
   int cancelled = 0;

@@ -57,8 +57,8 @@ def fio(directory: Path, mode: Mode) -> float:
 
 
 def stream(way: str) -> list[str]:
-    """One stream through one file, as DiskBench goes: of as many threads as transfers under way, each takes every
-    so-manieth block.
+    """One stream through one file, as DiskBench goes: of n threads, one for each transfer under way, each takes every
+    n-th block.
     """
     block = BLOCK_BYTES[way]
     return [

@@ -148,6 +148,8 @@ class _PhaseLoad:
 
     phase: Phase
     network_stretch: Floats
+    stated_stretch: Floats
+    """What a network that is only stated loses at scale, on average."""
     alike: list[tuple[Floats, Floats]]
     tailed: list[tuple[int, Floats, list[tuple[float, Floats]]]]
 
@@ -166,6 +168,7 @@ class _PhaseLoad:
         return cls(
             phase=phase,
             network_stretch=_slowest(spreads.default("network"), nodes),
+            stated_stretch=mean_slowdowns(nodes.tobytes()) if spreads.node_sigma else np.ones(len(nodes)),
             alike=[(seconds, _slowest(spread, nodes)) for seconds, spread in groups.values()],
             tailed=tailed,
         )
@@ -175,9 +178,8 @@ class _PhaseLoad:
         slowest = context.rates.network.slowest_of_n[context.layouts.type_row[block.rows]]
         network = context.network_seconds(self.phase, block.rows, nodes)
         longest = network * np.where(slowest[:, None], 1.0, self.network_stretch[block.columns])
-        if context.spreads.node_sigma:
-            stated = context.rates.network.stated[context.layouts.type_row[block.rows]]
-            longest *= np.where(stated[:, None], mean_slowdowns(nodes.tobytes()), 1.0)
+        stated = context.rates.network.stated[context.layouts.type_row[block.rows]]
+        longest *= np.where(stated[:, None], self.stated_stretch[block.columns], 1.0)
         for seconds, stretch in self.alike:
             np.maximum(longest, seconds[block.rows, None] * (stretch[block.columns] / nodes), out=longest)
         for row, network_stretch, uses in self.tailed:

@@ -20,11 +20,14 @@ DENIED: Final = frozenset({
 def client(
     service: str, region: str, *, profile: str = "", credentials: Mapping[str, str] | None = None, url: str = ""
 ) -> Any:
-    """Return a client that tries once. The SDK's own credentials and addresses hold where none are given."""
+    """Return a client that tries once. The SDK's own credentials and addresses hold where none are given.
+
+    Its session is new: the SDK's default one keeps the credentials of its first call for the life of the process.
+    """
     boto3, config = sdk("boto3", extra="aws"), sdk("botocore.config", extra="aws")
-    own = boto3.Session(profile_name=profile or None, **(credentials or {})) if profile or credentials else boto3
+    session = boto3.Session(profile_name=profile or None, **(credentials or {}))
     once = config.Config(retries={"total_max_attempts": 1}, connect_timeout=10, read_timeout=60)
-    return own.client(service, region_name=region, endpoint_url=url or None, config=once)
+    return session.client(service, region_name=region, endpoint_url=url or None, config=once)
 
 
 def failure_of(error: Exception) -> CallFailure | None:

@@ -253,6 +253,9 @@ def test_without_credentials_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    import boto3
+
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.Session("of an", "earlier call"))
     with pytest.raises(ProviderRefusedError, match=r"Unable to locate credentials\. Set the credentials"):
         refresh("aws", regions=(REGION,), access=Access(retry_policy=HASTY), today=TODAY)
     with pytest.raises(ProviderRefusedError, match="nobody"):

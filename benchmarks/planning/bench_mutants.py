@@ -65,34 +65,35 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
     text = path.read_text("utf-8")
     module = ".".join(path.relative_to(CHECKOUT).with_suffix("").parts)
     for position, node in enumerate(ast.walk(ast.parse(text))):
-        for variant in range(_variants(node)):
-            tree = ast.parse(text)
-            changed = list(ast.walk(tree))[position]
-            before = ast.unparse(changed)
-            after = _change(changed, variant)
-            if after != before:
-                yield Mutant(module, node.lineno, before, after, ast.unparse(tree))
+        if not _can_change(node):
+            continue
+        tree = ast.parse(text)
+        changed = list(ast.walk(tree))[position]
+        before = ast.unparse(changed)
+        after = _change(changed)
+        if after != before:
+            yield Mutant(module, node.lineno, before, after, ast.unparse(tree))
 
 
-def _variants(node: ast.AST) -> int:
+def _can_change(node: ast.AST) -> bool:
     if isinstance(node, ast.Compare):
-        return int(type(node.ops[0]) in COMPARISONS)
+        return type(node.ops[0]) in COMPARISONS
     if isinstance(node, ast.BinOp):
-        return int(type(node.op) in OPERATORS and not isinstance(node.left, ast.Constant | ast.JoinedStr))
+        return type(node.op) in OPERATORS and not isinstance(node.left, ast.Constant | ast.JoinedStr)
     if isinstance(node, ast.BoolOp | ast.IfExp):
-        return 1
+        return True
     if isinstance(node, ast.Constant):
-        return int(type(node.value) in (int, float) and node.value not in (0, -1))
+        return type(node.value) in (int, float) and node.value not in (0, -1)
     if isinstance(node, ast.Call):
-        return int(_called(node) in FUNCTIONS)
-    return int(isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.Invert | ast.USub))
+        return _called(node) in FUNCTIONS
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.Invert | ast.USub)
 
 
 def _called(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
-def _change(node: ast.AST, variant: int) -> str:
+def _change(node: ast.AST) -> str:
     if isinstance(node, ast.Compare):
         node.ops[0] = COMPARISONS[type(node.ops[0])]()
     elif isinstance(node, ast.BinOp):

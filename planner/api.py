@@ -172,6 +172,7 @@ class Asked(TypedDict, total=False):
     confidence: float | None
     budget_usd: float | None
     objective: Objective
+    evidence: str
     pricing: str
     interruptions_per_node_hour: float | None
     assume: Mapping[str, str | float] | None

@@ -60,6 +60,7 @@ class RequestOptions:
     objective: Annotated[
         str | None, _means("objective", show_default="the fastest within 5% of the least total cost")
     ] = None
+    evidence: Annotated[str, _means("evidence")] = Request.evidence
     pricing: Annotated[str, _means("pricing")] = Request.pricing
     interruptions: Annotated[
         float | None, _means("interruptions_per_node_hour", show_default="the catalog's, if it says")
@@ -112,6 +113,7 @@ class RequestOptions:
             confidence=self.confidence,
             budget_usd=_budget(self.budget),
             objective=_objective(self.objective),
+            evidence=self.evidence,
             pricing=self.pricing,
             interruptions_per_node_hour=self.interruptions,
             assume=_assumptions(self.assume),

@@ -11,6 +11,7 @@ import numpy as np
 
 from planner.cost_model.model import Phase
 from planner.cost_model.prices import paid_nodes
+from planner.cost_model.rate_doubts import DOUBTED, ORDERS
 from planner.cost_model.staging_steps import loading_node_seconds
 from planner.cost_model.workload import UNDIVIDED, JobContext
 from planner.schemas.plan import PhaseEstimate, ResourceUse
@@ -76,12 +77,24 @@ def undisturbed(
         _loads(context, phase, seen.resources, nodes, spares=spares, screened_by=screened_by)
         for phase, seen in zip(context.model.phases, phases, strict=True)
     ]
-    slowdowns = _network_slowdowns(context, nodes)
+    slowdowns = _slowdowns(context, nodes)
     barriers = [_barriers(of_phase, slowdowns) for of_phase in loads]
     shared_sigma = context.overheads.shared_sigma
     return order_statistics.either(
         [order_statistics.in_turn(in_turn, shared_sigma=shared_sigma) for in_turn in zip(*barriers, strict=True)]
     )
+
+
+def _slowdowns(context: JobContext, nodes: int) -> list[dict[str, float]]:
+    """Return equally likely slowdowns of the rates in doubt: as far as a claim may be off, and the network at scale."""
+    doubts, at_scale = context.doubts.together(int(context.layouts.type_row[0])), _network_slowdowns(context, nodes)
+    if len(at_scale) == 1:
+        return doubts
+    doubts = doubts if len(doubts) > 1 else doubts * len(at_scale)
+    return [
+        slowed | {"network": slowed.get("network", 1.0) * at_scale[ORDERS["at_scale"][place]]}
+        for place, slowed in enumerate(doubts)
+    ]
 
 
 def _network_slowdowns(context: JobContext, nodes: int) -> list[float]:
@@ -117,14 +130,13 @@ def _loads(
     return loads
 
 
-def _barriers(loads: Mapping[str, Load], slowdowns: Sequence[float]) -> list[Duration]:
-    """Return a phase's distribution for each slowdown of the network; one for all where it sends nothing."""
-    if "network" not in loads:
-        return [order_statistics.barrier(list(loads.values()))] * len(slowdowns)
-    network, others = loads["network"], [load for name, load in loads.items() if name != "network"]
+def _barriers(loads: Mapping[str, Load], slowdowns: Sequence[Mapping[str, float]]) -> list[Duration]:
+    """Return a phase's distribution for each of some slowdowns of its resources."""
     return [
-        order_statistics.barrier([*others, replace(network, median_s=network.median_s * slowdown)])
-        for slowdown in slowdowns
+        order_statistics.barrier(
+            [replace(load, median_s=load.median_s * slowed.get(DOUBTED.get(name, ""), 1.0)) for name, load in loads.items()]
+        )
+        for slowed in slowdowns
     ]
 
 

@@ -150,25 +150,28 @@ class _PhaseLoad:
     network_stretch: Floats
     stated_stretch: Floats
     """What a network that is only stated loses at scale, on average."""
+    network_doubt: Floats
+    """By what factor a row's network is slower than claimed, on average (R,)."""
     alike: list[tuple[Floats, Floats]]
     tailed: list[tuple[int, Floats, list[tuple[float, Floats]]]]
 
     @classmethod
     def of(cls, context: JobContext, phase: Phase, nodes: Floats) -> _PhaseLoad:
-        works, spreads = context.works(phase), context.spreads
+        works, spreads, type_rows = context.works(phase), context.spreads, context.layouts.type_row
         groups: dict[int, tuple[Floats, Spread]] = {}
         for name, work in works.items():
             spread = spreads.default(name)
-            so_far = groups.get(id(spread), (work.node_seconds, spread))[0]
-            groups[id(spread)] = (np.maximum(so_far, work.node_seconds), spread)
+            seconds = work.node_seconds * context.doubts.mean(name, type_rows)
+            groups[id(spread)] = (np.maximum(groups.get(id(spread), (seconds, spread))[0], seconds), spread)
         tailed = [
             (int(row), *_tailed(context, works, int(row), nodes))
-            for row in np.flatnonzero(np.isin(context.layouts.type_row, spreads.own_rows))
+            for row in np.flatnonzero(np.isin(type_rows, spreads.own_rows))
         ]
         return cls(
             phase=phase,
             network_stretch=_slowest(spreads.default("network"), nodes),
             stated_stretch=mean_slowdowns(nodes.tobytes()) if spreads.node_sigma else np.ones(len(nodes)),
+            network_doubt=context.doubts.mean("network", type_rows),
             alike=[(seconds, _slowest(spread, nodes)) for seconds, spread in groups.values()],
             tailed=tailed,
         )
@@ -176,7 +179,7 @@ class _PhaseLoad:
     def longest_s(self, context: JobContext, block: _Block, nodes: Floats) -> Floats:
         """Return the expected time of the phase on a block: of its slowest resource on its slowest node."""
         slowest = context.rates.network.slowest_of_n[context.layouts.type_row[block.rows]]
-        network = context.network_seconds(self.phase, block.rows, nodes)
+        network = context.network_seconds(self.phase, block.rows, nodes) * self.network_doubt[block.rows, None]
         longest = network * np.where(slowest[:, None], 1.0, self.network_stretch[block.columns])
         stated = context.rates.network.stated[context.layouts.type_row[block.rows]]
         longest *= np.where(stated[:, None], self.stated_stretch[block.columns], 1.0)
@@ -198,8 +201,12 @@ def _tailed(
 ) -> tuple[Floats, list[tuple[float, Floats]]]:
     """The stretch of the network, and the node-seconds and stretch of each resource, of a row with a tail."""
     network = _slowest(context.spread("network", None, row=row), nodes)
-    uses = ((work, context.spread(name, work, row=row)) for name, work in works.items())
-    return network, [(float(work.node_seconds[row]), _slowest(spread, nodes)) for work, spread in uses]
+    type_rows = context.layouts.type_row[row : row + 1]
+    uses = (
+        (float(work.node_seconds[row] * context.doubts.mean(name, type_rows)[0]), context.spread(name, work, row=row))
+        for name, work in works.items()
+    )
+    return network, [(seconds, _slowest(spread, nodes)) for seconds, spread in uses]
 
 
 def _slowest(spread: Spread, nodes: Floats) -> Floats:

@@ -12,15 +12,9 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Codes, Flags, Floats, Rows, Texts
-from planner.catalog import Catalog, NetworkPoint
+from planner.catalog import EVIDENCE, Catalog, NetworkPoint
 from planner.errors import BadInputError, nearest
 from planner.statistics.scaling_curve import ScalingCurve, unmeasured
-
-EVIDENCE: Final = ("measured", "spec", "extrapolated", "recalled", "assumed")
-"""What a number rests on, strongest first; codes in arrays index this tuple, and -1 is an unknown number."""
-
-_AS_PLANNED: Final = {"derived": "measured"}
-"""Catalogs tell numbers computed from measurements apart; a plan counts them as measured."""
 
 ASSUMABLE: Final = (
     "network", "local_read", "local_write", "volume_read", "volume_write", "object_read", "object_write",
@@ -142,9 +136,9 @@ def evidence_name(code: int) -> str:
 
 
 def evidence_codes(words: Texts) -> Codes:
-    """Return the code of each word a catalog uses; '' (unknown) is -1."""
+    """Return the code of each word a catalog uses, its place in EVIDENCE; '' (unknown) is -1."""
     unique, inverse = np.unique(words, return_inverse=True)
-    codes = [EVIDENCE.index(_AS_PLANNED.get(word, word)) if word else -1 for word in unique.tolist()]
+    codes = [EVIDENCE.index(word) if word else -1 for word in unique.tolist()]
     return np.array(codes, np.int8)[inverse]
 
 

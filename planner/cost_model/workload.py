@@ -18,6 +18,7 @@ from planner.cost_model.block_volumes import VolumeChoice
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES, Layouts
 from planner.cost_model.model import GROUPS, Coefficients, CostModel, JobVolumes, Phase
 from planner.cost_model.object_store import ObjectStoreChoice
+from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
 from planner.cost_model.rate_spreads import Spreads
 from planner.cost_model.rates import Device, Rates
 from planner.cost_model.run_overheads import RunOverheads
@@ -83,6 +84,7 @@ class JobContext:
     staging: Staging = field(default_factory=Staging)
     power_w: Floats
     risk: Risk | None = None
+    doubts: RateDoubts = CERTAIN
 
     def only(self, row: int) -> JobContext:
         """Return the same job on one layout."""

@@ -20,6 +20,7 @@ from planner.cost_model.workload import JobContext
 from planner.planning import feasibility
 from planner.planning.candidates import candidate
 from planner.planning.constraints import Constraint, constraints, overrun
+from planner.planning.evidence_filter import well_founded
 from planner.planning.job_context import job_context
 from planner.planning.offer import Offer
 from planner.planning.region import Region
@@ -126,9 +127,11 @@ def _feasible(
         whole, offer, networked=request.nodes != 1, powered=request.objective == "energy"
     )
     fitting = whole.only_rows(np.flatnonzero(region.passed[whole.layouts.type_row] & fit))
+    founded, weak = well_founded(fitting, request.evidence, networked=request.nodes != 1)
+    fitting = fitting.only_rows(np.flatnonzero(founded))
     roomy, small = feasibility.roomy(fitting, request)
     unasked = {rejection.instance_type for rejection in region.unasked}
-    rejected = [*region.unasked, *(r for r in lacking if r.instance_type not in unasked), *small]
+    rejected = [*region.unasked, *(r for r in lacking if r.instance_type not in unasked), *weak, *small]
     return fitting.only_rows(np.flatnonzero(roomy)), rejected
 
 

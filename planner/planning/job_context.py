@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -14,6 +15,7 @@ from planner.cost_model.block_volumes import VolumeChoice
 from planner.cost_model.disk_layout import layouts
 from planner.cost_model.model import CostModel, JobVolumes, Software
 from planner.cost_model.object_store import choose_object_store
+from planner.cost_model.rate_doubts import CERTAIN, rate_doubts
 from planner.cost_model.rate_spreads import spreads_of
 from planner.cost_model.rates import Rates, catalog_rates, evidence_codes, evidence_name
 from planner.cost_model.run_overheads import RunOverheads
@@ -52,7 +54,13 @@ def job_context(
         staging=Staging() if request.paper else staging_of(request),
         power_w=_power(request, catalog),
         risk=_risk(request, catalog, model, overheads),
+        doubts=rate_doubts(rates, _assumed(request)) if overheads.node_sigma else CERTAIN,
     )
+
+
+def _assumed(request: Request) -> Mapping[str, float]:
+    drawn = {} if request.network_distribution is None else {"network": _drawn_network(request.network_distribution)[0]}
+    return request.assume | drawn
 
 
 def _power(request: Request, catalog: Catalog) -> Floats:
@@ -79,9 +87,7 @@ def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOv
 def _rates(
     request: Request, catalog: Catalog, overheads: RunOverheads, *, volumes: VolumeChoice, software: Software | None
 ) -> Rates:
-    assume = dict(request.assume)
-    if request.network_distribution is not None:
-        assume["network"], _ = _drawn_network(request.network_distribution)
+    assume = dict(_assumed(request))
     own = {} if software is None else dict(software.bytes_per_s)
     one_stream = own.pop("one_stream", float("inf"))
     cpu = overheads.cpu_bytes_per_s_per_vcpu | own | {w: assume[w] for w in ("partition", "sort") if w in assume}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from planner.catalog import Catalog
-from planner.catalog.measurement_quality import CRITERIA, MANY_INSTANCES, QualityScore, scores_behind
+from planner.catalog.measurement_quality import CRITERIA, MANY_INSTANCES, scores_behind
 from planner.schemas.plan import Candidate
 from planner.statistics.scaling_curve import ENOUGH_POINTS
 from planner.units import format_duration, format_usd
@@ -35,6 +35,11 @@ class Proposal:
     why: str
 
     @property
+    def command(self) -> str:
+        """What to run on the cluster's nodes."""
+        return " && ".join(self.benches)
+
+    @property
     def text(self) -> str:
         """The proposal in a sentence."""
         what = f"{self.nodes} x {self.instance_type} for {format_duration(self.seconds)}, {format_usd(self.cost_usd)}"
@@ -48,7 +53,11 @@ def what_to_measure(candidates: Sequence[Candidate], catalog: Catalog, *, boot_s
         scores = scores_behind(catalog, candidate.instance_type, _resources(candidate))
         weak = [score for score in scores if score.score < GOOD_SCORE]
         if weak:
-            proposals.append(_proposal(candidate, weak, boot_s=boot_s))
+            network = any(score.what.startswith("network") for score in weak)
+            storage = any(not score.what.startswith("network") for score in weak)
+            proposals.append(
+                proposal(candidate, network=network, storage=storage, boot_s=boot_s, why=weak[0].text)
+            )
     return proposals
 
 
@@ -59,9 +68,8 @@ def _resources(candidate: Candidate) -> Iterable[str]:
     )
 
 
-def _proposal(candidate: Candidate, weak: Sequence[QualityScore], *, boot_s: float) -> Proposal:
-    network = any(score.what.startswith("network") for score in weak)
-    storage = any(not score.what.startswith("network") for score in weak)
+def proposal(candidate: Candidate, *, network: bool, storage: bool, boot_s: float, why: str = "") -> Proposal:
+    """Return the cluster that measures the network of a candidate's type, its storage, or both."""
     sizes = [2**power for power in range(1, ENOUGH_POINTS + 1)] if network else [MANY_INSTANCES]
     seconds = boot_s + REPEATS * RUN_S * (len(sizes) * network + _DISK_MODES * storage)
     nodes = max(sizes)
@@ -72,5 +80,5 @@ def _proposal(candidate: Candidate, weak: Sequence[QualityScore], *, boot_s: flo
         benches=benches,
         seconds=seconds,
         cost_usd=nodes * candidate.price_usd_per_hour * seconds / 3600,
-        why=weak[0].text,
+        why=why,
     )

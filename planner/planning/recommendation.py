@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from planner.catalog import Catalog
@@ -19,6 +20,7 @@ from planner.planning.best_clusters import choose
 from planner.planning.candidate_grid import CandidateGrid, build_grid
 from planner.planning.feasibility import TOO_FEW
 from planner.planning.filters import UNASKED, filter_conflicts
+from planner.planning.overturning import overturned_by
 from planner.planning.region import Region
 from planner.planning.request_checks import check_request
 from planner.schemas.plan import Candidate, CatalogStamp, FrontierPoint, Plan, Rejection, Request
@@ -53,6 +55,8 @@ def recommend(
     chosen, missed = choose(request, grids)
     all_grids = list(chain(*grids))
     ranked = selection.order(chosen, request.objective)
+    if ranked:
+        ranked[0] = replace(ranked[0], overturned_by=overturned_by(request, ranked, all_grids))
     return Plan(
         request=request,
         catalog=_stamp(catalogs),

@@ -9,6 +9,7 @@ from planner.catalog import Catalog
 from planner.catalog.bandwidth_distributions import distribution
 from planner.cost_model.rates import check_assumptions
 from planner.errors import BadInputError, nearest
+from planner.planning.evidence_filter import WEAKEST
 from planner.schemas.plan import Request
 
 
@@ -43,6 +44,8 @@ def _check_amounts(request: Request) -> None:
         raise BadInputError(
             f"--nodes {request.nodes} and --max-nodes {request.max_nodes} contradict each other: give one"
         )
+    if request.evidence not in WEAKEST:
+        raise BadInputError(f"evidence {request.evidence}: use {', '.join(WEAKEST)}.{nearest(request.evidence, WEAKEST)}")
     if request.arch not in (None, "x86_64", "arm64"):
         raise BadInputError(f"arch {request.arch}: use x86_64 or arm64")
 

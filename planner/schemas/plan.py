@@ -78,6 +78,7 @@ class Request:
     confidence: float | None = _field(None, "Meet the deadline with this probability, such as 0.95.")
     budget_usd: float | None = _field(None, "The whole run may cost so many US dollars, at its 95%.")
     objective: Objective = field(default="balanced", metadata={"meaning": "cost, time or energy."})
+    evidence: str = _field("any", "Only types whose rates rest on this or better: measured, spec or any.")
     pricing: str = _field("on-demand", "on-demand or spot.")
     interruptions_per_node_hour: float | None = _field(None, "How often a spot node is taken back, per hour: 0.05.")
     assume: dict[str, float] = field(
@@ -198,6 +199,20 @@ class VolumeSet:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Overturn:
+    """The doubtful `rate` that the recommendation rests on most: below `at_fraction` of what the plan expects of it,
+    `winner` is the better choice. `command`, run on a small cluster of the type for `measure_usd`, would settle it.
+    """
+
+    rate: str
+    evidence: str
+    at_fraction: float
+    winner: str
+    measure_usd: float
+    command: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Candidate:
     """One cluster: what it is, how long it takes, what it costs, and how sure that is.
 
@@ -205,7 +220,7 @@ class Candidate:
     nodes that hold the data; `capacity_bytes` (None: without limit) and `needed_bytes` are per node and disk group.
     `cloud_type` is what to order from the cloud, to which `instance_type` may add local disks; `usd_per_hour` is the
     whole cluster with its volumes. `energy_j` is known where the power of a node is. `durability` is what the model
-    buys; `spares` are launched beside `nodes`; `interruptions` are None for nodes that are not taken back, or where it
+    buys; `overturned_by` is known of the recommended cluster alone; `spares` are launched beside `nodes`; `interruptions` are None for nodes that are not taken back, or where it
     is not known how often they are.
     """
 
@@ -237,6 +252,7 @@ class Candidate:
     interruptions: Interruptions | None = None
     warnings: tuple[str, ...] = ()
     volumes: VolumeSet | None = None
+    overturned_by: Overturn | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,94 @@
+"""How far claimed rates lay from what was observed later, by resource and by what the claim rested on.
+
+`rate_comparisons.csv` holds the pairs; `evidence_spreads.csv`, made of them by `scripts/write_evidence_spreads.py`, holds
+eight equally likely slowdowns for each resource and evidence: the means of the eighths of all pairs, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Floats
+from planner.catalog.columns import EVIDENCE, choice
+from planner.config.paths import catalogs_directory
+from planner.tables import Column, Schema, Table, read_table
+
+COMPARED: Final = ("disk", "network", "volumes")
+"""Resources of which claimed rates could be compared with observed ones."""
+
+EIGHTHS: Final = 8
+
+COMPARISONS: Final = Schema(
+    name="rate_comparisons",
+    meaning="rates that were claimed, and the same rates as observed later or by others",
+    key=(),
+    columns=(
+        choice("resource", COMPARED, "what was claimed"),
+        choice("evidence", EVIDENCE, "what the claim rested on"),
+        Column(name="cloud", meaning="cloud of the type"),
+        Column(name="instance_type", meaning="type of machine"),
+        Column(name="claimed_bytes_per_s", kind="number", unit="bytes/s", above=0, meaning="rate as claimed"),
+        Column(name="observed_bytes_per_s", kind="number", unit="bytes/s", above=0, meaning="rate as observed"),
+        Column(name="claimed_by", meaning="where the claim is from"),
+        Column(name="observed_by", meaning="where the observation is from"),
+    ),
+)
+
+SPREADS: Final = Schema(
+    name="evidence_spreads",
+    meaning="how many times longer a resource takes than by its claimed rate: eight equally likely values",
+    key=("resource", "evidence"),
+    columns=(
+        choice("resource", COMPARED, "what was claimed"),
+        choice("evidence", EVIDENCE, "what the claims rested on"),
+        Column(name="comparisons", kind="whole", least=1, meaning="how many pairs were compared"),
+        *(
+            Column(name=f"slowdown_{n}", kind="number", above=0, meaning=f"mean of claimed/observed in eighth {n}")
+            for n in range(1, EIGHTHS + 1)
+        ),
+    ),
+)
+
+
+def slowdowns_by_claim(comparisons: Table) -> dict[tuple[str, str], tuple[int, Floats]]:
+    """Return, for each resource and evidence, how many pairs there are and the eight slowdowns, rising."""
+    ratios = comparisons["claimed_bytes_per_s"] / comparisons["observed_bytes_per_s"]
+    claims = list(zip(comparisons["resource"].tolist(), comparisons["evidence"].tolist(), strict=True))
+    grouped = {claim: np.sort(ratios[[other == claim for other in claims]]) for claim in sorted(set(claims))}
+    return {claim: (len(group), _means_of_eighths(group)) for claim, group in grouped.items()}
+
+
+def _means_of_eighths(rising: Floats) -> Floats:
+    """Return the mean of each eighth of some values, a value counted in part where a border divides it."""
+    sums = np.concatenate(([0.0], np.cumsum(rising)))
+    borders = np.interp(np.linspace(0, len(rising), EIGHTHS + 1), np.arange(len(rising) + 1), sums)
+    return np.asarray(np.diff(borders) * EIGHTHS / len(rising))
+
+
+def comparisons() -> Table:
+    """Return the shipped pairs of claimed and observed rates."""
+    return read_table(catalogs_directory() / f"{COMPARISONS.name}.csv", COMPARISONS)
+
+
+def load_spreads() -> Mapping[tuple[str, str], Floats]:
+    """Return the shipped slowdowns, (8,) and rising, by resource and evidence. Raises BadInputError when their file is
+    damaged.
+    """
+    return _load(catalogs_directory() / f"{SPREADS.name}.csv")
+
+
+@lru_cache(maxsize=2)
+def _load(path: Path) -> Mapping[tuple[str, str], Floats]:
+    table = read_table(path, SPREADS)
+    columns = np.stack([table[f"slowdown_{n}"] for n in range(1, EIGHTHS + 1)], axis=1)
+    return {
+        (resource, evidence): values
+        for resource, evidence, values in zip(
+            table["resource"].tolist(), table["evidence"].tolist(), columns, strict=True
+        )
+    }

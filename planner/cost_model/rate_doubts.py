@@ -1,0 +1,99 @@
+"""How far each rate of a type may be off as a whole, given what it rests on: a slower type, not a slower node.
+
+A measured rate is not doubted here: what plans with measured rates missed is in `RunOverheads.shared_sigma`. Nor is one
+that the user assumes. Every other is at least as doubtful as one that the cloud states; where claims of its kind were
+never compared with what came of them, as doubtful as the worst that were. That a rate may be faster than claimed is not
+counted on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Floats, Rows
+from planner.catalog import EVIDENCE
+from planner.catalog.evidence_spreads import EIGHTHS, load_spreads
+from planner.cost_model.rates import Rates
+
+DOUBTED: Final = {
+    "local_disks": "disk",
+    "data_disks": "disk",
+    "intermediate_disks": "disk",
+    "volumes": "volumes",
+    "object_store": "object_store",
+    "network": "network",
+}
+"""Which rate is in doubt when a phase waits for a resource."""
+
+ORDERS: Final = {
+    "network": (0, 1, 2, 3, 4, 5, 6, 7),
+    "disk": (4, 1, 6, 3, 0, 7, 2, 5),
+    "volumes": (2, 5, 0, 7, 4, 1, 6, 3),
+    "object_store": (6, 3, 4, 1, 2, 5, 0, 7),
+    "at_scale": (5, 7, 2, 0, 3, 6, 1, 4),
+}
+"""How the eight values of several rates are combined: each value once, small ones of one with large ones of another;
+`at_scale` is what a network loses in large clusters.
+"""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RateDoubts:
+    """Equally likely slowdowns of each rate, (T, 8) and rising, by the values of `DOUBTED`; a rate without is certain."""
+
+    slowdowns: Mapping[str, Floats] = field(default_factory=dict)
+
+    def mean(self, resource: str, rows: Rows) -> Floats:
+        """Return by what factor a resource is slower than claimed, on average, for each of some rows of the catalog."""
+        doubted = self.slowdowns.get(DOUBTED.get(resource, ""))
+        return np.ones(len(rows)) if doubted is None else np.asarray(doubted[rows].mean(axis=1))
+
+    def together(self, type_row: int) -> list[dict[str, float]]:
+        """Return eight equally likely slowdowns of all doubtful rates of a type, by rate; one, empty, if all are
+        certain.
+        """
+        doubted = {
+            name: values[type_row] for name, values in self.slowdowns.items() if float(values[type_row].max()) > 1
+        }
+        if not doubted:
+            return [{}]
+        return [
+            {name: float(values[ORDERS[name][place]]) for name, values in doubted.items()} for place in range(EIGHTHS)
+        ]
+
+
+def rate_doubts(rates: Rates, assume: Mapping[str, float]) -> RateDoubts:
+    """Return the doubts about all types' rates; none where a user's assumption replaced them."""
+    evidence = {
+        "disk": ("local", rates.local.evidence),
+        "volumes": ("volume", rates.volumes.evidence),
+        "object_store": ("object", rates.objects.evidence),
+        "network": ("network", rates.network.evidence),
+    }
+    return RateDoubts(
+        slowdowns={
+            name: _by_evidence(name)[codes]
+            for name, (assumed, codes) in evidence.items()
+            if not any(given.partition("_")[0] == assumed for given in assume)
+        }
+    )
+
+
+@lru_cache
+def _by_evidence(resource: str) -> Floats:
+    """Return the slowdowns of a resource's rates by the code of their evidence, (E + 1, 8): the last for no rate."""
+    spreads = load_spreads()
+    stated = spreads.get((resource, "spec"), np.ones(EIGHTHS))
+    worst = np.max(list(spreads.values()), axis=0)
+    rows = [np.ones(EIGHTHS)]
+    rows += [np.maximum(spreads.get((resource, word), worst), stated) for word in EVIDENCE[1:]]
+    return np.maximum(np.array([*rows, np.ones(EIGHTHS)]), 1.0)
+
+
+CERTAIN: Final = RateDoubts()
+"""What the papers' equations know of doubt."""

@@ -1,7 +1,7 @@
 """How far claimed rates lay from what was observed later, by resource and by what the claim rested on.
 
-`rate_comparisons.csv` holds the pairs; `evidence_spreads.csv`, made of them by `scripts/write_evidence_spreads.py`, holds
-eight equally likely slowdowns for each resource and evidence: the means of the eighths of all pairs, in order.
+`rate_comparisons.csv` holds the pairs. `scripts/write_evidence_spreads.py` makes `evidence_spreads.csv` of them: eight
+equally likely slowdowns for each resource and evidence, the means of the eighths of all pairs, in order.
 """
 
 from __future__ import annotations

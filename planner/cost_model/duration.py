@@ -134,7 +134,10 @@ def _barriers(loads: Mapping[str, Load], slowdowns: Sequence[Mapping[str, float]
     """Return a phase's distribution for each of some slowdowns of its resources."""
     return [
         order_statistics.barrier(
-            [replace(load, median_s=load.median_s * slowed.get(DOUBTED.get(name, ""), 1.0)) for name, load in loads.items()]
+            [
+                replace(load, median_s=load.median_s * slowed.get(DOUBTED.get(name, ""), 1.0))
+                for name, load in loads.items()
+            ]
         )
         for slowed in slowdowns
     ]

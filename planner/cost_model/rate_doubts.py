@@ -44,7 +44,7 @@ ORDERS: Final = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RateDoubts:
-    """Equally likely slowdowns of each rate, (T, 8) and rising, by the values of `DOUBTED`; a rate without is certain."""
+    """Equally likely slowdowns of each rate, (T, 8) and rising, by the values of `DOUBTED`; others are certain."""
 
     slowdowns: Mapping[str, Floats] = field(default_factory=dict)
 
@@ -92,7 +92,8 @@ def _by_evidence(resource: str) -> Floats:
     worst = np.max(list(spreads.values()), axis=0)
     rows = [np.ones(EIGHTHS)]
     rows += [np.maximum(spreads.get((resource, word), worst), stated) for word in EVIDENCE[1:]]
-    return np.maximum(np.array([*rows, np.ones(EIGHTHS)]), 1.0)
+    table: Floats = np.maximum(np.array([*rows, np.ones(EIGHTHS)]), 1.0)
+    return table
 
 
 CERTAIN: Final = RateDoubts()

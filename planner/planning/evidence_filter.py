@@ -35,7 +35,10 @@ def well_founded(context: JobContext, wanted: str, *, networked: bool) -> tuple[
     lost = sorted(set(type_rows.tolist()) - set(type_rows[passed].tolist()))
     names = context.catalog.instances.names
     reason = f"rests on weaker evidence than --evidence {wanted}"
-    return passed, [Rejection(instance_type=names[row], reason=reason, detail=", ".join(weak[row])) for row in lost]
+    return passed, [
+        Rejection(instance_type=names[row], reason=reason, detail=", ".join(weak[row]), nearness=1.0 + len(weak[row]))
+        for row in lost
+    ]
 
 
 def _evidence(context: JobContext, *, networked: bool) -> Iterator[tuple[str, Codes]]:

@@ -55,9 +55,7 @@ def what_to_measure(candidates: Sequence[Candidate], catalog: Catalog, *, boot_s
         if weak:
             network = any(score.what.startswith("network") for score in weak)
             storage = any(not score.what.startswith("network") for score in weak)
-            proposals.append(
-                proposal(candidate, network=network, storage=storage, boot_s=boot_s, why=weak[0].text)
-            )
+            proposals.append(proposal(candidate, network=network, storage=storage, boot_s=boot_s, why=weak[0].text))
     return proposals
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -112,7 +113,7 @@ class _Trial:
 
     def _at(self, fraction: float) -> Candidate | None:
         """Return the type's best cluster at a share of its rate: the exact one, changed as the estimates change."""
-        cell, before = self._estimated(fraction), self._estimated(1.0)
+        cell, before = self._estimated(fraction), self._as_planned
         if cell is None or before is None:
             return None
         time_s, total = (of_cell / as_planned for of_cell, as_planned in zip(cell, before, strict=True))
@@ -122,6 +123,10 @@ class _Trial:
             time_s=replace(best.time_s, expected=best.time_s.expected * time_s),
             cost_usd=replace(best.cost_usd, total=best.cost_usd.total * total),
         )
+
+    @cached_property
+    def _as_planned(self) -> tuple[float, float] | None:
+        return self._estimated(1.0)
 
     def _estimated(self, fraction: float) -> tuple[float, float] | None:
         """Return the expected seconds and the total cost of the type's best cluster; None where none keeps to what is

@@ -45,7 +45,9 @@ def _check_amounts(request: Request) -> None:
             f"--nodes {request.nodes} and --max-nodes {request.max_nodes} contradict each other: give one"
         )
     if request.evidence not in WEAKEST:
-        raise BadInputError(f"evidence {request.evidence}: use {', '.join(WEAKEST)}.{nearest(request.evidence, WEAKEST)}")
+        raise BadInputError(
+            f"evidence {request.evidence}: use {', '.join(WEAKEST)}.{nearest(request.evidence, list(WEAKEST))}"
+        )
     if request.arch not in (None, "x86_64", "arm64"):
         raise BadInputError(f"arch {request.arch}: use x86_64 or arm64")
 

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from planner.report.overturning import overturn_text
 from planner.schemas.plan import Candidate, FrontierPoint, Plan, Rejection
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
@@ -138,7 +139,7 @@ def notes(plan: Plan, best: Candidate) -> Iterator[Text]:
         yield Text(f"Order {best.cloud_type}, and the local disks with it.", style="dim")
     if best.energy_j is not None:
         yield Text(f"Energy of the sort: {best.energy_j / 3.6e6:.4g} kWh.", style="dim")
-    for warning in (*plan.warnings, *best.warnings):
+    for warning in (*plan.warnings, *best.warnings, *filter(None, [overturn_text(best)])):
         yield Text(f"Note: {warning}", style="yellow")
     if plan.rejected:
         yield Text(f"{len(plan.rejected)} types left out; --rejected lists why.", style="dim")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from planner.planning.what_if import Contrast
 from planner.report.frames import cluster_name, words
+from planner.report.overturning import overturn_text
 from planner.schemas.plan import Candidate, Plan
 from planner.units import format_duration, format_usd
 
@@ -101,12 +102,15 @@ def _others(plan: Plan, best: Candidate) -> Iterator[str]:
 def _evidence(best: Candidate) -> Iterator[str]:
     meaning = {
         "measured": "measured",
+        "derived": "computed from measured or stated figures",
         "spec": "at best stated by the cloud, not measured",
         "extrapolated": "extrapolated beyond what was measured",
         "recalled": "recalled from memory, without a source at hand",
         "assumed": "assumed",
     }
     yield f"The weakest of the rates behind it is {meaning.get(best.evidence, best.evidence)}."
+    if overturn := overturn_text(best):
+        yield f"{overturn}."
 
 
 def _beside(candidate: Candidate, best: Candidate) -> str:

@@ -220,8 +220,8 @@ class Candidate:
     nodes that hold the data; `capacity_bytes` (None: without limit) and `needed_bytes` are per node and disk group.
     `cloud_type` is what to order from the cloud, to which `instance_type` may add local disks; `usd_per_hour` is the
     whole cluster with its volumes. `energy_j` is known where the power of a node is. `durability` is what the model
-    buys; `overturned_by` is known of the recommended cluster alone; `spares` are launched beside `nodes`; `interruptions` are None for nodes that are not taken back, or where it
-    is not known how often they are.
+    buys; `spares` are launched beside `nodes`; `interruptions` are None for nodes that are not taken back, or where it
+    is not known how often they are. `overturned_by` is known of the recommended cluster alone.
     """
 
     model: str

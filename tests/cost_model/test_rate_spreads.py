@@ -88,7 +88,9 @@ def test_a_tail_slows_its_own_medium_and_direction_alone() -> None:
     read_s, write_s = (phase.time_s for phase in best.phases)
     assert (read_s, write_s) == (pytest.approx(1e14 / 330 / 243e6), pytest.approx(1e14 / 330 / 226e6))
     slowest_of_330 = best.time_s.expected / (3 * read_s + write_s)
-    assert 1.10 < slowest_of_330 < 1.17  # what nodes and runs vary; with writes three times slower it would be 1.7
+    assert (
+        1.10 < slowest_of_330 < 1.18
+    )  # what nodes, runs and derived rates vary; with writes three times slower it would be 1.7
 
 
 def test_the_time_of_a_slowed_direction() -> None:

@@ -14,9 +14,9 @@ def test_the_weakest_word_decides_and_unknown_is_weaker_than_any() -> None:
     assert weakest("assumed", "unknown") == "unknown"
 
 
-def test_codes_read_back_as_words_and_derived_counts_as_measured() -> None:
+def test_codes_read_back_as_words() -> None:
     codes = evidence_codes(np.array(["spec", "", "derived", "assumed"])).tolist()
-    assert [evidence_name(code) for code in codes] == ["spec", "unknown", "measured", "assumed"]
+    assert [evidence_name(code) for code in codes] == ["spec", "unknown", "derived", "assumed"]
 
 
 def test_a_device_is_known_by_its_simultaneous_rate_or_by_both_exclusive_ones() -> None:

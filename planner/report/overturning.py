@@ -1,0 +1,23 @@
+"""What would overturn a recommendation, in a sentence."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from planner.schemas.plan import Candidate
+from planner.units import format_usd
+
+_NAMES: Final = {"local": "local disks", "volumes": "volumes", "objects": "object store", "network": "network"}
+
+
+def overturn_text(best: Candidate) -> str:
+    """Return how far a doubtful rate may fall before another type is the better choice, and what measuring it costs;
+    '' where nothing is known to overturn the recommendation.
+    """
+    turn = best.overturned_by
+    if turn is None:
+        return ""
+    holds = f"{best.instance_type} stays the best choice while its {_NAMES[turn.rate]} at {best.nodes} nodes"
+    keeps = f"{'keep' if turn.rate in ('local', 'volumes') else 'keeps'} {turn.at_fraction:.0%} of what is planned"
+    measuring = f"Measuring costs about {format_usd(turn.measure_usd)}: {turn.command}"
+    return f"{holds} {keeps}; below it {turn.winner} is. {measuring}"

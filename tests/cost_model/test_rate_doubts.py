@@ -1,0 +1,64 @@
+"""A rate is doubted by what it rests on: measured and assumed ones not, others at least as much as stated ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import planner
+from planner.catalog.evidence_spreads import load_spreads
+from planner.cost_model.rate_doubts import CERTAIN, ORDERS, RateDoubts
+from planner.schemas.plan import Candidate
+
+RISING = np.array([[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.2, 1.8]])
+
+
+def planned(**asked: object) -> Candidate:
+    best = planner.recommend(
+        data="2TB", model="indy", catalogs=["aws"], instances=["i4i.8xlarge"], nodes=2, **asked
+    ).best  # type: ignore[arg-type]
+    assert best is not None
+    return best
+
+
+def test_each_value_of_each_rate_counts_once_and_large_ones_do_not_meet() -> None:
+    doubts = RateDoubts(slowdowns={"network": RISING, "disk": RISING})
+    together = doubts.together(0)
+    assert sorted(slowed["network"] for slowed in together) == RISING[0].tolist()
+    assert sorted(slowed["disk"] for slowed in together) == RISING[0].tolist()
+    assert all(slowed["network"] * slowed["disk"] < 1.8 * 1.2 for slowed in together)
+    assert all(sorted(order) == list(range(8)) for order in ORDERS.values())
+
+
+def test_the_mean_is_that_of_the_eight_and_certain_rates_have_none() -> None:
+    doubts = RateDoubts(slowdowns={"disk": RISING})
+    assert doubts.mean("local_disks", np.array([0])).tolist() == [pytest.approx(9 / 8)]
+    assert doubts.mean("network", np.array([0])).tolist() == [1.0]
+    assert CERTAIN.together(0) == [{}]
+
+
+def test_what_the_user_assumes_is_not_doubted() -> None:
+    """Two nodes of equal disks: by the doubt about derived disks, a stated network and a run's spread the expected time
+    lies above that of assumed rates; the equation is the same.
+    """
+    rates = {"local_read": 6231600000.0, "local_write": 4578600000.0, "network": 2343750000.0}
+    doubted, assumed = planned(), planned(assume=rates)
+    assert assumed.time_s.equation == pytest.approx(doubted.time_s.equation)
+    assert assumed.time_s.expected < doubted.time_s.expected
+    assert assumed.time_s.p95 < doubted.time_s.p95
+
+
+def test_the_papers_know_no_doubt() -> None:
+    best = planned(paper=True)
+    assert best.time_s.expected == pytest.approx(best.time_s.equation)
+
+
+def test_by_hand_a_disk_bound_job_is_slower_by_the_mean_doubt_of_its_disks() -> None:
+    """With an assumed network that never binds, only the derived disks are in doubt. The mean of their slowdowns, none
+    counted below 1 and each at least that of a stated disk, stretches the expected time over that of assumed disks.
+    """
+    spreads = load_spreads()
+    mean = np.maximum(np.maximum(spreads["disk", "derived"], spreads["disk", "spec"]), 1).mean()
+    rates = {"local_read": 6231600000.0, "local_write": 4578600000.0}
+    doubted, assumed = planned(assume={"network": 1e15}), planned(assume=rates | {"network": 1e15})
+    assert doubted.time_s.expected / assumed.time_s.expected == pytest.approx(mean, rel=2e-3)

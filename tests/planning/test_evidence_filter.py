@@ -1,0 +1,44 @@
+"""`--evidence` leaves out the types of which a rate rests on less, and names the rate."""
+
+from __future__ import annotations
+
+import pytest
+
+import planner
+from planner.errors import BadInputError
+from planner.planning.evidence_filter import WEAKEST
+
+REASON = "rests on weaker evidence than --evidence measured"
+
+
+def test_a_type_whose_network_is_only_stated_is_left_out_when_measured_is_asked() -> None:
+    answer = planner.recommend(data="1TB", model="indy", catalogs=["aws"], instances=["i4i.*"], evidence="measured")
+    assert answer.best is None
+    reasons = {rejection.instance_type: rejection for rejection in answer.rejected}
+    assert (reasons["i4i.8xlarge"].reason, reasons["i4i.8xlarge"].detail) == (REASON, "network: spec")
+
+
+def test_one_node_uses_no_network_so_derived_disks_are_enough() -> None:
+    asked = {"data": "100GB", "model": "indy", "catalogs": ["aws"], "instances": ["i4i.8xlarge"], "nodes": 1}
+    best = planner.recommend(**asked, evidence="measured").best  # type: ignore[arg-type]
+    assert best is not None
+    assert best.evidence in ("measured", "derived")
+
+
+def test_measured_rates_pass_and_what_the_user_assumes_does_not() -> None:
+    asked = {"data": "10TB", "model": "indy", "catalogs": ["aws-2014"], "instances": ["i2.8xlarge"]}
+    assert planner.recommend(**asked, evidence="measured").best is not None  # type: ignore[arg-type]
+    assumed = planner.recommend(**asked, assume={"network": "1GB/s"}, evidence="spec")  # type: ignore[arg-type]
+    assert assumed.best is None
+    assert [r.detail for r in assumed.rejected if "--evidence" in r.reason] == ["network: assumed"]
+
+
+def test_stated_rates_pass_when_stated_is_asked_and_everything_when_any_is() -> None:
+    asked = {"data": "1TB", "model": "indy", "catalogs": ["aws"], "instances": ["i4i.*"]}
+    assert planner.recommend(**asked, evidence="spec").best is not None  # type: ignore[arg-type]
+    assert set(WEAKEST) == {"measured", "spec", "any"}
+
+
+def test_another_word_is_refused_with_those_there_are() -> None:
+    with pytest.raises(BadInputError, match="use measured, spec, any"):
+        planner.recommend(data="1TB", model="indy", evidence="good")

@@ -1,0 +1,76 @@
+"""What would overturn a recommendation: the fraction holds on either side, computed again by a plan of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import planner
+from planner.report.overturning import overturn_text
+from planner.schemas.plan import Candidate, Plan
+
+PAIR = ["i4i.8xlarge", "i3en.12xlarge"]
+
+
+def best_of(**asked: Any) -> Candidate:
+    best = planner.recommend(
+        **({"data": "50TB", "model": "indy", "catalogs": ["aws"], "instances": PAIR, "objective": "cost"} | asked)
+    ).best
+    assert best is not None
+    return best
+
+
+def test_below_the_fraction_the_other_type_costs_less_and_above_it_more() -> None:
+    """The rate that the answer names, lowered for the recommended type alone: the cost of its best cluster crosses that
+    of the other type's at the fraction. Both are planned anew, one type at a time.
+    """
+    best = best_of()
+    turn = best.overturned_by
+    assert turn is not None
+    assert turn.winner in PAIR
+    assert turn.winner != best.instance_type
+    rival = best_of(instances=[turn.winner]).cost_usd.total
+
+    def total(fraction: float) -> float:
+        answer = planner.recommend(
+            data="50TB", model="indy", catalogs=["aws"], instances=[best.instance_type], objective="cost"
+        ).what_if(**{turn.rate: fraction})
+        assert answer.best is not None
+        return answer.best.cost_usd.total
+
+    assert total(turn.at_fraction * 1.03) < rival < total(turn.at_fraction * 0.97)
+
+
+def test_measured_or_assumed_rates_are_not_in_doubt() -> None:
+    assumed = {"network": "2GB/s", "local_read": "6GB/s", "local_write": "4GB/s"}
+    assert best_of(assume=assumed).overturned_by is None
+
+
+def test_without_another_type_nothing_can_overturn_and_the_papers_know_no_doubt() -> None:
+    assert best_of(instances=["i4i.8xlarge"]).overturned_by is None
+    assert best_of(paper=True).overturned_by is None
+
+
+def test_the_answer_says_it_in_a_sentence_and_in_json() -> None:
+    answer = planner.recommend(data="50TB", model="indy", catalogs=["aws"], instances=PAIR, objective="cost")
+    assert answer.best is not None
+    turn = answer.best.overturned_by
+    assert turn is not None
+    text = overturn_text(answer.best)
+    assert f"keeps {turn.at_fraction:.0%} of what is planned" in text or f"keep {turn.at_fraction:.0%}" in text
+    assert turn.command in text
+    assert turn.winner in text
+    assert Plan.from_json(answer.plan.to_json()).best == answer.best
+    assert all(candidate.overturned_by is None for candidate in answer.candidates[1:])
+
+
+def test_measuring_costs_what_the_small_cluster_costs_for_its_minutes() -> None:
+    """NetBench on 2, 4, 8 and 16 nodes, three runs of a minute each, after 120 s of start: 16 nodes for 840 s.
+    DiskBench in three modes, on ten nodes: 660 s.
+    """
+    best = best_of()
+    turn = best.overturned_by
+    assert turn is not None
+    nodes, seconds = (16, 120 + 3 * 60 * 4) if turn.rate == "network" else (10, 120 + 3 * 60 * 3)
+    assert turn.measure_usd == pytest.approx(nodes * best.price_usd_per_hour * seconds / 3600)

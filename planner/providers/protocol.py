@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
+from planner.errors import BadInputError
 from planner.providers.order import Choice, Order, parse_stamp
 
 NodeState = Literal["starting", "running", "ended"]
@@ -57,6 +58,12 @@ class Resource:
     def text(self) -> str:
         """For people: instance i-0123 in us-east-1 (run x)."""
         return f"{self.kind} {self.id} in {self.region} (run {self.run})"
+
+
+def require_named(run: str | None) -> None:
+    """Raise BadInputError for a run without a name: a search for its tag would match the machines of all runs."""
+    if run == "":
+        raise BadInputError("a run without a name: nothing is listed or deleted for it; name the run")
 
 
 @dataclass(frozen=True, kw_only=True)

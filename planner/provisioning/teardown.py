@@ -11,7 +11,7 @@ from typing import Final
 from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import IoFailureError, LeftBehindError, PlannerError
 from planner.providers.cloud_errors import StillInUseError
-from planner.providers.protocol import Provider, Resource
+from planner.providers.protocol import Provider, Resource, require_named
 
 Say = Callable[[str], None]
 _LISTINGS: Final = 5
@@ -20,12 +20,15 @@ _LISTINGS: Final = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Teardown:
-    """Takes down what one run has; `removed` counts what was asked to go."""
+    """Takes down what one run has. Raises BadInputError for a run without a name."""
 
     provider: Provider
     run: str
     policy: RetryPolicy
     say: Say
+
+    def __post_init__(self) -> None:
+        require_named(self.run)
 
     def regions(self, regions: Iterable[str], *, unsure: bool) -> int:
         """Empty regions and return how many resources were found. If `unsure`, something may have been asked for that

@@ -37,7 +37,8 @@ def demanded(verb: str, parts: dict[str, str], body: dict[str, Any]) -> list[str
     resource_type, does = parts["kind"], {"GET": "read", "PUT": "write", "DELETE": "delete"}[verb]
     if not resource_type:
         return [f"Microsoft.Resources/subscriptions/resourceGroups/{does}"]
-    actions = [f"{parts['provider']}/{resource_type}{'/usages' if parts['under'] else ''}/{does}"]
+    under = f"/{parts['under']}" if parts["under"] else ""
+    actions = [f"{parts['provider']}/{resource_type}{under}/{does}"]
     named = [identity.split("/") for identity in references(body)]
     actions += ["Microsoft.Network/virtualNetworks/subnets/join/action" for path in named if "subnets" in path]
     actions += [f"Microsoft.Network/{path[7]}/join/action" for path in named if path[7] == "networkSecurityGroups"]

@@ -49,7 +49,7 @@ PROVIDER = {
 PATH = re.compile(
     r"/subscriptions/(?P<subscription>[^/]+)"
     r"(?:/resourcegroups(?:/(?P<group>[^/]+))?)?"
-    r"(?:/providers/(?P<provider>[^/]+)/(?P<kind>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<under>usages))?)?/?",
+    r"(?:/providers/(?P<provider>[^/]+)/(?P<kind>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<under>usages|instanceView))?)?/?",
     re.IGNORECASE,
 )
 PAGE = 50
@@ -117,6 +117,8 @@ class Cloud:
             return 200, paged(self._usages(name), query)
         if resource_type == "skus":
             return 200, paged(self._sizes(query), query)
+        if not group and resource_type == "virtualMachines":
+            return 200, paged(self._everywhere(query), query)
         if not resource_type:
             return self._group(verb, group, query, body)
         if group not in self.groups:
@@ -133,7 +135,9 @@ class Cloud:
         if verb == "DELETE":
             self._remove_machine(key)
             return 202, {}
-        return 200, self.things[key]
+        if parts["under"] == "instanceView":
+            return 200, {"statuses": self.things[key].get("statuses", [])}
+        return 200, public(self.things[key])
 
     def _permit(self, actions: list[str]) -> None:
         for action in actions:
@@ -231,12 +235,34 @@ class Cloud:
             self.world.capacity[zone] -= 1
         item["polls"] = self.world.starting_polls
 
+    def _everywhere(self, query: dict[str, str]) -> list[dict[str, Any]]:
+        """List the machines of all groups: what they are, or with statusOnly how they are. Ids have the group's name in
+        capitals there.
+        """
+        machines = [(key, thing) for key, thing in self.things.items() if key[1] == "virtualMachines"]
+        if query.get("statusOnly") != "true":
+            return [public(thing) for _, thing in machines]
+        return [
+            {
+                "id": thing["id"].replace(group, group.upper()),
+                "name": name,
+                "location": thing["location"],
+                "properties": {
+                    "provisioningState": thing["properties"]["provisioningState"],
+                    "instanceView": {"statuses": thing.get("statuses", [])},
+                },
+            }
+            for (group, _, name), thing in machines
+        ]
+
     def _listed(self, group: str, resource_type: str, query: dict[str, str]) -> list[dict[str, Any]]:
+        if "$expand" in query and "virtualMachineScaleSet/id" not in query.get("$filter", ""):
+            raise RefusedError(400, "BadRequest", "The expand option needs a filter by virtualMachineScaleSet/id.")
         things = [(key, thing) for key, thing in self.things.items() if key[:2] == (group, resource_type)]
         if resource_type == "virtualMachines":
             for key, machine in things:
                 self._advance_machine(key, machine)
-        return [public(thing, view=query.get("$expand") == "instanceView") for _, thing in things]
+        return [public(thing) for _, thing in things]
 
     def _advance_machine(self, key: tuple[str, str, str], machine: dict[str, Any]) -> None:
         properties = machine["properties"]
@@ -306,12 +332,9 @@ class Cloud:
         ]
 
 
-def public(thing: dict[str, Any], *, view: bool = False) -> dict[str, Any]:
+def public(thing: dict[str, Any]) -> dict[str, Any]:
     """Return what the API shows of a thing."""
-    own = {key: value for key, value in thing.items() if key not in ("polls", "fails", "statuses", "of")}
-    if view and "statuses" in thing:
-        own["properties"] = {**own["properties"], "instanceView": {"statuses": thing["statuses"]}}
-    return own
+    return {key: value for key, value in thing.items() if key not in ("polls", "fails", "statuses", "of")}
 
 
 def paged(items: list[dict[str, Any]], query: dict[str, str]) -> dict[str, Any]:

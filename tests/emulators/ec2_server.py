@@ -2,7 +2,7 @@
 
     python ec2_server.py        prints its port, and serves until it is killed
 
-Added: placement groups, client tokens, all-or-none launches, capacity per zone, vCPU quotas, dry runs of every call,
+Added: placement groups, tags on the interfaces of a launch, client tokens, all-or-none launches, capacity per zone, vCPU quotas, dry runs of every call,
 instance profiles that the caller must be allowed to lend, machines that take time to start and to end or that end at
 boot, dependencies between resources, the price list and the quota service. Besides AWS's services it answers /control:
 PUT sets the world anew (JSON, see World), POST puts text on machines' consoles, GET tells what really exists, whatever
@@ -112,8 +112,11 @@ class Additions:
         answer = original(self)
         if zone in State.world.capacity:
             State.world.capacity[zone] -= count
+        tags = self._parse_tag_specification().get("network-interface", {})
         for instance in answer.result.instances:
             instance.planner_group = group
+            for interface in instance.nics.values():
+                interface.add_tags(tags)
             if State.world.end_at_boot > 0:
                 State.world.end_at_boot -= 1
                 begin(instance, "pending", 0, State.world.starting_polls, "fails")

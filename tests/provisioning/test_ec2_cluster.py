@@ -139,7 +139,7 @@ def test_status_tells_cost_and_what_is_there(ec2: EmulatedEc2) -> None:
     seen = json.loads(ec2.planner("cluster", "status", run, "--json").text)[0]
     assert seen["state"] == "up" and seen["machines"] == 4
     assert 0 < seen["cost_usd"] < 1
-    assert len(seen["resources"]) == 14 + 4, "with the machines' volumes"
+    assert len(seen["resources"]) == 14 + 4 + 4, "with the machines' volumes and interfaces"
     assert ec2.planner("cluster", "down", run).code == 0
     after = json.loads(ec2.planner("cluster", "status", run, "--json").text)[0]
     assert (after["state"], after["machines"], after["resources"]) == ("down", 0, [])

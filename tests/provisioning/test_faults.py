@@ -15,7 +15,9 @@ from cluster_outcomes import always, once_each, refused, went_down, went_up
 from emulated_cloud import QUICK, EmulatedCloud
 from fault_proxy import Answer, Fault, Lose, Seen
 
+from planner.errors import BadInputError
 from planner.provisioning.observed_capacity import capacity_seen
+from planner.provisioning.teardown import Teardown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,3 +272,30 @@ def test_two_runs_never_touch_each_other(cloud: EmulatedCloud) -> None:
     assert cloud.left() == cloud.whole
     assert cloud.planner("cluster", "down", other_run).code == 0
     assert cloud.left() == {}
+
+
+def test_a_sweep_for_everyone_spares_runs_that_have_not_expired(
+    cloud: EmulatedCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither what others began nor what is one's own goes while it lives, whatever else the region holds."""
+    went_up(cloud)
+    monkeypatch.setitem(cloud.extra, "LOGNAME", "somebody-else")
+    assert cloud.planner(*cloud.up).code == 0
+    twice = cloud.left()
+    careful = [word for word in cloud.sweep if word != "--all"]
+    assert json.loads(cloud.planner(*careful, "--anyone", "--json").text)["removed"] == {}
+    assert cloud.left() == twice
+    assert cloud.planner(*cloud.sweep, "--anyone").code == 0
+    assert cloud.left() == {}
+
+
+def test_a_run_without_a_name_is_nobodys(cloud: EmulatedCloud) -> None:
+    """An empty run would stand for all runs: no listing and no teardown takes it."""
+    provider, policy = cloud.provider(), QUICK
+    with pytest.raises(BadInputError, match="run without a name"):
+        provider.find(provider.stages[0], region=cloud.region, run="")
+    with pytest.raises(BadInputError, match="run without a name"):
+        provider.nodes("", region=cloud.region)
+    with pytest.raises(BadInputError, match="run without a name"):
+        Teardown(provider=provider, run="", policy=policy, say=str)
+    assert cloud.proxy.seen == []

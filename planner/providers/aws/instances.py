@@ -14,7 +14,7 @@ from planner.providers.aws.network import RunNetwork
 from planner.providers.cloud_init import cloud_config
 from planner.providers.host_keys import host_keys_in
 from planner.providers.order import VolumeOrder
-from planner.providers.protocol import Node, NodeState, Place, Resource
+from planner.providers.protocol import Node, NodeState, Place, Resource, require_named
 
 ROOT_GIB: Final = 30
 _IMAGE_OWNER: Final = "099720109477"
@@ -160,6 +160,7 @@ def _device(number: int) -> str:
 
 def nodes(ec2: Service, run: str) -> Iterator[Node]:
     """Yield the machines of a run, ended ones included."""
+    require_named(run)
     filters = [{"Name": "tag:planner-run", "Values": [run]}]
     for reservation in ec2.items("describe_instances", "Reservations", Filters=filters):
         for instance in reservation["Instances"]:
@@ -171,7 +172,7 @@ def _node(instance: dict[str, Any], *, region: str) -> Node:
         id=instance["InstanceId"],
         region=region,
         zone=instance.get("Placement", {}).get("AvailabilityZone", ""),
-        head=resources.tags_of(instance).get("planner-role") == "head",
+        head=resources.tags_of(instance, "instance").get("planner-role") == "head",
         state=_STATES.get(instance["State"]["Name"], "ended"),
         instance_type=instance["InstanceType"],
         private_address=instance.get("PrivateIpAddress", ""),

@@ -47,7 +47,11 @@ class RunNetwork:
         """Find out anew what of a kind there is."""
         for resource, description in resources.find(self.ec2, resource_kind, run=self.order.run):
             if not resource.ending:
-                name = resources.tags_of(description).get("Name", "").removeprefix(f"planner-{self.order.run}-")
+                name = (
+                    resources.tags_of(description, resource_kind)
+                    .get("Name", "")
+                    .removeprefix(f"planner-{self.order.run}-")
+                )
                 self.ids[resource_kind, name] = resource.id
 
     def full_name(self, name: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from planner.providers.aws.client import Service
 from planner.providers.cloud_errors import NotFoundError
 from planner.providers.deletion import delete_each
-from planner.providers.protocol import Resource
+from planner.providers.protocol import Resource, require_named
 
 STAGES: Final = (
     ("instance",),
@@ -32,57 +32,72 @@ _GONE: Final = frozenset({"terminated", "deleted"})
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceType:
-    """The call that lists a type, the key of its answer, the key of an item's id, and the call that deletes one."""
+    """The call that lists a type, the key of its answer, the key of an item's id, and the call that deletes one.
+
+    `state` and `tags` are the keys of an item's state, '' for a type without, and of its tags.
+    """
 
     listing: str
     list_key: str
     id: str
     deletion: str
+    state: str
+    tags: str
 
 
 _TYPES: Final = (
-    # Type, listing, key of the listing's items, key of an item's id, deletion.
-    ("instance", "describe_instances", "Reservations", "InstanceId", "terminate_instances"),
-    ("volume", "describe_volumes", "Volumes", "VolumeId", "delete_volume"),
+    # Type, listing, key of the listing's items, key of an item's id, deletion, key of an item's state.
+    ("instance", "describe_instances", "Reservations", "InstanceId", "terminate_instances", "State"),
+    ("volume", "describe_volumes", "Volumes", "VolumeId", "delete_volume", "State"),
     (
         "network-interface",
         "describe_network_interfaces",
         "NetworkInterfaces",
         "NetworkInterfaceId",
         "delete_network_interface",
+        "Status",
     ),
-    ("vpc-endpoint", "describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId", "delete_vpc_endpoints"),
-    ("placement-group", "describe_placement_groups", "PlacementGroups", "GroupName", "delete_placement_group"),
-    ("key-pair", "describe_key_pairs", "KeyPairs", "KeyName", "delete_key_pair"),
-    ("subnet", "describe_subnets", "Subnets", "SubnetId", "delete_subnet"),
-    ("route-table", "describe_route_tables", "RouteTables", "RouteTableId", "delete_route_table"),
-    ("security-group", "describe_security_groups", "SecurityGroups", "GroupId", "delete_security_group"),
+    ("vpc-endpoint", "describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId", "delete_vpc_endpoints", "State"),
+    ("placement-group", "describe_placement_groups", "PlacementGroups", "GroupName", "delete_placement_group", "State"),
+    ("key-pair", "describe_key_pairs", "KeyPairs", "KeyName", "delete_key_pair", ""),
+    ("subnet", "describe_subnets", "Subnets", "SubnetId", "delete_subnet", "State"),
+    ("route-table", "describe_route_tables", "RouteTables", "RouteTableId", "delete_route_table", ""),
+    ("security-group", "describe_security_groups", "SecurityGroups", "GroupId", "delete_security_group", ""),
     (
         "internet-gateway",
         "describe_internet_gateways",
         "InternetGateways",
         "InternetGatewayId",
         "delete_internet_gateway",
+        "",
     ),
-    ("vpc", "describe_vpcs", "Vpcs", "VpcId", "delete_vpc"),
+    ("vpc", "describe_vpcs", "Vpcs", "VpcId", "delete_vpc", "State"),
 )
 RESOURCE_TYPES: Final = {
-    name: ResourceType(listing=listing, list_key=list_key, id=id_key, deletion=deletion)
-    for name, listing, list_key, id_key, deletion in _TYPES
+    name: ResourceType(
+        listing=listing,
+        list_key=list_key,
+        id=id_key,
+        deletion=deletion,
+        state=state,
+        tags="TagSet" if name == "network-interface" else "Tags",
+    )
+    for name, listing, list_key, id_key, deletion, state in _TYPES
 }
 
 
 def find(ec2: Service, resource_kind: str, *, run: str | None) -> Iterator[tuple[Resource, dict[str, Any]]]:
     """Yield what of a kind carries the tag of this run, or of any, each with AWS's own description."""
+    require_named(run)
     tagged = {"Name": "tag:planner-run", "Values": [run]} if run else {"Name": "tag-key", "Values": ["planner-run"]}
     live = [{"Name": "instance-state-name", "Values": _LIVE_INSTANCES}] if resource_kind == "instance" else []
     resource_type = RESOURCE_TYPES[resource_kind]
     for item in ec2.items(resource_type.listing, resource_type.list_key, Filters=[tagged, *live]):
         for description in item["Instances"] if resource_kind == "instance" else [item]:
-            state = _state(description)
-            if state not in _GONE:
+            state, tags = _state(description, resource_type), tags_of(description, resource_kind)
+            if state not in _GONE and tags.get("planner-run"):
                 resource = Resource.from_tags(
-                    tags_of(description),
+                    tags,
                     resource_kind=resource_kind,
                     id=description[resource_type.id],
                     region=ec2.region,
@@ -91,9 +106,9 @@ def find(ec2: Service, resource_kind: str, *, run: str | None) -> Iterator[tuple
                 yield resource, description
 
 
-def tags_of(description: dict[str, Any]) -> dict[str, str]:
-    """Return the tags in AWS's description of a resource."""
-    return {tag["Key"]: tag["Value"] for tag in description.get("Tags", [])}
+def tags_of(description: dict[str, Any], resource_kind: str) -> dict[str, str]:
+    """Return the tags in AWS's description of a resource of a kind."""
+    return {tag["Key"]: tag["Value"] for tag in description.get(RESOURCE_TYPES[resource_kind].tags, [])}
 
 
 def delete(ec2: Service, resources: Sequence[Resource]) -> None:
@@ -104,8 +119,8 @@ def delete(ec2: Service, resources: Sequence[Resource]) -> None:
         delete_each(resources, lambda resource: _delete_one(ec2, resource))
 
 
-def _state(description: dict[str, Any]) -> str:
-    state = description.get("State", "")
+def _state(description: dict[str, Any], resource_type: ResourceType) -> str:
+    state = description.get(resource_type.state, "") if resource_type.state else ""
     return str(state.get("Name", "") if isinstance(state, dict) else state).lower()
 
 

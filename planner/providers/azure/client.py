@@ -27,11 +27,12 @@ SCHEDULES_VERSION: Final = "2018-09-15"
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceType:
-    """The SDK's client of a type, the client's group of operations, and the operation that creates one."""
+    """The SDK's client of a type, the client's group of operations, and those that create one and list all."""
 
     client: str
     operations: str
     create: str = "begin_create_or_update"
+    listing: str = "list"
 
 
 RESOURCE_TYPES: Final = {
@@ -44,6 +45,7 @@ RESOURCE_TYPES: Final = {
         client="compute", operations="proximity_placement_groups", create="create_or_update"
     ),
     "machine": ResourceType(client="compute", operations="virtual_machines"),
+    "machine-status": ResourceType(client="compute", operations="virtual_machines", listing="list_all"),
     "usage": ResourceType(client="compute", operations="usage"),
     "size": ResourceType(client="compute", operations="resource_skus"),
 }
@@ -75,6 +77,9 @@ class Arm(Protocol):
 
     def items(self, resource_kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
         """Yield all of a listing, page by page."""
+
+    def machine_view(self, group: str, name: str) -> dict[str, Any]:
+        """Return how a machine is: its instance view."""
 
     def delete(self, resource_kind: str, *names: str) -> None:
         """Ask for a deletion and do not wait for it."""
@@ -126,12 +131,20 @@ class LiveArm:
 
     def items(self, resource_kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
         """See Arm."""
-        listed = self._operations(RESOURCE_TYPES[resource_kind]).list(*names, **options).by_page()
+        resource_type = RESOURCE_TYPES[resource_kind]
+        listed = getattr(self._operations(resource_type), resource_type.listing)(*names, **options).by_page()
         while True:  # a page that failed is asked for again
             page = self._repeatedly(lambda: next(listed, None), what=f"listing {resource_kind}")
             if page is None:
                 return
             yield from map(_as_dict, page)
+
+    def machine_view(self, group: str, name: str) -> dict[str, Any]:
+        """See Arm."""
+        machines = self._operations(RESOURCE_TYPES["machine"])
+        return dict(
+            self._repeatedly(lambda: _as_dict(machines.instance_view(group, name)), what=f"asking after machine {name}")
+        )
 
     def delete(self, resource_kind: str, *names: str) -> None:
         """See Arm."""

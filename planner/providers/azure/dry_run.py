@@ -23,7 +23,7 @@ class DryRunArm:
     def create(self, resource_kind: str, *names: str, body: dict[str, Any]) -> None:
         """See Arm."""
         self._note("create", resource_kind, names, {"body": body})
-        item = {"name": names[-1], **body}
+        item = {"id": "/".join(names), "name": names[-1], **body}
         if resource_kind == "machine":
             item["properties"] = {**body["properties"], "provisioningState": "Succeeded"}
         self._made[resource_kind, *names] = item
@@ -38,6 +38,11 @@ class DryRunArm:
         yield from [
             item for (of, *under), item in self._made.items() if of == resource_kind and tuple(under[:-1]) == names
         ]
+
+    def machine_view(self, group: str, name: str) -> dict[str, Any]:
+        """See Arm."""
+        self._note("view", "machine", (group, name), {})
+        return {}
 
     def delete(self, resource_kind: str, *names: str) -> None:
         """See Arm."""

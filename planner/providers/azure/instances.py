@@ -31,6 +31,8 @@ VOLUME_SKUS: Final = {
 """Volumes that are made with their machine; others have a performance of their own, which a machine cannot ask for."""
 _POWER: Final[dict[str, NodeState]] = {"running": "running", "starting": "starting"}
 _MAKING: Final = ("Creating", "Updating")
+_MOST_ASKED: Final = 20
+"""Of the machines that were not made, so many are asked why, by a call each."""
 
 
 def launch(network: RunNetwork, policy: RetryPolicy, *, machines: int, head: bool, round: int) -> None:
@@ -71,28 +73,24 @@ def _failures(network: RunNetwork, policy: RetryPolicy, names: list[str]) -> lis
     """Wait until Azure has found room for all machines, or given up on some; return why it has."""
     expected = set(names)
     for _ in policy.polls(policy.join_s):
-        seen = [
-            item
-            for item in network.arm.items("machine", network.group, expand="instanceView")
-            if item["name"] in expected
-        ]
+        seen = [item for item in network.arm.items("machine", network.group) if item["name"] in expected]
         states = [item["properties"].get("provisioningState") for item in seen]
         if len(seen) < len(expected) or any(state in _MAKING for state in states):
             continue
         failed = [item for item in seen if item["properties"].get("provisioningState") == "Failed"]
-        meanings = [_failure(item) for item in failed]
+        meanings = [_failure(network, item["name"]) for item in failed[:_MOST_ASKED]]
         return [meaning for meaning in meanings if isinstance(meaning, NoCapacityError | QuotaExceededError)]
     return []
 
 
-def _failure(item: dict[str, Any]) -> PlannerError:
-    code, message = _failed_status(item)
-    return meaning_of(code, message, status=0, what=f"creating machine {item['name']}")
+def _failure(network: RunNetwork, name: str) -> PlannerError:
+    code, message = _failed_status(network.arm.machine_view(network.group, name))
+    return meaning_of(code, message, status=0, what=f"creating machine {name}")
 
 
-def _failed_status(item: dict[str, Any]) -> tuple[str, str]:
-    """Return code and message of what went wrong with a machine."""
-    for status in _statuses(item):
+def _failed_status(view: dict[str, Any]) -> tuple[str, str]:
+    """Return code and message of what went wrong with a machine, from its instance view."""
+    for status in view.get("statuses") or ():
         if str(status.get("code", "")).startswith("ProvisioningState/failed"):
             return str(status["code"]).rpartition("/")[2], str(status.get("message", ""))
     return "Failed", "no reason given"
@@ -192,16 +190,22 @@ def _end(network: RunNetwork, name: str) -> dict[str, Any]:
 
 
 def nodes(arm: Arm, group: str, *, region: str) -> Iterator[Node]:
-    """Yield the machines of a resource group, with their addresses; none when it is gone."""
+    """Yield the machines of a resource group, with their addresses; none when it is gone.
+
+    The group's listing tells what machines are, the subscription's with `status_only` how they are: no listing tells
+    both (docs/cloud-facts.md). It writes ids in another case.
+    """
     try:
-        machines = list(arm.items("machine", group, expand="instanceView"))
+        machines = list(arm.items("machine", group))
+        statuses = {item["id"].lower(): item for item in arm.items("machine-status", status_only="true")}
         interfaces = list(arm.items("network-interface", group))
         addresses = {item["id"].lower(): item for item in arm.items("public-address", group)}
     except NotFoundError:
         return
     by_machine = {_machine_of(item): _addresses(item, addresses) for item in interfaces}
     for item in machines:
-        yield _node(item, group, by_machine.get(item["name"], ("", "")), region=region)
+        view = statuses.get(item["id"].lower(), {"properties": {}})["properties"].get("instanceView") or {}
+        yield _node(item, view, group, by_machine.get(item["name"], ("", "")), region=region)
 
 
 def _machine_of(interface: dict[str, Any]) -> str:
@@ -215,9 +219,9 @@ def _addresses(interface: dict[str, Any], addresses: dict[str, dict[str, Any]]) 
     return str(first.get("privateIPAddress", "")), str(public.get("properties", {}).get("ipAddress", ""))
 
 
-def _node(item: dict[str, Any], group: str, addresses: tuple[str, str], *, region: str) -> Node:
+def _node(item: dict[str, Any], view: dict[str, Any], group: str, addresses: tuple[str, str], *, region: str) -> Node:
     properties, created = item["properties"], item["properties"].get("timeCreated")
-    state = _state(item)
+    state = _state(item, view)
     return Node(
         id=f"{group}.{item['name']}",
         region=region,
@@ -228,19 +232,16 @@ def _node(item: dict[str, Any], group: str, addresses: tuple[str, str], *, regio
         private_address=addresses[0],
         public_address=addresses[1],
         launched_at=datetime.fromisoformat(created) if created else None,
-        reason=": ".join(_failed_status(item)) if state == "ended" else "",
+        reason=": ".join(_failed_status(view)) if state == "ended" else "",
     )
 
 
-def _state(item: dict[str, Any]) -> NodeState:
+def _state(item: dict[str, Any], view: dict[str, Any]) -> NodeState:
     made = item["properties"].get("provisioningState")
     if made in _MAKING:
         return "starting"
-    power = [str(s["code"]).rpartition("/")[2] for s in _statuses(item) if str(s.get("code")).startswith("PowerState/")]
+    codes = [str(status.get("code", "")) for status in view.get("statuses") or ()]
+    power = [code.rpartition("/")[2] for code in codes if code.startswith("PowerState/")]
     if made in ("Failed", "Deleting") or not power:
         return "ended" if made in ("Failed", "Deleting") else "starting"
     return _POWER.get(power[0], "ended")
-
-
-def _statuses(item: dict[str, Any]) -> list[dict[str, Any]]:
-    return list(item["properties"].get("instanceView", {}).get("statuses") or ())

@@ -16,7 +16,7 @@ from planner.providers.azure.prices import Prices
 from planner.providers.cloud_errors import NotFoundError
 from planner.providers.deletion import delete_each
 from planner.providers.order import Order
-from planner.providers.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
+from planner.providers.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource, require_named
 
 _GROUP = "resource-group"
 
@@ -89,9 +89,11 @@ class AzureProvider:
 
     def _groups(self, *, region: str, run: str | None) -> Iterator[tuple[Resource, dict[str, Any]]]:
         """Yield the resource groups of a run, or of any, in a region."""
+        require_named(run)
         of_run = f" and tagValue eq '{run}'" if run else ""
         for item in self._arm.items(_GROUP, filter=f"tagName eq 'planner-run'{of_run}"):
-            if item["location"] == region and run in (None, item["tags"]["planner-run"]):
+            tagged = item["tags"]["planner-run"]
+            if item["location"] == region and tagged and run in (None, tagged):
                 resource = Resource.from_tags(
                     item["tags"],
                     resource_kind=_GROUP,

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from planner.providers.deletion import delete_each
 from planner.providers.gcp.client import Compute, run_mark
-from planner.providers.protocol import Resource
+from planner.providers.protocol import Resource, require_named
 
 STAGES: Final = (("operation", "instance"), ("disk",), ("placement-policy", "firewall", "subnetwork"), ("network",))
 _REGION: Final = "planner-region"
@@ -48,13 +48,14 @@ def find(
     compute: Compute, resource_kind: str, *, region: str, run: str | None
 ) -> Iterator[tuple[Resource, dict[str, Any]]]:
     """Yield what of a kind carries the tag of this run, or of any, each with Google's own description."""
+    require_named(run)
     if resource_kind == "operation":
         yield from _unfinished(compute, region=region, run=run)
         return
     for item in _listed(compute, RESOURCE_TYPES[resource_kind], region=region, run=run):
         tags = tags_of(item)
         in_region = region in (_region_of(item), tags.get(_REGION))
-        if in_region and "planner-run" in tags and run in (None, tags["planner-run"]):
+        if in_region and tags.get("planner-run") and run in (None, tags["planner-run"]):
             resource = Resource.from_tags(
                 tags,
                 resource_kind=resource_kind,

@@ -63,7 +63,7 @@ class _Statements:
 
     @property
     def counting(self) -> Rows:
-        """The source that counts, shape (T,): of the largest group the lowest rate, stated by instances.csv if it can be."""
+        """The source that counts, shape (T,): one of the lowest of the largest group, instances.csv if it can be."""
         votes = self.votes
         leading = np.where(votes == votes.max(axis=0), self.baseline, np.nan)
         lowest = np.fmin.reduce(leading, axis=0)
@@ -77,33 +77,37 @@ def stated_networks(instances: Table, specs: Table) -> StatedNetworks:
 
     A type with added disks (`n2-standard-8+2x375GB`) has the network of the cloud's type.
     """
-    said = _statements(instances, specs)
-    chosen = said.counting[None, :]
-    baseline, peak = (np.take_along_axis(values, chosen, axis=0)[0] for values in (said.baseline, said.peak))
-    agreeing = np.abs(said.baseline - baseline) <= AGREEING * baseline
-    agreed_peak = np.fmin.reduce(np.where(agreeing, said.peak, np.nan), axis=0)
-    ranks = [np.where(agreeing & (said.evidence == word), rank, len(EVIDENCE)) for rank, word in enumerate(EVIDENCE)]
+    statements = _statements(instances, specs)
+    chosen = statements.counting[None, :]
+    baseline, peak = (
+        np.take_along_axis(values, chosen, axis=0)[0] for values in (statements.baseline, statements.peak)
+    )
+    agreeing = np.abs(statements.baseline - baseline) <= AGREEING * baseline
+    agreed_peak = np.fmin.reduce(np.where(agreeing, statements.peak, np.nan), axis=0)
+    ranks = [
+        np.where(agreeing & (statements.evidence == word), rank, len(EVIDENCE)) for rank, word in enumerate(EVIDENCE)
+    ]
     strongest = np.argmin(np.minimum.reduce(ranks), axis=0)[None, :]
     return StatedNetworks(
         baseline_bytes_per_s=baseline,
         peak_bytes_per_s=np.where(np.isnan(peak), agreed_peak, peak),
-        evidence=np.take_along_axis(said.evidence, strongest, axis=0)[0],
-        source=np.take_along_axis(said.source, strongest, axis=0)[0],
+        evidence=np.take_along_axis(statements.evidence, strongest, axis=0)[0],
+        source=np.take_along_axis(statements.source, strongest, axis=0)[0],
     )
 
 
 def disagreements(instances: Table, specs: Table) -> Iterator[Disagreement]:
     """Yield the types of whose network baselines are stated that differ by more than `AGREEING`."""
-    said = _statements(instances, specs)
-    votes, counting = said.votes, said.counting
-    stated = ~np.isnan(said.baseline)
+    statements = _statements(instances, specs)
+    votes, counting = statements.votes, statements.counting
+    stated = ~np.isnan(statements.baseline)
     for row in np.flatnonzero((stated & (votes < stated.sum(axis=0))).any(axis=0)).tolist():
         sources = np.flatnonzero(stated[:, row]).tolist()
         most = votes[:, row].max()
         yield Disagreement(
             instance_type=str(instances["instance_type"][row]),
-            stated={str(said.source[place, row]): float(said.baseline[place, row]) for place in sources},
-            counts_bytes_per_s=float(said.baseline[counting[row], row]),
+            stated={str(statements.source[place, row]): float(statements.baseline[place, row]) for place in sources},
+            counts_bytes_per_s=float(statements.baseline[counting[row], row]),
             settled=int((votes[:, row] == most).sum()) == int(most),
         )
 

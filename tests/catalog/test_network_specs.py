@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,7 +44,7 @@ def catalog_of(make_catalog: Make) -> Callable[..., Catalog]:
             for name, gbit in own.items()
         }
         path = make_catalog(types, network_specs=list(specs))
-        with open(f"{path}/catalog.toml", "a", encoding="utf-8") as head:
+        with Path(path, "catalog.toml").open("a", encoding="utf-8") as head:
             head.write(HEAD)
         return load_catalog(path)
 
@@ -108,8 +109,8 @@ def test_a_check_says_who_states_what(catalog_of: Callable[..., Catalog]) -> Non
 
 
 QUARRELS = {
-    "aws": "c3.8xlarge h1.8xlarge i3.8xlarge i7ie.48xlarge i7ie.metal-48xl i8g.metal-48xl i8ge.48xlarge i8ge.metal-48xl "
-    "p6-b200.48xlarge r3.8xlarge r4.8xlarge trn2.3xlarge",
+    "aws": "c3.8xlarge h1.8xlarge i3.8xlarge i7ie.48xlarge i7ie.metal-48xl i8g.metal-48xl i8ge.48xlarge "
+    "i8ge.metal-48xl p6-b200.48xlarge r3.8xlarge r4.8xlarge trn2.3xlarge",
     "azure": "",
     "gcp": "a3-edgegpu-8g a3-highgpu-1g a3-highgpu-2g a3-highgpu-4g a3-highgpu-8g a3-megagpu-8g a3-ultragpu-8g "
     "c4-highcpu-4 c4-highmem-4 c4-highmem-4-lssd c4-standard-4 c4-standard-4-lssd e2-small m4-hypermem-16 "

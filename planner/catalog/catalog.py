@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from planner.catalog.columns import EVIDENCE, MODES
 from planner.catalog.facts import NetworkPoint, ObjectStore, Prices, Rates, Source, Straggler, TokenBucket, VolumeType
 from planner.catalog.instances import Instances
 from planner.catalog.manifest import Manifest
+from planner.catalog.network_specs import StatedNetworks, stated_networks
 from planner.catalog.refreshed import REFRESHABLE
 from planner.errors import BadInputError, nearest
 from planner.tables import Table
@@ -72,8 +73,18 @@ class Catalog:
 
     @cached_property
     def instances(self) -> Instances:
-        """All types as aligned arrays."""
-        return Instances.from_table(self.tables["instances"], where=f"catalog {self.name}")
+        """All types as aligned arrays; their network is the one that counts of all that is stated."""
+        listed, stated = Instances.from_table(self.tables["instances"], where=f"catalog {self.name}"), self.networks
+        return replace(
+            listed,
+            network_baseline_bytes_per_s=stated.baseline_bytes_per_s,
+            network_peak_bytes_per_s=stated.peak_bytes_per_s,
+        )
+
+    @cached_property
+    def networks(self) -> StatedNetworks:
+        """The network of every type as its cloud states it, and what that rests on."""
+        return stated_networks(self.tables["instances"], self.tables["network_specs"])
 
     def regions(self, pricing: str = "on-demand") -> list[str]:
         """Return the regions that have prices of this kind, sorted."""

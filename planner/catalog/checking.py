@@ -12,6 +12,8 @@ import numpy as np
 
 from planner.catalog.catalog import Catalog
 from planner.catalog.loading import catalog_directory, scan_catalog
+from planner.catalog.network_specs import Disagreement, disagreements
+from planner.units import format_rate
 
 STALE_AFTER_DAYS: Final = 60
 
@@ -32,7 +34,7 @@ def check_catalog(name_or_path: str | Path, *, today: date) -> list[Finding]:
     catalog, problems = scan_catalog(catalog_directory(name_or_path))
     if catalog is None:
         return [Finding(severity="error", text=str(problem)) for problem in problems]
-    return [*_staleness(catalog, today), *_gaps(catalog)]
+    return [*_staleness(catalog, today), *_gaps(catalog), *_quarrels(catalog)]
 
 
 def staleness_days(catalog: Catalog, *, today: date, region: str | None = None) -> int | None:
@@ -73,6 +75,20 @@ def _gaps(catalog: Catalog) -> Iterator[Finding]:
     if silent:
         yield Finding(severity="note", text=f"{silent} of {total} types state no network baseline")
     yield Finding(severity="note", text=f"{len(catalog.network_points)} types have a measured network rate")
+
+
+def _quarrels(catalog: Catalog) -> Iterator[Finding]:
+    """Name the types of whose network sources differ: a warning where no majority settles it."""
+    for quarrel in disagreements(catalog.tables["instances"], catalog.tables["network_specs"]):
+        if "+" not in quarrel.instance_type:  # with added disks it is the same quarrel
+            yield Finding(severity="note" if quarrel.settled else "warning", text=_quarrel(quarrel))
+
+
+def _quarrel(quarrel: Disagreement) -> str:
+    stated = ", ".join(f"{format_rate(rate)} ({source})" for source, rate in quarrel.stated.items())
+    why = "what most state" if quarrel.settled else "the lowest, as no majority settles it"
+    counts = format_rate(quarrel.counts_bytes_per_s)
+    return f"sources disagree on the network of {quarrel.instance_type}: {stated}; {counts} counts, {why}"
 
 
 def _some(names: list[str], most: int = 8) -> str:

@@ -15,7 +15,7 @@ from planner.tables import Problem
 
 FILE_NAME: Final = "catalog.toml"
 _TEXTS: Final = ("title", "cloud", "currency", "default_region")
-_OPTIONAL: Final = ("note", "sources", "billing", "spot")
+_OPTIONAL: Final = ("note", "sources", "billing", "spot", "boot")
 _FIELDS: Final = (*_TEXTS, "prices_as_of", "hours_per_month")
 
 
@@ -39,6 +39,23 @@ class Spot:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Boot:
+    """Seconds from the launch call to the first thing a node of this cloud runs, over so many `launches` of all types.
+
+    `node_sigma` is the standard deviation of ln seconds between nodes of one family: what is left of the spread over
+    all launches is shared by the nodes of a cluster.
+    """
+
+    launches: int
+    median_s: float
+    p90_s: float
+    p95_s: float
+    node_sigma: float
+    evidence: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Manifest:
     """The head of a catalog; `hours_per_month` turns its monthly volume prices into hourly ones."""
 
@@ -52,6 +69,7 @@ class Manifest:
     note: str = ""
     billing: Billing | None = None
     spot: Spot | None = None
+    boot: Boot | None = None
 
 
 def scan_manifest(directory: Path) -> tuple[Manifest | None, list[Problem]]:
@@ -67,8 +85,9 @@ def scan_manifest(directory: Path) -> tuple[Manifest | None, list[Problem]]:
     sources = {key: Source(**entry) for key, entry in raw.get("sources", {}).items()}
     billing = Billing(**raw["billing"]) if "billing" in raw else None
     spot = Spot(**raw["spot"]) if "spot" in raw else None
+    boot = Boot(**raw["boot"]) if "boot" in raw else None
     given = {name: raw[name] for name in _FIELDS}
-    return Manifest(**given, sources=sources, note=raw.get("note", ""), billing=billing, spot=spot), []
+    return Manifest(**given, sources=sources, note=raw.get("note", ""), billing=billing, spot=spot, boot=boot), []
 
 
 def _complaints(raw: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -85,6 +104,7 @@ def _complaints(raw: Mapping[str, Any]) -> list[tuple[str, str]]:
         complaints.append(("currency", "must be USD: prices are not converted"))
     complaints += _billing_complaints(raw.get("billing"))
     complaints += _spot_complaints(raw.get("spot"))
+    complaints += _boot_complaints(raw.get("boot"))
     return complaints + _source_complaints(raw.get("sources", {}))
 
 
@@ -107,6 +127,19 @@ def _spot_complaints(spot: object) -> list[tuple[str, str]]:
     bad = not _is_number(rate) or not 0 < rate <= 60
     complaints = [("spot.interruptions_per_node_hour", "must be a number above 0 and at most 60")] * bad
     return complaints + _evidence_complaints("spot", spot["evidence"])
+
+
+def _boot_complaints(boot: object) -> list[tuple[str, str]]:
+    if not isinstance(boot, dict) or boot.keys() != {field.name for field in fields(Boot)}:
+        words = f"must be a table of {', '.join(field.name for field in fields(Boot))}"
+        return [] if boot is None else [("boot", words)]
+    rising = [boot[name] for name in ("median_s", "p90_s", "p95_s")]
+    if not all(map(_is_number, rising)) or not 0 < rising[0] <= rising[1] <= rising[2] <= 86400:
+        return [("boot", "median_s, p90_s and p95_s must be seconds above 0 that do not fall, at most a day")]
+    sigma = boot["node_sigma"]
+    bad = not _is_number(sigma) or not 0 <= sigma <= 5
+    complaints = [("boot.node_sigma", "must be a number at least 0 and at most 5")] * bad
+    return complaints + _evidence_complaints("boot", boot["evidence"])
 
 
 def _evidence_complaints(table: str, word: object) -> list[tuple[str, str]]:

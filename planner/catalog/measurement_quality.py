@@ -101,7 +101,7 @@ def _network(catalog: Catalog, instance_type: str) -> Iterator[QualityScore]:
     table = catalog.tables["networks"]
     rows = list(table.rows(np.flatnonzero(table["instance_type"] == instance_type).tolist()))
     if not rows:
-        evidence = catalog.instances.evidence[catalog.instances.index(instance_type)]
+        evidence = catalog.networks.evidence[catalog.instances.index(instance_type)]
         yield score_of("network", {"evidence": str(evidence)})
     for row in rows:
         size = f" at {row['nodes']:.0f} nodes" if isfinite(row["nodes"]) else ""

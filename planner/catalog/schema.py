@@ -134,6 +134,19 @@ NETWORKS: Final = Schema(
     ),
 )
 
+NETWORK_SPECS: Final = Schema(
+    name="network_specs",
+    meaning="what further sources state of the network of a type; what most state counts, of a tie the lowest",
+    key=("instance_type", "source"),
+    columns=(
+        TYPE,
+        rate("baseline_bytes_per_s", "network rate the cloud sustains", required=True),
+        rate("peak_bytes_per_s", "advertised 'up to' rate, reached at times"),
+        NOTE,
+        *PROVENANCE,
+    ),
+)
+
 TOKEN_BUCKETS: Final = Schema(
     name="token_buckets",
     meaning="network links that run at burst until a bucket is empty, then at baseline",
@@ -307,6 +320,7 @@ OPTIONAL: Final = (
     LOCAL_DISK_OPTIONS,
     COMPUTE,
     NETWORKS,
+    NETWORK_SPECS,
     TOKEN_BUCKETS,
     SURCHARGES,
     VOLUMES,

@@ -74,8 +74,11 @@ def catalog_check(
 
 def _measure_next(name: str, *, data: str, model: str, today: date) -> list[Finding]:
     """Return what would make the top of a ranking safer; nothing for catalogs of years gone by, not for rent."""
+    import numpy as np
+
     from planner.api import recommend
     from planner.catalog import Finding, load_catalog
+    from planner.catalog.measurement_quality import MANY_INSTANCES
     from planner.cost_model.run_overheads import shipped
     from planner.planning.next_measurement import what_to_measure
 
@@ -83,7 +86,8 @@ def _measure_next(name: str, *, data: str, model: str, today: date) -> list[Find
     if (today - catalog.prices_as_of).days > _HISTORY_DAYS or not catalog.regions():
         return []
     best = recommend(data=data, model=model, catalogs=[name], top=_TOP).candidates
-    proposals = what_to_measure(best, catalog, boot_s=shipped().boot_s)
+    boot_s = float(shipped().in_cloud(catalog.manifest.boot).booting_s(np.array([float(MANY_INSTANCES)]))[0])
+    proposals = what_to_measure(best, catalog, boot_s=boot_s)
     return [Finding(severity="note", text=proposal.text) for proposal in proposals]
 
 

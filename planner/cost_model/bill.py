@@ -54,8 +54,11 @@ class Hourly:
         return (self.whole - self.job) * min(seconds, self.spare_s) / 3600
 
 
-def cost(context: JobContext, hourly: Hourly, time_s: Range, *, around_s: float) -> Cost:
-    """Turn times into dollars; spares, charges and what surrounds the job are paid for by the whole run, not by it."""
+def cost(context: JobContext, hourly: Hourly, time_s: Range, *, around_s: float, late_s: float) -> Cost:
+    """Turn times into dollars; spares, charges and what surrounds the job are paid for by the whole run, not by it.
+
+    At the 95th percentile of the job's time the boot takes `late_s` longer than expected, too.
+    """
     requests, charges_usd = request_usd(context), [float(charge.usd[0]) for charge in charges(context)]
     further = requests + float(np.nansum(charges_usd))
     per_s = hourly.job / 3600
@@ -69,7 +72,7 @@ def cost(context: JobContext, hourly: Hourly, time_s: Range, *, around_s: float)
         p50=per_s * time_s.p50 + requests,
         p95=per_s * time_s.p95 + requests,
         total=total(time_s.expected),
-        total_p95=total(time_s.p95),
+        total_p95=total(time_s.p95 + late_s),
         requests=requests,
         unknown=tuple(charge.name for charge in charges(context) if np.isnan(charge.usd[0])),
     )
@@ -80,7 +83,11 @@ def bill(context: JobContext, hourly: Hourly, *, job_s: float, around_s: Mapping
     steps = {"job": job_s, **around_s}
     seconds = sum(steps.values())
     billed = float(billed_s(np.array([seconds]), context)[0])
-    lines = [BillLine(name=name, time_s=step_s, usd=hourly.job * step_s / 3600) for name, step_s in steps.items()]
+    notes = {"boot": context.overheads.boot_note}
+    lines = [
+        BillLine(name=name, time_s=step_s, usd=hourly.job * step_s / 3600, note=notes.get(name, ""))
+        for name, step_s in steps.items()
+    ]
     rounding = hourly.usd(billed) - hourly.usd(seconds)
     rest = {"spares": hourly.spares_usd(seconds), "rounding": rounding, "requests": request_usd(context)}
     lines += [BillLine(name=name, time_s=None, usd=usd) for name, usd in rest.items() if usd > 0]

@@ -44,7 +44,7 @@ def planned_spares(context: JobContext, phases: tuple[PhaseEstimate, ...], nodes
         return PlannedSpares(count=int(paid) - nodes, paid_s=np.inf, screened=False)
     phase, _ = _longest(context, phases)
     spread = context.spread(name, context.works(phase).get(name))
-    screen_s = life.boot_s + life.screen_s
+    screen_s = float(life.booting_s(np.array([float(nodes)]))[0]) + life.screen_s
     count = spares_for(spread, nodes=nodes, work_s=sum(estimate.time_s for estimate in phases), screen_s=screen_s)
     return PlannedSpares(count=count, paid_s=screen_s, screened=True)
 

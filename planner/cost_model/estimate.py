@@ -71,9 +71,10 @@ def estimate(
         rows = roomiest_first[block.rows]
         times = job.expected_s(block)
         expected[rows, block.columns] = times + block.too_few
-        total[rows, block.columns] = bill.total_usd(block, times) + block.too_few
+        total[rows, block.columns] = bill.total_usd(block, times + bill.boot_s[block.columns]) + block.too_few
         if dear is not None:
-            dear[rows, block.columns] = bill.total_usd(block, times * late) + block.too_few
+            slow_s = times * late + bill.late_boot_s[block.columns]
+            dear[rows, block.columns] = bill.total_usd(block, slow_s) + block.too_few
     return Estimates(
         nodes=nodes,
         fewest=fewest,
@@ -223,6 +224,8 @@ class _Bill:
     hourly: Floats
     around_node_s: Floats
     charges_usd: Floats
+    boot_s: Floats
+    late_boot_s: Floats
     reservations: Reservations | None
 
     @classmethod
@@ -236,14 +239,16 @@ class _Bill:
             hourly=price_usd_per_hour[context.layouts.type_row],
             around_node_s=np.sum(list(around_node_seconds(context).values()), axis=0),
             charges_usd=request_usd(context) + known_usd(context),
+            boot_s=context.overheads.booting_s(nodes),
+            late_boot_s=context.overheads.late_booting_s(nodes),
             reservations=reservations,
         )
 
-    def total_usd(self, block: _Block, job_s: Floats) -> Floats:
-        """Return the cost of the whole run for jobs of `job_s` on the clusters of a block."""
+    def total_usd(self, block: _Block, booted_job_s: Floats) -> Floats:
+        """Return the cost of the whole run on the clusters of a block, whose boot and job take `booted_job_s`."""
         nodes = self.nodes[block.columns]
         around_s = self.context.overheads.fixed_s + self.around_node_s[block.rows, None] / nodes
-        billed = billed_s(job_s + around_s, self.context)
+        billed = billed_s(booted_job_s + around_s, self.context)
         hourly = self.paid[block.columns] * self.hourly[block.rows, None]
         hourly += capacity_usd_per_hour(self.context, nodes, rows=block.rows)
         if self.reservations is not None:

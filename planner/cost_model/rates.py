@@ -237,7 +237,7 @@ def _network(catalog: Catalog, assumed: float | None, *, literal: bool) -> Netwo
             stated=np.zeros(size, bool),
         )
     flat = catalog.instances.network_baseline_bytes_per_s.copy()
-    evidence = np.where(np.isnan(flat), -1, evidence_codes(catalog.instances.evidence)).astype(np.int8)
+    evidence = np.where(np.isnan(flat), -1, evidence_codes(catalog.networks.evidence)).astype(np.int8)
     slowest, curves, stated = np.zeros(size, bool), {}, np.full(size, not literal)
     for instance_type, points in catalog.network_points.items():
         row = catalog.instances.index(instance_type)

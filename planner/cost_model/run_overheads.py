@@ -10,7 +10,12 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
+from planner.arrays import Floats
+from planner.catalog.manifest import Boot
 from planner.config import paths
+from planner.cost_model.boot import expected_boot_s, late_boot_s
 from planner.errors import BadInputError
 
 
@@ -23,7 +28,8 @@ class RunOverheads:
     taken off; the papers' is that of TritonSort's MinuteSort, 20.5 GB on nodes of 24 GB (section 5.5).
     `cpu_bytes_per_s_per_vcpu` is the sort core's own speed; the sigmas are standard deviations of ln(time):
     `node_sigma` between the nodes of one cluster, `shared_sigma` between the equations and a whole run.
-    `staging_request_bytes` is how much one request to an object store moves.
+    `staging_request_bytes` is how much one request to an object store moves. `boot` says how launches of the cloud were
+    measured; `boot_s` holds where nobody did.
     """
 
     boot_s: float
@@ -37,11 +43,31 @@ class RunOverheads:
     shared_sigma: float
     staging_request_bytes: dict[str, float]
     notes: dict[str, str]
+    boot: Boot | None = None
+
+    def in_cloud(self, boot: Boot | None) -> RunOverheads:
+        """Return the figures for a cloud whose launches were measured; what boots nothing stays so."""
+        return replace(self, boot=boot) if self.boot_s else self
+
+    def booting_s(self, nodes: Floats) -> Floats:
+        """Return the expected seconds until all of `nodes` (N,) answer."""
+        return np.full(len(nodes), self.boot_s) if self.boot is None else expected_boot_s(self.boot, nodes)
+
+    def late_booting_s(self, nodes: Floats) -> Floats:
+        """Return the 95th percentile of those seconds; an assumed figure has none of its own."""
+        return np.full(len(nodes), self.boot_s) if self.boot is None else late_boot_s(self.boot, nodes)
+
+    @property
+    def boot_note(self) -> str:
+        """What the seconds until all nodes answer rest on."""
+        if self.boot is None:
+            return "assumed: no launches of this cloud were measured"
+        return f"{self.boot.evidence}: the slowest node, from {self.boot.launches} launches of all types"
 
     @property
     def fixed_s(self) -> float:
-        """Seconds around the job that do not depend on the data."""
-        return self.boot_s + self.screen_s + self.teardown_s
+        """Seconds around the job, once all nodes answer, that do not depend on the data."""
+        return self.screen_s + self.teardown_s
 
 
 PAPER = RunOverheads(
@@ -80,7 +106,8 @@ def shipped() -> RunOverheads:
     """Return the shipped figures. Raises BadInputError when their file is damaged."""
     path = paths.catalogs_directory() / "run_overheads.toml"
     document: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
-    missing = [column.name for column in fields(RunOverheads) if column.name not in document]
+    names = [column.name for column in fields(RunOverheads) if column.name != "boot"]
+    missing = [name for name in names if name not in document]
     if missing:
         raise BadInputError(f"{path}: missing {', '.join(missing)}; reinstall the package")
-    return RunOverheads(**{column.name: document[column.name] for column in fields(RunOverheads)})
+    return RunOverheads(**{name: document[name] for name in names})

@@ -50,7 +50,7 @@ def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer) -> Can
         disk_split=_split(context),
         shared=bool(context.layouts.shared[0]),
         time_s=time_s,
-        cost_usd=cost(context, hourly, time_s, around_s=sum(overheads.values())),
+        cost_usd=cost(context, hourly, time_s, around_s=sum(overheads.values()), late_s=_late_s(context, nodes)),
         phases=phases,
         capacity_bytes={group: _finite(float(capacity[0])) for group, capacity in capacity_per_node(context).items()},
         needed_bytes={group: needed / nodes for group, needed in context.group_bytes().items()},
@@ -118,9 +118,16 @@ def _range(equation_s: float, whole: Duration) -> Range:
 def _overheads(context: JobContext, nodes: int) -> dict[str, float]:
     """Seconds that every node is paid for around the job."""
     overheads = context.overheads
-    named = {"boot": overheads.boot_s, "screen": overheads.screen_s, "teardown": overheads.teardown_s}
+    boot_s = float(overheads.booting_s(np.array([float(nodes)]))[0])
+    named = {"boot": boot_s, "screen": overheads.screen_s, "teardown": overheads.teardown_s}
     moved = {name: float(seconds[0]) / nodes for name, seconds in around_node_seconds(context).items()}
     return {name: seconds for name, seconds in (named | moved).items() if seconds > 0}
+
+
+def _late_s(context: JobContext, nodes: int) -> float:
+    """Seconds by which the 95th percentile of the boot exceeds what is expected of it."""
+    overheads, count = context.overheads, np.array([float(nodes)])
+    return float((overheads.late_booting_s(count) - overheads.booting_s(count))[0])
 
 
 def _storage(context: JobContext, nodes: int) -> str:

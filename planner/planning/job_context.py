@@ -31,6 +31,7 @@ def job_context(
 ) -> JobContext:
     """Return the job that `request` describes, on every type of `catalog` with `volumes` attached."""
     software = None if request.paper else model.software
+    overheads = overheads.in_cloud(catalog.manifest.boot)
     if software is not None:
         overheads = replace(overheads, shared_sigma=software.shared_sigma)
     rates = _rates(request, catalog, overheads, volumes=volumes, software=software)
@@ -76,7 +77,7 @@ def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOv
     hourly = asked or (stated.interruptions_per_node_hour if stated else 0.0)
     return Risk(
         per_node_s=hourly / 3600,
-        replacement_s=overheads.boot_s + overheads.screen_s,
+        replacement_s=float(overheads.booting_s(np.ones(1))[0]) + overheads.screen_s,
         recovery=model.recovery,
         evidence="assumed"
         if asked or stated is None

@@ -33,7 +33,7 @@ def bases(plan: Plan) -> list[Basis]:
     best = plan.best
     if best is None:
         return []
-    return [*_assumed(plan), *_facts(plan, best), *(_overheads() if best.overheads_s else [])]
+    return [*_assumed(plan), *_facts(plan, best), *(_overheads(best) if best.overheads_s else [])]
 
 
 def _assumed(plan: Plan) -> Iterator[Basis]:
@@ -70,14 +70,16 @@ def _concerns(fact: Fact, best: Candidate) -> bool:
     return row.get("region", best.region) in ("", best.region) and row.get("pricing", best.pricing) == best.pricing
 
 
-def _overheads() -> Iterator[Basis]:
+def _overheads(best: Candidate) -> Iterator[Basis]:
     overheads = run_overheads.shipped()
-    for name, note in overheads.notes.items():
+    boot = {line.name: line.note for line in best.bill}.get("boot", "")
+    for name, note in (overheads.notes | ({"boot_s": boot} if boot else {})).items():
         words, _, source = note.partition(": ")
         evidence, _, day = words.partition(" ")
         if evidence not in EVIDENCE:
             evidence, day, source = "mixed", "", note
-        value = _shown(getattr(overheads, name), "s" if name.endswith("_s") else "")
+        seconds = best.overheads_s.get(name.removesuffix("_s"), getattr(overheads, name))
+        value = _shown(seconds, "s" if name.endswith("_s") else "")
         what = f"around the job: {name.removesuffix('_s').replace('_', ' ')}"
         yield Basis(what=what, value=value, evidence=evidence, source=source or "ours", as_of=day)
 

@@ -30,6 +30,8 @@ def test_every_source_is_used_and_every_row_is_dated_before_the_catalog_was_made
     used = {source for table in catalog.tables.values() for source in table["source"].tolist()}
     if catalog.manifest.billing is not None:
         used.add(catalog.manifest.billing.source)
+    if catalog.manifest.boot is not None:
+        used.add(catalog.manifest.boot.source)
     assert used == set(catalog.sources)
     for table in catalog.tables.values():
         assert set(table["evidence"].tolist()) <= set(EVIDENCE)

@@ -1,0 +1,150 @@
+"""What several sources state of a type's network, and which of them counts.
+
+instances.csv is one source, every row of network_specs.csv another. What most of them state counts; of a tie the
+lowest, which disappoints nobody. Rates within `AGREEING` of each other are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Floats, Rows, Texts
+from planner.catalog.columns import EVIDENCE
+from planner.tables import Table
+
+AGREEING: Final = 0.05
+"""Sources round: 28.12 and 28.125 Gbit/s are one statement."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StatedNetworks:
+    """The network that counts of each type, all of shape (T,): bytes/s, NaN where nobody states it, and what it rests
+    on.
+
+    `evidence` is the strongest of the sources that agree. That a row of instances.csv is derived says how its shape was
+    come by; its network is stated all the same.
+    """
+
+    baseline_bytes_per_s: Floats
+    peak_bytes_per_s: Floats
+    evidence: Texts
+    source: Texts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disagreement:
+    """A type of whose network sources state different baselines, in bytes/s by source; `settled` if most agree."""
+
+    instance_type: str
+    stated: dict[str, float]
+    counts_bytes_per_s: float
+    settled: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Statements:
+    """What each of S sources says of each of T types, all of shape (S, T); the first source is instances.csv."""
+
+    baseline: Floats
+    peak: Floats
+    evidence: Texts
+    source: Texts
+
+    @property
+    def votes(self) -> Floats:
+        """How many sources agree with each statement, itself among them; 0 where there is none."""
+        with np.errstate(invalid="ignore"):
+            ratio = self.baseline[:, None, :] / self.baseline[None, :, :]
+            return np.asarray((np.abs(np.log(ratio)) <= np.log1p(AGREEING)).sum(axis=1), float)
+
+    @property
+    def counting(self) -> Rows:
+        """The source that counts, shape (T,): one of the lowest of the largest group, instances.csv if it can be."""
+        votes = self.votes
+        leading = np.where(votes == votes.max(axis=0), self.baseline, np.nan)
+        lowest = np.fmin.reduce(leading, axis=0)
+        with np.errstate(invalid="ignore"):
+            of_the_lowest = leading <= lowest * (1 + AGREEING)
+        return np.asarray(np.argmax(of_the_lowest, axis=0))
+
+
+def stated_networks(instances: Table, specs: Table) -> StatedNetworks:
+    """Return the network of every row of instances.csv that its own cells and network_specs.csv state.
+
+    A type with added disks (`n2-standard-8+2x375GB`) has the network of the cloud's type.
+    """
+    statements = _statements(instances, specs)
+    chosen = statements.counting[None, :]
+    baseline, peak = (
+        np.take_along_axis(values, chosen, axis=0)[0] for values in (statements.baseline, statements.peak)
+    )
+    agreeing = np.abs(statements.baseline - baseline) <= AGREEING * baseline
+    agreed_peak = np.fmin.reduce(np.where(agreeing, statements.peak, np.nan), axis=0)
+    ranks = [
+        np.where(agreeing & (statements.evidence == word), rank, len(EVIDENCE)) for rank, word in enumerate(EVIDENCE)
+    ]
+    strongest = np.argmin(np.minimum.reduce(ranks), axis=0)[None, :]
+    return StatedNetworks(
+        baseline_bytes_per_s=baseline,
+        peak_bytes_per_s=np.where(np.isnan(peak), agreed_peak, peak),
+        evidence=np.take_along_axis(statements.evidence, strongest, axis=0)[0],
+        source=np.take_along_axis(statements.source, strongest, axis=0)[0],
+    )
+
+
+def disagreements(instances: Table, specs: Table) -> Iterator[Disagreement]:
+    """Yield the types of whose network baselines are stated that differ by more than `AGREEING`."""
+    statements = _statements(instances, specs)
+    votes, counting = statements.votes, statements.counting
+    stated = ~np.isnan(statements.baseline)
+    for row in np.flatnonzero((stated & (votes < stated.sum(axis=0))).any(axis=0)).tolist():
+        sources = np.flatnonzero(stated[:, row]).tolist()
+        most = votes[:, row].max()
+        yield Disagreement(
+            instance_type=str(instances["instance_type"][row]),
+            stated={str(statements.source[place, row]): float(statements.baseline[place, row]) for place in sources},
+            counts_bytes_per_s=float(statements.baseline[counting[row], row]),
+            settled=int((votes[:, row] == most).sum()) == int(most),
+        )
+
+
+def _statements(instances: Table, specs: Table) -> _Statements:
+    parts = [_own(instances)]
+    if len(specs):
+        names = np.array([name.partition("+")[0] for name in instances["instance_type"].tolist()])
+        sources = specs["source"]
+        parts += [_of_source(specs, np.flatnonzero(sources == source), names) for source in np.unique(sources)]
+    return _Statements(
+        baseline=np.stack([part.baseline for part in parts]),
+        peak=np.stack([part.peak for part in parts]),
+        evidence=np.stack([part.evidence for part in parts]),
+        source=np.stack([part.source for part in parts]),
+    )
+
+
+def _own(instances: Table) -> _Statements:
+    computed = instances["evidence"] == "derived"
+    return _Statements(
+        baseline=instances["network_baseline_bytes_per_s"],
+        peak=instances["network_peak_bytes_per_s"],
+        evidence=np.where(computed, "spec", instances["evidence"]),
+        source=instances["source"],
+    )
+
+
+def _of_source(specs: Table, chosen: Rows, names: Texts) -> _Statements:
+    """Lay one source's rows out by type; what it says of the cloud's type holds with added disks, too."""
+    listed = specs["instance_type"][chosen]
+    order = np.argsort(listed)
+    place = order[np.searchsorted(listed, names, sorter=order).clip(max=len(listed) - 1)]
+    there, rows = listed[place] == names, chosen[place]
+    return _Statements(
+        baseline=np.where(there, specs["baseline_bytes_per_s"][rows], np.nan),
+        peak=np.where(there, specs["peak_bytes_per_s"][rows], np.nan),
+        evidence=np.where(there, specs["evidence"][rows], ""),
+        source=np.where(there, specs["source"][rows], ""),
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from planner.schemas.plan import Candidate, FrontierPoint, Plan
+from planner.schemas.plan import Candidate, FrontierPoint, Plan, to_jsonable
 from planner.schemas.run_report import RunReport
 
 _TIMES = ("time_s", "time_s_equation", "time_s_p50", "time_s_p95")
@@ -118,6 +118,7 @@ def _candidate(candidate: Candidate, *, chosen: bool, several: bool) -> dict[str
         "cost_usd_total_p95": candidate.cost_usd.total_p95,
         "bottlenecks": ", ".join(words(phase.bottleneck) for phase in candidate.phases),
         "evidence": candidate.evidence,
+        **(to_jsonable(candidate.quoted) if candidate.quoted else {}),
     }
 
 

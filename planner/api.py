@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from planner.calibration import Profile
     from planner.catalog import Catalog
+    from planner.planning.network_views import NetworkRow
     from planner.planning.what_if import Contrast, WhatIf
 
 
@@ -112,7 +113,7 @@ class Recommendation:
         tell = on_step or (lambda step: None)
         tell("planning around the answer")
         try:
-            contrast = self.contrast()
+            contrast = replace(self.contrast(), networks=self.network_rows())
         except PlannerError:  # the catalog of a kept plan is no longer there to plan with
             contrast = None
         return plan_page(self.plan, contrast, made_on=made_on, on_step=tell)
@@ -120,6 +121,27 @@ class Recommendation:
     def reliefs(self, factor: float = 2.0) -> dict[str, Candidate]:
         """Return what the recommended cluster becomes with each of its resources made `factor` times as fast."""
         return self._what_if().reliefs(factor)
+
+    def networks(self) -> pd.DataFrame:
+        """Return the cost of the leading types under three networks: without limit, scaling ideally, and as expected at
+        scale. One row each; `winner` marks the one to recommend under that network. Empty where the request says how
+        fast the network is.
+        """
+        from planner.report.frames import networks_frame
+
+        return networks_frame(self.network_rows())
+
+    def network_rows(self) -> tuple[NetworkRow, ...]:
+        """Return what `networks` shows, with each cluster in full."""
+        from planner.planning.network_views import network_rows
+
+        return network_rows(self.plan.request, plan_again=lambda request: answer(request).plan)
+
+    def plot_networks(self) -> Any:
+        """Chart the cost of the leading types under three networks."""
+        from planner.report import plots
+
+        return plots.networks(self.networks())
 
     def contrast(self) -> Contrast:
         """Return what `--explain` and the page compare the recommended cluster with."""

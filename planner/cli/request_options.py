@@ -11,7 +11,7 @@ from planner.cli import completion
 from planner.cli.price_options import discounts, names, own_prices
 from planner.errors import BadInputError, nearest
 from planner.schemas.asked import the_deadline, the_size
-from planner.schemas.plan import NodeLimit, Objective, Request, meaning
+from planner.schemas.plan import NetworkView, NodeLimit, Objective, Request, meaning
 from planner.units import parse_rate
 
 _PLAIN = ("price", "power")
@@ -70,6 +70,7 @@ class RequestOptions:
     assume: Annotated[list[str] | None, _means("assume")] = None
     what_if: Annotated[list[str] | None, _means("scale")] = None
     network_distribution: Annotated[str | None, _means("network_distribution")] = None
+    network: Annotated[str, _means("network")] = Request.network
     input: Annotated[str | None, _means("input", show_default="generated on the nodes")] = None
     output: Annotated[str | None, _means("output", show_default="stays on the nodes")] = None
     zones: Annotated[int, _means("zones")] = Request.zones
@@ -120,6 +121,7 @@ class RequestOptions:
             assume=_assumptions(self.assume),
             scale=_factors(self.what_if),
             network_distribution=self.network_distribution,
+            network=cast("NetworkView", self.network),
             own_prices=(*own_prices(self.own_price), *discounts(self.discount), *settings.own_prices),
             node_limits=() if self.paper else (*_capacity(self.capacity), *capacity_seen()),
             input=self.input,

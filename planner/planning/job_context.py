@@ -15,7 +15,7 @@ from planner.cost_model.disk_layout import layouts
 from planner.cost_model.model import CostModel, JobVolumes, Software
 from planner.cost_model.object_store import choose_object_store
 from planner.cost_model.rate_spreads import spreads_of
-from planner.cost_model.rates import Rates, catalog_rates, evidence_codes, evidence_name
+from planner.cost_model.rates import UNLIMITED_BYTES_PER_S, Rates, catalog_rates, evidence_codes, evidence_name
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.staging import Staging, staging_of
 from planner.cost_model.workload import JobContext
@@ -82,6 +82,8 @@ def _rates(
     assume = dict(request.assume)
     if request.network_distribution is not None:
         assume["network"], _ = _drawn_network(request.network_distribution)
+    if request.network == "unlimited":
+        assume["network"] = UNLIMITED_BYTES_PER_S
     own = {} if software is None else dict(software.bytes_per_s)
     one_stream = own.pop("one_stream", float("inf"))
     cpu = overheads.cpu_bytes_per_s_per_vcpu | own | {w: assume[w] for w in ("partition", "sort") if w in assume}
@@ -90,6 +92,8 @@ def _rates(
     rest = {name: rate for name, rate in assume.items() if name not in ("partition", "sort")}
     objects = choose_object_store(catalog).device
     rates = catalog_rates(catalog, volumes=volumes.device, objects=objects, cpu=cpu, assume=rest, literal=request.paper)
+    if request.network == "ideal":
+        rates = replace(rates, network=rates.network.ideal())
     if software is not None or "sort" in assume:  # what was measured is this sort's rate
         rates = replace(rates, measured_sort_per_vcpu=np.full(len(catalog.instances), np.nan))
     rates = replace(

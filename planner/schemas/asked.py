@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from planner.errors import BadInputError
-from planner.schemas.plan import NodeLimit, Objective, OwnPrice
+from planner.schemas.plan import NetworkView, NodeLimit, Objective, OwnPrice
 from planner.units import parse_duration, parse_size
 
 
@@ -33,6 +33,7 @@ class Asked(TypedDict, total=False):
     interruptions_per_node_hour: float | None
     assume: Mapping[str, str | float] | None
     network_distribution: str | None
+    network: NetworkView
     own_prices: Sequence[OwnPrice]
     node_limits: Sequence[NodeLimit]
     input: str | None

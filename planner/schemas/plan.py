@@ -17,6 +17,9 @@ ALL_MODELS: Final = "all"
 
 Objective = Literal["balanced", "cost", "time", "energy"]
 
+NetworkView = Literal["unlimited", "ideal", "expected"]
+"""The three networks of SoCC 2015, Figure 9: never the bottleneck, scaling ideally, as at scale."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class OwnPrice:
@@ -90,6 +93,10 @@ class Request:
     )
     network_distribution: str | None = _field(
         None, "Nodes' bandwidth is drawn as in one of the eight clouds A to H of Ballani et al."
+    )
+    network: NetworkView = field(
+        default="expected",
+        metadata={"meaning": "The network as expected at scale, as fast as between two nodes (ideal), or unlimited."},
     )
     own_prices: tuple[OwnPrice, ...] = _field((), "What types cost you: see OwnPrice.")
     node_limits: tuple[NodeLimit, ...] = _field((), "Types of which there are only so many.")

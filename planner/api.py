@@ -5,29 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date
+from functools import partial
 from inspect import Parameter, Signature, signature
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from planner.errors import PlannerError
-from planner.schemas.plan import (
-    ALL_MODELS,
-    Candidate,
-    FrontierPoint,
-    NodeLimit,
-    Objective,
-    OwnPrice,
-    Plan,
-    Rejection,
-    Request,
-    to_jsonable,
-)
-from planner.units import parse_duration, parse_rate, parse_size
+from planner.schemas.asked import Asked, the_deadline, the_size
+from planner.schemas.plan import ALL_MODELS, Candidate, FrontierPoint, Plan, Rejection, Request, to_jsonable
+from planner.units import parse_rate
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from planner.calibration import Profile
     from planner.catalog import Catalog
+    from planner.planning.network_views import NetworkRow
     from planner.planning.what_if import Contrast, WhatIf
 
 
@@ -121,7 +113,7 @@ class Recommendation:
         tell = on_step or (lambda step: None)
         tell("planning around the answer")
         try:
-            contrast = self.contrast()
+            contrast = replace(self.contrast(), networks=self.network_rows())
         except PlannerError:  # the catalog of a kept plan is no longer there to plan with
             contrast = None
         return plan_page(self.plan, contrast, made_on=made_on, on_step=tell)
@@ -129,6 +121,27 @@ class Recommendation:
     def reliefs(self, factor: float = 2.0) -> dict[str, Candidate]:
         """Return what the recommended cluster becomes with each of its resources made `factor` times as fast."""
         return self._what_if().reliefs(factor)
+
+    def networks(self) -> pd.DataFrame:
+        """Return the cost of the leading types under three networks: without limit, scaling ideally, and as expected at
+        scale. One row each; `winner` marks the one to recommend under that network. Empty where the request says how
+        fast the network is.
+        """
+        from planner.report.frames import networks_frame
+
+        return networks_frame(self.network_rows())
+
+    def network_rows(self) -> tuple[NetworkRow, ...]:
+        """Return what `networks` shows, with each cluster in full."""
+        from planner.planning.network_views import network_rows
+
+        return network_rows(self.plan.request, plan_again=lambda request: answer(request).plan)
+
+    def plot_networks(self) -> Any:
+        """Chart the cost of the leading types under three networks."""
+        from planner.report import plots
+
+        return plots.networks(self.networks())
 
     def contrast(self) -> Contrast:
         """Return what `--explain` and the page compare the recommended cluster with."""
@@ -154,42 +167,9 @@ class Recommendation:
         return WhatIf(plan=self.plan, plan_again=lambda request: answer(request).plan, has_type=has_type)
 
 
-class Asked(TypedDict, total=False):
-    """What `recommend` takes beside data and model: the fields of `Request`, with their defaults and meanings.
-
-    `deadline` is `deadline_s`: a text with a unit, or seconds. Rates to `assume` are texts with units, or bytes/s.
-    """
-
-    catalogs: Sequence[str]
-    regions: Sequence[str]
-    instances: Sequence[str]
-    exclude: Sequence[str]
-    arch: str | None
-    max_vcpus: int | None
-    nodes: int | None
-    max_nodes: int
-    deadline: str | float | None
-    confidence: float | None
-    budget_usd: float | None
-    objective: Objective
-    evidence: str
-    pricing: str
-    interruptions_per_node_hour: float | None
-    assume: Mapping[str, str | float] | None
-    network_distribution: str | None
-    own_prices: Sequence[OwnPrice]
-    node_limits: Sequence[NodeLimit]
-    input: str | None
-    output: str | None
-    zones: int
-    map_ratio: float
-    reduce_ratio: float
-    compute_bytes_per_s_per_vcpu: float | None
-    paper: bool
-    top: int
-
-
-def recommend(*, data: str | int, model: str, today: date | None = None, **asked: Unpack[Asked]) -> Recommendation:
+def recommend(
+    *, data: str | int | None = None, model: str, today: date | None = None, **asked: Unpack[Asked]
+) -> Recommendation:
     """Recommend a cluster; the arguments are the options of `plan` and the fields of `planner.schemas.plan.Request`.
 
     Sizes, durations and rates are texts with units, or numbers of bytes, seconds and bytes/s. Prices that are old on
@@ -198,19 +178,19 @@ def recommend(*, data: str | int, model: str, today: date | None = None, **asked
     """
     given: dict[str, Any] = dict(asked)
     given |= {name: tuple(given[name]) for name in _SEVERAL & given.keys()}
-    if "deadline" in given:
-        deadline = given.pop("deadline")
-        given["deadline_s"] = parse_duration(deadline) if isinstance(deadline, str) else deadline
+    deadline, sort_deadline = given.pop("deadline", None), given.pop("sort_deadline", None)
+    given["deadline_s"] = the_deadline(deadline, sort_deadline)
     if "assume" in given:
         given["assume"] = {name: _rate(amount) for name, amount in (given["assume"] or {}).items()}
-    data_bytes = parse_size(data) if isinstance(data, str) else data
+    data_bytes = the_size(data, most_data=given.get("most_data", False))
     return answer(Request(data_bytes=data_bytes, model=model, **given), today=today)
 
 
 def _signature() -> Signature:
     """Return the signature of `recommend` with every argument, for help and completion in notebooks."""
     plain = signature(recommend).parameters
-    defaults = {field.name: field.default for field in fields(Request)} | {"deadline": None, "assume": None}
+    defaults = {field.name: field.default for field in fields(Request)}
+    defaults |= dict.fromkeys(("deadline", "sort_deadline", "assume"))
     arguments = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=defaults[name], annotation=hint.__forward_arg__)
         for name, hint in Asked.__annotations__.items()
@@ -234,7 +214,19 @@ def answer_with_profile(request: Request, profile: str, options: Mapping[str, st
     def plan_again(again: Request) -> Plan:
         return answer(again, profile=learned).plan
 
-    return Recommendation(plan_with_profile(request, learned, specs=specs, options=options, plan_again=plan_again))
+    def plan_of(asked: Request) -> Plan:
+        return plan_with_profile(asked, learned, specs=specs, options=options, plan_again=plan_again)
+
+    return Recommendation(_planned(request, plan_of))
+
+
+def _planned(request: Request, plan_of: Callable[[Request], Plan]) -> Plan:
+    """Return the plan of `plan_of` for a request, or that for the most data."""
+    if not request.most_data:
+        return plan_of(request)
+    from planner.planning.most_data import most_data
+
+    return most_data(request, plan_of=plan_of)
 
 
 def calibrate(runs: Any, **given: Any) -> Profile:
@@ -262,12 +254,8 @@ def answer(request: Request, *, today: date | None = None, profile: Profile | No
         from planner.planning.calibrated_model import with_profile
 
         models = [with_profile(model, profile) for model in models]
-    plan = plan_request(
-        request,
-        model=models,
-        catalogs=catalogs,
-        overheads=run_overheads.PAPER if request.paper else run_overheads.shipped(),
-    )
+    overheads = run_overheads.PAPER if request.paper else run_overheads.shipped()
+    plan = _planned(request, partial(plan_request, model=models, catalogs=catalogs, overheads=overheads))
     return Recommendation(replace(plan, warnings=(*plan.warnings, *_stale(catalogs, request.regions, today))))
 
 

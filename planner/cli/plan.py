@@ -9,10 +9,15 @@ from typer import Option
 
 from planner.cli.console import show, show_text
 from planner.cli.files import write_whole
+from planner.cli.price_options import names
 from planner.cli.request_options import RequestOptions, column_values
+from planner.errors import BadInputError, nearest
 
 if TYPE_CHECKING:
     from planner.api import Recommendation
+
+VIEWS = ("network",)
+"""What `--show` takes."""
 
 
 def plan(
@@ -20,6 +25,9 @@ def plan(
     asked: RequestOptions,
     explain: Annotated[bool, Option("--explain", help="Say why, and print the sum with its numbers.")] = False,
     rejected: Annotated[bool, Option("--rejected", help="List every type left out, and why.")] = False,
+    show_also: Annotated[
+        list[str] | None, Option("--show", help="Also show: network (the leading types under three networks).")
+    ] = None,
     json: Annotated[bool, Option("--json", help="Print the plan as one JSON object.")] = False,
     out: Annotated[Path | None, Option(help="Also write the plan as JSON to this file.")] = None,
     html: Annotated[
@@ -34,6 +42,7 @@ def plan(
 
     from planner.api import answer, answer_with_profile
 
+    wanted = _views(show_also)
     request = asked.request()
     if asked.profile:
         answered = answer_with_profile(request, asked.profile, column_values(asked.option))
@@ -46,6 +55,19 @@ def plan(
 
         write_whole(html, plan_html(answered), option="--html")
     _show(answered, explained=explain, rejected=rejected, json=json)
+    if "network" in wanted and not json:
+        from planner.report.network_table import render_networks
+
+        show(*render_networks(answered.network_rows()))
+
+
+def _views(words: list[str] | None) -> list[str]:
+    """Return what to show beside the answer. Raises BadInputError for what there is not."""
+    wanted = names(words)
+    for word in wanted:
+        if word not in VIEWS:
+            raise BadInputError(f"--show {word}: use one of {', '.join(VIEWS)}.{nearest(word, VIEWS)}")
+    return wanted
 
 
 def _show(answered: Recommendation, *, explained: bool, rejected: bool, json: bool) -> None:

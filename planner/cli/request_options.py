@@ -10,8 +10,9 @@ from typer import Option
 from planner.cli import completion
 from planner.cli.price_options import discounts, names, own_prices
 from planner.errors import BadInputError, nearest
-from planner.schemas.plan import NodeLimit, Objective, Request, meaning
-from planner.units import parse_duration, parse_rate, parse_size
+from planner.schemas.asked import the_deadline, the_size
+from planner.schemas.plan import NetworkView, NodeLimit, Objective, Request, meaning
+from planner.units import parse_rate
 
 _PLAIN = ("price", "power")
 """What `--assume` takes as plain numbers; the rest are rates."""
@@ -26,8 +27,9 @@ def _means(field: str, *flags: str, **settings: Any) -> Any:
 class RequestOptions:
     """The options of `plan` that say what is asked for; beside them the profile to answer with."""
 
-    data: Annotated[str, _means("data_bytes")]
     model: Annotated[str, _means("model", autocompletion=completion.models)]
+    data: Annotated[str | None, _means("data_bytes")] = None
+    most_data: Annotated[bool, _means("most_data", "--most-data")] = Request.most_data
     cloud: Annotated[
         list[str] | None,
         Option(
@@ -55,6 +57,7 @@ class RequestOptions:
         ),
     ] = None
     deadline: Annotated[str | None, _means("deadline_s")] = None
+    sort_deadline: Annotated[str | None, _means("deadline_s", show_default="another name of --deadline")] = None
     confidence: Annotated[float | None, _means("confidence", show_default="in expectation")] = None
     budget: Annotated[float | None, _means("budget_usd")] = None
     objective: Annotated[
@@ -68,6 +71,7 @@ class RequestOptions:
     assume: Annotated[list[str] | None, _means("assume")] = None
     what_if: Annotated[list[str] | None, _means("scale")] = None
     network_distribution: Annotated[str | None, _means("network_distribution")] = None
+    network: Annotated[str, _means("network")] = Request.network
     input: Annotated[str | None, _means("input", show_default="generated on the nodes")] = None
     output: Annotated[str | None, _means("output", show_default="stays on the nodes")] = None
     zones: Annotated[int, _means("zones")] = Request.zones
@@ -99,7 +103,7 @@ class RequestOptions:
             raise BadInputError("--cloud and --catalog contradict each other: both say where to look, give one")
         settings = load_settings(today=date.today())
         return Request(
-            data_bytes=parse_size(self.data),
+            data_bytes=the_size(self.data, most_data=self.most_data),
             model=self.model,
             catalogs=tuple(names(self.catalog) or names(self.cloud) or settings.plan_clouds or ("aws",)),
             regions=tuple(names(self.region)),
@@ -109,7 +113,7 @@ class RequestOptions:
             max_vcpus=None if self.max_vcpus is None else _at_least_one("--max-vcpus", self.max_vcpus, most=10**9),
             nodes=None if self.nodes is None else _at_least_one("--nodes", self.nodes),
             max_nodes=_at_least_one("--max-nodes", self.max_nodes),
-            deadline_s=None if self.deadline is None else parse_duration(self.deadline),
+            deadline_s=the_deadline(self.deadline, self.sort_deadline),
             confidence=self.confidence,
             budget_usd=_budget(self.budget),
             objective=_objective(self.objective),
@@ -119,6 +123,7 @@ class RequestOptions:
             assume=_assumptions(self.assume),
             scale=_factors(self.what_if),
             network_distribution=self.network_distribution,
+            network=cast("NetworkView", self.network),
             own_prices=(*own_prices(self.own_price), *discounts(self.discount), *settings.own_prices),
             node_limits=() if self.paper else (*_capacity(self.capacity), *capacity_seen()),
             input=self.input,
@@ -129,6 +134,7 @@ class RequestOptions:
             compute_bytes_per_s_per_vcpu=None if self.compute is None else parse_rate(self.compute),
             paper=self.paper,
             top=_at_least_one("--top", self.top),
+            most_data=self.most_data,
         )
 
 

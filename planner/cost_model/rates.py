@@ -25,6 +25,9 @@ for `price`, watts per node for `power`.
 """
 
 
+UNLIMITED_BYTES_PER_S: Final = 1e15
+"""So fast that no cluster waits for its network."""
+
 SCALABLE: Final = ("network", "local", "volumes", "objects", "cpu", "price")
 """What a what-if can multiply by a factor."""
 
@@ -78,6 +81,15 @@ class Network:
             if row in self.curves:
                 rates[place] = self.curves[row].at(nodes)
         return rates * self.factor
+
+    def ideal(self) -> Network:
+        """Return the network that no cluster's size slows: each type's at the rate measured between the fewest nodes,
+        or stated.
+        """
+        flat = self.flat.copy()
+        for row, curve in self.curves.items():
+            flat[row] = curve.bytes_per_s[0]
+        return replace(self, flat=flat, curves={}, stated=np.zeros(len(flat), bool))
 
     def burst_at(self, rows: Rows) -> Floats:
         """Return the burst rate of the links, shape (rows,): NaN without a token bucket."""

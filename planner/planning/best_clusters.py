@@ -121,7 +121,18 @@ def _settled(request: Request, pick: _Pick) -> Candidate | Rejection:
         if safer_cell is None:
             break
         cell = safer_cell
-    return _near_miss(pick, cell, nearness=max(excess, 1.0))
+    cluster, least_excess = pick.grid.exact(_safest(pick), request)
+    return cluster if least_excess <= 1 else _near_miss(pick, cell, nearness=max(min(excess, least_excess), 1.0))
+
+
+def _safest(pick: _Pick) -> Cell:
+    """Return the cell of the pick's type that the estimates put furthest within all limits. Estimates are lower bounds,
+    and not by the same factor everywhere: it may be within them where what exceeds its estimate by more is not.
+    """
+    shares = [constraint.measure[pick.rows] / constraint.limit for constraint in pick.grid.asked]
+    largest = np.where(pick.grid.good[pick.rows], np.max(shares, axis=0, initial=0.0), np.inf)
+    row, column = np.unravel_index(np.argmin(largest), largest.shape)
+    return Cell(row=int(pick.rows[row]), column=int(column))
 
 
 def _safer(pick: _Pick, cell: Cell, good: Flags, *, excess: float) -> Flags:
@@ -143,7 +154,7 @@ def _near_miss(pick: _Pick, cell: Cell, *, nearness: float) -> Rejection:
     return Rejection(
         instance_type=pick.grid.type_name(cell.row),
         reason=asked[0].reason if asked else "",
-        detail=f"by {nearness - 1:.1%}, computed exactly",
+        detail=f"by {100 * (nearness - 1):.2g}%, computed exactly",
         nearness=nearness,
     )
 

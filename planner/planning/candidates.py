@@ -14,6 +14,7 @@ from planner.cost_model.staging_steps import around_node_seconds
 from planner.cost_model.workload import JobContext
 from planner.planning.caveats import caveats, deciding, evidence_of
 from planner.planning.offer import Offer
+from planner.planning.quoted import with_quoted
 from planner.schemas.plan import Candidate, DiskSplit, Interruptions, PhaseEstimate, Range, ResourceUse, VolumeSet
 from planner.statistics.order_statistics import Duration
 
@@ -32,7 +33,7 @@ def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer) -> Can
     hourly = Hourly.of(context, nodes=nodes, spares=spares, price_usd_per_hour=price, reservations=offer.reservations)
     lines = bill(context, hourly, job_s=time_s.expected, around_s=overheads)
     evidence = evidence_of(context, phases, nodes=nodes, price=offer.evidence[type_row])
-    return Candidate(
+    cluster = Candidate(
         model=context.model.name,
         cloud=context.catalog.cloud,
         region=offer.region,
@@ -65,6 +66,7 @@ def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer) -> Can
             *([offer.notes[type_row]] if type_row in offer.notes else []),
         ),
     )
+    return with_quoted(cluster, data_bytes=context.job.map_in)
 
 
 def _energy_j(context: JobContext, seconds: float, *, nodes: int) -> float:

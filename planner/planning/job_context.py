@@ -17,7 +17,7 @@ from planner.cost_model.model import CostModel, JobVolumes, Software
 from planner.cost_model.object_store import choose_object_store
 from planner.cost_model.rate_doubts import CERTAIN, rate_doubts
 from planner.cost_model.rate_spreads import spreads_of
-from planner.cost_model.rates import Rates, catalog_rates, evidence_codes, evidence_name
+from planner.cost_model.rates import UNLIMITED_BYTES_PER_S, Rates, catalog_rates, evidence_codes, evidence_name
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.staging import Staging, staging_of
 from planner.cost_model.workload import JobContext
@@ -60,8 +60,12 @@ def job_context(
 
 
 def _assumed(request: Request) -> Mapping[str, float]:
-    drawn = {} if request.network_distribution is None else {"network": _drawn_network(request.network_distribution)[0]}
-    return request.assume | drawn
+    """Return what the user assumes, with the network that other options stand for."""
+    if request.network == "unlimited":
+        return request.assume | {"network": UNLIMITED_BYTES_PER_S}
+    if request.network_distribution is not None:
+        return request.assume | {"network": _drawn_network(request.network_distribution)[0]}
+    return request.assume
 
 
 def _power(request: Request, catalog: Catalog) -> Floats:
@@ -97,6 +101,8 @@ def _rates(
     rest = {name: rate for name, rate in assume.items() if name not in ("partition", "sort")}
     objects = choose_object_store(catalog).device
     rates = catalog_rates(catalog, volumes=volumes.device, objects=objects, cpu=cpu, assume=rest, literal=request.paper)
+    if request.network == "ideal":
+        rates = replace(rates, network=rates.network.ideal())
     if software is not None or "sort" in assume:  # what was measured is this sort's rate
         rates = replace(rates, measured_sort_per_vcpu=np.full(len(catalog.instances), np.nan))
     rates = replace(

@@ -16,6 +16,7 @@ import numpy as np
 
 from planner.calibration import Job, Profile
 from planner.cost_model.bill import retimed
+from planner.planning.quoted import with_quoted
 from planner.planning.selection import order
 from planner.schemas.plan import Candidate, Cost, Plan, Range, Rejection, Request
 from planner.units import format_duration
@@ -59,7 +60,12 @@ def plan_with_profile(
     estimated = _by_equations(free, jobs, plan_again)
     ratios = _what_if_ratios(free, jobs, estimated, plan_again)
     tried = [
-        _timed(estimated[cluster], *_stretched(float(median_s), float(high_s), ratios[cluster]), ratio=ratios[cluster])
+        with_quoted(
+            _timed(
+                estimated[cluster], *_stretched(float(median_s), float(high_s), ratios[cluster]), ratio=ratios[cluster]
+            ),
+            data_bytes=request.data_bytes,
+        )
         for cluster, median_s, high_s in zip(map(_cluster, jobs), median, high, strict=True)
         if cluster in ratios
     ]

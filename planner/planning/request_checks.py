@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from typing import get_args
 
 from planner.catalog import Catalog
 from planner.catalog.bandwidth_distributions import distribution
 from planner.cost_model.rates import check_assumptions
 from planner.errors import BadInputError, nearest
 from planner.planning.evidence_filter import WEAKEST
-from planner.schemas.plan import Request
+from planner.schemas.plan import NetworkView, Request
 
 
 def check_request(request: Request, catalogs: Sequence[Catalog]) -> None:
@@ -48,6 +49,10 @@ def _check_amounts(request: Request) -> None:
         raise BadInputError(
             f"evidence {request.evidence}: use {', '.join(WEAKEST)}.{nearest(request.evidence, list(WEAKEST))}"
         )
+    if request.network not in get_args(NetworkView):
+        raise BadInputError(f"--network {request.network}: use one of {', '.join(get_args(NetworkView))}")
+    if request.network != "expected" and ("network" in request.assume or request.network_distribution):
+        raise BadInputError("--network and an assumed network contradict each other: both say how fast it is, give one")
     if request.arch not in (None, "x86_64", "arm64"):
         raise BadInputError(f"arch {request.arch}: use x86_64 or arm64")
 

@@ -8,10 +8,8 @@ from typing import Final
 
 import numpy as np
 
+from planner.planning.network_views import NetworkRow, network_as_it_is
 from planner.schemas.plan import ALL_MODELS, Candidate, Plan, Request
-
-_FAST_NETWORK_BYTES_PER_S: Final = 1e15
-"""So fast that no cluster waits for its network."""
 
 _RESOURCES_OF: Final = {"local": {"local_disks", "data_disks", "intermediate_disks"}, "objects": {"object_store"}}
 """The resources of a phase that a what-if's name stands for, where it is not their own."""
@@ -22,12 +20,14 @@ class Contrast:
     """What to compare the best candidate with: the same cluster with each resource twice as fast (`reliefs`) or half as
     fast (`burdens`), with `doubled` data or price (None: not feasible), and what planning by storage alone would take
     (`storage_alone`, None for nothing else; its best is None where it is not feasible with the network it has).
+    `networks` has the leading types under three networks, where that is shown.
     """
 
     reliefs: Mapping[str, Candidate] = field(default_factory=dict)
     burdens: Mapping[str, Candidate] = field(default_factory=dict)
     doubled: Mapping[str, Candidate | None] = field(default_factory=dict)
     storage_alone: Plan | None = None
+    networks: tuple[NetworkRow, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,10 +85,9 @@ class WhatIf:
         or if the network is as the user says.
         """
         request = self.plan.request
-        if "network" in request.assume or request.network_distribution is not None:
+        if not network_as_it_is(request):
             return None
-        assume = request.assume | {"network": _FAST_NETWORK_BYTES_PER_S}
-        blind = self.plan_again(replace(request, assume=assume, top=1)).best
+        blind = self.plan_again(replace(request, network="unlimited", top=1)).best
         if blind is None or blind.instance_type == best.instance_type:
             return None
         catalogs = self._catalogs_with(blind)

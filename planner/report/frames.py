@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from planner.schemas.plan import Candidate, FrontierPoint, Plan
+from planner.planning.network_views import NetworkRow
+from planner.schemas.plan import Candidate, FrontierPoint, Plan, to_jsonable
 from planner.schemas.run_report import RunReport
 
 _TIMES = ("time_s", "time_s_equation", "time_s_p50", "time_s_p95")
@@ -41,6 +42,30 @@ def frontier_frame(plan: Plan) -> pd.DataFrame:
         for point in plan.frontier
     ]
     return pd.DataFrame(rows)
+
+
+def networks_frame(rows: Sequence[NetworkRow]) -> pd.DataFrame:
+    """Return one row per type and network (`unlimited`, `ideal`, `expected`): the type's best cluster there, its time
+    and costs, and whether it is the one to recommend under that network; empty cells where none is feasible.
+    """
+    made = [_network(row, view, cluster) for row in rows for view, cluster in row.clusters.items()]
+    names = ["instance_type", "model", "cloud", "region", "network", "nodes", "time_s", "cost_usd", "cost_usd_total"]
+    return pd.DataFrame(made, columns=[*names, "winner"])
+
+
+def _network(row: NetworkRow, view: str, cluster: Candidate | None) -> dict[str, Any]:
+    return {
+        "instance_type": row.instance_type,
+        "model": row.model,
+        "cloud": row.cloud,
+        "region": row.region,
+        "network": view,
+        "nodes": cluster.nodes if cluster else None,
+        "time_s": cluster.time_s.expected if cluster else None,
+        "cost_usd": cluster.cost_usd.expected if cluster else None,
+        "cost_usd_total": cluster.cost_usd.total if cluster else None,
+        "winner": view in row.wins,
+    }
 
 
 def phases_frame(candidates: Sequence[Candidate]) -> pd.DataFrame:
@@ -118,6 +143,7 @@ def _candidate(candidate: Candidate, *, chosen: bool, several: bool) -> dict[str
         "cost_usd_total_p95": candidate.cost_usd.total_p95,
         "bottlenecks": ", ".join(words(phase.bottleneck) for phase in candidate.phases),
         "evidence": candidate.evidence,
+        **(to_jsonable(candidate.quoted) if candidate.quoted else {}),
     }
 
 

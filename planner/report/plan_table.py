@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planner.report.overturning import overturn_text
-from planner.schemas.plan import Candidate, FrontierPoint, Plan, Rejection
+from planner.schemas.plan import Candidate, FrontierPoint, Plan, Quoted, Rejection
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
 _FRONTIER_ROWS = 7
@@ -40,8 +40,11 @@ def answer(plan: Plan, best: Candidate) -> Text:
     whole = best.time_s.expected + sum(best.overheads_s.values())
     text = Text()
     text.append(f"Rent {cluster}", style="bold green")
-    text.append(f" ({place}) to sort {format_bytes(plan.request.data_bytes)} under the {best.model} model.\n")
-    text.append(f"The sort takes {format_duration(best.time_s.expected)} (95%: {format_duration(best.time_s.p95)})")
+    most = ", the most within what is asked," if plan.beyond else ""
+    text.append(f" ({place}) to sort {format_bytes(plan.request.data_bytes)}{most} under the {best.model} model.\n")
+    limit = f"; its deadline: {format_duration(plan.request.deadline_s)}" if plan.request.deadline_s else ""
+    time = f"{format_duration(best.time_s.expected)} (95%: {format_duration(best.time_s.p95)}{limit})"
+    text.append(f"The sort takes {time}")
     text.append(f" and costs {format_usd(best.cost_usd.expected)}; with everything around it the cluster is up for ")
     text.append(f"{format_duration(whole)} and costs {format_usd(best.cost_usd.total)}.")
     return text
@@ -139,10 +142,21 @@ def notes(plan: Plan, best: Candidate) -> Iterator[Text]:
         yield Text(f"Order {best.cloud_type}, and the local disks with it.", style="dim")
     if best.energy_j is not None:
         yield Text(f"Energy of the sort: {best.energy_j / 3.6e6:.4g} kWh.", style="dim")
+    if best.quoted is not None:
+        yield Text(f"That is {quoted_text(best.quoted)}.", style="dim")
+    if plan.beyond:
+        yield Text(f"Most data: {plan.beyond}.", style="dim")
     for warning in (*plan.warnings, *best.warnings, *filter(None, [overturn_text(best)])):
         yield Text(f"Note: {warning}", style="yellow")
     if plan.rejected:
         yield Text(f"{len(plan.rejected)} types left out; --rejected lists why.", style="dim")
+
+
+def quoted_text(quoted: Quoted) -> str:
+    """Return a sort in the units that the field quotes."""
+    energy = "" if quoted.records_per_j is None else f", {quoted.records_per_j:,.4g} records/J"
+    dollars = f"${quoted.usd_per_tb:.3g}/TB for the sort, ${quoted.usd_per_tb_total:.3g}/TB in all"
+    return f"{quoted.tb_per_min:.4g} TB/min, {quoted.mb_per_s_per_node:,.4g} MB/s per node, {dollars}{energy}"
 
 
 def render_rejected(rejected: Sequence[Rejection]) -> Table:

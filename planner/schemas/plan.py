@@ -17,6 +17,9 @@ ALL_MODELS: Final = "all"
 
 Objective = Literal["balanced", "cost", "time", "energy"]
 
+NetworkView = Literal["unlimited", "ideal", "expected"]
+"""The three networks of SoCC 2015, Figure 9: never the bottleneck, scaling ideally, as at scale."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class OwnPrice:
@@ -64,7 +67,7 @@ class Request:
     of the whole bill.
     """
 
-    data_bytes: int = field(metadata={"meaning": "How much to sort: 100TB, 1TiB."})
+    data_bytes: int = field(metadata={"meaning": "How much to sort: 100TB, 1TiB; or --most-data."})
     model: str = field(metadata={"meaning": "Cost model: a name that `planner models` lists, a TOML file, or all."})
     catalogs: tuple[str, ...] = _field(("aws",), "Catalogs by name or directory.")
     regions: tuple[str, ...] = _field((), "Regions; each catalog's default otherwise.")
@@ -74,7 +77,7 @@ class Request:
     max_vcpus: int | None = _field(None, "Quota: launch at most so many vCPUs, spares included.")
     nodes: int | None = _field(None, "Exactly so many nodes.")
     max_nodes: int = _field(1000, "At most so many nodes.")
-    deadline_s: float | None = _field(None, "The sort must be expected to end within: 20m, 1.5h.")
+    deadline_s: float | None = _field(None, "The sort, without what is around it, must be expected to end within: 20m.")
     confidence: float | None = _field(None, "Meet the deadline with this probability, such as 0.95.")
     budget_usd: float | None = _field(None, "The whole run may cost so many US dollars, at its 95%.")
     objective: Objective = field(default="balanced", metadata={"meaning": "cost, time or energy."})
@@ -92,6 +95,10 @@ class Request:
     network_distribution: str | None = _field(
         None, "Nodes' bandwidth is drawn as in one of the eight clouds A to H of Ballani et al."
     )
+    network: NetworkView = field(
+        default="expected",
+        metadata={"meaning": "The network as expected at scale, as fast as between two nodes (ideal), or unlimited."},
+    )
     own_prices: tuple[OwnPrice, ...] = _field((), "What types cost you: see OwnPrice.")
     node_limits: tuple[NodeLimit, ...] = _field((), "Types of which there are only so many.")
     input: str | None = _field(None, "Where the data is: s3://bucket/path.")
@@ -104,6 +111,7 @@ class Request:
     )
     paper: bool = _field(False, "The papers' equations and nothing else.")
     top: int = _field(10, "How many candidates to show.")
+    most_data: bool = _field(False, "Instead of --data: how much can be sorted within the deadline, budget and nodes?")
 
 
 def meaning(name: str) -> str:
@@ -213,6 +221,21 @@ class Overturn:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Quoted:
+    """A sort in the units that the field quotes (sortbenchmark.org): terabytes (10^12) a minute, megabytes (10^6) a
+    second and node, US dollars a terabyte of the sort alone and of the whole bill, and records of 100 bytes a joule.
+
+    All are of the expected time; `records_per_j` is None where the power of a node is not known.
+    """
+
+    tb_per_min: float
+    mb_per_s_per_node: float
+    usd_per_tb: float
+    usd_per_tb_total: float
+    records_per_j: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Candidate:
     """One cluster: what it is, how long it takes, what it costs, and how sure that is.
 
@@ -221,7 +244,8 @@ class Candidate:
     `cloud_type` is what to order from the cloud, to which `instance_type` may add local disks; `usd_per_hour` is the
     whole cluster with its volumes. `energy_j` is known where the power of a node is. `durability` is what the model
     buys; `spares` are launched beside `nodes`; `interruptions` are None for nodes that are not taken back, or where it
-    is not known how often they are. `overturned_by` is known of the recommended cluster alone.
+    is not known how often they are. `quoted` is None for a job that takes no time; `overturned_by` is known of the
+    recommended cluster alone.
     """
 
     model: str
@@ -253,6 +277,7 @@ class Candidate:
     warnings: tuple[str, ...] = ()
     volumes: VolumeSet | None = None
     overturned_by: Overturn | None = None
+    quoted: Quoted | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,6 +320,7 @@ class Plan:
     """The answer to a Request: `best` is the first of `candidates`; None when nothing is feasible.
 
     `conflicts` names the constraints that can be met each but not together; `warnings` are about the whole answer.
+    `beyond` says what stands against more data, where the request was for the most.
     """
 
     request: Request
@@ -305,6 +331,7 @@ class Plan:
     frontier: tuple[FrontierPoint, ...] = ()
     conflicts: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    beyond: str | None = None
 
     def to_json(self) -> str:
         """Return the plan as one JSON object; numbers keep every digit."""

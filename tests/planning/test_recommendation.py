@@ -305,3 +305,10 @@ def test_the_recommendation_is_never_dominated(make_catalog: Make, shapes: list[
         cheaper = other.cost_usd.total < plan.best.cost_usd.total
         assert not (faster and cheaper)
     assert math.isfinite(plan.best.cost_usd.total)
+
+
+def test_a_cluster_within_the_budget_is_recommended_where_faster_ones_exceed_it_by_more_than_estimated() -> None:
+    """92 TB for $100: the first tries, all with more nodes, cost more than estimated; 40 nodes cost $98.75 at 95%."""
+    asked: dict[str, Any] = {"data": "92TB", "model": "indy", "instances": ("i8g.8xlarge",), "budget_usd": 100.0}
+    assert recommend(**asked, nodes=40).best is not None
+    assert recommend(**asked).best is not None

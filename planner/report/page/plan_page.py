@@ -7,6 +7,7 @@ from datetime import date
 from importlib.metadata import version
 from typing import Any, Final
 
+from planner.planning.network_views import verdict
 from planner.planning.recommendation import require_best
 from planner.planning.what_if import Contrast
 from planner.report import frames, plots
@@ -79,7 +80,7 @@ def plan_figures(plan: Plan, contrast: Contrast | None) -> list[Figure]:
             chart=plots.ranges(candidates),
         ),
     ]
-    return [*figures, *_sensitivities(best, contrast)]
+    return [*figures, *_sensitivities(best, contrast), *_networks(contrast)]
 
 
 def plan_parts(plan: Plan, *, figures: list[Figure], total: str) -> dict[str, Any]:
@@ -107,6 +108,18 @@ def _sensitivities(best: Candidate, contrast: Contrast | None) -> Iterator[Figur
         title="Sensitivities",
         text="How time and total cost move when one resource is half or twice as fast and the rest stays as it is.",
         chart=plots.sensitivities(frame),
+    )
+
+
+def _networks(contrast: Contrast | None) -> Iterator[Figure]:
+    if contrast is None or not contrast.networks:
+        return
+    yield Figure(
+        name="networks",
+        title="Cost under three networks",
+        text="The leading types with a network that is never the bottleneck, with one as fast as stated or measured "
+        f"between the fewest nodes, and with what is expected at scale. {verdict(contrast.networks)}",
+        chart=plots.networks(frames.networks_frame(contrast.networks)),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from planner.report.plots.look import BLUE, GREY, VERMILLION, altair, dressed
+from planner.report.plots.look import BLUE, GREEN, GREY, VERMILLION, altair, dressed
 
 
 def scaling(curve: pd.DataFrame, points: pd.DataFrame, *, title: str) -> Any:
@@ -36,6 +36,26 @@ def scaling(curve: pd.DataFrame, points: pd.DataFrame, *, title: str) -> Any:
         .encode(x, alt.Y("bytes_per_s:Q"), tooltip=["nodes:Q", alt.Tooltip("bytes_per_s:Q", format=".4s")])
     )
     return dressed(alt.layer(band, line, dots), title=title, height=280)
+
+
+def networks(frame: pd.DataFrame) -> Any:
+    """Chart the cost of types under three networks as bars side by side, the winner of each network marked.
+
+    `frame` is a `networks_frame`.
+    """
+    alt = altair()
+    words = {"unlimited": "no limit", "ideal": "as stated", "expected": "expected at scale"}
+    shown = frame.assign(network=frame.network.map(words), mark=["winner" if won else "" for won in frame.winner])
+    order = list(words.values())
+    cost = alt.X("cost_usd_total:Q", title="total cost (US dollars)")
+    place = (alt.Y("instance_type:N", title=None, sort=None), alt.YOffset("network:N", sort=order))
+    colour = alt.Color("network:N", title=None, scale=alt.Scale(domain=order, range=[GREEN, BLUE, VERMILLION]))
+    tips = ["instance_type:N", "network:N", "nodes:Q", alt.Tooltip("cost_usd_total:Q", format=",.2f"), "mark:N"]
+    base = alt.Chart(shown)
+    bars = base.mark_bar(height=9).encode(cost, *place, color=colour, tooltip=tips)
+    marks = base.mark_text(align="left", dx=4).encode(cost, *place, text="mark:N")
+    height = 42 * max(1, shown.instance_type.nunique())
+    return dressed(alt.layer(bars, marks), title="Cost under three networks", height=height)
 
 
 def distributions(frame: pd.DataFrame) -> Any:

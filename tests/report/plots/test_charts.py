@@ -54,6 +54,7 @@ def charts(answer: Recommendation) -> dict[str, Any]:
         "by_nodes": answer.plot_by_nodes(points=4),
         "scaling": plots.scaling(*network_frames(), title="network of x"),
         "distributions": plots.distributions(boxes),
+        "networks": answer.plot_networks(),
         "agreement": plots.agreement(runs, label="run", group="kind"),
         "predicted": plots.predicted_and_measured(runs, label="run"),
     }
@@ -67,6 +68,7 @@ NAMES = {
     "by_nodes": ["nodes", "time of the sort (min)"],
     "scaling": ["bandwidth per node (bytes/s)", "extrapolated"],
     "distributions": ["bandwidth between two nodes (bytes/s)"],
+    "networks": ["total cost (US dollars)", "expected at scale", "winner"],
     "agreement": ["predicted (s)", "measured (s)"],
     "predicted": ["time (s)", "measured"],
 }

@@ -1,0 +1,71 @@
+"""What is asked for as people say it in Python and on the command line: sizes and durations as texts, two names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
+
+from planner.errors import BadInputError
+from planner.schemas.plan import NetworkView, NodeLimit, Objective, OwnPrice
+from planner.units import parse_duration, parse_size
+
+
+class Asked(TypedDict, total=False):
+    """What `recommend` takes beside data and model: the fields of `Request`, with their defaults and meanings.
+
+    `deadline` and `sort_deadline` are both `deadline_s`: a text with a unit, or seconds. Rates to `assume` are texts
+    with units, or bytes/s.
+    """
+
+    catalogs: Sequence[str]
+    regions: Sequence[str]
+    instances: Sequence[str]
+    exclude: Sequence[str]
+    arch: str | None
+    max_vcpus: int | None
+    nodes: int | None
+    max_nodes: int
+    deadline: str | float | None
+    confidence: float | None
+    budget_usd: float | None
+    objective: Objective
+    evidence: str
+    pricing: str
+    interruptions_per_node_hour: float | None
+    assume: Mapping[str, str | float] | None
+    network_distribution: str | None
+    network: NetworkView
+    own_prices: Sequence[OwnPrice]
+    node_limits: Sequence[NodeLimit]
+    input: str | None
+    output: str | None
+    zones: int
+    map_ratio: float
+    reduce_ratio: float
+    compute_bytes_per_s_per_vcpu: float | None
+    paper: bool
+    top: int
+    most_data: bool
+    sort_deadline: str | float | None
+
+
+def the_size(data: str | int | None, *, most_data: bool) -> int:
+    """Return the bytes to sort; 1, which stands for nothing, where the most data is asked for.
+
+    Raises BadInputError where neither is said, or both are.
+    """
+    if data is None and not most_data:
+        raise BadInputError("say how much to sort: --data 100TB; or ask: --most-data --sort-deadline 60s")
+    if data is not None and most_data:
+        raise BadInputError("--data and --most-data contradict each other: give one")
+    if data is None:
+        return 1
+    return parse_size(data) if isinstance(data, str) else data
+
+
+def the_deadline(deadline: str | float | None, sort_deadline: str | float | None) -> float | None:
+    """Return the seconds within which the sort must end. Raises BadInputError where it is said twice."""
+    if deadline is not None and sort_deadline is not None:
+        raise BadInputError("--deadline and --sort-deadline both limit the sort alone: give one")
+    limit = sort_deadline if deadline is None else deadline
+    return parse_duration(limit) if isinstance(limit, str) else limit

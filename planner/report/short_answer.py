@@ -1,0 +1,168 @@
+"""A plan on one screen: what to rent, the bill, three choices, what binds, how sure it is, what to type next.
+
+At most 24 lines of 80 columns, as plain text, so that it reads alike in a terminal, a pipe and a log.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from planner.report.overturning import overturn_text
+from planner.schemas.plan import BillLine, Candidate, FrontierPoint, Plan
+from planner.units import format_bytes, format_duration, format_usd
+
+LINES: Final = 24
+SENSIBLE: Final = 1.5
+"""The fastest cluster that costs at most so many times the least is the fastest sensible one."""
+
+_GROUPS: Final = {
+    "sort": ("job",),
+    "boot, screen, tear down": ("boot", "screen", "teardown"),
+    "generate, load, validate, fetch": ("generate", "load", "validate", "fetch"),
+    "spare nodes": ("spares", "rounding"),
+}
+"""Which lines of the bill stand together; any other has a line of its own."""
+
+_EVIDENCE: Final = {
+    "measured": "measured",
+    "derived": "computed from measured or stated ones",
+    "spec": "stated by the cloud, not measured",
+    "extrapolated": "extrapolated beyond what was measured",
+    "recalled": "recalled, without a source at hand",
+    "assumed": "assumed",
+}
+
+
+def short_answer(plan: Plan, *, width: int) -> list[str]:
+    """Return the answer in lines of at most `width` columns; the plan must have a best candidate."""
+    best = plan.best
+    if best is None:
+        return ["nothing feasible"]
+    lines = [*_headline(plan, best, width), "", *_bill(best, width), *_choices(plan, best, width), ""]
+    lines += [*_wrapped(_binds(best), width), *_wrapped(_sureness(best), width)]
+    notes = [f"Note: {warning}" for warning in (*plan.warnings, *best.warnings)]
+    ending = _next(width, notes=len(notes))
+    for number, note in enumerate(notes):
+        wrapped = _wrapped(note, width)
+        if len(lines) + len(wrapped) + len(ending) > LINES:
+            return [*lines, *_next(width, notes=len(notes) - number)]
+        lines += wrapped
+    return [*lines, *_next(width, notes=0)]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
+    whole = format_duration(best.time_s.expected + sum(best.overheads_s.values()))
+    place = f"{best.cloud} {best.region}" + (", one placement group" if best.placement_group else "")
+    yield from _wrapped(f"Rent {best.nodes} x {best.instance_type} ({place})", width)
+    yield from _wrapped(f"for {whole}, {format_usd(best.cost_usd.total)} in all.", width)
+    most = ", the most within what is asked," if plan.beyond else ""
+    limit = plan.request.deadline_s
+    deadline = f"; its deadline: {format_duration(limit)}" if limit else ""
+    time = f"{format_duration(best.time_s.expected)} (95%: {format_duration(best.time_s.p95)}{deadline})"
+    durability = f": {best.durability}" if best.durability else ""
+    yield from _wrapped(
+        f"The sort of {format_bytes(plan.request.data_bytes)}{most} takes {time}. {best.model}{durability}.", width
+    )
+    if best.cloud_type != best.instance_type:
+        yield from _wrapped(f"Order {best.cloud_type}, and the local disks with it.", width)
+
+
+def _bill(best: Candidate, width: int) -> Iterator[str]:
+    """Yield the groups of the bill, in cents that add up to the total."""
+    groups = _grouped(best.bill)
+    cents = _cents([sum(line.usd or 0.0 for line in lines) for _, lines in groups], best.cost_usd.total)
+    table = min(width, 64)
+    for (name, lines), amount in zip(groups, cents, strict=True):
+        seconds = sum(line.time_s or 0.0 for line in lines)
+        unknown = all(line.usd is None for line in lines)
+        cost = "unknown" if unknown else f"{amount / 100:,.2f}"
+        yield _row(name, format_duration(seconds) if seconds else "", cost, width=table)
+    whole = format_duration(best.time_s.expected + sum(best.overheads_s.values()))
+    yield _row(f"in all (95%: {format_usd(best.cost_usd.total_p95)})", whole, f"${sum(cents) / 100:,.2f}", width=table)
+
+
+def _grouped(bill: Sequence[BillLine]) -> list[tuple[str, list[BillLine]]]:
+    named = {line: group for group, lines in _GROUPS.items() for line in lines}
+    groups: dict[str, list[BillLine]] = {}
+    for line in bill:
+        groups.setdefault(named.get(line.name, line.name.replace("_", " ")), []).append(line)
+    return [(_only_present(name, lines), lines) for name, lines in groups.items()]
+
+
+def _only_present(name: str, lines: Sequence[BillLine]) -> str:
+    """Name the group by the lines that it has."""
+    words = {"boot": "boot", "screen": "screen", "teardown": "tear down", "job": "sort", "spares": "spare nodes"}
+    present = [words.get(line.name, line.name.replace("_", " ")) for line in lines]
+    return ", ".join(present) if name in _GROUPS else name
+
+
+def _cents(amounts: Sequence[float], total: float) -> list[int]:
+    """Round amounts to cents so that they add up to the rounded total: the largest takes what is left over."""
+    cents = [round(amount * 100) for amount in amounts]
+    if cents:
+        cents[cents.index(max(cents))] += round(total * 100) - sum(cents)
+    return cents
+
+
+def _row(name: str, time: str, cost: str, *, width: int) -> str:
+    return f"  {name:<{width - 28}}{time:>14}{cost:>12}"
+
+
+def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
+    """Yield the cheapest, the recommended and the fastest sensible cluster, with the price of each minute saved."""
+    points = sorted(plan.frontier, key=lambda point: point.time_s)
+    if len(points) < 2:
+        return
+    cheapest = min(points, key=lambda point: point.cost_usd_total)
+    sensible = next(point for point in points if point.cost_usd_total <= SENSIBLE * cheapest.cost_usd_total)
+    recommended = next((point for point in points if _is(point, best)), cheapest)
+    named = {"cheapest": cheapest, "recommended": recommended, "fastest sensible": sensible}
+    yield ""
+    before = None
+    for name, point in named.items():
+        if point is before or (name == "cheapest" and point is recommended):
+            continue
+        saved = "" if before is None else _per_minute(before, point)
+        cluster = f"{point.nodes} x {point.instance_type}"
+        line = f"  {name:<17}{cluster:<26}{format_duration(point.time_s):>12}{format_usd(point.cost_usd_total):>10}"
+        yield f"{line}  {saved}".rstrip() if len(line) + len(saved) + 2 <= width else line[:width]
+        before = point
+
+
+def _is(point: FrontierPoint, best: Candidate) -> bool:
+    return (point.model, point.cloud, point.instance_type, point.nodes) == (
+        best.model,
+        best.cloud,
+        best.instance_type,
+        best.nodes,
+    )
+
+
+def _per_minute(slower: FrontierPoint, faster: FrontierPoint) -> str:
+    minutes = (slower.time_s - faster.time_s) / 60
+    dearer = faster.cost_usd_total - slower.cost_usd_total
+    return f"{format_usd(dearer / minutes)}/min" if minutes > 0 and dearer > 0 else ""
+
+
+def _binds(best: Candidate) -> str:
+    phases = [(phase.bottleneck.replace("_", " "), phase.name) for phase in best.phases if phase.resources]
+    if len(phases) > 1 and len({bottleneck for bottleneck, _ in phases}) == 1:
+        return f"What binds: {phases[0][0]}, in all phases."
+    return f"What binds: {', then '.join(f'{bottleneck} ({name})' for bottleneck, name in phases)}."
+
+
+def _sureness(best: Candidate) -> str:
+    basis = f"Sureness: the rates that decide are at worst {_EVIDENCE.get(best.evidence, best.evidence)}."
+    overturn = overturn_text(best)
+    return f"{basis} {overturn}." if overturn else basis
+
+
+def _next(width: int, *, notes: int) -> list[str]:
+    several = f" and {notes} more note{'s' * (notes > 1)}" if notes else ""
+    return _wrapped(f"Next: --explain says why; --wide shows all candidates{several}.", width)

@@ -156,7 +156,8 @@ def stated_volumes(catalog: Catalog, volume: VolumeType, *, link: Floats, bytes_
     if volume.price_usd_per_mibps_month > 0:
         monthly, bytes_min = missing / _MIB * volume.price_usd_per_mibps_month, smallest
         if volume.free_iops > 0 and volume.bytes_per_s_per_iops > 0:
-            monthly = monthly + _provisioned(volume, rate=rate, count=count)[0]
+            operations_usd, for_operations = _provisioned(volume, rate=rate, count=count)
+            monthly, bytes_min = monthly + operations_usd, np.maximum(smallest, for_operations)
     elif volume.price_usd_per_iops_month > 0:
         monthly, bytes_min = _provisioned(volume, rate=rate, count=count)
     elif _comes_with_size(volume):

@@ -22,14 +22,14 @@ _COUNTS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 @dataclass(frozen=True, kw_only=True)
 class VolumeCount:
     """`count` volumes of a type on one node: what they do together (`bytes_per_s`, in each direction alone), what their
-    link carries, and what they cost an hour at the least size that has the rate (None: not for sale at this rate, or unknown).
+    link carries, and what they cost an hour at the least size that has the rate (None: not for sale, or unknown).
 
-    `each` says how a volume has its rate: `at its most`, `included` in its price, or as `measured` on the type.
+    `rated` says how a volume has its rate: `at its most`, `included` in its price, or as `measured` on the type.
     """
 
     instance_type: str
     volume_type: str
-    each: str
+    rated: str
     count: int
     read_bytes_per_s: float
     write_bytes_per_s: float
@@ -61,12 +61,12 @@ def _of_volume(catalog: Catalog, volume: VolumeType, row: int) -> Iterator[Volum
     yield from _measured(catalog, volume, row)
     ways = {"at its most": most_bytes_per_s(volume), "included": float(volume.free_bytes_per_s)}
     link = float(catalog.instances.volume_bytes_per_s[row])
-    for each, bytes_per_s_each in ways.items():
+    for rated, bytes_per_s_each in ways.items():
         if not (0 < bytes_per_s_each < np.inf and link > 0):
             continue
         for count in _counts(catalog, row, fill=link / bytes_per_s_each):
             rate = min(link, count * bytes_per_s_each)
-            yield _step(catalog, volume, row, each=each, count=count, rate=rate, bytes_per_s_each=bytes_per_s_each)
+            yield _step(catalog, volume, row, rated=rated, count=count, rate=rate, bytes_per_s_each=bytes_per_s_each)
 
 
 def _counts(catalog: Catalog, row: int, *, fill: float) -> list[int]:
@@ -77,7 +77,7 @@ def _counts(catalog: Catalog, row: int, *, fill: float) -> list[int]:
 
 
 def _step(
-    catalog: Catalog, volume: VolumeType, row: int, *, each: str, count: int, rate: float, bytes_per_s_each: float
+    catalog: Catalog, volume: VolumeType, row: int, *, rated: str, count: int, rate: float, bytes_per_s_each: float
 ) -> VolumeCount:
     rate_each = np.full(len(catalog.instances), rate / count)
     alone = stated_volumes(catalog, volume, link=rate_each, bytes_per_s_each=bytes_per_s_each)
@@ -85,7 +85,7 @@ def _step(
     return VolumeCount(
         instance_type=str(catalog.instances.instance_type[row]),
         volume_type=volume.volume_type,
-        each=each,
+        rated=rated,
         count=count,
         read_bytes_per_s=rate,
         write_bytes_per_s=rate,
@@ -105,7 +105,7 @@ def _measured(catalog: Catalog, volume: VolumeType, row: int) -> Iterator[Volume
     yield VolumeCount(
         instance_type=name,
         volume_type=volume.volume_type,
-        each="measured",
+        rated="measured",
         count=int(least.max()),
         read_bytes_per_s=float(read.bytes_per_s[row]),
         write_bytes_per_s=float(write.bytes_per_s[row]),

@@ -26,15 +26,15 @@ def render_volumes(steps: Sequence[VolumeCount]) -> Iterator[Any]:
         table = Table(title=f"Volumes on {name}, whose link carries {link}", title_justify="left", box=None)
         for heading in ("volume", "rate of each", "count: MB/s together", "$/h when full"):
             table.add_column(heading, justify="right" if heading.startswith("$") else "left", overflow="fold")
-        for (volume, each), run in groupby(rows, key=lambda step: (step.volume_type, step.each)):
-            table.add_row(volume, each, *_cells(list(run)))
+        for (volume, rated), run in groupby(rows, key=lambda step: (step.volume_type, step.rated)):
+            table.add_row(volume, rated, *_cells(list(run)))
         yield table
 
 
 def _cells(run: Sequence[VolumeCount]) -> Iterator[str]:
     yield ", ".join(f"{step.count}: {_rate(step)}" for step in run)
     full = run[-1]
-    unknown = "-" if full.each == "measured" else "unknown"
+    unknown = "-" if full.rated == "measured" else "unknown"
     yield unknown if full.usd_per_hour is None else f"{full.usd_per_hour:.3g}"
 
 

@@ -9,9 +9,9 @@ from planner.catalog import load_catalog
 from planner.cost_model.volume_counts import VolumeCount, volume_counts
 
 
-def of(catalog: str, instance_type: str, volume: str, each: str) -> list[VolumeCount]:
+def of(catalog: str, instance_type: str, volume: str, rated: str) -> list[VolumeCount]:
     steps = volume_counts(load_catalog(catalog), instance_type)
-    return [step for step in steps if (step.volume_type, step.each) == (volume, each)]
+    return [step for step in steps if (step.volume_type, step.rated) == (volume, rated)]
 
 
 def test_one_volume_of_2014_does_not_fill_the_link_and_two_do() -> None:

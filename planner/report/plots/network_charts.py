@@ -65,7 +65,7 @@ def volumes(frame: pd.DataFrame) -> Any:
     alt = altair()
     name = frame.instance_type.iloc[0]
     shown = frame[frame.instance_type == name]
-    shown = shown.assign(volumes=shown.volume_type + ", " + shown.each, link=shown.link_bytes_per_s)
+    shown = shown.assign(volumes=shown.volume_type + ", " + shown.rated, link=shown.link_bytes_per_s)
     x = alt.X("count:Q", title="volumes on a node", scale=alt.Scale(type="log", base=2, nice=False))
     y = alt.Y("read_bytes_per_s:Q", title="rate together (bytes/s)", axis=alt.Axis(format="~s"))
     tips = ["volumes:N", "count:Q", alt.Tooltip("read_bytes_per_s:Q", format=".4s"), "usd_per_hour:Q", "evidence:N"]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from planner.calibration import Profile
     from planner.catalog import Catalog
+    from planner.cost_model.volume_counts import VolumeCount
     from planner.planning.network_views import NetworkRow
     from planner.planning.what_if import Contrast, WhatIf
 
@@ -113,7 +114,7 @@ class Recommendation:
         tell = on_step or (lambda step: None)
         tell("planning around the answer")
         try:
-            contrast = replace(self.contrast(), networks=self.network_rows())
+            contrast = replace(self.contrast(), networks=self.network_rows(), volumes=self.volume_counts())
         except PlannerError:  # the catalog of a kept plan is no longer there to plan with
             contrast = None
         return plan_page(self.plan, contrast, made_on=made_on, on_step=tell)
@@ -142,6 +143,22 @@ class Recommendation:
         from planner.report import plots
 
         return plots.networks(self.networks())
+
+    def volumes(self) -> pd.DataFrame:
+        """Return what the candidates on block volumes read and write with one volume of a type, two, three ..., up to
+        where the link between a node and its volumes is full. One row each; empty where none uses volumes.
+        """
+        from planner.report.frames import volumes_frame
+
+        return volumes_frame(self.volume_counts())
+
+    def volume_counts(self) -> list[VolumeCount]:
+        """Return what `volumes` shows."""
+        from planner.catalog import load_catalog
+        from planner.cost_model.volume_counts import counts_on
+
+        on_volumes = [(c.cloud, c.cloud_type) for c in self.candidates if c.volumes]
+        return counts_on(on_volumes, [load_catalog(name) for name in self.plan.request.catalogs])
 
     def contrast(self) -> Contrast:
         """Return what `--explain` and the page compare the recommended cluster with."""

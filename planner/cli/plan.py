@@ -16,7 +16,7 @@ from planner.errors import BadInputError, nearest
 if TYPE_CHECKING:
     from planner.api import Recommendation
 
-VIEWS = ("network",)
+VIEWS = ("network", "volumes")
 """What `--show` takes."""
 
 
@@ -26,7 +26,8 @@ def plan(
     explain: Annotated[bool, Option("--explain", help="Say why, and print the sum with its numbers.")] = False,
     rejected: Annotated[bool, Option("--rejected", help="List every type left out, and why.")] = False,
     show_also: Annotated[
-        list[str] | None, Option("--show", help="Also show: network (the leading types under three networks).")
+        list[str] | None,
+        Option("--show", help="Also: network (cost under three networks), volumes (rate against their number)."),
     ] = None,
     json: Annotated[bool, Option("--json", help="Print the plan as one JSON object.")] = False,
     out: Annotated[Path | None, Option(help="Also write the plan as JSON to this file.")] = None,
@@ -55,10 +56,19 @@ def plan(
 
         write_whole(html, plan_html(answered), option="--html")
     _show(answered, explained=explain, rejected=rejected, json=json)
-    if "network" in wanted and not json:
+    if not json:
+        _show_views(answered, wanted)
+
+
+def _show_views(answered: Recommendation, wanted: list[str]) -> None:
+    if "network" in wanted:
         from planner.report.network_table import render_networks
 
         show(*render_networks(answered.network_rows()))
+    if "volumes" in wanted:
+        from planner.report.volume_table import render_volumes
+
+        show(*render_volumes(answered.volume_counts()))
 
 
 def _views(words: list[str] | None) -> list[str]:

@@ -110,9 +110,9 @@ def _options(
     else:
         links = [np.fmin(link, wanted_bytes_per_s)]
     for rate in links:
-        for bytes_per_s_each in {_cap(volume), volume.free_bytes_per_s}:
+        for bytes_per_s_each in {most_bytes_per_s(volume), volume.free_bytes_per_s}:
             if 0 < bytes_per_s_each < np.inf:
-                yield 1, _stated(catalog, volume, link=rate, bytes_per_s_each=bytes_per_s_each)
+                yield 1, stated_volumes(catalog, volume, link=rate, bytes_per_s_each=bytes_per_s_each)
         if with_credit and _burst(volume) > 0:
             yield 1, _bursting(catalog, volume, link=rate)
     if np.isnan(volume.price_usd_per_mibps_month) and np.isnan(volume.price_usd_per_iops_month):
@@ -144,19 +144,20 @@ def _measured_count(catalog: Catalog, volume: VolumeType) -> Floats:
     return count
 
 
-def _stated(catalog: Catalog, volume: VolumeType, *, link: Floats, bytes_per_s_each: float) -> VolumeChoice:
+def stated_volumes(catalog: Catalog, volume: VolumeType, *, link: Floats, bytes_per_s_each: float) -> VolumeChoice:
     """Enough volumes of `bytes_per_s_each` to fill `link` bytes/s (T,); what does not come free with them is bought, or
     comes with size.
     """
     most = catalog.instances.volumes_max
     count = np.minimum(np.ceil(link / bytes_per_s_each), np.where(np.isnan(most), 1.0, most))
-    rate = np.minimum(link, count * _cap(volume))
+    rate = np.minimum(link, count * most_bytes_per_s(volume))
     missing = np.maximum(0.0, rate - count * np.nan_to_num(volume.free_bytes_per_s))
     smallest = count * np.nan_to_num(volume.size_bytes_min)
     if volume.price_usd_per_mibps_month > 0:
         monthly, bytes_min = missing / _MIB * volume.price_usd_per_mibps_month, smallest
         if volume.free_iops > 0 and volume.bytes_per_s_per_iops > 0:
-            monthly = monthly + _provisioned(volume, rate=rate, count=count)[0]
+            operations_usd, for_operations = _provisioned(volume, rate=rate, count=count)
+            monthly, bytes_min = monthly + operations_usd, np.maximum(smallest, for_operations)
     elif volume.price_usd_per_iops_month > 0:
         monthly, bytes_min = _provisioned(volume, rate=rate, count=count)
     elif _comes_with_size(volume):
@@ -207,7 +208,7 @@ def _burst(volume: VolumeType) -> float:
     if not (volume.credit_bytes > 0 or volume.credit_bytes_per_gib > 0):
         return 0.0
     largest = volume.burst_bytes_per_s_per_gib * volume.size_bytes_max / _GIB
-    return min(_cap(volume), float(np.nan_to_num(np.fmax(volume.burst_bytes_per_s, largest))))
+    return min(most_bytes_per_s(volume), float(np.nan_to_num(np.fmax(volume.burst_bytes_per_s, largest))))
 
 
 def _provisioned(volume: VolumeType, *, rate: Floats, count: Floats) -> tuple[Floats, Floats]:
@@ -232,7 +233,7 @@ def _unrated(catalog: Catalog, volume: VolumeType) -> VolumeChoice:
     return replace(option, read=np.nan * ones, write=np.nan * ones)
 
 
-def _cap(volume: VolumeType) -> float:
+def most_bytes_per_s(volume: VolumeType) -> float:
     """The most one volume does, in the slower direction."""
     by_operations = volume.iops_max * volume.bytes_per_s_per_iops
     return float(np.nanmin([volume.read_bytes_per_s_max, volume.write_bytes_per_s_max, by_operations, np.inf]))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
+from planner.cost_model.volume_counts import VolumeCount
 from planner.planning.network_views import NetworkRow, network_as_it_is
 from planner.schemas.plan import ALL_MODELS, Candidate, Plan, Request
 
@@ -20,14 +21,16 @@ class Contrast:
     """What to compare the best candidate with: the same cluster with each resource twice as fast (`reliefs`) or half as
     fast (`burdens`), with `doubled` data or price (None: not feasible), and what planning by storage alone would take
     (`storage_alone`, None for nothing else; its best is None where it is not feasible with the network it has).
-    `networks` has the leading types under three networks, where that is shown.
+    `networks` has the leading types under three networks, and `volumes` what they do with each number of block volumes,
+    where that is shown.
     """
 
     reliefs: Mapping[str, Candidate] = field(default_factory=dict)
     burdens: Mapping[str, Candidate] = field(default_factory=dict)
     doubled: Mapping[str, Candidate | None] = field(default_factory=dict)
     storage_alone: Plan | None = None
-    networks: tuple[NetworkRow, ...] = ()
+    networks: Sequence[NetworkRow] = ()
+    volumes: Sequence[VolumeCount] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

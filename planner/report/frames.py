@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import pandas as pd
 
+from planner.cost_model.volume_counts import VolumeCount
 from planner.planning.network_views import NetworkRow
 from planner.schemas.plan import Candidate, FrontierPoint, Plan, to_jsonable
 from planner.schemas.run_report import RunReport
@@ -51,6 +53,12 @@ def networks_frame(rows: Sequence[NetworkRow]) -> pd.DataFrame:
     made = [_network(row, view, cluster) for row in rows for view, cluster in row.clusters.items()]
     names = ["instance_type", "model", "cloud", "region", "network", "nodes", "time_s", "cost_usd", "cost_usd_total"]
     return pd.DataFrame(made, columns=[*names, "winner"])
+
+
+def volumes_frame(steps: Sequence[VolumeCount]) -> pd.DataFrame:
+    """Return one row per instance type, volume type and number of volumes: rates, link, and dollars an hour."""
+    columns = [field.name for field in fields(VolumeCount)]
+    return pd.DataFrame([to_jsonable(step) for step in steps], columns=columns)
 
 
 def _network(row: NetworkRow, view: str, cluster: Candidate | None) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def plan_figures(plan: Plan, contrast: Contrast | None) -> list[Figure]:
             chart=plots.ranges(candidates),
         ),
     ]
-    return [*figures, *_sensitivities(best, contrast), *_networks(contrast)]
+    return [*figures, *_sensitivities(best, contrast), *_networks(contrast), *_volumes(contrast)]
 
 
 def plan_parts(plan: Plan, *, figures: list[Figure], total: str) -> dict[str, Any]:
@@ -120,6 +120,19 @@ def _networks(contrast: Contrast | None) -> Iterator[Figure]:
         text="The leading types with a network that is never the bottleneck, with one as fast as stated or measured "
         f"between the fewest nodes, and with what is expected at scale. {verdict(contrast.networks)}",
         chart=plots.networks(frames.networks_frame(contrast.networks)),
+    )
+
+
+def _volumes(contrast: Contrast | None) -> Iterator[Figure]:
+    if contrast is None or not contrast.volumes:
+        return
+    name, link = contrast.volumes[0].instance_type, format_rate(contrast.volumes[0].link_bytes_per_s)
+    yield Figure(
+        name="volumes",
+        title="Rate against number of volumes",
+        text=f"What block volumes of each type read together on {name}. The dashed line is its link to them, {link}: "
+        "where a curve meets it, more volumes only cost.",
+        chart=plots.volumes(frames.volumes_frame(contrast.volumes)),
     )
 
 

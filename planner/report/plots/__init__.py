@@ -1,6 +1,6 @@
 """Charts over Altair: pandas frames in, charts out, the same look everywhere. Needs the extra `plots`."""
 
-from planner.report.plots.network_charts import distributions, networks, scaling
+from planner.report.plots.network_charts import distributions, networks, scaling, volumes
 from planner.report.plots.plan_charts import by_nodes, frontier, phases, ranges, sensitivities
 from planner.report.plots.run_charts import agreement, predicted_and_measured, timeline
 
@@ -16,4 +16,5 @@ __all__ = [
     "scaling",
     "sensitivities",
     "timeline",
+    "volumes",
 ]

@@ -58,6 +58,23 @@ def networks(frame: pd.DataFrame) -> Any:
     return dressed(alt.layer(bars, marks), title="Cost under three networks", height=height)
 
 
+def volumes(frame: pd.DataFrame) -> Any:
+    """Chart what growing numbers of block volumes read together on the first instance type of a `volumes_frame`, with
+    the link that limits them (dashed).
+    """
+    alt = altair()
+    name = frame.instance_type.iloc[0]
+    shown = frame[frame.instance_type == name]
+    shown = shown.assign(volumes=shown.volume_type + ", " + shown.rated, link=shown.link_bytes_per_s)
+    x = alt.X("count:Q", title="volumes on a node", scale=alt.Scale(type="log", base=2, nice=False))
+    y = alt.Y("read_bytes_per_s:Q", title="rate together (bytes/s)", axis=alt.Axis(format="~s"))
+    tips = ["volumes:N", "count:Q", alt.Tooltip("read_bytes_per_s:Q", format=".4s"), "usd_per_hour:Q", "evidence:N"]
+    base = alt.Chart(shown)
+    lines = base.mark_line(point=True).encode(x, y, color=alt.Color("volumes:N", title=None), tooltip=tips)
+    link = base.mark_rule(color=GREY, strokeDash=[5, 4], strokeWidth=2).encode(alt.Y("max(link):Q"))
+    return dressed(alt.layer(lines, link), title=f"Volumes on {name} (dashed: its link)", height=260)
+
+
 def distributions(frame: pd.DataFrame) -> Any:
     """Chart bandwidths as boxes: percentiles 1, 25, 50, 75 and 99 of each distribution, in bytes/s.
 

@@ -11,6 +11,8 @@ import pytest
 import vl_convert
 
 from planner.api import Recommendation
+from planner.catalog import load_catalog
+from planner.cost_model.volume_counts import volume_counts
 from planner.report import frames, plots
 from planner.report.plots import look
 from planner.schemas.run_report import RunReport
@@ -54,6 +56,7 @@ def charts(answer: Recommendation) -> dict[str, Any]:
         "by_nodes": answer.plot_by_nodes(points=4),
         "scaling": plots.scaling(*network_frames(), title="network of x"),
         "distributions": plots.distributions(boxes),
+        "volumes": plots.volumes(frames.volumes_frame(volume_counts(load_catalog("aws-2014"), "i2.4xlarge"))),
         "networks": answer.plot_networks(),
         "agreement": plots.agreement(runs, label="run", group="kind"),
         "predicted": plots.predicted_and_measured(runs, label="run"),
@@ -68,6 +71,7 @@ NAMES = {
     "by_nodes": ["nodes", "time of the sort (min)"],
     "scaling": ["bandwidth per node (bytes/s)", "extrapolated"],
     "distributions": ["bandwidth between two nodes (bytes/s)"],
+    "volumes": ["volumes on a node", "rate together (bytes/s)", "gp2, at its most"],
     "networks": ["total cost (US dollars)", "expected at scale", "winner"],
     "agreement": ["predicted (s)", "measured (s)"],
     "predicted": ["time (s)", "measured"],

@@ -185,7 +185,7 @@ class Recommendation:
 
 
 def recommend(
-    *, data: str | int | None = None, model: str, today: date | None = None, **asked: Unpack[Asked]
+    data: str | int | None = None, *, model: str = Request.model, today: date | None = None, **asked: Unpack[Asked]
 ) -> Recommendation:
     """Recommend a cluster; the arguments are the options of `plan` and the fields of `planner.schemas.plan.Request`.
 

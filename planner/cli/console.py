@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -78,10 +80,19 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: boo
     return made
 
 
-def show(*renderables: Any) -> None:
-    """Print rich renderables as a result; colours only where a terminal shows them."""
+def columns() -> int:
+    """Return how many columns an answer may take: what COLUMNS says, else the terminal's, else 80."""
+    return max(shutil.get_terminal_size().columns, 40)
+
+
+def show(*renderables: Any, width: int | None = None) -> None:
+    """Print rich renderables as a result; colours only where a terminal shows them. Into a pipe they are `width`
+    columns wide, else what COLUMNS says, else 160.
+    """
     from rich.console import Console
 
-    console = Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else 160)
+    if width is None and not sys.stdout.isatty():
+        width = columns() if "COLUMNS" in os.environ else 160
+    console = Console(highlight=False, soft_wrap=False, width=width)
     for renderable in renderables:
         console.print(renderable)

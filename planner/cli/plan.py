@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from planner.cli.console import show, show_text
+from planner.cli.console import show as show_rich
+from planner.cli.console import show_text
 from planner.cli.files import write_whole
-from planner.cli.price_options import names
+from planner.cli.plan_output import forms_and_views, show_answer
+from planner.cli.plan_questions import completed
 from planner.cli.request_options import RequestOptions, column_values
-from planner.errors import BadInputError, nearest
 
 if TYPE_CHECKING:
     from planner.api import Recommendation
-
-VIEWS = ("network", "volumes")
-"""What `--show` takes."""
 
 
 def plan(
@@ -25,10 +23,16 @@ def plan(
     asked: RequestOptions,
     explain: Annotated[bool, Option("--explain", help="Say why, and print the sum with its numbers.")] = False,
     rejected: Annotated[bool, Option("--rejected", help="List every type left out, and why.")] = False,
-    show_also: Annotated[
+    show: Annotated[
         list[str] | None,
-        Option("--show", help="Also: network (cost under three networks), volumes (rate against their number)."),
+        Option(
+            help="answer, table, wide, json, csv or markdown; beside it network (cost under three networks) or volumes"
+            " (rate against their number)."
+        ),
     ] = None,
+    wide: Annotated[bool, Option("--wide", help="Show all: candidates, phases, frontier, notes.")] = False,
+    sort: Annotated[str | None, Option(help="Column that orders --show csv and markdown.")] = None,
+    columns: Annotated[list[str] | None, Option(help="Columns of --show csv and markdown.")] = None,
     json: Annotated[bool, Option("--json", help="Print the plan as one JSON object.")] = False,
     out: Annotated[Path | None, Option(help="Also write the plan as JSON to this file.")] = None,
     html: Annotated[
@@ -42,8 +46,10 @@ def plan(
     from datetime import date
 
     from planner.api import answer, answer_with_profile
+    from planner.planning.recommendation import require_best
 
-    wanted = _views(show_also)
+    form, views = forms_and_views([*(show or []), *(["wide"] if wide else []), *(["json"] if json else [])])
+    asked = completed(asked)
     request = asked.request()
     if asked.profile:
         answered = answer_with_profile(request, asked.profile, column_values(asked.option))
@@ -55,51 +61,40 @@ def plan(
         from planner.cli.pages import plan_html
 
         write_whole(html, plan_html(answered), option="--html")
-    _show(answered, explained=explain, rejected=rejected, json=json)
-    if not json:
-        _show_views(answered, wanted)
+    if form == "json":
+        show_text(answered.plan.to_json())
+    require_best(answered.plan)
+    if form != "json":
+        show_answer(answered, form, order=sort, only=columns)
+        _show_more(answered, views, explained=explain, rejected=rejected)
 
 
-def _show_views(answered: Recommendation, wanted: list[str]) -> None:
-    if "network" in wanted:
+def _show_more(answered: Recommendation, views: list[str], *, explained: bool, rejected: bool) -> None:
+    """Show what was asked for beside the answer."""
+    if explained:
+        _explain(answered)
+    if "network" in views:
         from planner.report.network_table import render_networks
 
-        show(*render_networks(answered.network_rows()))
-    if "volumes" in wanted:
+        show_rich(*render_networks(answered.network_rows()))
+    if "volumes" in views:
         from planner.report.volume_table import render_volumes
 
-        show(*render_volumes(answered.volume_counts()))
+        show_rich(*render_volumes(answered.volume_counts()))
+    if rejected:
+        from planner.report.plan_table import render_rejected
+
+        show_rich(render_rejected(answered.plan.rejected))
 
 
-def _views(words: list[str] | None) -> list[str]:
-    """Return what to show beside the answer. Raises BadInputError for what there is not."""
-    wanted = names(words)
-    for word in wanted:
-        if word not in VIEWS:
-            raise BadInputError(f"--show {word}: use one of {', '.join(VIEWS)}.{nearest(word, VIEWS)}")
-    return wanted
-
-
-def _show(answered: Recommendation, *, explained: bool, rejected: bool, json: bool) -> None:
+def _explain(answered: Recommendation) -> None:
+    from planner.cost_model.model_reader import load_model
     from planner.planning.recommendation import require_best
+    from planner.report.explain import explain
+    from planner.report.reasons import reasons
+    from planner.schemas.plan import ALL_MODELS
 
     plan = answered.plan
-    if json:
-        show_text(plan.to_json())
-    best = require_best(plan)
-    if json:
-        return
-    from planner.report.plan_table import render_plan, render_rejected
-
-    show(render_plan(plan))
-    if explained:
-        from planner.cost_model.model_reader import load_model
-        from planner.report.explain import explain
-        from planner.report.reasons import reasons
-        from planner.schemas.plan import ALL_MODELS
-
-        name = best.model if plan.request.model == ALL_MODELS else plan.request.model
-        show_text("\n".join(["\nWhy this cluster", *(f"* {why}" for why in reasons(plan, answered.contrast()))]))
-        show_text("\nThe sum\n" + explain(plan, load_model(name)))
-    if rejected:
-        show(render_rejected(plan.rejected))
+    name = require_best(plan).model if plan.request.model == ALL_MODELS else plan.request.model
+    show_text("\n".join(["\nWhy this cluster", *(f"* {why}" for why in reasons(plan, answered.contrast()))]))
+    show_text("\nThe sum\n" + explain(plan, load_model(name)))

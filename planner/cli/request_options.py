@@ -27,8 +27,8 @@ def _means(field: str, *flags: str, **settings: Any) -> Any:
 class RequestOptions:
     """The options of `plan` that say what is asked for; beside them the profile to answer with."""
 
-    model: Annotated[str, _means("model", autocompletion=completion.models)]
     data: Annotated[str | None, _means("data_bytes")] = None
+    model: Annotated[str, _means("model", autocompletion=completion.models)] = Request.model
     most_data: Annotated[bool, _means("most_data", "--most-data")] = Request.most_data
     cloud: Annotated[
         list[str] | None,

@@ -68,7 +68,7 @@ class Request:
     """
 
     data_bytes: int = field(metadata={"meaning": "How much to sort: 100TB, 1TiB; or --most-data."})
-    model: str = field(metadata={"meaning": "Cost model: a name that `planner models` lists, a TOML file, or all."})
+    model: str = _field("daytona", "Cost model: a name that `planner models` lists, a TOML file, or all.")
     catalogs: tuple[str, ...] = _field(("aws",), "Catalogs by name or directory.")
     regions: tuple[str, ...] = _field((), "Regions; each catalog's default otherwise.")
     instances: tuple[str, ...] = _field((), "Only these types; patterns such as 'i4i.*' work.")

@@ -26,8 +26,11 @@ def test_the_papers_daytona_question_is_answered() -> None:
     outcome = call("--data", "100TB", "--model", "daytona")
     assert outcome.returncode == 0, outcome.stderr
     assert outcome.stderr == ""
-    for part in ("Rent ", "to sort 100 TB under the daytona model", "bottleneck", "Frontier", "prices as of"):
+    for part in ("Rent ", "The sort of 100 TB", "daytona: two copies", "What binds", "Sureness", "--wide shows"):
         assert part in outcome.stdout
+    wide = call("--data", "100TB", "--wide").stdout
+    for part in ("Rent ", "to sort 100 TB under the daytona model", "bottleneck", "Frontier", "prices as of"):
+        assert part in wide
 
 
 def test_json_is_one_object_with_the_contracts_fields() -> None:

@@ -1,0 +1,68 @@
+"""`plan --show`: forms for people and for other programs, at the width that COLUMNS says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from planner.cli.app import build
+
+ASKED = ("plan", "--data", "1TB", "--model", "indy", "--instance", "i4i.*", "--top", "4")
+
+
+def call(*words: str, columns: str = "80") -> Result:
+    return CliRunner().invoke(build(), [*ASKED, *words], env={"COLUMNS": columns})
+
+
+def test_the_answer_takes_the_columns_that_there_are() -> None:
+    for columns in ("60", "80"):
+        shown = call(columns=columns).output
+        assert shown.startswith("Rent ")
+        assert max(map(len, shown.splitlines())) <= int(columns)
+
+
+def test_csv_has_one_row_per_candidate_with_the_columns_asked_for_in_order() -> None:
+    shown = call("--show", "csv", "--columns", "instance_type,nodes", "--sort", "nodes").output
+    rows = list(csv.DictReader(io.StringIO(shown)))
+    assert list(rows[0]) == ["instance_type", "nodes"]
+    assert [int(row["nodes"]) for row in rows] == sorted(int(row["nodes"]) for row in rows)
+    assert len(rows) == 4
+
+
+def test_markdown_is_a_table() -> None:
+    lines = call("--show", "markdown", "--columns", "instance_type,nodes").output.splitlines()
+    assert lines[:2] == ["| instance_type | nodes |", "| --- | --- |"]
+    assert all(line.startswith("| i4i.") for line in lines[2:])
+
+
+def test_json_is_the_plan_and_wide_has_everything() -> None:
+    plan = json.loads(call("--show", "json").output)
+    assert plan == json.loads(call("--json").output)
+    wide = call("--wide").output
+    assert all(part in wide for part in ("Candidates", "Phases", "Frontier", plan["best"]["instance_type"]))
+    assert call("--show", "wide").output == wide
+
+
+def test_a_narrow_table_keeps_whole_words() -> None:
+    table = call("--show", "table").output
+    assert max(map(len, table.splitlines())) <= 80
+    assert "…" not in table
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--show", "tabl"), "Did you mean table?"),
+        (("--show", "csv,json"), "give one of them"),
+        (("--sort", "nodes"), "are for --show csv"),
+        (("--show", "csv", "--columns", "node"), "Did you mean nodes"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(words: tuple[str, ...], message: str) -> None:
+    outcome = call(*words)
+    assert outcome.exit_code != 0
+    assert message in f"{outcome.output} {outcome.exception}"

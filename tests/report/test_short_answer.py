@@ -1,0 +1,79 @@
+"""The answer on one screen: it fits, its bill adds up, and its choices are those of the plan."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+import planner
+from planner.report.short_answer import LINES, short_answer
+from planner.schemas.plan import Plan
+
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "copies": {"data": "100TB", "model": "daytona"},
+    "volumes": {"data": "100TB", "model": "cloudsort"},
+    "store": {"data": "10TB", "model": "object-store"},
+    "staged": {"data": "1TB", "model": "indy", "catalogs": ["gcp", "azure"], "input": "s3://bucket/path"},
+    "paper": {"data": "100TB", "model": "indy", "catalogs": ["aws-2014"], "paper": True},
+    "one node": {"data": "10GB", "model": "indy", "nodes": 1},
+}
+
+
+@pytest.fixture(scope="module")
+def plans() -> dict[str, Plan]:
+    return {name: planner.recommend(**asked).plan for name, asked in QUESTIONS.items()}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_no_line_is_wider_than_asked_and_the_answer_fits_a_screen(
+    plans: dict[str, Plan], name: str, width: int
+) -> None:
+    lines = short_answer(plans[name], width=width)
+    assert max(map(len, lines)) <= width
+    assert width < 80 or len(lines) <= LINES
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_bill_adds_up_to_the_cent(plans: dict[str, Plan], name: str) -> None:
+    best = plans[name].best
+    assert best is not None
+    lines = short_answer(plans[name], width=80)
+    start = lines.index("") + 1
+    bill = lines[start : lines.index("", start)]
+    amounts = [round(float(line.split()[-1].lstrip("$").replace(",", "")) * 100) for line in bill if line[-1].isdigit()]
+    assert sum(amounts[:-1]) == amounts[-1] == round(best.cost_usd.total * 100)
+    assert 2 <= len(bill) <= 7
+
+
+def test_it_says_what_to_rent_how_long_for_how_much_and_what_may_be_lost(plans: dict[str, Plan]) -> None:
+    best = plans["copies"].best
+    assert best is not None
+    text = " ".join(" ".join(short_answer(plans["copies"], width=80)).split())
+    assert text.startswith(f"Rent {best.nodes} x {best.instance_type} (aws us-east-1, one placement group)")
+    assert "any one node may be lost" in text
+    assert "What binds: network (map and shuffle), then local disks (sort and reduce)." in text
+    assert "stays the best choice while" in text
+
+
+def test_each_minute_saved_has_its_price(plans: dict[str, Plan]) -> None:
+    """The price in the row of the recommended cluster is that of the two rows: dollars more over minutes less."""
+    plan = plans["copies"]
+    best = plan.best
+    assert best is not None
+    cheapest = min(plan.frontier, key=lambda point: point.cost_usd_total)
+    saved_min = (cheapest.time_s - best.time_s.expected) / 60
+    price = (best.cost_usd.total - cheapest.cost_usd_total) / saved_min
+    row = next(line for line in short_answer(plan, width=80) if "recommended" in line)
+    assert row.endswith(f"${price:.2f}/min")
+
+
+def test_what_does_not_fit_is_counted(plans: dict[str, Plan]) -> None:
+    plan = plans["copies"]
+    assert plan.best is not None
+    lines = short_answer(plan, width=80)
+    shown = sum(line.startswith("Note: ") for line in lines)
+    left = re.search(r"and (\d+) more note", lines[-1])
+    assert shown + int(left[1] if left else 0) == len(plan.warnings) + len(plan.best.warnings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -31,6 +31,7 @@ from planner.cli import (
 )
 from planner.cli.console import PlannerCommand, exit_code_of, show_text
 from planner.cli.option_groups import ungrouped
+from planner.cli.request_options import PANELS
 
 _HELP = "Which cluster to rent to sort or shuffle terabytes, for how long and for how much; and the sort itself."
 
@@ -43,7 +44,7 @@ def main() -> None:
 def plan_main() -> None:
     """Entry point of `plan`, which is `planner plan`."""
     single = typer.Typer(add_completion=True, pretty_exceptions_enable=False)
-    _add(single, "plan", plan.plan)
+    _add(single, "plan", plan.plan, panels=PANELS)
     sys.exit(exit_code_of(single))
 
 
@@ -51,7 +52,7 @@ def build() -> typer.Typer:
     """Return the application with every command."""
     app = typer.Typer(help=_HELP, no_args_is_help=True, pretty_exceptions_enable=False)
     app.callback()(_root)
-    _add(app, "plan", plan.plan)
+    _add(app, "plan", plan.plan, panels=PANELS)
     _add(app, "compare", compare.compare)
     _add(app, "scale", scale.scale)
     _add(app, "models", models.models)
@@ -102,8 +103,10 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _add(app: typer.Typer, name: str, command: Callable[..., Any]) -> None:
-    app.command(name, cls=PlannerCommand)(ungrouped(command))
+def _add(
+    app: typer.Typer, name: str, command: Callable[..., Any], *, panels: Mapping[str, Sequence[str]] | None = None
+) -> None:
+    app.command(name, cls=PlannerCommand)(ungrouped(command, panels=panels))
 
 
 def _root(

@@ -30,6 +30,9 @@ class PlannerCommand(TyperCommand):
         options["short_help"] = options.get("short_help") or rest[0]
         whole = [*(_EXAMPLE + example for example in self.examples), *rest]
         super().__init__(*arguments, help="\n\n".join(whole), **options)
+        for parameter in self.params:
+            if getattr(parameter, "is_flag", False):
+                parameter.display_type_rich = lambda ctx: None  # type: ignore[attr-defined]  # a flag takes no value
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an interrupt becomes an InterruptedRunError."""

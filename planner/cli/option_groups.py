@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from typing import Any, get_type_hints
 
 
-def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
+def ungrouped(
+    command: Callable[..., None], *, panels: Mapping[str, Sequence[str]] | None = None
+) -> Callable[..., None]:
     """Return a command as typer takes it: every parameter whose type is a dataclass is replaced by the fields of it,
-    which are annotated like options and keep their order.
+    which are annotated like options and keep their order. `panels` has the options under the headings of the help.
     """
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
@@ -28,10 +30,19 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
     for parameter in inspect.signature(command).parameters.values():
         group = groups.get(parameter.name)
         parameters += [parameter.replace(annotation=hints[parameter.name])] if group is None else _options(group)
+    _under_headings(parameters, panels or {})
     flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     del flat.__wrapped__
     return flat
+
+
+def _under_headings(parameters: Sequence[inspect.Parameter], panels: Mapping[str, Sequence[str]]) -> None:
+    headings = {name: heading for heading, names in panels.items() for name in names}
+    for parameter in parameters:
+        for option in getattr(parameter.annotation, "__metadata__", ()):
+            if parameter.name in headings:
+                option.rich_help_panel = headings[parameter.name]
 
 
 def _options(group: Any) -> Iterator[inspect.Parameter]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any, Final, cast, get_args
 
 from typer import Option
 
@@ -16,6 +16,17 @@ from planner.units import parse_rate
 
 _PLAIN = ("price", "power")
 """What `--assume` takes as plain numbers; the rest are rates."""
+
+
+PANELS: Final = {
+    "What to sort": ("data", "model", "most_data", "map_ratio", "reduce_ratio", "compute", "profile", "option"),
+    "Where": ("cloud", "catalog", "region", "instance", "exclude", "arch", "input", "output", "zones"),
+    "Limits": ("deadline", "sort_deadline", "confidence", "budget", "nodes", "max_nodes", "max_vcpus", "capacity"),
+    "Money": ("objective", "pricing", "interruptions", "discount", "own_price"),
+    "Evidence and what-if": ("evidence", "assume", "what_if", "network", "network_distribution", "paper"),
+    "Output": ("explain", "show", "wide", "json", "out", "html", "rejected", "top", "sort", "columns"),
+}
+"""The options under the headings of the help; in each those that people use first come first."""
 
 
 def _means(field: str, *flags: str, **settings: Any) -> Any:

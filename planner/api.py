@@ -173,6 +173,10 @@ class Recommendation:
 
         return answer(scaled(self.plan.request, factors))
 
+    def without_what_ifs(self) -> Recommendation:
+        """Return the same question answered without the factors of `what_if`."""
+        return answer(replace(self.plan.request, scale={}))
+
     def _what_if(self) -> WhatIf:
         from planner.catalog import load_catalog
         from planner.planning.what_if import WhatIf

@@ -166,3 +166,14 @@ def _sureness(best: Candidate) -> str:
 def _next(width: int, *, notes: int) -> list[str]:
     several = f" and {notes} more note{'s' * (notes > 1)}" if notes else ""
     return _wrapped(f"Next: --explain says why; --wide shows all candidates{several}.", width)
+
+
+def difference(before: Candidate, after: Candidate) -> str:
+    """Return what a what-if changes, in a sentence: the cluster, its cost and the time of the sort."""
+    was, becomes = (
+        f"{of.nodes} x {of.instance_type}, {format_usd(of.cost_usd.total)}, {format_duration(of.time_s.expected)}"
+        for of in (before, after)
+    )
+    cost = after.cost_usd.total / before.cost_usd.total - 1
+    time = after.time_s.expected / before.time_s.expected - 1
+    return f"What if: was {was} -> {becomes} (cost {cost:+.0%}, time {time:+.0%})"

@@ -66,3 +66,9 @@ def test_what_cannot_be_shown_is_refused(words: tuple[str, ...], message: str) -
     outcome = call(*words)
     assert outcome.exit_code != 0
     assert message in f"{outcome.output} {outcome.exception}"
+
+
+def test_a_what_if_says_what_it_changes() -> None:
+    shown = " ".join(call("--what-if", "price=2").output.split())
+    assert shown.startswith("What if: was ")
+    assert "(cost +100%, time +0%)" in shown

@@ -40,7 +40,7 @@ format: setup
 	$(VENV)/bin/clang-format -i $(CPP)
 
 test: lint
-	$(PYTHON_IN_VENV) -m pytest --numprocesses 2 $(PYTEST_FLAGS)
+	$(PYTHON_IN_VENV) -m pytest --numprocesses 4 $(PYTEST_FLAGS)
 
 soak: setup
 	$(PYTHON_IN_VENV) -m pytest -m soak $(PYTEST_FLAGS)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import shutil
 import signal
 import sys
@@ -69,12 +70,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 
 def _shared_by(nodeid: str) -> str:
     """Name what tests of one process share: the machine that they change, as only root can, or Ray's cluster on it; a
-    build of the C++ tests; or else their file.
+    build of the C++ tests; an emulated cloud, which takes seconds to start; or else their file.
     """
     file, _, test = nodeid.partition("::")
     if file.endswith("native/test_cpp.py"):
         return f"build {test.partition('[')[2].partition('-')[0].rstrip(']')}"
-    return "machine" if _changes_the_machine(file) else file
+    if _changes_the_machine(file):
+        return "machine"
+    cloud = re.search("ec2|aws|gcp|azure", nodeid) if "/provisioning/" in file else None
+    return cloud[0].replace("aws", "ec2") if cloud else file
 
 
 @cache
@@ -83,9 +87,13 @@ def _changes_the_machine(file: str) -> bool:
     return any(word in text for word in ("mark.needs_root", "sort_cluster"))
 
 
+LONGEST_FIRST = ("machine", "build", "ec2", "gcp", "azure")
+
+
 def _turn(shared: str) -> int:
     """Begin with what takes longest, so that no process waits for another in the end."""
-    return 0 if shared.startswith("build ") else 1 if shared == "machine" else 2
+    name = shared.partition(" ")[0]
+    return LONGEST_FIRST.index(name) if name in LONGEST_FIRST else len(LONGEST_FIRST)
 
 
 @pytest.hookimpl(tryfirst=True)

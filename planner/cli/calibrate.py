@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from planner.cli.console import show, show_json, show_text, talk
+from planner.cli.console import show, show_json, show_text, table, talk
 
 if TYPE_CHECKING:
     from planner.calibration import NextRun, Profile
@@ -88,31 +88,24 @@ def _from_catalog(catalog: str, types: set[str]) -> dict[str, dict[str, Any]]:
 
 
 def _show_learned(profile: Profile, learned: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    table = Table(title=f"{profile.name}: {learned['runs']}", title_justify="left", box=None, pad_edge=False)
-    for column in ("coefficient", "value", "90% range", "prior", "share of time", "unit"):
-        table.add_column(column)
+    rows = []
     for name, entry in learned["coefficients"].items():
         share = "" if entry["share_of_time"] is None else f"{entry['share_of_time']:.0%}"
         span = f"{entry['lo']:.3g} - {entry['hi']:.3g}"
-        table.add_row(name, f"{entry['value']:.3g}", span, f"{entry['prior']:g}", share, entry["unit"])
-    show(table)
+        rows.append((name, f"{entry['value']:.3g}", span, f"{entry['prior']:g}", share, entry["unit"]))
+    columns = ("coefficient", "value", "90% range", "prior", "share of time", "unit")
+    show(table(columns, rows, title=f"{profile.name}: {learned['runs']}", title_justify="left"))
     show_text(f"repeats scatter by about {learned['scatter']:.0%}")
 
 
 def _show_answers(answers: list[dict[str, Any]]) -> None:
-    from rich.table import Table
-
     from planner.units import format_duration
 
-    table = Table(box=None, pad_edge=False)
-    for column in (*answers[0], "time") if answers else ():
-        table.add_column(column, justify="left" if column == "instance_type" else "right")
-    for row in answers:
-        cells = (f"{cell:.5g}" if isinstance(cell, float) else str(cell) for cell in row.values())
-        table.add_row(*cells, format_duration(row["runtime_s"]))
-    show(table)
+    rows = [
+        [*(f"{v:.5g}" if isinstance(v, float) else str(v) for v in row.values()), format_duration(row["runtime_s"])]
+        for row in answers
+    ]
+    show(table((*answers[0], "time") if answers else (), rows, numbers=True))
 
 
 def _advice(further: NextRun) -> str:

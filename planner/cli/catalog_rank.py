@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from planner.cli.console import show, show_json, show_text
+from planner.cli.console import show, show_json, show_text, table
 from planner.cli.price_options import names
 
 if TYPE_CHECKING:
@@ -62,20 +63,18 @@ def _offer(catalog: Catalog, region: str | None, pricing: str) -> Offer:
 
 
 def _rank_table(rows: list[Worth], *, by: str) -> Any:
-    from rich.table import Table
-
     inverse, rate, unit = {
         "usd_per_op": ("operations per $", "operations/s", 1.0),
         "usd_per_MBps": ("MB per $", "MB/s", 3600.0),
         "usd_per_GFLOPS": ("GFLOP per $", "GFLOP/s", 3600.0),
     }[by]
     columns = ["catalog", "instance type", "storage", "$/h", rate, by, inverse, "evidence"]
-    table = Table(*columns, box=None, pad_edge=False)
+    cells = []
     for row in rows:
         quotients = [f"{row.value:.4g}", f"{unit / row.value:.4g}" if row.value else "no limit"]
         figures = [f"{row.price_usd_per_hour:.4g}", f"{row.rate:.6g}", *quotients]
-        table.add_row(row.catalog, row.instance_type, row.storage, *figures, row.evidence)
-    return table
+        cells.append((row.catalog, row.instance_type, row.storage, *figures, row.evidence))
+    return table(columns, cells)
 
 
 def catalog_usable(
@@ -102,10 +101,9 @@ def catalog_usable(
     if json:
         show_json([asdict(row) for row in rows])
         return
-    from rich.table import Table
+    cells = [(row.catalog, row.model, f"{row.types:,}", f"{row.usable:,}", _others(row.reasons)) for row in rows]
+    show(table(("catalog", "model", "types", "usable", "the others"), cells))
 
-    table = Table("catalog", "model", "types", "usable", "the others", box=None, pad_edge=False)
-    for row in rows:
-        others = ", ".join(f"{count:,} {reason}" for reason, count in row.reasons.items())
-        table.add_row(row.catalog, row.model, f"{row.types:,}", f"{row.usable:,}", others)
-    show(table)
+
+def _others(reasons: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from planner.cli.console import show, show_json, show_text, talk
+from planner.cli.console import show, show_json, show_text, table, talk
 
 if TYPE_CHECKING:
     from planner.catalog import PriceChange
@@ -122,19 +122,13 @@ def _show(refreshed: Refreshed, *, dry_run: bool) -> None:
 
 
 def _tables(refreshed: Refreshed) -> Iterator[Any]:
-    from rich.table import Table
-
     moved = [*refreshed.changes.up[:_MOST_LINES], *refreshed.changes.down[:_MOST_LINES]]
     if moved:
-        table = Table("type", "region", "pricing", "before, $/h", "now, $/h", "change", box=None, pad_edge=False)
-        for price in moved:
-            table.add_row(*_price_cells(price))
-        yield table
+        yield table(("type", "region", "pricing", "before, $/h", "now, $/h", "change"), map(_price_cells, moved))
     if refreshed.changes.shapes:
-        table = Table("type", "column", "before", "now", box=None, pad_edge=False)
-        for cell in refreshed.changes.shapes[:_MOST_LINES]:
-            table.add_row(cell.instance_type, cell.column, _cell(cell.before), _cell(cell.after))
-        yield table
+        shapes = refreshed.changes.shapes[:_MOST_LINES]
+        rows = [(cell.instance_type, cell.column, _cell(cell.before), _cell(cell.after)) for cell in shapes]
+        yield table(("type", "column", "before", "now"), rows)
 
 
 def _price_cells(price: PriceChange) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from planner.cli.console import show, show_json, show_text
+from planner.cli.console import show, show_json, show_text, table
 from planner.cli.progress import stepped
 from planner.errors import BadInputError, nearest
 from planner.units import format_duration, format_usd, parse_size
@@ -74,17 +74,13 @@ def _sizes(catalog: Catalog, family: str) -> dict[str, float]:
 
 
 def _table(scaling: Scaling) -> Any:
-    from rich.table import Table
-
     title = f"Clusters of {scaling.vcpus:,.0f} vCPUs, each type's own best, and a single node"
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for column in ("instance type", "vCPUs", "nodes", "time", "total", "bottlenecks", "own best", "one node"):
-        table.add_column(column, overflow="fold")
-    for size in scaling.sizes:
-        table.add_row(
-            size.instance_type, f"{size.vcpu:g}", *_equal(size), *(_short(size, k) for k in ("best", "single"))
-        )
-    return table
+    columns = ("instance type", "vCPUs", "nodes", "time", "total", "bottlenecks", "own best", "one node")
+    rows = [
+        (size.instance_type, f"{size.vcpu:g}", *_equal(size), _short(size, "best"), _short(size, "single"))
+        for size in scaling.sizes
+    ]
+    return table(columns, rows, title=title, title_justify="left")
 
 
 def _equal(size: Size) -> list[str]:

@@ -52,8 +52,8 @@ nbformat.write(notebook, sys.argv[3])
 """
 """In a process of its own, since the client's event loop and its kernel end with it; charts are drawn in the kernel.
 
-The client must not play the browser's output widget. It would send on the socket on which it waits for the cell's reply,
-and if the reply came first, wait for it until the timeout. So what a control draws is an output of its cell.
+The client must not play the browser's output widget. It would send on the socket on which it waits for the cell's
+reply, and if the reply came first, wait for it until the timeout. So what a control draws is an output of its cell.
 """
 
 

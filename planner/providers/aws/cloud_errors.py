@@ -6,16 +6,7 @@ from typing import Final
 
 from planner.cloud_calls.aws import DENIED, is_throttled
 from planner.errors import PlannerError
-from planner.providers.cloud_errors import (
-    DuplicateError,
-    NoCapacityError,
-    NotFoundError,
-    PassingError,
-    PermissionDeniedError,
-    QuotaExceededError,
-    RefusedCallError,
-    StillInUseError,
-)
+from planner.providers import cloud_errors as errors
 
 _AWAY: Final = frozenset({"InternalError", "InternalFailure", "ServiceUnavailable", "Unavailable"})
 _NO_CAPACITY: Final = frozenset({
@@ -29,17 +20,17 @@ def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
     """Return the error to raise for an answer of AWS; `what` was asked for where."""
     text = f"{what}: {message} ({code})"
     if is_throttled(code) or code in _AWAY:
-        return PassingError(text, untouched=is_throttled(code))
+        return errors.PassingError(text, untouched=is_throttled(code))
     if code in _NO_CAPACITY:
-        return NoCapacityError(text)
+        return errors.NoCapacityError(text)
     if code in DENIED:
-        return PermissionDeniedError(f"{text}; see the least policy in docs/provisioning.md")
+        return errors.PermissionDeniedError(f"{text}; see the least policy in docs/provisioning.md")
     if code.endswith(("LimitExceeded", "QuotaExceeded")):
-        return QuotaExceededError(f"{text}; ask for more in the Service Quotas console, or allow another region")
+        return errors.QuotaExceededError(f"{text}; ask for more in the Service Quotas console, or allow another region")
     if code in _IN_USE or code.endswith(".InUse"):
-        return StillInUseError(text)
+        return errors.StillInUseError(text)
     if code.endswith((".NotFound", ".Unknown", ".NotAttached")):
-        return NotFoundError(text, code=code)
+        return errors.NotFoundError(text, code=code)
     if code.endswith((".Duplicate", ".AlreadyAssociated", "AlreadyExists")):
-        return DuplicateError(text, code=code)
-    return RefusedCallError(text, code=code)
+        return errors.DuplicateError(text, code=code)
+    return errors.RefusedCallError(text, code=code)

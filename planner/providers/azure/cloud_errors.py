@@ -5,15 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from planner.errors import PlannerError
-from planner.providers.cloud_errors import (
-    NoCapacityError,
-    NotFoundError,
-    PassingError,
-    PermissionDeniedError,
-    QuotaExceededError,
-    RefusedCallError,
-    StillInUseError,
-)
+from planner.providers import cloud_errors as errors
 
 _PASSING: Final = frozenset(
     {"TooManyRequests", "SubscriptionRequestsThrottled", "OperationNotAllowedDueToThrottling", "RetryableError"}
@@ -41,15 +33,15 @@ def meaning_of(code: str, message: str, *, status: int, what: str) -> PlannerErr
     """Return the error to raise for an error of Azure; `status` is that of HTTP, 0 for what came later."""
     text = f"{what}: {message} ({code})"
     if code in _NO_CAPACITY:
-        return NoCapacityError(text)
+        return errors.NoCapacityError(text)
     if code == "QuotaExceeded" or "quota" in message.lower():
-        return QuotaExceededError(f"{text}; ask for more on the portal's quota page, or allow another region")
+        return errors.QuotaExceededError(f"{text}; ask for more on the portal's quota page, or allow another region")
     if code in _PASSING or status == 429 or status >= 500:
-        return PassingError(text)
+        return errors.PassingError(text)
     if code in _DENIED or status in (401, 403):
-        return PermissionDeniedError(f"{text}; see the least role in docs/provisioning-azure.md")
+        return errors.PermissionDeniedError(f"{text}; see the least role in docs/provisioning-azure.md")
     if code in _NOT_FOUND or status == 404:
-        return NotFoundError(text, code=code)
+        return errors.NotFoundError(text, code=code)
     if code in _IN_USE or status == 409:
-        return StillInUseError(text)
-    return RefusedCallError(text, code=code)
+        return errors.StillInUseError(text)
+    return errors.RefusedCallError(text, code=code)

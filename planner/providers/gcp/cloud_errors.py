@@ -10,16 +10,7 @@ import re
 from typing import Final
 
 from planner.errors import PlannerError
-from planner.providers.cloud_errors import (
-    DuplicateError,
-    NoCapacityError,
-    NotFoundError,
-    PassingError,
-    PermissionDeniedError,
-    QuotaExceededError,
-    RefusedCallError,
-    StillInUseError,
-)
+from planner.providers import cloud_errors as errors
 
 THROTTLED: Final = frozenset({
     "RATE_LIMIT_EXCEEDED", "USER_RATE_LIMIT_EXCEEDED", "RESOURCE_OPERATION_RATE_EXCEEDED", "RESOURCE_EXHAUSTED",
@@ -49,20 +40,20 @@ def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
     code = code_of(code)
     text = f"{what}: {message} ({code})"
     if code in THROTTLED or code in AWAY or _is_of_rate(code, message):
-        return PassingError(text)
+        return errors.PassingError(text)
     if code.startswith(_NO_CAPACITY):
-        return NoCapacityError(text)
+        return errors.NoCapacityError(text)
     if code in _DENIED:
-        return PermissionDeniedError(f"{text}; see the least role in docs/provisioning-gcp.md")
+        return errors.PermissionDeniedError(f"{text}; see the least role in docs/provisioning-gcp.md")
     if "QUOTA" in code or code == "LIMIT_EXCEEDED":
-        return QuotaExceededError(f"{text}; ask for more on the console's quota page, or allow another region")
+        return errors.QuotaExceededError(f"{text}; ask for more on the console's quota page, or allow another region")
     if code in _IN_USE:
-        return StillInUseError(text)
+        return errors.StillInUseError(text)
     if code in _NOT_FOUND:
-        return NotFoundError(text, code=code)
+        return errors.NotFoundError(text, code=code)
     if code in _DUPLICATE:
-        return DuplicateError(text, code=code)
-    return RefusedCallError(text, code=code)
+        return errors.DuplicateError(text, code=code)
+    return errors.RefusedCallError(text, code=code)
 
 
 def _is_of_rate(code: str, message: str) -> bool:

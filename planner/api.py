@@ -168,6 +168,7 @@ class Asked(TypedDict, total=False):
     max_vcpus: int | None
     nodes: int | None
     max_nodes: int
+    head_room: float | None
     deadline: str | float | None
     confidence: float | None
     budget_usd: float | None

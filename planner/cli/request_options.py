@@ -54,6 +54,7 @@ class RequestOptions:
             show_default="what the cloud refused your runs in the last week",
         ),
     ] = None
+    head_room: Annotated[float | None, _means("head_room", show_default="for skew, and what a lost node held")] = None
     deadline: Annotated[str | None, _means("deadline_s")] = None
     confidence: Annotated[float | None, _means("confidence", show_default="in expectation")] = None
     budget: Annotated[float | None, _means("budget_usd")] = None
@@ -108,6 +109,7 @@ class RequestOptions:
             max_vcpus=None if self.max_vcpus is None else _at_least_one("--max-vcpus", self.max_vcpus, most=10**9),
             nodes=None if self.nodes is None else _at_least_one("--nodes", self.nodes),
             max_nodes=_at_least_one("--max-nodes", self.max_nodes),
+            head_room=self.head_room,
             deadline_s=None if self.deadline is None else parse_duration(self.deadline),
             confidence=self.confidence,
             budget_usd=_budget(self.budget),

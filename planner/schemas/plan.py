@@ -74,6 +74,7 @@ class Request:
     max_vcpus: int | None = _field(None, "Quota: launch at most so many vCPUs, spares included.")
     nodes: int | None = _field(None, "Exactly so many nodes.")
     max_nodes: int = _field(1000, "At most so many nodes.")
+    head_room: float | None = _field(None, "Keep so much of the disks free, 0 to 0.9: 0.1.")
     deadline_s: float | None = _field(None, "The sort must be expected to end within: 20m, 1.5h.")
     confidence: float | None = _field(None, "Meet the deadline with this probability, such as 0.95.")
     budget_usd: float | None = _field(None, "The whole run may cost so many US dollars, at its 95%.")

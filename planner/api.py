@@ -165,6 +165,7 @@ class Asked(TypedDict, total=False):
     instances: Sequence[str]
     exclude: Sequence[str]
     arch: str | None
+    previous_generations: bool
     max_vcpus: int | None
     nodes: int | None
     max_nodes: int

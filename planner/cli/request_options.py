@@ -44,6 +44,9 @@ class RequestOptions:
     instance: Annotated[list[str] | None, _means("instances", autocompletion=completion.instances)] = None
     exclude: Annotated[list[str] | None, _means("exclude")] = None
     arch: Annotated[str | None, _means("arch")] = None
+    previous_generations: Annotated[bool, _means("previous_generations", "--previous-generations")] = (
+        Request.previous_generations
+    )
     max_vcpus: Annotated[int | None, _means("max_vcpus")] = None
     nodes: Annotated[int | None, _means("nodes")] = None
     max_nodes: Annotated[int, _means("max_nodes")] = Request.max_nodes
@@ -106,6 +109,7 @@ class RequestOptions:
             instances=tuple(names(self.instance)),
             exclude=tuple(names(self.exclude)),
             arch=self.arch,
+            previous_generations=self.previous_generations,
             max_vcpus=None if self.max_vcpus is None else _at_least_one("--max-vcpus", self.max_vcpus, most=10**9),
             nodes=None if self.nodes is None else _at_least_one("--nodes", self.nodes),
             max_nodes=_at_least_one("--max-nodes", self.max_nodes),

@@ -71,6 +71,7 @@ class Request:
     instances: tuple[str, ...] = _field((), "Only these types; patterns such as 'i4i.*' work.")
     exclude: tuple[str, ...] = _field((), "Not these types; patterns as for --instance.")
     arch: str | None = _field(None, "Only x86_64 or arm64.")
+    previous_generations: bool = _field(False, "Also types that their cloud counts as a previous generation.")
     max_vcpus: int | None = _field(None, "Quota: launch at most so many vCPUs, spares included.")
     nodes: int | None = _field(None, "Exactly so many nodes.")
     max_nodes: int = _field(1000, "At most so many nodes.")

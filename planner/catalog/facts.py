@@ -139,6 +139,9 @@ class ObjectStore:
     egress_usd_per_gib: float
     bytes_per_s_per_vcpu: float
     rate_evidence: str
+    reads_per_s: float
+    writes_per_s: float
+    request_evidence: str
     evidence: str
     source: str
     note: str

@@ -20,8 +20,29 @@ _PLAIN = ("price", "power")
 
 PANELS: Final = {
     "What to sort": ("data", "model", "most_data", "map_ratio", "reduce_ratio", "compute", "profile", "option"),
-    "Where": ("cloud", "catalog", "region", "instance", "exclude", "arch", "input", "output", "zones"),
-    "Limits": ("deadline", "sort_deadline", "confidence", "budget", "nodes", "max_nodes", "max_vcpus", "capacity"),
+    "Where": (
+        "cloud",
+        "catalog",
+        "region",
+        "instance",
+        "exclude",
+        "arch",
+        "previous_generations",
+        "input",
+        "output",
+        "zones",
+    ),
+    "Limits": (
+        "deadline",
+        "sort_deadline",
+        "confidence",
+        "budget",
+        "nodes",
+        "max_nodes",
+        "max_vcpus",
+        "capacity",
+        "head_room",
+    ),
     "Money": ("objective", "pricing", "interruptions", "discount", "own_price"),
     "Evidence and what-if": ("evidence", "assume", "what_if", "network", "network_distribution", "paper"),
     "Output": ("explain", "show", "wide", "json", "out", "html", "rejected", "top", "sort", "columns"),
@@ -57,6 +78,9 @@ class RequestOptions:
     instance: Annotated[list[str] | None, _means("instances", autocompletion=completion.instances)] = None
     exclude: Annotated[list[str] | None, _means("exclude")] = None
     arch: Annotated[str | None, _means("arch")] = None
+    previous_generations: Annotated[bool, _means("previous_generations", "--previous-generations")] = (
+        Request.previous_generations
+    )
     max_vcpus: Annotated[int | None, _means("max_vcpus")] = None
     nodes: Annotated[int | None, _means("nodes")] = None
     max_nodes: Annotated[int, _means("max_nodes")] = Request.max_nodes
@@ -67,6 +91,7 @@ class RequestOptions:
             show_default="what the cloud refused your runs in the last week",
         ),
     ] = None
+    head_room: Annotated[float | None, _means("head_room", show_default="for skew, and what a lost node held")] = None
     deadline: Annotated[str | None, _means("deadline_s")] = None
     sort_deadline: Annotated[str | None, _means("deadline_s", show_default="another name of --deadline")] = None
     confidence: Annotated[float | None, _means("confidence", show_default="in expectation")] = None
@@ -121,9 +146,11 @@ class RequestOptions:
             instances=tuple(names(self.instance)),
             exclude=tuple(names(self.exclude)),
             arch=self.arch,
+            previous_generations=self.previous_generations,
             max_vcpus=None if self.max_vcpus is None else _at_least_one("--max-vcpus", self.max_vcpus, most=10**9),
             nodes=None if self.nodes is None else _at_least_one("--nodes", self.nodes),
             max_nodes=_at_least_one("--max-nodes", self.max_nodes),
+            head_room=self.head_room,
             deadline_s=the_deadline(self.deadline, self.sort_deadline),
             confidence=self.confidence,
             budget_usd=_budget(self.budget),

@@ -31,8 +31,25 @@ def capacity_per_node(context: JobContext) -> dict[str, Floats]:
 
 
 def fewest_nodes(context: JobContext) -> Floats:
-    """Return the fewest nodes that hold the job's peak on each layout, keep the copies apart that the model promises,
-    and whose volumes' burst credit outlasts the run: NaN where a capacity is unknown.
+    """Return the fewest nodes that hold the job's peak on each layout with head room, keep the copies apart that the
+    model promises, have the memory for two passes, and whose volumes' burst credit outlasts the run: NaN where a
+    capacity is unknown.
+    """
+    most: Floats = np.maximum.reduce(list(node_bounds(context).values()))
+    return np.ceil(most - 1e-9).clip(min=context.model.nodes_min)
+
+
+def node_bounds(context: JobContext) -> dict[str, Floats]:
+    """Return how many nodes the limits `disks`, `memory` and `credit` ask for at least, shape (R,), not rounded."""
+    return {
+        "disks": _with_head_room(context, _holding(context)),
+        "memory": _by_memory(context),
+        "credit": _by_credit(context),
+    }
+
+
+def _holding(context: JobContext) -> Floats:
+    """Return how many nodes the data fills to the brim.
 
     Groups on the same disks need room for both. The papers pool the disks of a split too (300 TB on 6.4 TB nodes: 47
     nodes).
@@ -48,8 +65,31 @@ def fewest_nodes(context: JobContext) -> Floats:
         apart = np.maximum(*(needed[group] / capacity[group] for group in ("data", "intermediate")))
         pooled = sum(needed.values()) / room
     together = on_volumes | layouts.shared | (on_local & context.paper)
-    holding = np.where(together, pooled, apart)
-    return np.ceil(np.maximum(holding, _by_credit(context)) - 1e-9).clip(min=context.model.nodes_min)
+    return np.where(together, pooled, apart)
+
+
+def _with_head_room(context: JobContext, brimful: Floats) -> Floats:
+    """Leave room on the fullest node and, of several, for what lost nodes held; a single node cannot lose one."""
+    skewed = brimful * (1 + context.overheads.skew)
+    return np.where(skewed > 1, np.maximum(skewed, brimful + context.overheads.lost_nodes), skewed)
+
+
+def _by_memory(context: JobContext) -> Floats:
+    """Return how many nodes share the intermediate files so that two passes do, shape (R,).
+
+    A node with M bytes of memory writes P partitions in pieces of b bytes, P x b <= M, and later holds k of them at
+    once, k x D / P <= M for its share D. So D <= M^2 / (k x b).
+    """
+    layouts, overheads, instances = context.layouts, context.overheads, context.catalog.instances
+    in_files = (layouts.intermediate_on == LOCAL) | (layouts.intermediate_on == VOLUMES)
+    if not overheads.partitions_at_once:
+        return np.zeros(len(in_files))
+    kinds = instances.local_disk_kind[layouts.type_row]
+    spinning = (kinds == "hdd") & (layouts.intermediate_on == LOCAL)
+    pieces = np.where(spinning, overheads.pass_buffer_bytes["hdd"], overheads.pass_buffer_bytes["ssd"])
+    memory = instances.memory_bytes[layouts.type_row] * overheads.memory_share
+    most_bytes = memory**2 / (overheads.partitions_at_once * pieces)
+    return np.where(in_files, context.group_bytes()["intermediate"] / most_bytes, 0.0)
 
 
 def _by_credit(context: JobContext) -> Floats:

@@ -28,6 +28,10 @@ class ObjectStoreChoice:
     write_usd_per_request: float
     egress_usd_per_gib: float
     evidence: str = ""
+    reads_per_s: float = np.inf
+    writes_per_s: float = np.inf
+    request_evidence: str = ""
+    """Of the limits on requests to one place; infinite where unknown."""
 
     @property
     def priced(self) -> bool:
@@ -57,6 +61,9 @@ def choose_object_store(catalog: Catalog) -> ObjectStoreChoice:
         write_usd_per_request=store.write_usd_per_request,
         egress_usd_per_gib=store.egress_usd_per_gib,
         evidence=store.evidence,
+        reads_per_s=float(np.nan_to_num(store.reads_per_s, nan=np.inf)),
+        writes_per_s=float(np.nan_to_num(store.writes_per_s, nan=np.inf)),
+        request_evidence=store.request_evidence,
     )
 
 

@@ -6,7 +6,7 @@ The papers' cost counts the job alone; budgets must count everything that is bil
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -29,7 +29,9 @@ class RunOverheads:
     `cpu_bytes_per_s_per_vcpu` is the sort core's own speed; the sigmas are standard deviations of ln(time):
     `node_sigma` between the nodes of one cluster, `shared_sigma` between the equations and a whole run.
     `staging_request_bytes` is how much one request to an object store moves. `boot` says how launches of the cloud were
-    measured; `boot_s` holds where nobody did.
+    measured; `boot_s` holds where nobody did. `skew` is how much more than the mean the fullest node holds, and room is
+    left for what `lost_nodes` held. A sort has `partitions_at_once` in memory, and writes each in pieces of
+    `pass_buffer_bytes` at least, by kind of disk. The papers know none of these.
     """
 
     boot_s: float
@@ -43,7 +45,15 @@ class RunOverheads:
     shared_sigma: float
     staging_request_bytes: dict[str, float]
     notes: dict[str, str]
+    skew: float = 0.0
+    lost_nodes: float = 0.0
+    partitions_at_once: float = 0.0
+    pass_buffer_bytes: dict[str, float] = field(default_factory=dict)
     boot: Boot | None = None
+
+    def with_head_room(self, share: float | None) -> RunOverheads:
+        """Return the figures of a request that keeps a `share` of the disks free; None is what ships."""
+        return self if share is None else replace(self, skew=1 / (1 - share) - 1, lost_nodes=0.0)
 
     def in_cloud(self, boot: Boot | None) -> RunOverheads:
         """Return the figures for a cloud whose launches were measured; what boots nothing stays so."""
@@ -98,6 +108,9 @@ def on_hand() -> RunOverheads:
         spare_fraction=0.0,
         file_system_overhead=0.0,
         cpu_bytes_per_s_per_vcpu=PAPER.cpu_bytes_per_s_per_vcpu,
+        skew=0.0,
+        lost_nodes=0.0,
+        partitions_at_once=0.0,
     )
 
 

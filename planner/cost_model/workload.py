@@ -16,7 +16,7 @@ from planner.arrays import Floats, Rows
 from planner.catalog import Catalog, Straggler
 from planner.cost_model.block_volumes import VolumeChoice
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES, Layouts
-from planner.cost_model.model import GROUPS, Coefficients, CostModel, JobVolumes, Phase
+from planner.cost_model.model import GROUPS, MEDIA, Coefficients, CostModel, JobVolumes, Phase
 from planner.cost_model.object_store import ObjectStoreChoice
 from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
 from planner.cost_model.rate_spreads import Spreads
@@ -26,7 +26,7 @@ from planner.cost_model.staging import Staging
 from planner.statistics.interruptions import Risk
 from planner.statistics.order_statistics import Spread
 
-UNDIVIDED: Final = ("start_up", "one_stream")
+UNDIVIDED: Final = ("start_up", "one_stream", "object_requests")
 """Resources that serve the job as a whole and not each node its share."""
 
 
@@ -133,15 +133,29 @@ class JobContext:
         return self.spreads.of(resource, type_row=int(self.layouts.type_row[row]), slow_factor=slow_factor)
 
     def undivided(self, phase: Phase, nodes: Floats) -> dict[str, tuple[float, Floats]]:
-        """Return what more nodes do not speed up, the software's start-up and single streams: its bytes over the whole
-        cluster, and its seconds by cluster size, shape (N,). The papers know neither.
+        """Return what more nodes do not speed up, the software's start-up, single streams and the requests that an
+        object store takes: its bytes over the whole cluster, and its seconds by cluster size, shape (N,). The papers
+        know none.
         """
         streamed = self.job.total(phase.one_stream)
+        requested, request_s = self._requests(phase)
         works: dict[str, tuple[float, Floats]] = {
+            "object_requests": (requested, np.full(len(nodes), request_s)),
             "start_up": (0.0, phase.startup_s + phase.per_node_s * nodes),
             "one_stream": (streamed, np.full(len(nodes), streamed / self.rates.one_stream_bytes_per_s)),
         }
         return {} if self.paper else {name: work for name, work in works.items() if work[1].any()}
+
+    def _requests(self, phase: Phase) -> tuple[float, float]:
+        """Return the bytes that a phase moves to and from the object store, and the seconds until one place there has
+        taken all its requests.
+        """
+        sizes, store = self.model.requests, self.objects
+        if not sizes or self.model.storage["data"] != MEDIA[OBJECTS]:
+            return 0.0, 0.0
+        read, write = self._totals(phase.read)["data"], self._totals(phase.write)["data"]
+        seconds = read / sizes["read_bytes"] / store.reads_per_s + write / sizes["write_bytes"] / store.writes_per_s
+        return read + write, seconds
 
     def network_bytes(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
         """Return the bytes per node through the busier direction of its NIC, shape (rows, N).

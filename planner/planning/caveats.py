@@ -33,6 +33,7 @@ def evidence_of(context: JobContext, phases: Phases, *, nodes: int, price: str) 
         "volumes": evidence_name(int(context.rates.volumes.evidence[type_row])),
         "object_store": evidence_name(int(context.rates.objects.evidence[type_row])),
         **dict.fromkeys(("cpu", *UNDIVIDED), context.rates.cpu_evidence),
+        "object_requests": context.objects.request_evidence or "unknown",
     }
     disks = evidence_name(int(context.rates.local.evidence[type_row]))
     shape = str(context.catalog.instances.evidence[type_row])
@@ -68,6 +69,7 @@ def caveats(
     yield from _bucket(context, phases, nodes=nodes)
     yield from _tails(context, phases)
     yield from _credit(context, nodes=nodes)
+    yield from _object_store(context, phases, nodes=nodes)
     yield from _unknown_charges(context, pricing=pricing)
     yield from unpriced(context)
     yield from _quality(context, evidence)
@@ -126,6 +128,24 @@ def _credit(context: JobContext, *, nodes: int) -> Iterator[str]:
         moved, lasts = float(on_volumes_bytes(context)[0]) / nodes, float(context.volumes.credit_bytes[type_row])
         share = f"the run moves {format_bytes(moved)} per node, a full credit is enough for {format_bytes(lasts)}"
         yield f"volumes: fast on burst credit, which outlasts the run: {share}"
+
+
+def _object_store(context: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]:
+    """Say what limits the requests to the object store, and how far beyond any observed rate the plan goes."""
+    store, used = context.objects, {name for phase in phases for name in phase.resources}
+    if "object_requests" in used:
+        limits = f"{store.reads_per_s:,.0f} reads and {store.writes_per_s:,.0f} writes a second"
+        yield f"object store: one place takes {limits}; data over several prefixes or buckets lifts that"
+    rates = (
+        use.bytes_per_node * nodes / phase.time_s
+        for phase in phases
+        for name, use in phase.resources.items()
+        if name == "object_store"
+    )
+    planned, table = max(rates, default=0.0), context.catalog.tables["object_store_rates"]
+    seen = float(np.nanmax(table["nodes"] * table["bytes_per_s"], initial=0.0)) if len(table) else 0.0
+    if 0 < seen < planned:
+        yield f"object store: planned with {format_rate(planned)} in all; the most observed is {format_rate(seen)}"
 
 
 def _unknown_charges(context: JobContext, *, pricing: str) -> Iterator[str]:

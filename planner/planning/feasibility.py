@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Flags
-from planner.cost_model.capacity import fewest_nodes
+from planner.cost_model.capacity import fewest_nodes, node_bounds
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.cost_model.workload import JobContext
 from planner.planning.offer import Offer
@@ -58,7 +58,8 @@ def _lacks(context: JobContext, offer: Offer, *, networked: bool, powered: bool)
     yield on_objects & (not context.objects.priced), "object store price unknown", ""
     staged = ~on_objects & (context.catalog.cloud in (context.staging.source, context.staging.sink))
     yield staged & unknown, "object store rate unknown", measure.format("object") + " to stage the data"
-    yield layouts.uses(MEMORY) & np.isnan(instances.memory_bytes[type_rows]), "memory unknown", ""
+    buffered = layouts.uses(MEMORY) | bool(context.overheads.partitions_at_once)
+    yield buffered & np.isnan(instances.memory_bytes[type_rows]), "memory unknown", "two passes need buffers"
     yield (
         np.isnan(rates.network.flat)[type_rows] & networked,
         "network rate unknown",
@@ -77,23 +78,35 @@ def roomy(context: JobContext, request: Request) -> tuple[Flags, list[Rejection]
     fewest, allowed = fewest_nodes(context), request.nodes or request.max_nodes
     large = ~(fewest > allowed)
     type_rows = context.layouts.type_row
-    least = np.full(len(context.catalog.instances), np.inf)
-    np.minimum.at(least, type_rows, fewest)
     small = sorted(set(type_rows.tolist()) - set(type_rows[large].tolist()))
-    return large, [_too_few(context, type_row, least=float(least[type_row]), request=request) for type_row in small]
+    bounds = node_bounds(context) if small else {}
+    rejected = []
+    for type_row in small:
+        rows = np.flatnonzero(type_rows == type_row)
+        row = int(rows[np.argmin(fewest[rows])])
+        limit = max(bounds, key=lambda name: float(bounds[name][row]))
+        rejected.append(_too_few(context, type_row, least=float(fewest[row]), limit=limit, request=request))
+    return large, rejected
 
 
-def _too_few(context: JobContext, type_row: int, *, least: float, request: Request) -> Rejection:
+_PURPOSE: Final = {
+    "disks": "to hold the data",
+    "memory": "for its memory to sort it in two passes",
+    "credit": "for its volumes' burst credit to last",
+}
+
+
+def _too_few(context: JobContext, type_row: int, *, least: float, limit: str, request: Request) -> Rejection:
     """Say that a request allows fewer nodes than a type needs, for the data or for copies on other nodes."""
     allowed = request.nodes or request.max_nodes
-    limit = f"--nodes {allowed}" if request.nodes else f"--max-nodes {allowed}"
+    option = f"--nodes {allowed}" if request.nodes else f"--max-nodes {allowed}"
     for_copies = allowed < context.model.nodes_min
     return Rejection(
         instance_type=_name(context, type_row),
-        reason=f"{TOO_FEW[1] if for_copies else TOO_FEW[0]} within {limit}",
+        reason=f"{TOO_FEW[1] if for_copies else TOO_FEW[0]} within {option}",
         detail=f"the model {context.model.name} keeps a copy on another node: it needs 2 nodes"
         if for_copies
-        else f"needs {least:.0f} nodes to hold the data",
+        else f"needs {least:.0f} nodes {_PURPOSE[limit]}",
         nearness=least / allowed,
     )
 

@@ -1,4 +1,4 @@
-"""Which types a request asks for at all: `--instance`, `--exclude`, `--arch`. And which of these clash."""
+"""Which types a request asks for at all: `--instance`, `--exclude`, `--arch`, previous generations. And which clash."""
 
 from __future__ import annotations
 
@@ -38,14 +38,33 @@ def filters(request: Request) -> dict[str, Filter]:
 
 def wanted(request: Request, catalog: Catalog) -> tuple[Flags, list[Rejection]]:
     """Return which types (T,) the request's filters let through, and a rejection for each other."""
-    types, chosen, unasked = _types(catalog), list(filters(request).values()), []
-    passed = np.ones(len(types), bool)
+    types, chosen = _types(catalog), list(filters(request).values())
+    passed = ~_past_their_time(request, catalog)
+    unasked = [_past(types[row][0]) for row in np.flatnonzero(~passed).tolist()]
     for row, (name, arch) in enumerate(types if chosen else ()):
         reason = next(filter(None, (reason_of(name, arch) for reason_of in chosen)), "")
-        if reason:
+        if reason and passed[row]:
             passed[row] = False
             unasked.append(Rejection(instance_type=name, reason=reason))
     return passed, unasked
+
+
+def _past_their_time(request: Request, catalog: Catalog) -> Flags:
+    """Return the types (T,) that their cloud counts as a previous generation and nobody named; --paper takes all, and
+    where no type is current, as in catalogs of years gone by, the word means nothing.
+    """
+    current = catalog.instances.current_generation
+    if request.previous_generations or request.instances or request.paper or not current.any():
+        return np.zeros(len(current), bool)
+    return ~current
+
+
+def _past(name: str) -> Rejection:
+    return Rejection(
+        instance_type=name,
+        reason="of a previous generation",
+        detail="its cloud says so; --previous-generations or --instance takes it in",
+    )
 
 
 def filter_conflicts(request: Request, catalogs: Sequence[Catalog]) -> Iterator[str]:

@@ -31,7 +31,7 @@ def job_context(
 ) -> JobContext:
     """Return the job that `request` describes, on every type of `catalog` with `volumes` attached."""
     software = None if request.paper else model.software
-    overheads = overheads.in_cloud(catalog.manifest.boot)
+    overheads = overheads.in_cloud(catalog.manifest.boot).with_head_room(None if request.paper else request.head_room)
     if software is not None:
         overheads = replace(overheads, shared_sigma=software.shared_sigma)
     rates = _rates(request, catalog, overheads, volumes=volumes, software=software)

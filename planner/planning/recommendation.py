@@ -101,6 +101,7 @@ def _left_aside(request: Request) -> Iterator[str]:
         "--input": request.input,
         "--output": request.output,
         "--zones": request.zones > 1,
+        "--head-room": request.head_room is not None,
         "own prices": request.own_prices,
         "--confidence": request.confidence,
     }

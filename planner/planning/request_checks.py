@@ -26,6 +26,8 @@ def check_request(request: Request, catalogs: Sequence[Catalog]) -> None:
 
 
 def _check_amounts(request: Request) -> None:
+    if request.head_room is not None and not 0 <= request.head_room <= 0.9:
+        raise BadInputError(f"head room {request.head_room:g}: a share of the disks from 0 to 0.9, such as 0.1")
     if request.confidence is not None and not 0 < request.confidence < 1:
         raise BadInputError(f"confidence {request.confidence:g}: a probability lies between 0 and 1, such as 0.95")
     if request.confidence is not None and request.deadline_s is None:

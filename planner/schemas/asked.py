@@ -22,9 +22,11 @@ class Asked(TypedDict, total=False):
     instances: Sequence[str]
     exclude: Sequence[str]
     arch: str | None
+    previous_generations: bool
     max_vcpus: int | None
     nodes: int | None
     max_nodes: int
+    head_room: float | None
     deadline: str | float | None
     confidence: float | None
     budget_usd: float | None

@@ -176,11 +176,11 @@ def test_todays_rates_and_limits_keep_their_order(name: str) -> None:
         assert not (low > high).any()
 
 
-def test_documented_rates_are_extrapolated_to_machines_with_few_processors() -> None:
+def test_rates_promised_for_enough_processors_hold_for_those_only() -> None:
     catalog = load_catalog("gcp")
-    evidence, row = catalog.disk_rates("read_only").evidence, catalog.instances.index
-    assert evidence[row("n2-standard-4+4x375GB")] == "extrapolated"
-    assert evidence[row("n2-standard-32+4x375GB")] == "spec"
+    rates, row = catalog.disk_rates("read_only"), catalog.instances.index
+    assert np.isnan(rates.bytes_per_s[row("n2-standard-4+4x375GB")])
+    assert rates.evidence[row("n2-standard-32+4x375GB")] == "spec"
 
 
 def test_added_local_ssds_cost_what_a_bundle_of_them_does() -> None:

@@ -124,7 +124,7 @@ BURSTING = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "bytes_per_s_per
             "burst_bytes_per_s": 125_000_000, "credit_bytes": 10**12, "read_bytes_per_s_max": 2.5e8,
             "write_bytes_per_s_max": 2.5e8, "size_bytes_min": GIB, "size_bytes_max": 1e14,
             "burst_evidence": "recalled", **SPEC}  # fmt: skip
-DISKS = {"price": 10, "read": 1e10, "write": 1e10, "memory_bytes": 10**6}
+DISKS = {"price": 10, "read": 1e10, "write": 1e10, "memory_bytes": 4 * 10**9}
 
 
 def test_burst_credit_spares_the_size_while_it_lasts(make_catalog: Make) -> None:

@@ -93,3 +93,29 @@ def test_prices_that_are_missing_can_be_refreshed(arguments: dict[str, str]) -> 
     regions = [arguments["region"]] if "region" in arguments else []
     with pytest.raises(BadInputError, match="planner catalog refresh --cloud aws"):
         recommend(data="1TB", model="indy", regions=regions, pricing=arguments.get("pricing", "on-demand"))
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [
+        ({}, ["new"]),
+        ({"previous_generations": True}, ["new", "old"]),
+        ({"instances": ["old"]}, ["old"]),
+        ({"paper": True}, ["new", "old"]),
+    ],
+    ids=str,
+)
+def test_previous_generations_are_left_out_unless_asked_for(
+    make_catalog: Callable[..., str], options: dict[str, Any], left: list[str]
+) -> None:
+    cloud = make_catalog({"new": {**DISKS, "current_generation": "yes"}, "old": {**DISKS, "current_generation": "no"}})
+    plan = planned(cloud, **options)
+    assert sorted(entry.instance_type for entry in plan.candidates) == left
+    if not options:
+        (rejection,) = plan.rejected
+        assert (rejection.instance_type, rejection.reason) == ("old", "of a previous generation")
+
+
+def test_where_nothing_is_current_all_may_be_taken(make_catalog: Callable[..., str]) -> None:
+    plan = planned(make_catalog({"a": {**DISKS, "current_generation": "no"}}))
+    assert [entry.instance_type for entry in plan.candidates] == ["a"]

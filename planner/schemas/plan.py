@@ -86,7 +86,7 @@ class Request:
     interruptions_per_node_hour: float | None = _field(None, "How often a spot node is taken back, per hour: 0.05.")
     assume: dict[str, float] = field(
         default_factory=dict,
-        metadata={"meaning": "What-if: network=800MB/s, local_read=, local_write=, volume_read=, price=1.65 ..."},
+        metadata={"meaning": "What-if: network=800MB/s, local_read=, local_write=, price=1.65, power:i4i.*=350 ..."},
     )
     scale: dict[str, float] = field(
         default_factory=dict,

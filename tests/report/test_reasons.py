@@ -67,7 +67,7 @@ def test_what_storage_alone_suggests_may_not_be_feasible(make_catalog: Make) -> 
     ],
 )
 def test_every_objective_has_words(make_catalog: Make, objective: str, aim: str) -> None:
-    answered = ask(make_catalog({"a": FAST}), objective=objective, assume={"power": 330})
+    answered = ask(make_catalog({"a": FAST}), objective=objective, assume={"power:a": 330})
     assert aim in reasons(answered.plan, answered.contrast())[0]
 
 

@@ -74,6 +74,7 @@ def cost(context: JobContext, hourly: Hourly, time_s: Range, *, around_s: float,
         total=total(time_s.expected),
         total_p95=total(time_s.p95 + late_s),
         requests=requests,
+        charges=further,
         unknown=tuple(charge.name for charge in charges(context) if np.isnan(charge.usd[0])),
     )
 

@@ -32,8 +32,8 @@ BLOCK_ROWS = 64
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimates:
     """`expected_s`, `total_usd` and `total_p95_usd`, each of shape (R, N): inf where the cluster cannot hold the data,
-    NaN where unknown. The last is worked out only where a budget asks for it. `power_w` (R,) is a node's, NaN where
-    unknown.
+    NaN where unknown. The last is worked out only where a budget asks for it. `charges_usd` (R,) is what of the totals
+    is charged whatever the cluster's size: requests and traffic. `power_w` (R,) is a node's, NaN where unknown.
     """
 
     nodes: Floats
@@ -41,6 +41,7 @@ class Estimates:
     expected_s: Floats
     total_usd: Floats
     total_p95_usd: Floats | None
+    charges_usd: Floats
     power_w: Floats
 
     def energy_j(self, rows: Rows) -> Floats:
@@ -81,6 +82,7 @@ def estimate(
         expected_s=expected,
         total_usd=total,
         total_p95_usd=dear,
+        charges_usd=request_usd(context) + known_usd(context),
         power_w=context.power_w[context.layouts.type_row],
     )
 

@@ -186,6 +186,7 @@ def _cost(candidate: Candidate, *, median_s: float, high_s: float) -> Cost:
         total=totals[0],
         total_p95=totals[1],
         requests=old.requests,
+        charges=old.charges,
         unknown=old.unknown,
     )
 

@@ -19,7 +19,14 @@ from planner.cost_model.capacity import fewest_nodes
 from planner.cost_model.charges import known_usd
 from planner.cost_model.energy import energy_j
 from planner.cost_model.model import Phase
-from planner.cost_model.prices import Reservations, billed_s, capacity_usd_per_hour, paid_nodes, request_usd
+from planner.cost_model.prices import (
+    Reservations,
+    billed_s,
+    capacity_usd_per_hour,
+    paid_nodes,
+    request_usd,
+    spares_paid_s,
+)
 from planner.cost_model.staging_steps import around_node_seconds, loading_node_seconds
 from planner.cost_model.workload import JobContext, Work
 from planner.statistics.order_statistics import Spread, slowest_mean_cached
@@ -228,6 +235,7 @@ class _Bill:
     charges_usd: Floats
     boot_s: Floats
     late_boot_s: Floats
+    spares_paid_s: Floats
     reservations: Reservations | None
 
     @classmethod
@@ -243,6 +251,7 @@ class _Bill:
             charges_usd=request_usd(context) + known_usd(context),
             boot_s=context.overheads.booting_s(nodes),
             late_boot_s=context.overheads.late_booting_s(nodes),
+            spares_paid_s=spares_paid_s(context, nodes),
             reservations=reservations,
         )
 
@@ -251,9 +260,13 @@ class _Bill:
         nodes = self.nodes[block.columns]
         around_s = self.context.overheads.fixed_s + self.around_node_s[block.rows, None] / nodes
         billed = billed_s(booted_job_s + around_s, self.context)
-        hourly = self.paid[block.columns] * self.hourly[block.rows, None]
-        hourly += capacity_usd_per_hour(self.context, nodes, rows=block.rows)
+        spares_paid = np.minimum(billed, self.spares_paid_s[block.columns])
+        paid, price = self.paid[block.columns], self.hourly[block.rows, None]
+        hourly = nodes * price + capacity_usd_per_hour(self.context, nodes, rows=block.rows)
+        spares_hourly = (paid - nodes) * price
         if self.reservations is not None:
             type_rows = self.context.layouts.type_row[block.rows]
-            hourly += self.reservations.excess_usd_per_hour(type_rows, self.paid[block.columns])
-        return np.asarray(hourly * (billed / 3600) + self.charges_usd[block.rows, None])
+            beyond, beyond_all = (self.reservations.excess_usd_per_hour(type_rows, count) for count in (nodes, paid))
+            hourly, spares_hourly = hourly + beyond, spares_hourly + beyond_all - beyond
+        usd = hourly * (billed / 3600) + spares_hourly * (spares_paid / 3600)
+        return np.asarray(usd + self.charges_usd[block.rows, None])

@@ -32,6 +32,11 @@ The column "kind" says what a row shows:
   them. The catalog's rates were computed from the dollars, and here the dollars come out again.
 * An *identity* multiplies published numbers.
 * A *prediction* follows from rates that the paper states elsewhere. Those of section 5 can be compared with the runs.
+* A *prediction (law)* needs a network rate beyond the largest cluster measured, which is not the paper's: it is
+  extrapolated by the [scaling law](curves-and-screening.md) fitted to published curves.
+
+The column "inputs" has everything that is given to the plan beside the catalog. "Unlimited" is a rate that is never the
+bottleneck.
 """
 
 
@@ -139,7 +144,15 @@ def runs() -> Iterator[Case]:
     )
     yield Case(what="2-IO, map and shuffle", published=500, unit="s", figure=phase_1, note="'approximately'", **indy)
     daytona = {"model": "daytona", "instance": "i2.8xlarge", "nodes": 186}
-    yield Case(what="replication", published=1378, unit="s", figure=time, note="5:3, curve beyond 178 nodes", **daytona)
+    yield Case(
+        what="replication",
+        published=1378,
+        unit="s",
+        figure=time,
+        kind="prediction (law)",
+        note="5:3, measured to 178 nodes",
+        **daytona,
+    )
     at_scale = {"network": 879e6}
     yield Case(
         what="replication", published=1378, unit="s", figure=time, note="5:3, 879 MB/s", assume=at_scale, **daytona
@@ -188,11 +201,29 @@ def _section(title: str, column: str, cases: Iterator[Case]) -> str:
         "|---|--:|--:|--:|---|---|",
     ]
     for case in cases:
-        value = case.figure(replay(case))
+        candidate = replay(case)
+        value = case.figure(candidate)
         off = 100 * (value / case.published - 1)
         shown = f"{case.published:,.6g} {case.unit}", f"{value:,.6g} {case.unit}"
-        lines.append(f"| {case.what} | {shown[0]} | {shown[1]} | {off:+.2f}% | {case.kind} | {case.note} |")
+        lines.append(
+            f"| {case.what} | {shown[0]} | {shown[1]} | {off:+.2f}% | {case.kind} | {inputs(case, candidate)} |"
+        )
     return "\n".join(lines) + "\n"
+
+
+def inputs(case: Case, candidate: Candidate) -> str:
+    """Return what a case gives to the plan beside the catalog, and where a law gives the network's rate, that rate."""
+    names = {"network": "network", "local_read": "local reads", "local_write": "local writes", "price": "price"}
+    given = [f"{names[name]} {amount(name, value)}" for name, value in case.assume.items()]
+    if case.kind == "prediction (law)":
+        given.append(f"network {amount('network', candidate.phases[0].resources['network'].bytes_per_s)} by the law")
+    return ", ".join([case.note, *given] if case.note else given)
+
+
+def amount(name: str, value: float) -> str:
+    if value == ENOUGH:
+        return "unlimited"
+    return f"${value:g}/h" if name == "price" else f"{value / 1e6:,.5g} MB/s"
 
 
 def replay(case: Case) -> Candidate:

@@ -10,13 +10,9 @@ from typer import Option
 from planner.cli import completion
 from planner.cli.price_options import discounts, names, own_prices
 from planner.errors import BadInputError, nearest
-from planner.schemas.asked import the_deadline, the_size
+from planner.schemas.asked import is_plain, the_deadline, the_size
 from planner.schemas.plan import NetworkView, NodeLimit, Objective, Request, meaning
 from planner.units import parse_rate
-
-_PLAIN = ("price", "power")
-"""What `--assume` takes as plain numbers; the rest are rates."""
-
 
 PANELS: Final = {
     "What to sort": ("data", "model", "most_data", "map_ratio", "reduce_ratio", "compute", "profile", "option"),
@@ -184,7 +180,7 @@ def _assumptions(values: list[str] | None) -> dict[str, float]:
             raise BadInputError(f"--assume {item}: write it as NAME=RATE, for example network=800MB/s")
         if name in assumed:
             raise BadInputError(f"--assume {name} is given twice")
-        assumed[name] = _number(f"--assume {name}", amount) if name in _PLAIN else parse_rate(amount)
+        assumed[name] = _number(f"--assume {name}", amount) if is_plain(name) else parse_rate(amount)
     return assumed
 
 

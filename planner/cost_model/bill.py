@@ -17,7 +17,7 @@ from planner.schemas.plan import BillLine, Candidate, Cost, Range
 @dataclass(frozen=True, kw_only=True)
 class Hourly:
     """USD per hour of the nodes at work with what they hold (`job`), and of all that are paid for (`whole`); spares are
-    paid for `spare_s` seconds, or as long as the rest.
+    paid for `spare_s` seconds, as billed, and never longer than the rest.
     """
 
     job: float
@@ -63,8 +63,9 @@ def cost(context: JobContext, hourly: Hourly, time_s: Range, *, around_s: float,
     further = requests + float(np.nansum(charges_usd))
     per_s = hourly.job / 3600
 
-    def total(job_s: float) -> float:
-        return hourly.usd(float(billed_s(np.array([job_s + around_s]), context)[0])) + further
+    def total(job_s: float, *, late_s: float = 0.0) -> float:
+        billed = float(billed_s(np.array([job_s + around_s + late_s]), context)[0])
+        return replace(hourly, spare_s=hourly.spare_s + late_s).usd(billed) + further
 
     return Cost(
         equation=per_s * time_s.equation + requests,
@@ -72,8 +73,9 @@ def cost(context: JobContext, hourly: Hourly, time_s: Range, *, around_s: float,
         p50=per_s * time_s.p50 + requests,
         p95=per_s * time_s.p95 + requests,
         total=total(time_s.expected),
-        total_p95=total(time_s.p95 + late_s),
+        total_p95=total(time_s.p95, late_s=late_s),
         requests=requests,
+        charges=further,
         unknown=tuple(charge.name for charge in charges(context) if np.isnan(charge.usd[0])),
     )
 
@@ -96,15 +98,11 @@ def bill(context: JobContext, hourly: Hourly, *, job_s: float, around_s: Mapping
 
 def retimed(candidate: Candidate, *, job_s: float) -> tuple[BillLine, ...]:
     """Return a candidate's bill for a job that takes `job_s` instead, prorated: how the cloud rounds is left out."""
-    old_s, around_s = candidate.time_s.expected, sum(candidate.overheads_s.values())
-    factors = {"job": job_s / old_s, "spares": (job_s + around_s) / (old_s + around_s)} if old_s else {}
-    times = {"job": job_s}
+    old_s = candidate.time_s.expected
     return tuple(
-        replace(
-            line,
-            time_s=times.get(line.name, line.time_s),
-            usd=None if line.usd is None else line.usd * factors.get(line.name, 1.0),
-        )
+        replace(line, time_s=job_s, usd=line.usd * job_s / old_s)
+        if line.name == "job" and line.usd is not None and old_s
+        else line
         for line in candidate.bill
         if line.name != "rounding"
     )

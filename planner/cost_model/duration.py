@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planner.cost_model.model import Phase
-from planner.cost_model.prices import paid_nodes
+from planner.cost_model.prices import paid_nodes, spares_paid_s
 from planner.cost_model.rate_doubts import DOUBTED, ORDERS
 from planner.cost_model.staging_steps import loading_node_seconds
 from planner.cost_model.workload import UNDIVIDED, JobContext
@@ -23,10 +23,11 @@ from planner.statistics.spare_nodes import spares_for
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedSpares:
-    """How many nodes are launched beside those that work, and how many seconds each is paid for.
+    """How many nodes are launched beside those that work, and how many seconds each is paid for: until screening is
+    over.
 
-    `screened` says that they were chosen by what was measured of the type: they stand in for the slowest, and go when
-    screening is over. Others only stand by, in case a node fails, and make nothing faster.
+    `screened` says that they were chosen by what was measured of the type: they stand in for the slowest. Others only
+    stand by, in case a node fails or is slow, and are not planned to make anything faster.
     """
 
     count: int
@@ -38,15 +39,16 @@ def planned_spares(context: JobContext, phases: tuple[PhaseEstimate, ...], nodes
     """Return as many spares as minimise the expected cost where it was measured how nodes of the type differ in what
     decides the longest phase, and the usual share of the nodes elsewhere.
     """
-    life, name = context.overheads, _screened_by(context, phases)
+    life, name, sizes = context.overheads, _screened_by(context, phases), np.array([float(nodes)])
+    paid_s = float(spares_paid_s(context, sizes)[0])
     if nodes == 1 or name is None:
-        paid = float(paid_nodes(np.array([float(nodes)]), spare_fraction=life.spare_fraction)[0])
-        return PlannedSpares(count=int(paid) - nodes, paid_s=np.inf, screened=False)
+        paid = float(paid_nodes(sizes, spare_fraction=life.spare_fraction)[0])
+        return PlannedSpares(count=int(paid) - nodes, paid_s=paid_s, screened=False)
     phase, _ = _longest(context, phases)
     spread = context.spread(name, context.works(phase).get(name))
-    screen_s = float(life.booting_s(np.array([float(nodes)]))[0]) + life.screen_s
+    screen_s = float(life.booting_s(sizes)[0]) + life.screen_s
     count = spares_for(spread, nodes=nodes, work_s=sum(estimate.time_s for estimate in phases), screen_s=screen_s)
-    return PlannedSpares(count=count, paid_s=screen_s, screened=True)
+    return PlannedSpares(count=count, paid_s=paid_s, screened=True)
 
 
 def duration(context: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int) -> Duration:

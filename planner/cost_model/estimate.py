@@ -19,7 +19,14 @@ from planner.cost_model.capacity import fewest_nodes
 from planner.cost_model.charges import known_usd
 from planner.cost_model.energy import energy_j
 from planner.cost_model.model import Phase
-from planner.cost_model.prices import Reservations, billed_s, capacity_usd_per_hour, paid_nodes, request_usd
+from planner.cost_model.prices import (
+    Reservations,
+    billed_s,
+    capacity_usd_per_hour,
+    paid_nodes,
+    request_usd,
+    spares_paid_s,
+)
 from planner.cost_model.staging_steps import around_node_seconds, loading_node_seconds
 from planner.cost_model.workload import JobContext, Work
 from planner.statistics.order_statistics import Spread, slowest_mean_cached
@@ -32,8 +39,8 @@ BLOCK_ROWS = 64
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimates:
     """`expected_s`, `total_usd` and `total_p95_usd`, each of shape (R, N): inf where the cluster cannot hold the data,
-    NaN where unknown. The last is worked out only where a budget asks for it. `power_w` (R,) is a node's, NaN where
-    unknown.
+    NaN where unknown. The last is worked out only where a budget asks for it. `charges_usd` (R,) is what of the totals
+    is charged whatever the cluster's size: requests and traffic. `power_w` (R,) is a node's, NaN where unknown.
     """
 
     nodes: Floats
@@ -41,6 +48,7 @@ class Estimates:
     expected_s: Floats
     total_usd: Floats
     total_p95_usd: Floats | None
+    charges_usd: Floats
     power_w: Floats
 
     def energy_j(self, rows: Rows) -> Floats:
@@ -81,6 +89,7 @@ def estimate(
         expected_s=expected,
         total_usd=total,
         total_p95_usd=dear,
+        charges_usd=request_usd(context) + known_usd(context),
         power_w=context.power_w[context.layouts.type_row],
     )
 
@@ -226,6 +235,7 @@ class _Bill:
     charges_usd: Floats
     boot_s: Floats
     late_boot_s: Floats
+    spares_paid_s: Floats
     reservations: Reservations | None
 
     @classmethod
@@ -241,6 +251,7 @@ class _Bill:
             charges_usd=request_usd(context) + known_usd(context),
             boot_s=context.overheads.booting_s(nodes),
             late_boot_s=context.overheads.late_booting_s(nodes),
+            spares_paid_s=spares_paid_s(context, nodes),
             reservations=reservations,
         )
 
@@ -249,9 +260,13 @@ class _Bill:
         nodes = self.nodes[block.columns]
         around_s = self.context.overheads.fixed_s + self.around_node_s[block.rows, None] / nodes
         billed = billed_s(booted_job_s + around_s, self.context)
-        hourly = self.paid[block.columns] * self.hourly[block.rows, None]
-        hourly += capacity_usd_per_hour(self.context, nodes, rows=block.rows)
+        spares_paid = np.minimum(billed, self.spares_paid_s[block.columns])
+        paid, price = self.paid[block.columns], self.hourly[block.rows, None]
+        hourly = nodes * price + capacity_usd_per_hour(self.context, nodes, rows=block.rows)
+        spares_hourly = (paid - nodes) * price
         if self.reservations is not None:
             type_rows = self.context.layouts.type_row[block.rows]
-            hourly += self.reservations.excess_usd_per_hour(type_rows, self.paid[block.columns])
-        return np.asarray(hourly * (billed / 3600) + self.charges_usd[block.rows, None])
+            beyond, beyond_all = (self.reservations.excess_usd_per_hour(type_rows, count) for count in (nodes, paid))
+            hourly, spares_hourly = hourly + beyond, spares_hourly + beyond_all - beyond
+        usd = hourly * (billed / 3600) + spares_hourly * (spares_paid / 3600)
+        return np.asarray(usd + self.charges_usd[block.rows, None])

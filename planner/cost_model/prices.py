@@ -32,6 +32,11 @@ class Reservations:
         return beyond * self.above_usd_per_hour[type_rows, None]
 
 
+def spares_paid_s(context: JobContext, nodes: Floats) -> Floats:
+    """Return the seconds that spares are paid for at each cluster size (N,): a run ends them when screening is over."""
+    return billed_s(context.overheads.booting_s(nodes) + context.overheads.screen_s, context)
+
+
 def billed_s(seconds: Floats, context: JobContext) -> Floats:
     """Return the seconds that the cloud bills; the papers prorate, and so does a catalog that does not say."""
     billing = context.catalog.manifest.billing

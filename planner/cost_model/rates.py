@@ -21,7 +21,7 @@ ASSUMABLE: Final = (
     "partition", "sort", "price", "power",
 )  # fmt: skip
 """What `--assume` can set: bytes/s per node, bytes/s per vCPU for `partition` and `sort`, USD per node-hour all-in
-for `price`, watts per node for `power`.
+for `price`, watts per node for `power`, of one type or, as `power:i4i.*`, of those of a pattern.
 """
 
 
@@ -162,7 +162,7 @@ def weakest(*words: str) -> str:
 def check_assumptions(*, assume: Mapping[str, float], scale: Mapping[str, float]) -> None:
     """Raise BadInputError for a name that cannot be assumed or scaled, with the nearest ones, or a bad factor."""
     for name in assume:
-        if name not in ASSUMABLE:
+        if name not in ASSUMABLE and not name.startswith("power:"):
             names = ", ".join(ASSUMABLE)
             raise BadInputError(f"assume {name}: unknown; what can be assumed is {names}.{nearest(name, ASSUMABLE)}")
     for name, factor in scale.items():

@@ -27,14 +27,14 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Pick:
-    """The best cluster of a type in a grid, as estimated, among the layouts `rows` of the type; `least_usd` is the
-    least total of any under the same model.
+    """The best cluster of a type in a grid, as estimated, among the layouts `rows` of the type; `limit_usd` is
+    `selection.limit_above` the cheapest of any under the same model.
     """
 
     grid: CandidateGrid
     rows: Rows
     cell: Cell
-    least_usd: float
+    limit_usd: float
 
 
 def choose(
@@ -45,8 +45,8 @@ def choose(
     """
     rejected: list[Rejection] = []
     picks = [_picks(request, grids, rejected) for grids in grids_by_model]
-    least = min((_least_usd(grids) for grids in grids_by_model), default=np.inf)
-    ranked = sorted(chain(*picks), key=lambda pick: _promise(pick, request=request, least_usd=least))
+    limit = _limit_usd(list(chain(*grids_by_model)))
+    ranked = sorted(chain(*picks), key=lambda pick: _promise(pick, request=request, limit_usd=limit))
     settled: dict[int, Candidate | Rejection] = {}
     for mine, wanted in [(ranked, 3 * request.top), *((mine, 1) for mine in picks)]:
         good = 0
@@ -60,21 +60,23 @@ def choose(
     return candidates, rejected + [outcome for outcome in settled.values() if isinstance(outcome, Rejection)]
 
 
-def _least_usd(grids: Sequence[CandidateGrid]) -> float:
-    return min((float(m.estimates.total_usd[m.good].min()) for m in grids if m.good.any()), default=np.inf)
+def _limit_usd(grids: Sequence[CandidateGrid]) -> float:
+    """Return the limit above the cheapest cluster of all; inf where there is none."""
+    limits = (selection.least_and_limit(grid.estimates, grid.good) for grid in grids)
+    return min(limits, default=(np.inf, np.inf))[1]
 
 
 def _picks(request: Request, grids: Sequence[CandidateGrid], rejected: list[Rejection]) -> list[_Pick]:
     """Return the picks of one model, the most promising first; adds the types that have none to `rejected`."""
-    least = _least_usd(grids)
+    limit = _limit_usd(grids)
     hopeful, hopeless = _hopeful(request, grids)
     rejected += hopeless
     picks = []
     for grid, rows in hopeful:
-        cell = selection.best_cell(rows, grid.estimates, grid.good, objective=request.objective, least_usd=least)
+        cell = selection.best_cell(rows, grid.estimates, grid.good, objective=request.objective, limit_usd=limit)
         if cell:
-            picks.append(_Pick(grid=grid, rows=rows, cell=cell, least_usd=least))
-    return sorted(picks, key=lambda pick: _promise(pick, request=request, least_usd=least))
+            picks.append(_Pick(grid=grid, rows=rows, cell=cell, limit_usd=limit))
+    return sorted(picks, key=lambda pick: _promise(pick, request=request, limit_usd=limit))
 
 
 def _hopeful(
@@ -116,7 +118,7 @@ def _settled(request: Request, pick: _Pick) -> Candidate | Rejection:
             return selection.order([cluster, *_like(request, pick, cell)], request.objective)[0]
         good = _safer(pick, cell, good, excess=excess)
         safer_cell = selection.best_cell(
-            pick.rows, pick.grid.estimates, good, objective=request.objective, least_usd=pick.least_usd
+            pick.rows, pick.grid.estimates, good, objective=request.objective, limit_usd=pick.limit_usd
         )
         if safer_cell is None:
             break
@@ -169,14 +171,14 @@ def _like(request: Request, pick: _Pick, cell: Cell) -> Iterator[Candidate]:
                 yield cluster
 
 
-def _promise(pick: _Pick, *, request: Request, least_usd: float) -> tuple[float, ...]:
+def _promise(pick: _Pick, *, request: Request, limit_usd: float) -> tuple[float, ...]:
     """Order picks as `selection.order` will order the candidates made of them."""
     grid, cell = pick.grid, pick.cell
     time, total = grid.estimates.expected_s[cell.row, cell.column], grid.estimates.total_usd[cell.row, cell.column]
     if request.objective == "energy":
         return (float(grid.estimates.energy_j(np.array([cell.row]))[0, cell.column]), time)
     if request.objective == "balanced":
-        return (0.0, time, total) if total <= selection.SLACK * least_usd else (1.0, total, time)
+        return (0.0, time, total) if total <= limit_usd else (1.0, total, time)
     return (total, time) if request.objective == "cost" else (time, total)
 
 

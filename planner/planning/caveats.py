@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Final
 
 import numpy as np
@@ -64,7 +64,7 @@ def caveats(
     context: JobContext, phases: Phases, evidence: Mapping[str, str], *, nodes: int, pricing: str
 ) -> Iterator[str]:
     """Yield what to know before trusting a cluster's times and costs, as warnings."""
-    yield from _warnings(evidence)
+    yield from _warnings(evidence, waited_for={phase.bottleneck for phase in phases})
     yield from _network_band(context, evidence, nodes)
     yield from _bucket(context, phases, nodes=nodes)
     yield from _tails(context, phases)
@@ -75,7 +75,8 @@ def caveats(
     yield from _quality(context, evidence)
 
 
-def _warnings(evidence: Mapping[str, str]) -> Iterator[str]:
+def _warnings(evidence: Mapping[str, str], *, waited_for: Set[str]) -> Iterator[str]:
+    """Say what is not measured; the verdict on the cluster is about the rates that its phases wait for alone."""
     meaning = {
         "spec": "stated by the cloud, not measured",
         "extrapolated": "extrapolated beyond what was measured",
@@ -84,7 +85,8 @@ def _warnings(evidence: Mapping[str, str]) -> Iterator[str]:
     }
     for name, word in evidence.items():
         if word in meaning and not (name in STATED and word == "spec"):
-            yield f"{name.replace('_', ' ')}: {meaning[word]}"
+            spared = "" if name in STATED or name in waited_for else "; no phase waits for it as planned"
+            yield f"{name.replace('_', ' ')}: {meaning[word]}{spared}"
 
 
 def _bucket(context: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]:

@@ -66,7 +66,7 @@ def _lacks(context: JobContext, offer: Offer, *, networked: bool, powered: bool)
         "measure it, or --assume network=RATE",
     )
     yield np.isnan(instances.vcpu)[type_rows] & (not context.paper), "number of vCPUs unknown", ""
-    yield np.isnan(context.power_w)[type_rows] & powered, "power unknown", "or --assume power=WATTS"
+    yield np.isnan(context.power_w)[type_rows] & powered, "power unknown", "or --assume power:TYPE=WATTS"
     where = f"{offer.pricing} price unknown in {offer.region}"
     yield np.isnan(offer.price_usd_per_hour)[type_rows], where, "or --assume price=USD"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 import numpy as np
@@ -70,7 +71,12 @@ def _assumed(request: Request) -> Mapping[str, float]:
 
 def _power(request: Request, catalog: Catalog) -> Floats:
     stated = catalog.instances.power_w
-    return np.full(len(stated), request.assume["power"]) if "power" in request.assume else stated
+    patterns = {name.partition(":")[2] or "*": watts for name, watts in request.assume.items() if name[:5] == "power"}
+    if not patterns:
+        return stated
+    names = catalog.instances.cloud_type.tolist()
+    own = ((watts for pattern, watts in patterns.items() if fnmatchcase(name, pattern)) for name in names)
+    return np.array([next(fitting, power_w) for fitting, power_w in zip(own, stated.tolist(), strict=True)])
 
 
 def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOverheads) -> Risk | None:

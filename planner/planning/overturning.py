@@ -146,8 +146,8 @@ class _Trial:
         good = np.isfinite(estimates.total_usd)
         for constraint in constraints(context, estimates, request, region=grid.offer.region):
             good &= constraint.met
-        least = min(rival.cost_usd.total for rival in self.rivals)
-        cell = selection.best_cell(np.arange(len(rows)), estimates, good, objective=request.objective, least_usd=least)
+        limit = selection.limit_of(self.rivals)
+        cell = selection.best_cell(np.arange(len(rows)), estimates, good, objective=request.objective, limit_usd=limit)
         if cell is None:
             return None
         return float(estimates.expected_s[cell.row, cell.column]), float(estimates.total_usd[cell.row, cell.column])

@@ -18,14 +18,12 @@ from planner.calibration import Job, Profile
 from planner.cost_model.bill import retimed
 from planner.planning.quoted import with_quoted
 from planner.planning.selection import order
+from planner.schemas.asked import is_plain
 from planner.schemas.plan import Candidate, Cost, Plan, Range, Rejection, Request
 from planner.units import format_duration
 
 _NODE_COUNTS = 24
 """Cluster sizes tried up to the most allowed, evenly spread on a logarithmic scale."""
-
-_NOT_ABOUT_TIME: Final = ("price", "power")
-"""What can be assumed or scaled without a change of time."""
 
 _UNSURE: Final = 0.5
 """How wide a what-if makes the range: the standard deviation of ln(time), for each unit of ln(ratio)."""
@@ -115,8 +113,8 @@ def _what_if_ratios(
     A profile knows machines as they were when it ran on them. Clusters are left out that the equations can only time
     with the what-ifs, as where a rate is unknown that the request assumes.
     """
-    assume = {name: value for name, value in free.assume.items() if name in _NOT_ABOUT_TIME}
-    scale = {name: factor for name, factor in free.scale.items() if name in _NOT_ABOUT_TIME}
+    assume = {name: value for name, value in free.assume.items() if is_plain(name)}
+    scale = {name: factor for name, factor in free.scale.items() if is_plain(name)}
     as_is = replace(free, assume=assume, scale=scale, network_distribution=None)
     if as_is == free:
         return dict.fromkeys(estimated, 1.0)
@@ -188,6 +186,7 @@ def _cost(candidate: Candidate, *, median_s: float, high_s: float) -> Cost:
         total=totals[0],
         total_p95=totals[1],
         requests=old.requests,
+        charges=old.charges,
         unknown=old.unknown,
     )
 

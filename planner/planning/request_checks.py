@@ -19,6 +19,7 @@ def check_request(request: Request, catalogs: Sequence[Catalog]) -> None:
     check_assumptions(assume=request.assume, scale=request.scale)
     _check_amounts(request)
     _check_instances(request, catalogs)
+    _check_power(request, catalogs)
     if request.network_distribution is not None:
         if "network" in request.assume:
             raise BadInputError("--network-distribution and --assume network both say what the network does: give one")
@@ -57,6 +58,22 @@ def _check_amounts(request: Request) -> None:
         raise BadInputError("--network and an assumed network contradict each other: both say how fast it is, give one")
     if request.arch not in (None, "x86_64", "arm64"):
         raise BadInputError(f"arch {request.arch}: use x86_64 or arm64")
+
+
+def _check_power(request: Request, catalogs: Sequence[Catalog]) -> None:
+    """Nodes of different types need different power, so that it is assumed type by type."""
+    alone = len(request.instances) == 1 and not set("*?[") & set(request.instances[0])
+    if "power" in request.assume and not alone:
+        watts = f"{request.assume['power']:g}"
+        raise BadInputError(
+            f"assume power={watts}: nodes of different types need different power; say whose it is: "
+            f"power:TYPE={watts}, where TYPE may be a pattern, or ask for one --instance"
+        )
+    names = [name for catalog in catalogs for name in catalog.instances.cloud_type.tolist()]
+    for assumed in request.assume:
+        pattern = assumed.removeprefix("power:")
+        if pattern != assumed and not any(fnmatchcase(name, pattern) for name in names):
+            raise BadInputError(f"assume {assumed}: no type is called {pattern!r}.{nearest(pattern, names)}")
 
 
 def _check_instances(request: Request, catalogs: Sequence[Catalog]) -> None:

@@ -1,7 +1,8 @@
 """Which cluster size of each type to show, and which cluster comes first.
 
 The default objective is the fastest cluster within 5% of the least total cost: equation 7 of SoCC 2015 does not
-depend on the number of nodes, so cost alone leaves the choice open.
+depend on the number of nodes, so cost alone leaves the choice open. What requests and traffic cost is not counted
+into the 5%: no choice of cluster changes it, and where it is most of a bill, 5% of it would rent ten times the nodes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from planner.cost_model.estimate import Estimates
 from planner.schemas.plan import Candidate, Objective
 
 SLACK: Final = 1.05
-"""How far above the least total cost a faster cluster may lie under the default objective."""
+"""How far above the least total cost, without charges, a faster cluster may lie under the default objective."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +30,26 @@ class Cell:
     column: int
 
 
-def best_cell(rows: Rows, estimates: Estimates, good: Flags, *, objective: Objective, least_usd: float) -> Cell | None:
+def limit_above(least_usd: float, *, charges_usd: float) -> float:
+    """Return up to which total a faster cluster is preferred to the cheapest, which costs `least_usd`."""
+    return least_usd + (SLACK - 1) * (least_usd - charges_usd)
+
+
+def least_and_limit(estimates: Estimates, good: Flags) -> tuple[float, float]:
+    """Return the least total of the admissible clusters, and the `limit_above` it; inf where there is none."""
+    total = np.where(good, estimates.total_usd, np.inf)
+    if not np.isfinite(total).any():
+        return math.inf, math.inf
+    row, column = np.unravel_index(np.argmin(total), total.shape)
+    least = float(total[row, column])
+    return least, limit_above(least, charges_usd=float(estimates.charges_usd[row]))
+
+
+def best_cell(rows: Rows, estimates: Estimates, good: Flags, *, objective: Objective, limit_usd: float) -> Cell | None:
     """Return the best cluster among the layouts `rows` of one type; None when none is admissible.
 
-    `least_usd` is the least total cost of any type: balanced, a type that comes within the slack of it is shown at
-    its fastest there, another at its fastest within the slack of its own least.
+    `limit_usd` is `limit_above` the cheapest cluster of any type: balanced, a type that comes within it is shown at its
+    fastest there, another at its fastest within the limit of its own cheapest.
     """
     total = np.where(good[rows], estimates.total_usd[rows], np.inf)
     own_least = total.min()
@@ -41,7 +57,8 @@ def best_cell(rows: Rows, estimates: Estimates, good: Flags, *, objective: Objec
         return None
     time = np.where(good[rows], estimates.expected_s[rows], np.inf)
     if objective == "balanced":
-        limit = SLACK * (least_usd if own_least <= SLACK * least_usd else own_least)
+        charges = estimates.charges_usd[rows[np.argmin(total.min(axis=1))]]
+        limit = limit_usd if own_least <= limit_usd else limit_above(own_least, charges_usd=charges)
         time = np.where(total <= limit, time, np.inf)
     energy = estimates.energy_j(rows) if objective == "energy" else time
     first, second = {"cost": (total, time), "energy": (np.where(good[rows], energy, np.inf), time)}.get(
@@ -56,7 +73,7 @@ def order(candidates: Sequence[Candidate], objective: Objective) -> list[Candida
     """Return the candidates best first under `objective`."""
     if not candidates:
         return []
-    limit = SLACK * min(c.cost_usd.total for c in candidates)
+    limit = limit_of(candidates)
     keys: dict[str, Callable[[Candidate], tuple[float, ...]]] = {
         "cost": lambda c: (c.cost_usd.total, c.time_s.expected),
         "energy": lambda c: (math.inf if c.energy_j is None else c.energy_j, c.time_s.expected),
@@ -68,6 +85,12 @@ def order(candidates: Sequence[Candidate], objective: Objective) -> list[Candida
         ),
     }
     return sorted(candidates, key=keys[objective])
+
+
+def limit_of(candidates: Sequence[Candidate]) -> float:
+    """Return the `limit_above` the cheapest candidate."""
+    cheapest = min(candidates, key=lambda c: c.cost_usd.total)
+    return limit_above(cheapest.cost_usd.total, charges_usd=cheapest.cost_usd.charges)
 
 
 def frontier(estimates: Estimates, good: Flags) -> list[Cell]:

@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from planner.providers.registry import CLOUDS
+from planner.schemas.asked import is_plain
 from planner.schemas.plan import Plan, Request
 
 _OPTIONS: Final = {
@@ -29,8 +30,6 @@ _CAPACITY_OPTION: Final = "--capacity"
 _UNITS: Final = {"data_bytes": "B", "deadline_s": "s", "compute_bytes_per_s_per_vcpu": "B/s"}
 _ALWAYS: Final = ("data_bytes", "model", "catalogs")
 """What is said even when it is as by default: the catalogs could be others by the settings."""
-_PLAIN: Final = ("price", "power")
-"""Assumptions that are plain numbers; the rest are rates."""
 
 
 def plan_command(request: Request) -> str:
@@ -109,7 +108,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _amount(name: str, key: str, amount: float) -> str:
-    return _number(amount) + ("B/s" if name == "assume" and key not in _PLAIN else "")
+    return _number(amount) + ("B/s" if name == "assume" and not is_plain(key) else "")
 
 
 def _size(size: int) -> str:

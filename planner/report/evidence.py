@@ -10,6 +10,7 @@ from planner.catalog import Fact, facts_on, load_catalog
 from planner.catalog.columns import EVIDENCE
 from planner.cost_model import run_overheads
 from planner.errors import PlannerError
+from planner.schemas.asked import is_plain
 from planner.schemas.plan import Candidate, Plan
 from planner.units import format_bytes, format_duration, format_rate
 
@@ -38,7 +39,7 @@ def bases(plan: Plan) -> list[Basis]:
 
 def _assumed(plan: Plan) -> Iterator[Basis]:
     for name, amount in plan.request.assume.items():
-        value = f"{amount:g}" if name in _PLAIN else format_rate(amount)
+        value = f"{amount:g}" if is_plain(name) else format_rate(amount)
         yield Basis(what=name, value=value, evidence="assumed", source="--assume", as_of="")
     for name, factor in plan.request.scale.items():
         yield Basis(what=name, value=f"{factor:g} times", evidence="assumed", source="--what-if", as_of="")
@@ -93,4 +94,3 @@ def _shown(value: Any, unit: str) -> str:
 
 
 _FORMATS = {"bytes": format_bytes, "bytes/s": format_rate, "s": format_duration}
-_PLAIN = ("price", "power")

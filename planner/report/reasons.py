@@ -108,7 +108,7 @@ def _evidence(best: Candidate) -> Iterator[str]:
         "recalled": "recalled from memory, without a source at hand",
         "assumed": "assumed",
     }
-    yield f"The weakest of the rates behind it is {meaning.get(best.evidence, best.evidence)}."
+    yield f"The weakest of the rates that it waits for is {meaning.get(best.evidence, best.evidence)}."
     if overturn := overturn_text(best):
         yield f"{overturn}."
 

@@ -51,6 +51,11 @@ class Asked(TypedDict, total=False):
     sort_deadline: str | float | None
 
 
+def is_plain(assumed: str) -> bool:
+    """Whether what `--assume` is given under this name is a plain number: dollars or watts; the rest are rates."""
+    return assumed == "price" or assumed.partition(":")[0] == "power"
+
+
 def the_size(data: str | int | None, *, most_data: bool) -> int:
     """Return the bytes to sort; 1, which stands for nothing, where the most data is asked for.
 

@@ -88,7 +88,7 @@ class Request:
     interruptions_per_node_hour: float | None = _field(None, "How often a spot node is taken back, per hour: 0.05.")
     assume: dict[str, float] = field(
         default_factory=dict,
-        metadata={"meaning": "What-if: network=800MB/s, local_read=, local_write=, volume_read=, price=1.65 ..."},
+        metadata={"meaning": "What-if: network=800MB/s, local_read=, local_write=, price=1.65, power:i4i.*=350 ..."},
     )
     scale: dict[str, float] = field(
         default_factory=dict,
@@ -148,12 +148,14 @@ class BillLine:
 class Cost(Range):
     """Cost of the job; `total` adds boot, generating or staging, screening, validating, teardown, spares, traffic and
     how the cloud rounds what it bills to `expected`, `total_p95` to `p95`. `requests` of the job to an object store are
-    in all of them. `unknown` names the lines of the bill that have no price and are in none of them.
+    in all of them. `charges` is what of both totals is charged whatever the cluster's size: requests and traffic.
+    `unknown` names the lines of the bill that have no price and are in none of them.
     """
 
     total: float
     total_p95: float
     requests: float = 0.0
+    charges: float = 0.0
     unknown: tuple[str, ...] = ()
 
 

@@ -112,7 +112,7 @@ def test_the_options_of_general_jobs_and_of_filters_reach_the_plan() -> None:
     outcome = call(
         "--data", "10TB", "--model", "all", "--cloud", "aws,gcp,azure,oci", "--confidence", "0.95", "--deadline", "2h",
         "--map-ratio", "0.5", "--reduce-ratio", "0.1", "--compute", "500MB/s", "--arch", "x86_64",
-        "--exclude", "n1-*", "--max-vcpus", "5000", "--assume", "power=330", "--json",
+        "--exclude", "n1-*", "--max-vcpus", "5000", "--assume", "power:*=330", "--json",
     )  # fmt: skip
     assert outcome.returncode == 0, outcome.stderr
     plan = Plan.from_json(outcome.stdout)

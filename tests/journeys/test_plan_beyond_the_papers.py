@@ -227,9 +227,36 @@ def test_a_bill_is_rounded_as_the_cloud_rounds_it(make_catalog: Make) -> None:
 def test_energy_is_told_where_power_is_known(make_catalog: Make) -> None:
     """E = T (N P_server + P_switch): TritonSort, section 5.6."""
     catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}})
-    best = best_of(catalog, nodes=10, assume={"power": 330})
+    best = best_of(catalog, nodes=10, assume={"power:a": 330})
     assert best.energy_j == pytest.approx(best.time_s.expected * (10 * 330 + 1300))
     assert best_of(catalog, nodes=10).energy_j is None
+
+
+def test_power_is_assumed_type_by_type(make_catalog: Make) -> None:
+    """Ten nodes alike but for their watts: the first pattern that fits counts, other types keep the catalog's."""
+    disks = {"read": 1e9, "write": 1e9, "power_w": ""}
+    catalog = make_catalog({"s.large": disks, "s.small": disks, "t": {**disks, "power_w": 500}, "u": disks})
+    asked: dict[str, Any] = {"data": "1TB", "model": "indy", "catalogs": (catalog,), "nodes": 10}
+    plan = recommend(**asked, assume={"power:s.small": 200, "power:s.*": 400}).plan
+    watts = {c.instance_type: c.energy_j and c.energy_j / c.time_s.expected for c in plan.candidates}
+    assert watts == {
+        "s.large": pytest.approx(10 * 400 + 1300),
+        "s.small": pytest.approx(10 * 200 + 1300),
+        "t": pytest.approx(10 * 500 + 1300),
+        "u": None,
+    }
+
+
+def test_one_power_for_all_types_is_refused(make_catalog: Make) -> None:
+    disks = {"read": 1e9, "write": 1e9}
+    asked: dict[str, Any] = {"data": "1TB", "model": "indy", "catalogs": (make_catalog({"a": disks, "b": disks}),)}
+    with pytest.raises(BadInputError, match="power=330: nodes of different types need different power"):
+        recommend(**asked, assume={"power": 330})
+    with pytest.raises(BadInputError, match="no type is called 'c'"):
+        recommend(**asked, assume={"power:c": 330})
+    alone = recommend(**asked, assume={"power": 330}, instances=("a",)).best
+    assert alone is not None
+    assert alone.energy_j is not None
 
 
 def test_the_least_energy_is_an_objective_where_power_is_known(make_catalog: Make) -> None:

@@ -67,9 +67,21 @@ def test_what_storage_alone_suggests_may_not_be_feasible(make_catalog: Make) -> 
     ],
 )
 def test_every_objective_has_words(make_catalog: Make, objective: str, aim: str) -> None:
-    answered = ask(make_catalog({"a": FAST}), objective=objective, assume={"power": 330})
+    answered = ask(make_catalog({"a": FAST}), objective=objective, assume={"power:a": 330})
     assert aim in reasons(answered.plan, answered.contrast())[0]
 
 
 def test_nothing_feasible_has_no_reasons(make_catalog: Make) -> None:
     assert say(ask(make_catalog({"a": FAST}), deadline=1.0)) == ""
+
+
+def test_the_verdict_and_the_notes_agree_on_what_is_measured(make_catalog: Make) -> None:
+    """The phases wait for slow measured disks; that the network is only assumed decides nothing, and both say so."""
+    answered = ask(make_catalog({"a": {"read": 1e8, "write": 1e8}}), assume={"network": "5GB/s"})
+    assert "The weakest of the rates that it waits for is measured." in say(answered)
+    assert answered.best is not None
+    assert "network: assumed, not measured; no phase waits for it as planned" in answered.best.warnings
+    waiting = ask(make_catalog({"a": FAST}), assume={"network": "100MB/s"})
+    assert "The weakest of the rates that it waits for is assumed." in say(waiting)
+    assert waiting.best is not None
+    assert "network: assumed, not measured" in waiting.best.warnings

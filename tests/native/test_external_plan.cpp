@@ -51,6 +51,8 @@ TEST(plans_divide_the_memory_given) {
           request.memory_bytes);
     CHECK(plan.block_bytes % plan.grain_bytes == 0 && plan.chunk_bytes % plan.grain_bytes == 0);
     CHECK(plan.chunk_bytes <= plan.block_bytes);
+    // Distributors cannot keep all chunks: see chunk_store.hpp. A partition is split into two at least.
+    CHECK(plan.chunks > (2 * std::max<std::size_t>(plan.partitions, 2) + 1) * plan.threads);
     CHECK(plan.partitions >= 1 && plan.partition_limit_bytes >= plan.chunk_bytes);
     if (plan.direct) CHECK(plan.grain_bytes % page_bytes == 0);
     if (request.mean_line_bytes != 0)

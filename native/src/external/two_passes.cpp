@@ -101,9 +101,11 @@ class TwoPassSort {
     for (const Pending& pending : pending_) report_.one_key_partitions += pending.to.holds_one_key ? 1 : 0;
   }
 
+  // Long lines may leave chunks half empty, so that few bytes take many.
   bool fits(const Pending& pending) {
     return pending.to.holds_one_key ||
            (store_.bytes_of(pending.to.partition) <= plan_.partition_limit_bytes &&
+            store_.chunks_of(pending.to.partition) <= plan_.chunks &&
             pending.scratch_bytes <= plan_.scratch_bytes);
   }
 

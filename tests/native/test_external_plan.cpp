@@ -2,6 +2,7 @@
 #include "shapes.hpp"
 #include "sortcore/external/external_plan.hpp"
 #include "sortcore/io/file.hpp"
+#include "sortcore/records/record_sort.hpp"
 
 using namespace sortcore;
 
@@ -59,4 +60,21 @@ TEST(plans_divide_the_memory_given) {
       CHECK(plan.line_stride_bytes > 0 &&
             plan.line_stride_bytes + plan.longest_line_bytes < plan.block_bytes);
   }
+}
+
+// A sort in memory numbers records with 32 bits: what is larger goes in two passes, and those do not take
+// more memory for records than they can number.
+TEST(no_plan_has_more_records_in_memory_than_can_be_numbered) {
+  PlanRequest request;
+  request.format = {1, 0, 1};
+  request.input_bytes = 5'000'000'000;
+  request.memory_bytes = 200'000'000'000;
+  CHECK(one_pass_memory_bytes(request) <= request.memory_bytes);
+  CHECK(!fits_in_one_pass(request));
+  request.input_bytes = 4'000'000'000;
+  CHECK(fits_in_one_pass(request));
+  request.input_bytes = 500'000'000'000;
+  const ExternalPlan plan = plan_two_passes(request);
+  CHECK(plan.chunks * plan.chunk_bytes <= max_records_in_memory);
+  CHECK(plan.chunks * plan.chunk_bytes > max_records_in_memory / 10 * 9);
 }

@@ -4,6 +4,7 @@ Buffers must be C-contiguous, writable where written and hold whole records, or 
 the GIL; `threads=0` means all available.
 """
 
+from collections.abc import Sequence
 from typing import Any, final
 
 from typing_extensions import Buffer
@@ -89,11 +90,11 @@ def validate_file(
     progress: Progress | None = None,
 ) -> Summary: ...
 def sort_files(
-    inputs: list[str],
-    outputs: list[str],
+    inputs: Sequence[str | bytes],
+    outputs: Sequence[str | bytes],
     *,
-    replicas: list[str] = [],
-    temporary_directories: list[str] = [],
+    replicas: Sequence[str | bytes] = (),
+    temporary_directories: Sequence[str | bytes] = (),
     record_bytes: int = 100,
     key_offset: int = 0,
     key_bytes: int = 10,

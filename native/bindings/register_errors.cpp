@@ -11,26 +11,38 @@ namespace {
 PYBIND11_CONSTINIT py::gil_safe_call_once_and_store<py::object> record_error;
 PYBIND11_CONSTINIT py::gil_safe_call_once_and_store<py::object> cancelled;
 
+// Messages hold paths, which are any bytes, as Python has them.
+py::object text(const std::string& bytes) {
+  return py::reinterpret_steal<py::object>(
+      PyUnicode_DecodeFSDefaultAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size())));
+}
+
 // OSError(errno, message, path) where a path is known, as Python's own file errors have it.
 void raise_os_error(const Error& error) {
-  py::tuple arguments = py::make_tuple(error.system_errno(), error.what());
-  if (!error.path().empty()) arguments += py::make_tuple(error.path());
+  py::tuple arguments = py::make_tuple(error.system_errno(), text(error.what()));
+  if (!error.path().empty()) arguments += py::make_tuple(text(error.path()));
   PyErr_SetObject(PyExc_OSError, arguments.ptr());
 }
 
-void raise(const Error& error) {
-  switch (error.code()) {
+PyObject* type_of(ErrorCode code) {
+  switch (code) {
     case ErrorCode::io:
-      return raise_os_error(error);
+      return PyExc_OSError;
     case ErrorCode::bad_input:
-      return PyErr_SetString(PyExc_ValueError, error.what());
+      return PyExc_ValueError;
     case ErrorCode::bad_record:
-      return PyErr_SetString(record_error.get_stored().ptr(), error.what());
+      return record_error.get_stored().ptr();
     case ErrorCode::too_little_memory:
-      return PyErr_SetString(PyExc_MemoryError, error.what());
+      return PyExc_MemoryError;
     case ErrorCode::cancelled:
-      return PyErr_SetString(cancelled.get_stored().ptr(), error.what());
+      break;
   }
+  return cancelled.get_stored().ptr();
+}
+
+void raise(const Error& error) {
+  if (error.code() == ErrorCode::io) return raise_os_error(error);
+  PyErr_SetObject(type_of(error.code()), text(error.what()).ptr());
 }
 
 }  // namespace

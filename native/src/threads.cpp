@@ -7,13 +7,17 @@
 #include <thread>
 #include <vector>
 
+#include "sortcore/control_groups.hpp"
+
 #ifdef __linux__
 #include <sched.h>
 #endif
 
 namespace sortcore {
 
-unsigned available_threads() noexcept {
+namespace {
+
+unsigned usable_processors() noexcept {
 #ifdef __linux__
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
@@ -23,9 +27,14 @@ unsigned available_threads() noexcept {
   return std::max(1U, std::thread::hardware_concurrency());
 }
 
-unsigned resolve_threads(unsigned requested) noexcept {
-  return requested == 0 ? available_threads() : requested;
+}  // namespace
+
+unsigned available_threads() {
+  const unsigned processors = usable_processors();
+  return std::min(processors, group_processors().value_or(processors));
 }
+
+unsigned resolve_threads(unsigned requested) { return requested == 0 ? available_threads() : requested; }
 
 namespace {
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from planner.cli.end_signals import end_as_ctrl_c
 from planner.errors import InterruptedRunError, PlannerError
 
 _EXAMPLE = "Example: "
@@ -35,9 +36,10 @@ class PlannerCommand(TyperCommand):
                 parameter.display_type_rich = lambda ctx: None  # type: ignore[attr-defined]  # a flag takes no value
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; an interrupt becomes an InterruptedRunError."""
+        """Run the command; an interrupt, or another signal to end, becomes an InterruptedRunError."""
         try:
-            return super().invoke(ctx)
+            with end_as_ctrl_c():
+                return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
             raise InterruptedRunError("interrupted; nothing half done was left behind") from interrupt
 

@@ -59,7 +59,14 @@ class RunFile:
             begin = end
 
     def read(self, records: slice, into: Bytes, *, record_size: int) -> None:
-        """Read some of the file's records into `into`, which has their size. Raises IoFailureError."""
+        """Read some of the file's records into `into`, which has their size. Raises IoFailureError, also when the file
+        is not as long as all its records and its table: what is cut off in front shifts the rest.
+        """
+        _, ends = self._table()
+        whole = int(ends[-1]) * record_size + self.table_bytes
+        with failing("read", self.path):
+            if (size := self.path.stat().st_size) != whole:
+                raise _changed(self.path, f"has {size} bytes instead of {whole}")
         with failing("read", self.path), direct_io.opened(self.path, os.O_RDONLY) as descriptor:
             done = direct_io.read_into(descriptor, into, offset=records.start * record_size)
         if done < len(into):
@@ -69,16 +76,21 @@ class RunFile:
         with failing("read", self.path):
             return _table(self, self.path.stat().st_mtime_ns)
 
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of the table at the end."""
+        return 8 * self.slices * (1 + self.end - self.first)
+
 
 @lru_cache(maxsize=_FILES_KNOWN)
 def _table(run: RunFile, _written_at: int) -> tuple[tuple[int, ...], Ints]:
     """Return a run file's slices, and how many of its records stand before the end of each piece."""
-    size = 8 * run.slices * (1 + run.end - run.first)
+    size = run.table_bytes
     with run.path.open("rb") as file:
         file.seek(-size, os.SEEK_END)
         table = np.frombuffer(file.read(size), "<i8")
     if _digest(table[: run.slices]) != run.digest:
-        raise IoFailureError(f"{node_name()}: {run.path} does not end as it should: it is truncated, or was changed")
+        raise _changed(run.path, "does not end as it should")
     return tuple(table[: run.slices].tolist()), np.cumsum(table[run.slices :])
 
 
@@ -217,7 +229,11 @@ def raw(array: NDArray[Any]) -> memoryview:
 
 
 def _too_short(path: Path | str, missing: int) -> IoFailureError:
-    return IoFailureError(f"{node_name()}: {path} ends {missing} bytes too early: it is truncated, or was changed")
+    return _changed(path, f"ends {missing} bytes too early")
+
+
+def _changed(path: Path | str, how: str) -> IoFailureError:
+    return IoFailureError(f"{node_name()}: {path} {how}: it is truncated, or was changed")
 
 
 def partial_files(folders: Iterable[Path]) -> Iterator[Path]:

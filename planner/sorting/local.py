@@ -126,7 +126,7 @@ def sort_file(
         lambda watched: core.sort_files(
             _paths(source),
             _paths(output),
-            replicas=[] if replica is None else [os.fspath(replica)],
+            replicas=[] if replica is None else _paths(replica),
             temporary_directories=_paths(temp_dirs),
             record_bytes=record_size,
             key_offset=key_offset,
@@ -151,8 +151,8 @@ def _check_sizes(**sizes: int) -> None:
             raise BadInputError(f"{name} must lie between 0 and 2^32 - 1, not {value}")
 
 
-def _paths(paths: StrPath | Sequence[StrPath]) -> list[str]:
-    return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+def _paths(paths: StrPath | Sequence[StrPath]) -> list[bytes]:
+    return [os.fsencode(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
 
 
 def _phase(phase: dict[str, Any]) -> PhaseReport:

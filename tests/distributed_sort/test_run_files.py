@@ -43,6 +43,16 @@ def test_a_slice_that_lies_in_two_files_is_read_once(tmp_path: Path) -> None:
     assert content(tmp_path, 0) == b"aabbcc"
 
 
+@pytest.mark.parametrize("lost", [1, 2])
+def test_files_that_lose_their_beginning_are_named(tmp_path: Path, lost: int) -> None:
+    """A whole record or half of one: the table at the end is intact, and the rest would be read shifted."""
+    write_run([tmp_path], first=0, blocks={1: block(b"aabb"), 2: block(b"cc")})
+    (run,) = run_files([tmp_path])
+    run.path.write_bytes(run.path.read_bytes()[lost:])
+    with pytest.raises(IoFailureError, match="bytes instead of"):
+        content(tmp_path, 0)
+
+
 def test_files_that_end_early_are_named(tmp_path: Path) -> None:
     write_run([tmp_path], first=0, blocks={1: block(b"aabb")})
     (run,) = run_files([tmp_path])

@@ -87,6 +87,14 @@ def test_millions_of_random_cases() -> None:
 
 
 @pytest.mark.soak
+def test_a_hundred_thousand_passages_through_little_memory() -> None:
+    program = build("plain", "sortcore_tests") / "sortcore_tests"
+    output = run(str(program), "_pass_through_", timeout_s=3600, SORTCORE_TEST_EFFORT="400").stdout
+    assert int(output.split(" random cases")[0].split()[-1]) > 100_000
+    assert " 0 failed" in output
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("target", FUZZ_TARGETS)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_fuzz_for_long(variant: str, target: str) -> None:

@@ -2,6 +2,7 @@
 #include "shapes.hpp"
 #include "sortcore/external/external_plan.hpp"
 #include "sortcore/io/file.hpp"
+#include "sortcore/records/record_sort.hpp"
 
 using namespace sortcore;
 
@@ -51,10 +52,29 @@ TEST(plans_divide_the_memory_given) {
           request.memory_bytes);
     CHECK(plan.block_bytes % plan.grain_bytes == 0 && plan.chunk_bytes % plan.grain_bytes == 0);
     CHECK(plan.chunk_bytes <= plan.block_bytes);
+    // Distributors cannot keep all chunks: see chunk_store.hpp. A partition is split into two at least.
+    CHECK(plan.chunks > (2 * std::max<std::size_t>(plan.partitions, 2) + 1) * plan.threads);
     CHECK(plan.partitions >= 1 && plan.partition_limit_bytes >= plan.chunk_bytes);
     if (plan.direct) CHECK(plan.grain_bytes % page_bytes == 0);
     if (request.mean_line_bytes != 0)
       CHECK(plan.line_stride_bytes > 0 &&
             plan.line_stride_bytes + plan.longest_line_bytes < plan.block_bytes);
   }
+}
+
+// A sort in memory numbers records with 32 bits: what is larger goes in two passes, and those do not take
+// more memory for records than they can number.
+TEST(no_plan_has_more_records_in_memory_than_can_be_numbered) {
+  PlanRequest request;
+  request.format = {1, 0, 1};
+  request.input_bytes = 5'000'000'000;
+  request.memory_bytes = 200'000'000'000;
+  CHECK(one_pass_memory_bytes(request) <= request.memory_bytes);
+  CHECK(!fits_in_one_pass(request));
+  request.input_bytes = 4'000'000'000;
+  CHECK(fits_in_one_pass(request));
+  request.input_bytes = 500'000'000'000;
+  const ExternalPlan plan = plan_two_passes(request);
+  CHECK(plan.chunks * plan.chunk_bytes <= max_records_in_memory);
+  CHECK(plan.chunks * plan.chunk_bytes > max_records_in_memory / 10 * 9);
 }

@@ -76,10 +76,11 @@ THREADED_TEST(lines_in_several_runs) {
     for (std::uint64_t left = random.below(6); left > 0; --left) {
       memory.resize(memory.size() + random.below(100), std::byte{'x'});
       Text run = lines::random_text(random.below(300), lines::Kind::mixed, random);
-      if (!run.empty()) run.back() = newline;
+      if (!run.empty() && random.below(2) == 0) run.back() = newline;
       runs.push_back({memory.size(), run.size()});
       memory.insert(memory.end(), run.begin(), run.end());
       joined.insert(joined.end(), run.begin(), run.end());
+      if (!run.empty() && run.back() != newline) joined.push_back(newline);
     }
     if (random.below(2) == 0) memory.resize(memory.size() + 64);
     const LineFormat format = lines::random_format(random);

@@ -6,9 +6,11 @@ import errno
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -151,6 +153,21 @@ def test_an_input_that_shrinks_is_named(shim: Path, tmp_path: Path, memory_bytes
     assert names_in(tmp_path) == ["in"]
 
 
+def open_files(process: subprocess.Popen[str], directory: Path) -> list[Path]:
+    """Files in a directory that a process has open; nothing once it has ended."""
+    try:
+        links = list(Path(f"/proc/{process.pid}/fd").iterdir())
+        return [link for link in links if link.readlink().is_relative_to(directory)]
+    except FileNotFoundError:
+        return []
+
+
+def wait_until(process: subprocess.Popen[str], condition: Callable[[], bool]) -> None:
+    while not condition():
+        assert process.poll() is None
+        time.sleep(0.001)
+
+
 @pytest.mark.parametrize("memory_bytes", [ONE_PASS_BYTES * 2, TWO_PASSES_BYTES])
 def test_ctrl_c_stops_and_cleans_up(shim: Path, tmp_path: Path, memory_bytes: int, form: str) -> None:
     """The disk is so slow that the signal comes long before the end, however busy the machine."""
@@ -159,9 +176,54 @@ def test_ctrl_c_stops_and_cleans_up(shim: Path, tmp_path: Path, memory_bytes: in
     command = sorting(source, memory_bytes=memory_bytes, form=form)
     environment = faults(shim, call="pwrite", nth=1, fault="slow")
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        while len(names_in(tmp_path)) == 1 and process.poll() is None:
-            time.sleep(0.0005)
+        wait_until(process, lambda: len(open_files(process, tmp_path)) >= 2)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=120)
     assert process.returncode == InterruptedRunError.exit_code
     assert names_in(tmp_path) == ["in"]
+
+
+def test_a_killed_sort_leaves_nothing_and_nobody_can_read_what_it_spilled(shim: Path, source: Path, form: str) -> None:
+    command = sorting(source, memory_bytes=TWO_PASSES_BYTES, form=form)
+    environment = faults(shim, call="pwrite", nth=1, fault="slow")
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        # The input, the output and a scratch file.
+        wait_until(process, lambda: len(open_files(process, source.parent)) >= 3)
+        modes = [stat.S_IMODE(path.stat().st_mode) for path in open_files(process, source.parent)]
+        process.kill()
+        process.communicate(timeout=120)
+    assert 0o600 in modes
+    assert names_in(source.parent) == ["in"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signals_to_end_are_as_ctrl_c(shim: Path, tmp_path: Path, number: signal.Signals) -> None:
+    generate_file(tmp_path / "in", records=300_000)
+    planner = str(Path(sys.executable).with_name("planner"))
+    command = [planner, "sort", str(tmp_path / "in"), str(tmp_path / "out"), "--memory", "20MB"]
+    environment = faults(shim, call="pwrite", nth=1, fault="slow")
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(process, lambda: len(open_files(process, tmp_path)) >= 2)
+        process.send_signal(number)
+        _, talk = process.communicate(timeout=120)
+    assert process.returncode == InterruptedRunError.exit_code
+    assert "interrupted" in talk
+    assert names_in(tmp_path) == ["in"]
+
+
+def test_no_output_gets_its_name_before_all_are_on_disk(shim: Path, source: Path, form: str) -> None:
+    command = sorting(source, memory_bytes=TWO_PASSES_BYTES, form=form)
+    command[2] = command[2].replace("sys.argv[2],", "[sys.argv[2], sys.argv[2] + '2'],")
+    environment = faults(shim, call="fsync", nth=2, fault=str(errno.EIO))
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert result.returncode == IoFailureError.exit_code, result.stderr
+    assert names_in(source.parent) == ["in"]
+
+
+def test_a_directory_that_cannot_be_synced_is_an_error(shim: Path, source: Path, form: str) -> None:
+    # The first sync is of the file.
+    fault = str(errno.EIO)
+    result = sort_under(shim, source, call="fsync", nth=2, fault=fault, memory_bytes=ONE_PASS_BYTES, form=form)
+    assert result.returncode == IoFailureError.exit_code
+    assert "directory" in result.stderr
+    assert names_in(source.parent) == ["in", "out"]

@@ -1,6 +1,7 @@
 // The progress of a running operation, and the request to cancel it: polled, never called back.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -23,7 +24,11 @@ class Progress {
   void add_bytes(std::uint64_t bytes) noexcept { bytes_done_.fetch_add(bytes, std::memory_order_relaxed); }
   void cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }
 
-  std::uint64_t bytes_done() const noexcept { return bytes_done_.load(std::memory_order_relaxed); }
+  // At most the total, if that is known: a newline added to an input counts for nothing.
+  std::uint64_t bytes_done() const noexcept {
+    const std::uint64_t done = bytes_done_.load(std::memory_order_relaxed), total = bytes_total();
+    return total == 0 ? done : std::min(done, total);
+  }
   std::uint64_t bytes_total() const noexcept { return bytes_total_.load(std::memory_order_relaxed); }
   // Counted from 0 in the order in which the operation's documentation names its phases.
   std::uint32_t phase() const noexcept { return phase_.load(std::memory_order_relaxed); }

@@ -6,11 +6,12 @@
 
 namespace sortcore {
 
-// The threads this process may run at once: its CPU affinity where the system tells, else the hardware's.
-unsigned available_threads() noexcept;
+// The threads this process may run at once: its CPU affinity where the system tells, else the hardware's, and
+// no more than the quota of its control groups.
+unsigned available_threads();
 
 // `requested`, or all available when it is 0.
-unsigned resolve_threads(unsigned requested) noexcept;
+unsigned resolve_threads(unsigned requested);
 
 // Calls work(0) .. work(threads - 1) at once, work(0) on the calling thread, and returns when all have
 // returned. The first exception (by time) is rethrown after all have ended; work that loops long should poll

@@ -148,23 +148,34 @@ bool ChunkStore::is_complete(const Content& content) const noexcept {
 // The partition somebody waits for cannot be completed although nothing is being processed: later ones must
 // yield.
 bool ChunkStore::must_make_room() const noexcept {
-  return !has_room() && spilling_ == 0 && awaited_ && !loading_.empty() && *awaited_ == loading_.back() &&
+  return !has_room() && spilling_ == 0 && awaited_ && !contents_[*awaited_].on_disk.empty() &&
          last_in_memory() && *last_in_memory() != *awaited_;
+}
+
+// The first partition in the order that has something to load. One that has nothing on the disk stays in the
+// order while a chunk of it is being written, and does not hold up those after it.
+std::optional<ChunkStore::Partition> ChunkStore::next_on_disk() noexcept {
+  while (!loading_.empty() && is_complete(contents_[loading_.back()])) loading_.pop_back();
+  const auto next = std::find_if(loading_.rbegin(), loading_.rend(),
+                                 [&](Partition partition) { return !contents_[partition].on_disk.empty(); });
+  return next == loading_.rend() ? std::nullopt : std::optional(*next);
 }
 
 std::optional<ChunkStore::Load> ChunkStore::next_load(StageClock& clock) {
   std::unique_lock lock(monitor_.mutex());
   while (true) {
-    while (!loading_.empty() && contents_[loading_.back()].on_disk.empty()) loading_.pop_back();
+    std::optional<Partition> next;
+    monitor_.wait(lock, clock, [&] {
+      next = next_on_disk();
+      return loading_.empty() || (next && has_room()) || must_make_room();
+    });
     if (loading_.empty()) return std::nullopt;
-    monitor_.wait(lock, clock, [&] { return has_room() || loading_.empty() || must_make_room(); });
-    if (must_make_room()) {
+    if (!next || !has_room()) {
       spill_one(lock, clock);
       continue;
     }
-    if (loading_.empty() || contents_[loading_.back()].on_disk.empty() || !has_room()) continue;
-    Content& content = contents_[loading_.back()];
-    const Load load{loading_.back(), content.on_disk.front(), take_free()};
+    Content& content = contents_[*next];
+    const Load load{*next, content.on_disk.front(), take_free()};
     content.on_disk.pop_front();
     ++content.under_way;
     return load;

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <numeric>
 
+#include "sortcore/control_groups.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/external/one_pass.hpp"
 #include "sortcore/io/file.hpp"
@@ -39,12 +40,6 @@ std::uint64_t less(std::uint64_t value, std::uint64_t by) { return value > by ? 
 
 std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
 
-std::uint64_t read_number(const char* path) {
-  std::ifstream file(path);
-  std::uint64_t value = 0;
-  return file >> value ? value : UINT64_MAX;
-}
-
 std::uint64_t available_memory_bytes() {
   std::ifstream file("/proc/meminfo");
   std::string name;
@@ -60,6 +55,13 @@ std::uint64_t scratch_for(const PlanRequest& request, std::uint64_t bytes) {
   if (request.mean_line_bytes != 0)
     return line_scratch_bytes(bytes / request.mean_line_bytes, request.threads);
   return scratch_bytes(bytes / request.format.record_bytes, request.threads);
+}
+
+// Of records or, at their mean length, lines: a sort in memory numbers them with 32 bits.
+std::uint64_t most_bytes_in_memory(const PlanRequest& request) {
+  const std::uint64_t item_bytes =
+      request.mean_line_bytes != 0 ? request.mean_line_bytes : request.format.record_bytes;
+  return item_bytes > UINT64_MAX / max_records_in_memory ? UINT64_MAX : item_bytes * max_records_in_memory;
 }
 
 bool is_enough(const ExternalPlan& plan, const PlanRequest& request) {
@@ -94,7 +96,8 @@ std::uint64_t plan_blocks(ExternalPlan& plan, const PlanRequest& request, std::u
 
 // Short records need more room for their keys than for themselves.
 std::uint64_t plan_scratch(ExternalPlan& plan, const PlanRequest& request, std::uint64_t memory) {
-  plan.partition_limit_bytes = std::min(memory / largest_share, request.input_bytes + plan.grain_bytes);
+  plan.partition_limit_bytes = std::min(
+      {memory / largest_share, request.input_bytes + plan.grain_bytes, most_bytes_in_memory(request)});
   const std::uint64_t most = scratch_for(request, plan.grain_bytes) + memory / scratch_share;
   while (scratch_for(request, plan.partition_limit_bytes) > most) plan.partition_limit_bytes /= 2;
   plan.scratch_bytes = scratch_for(request, plan.partition_limit_bytes);
@@ -117,7 +120,9 @@ void plan_chunks(ExternalPlan& plan, const PlanRequest& request, std::uint64_t m
   for (const std::uint64_t share : filling_shares) {
     plan.chunk_bytes = whole_grains(memory / (share * plan.threads * plan.partitions), plan.grain_bytes,
                                     static_cast<std::size_t>(largest));
-    plan.chunks = static_cast<std::size_t>(memory / plan.chunk_bytes);
+    // Records are numbered by where in all chunks they lie, lines are not.
+    const std::uint64_t most = lines ? UINT64_MAX : most_bytes_in_memory(request);
+    plan.chunks = static_cast<std::size_t>(std::min(memory, most) / plan.chunk_bytes);
     plan.low_water_chunks = std::max<std::size_t>(plan.chunks / free_share, plan.queue_depth + plan.threads);
     if (is_enough(plan, request)) break;
   }
@@ -178,11 +183,13 @@ std::uint64_t one_pass_memory_bytes(const PlanRequest& request) {
   return request.input_bytes + scratch_for(request, request.input_bytes) + blocks * largest_block;
 }
 
+bool fits_in_one_pass(const PlanRequest& request) {
+  return one_pass_memory_bytes(request) <= request.memory_bytes &&
+         request.input_bytes <= most_bytes_in_memory(request);
+}
+
 std::uint64_t default_memory_bytes() {
-  const std::uint64_t limit = read_number("/sys/fs/cgroup/memory.max");
-  const std::uint64_t used = read_number("/sys/fs/cgroup/memory.current");
-  const std::uint64_t allowed = limit == UINT64_MAX || used >= limit ? UINT64_MAX : limit - used;
-  return std::min(available_memory_bytes(), allowed) / 5 * 4;
+  return std::min(available_memory_bytes(), group_memory_left_bytes().value_or(UINT64_MAX)) / 5 * 4;
 }
 
 }  // namespace sortcore

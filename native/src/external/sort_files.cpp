@@ -1,5 +1,6 @@
 #include "sortcore/external/sort_files.hpp"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "sortcore/external/two_passes.hpp"
 #include "sortcore/io/input_mapping.hpp"
 #include "sortcore/lines/line_sort.hpp"
+#include "sortcore/records/record_sort.hpp"
 #include "sortcore/threads.hpp"
 
 namespace sortcore {
@@ -47,12 +49,19 @@ void check_outputs(const SortFilesRequest& request, const OpenInputs& inputs) {
     throw Error(ErrorCode::bad_input, "name a replica for each output or for none");
   std::vector<std::string> written = request.outputs;
   written.insert(written.end(), request.replicas.begin(), request.replicas.end());
+  std::vector<OutputPlace> places;
   for (const std::string& output : written) {
-    if (std::count(written.begin(), written.end(), output) > 1) {
-      throw Error(ErrorCode::bad_input, "output " + output + " is given twice", output);
-    }
-    if (std::filesystem::is_directory(output)) {
+    std::error_code unreadable;
+    if (std::filesystem::is_directory(output, unreadable)) {
       throw Error(ErrorCode::bad_input, "output " + output + " is a directory; name a file", output);
+    }
+    places.push_back(place_of(output));
+    const auto same = std::ranges::find(places, places.back());
+    if (same != places.end() - 1) {
+      const std::string& first = written[static_cast<std::size_t>(same - places.begin())];
+      throw Error(ErrorCode::bad_input,
+                  "output " + output + " is given twice" + (first == output ? "" : ", also as " + first),
+                  output);
     }
     for (const File& input : inputs.files) {
       if (!same_file(output, input)) continue;
@@ -74,8 +83,23 @@ void add_input(OpenInputs& inputs, const std::string& path, const RecordFormat& 
   inputs.files.push_back(std::move(file));
 }
 
+// The usual limit is low for the sake of old programs; the system lets every process raise it to the hard
+// one.
+void allow_open_files(std::size_t inputs) {
+  constexpr rlim_t of_others = 128;  // outputs, scratch files, what the process has open
+  rlimit limit{};
+  const rlim_t needed = inputs + of_others;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
+  limit.rlim_cur = std::min(needed, limit.rlim_max);
+  if (limit.rlim_cur >= needed && ::setrlimit(RLIMIT_NOFILE, &limit) == 0) return;
+  throw Error(ErrorCode::bad_input, std::to_string(inputs) + " inputs are too many: this process may open " +
+                                        std::to_string(limit.rlim_max) +
+                                        " files at once; raise that (`ulimit -Hn`) or join inputs");
+}
+
 OpenInputs open_inputs(const SortFilesRequest& request) {
   if (request.inputs.empty()) throw Error(ErrorCode::bad_input, "no input given");
+  allow_open_files(request.inputs.size());
   const bool direct = choose_grain(request.format, request.memory_bytes, request.allow_direct).direct;
   OpenInputs inputs;
   for (const std::string& path : request.inputs) add_input(inputs, path, request.format, direct);
@@ -110,7 +134,7 @@ bool goes_in_one_pass(const SortFilesRequest& request, const OpenInputs& inputs,
   if (inputs.files.size() != 1 || request.outputs.size() != 1) return false;
   if (request.passes != SortFilesRequest::Passes::automatic)
     return request.passes == SortFilesRequest::Passes::one;
-  return inputs.warmth >= warm_share && one_pass_memory_bytes(wanted) <= wanted.memory_bytes;
+  return inputs.warmth >= warm_share && fits_in_one_pass(wanted);
 }
 
 // What the memory given leaves room for beside the input and the blocks.
@@ -121,7 +145,7 @@ std::uint64_t most_lines(const PlanRequest& wanted) {
   if (least >= wanted.memory_bytes) return 0;
   constexpr std::uint64_t many = 1'000'000;
   const std::uint64_t of_many = line_scratch_bytes(many, wanted.threads);
-  return std::max(many, (wanted.memory_bytes - least) / of_many * many);
+  return std::clamp((wanted.memory_bytes - least) / of_many * many, many, max_records_in_memory);
 }
 
 void run_one_pass(OpenInputs& inputs, std::vector<OutputFile>& outputs,
@@ -235,10 +259,9 @@ SortReport sort_files(const SortFilesRequest& given, Progress* progress) {
   }
   sort_open_files(request, inputs, outputs, wanted, report, progress);
   throw_if_cancelled(progress);
-  for (OutputFile& output : outputs) {
-    output.commit();
+  OutputFile::commit(outputs);
+  for (const OutputFile& output : outputs)
     report.output_bytes_written += output.size() * (request.replicas.empty() ? 1 : 2);
-  }
   report.seconds = seconds_since(start);
   return report;
 }

@@ -101,9 +101,11 @@ class TwoPassSort {
     for (const Pending& pending : pending_) report_.one_key_partitions += pending.to.holds_one_key ? 1 : 0;
   }
 
+  // Long lines may leave chunks half empty, so that few bytes take many.
   bool fits(const Pending& pending) {
     return pending.to.holds_one_key ||
            (store_.bytes_of(pending.to.partition) <= plan_.partition_limit_bytes &&
+            store_.chunks_of(pending.to.partition) <= plan_.chunks &&
             pending.scratch_bytes <= plan_.scratch_bytes);
   }
 
@@ -130,7 +132,9 @@ class TwoPassSort {
       children.push_back(
           {{numbers.back(), parent.to.output, division->holds_one_key(part)}, parent.depth + 1, 0});
     }
-    report_.phases.push_back(distribute(context_, source, *division, numbers));
+    SortContext unwatched = context_;  // what is distributed again has been counted
+    unwatched.progress = nullptr;
+    report_.phases.push_back(distribute(unwatched, source, *division, numbers));
     report_.phases.back().name = "split again";
     for (std::size_t part = 0; part < children.size(); ++part) learn_scratch(children[part], *division, part);
     ++report_.partitions_split_again;

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iomanip>
+#include <random>
+#include <sstream>
 #include <utility>
 
 #include "sortcore/error.hpp"
@@ -47,32 +50,60 @@ File::~File() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-File File::open(const std::string& path, int flags, Caching wanted, const std::string& shown_as) {
-  const std::string& shown = shown_as.empty() ? path : shown_as;
+// Nothing if it fails, with errno set.
+std::optional<File> File::open(const std::string& path, int flags, Caching wanted,
+                               const std::string& shown_as, unsigned mode) {
   if (wanted == Caching::direct && direct_flag != 0) {
     const int fd =
-        retry_interrupted([&] { return ::open(path.c_str(), flags | direct_flag | O_CLOEXEC, 0666); });
-    if (fd >= 0) return File(fd, shown, true);
-    if (errno != EINVAL) throw Error::from_errno("open", shown, errno);
-    // Some file systems create the file before they refuse O_DIRECT.
-    flags &= ~O_EXCL;
+        retry_interrupted([&] { return ::open(path.c_str(), flags | direct_flag | O_CLOEXEC, mode); });
+    if (fd >= 0) return File(fd, shown_as, true);
+    if (errno != EINVAL) return std::nullopt;
+    // Some file systems create the file before they refuse O_DIRECT. It was not there before: O_EXCL.
+    if ((flags & O_EXCL) != 0) ::unlink(path.c_str());
   }
-  const int fd = retry_interrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
-  if (fd < 0) throw Error::from_errno("open", shown, errno);
-  return File(fd, shown, false);
+  const int fd = retry_interrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); });
+  if (fd < 0) return std::nullopt;
+  return File(fd, shown_as, false);
 }
 
 File File::open_to_read(const std::string& path, Caching wanted) {
   // O_NONBLOCK: a named pipe without a writer would hang the open; regular files do not mind.
-  File file = open(path, O_RDONLY | O_NONBLOCK, wanted, path);
+  std::optional<File> file = open(path, O_RDONLY | O_NONBLOCK, wanted, path);
+  if (!file) throw Error::from_errno("open", path, errno);
   struct stat about{};
-  if (::fstat(file.descriptor_, &about) != 0) throw Error::from_errno("examine", path, errno);
+  if (::fstat(file->descriptor_, &about) != 0) throw Error::from_errno("examine", path, errno);
   if (!S_ISREG(about.st_mode)) throw Error(ErrorCode::bad_input, path + " is not a regular file", path);
-  return file;
+  return std::move(*file);
 }
 
-File File::create(const std::string& path, Caching wanted, const std::string& shown_as) {
-  return open(path, O_RDWR | O_CREAT | O_EXCL, wanted, shown_as);
+File File::create(const std::string& path, Caching wanted, const std::string& shown_as, unsigned mode) {
+  std::optional<File> file = open(path, O_RDWR | O_CREAT | O_EXCL, wanted, shown_as, mode);
+  if (!file) throw Error::from_errno("open", shown_as, errno);
+  return std::move(*file);
+}
+
+std::optional<File> File::create_unnamed(const std::string& directory, Caching wanted,
+                                         const std::string& shown_as, unsigned mode) {
+#ifdef O_TMPFILE
+  if (::access("/proc/self/fd", X_OK) != 0) return std::nullopt;
+  std::optional<File> file = open(directory, O_RDWR | O_TMPFILE, wanted, shown_as, mode);
+  // Old kernels and some file systems cannot; they say so in three ways.
+  if (!file && errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
+    throw Error::from_errno("open", shown_as, errno);
+  return file;
+#else
+  return std::nullopt;
+#endif
+}
+
+void File::link(const std::string& path) {
+  const std::string unnamed = "/proc/self/fd/" + std::to_string(descriptor_);
+  if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) != 0)
+    throw Error::from_errno("name", path_, errno);
+}
+
+void File::set_mode(unsigned mode) {
+  if (::fchmod(descriptor_, mode) != 0) throw Error::from_errno("set the permissions of", path_, errno);
 }
 
 std::uint64_t File::size() const {
@@ -168,6 +199,13 @@ std::size_t File::usable_part(std::size_t transferred, std::size_t wanted, bool 
   const std::size_t whole = transferred / page_bytes * page_bytes;
   if (whole == 0) leave_direct();
   return whole;
+}
+
+std::string random_name() {
+  std::random_device device;
+  std::ostringstream name;
+  for (int i = 0; i < 4; ++i) name << std::hex << std::setw(8) << std::setfill('0') << device();
+  return name.str();
 }
 
 }  // namespace sortcore

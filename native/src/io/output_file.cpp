@@ -1,9 +1,9 @@
 #include "sortcore/io/output_file.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -12,44 +12,55 @@
 #include "sortcore/error.hpp"
 
 namespace sortcore {
+namespace {
+
+std::string follow_links(const std::string& path) {
+  constexpr int most_links = 40;  // as the system has it
+  std::filesystem::path at(path);
+  for (int links = 0; links < most_links; ++links) {
+    std::error_code is_no_link;
+    const std::filesystem::path to = std::filesystem::read_symlink(at, is_no_link);
+    if (is_no_link) return at.string();
+    at = at.parent_path() / to;
+  }
+  throw Error::from_errno("write", path, ELOOP);
+}
+
+// Taking the name of a device or a pipe from it would destroy it.
+std::string only_a_file(std::string path) {
+  struct stat about{};
+  const bool exists = ::stat(path.c_str(), &about) == 0;
+  if (!exists && errno == ENAMETOOLONG) throw Error::from_errno("write", path, errno);
+  if (exists && !S_ISREG(about.st_mode))
+    throw Error(ErrorCode::bad_input, path + " is not a regular file; name another output", path);
+  return path;
+}
+
+}  // namespace
 
 std::string directory_of(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   return parent.empty() ? "." : parent;
 }
 
-namespace {
-
-std::string partial_name(const std::string& path) {
-  static std::atomic<unsigned> number{0};
-  const std::string name = std::filesystem::path(path).filename().string();
-  return directory_of(path) + "/." + name + "." + std::to_string(::getpid()) + "-" +
-         std::to_string(number++) + ".partial";
+bool OutputPlace::operator==(const OutputPlace& other) const {
+  if (inode == 0 || other.inode == 0) return path == other.path;
+  return device == other.device && inode == other.inode && name == other.name;
 }
 
-// Taking the name of a device or a pipe from it would destroy it.
-std::string only_a_file(std::string path) {
-  std::error_code unreadable;
-  const auto status = std::filesystem::status(path, unreadable);
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-    throw Error(ErrorCode::bad_input, path + " is not a regular file; name another output", path);
-  return path;
+OutputPlace place_of(const std::string& path) {
+  OutputPlace place;
+  place.path = follow_links(path);
+  place.name = std::filesystem::path(place.path).filename().string();
+  struct stat about{};
+  if (::stat(directory_of(place.path).c_str(), &about) != 0) return place;
+  place.device = about.st_dev;
+  place.inode = about.st_ino;
+  return place;
 }
-
-// Some file systems cannot sync a directory; the data itself is safe by then.
-void sync_directory(const std::string& directory) noexcept {
-  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  ::fsync(fd);
-  ::close(fd);
-}
-
-}  // namespace
 
 OutputFile::OutputFile(std::string path, File::Caching wanted)
-    : path_(only_a_file(std::move(path))),
-      partial_path_(partial_name(path_)),
-      file_(File::create(partial_path_, wanted, path_)) {}
+    : path_(only_a_file(std::move(path))), place_(place_of(path_)), file_(create(wanted)) {}
 
 OutputFile::OutputFile(std::string path, std::uint64_t bytes, File::Caching wanted)
     : OutputFile(std::move(path), wanted) {
@@ -58,6 +69,7 @@ OutputFile::OutputFile(std::string path, std::uint64_t bytes, File::Caching want
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
+      place_(std::move(other.place_)),
       partial_path_(std::exchange(other.partial_path_, {})),
       bytes_(other.bytes_),
       file_(std::move(other.file_)),
@@ -65,6 +77,23 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
 
 OutputFile::~OutputFile() {
   if (!partial_path_.empty()) ::unlink(partial_path_.c_str());
+}
+
+// What replaces a file is nobody else's to read before it has that file's permissions.
+File OutputFile::create(File::Caching wanted) {
+  constexpr unsigned for_the_owner = 0600, for_whom_the_mask_allows = 0666, permissions = 0777;
+  const std::string directory = directory_of(place_.path);
+  struct stat replaced{};
+  const bool replaces = ::stat(place_.path.c_str(), &replaced) == 0;
+  const unsigned mode = replaces ? for_the_owner : for_whom_the_mask_allows;
+  std::optional<File> file = File::create_unnamed(directory, wanted, path_, mode);
+  if (!file) {
+    const std::string partial_path = directory + "/.sortcore-" + random_name() + ".partial";
+    file = File::create(partial_path, wanted, path_, mode);
+    partial_path_ = partial_path;
+  }
+  if (replaces) file->set_mode(replaced.st_mode & permissions);
+  return std::move(*file);
 }
 
 void OutputFile::add_replica(std::string path, File::Caching wanted) {
@@ -82,15 +111,41 @@ void OutputFile::set_size(std::uint64_t bytes) {
   for (OutputFile& replica : replicas_) replica.set_size(bytes);
 }
 
-void OutputFile::commit() {
-  for (OutputFile& replica : replicas_) replica.commit();
+void OutputFile::commit(std::span<OutputFile> outputs) {
+  for (OutputFile& output : outputs) output.sync();
+  for (OutputFile& output : outputs) output.take_name();
+  for (const OutputFile& output : outputs) output.sync_directory();
+}
+
+void OutputFile::sync() {
+  for (OutputFile& replica : replicas_) replica.sync();
   file_.set_size(bytes_);
   file_.sync();
+}
+
+void OutputFile::take_name() {
+  for (OutputFile& replica : replicas_) replica.take_name();
+  if (partial_path_.empty()) {
+    const std::string partial_path = directory_of(place_.path) + "/.sortcore-" + random_name() + ".partial";
+    file_.link(partial_path);
+    partial_path_ = partial_path;
+  }
   file_.close();
-  if (std::rename(partial_path_.c_str(), path_.c_str()) != 0)
+  if (std::rename(partial_path_.c_str(), place_.path.c_str()) != 0)
     throw Error::from_errno("rename to", path_, errno);
   partial_path_.clear();
-  sync_directory(directory_of(path_));
+}
+
+// Some file systems cannot sync a directory, and some directories cannot be read; the data itself is safe by
+// then.
+void OutputFile::sync_directory() const {
+  for (const OutputFile& replica : replicas_) replica.sync_directory();
+  const int fd = ::open(directory_of(place_.path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  const int failure = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  if (failure != 0 && failure != EINVAL && failure != EROFS && failure != ENOTSUP)
+    throw Error::from_errno("sync the directory of the finished", path_, failure);
 }
 
 }  // namespace sortcore

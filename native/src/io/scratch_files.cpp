@@ -15,13 +15,14 @@ constexpr std::uint64_t stride_bytes = 128'000'000;
 
 }  // namespace
 
-// The name lives for an instant only: unlinked at once, the space is freed when the process ends, even by
-// SIGKILL.
+// Where a file needs a name, it lives for an instant only: unlinked at once, the space is freed when the
+// process ends, even by SIGKILL.
 File create_unlinked(const std::string& directory, File::Caching wanted) {
-  static std::atomic<unsigned> number{0};
-  const std::string path =
-      directory + "/.sortcore-" + std::to_string(::getpid()) + "-" + std::to_string(number++);
-  File file = File::create(path, wanted, "temporary file in " + directory);
+  constexpr unsigned for_the_owner = 0600;
+  const std::string shown_as = "temporary file in " + directory;
+  if (auto file = File::create_unnamed(directory, wanted, shown_as, for_the_owner)) return std::move(*file);
+  const std::string path = directory + "/.sortcore-" + random_name();
+  File file = File::create(path, wanted, shown_as, for_the_owner);
   ::unlink(path.c_str());
   return file;
 }

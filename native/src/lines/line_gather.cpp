@@ -50,6 +50,7 @@ std::size_t gather_lines(const LinePlaces& lines, std::span<const std::uint32_t>
         start + bytes + copy_bytes <= lines.extent) [[likely]] {
       copy_generously(to, lines.base + start, bytes);
       to += bytes;
+      to[-1] = newline;  // a run that lacks its last is followed by what is not its own
     } else {
       const auto part = std::min<std::size_t>(bytes - skipped, static_cast<std::size_t>(end - to));
       copy_part(lines, order[i], skipped, part, to);

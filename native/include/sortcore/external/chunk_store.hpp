@@ -5,23 +5,23 @@
 // turn in the second pass comes last. So memory ends up holding the partitions that are needed first, and
 // what fits is never written.
 //
-// Liveness: every wait ends because a thread that does not wait for this one frees a chunk.
+// Liveness: every wait ends because a thread that does not wait for this one frees a chunk, or brings one.
 //
 // * First pass. `acquire` waits for a free chunk, which a writer frees. The writer waits only for the disk
 //   and for a chunk to write. There is one whenever none is free: a distributor keeps one open chunk for each
-//   of its partitions, and the plan has twice as many chunks as all of them keep. `drain` waits only for
-//   a chunk of its partition that is being written, and reads into memory of its caller's.
-// * Second pass. Loaders wait for a free chunk, which the sorter frees. Once `take` has returned, the sorter
-//   waits for output blocks only, and those only for the disk. `take` waits for the loaders, which bring its
-//   partition first. When they find no room meanwhile, they write chunks of later partitions.
-// * So `take` ends if all chunks of its partition are in memory at once: that is its precondition. A
-// partition
-//   that `take_any` or `drain` empties may have any size.
-//
-// KNOWN HANG: the callers do not keep that precondition. `fits` in two_passes.cpp compares bytes with the
-// limit, but long lines leave chunks half empty, so that a partition below the limit may need more chunks
-// than there are. Loaders and sorter then wait for each other for ever. It happens with 35 MB of 17-byte
-// lines and 125 lines of 112,650 bytes that begin with `zz`, in two passes, 60 MB, one thread.
+//   of its partitions. A division asked for P of them has at most 2 P + 1, and every plan has more chunks
+//   than all distributors then keep. `drain` waits only for a chunk of its partition that is being written,
+//   and reads into memory of its caller's.
+// * Second pass. Writers of output wait only for the disk, and the sorter, while it has chunks, only for
+// them.
+//   So the sorter comes to `take` or `take_any` of the next partition, A, and no partition before A has
+//   chunks left. Its precondition: `take` is only for a partition whose chunks are not more than there are.
+// * While the sorter waits, a chunk of A on the disk is the first that a loader brings, as A is first in the
+//   order: a partition leaves the order when all of it is in memory, and while it waits there it is not
+//   written. If there is no room, a loader writes a chunk of a later partition, and the room is for A.
+//   That can happen once for each chunk of A, so it ends. If no later partition has a chunk in memory, all
+//   chunks are A's, or being moved, which ends; not all can be A's while one of A is on the disk.
+// * `drain` needs no room, so a partition that it or `take_any` empties may have any size.
 #pragma once
 
 #include <cstddef>
@@ -79,11 +79,11 @@ class ChunkStore {
   void stop_spilling();
 
   // Second pass. The work of a thread that reads: brings the spilled chunks of the partitions in `order`
-  // back, the first partition first, as chunks become free. Returns when all are in memory.
+  // back, the first partition first, as chunks become free. Returns when all have been in memory.
   void begin_loading(std::vector<Partition> order);
   void load_all(StageClock& clock);
-  // Waits until the whole partition is in memory, where it must fit, and hands it over; the caller releases
-  // the chunks.
+  // Waits until the whole partition is in memory, which must have so many chunks, and hands it over; the
+  // caller releases the chunks.
   std::vector<FilledChunk> take(Partition partition, StageClock& clock);
   // Waits for any chunk of the partition; nothing when all have been taken.
   std::optional<FilledChunk> take_any(Partition partition, StageClock& clock);
@@ -131,6 +131,7 @@ class ChunkStore {
                           StageClock& clock);
   bool is_complete(const Content& content) const noexcept;
   bool must_make_room() const noexcept;
+  std::optional<Partition> next_on_disk() noexcept;
   std::size_t group_of(Partition partition) const noexcept;
   void spill_one(std::unique_lock<std::mutex>& lock, StageClock& clock);
   std::optional<Load> next_load(StageClock& clock);
@@ -149,7 +150,7 @@ class ChunkStore {
   bool spill_stopped_ = true;
   std::vector<Content> contents_;
   std::vector<Partition> sequence_;  // in the order of processing
-  std::vector<Partition> loading_;   // of these, those still to be loaded; the next is at the back
+  std::vector<Partition> loading_;   // of these, those not all in memory yet; the next is at the back
   std::optional<Partition> awaited_;
   std::uint64_t spilled_bytes_ = 0;
   std::uint64_t loaded_bytes_ = 0;

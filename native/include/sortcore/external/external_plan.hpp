@@ -60,8 +60,11 @@ ExternalPlan plan_two_passes(const PlanRequest& request);
 // What one pass over a mapped input needs: the pages of the input, the keys, the blocks.
 std::uint64_t one_pass_memory_bytes(const PlanRequest& request);
 
+// Whether the memory is enough for that, and a sort in memory takes so many records or lines.
+bool fits_in_one_pass(const PlanRequest& request);
+
 // Memory this process may take without being told: four fifths of what is available, within its control
-// group.
+// groups.
 std::uint64_t default_memory_bytes();
 
 }  // namespace sortcore

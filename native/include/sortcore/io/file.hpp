@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -26,9 +27,12 @@ class File {
   // Opens an existing regular file for reading. Throws Error(io); Error(bad_input) for anything but a regular
   // file.
   static File open_to_read(const std::string& path, Caching wanted);
-  // Creates `path`, which must not exist, for reading and writing; errors name `shown_as` instead if it is
-  // given.
-  static File create(const std::string& path, Caching wanted, const std::string& shown_as = {});
+  // Creates `path`, which must not exist, for reading and writing; errors name `shown_as` instead.
+  static File create(const std::string& path, Caching wanted, const std::string& shown_as, unsigned mode);
+  // Creates a file in `directory` that has no name, so that it vanishes with its last user; nothing where the
+  // file system, or the system, cannot give it one later.
+  static std::optional<File> create_unnamed(const std::string& directory, Caching wanted,
+                                            const std::string& shown_as, unsigned mode);
 
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
@@ -48,6 +52,9 @@ class File {
   // offset.
   void write_exactly(const std::byte* from, std::size_t bytes, std::uint64_t offset);
 
+  // Gives a file without a name its first, which must not be taken.
+  void link(const std::string& path);
+  void set_mode(unsigned mode);
   // Asks the file system for the space; returns false where it cannot. Throws Error(io) when the disk is
   // full.
   bool preallocate(std::uint64_t offset, std::uint64_t bytes);
@@ -59,7 +66,8 @@ class File {
 
  private:
   File(int descriptor, std::string path, bool direct) noexcept;
-  static File open(const std::string& path, int flags, Caching wanted, const std::string& shown_as);
+  static std::optional<File> open(const std::string& path, int flags, Caching wanted,
+                                  const std::string& shown_as, unsigned mode = 0);
   bool leave_direct() noexcept;
   static std::size_t length_to_ask(std::size_t bytes, bool direct) noexcept;
   std::size_t usable_part(std::size_t transferred, std::size_t wanted, bool direct) noexcept;
@@ -68,5 +76,8 @@ class File {
   std::string path_;
   std::atomic<bool> direct_{false};
 };
+
+// A name that no other file in the directory has: process numbers repeat in containers.
+std::string random_name();
 
 }  // namespace sortcore

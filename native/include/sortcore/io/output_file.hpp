@@ -1,7 +1,8 @@
-// An output that appears under its name complete or not at all.
+// Outputs that appear under their names complete or not at all.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,21 @@ namespace sortcore {
 // Of a path without one, the current directory: ".".
 std::string directory_of(const std::string& path);
 
-// Written under another name in the same directory; `commit` syncs it and gives it its name. Until then the
-// destructor removes it. Errors name the path the user knows.
+// Where an output is written: outputs that differ only in how they are spelled have equal places. Symbolic
+// links are followed, also to where nothing is yet.
+struct OutputPlace {
+  std::string path;
+  std::uint64_t device = 0;  // of the directory
+  std::uint64_t inode = 0;   // of the directory; 0 if there is none
+  std::string name;
+  bool operator==(const OutputPlace& other) const;
+};
+// Throws Error(io) for links that go in a circle.
+OutputPlace place_of(const std::string& path);
+
+// Written without a name in its directory, or where that is impossible under a random one; `commit` syncs it
+// and gives it its name. Until then the destructor removes it, and if it has no name, so does the end of the
+// process. It has the permissions of what it replaces. Errors name the path the user knows.
 class OutputFile {
  public:
   // Throws Error(io), when the directory cannot be written for example.
@@ -33,13 +47,20 @@ class OutputFile {
   void set_size(std::uint64_t bytes);
   std::uint64_t size() const noexcept { return bytes_; }
 
-  // Replaces what has the name now, if anything: file data first, then the name, then the directory are on
-  // disk.
-  void commit();
+  // Replaces what has the names now, if anything. The data of all outputs and their replicas is on disk
+  // before the first gets its name; the names are on disk afterwards. Throws Error(io).
+  static void commit(std::span<OutputFile> outputs);
+  void commit() { commit({this, 1}); }
 
  private:
+  File create(File::Caching wanted);
+  void sync();
+  void take_name();
+  void sync_directory() const;
+
   std::string path_;
-  std::string partial_path_;
+  OutputPlace place_;
+  std::string partial_path_;  // empty while the file has no name, or has its own
   std::uint64_t bytes_ = 0;
   File file_;
   std::vector<OutputFile> replicas_;

@@ -1,0 +1,24 @@
+// What the control groups of this process leave it, as containers are limited. Both versions of Linux's
+// control groups; the limits of a group hold for those below it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace sortcore {
+
+// Where the system shows its groups; tests show others.
+struct ControlGroupFiles {
+  std::string mounted = "/sys/fs/cgroup";
+  std::string membership = "/proc/self/cgroup";
+};
+
+// Bytes below the nearest limit, 0 if they are used up; nothing without a limit. The page cache does not
+// count as used: the kernel gives it up.
+std::optional<std::uint64_t> group_memory_left_bytes(const ControlGroupFiles& files = {});
+
+// Processors by the smallest quota, rounded up to whole ones; nothing without a quota.
+std::optional<unsigned> group_processors(const ControlGroupFiles& files = {});
+
+}  // namespace sortcore

@@ -1,0 +1,116 @@
+"""Sorting within what a control group leaves, and files that belong to others. Both need root."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from planner.sorting.generate import generate_file
+
+LIMIT_BYTES = 400_000_000
+INPUT_BYTES = 200_000_000
+ROOT = Path("/sys/fs/cgroup")
+
+IN_A_GROUP = """
+import os, sys
+from pathlib import Path
+group, source = sys.argv[1:3]
+Path(group, "cgroup.procs").write_text(str(os.getpid()))
+from planner.sorting.local import sort_file
+Path(source).write_bytes(bytes(int(sys.argv[3])))  # fresh input, in the page cache of the group
+report = sort_file(source, source + ".out")
+print(*(choice.value for choice in report.choices if choice.name in ("memory", "threads")), sep="\\n")
+"""
+
+
+def groups_of(controller: str) -> Path:
+    """The folder of this process's own group where that controller is; the test fails where there is none."""
+    for line in Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controller in controllers.split(","):
+            return ROOT / controllers / path.lstrip("/")
+    if controller in (ROOT / "cgroup.subtree_control").read_text(encoding="ascii").split():
+        return ROOT
+    pytest.fail(f"there is no {controller} controller to make a group in")
+
+
+@pytest.fixture
+def memory_group() -> Iterator[Path]:
+    """A group with a limit of memory below this process's own."""
+    group = groups_of("memory") / f"sortcore-{uuid4().hex[:8]}"
+    group.mkdir()
+    limit = "memory.limit_in_bytes" if (group / "memory.limit_in_bytes").exists() else "memory.max"
+    (group / limit).write_text(str(LIMIT_BYTES), encoding="ascii")
+    yield group
+    group.rmdir()
+
+
+@pytest.mark.needs_root(why="makes a control group")
+def test_a_sort_beside_its_fresh_input_takes_what_the_group_leaves(tmp_path: Path, memory_group: Path) -> None:
+    source = tmp_path / "in"
+    command = [sys.executable, "-c", IN_A_GROUP, str(memory_group), str(source), str(INPUT_BYTES)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert result.returncode == 0, result.stderr
+    memory_bytes = int(result.stdout.split()[0])
+    # Four fifths of the limit less what the interpreter holds, not of the limit less the cached input.
+    assert LIMIT_BYTES * 6 // 10 < memory_bytes <= LIMIT_BYTES * 8 // 10
+    assert source.with_name("in.out").stat().st_size == INPUT_BYTES
+
+
+@pytest.mark.needs_root(why="makes a control group")
+def test_threads_are_no_more_than_the_quota(tmp_path: Path) -> None:
+    if (os.cpu_count() or 1) == 1:
+        pytest.fail("one processor: a quota of one changes nothing")
+    source = tmp_path / "in"
+    group = groups_of("cpu") / f"sortcore-{uuid4().hex[:8]}"
+    group.mkdir()
+    try:
+        if (group / "cpu.max").exists():
+            (group / "cpu.max").write_text("100000 100000", encoding="ascii")
+        else:
+            (group / "cpu.cfs_quota_us").write_text("100000", encoding="ascii")
+        command = [sys.executable, "-c", IN_A_GROUP, str(group), str(source), "1000"]
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    finally:
+        group.rmdir()
+    assert result.stdout.split()[-1] == "1", result.stderr
+
+
+AS_NOBODY = """
+import os, sys
+from planner.sorting.local import sort_file
+os.setgid(65534)
+os.setuid(65534)
+print(sort_file(sys.argv[1], sys.argv[2], memory_bytes=100_000_000).mode)
+"""
+
+
+@pytest.fixture
+def open_to_all() -> Iterator[Path]:
+    """A directory into which others may go: those of pytest are closed to them."""
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o777)
+        yield Path(directory)
+
+
+@pytest.mark.needs_root(why="becomes somebody who does not own the input")
+@pytest.mark.parametrize(("warm", "mode"), [(True, "one pass"), (False, "two passes")])
+def test_a_cold_file_of_somebody_else_does_not_pass_for_a_warm_one(open_to_all: Path, warm: bool, mode: str) -> None:
+    source = open_to_all / "in"
+    generate_file(source, records=200_000)
+    source.chmod(0o644)
+    source.read_bytes()
+    if not warm:
+        with source.open("rb") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    command = [sys.executable, "-c", AS_NOBODY, str(source), str(open_to_all / "out")]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert result.stdout.strip() == mode, result.stderr

@@ -72,7 +72,7 @@ class LiveService:
         while True:
             page = self.call(operation, **request, **paged)
             yield from page.get(key, [])
-            if not page.get("NextToken"):
+            if not paged or not page.get("NextToken"):
                 return
             paged["NextToken"] = page["NextToken"]
 

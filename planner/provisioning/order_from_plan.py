@@ -105,7 +105,7 @@ def hours_allowed(choices: Sequence[Choice], limits: Limits) -> float:
 
 
 def affordable(seen: Preflight, limits: Limits) -> tuple[tuple[Place, ...], list[str]]:
-    """Return the places whose whole run is expected to keep to the limits at today's price, and why others do not count.
+    """Return the places where the whole run is expected to keep to the limits at today's price, and why others do not.
 
     Each place's choice is returned with today's price in it, where that is known.
     """
@@ -127,8 +127,8 @@ def _over(choice: Choice, limits: Limits) -> str:
     if lives_s >= choice.expected_s:
         return ""
     return (
-        f"machines would end after {format_duration(lives_s)}, before the {format_duration(choice.expected_s)} that the "
-        f"run is expected to take; {enough_text(choice)}"
+        f"machines would end after {format_duration(lives_s)}, before the {format_duration(choice.expected_s)} "
+        f"that the run is expected to take; {enough_text(choice)}"
     )
 
 

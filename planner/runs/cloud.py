@@ -111,7 +111,8 @@ def run_on_cloud(
     """Do the run and return its report, which is also written into the run's directory. `listening` is entered for the
     sort, and hears how it goes.
 
-    Nothing is left in the cloud afterwards, whatever happens, unless `run.keep`. Raises what `up` raises,
+    Nothing is left in the cloud afterwards, whatever happens, unless `run.keep`, or the sort was done and what came
+    after it failed: then the machines, which have the result, stay until they expire. Raises what `up` raises,
     IoFailureError when a machine fails that cannot be done without, LeftBehindError. Data that fails validation is
     reported, not raised.
     """
@@ -123,8 +124,8 @@ def run_on_cloud(
     except BaseException as error:
         is_interrupt = isinstance(error, KeyboardInterrupt | InterruptedRunError)
         session.say(f"the run ends: {'interrupted' if is_interrupt else error}")
-        if run.keep and not is_interrupt:
-            session.say(_kept_text(order))
+        if (run.keep or work.has_result) and not is_interrupt:
+            session.say(work.result_text if work.has_result else _kept_text(order))
             raise
         down(directory, session)
         if is_interrupt:
@@ -149,6 +150,28 @@ class _Work:
     session: ProviderSession
     stopwatch: Stopwatch
 
+    @property
+    def has_result(self) -> bool:
+        """Whether the machines alone have a sorted output."""
+        return (self.directory.path / MANIFEST).exists() and not is_in_place(self.run.plan)
+
+    @property
+    def result_text(self) -> str:
+        """Say where the output is and how to fetch it."""
+        directory = self.directory.path
+        return (
+            f"the sort is done and its output lies on the machines: {directory / MANIFEST} lists its partitions, each "
+            f"with its copies' nodes and paths. Fetch one: ssh -F {directory / 'ssh_config'} NODE cat PATH > FILE\n"
+            f"{_kept_text(self.order)}"
+        )
+
+    def _hear(self, event: dict[str, Any], on_event: OnEvent) -> None:
+        """Keep where the output lies as soon as that is known, and pass the event on."""
+        if event["event"] == "sorted":
+            write_manifest(dataset_of(event["dataset"]), self.directory.path / MANIFEST)
+            self.directory.note("output", partitions=len(event["dataset"]["partitions"]))
+        on_event(event)
+
     def done(self, listening: Listening) -> RunReport:
         with Ssh(self.cluster.nodes, directory=self.directory.path, key=self.directory.key) as ssh:
             machines = self.stopwatch.timed("equip", lambda: self._equipped(ssh))
@@ -159,7 +182,7 @@ class _Work:
             request = self._sort_request(selection, rates, ray.memory_bytes)
             order = {"do": "run", "request": request, "journal": str(Path("planner") / "sort.journal")}
             with ray.session() as driver, listening() as on_event:
-                done = driver.do(order, on_event)
+                done = driver.do(order, lambda event: self._hear(event, on_event))
         self.directory.note("sorted", **done["steps_s"])
         self.stopwatch.seconds.update(done["steps_s"])
         write_manifest(dataset_of(done["dataset"]), self.directory.path / MANIFEST)

@@ -353,7 +353,7 @@ def require_known(parts: dict[str, str], answer: Any, *, verb: str) -> None:
     """Raise RefusedError for an answer with fields that Azure's SDK does not know."""
     name = parts["under"] or parts["kind"]
     model = ANSWERS.get(name) or MODELS[name]
-    bodies = answer["value"] if "value" in answer else [] if verb == "DELETE" else [answer]
+    bodies = answer.get("value", [] if verb == "DELETE" else [answer])
     for body in bodies:
         if complaints := list(wrong(model, body, "answer", asking=False)):
             raise RefusedError(400, "WrongAnswer", f"WRONG ANSWER: {'; '.join(complaints[:5])}")

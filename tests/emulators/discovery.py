@@ -1,4 +1,4 @@
-"""Google's discovery documents as judges: whether the API knows a request, or an answer, down to each field of its body.
+"""Google's discovery documents as judges: whether the API knows a request, or an answer, down to each field.
 
 A request may not set what is marked output only.
 """

@@ -54,6 +54,11 @@ class Choice:
     late_s: float | None = None
 
     @property
+    def needed_s(self) -> float:
+        """Within how many seconds a whole run must be expected to end."""
+        return self.late_s or self.expected_s
+
+    @property
     def machines(self) -> int:
         """How many are launched."""
         return self.nodes + self.spares

@@ -97,7 +97,7 @@ def hours_allowed(choices: Sequence[Choice], limits: Limits) -> float:
     """Return how long machines may live: what is asked for, or half as long again as 95 of 100 whole runs take; never
     more than is paid for.
     """
-    longest_s = max(choice.late_s or choice.expected_s for choice in choices)
+    longest_s = max(choice.needed_s for choice in choices)
     hours = limits.hours or max(LEAST_HOURS, _SLACK * longest_s / 3600)
     if limits.cost_usd is None:
         return hours
@@ -134,7 +134,7 @@ def _over(choice: Choice, limits: Limits) -> str:
 
 def enough_text(choice: Choice) -> str:
     """Return the limits within which 95 of 100 runs end."""
-    hours = (choice.late_s or choice.expected_s) / 3600
+    hours = choice.needed_s / 3600
     return f"--max-hours {hours:.2f}h and --max-cost {math.ceil(choice.launched_usd_per_hour * hours)} suffice"
 
 

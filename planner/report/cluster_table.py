@@ -38,10 +38,9 @@ def offer_text(order: Order, places: Sequence[Place], *, now: datetime) -> str:
 
 
 def _short_life(choice: Choice, hours: float) -> list[str]:
-    late_s = choice.late_s or choice.expected_s
-    if hours * 3600 >= late_s:
+    if hours * 3600 >= choice.needed_s:
         return []
-    text = f"95 of 100 such runs end within {format_duration(late_s)}: others lose their machines"
+    text = f"95 of 100 such runs end within {format_duration(choice.needed_s)}: others lose their machines"
     return [f"warning: {text}; {enough_text(choice)}"]
 
 

@@ -221,7 +221,7 @@ class _Work:
     def _select(self, rates: NodeRates) -> NodeSelection:
         """Choose who works, say why, and set the new plan beside the old one."""
         say, old = self.session.say, self._planned()
-        selection = select_nodes(rates, old, self.run.plan.request)
+        selection = select_nodes(rates, old, self.run.plan.request, head=self.cluster.head.id)
         for limit in selection.screening.limits:
             say(limit.text)
         for drop in selection.screening.dropped:

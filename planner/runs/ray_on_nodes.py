@@ -31,6 +31,9 @@ cat >{path} <<'ENVIRONMENT'
 {environment}ENVIRONMENT
 """
 
+_FILES: Final = 'ulimit -S -n "$(ulimit -H -n)" || ulimit -S -n 65536 || true\n'
+"""Ray has several connections to each node, and a login's soft limit is 1,024 files: enough for about 90 nodes."""
+
 _LOG: Final = "planner/ray.start.log"
 _START: Final = """\
 {command} </dev/null >{log} 2>&1 || {{ tail -n 8 {log} >&2; exit 1; }}
@@ -78,7 +81,7 @@ def start_ray(
     Raises IoFailureError with what Ray said, by machine.
     """
     head = next(machine for machine in machines if machine.node.head)
-    cluster = RayCluster(address=f"{head.node.private_address}:{RAY_PORT}")
+    cluster = RayCluster(address=f"{head.node.private_address}:{RAY_PORT}", nodes=len(machines))
     least = min(memory_bytes or machine.memory_bytes for machine in machines)
     settings = {
         machine.name: _ray_node(machine, working=machine.name in working, memory_bytes=least, split=split)
@@ -121,7 +124,7 @@ def _ray_node(machine: Equipped, *, working: bool, memory_bytes: int, split: Dis
 
 
 def _environment(cluster: RayCluster, node: RayNode) -> str:
-    return environment_script(cluster.environment() | node.environment() | SAFE_PATH)
+    return _FILES + environment_script(cluster.environment() | node.environment() | SAFE_PATH)
 
 
 def _script(cluster: RayCluster, node: RayNode, command: list[str]) -> str:

@@ -176,10 +176,9 @@ class _Work:
         with Ssh(self.cluster.nodes, directory=self.directory.path, key=self.directory.key) as ssh:
             machines = self.stopwatch.timed("equip", lambda: self._equipped(ssh))
             rates = self.stopwatch.timed("measure", lambda: self._measured(ssh, machines))
-            selection = self._select(rates)
-            needed = self._without_idle(machines, selection)
-            ray = self.stopwatch.timed("start Ray", lambda: self._ray(ssh, needed, selection))
-            request = self._sort_request(selection, rates, ray.memory_bytes)
+            ray, selection = self.stopwatch.timed("start Ray", lambda: self._started(ssh, machines, rates))
+            self._end([machine.name for machine in machines if machine not in ray.machines])
+            request = self._sort_request(selection, rates, ray)
             order = {"do": "run", "request": request, "journal": str(Path("planner") / "sort.journal")}
             with ray.session() as driver, listening() as on_event:
                 done = driver.do(order, lambda event: self._hear(event, on_event))
@@ -193,6 +192,19 @@ class _Work:
     def _measured(self, ssh: Ssh, machines: Sequence[Equipped]) -> NodeRates:
         results = self.directory.path / MEASURED
         return measure(ssh, machines, effort=self.run.effort, results_directory=results, say=self.session.say)
+
+    def _started(self, ssh: Ssh, machines: Sequence[Equipped], rates: NodeRates) -> tuple[RayOnNodes, NodeSelection]:
+        """Choose who works and start Ray there; where it does not start, the next best takes the place."""
+        selection = self._select(rates)
+        ray = self._ray(ssh, [m for m in machines if m.node.head or m.name in selection.working], selection)
+        given_up: set[str] = set()
+        while new := [name for name in ray.failed if name not in given_up]:
+            for name in new:
+                self.session.say(f"giving up {name}: {ray.failed[name]}")
+            given_up |= set(new)
+            selection = self._select(rates.without(given_up))
+            ray = ray.joined_by([m for m in machines if m.name in selection.working and m not in ray.machines])
+        return ray, selection
 
     def _ray(self, ssh: Ssh, machines: Sequence[Equipped], selection: NodeSelection) -> RayOnNodes:
         return start_ray(
@@ -245,12 +257,6 @@ class _Work:
             if (candidate.cloud_type, candidate.nodes) == (choice.instance_type, choice.nodes)
         )
 
-    def _without_idle(self, machines: Sequence[Equipped], selection: NodeSelection) -> tuple[Equipped, ...]:
-        """End the machines that have nothing to do; the head stays, because the others are reached through it."""
-        idle = [machine.name for machine in machines if not (machine.name in selection.working or machine.node.head)]
-        self._end(idle)
-        return tuple(machine for machine in machines if machine.name not in idle)
-
     def _end(self, names: Sequence[str]) -> None:
         gone = [node for node in self.cluster.nodes if node.id in names]
         if gone:
@@ -267,7 +273,7 @@ class _Work:
         region = {"AWS_REGION": self.cluster.place.region} if self.order.cloud == "aws" and self.order.staging else {}
         return {**region, **self.run.store}
 
-    def _sort_request(self, selection: NodeSelection, rates: NodeRates, memory_bytes: int) -> dict[str, Any]:
+    def _sort_request(self, selection: NodeSelection, rates: NodeRates, ray: RayOnNodes) -> dict[str, Any]:
         disks, source = rates.rates["disk_both"], self.run.source
         return {
             "records": self._records,
@@ -275,9 +281,9 @@ class _Work:
             "source": None if source is None else json.loads(source.to_json()),
             "output": self.run.plan.request.output or "",
             "in_place": is_in_place(self.run.plan),
-            "memory_bytes": memory_bytes,
+            "memory_bytes": ray.memory_bytes,
             "skew": self.run.skew,
-            "rates": {name: disks[name] for name in selection.working},
+            "rates": {name: disks[name] for name in sorted(ray.working)},
         }
 
     def _machine(self, selection: NodeSelection, rates: NodeRates) -> dict[str, Any]:

@@ -247,6 +247,22 @@ def test_a_machine_that_never_answers_is_given_up(ec2: EmulatedEc2, machines: Em
 
 
 @pytest.mark.soak
+def test_a_machine_where_ray_does_not_start_is_replaced_by_the_spare(
+    ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path, tmp_path: Path
+) -> None:
+    """One of the first two to come, which are no head: the other and the head do the work, as many as planned."""
+    machines.without_ray = {0}
+    out = tmp_path / "report.json"
+    ended = ec2.planner(*run_words(wheels, "--out", str(out)), policy=PACE, within_s=400)
+    assert ended.code == 0, ended.text
+    report = RunReport.from_json(out.read_text("utf-8"))
+    assert report.passed and report.machine["nodes"] == 2
+    crew = next(event for event in reversed(RunDirectory.open(ec2.runs()[0]).events()) if event.what == "crew")
+    assert machines.order[0] not in crew.details["working"]
+    assert ec2.left() == {}
+
+
+@pytest.mark.soak
 def test_too_few_that_answer_is_a_clean_retreat(ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path) -> None:
     machines.mute = {0, 1}
     ended = ec2.planner(*run_words(wheels), policy=replace(PACE, join_s=15.0), within_s=300)

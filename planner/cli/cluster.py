@@ -57,7 +57,7 @@ def cluster_up(
     if dry_run:
         renting.show_dry_run(order, session.provider, json=json)
         return
-    places = renting.agreed_places(order, session.provider, rental.limits, yes=yes)
+    order, places = renting.agreed(order, session.provider, rental.limits, yes=yes)
     with orderly_end():
         _raise(order, places, session, json=json)
 

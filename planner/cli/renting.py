@@ -151,12 +151,12 @@ def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool) -> Order:
     )
 
 
-def agreed_places(order: Order, provider: Provider, limits: Limits, *, yes: bool) -> tuple[Place, ...]:
-    """Look, show what will be rented, ask, and return the places to try.
+def agreed(order: Order, provider: Provider, limits: Limits, *, yes: bool) -> tuple[Order, tuple[Place, ...]]:
+    """Look, show what will be rented, ask, and return the order at today's prices and the places to try.
 
     Raises ProviderRefusedError with every reason when there are none, and what `confirm` raises.
     """
-    from planner.provisioning.order_from_plan import affordable
+    from planner.provisioning.order_from_plan import affordable, with_todays_end
     from planner.report.cluster_table import findings_text, offer_text
 
     preflight: Preflight = provider.preflight(order)
@@ -165,8 +165,10 @@ def agreed_places(order: Order, provider: Provider, limits: Limits, *, yes: bool
     if not places:
         against = [f"{finding.subject}: {finding.text}" for finding in preflight.findings if finding.ok is False]
         raise ProviderRefusedError("nothing can be launched; nothing was created", [*against, *reasons])
-    confirm(offer_text(order, places, now=datetime.now(UTC)), yes=yes)
-    return places
+    now = datetime.now(UTC)
+    order = with_todays_end(order, places, limits, now=now)
+    confirm(offer_text(order, places, now=now), yes=yes)
+    return order, places
 
 
 def confirm(text: str, *, yes: bool) -> None:

@@ -86,7 +86,7 @@ def run_rented(job: Job, rental: renting.RentalOptions, *, effort: Effort, yes: 
             source=source,
             store=access.environment,
         )
-        places = renting.agreed_places(order, session.provider, rental.limits, yes=yes)
+        order, places = renting.agreed(order, session.provider, rental.limits, yes=yes)
         with orderly_end():
             keyed, directory = begin(order)
             with directory.held():

@@ -14,7 +14,7 @@ from planner.distributed_sort.generate import generate
 from planner.distributed_sort.job import Emit, SortRequest
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.sort import ClusterSortReport, sort_dataset
-from planner.distributed_sort.validate import Validation, validated
+from planner.distributed_sort.validate import Validation, copy_summaries, validated, validation_of, with_sound_copies
 from planner.sorting.stopwatch import Stopwatch
 
 OUTPUT: Final = "output"
@@ -79,7 +79,8 @@ class _Steps(Stopwatch):
 
 
 def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResult:
-    """Do the run. Output that fails validation is not taken to the store.
+    """Do the run. As soon as the sort is done, an event `sorted` tells where the output lies. Output of which not every
+    partition has a right copy is not taken to the store.
 
     Raises what `sort_dataset` raises, and IoFailureError when a node is lost before or after the sort.
     """
@@ -91,15 +92,15 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
     source, checksum, staged = _input(request, nodes, steps)
     sort_request = _sort_request(request, source, sums_input=not checksum)
     dataset, report = steps.timed("sort", lambda: sort_dataset(sort_request, ray=ray, journal=journal, emit=emit))
+    emit({"event": "sorted", "dataset": json.loads(dataset.to_json())})
     nodes.newly_lost(at_once=True)
     copies = range(request.copies)
-    validations = steps.timed("validate", lambda: tuple(validated(nodes, dataset, copy=copy) for copy in copies))
+    read = steps.timed("validate", lambda: [copy_summaries(nodes, dataset, copy=copy) for copy in copies])
+    validations = tuple(validation_of(summaries, dataset) for summaries in read)
+    dataset, first = with_sound_copies(dataset, read)
     checksum = checksum or report.input_checksum
-    is_right = all(
-        (copy.records, copy.checksum, copy.sorted) == (source.records, checksum, True) for copy in validations
-    )
     manifest = ""
-    if request.output and is_right:
+    if request.output and (first.records, first.checksum, first.sorted) == (source.records, checksum, True):
         dataset, manifest = _output(request, nodes, steps, dataset, staged)
     return RunResult(
         steps_s=steps.seconds,

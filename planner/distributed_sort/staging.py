@@ -7,7 +7,6 @@ object as a second copy; if the piece's node is lost, the records are read from 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -16,11 +15,12 @@ import numpy as np
 
 from planner.arrays import Bytes
 from planner.distributed_sort import object_store
+from planner.distributed_sort.copies import tried_on_each_copy
 from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition
 from planner.distributed_sort.node_environment import JobFiles, node_name
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.run_files import write_whole
-from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
 
 MANIFEST: Final = "manifest.json"
@@ -76,22 +76,16 @@ def stage_in(nodes: Nodes, source: Dataset) -> tuple[Dataset, int]:
 
 def stage_out(nodes: Nodes, dataset: Dataset, prefix: str) -> tuple[Dataset, int]:
     """Have the nodes send a dataset's partitions below a prefix; return it as it lies there, and the requests that this
-    took. Raises IoFailureError; what was sent has been deleted then.
+    took. A partition that cannot be sent is sent from its next copy.
+
+    Raises IoFailureError; what was sent stays there.
     """
-    try:
-        began = [
-            nodes.run(partition.copies[0].node, send, partition, object_uri(prefix, number))
-            for number, partition in enumerate(dataset.partitions)
-        ]
-        staged: list[Staged] = nodes.outcomes(began, doing="the output was sent")
-        sizes = nodes.outcomes([nodes.run(nodes.names[0], object_store.listed, prefix)], doing="the output was listed")[
-            0
-        ]
-        require_sizes(staged, sizes, record_size=dataset.layout.record_size)
-    except BaseException:
-        with suppress(PlannerError):
-            nodes.awaited(nodes.run(nodes.names[0], object_store.delete_partitions, prefix), nodes=nodes.names[:1])
-        raise
+    copies = {number: partition.copies for number, partition in enumerate(dataset.partitions)}
+    staged: list[Staged] = tried_on_each_copy(
+        nodes, copies, dataset, lambda node, alone, number: nodes.run(node, send, alone, object_uri(prefix, number))
+    ).complete(doing="the output was sent")
+    (sizes,) = nodes.outcomes([nodes.run(nodes.names[0], object_store.listed, prefix)], doing="the output was listed")
+    require_sizes(staged, sizes, record_size=dataset.layout.record_size)
     there = Dataset(partitions=tuple(piece.partition for piece in staged), layout=dataset.layout)
     return there, sum(piece.requests for piece in staged)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from planner.distributed_sort import node_tasks
+from planner.distributed_sort.copies import Outcomes, tried_on_each_copy
 from planner.distributed_sort.dataset import Dataset
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.sort import joined
@@ -13,7 +15,7 @@ from planner.native import core
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """What one copy of the output holds. `lost` counts the partitions that no longer have such a copy."""
+    """What one copy of the output holds. `lost` counts the partitions that have no such copy which can be read."""
 
     records: int
     checksum: str
@@ -22,21 +24,55 @@ class Validation:
     lost: int
 
 
-def validated(nodes: Nodes, dataset: Dataset, *, copy: int = 0) -> Validation:
-    """Read one copy of every partition where it lies; partitions without it are counted. Raises IoFailureError."""
-    names = nodes.names
-    began = []
-    for turn, partition in enumerate(part for part in dataset.partitions if copy < len(part.copies)):
-        read = partition.copies[copy]
-        node = read.node or names[turn % len(names)]
-        alone = replace(partition, copies=(read,))
-        began.append(nodes.run(node, node_tasks.validate, alone, dataset.layout, nodes.threads(node)))
-    summaries = nodes.outcomes(began, doing="output was validated")
-    whole = joined(iter(summaries)) if summaries else core.validate_records(b"", **dataset.layout.core())
+def validated(nodes: Nodes, dataset: Dataset) -> Validation:
+    """Read the first copy of every partition where it lies. Raises IoFailureError when one cannot be read."""
+    summaries = copy_summaries(nodes, dataset, copy=0)
+    summaries.complete(doing="a dataset was validated")
+    return validation_of(summaries, dataset)
+
+
+def copy_summaries(nodes: Nodes, dataset: Dataset, *, copy: int) -> Outcomes:
+    """Read one copy of every partition that has it, where it lies, and return valsort's summaries, serialized."""
+    have = {
+        number: partition.copies[copy : copy + 1]
+        for number, partition in enumerate(dataset.partitions)
+        if copy < len(partition.copies)
+    }
+    return tried_on_each_copy(
+        nodes,
+        have,
+        dataset,
+        lambda node, alone, _: nodes.run(node, node_tasks.validate, alone, dataset.layout, nodes.threads(node)),
+    )
+
+
+def validation_of(summaries: Outcomes, dataset: Dataset) -> Validation:
+    """Return what the copies hold together that were read; the other partitions are counted as lost."""
+    read = [summaries.done[number] for number in sorted(summaries.done)]
+    whole = joined(iter(read)) if read else core.validate_records(b"", **dataset.layout.core())
     return Validation(
         records=whole.records,
         checksum=f"{whole.checksum:x}",
         sorted=whole.unordered == 0,
         duplicates=whole.duplicates,
-        lost=len(dataset.partitions) - len(began),
+        lost=len(dataset.partitions) - len(read),
     )
+
+
+def with_sound_copies(dataset: Dataset, by_copy: Sequence[Outcomes]) -> tuple[Dataset, Validation]:
+    """Return the dataset with those copies alone that could be read, and what the first of each partition hold.
+
+    Raises IoFailureError when a partition has none.
+    """
+    first = Outcomes()
+    partitions = []
+    for number, partition in enumerate(dataset.partitions):
+        sound = [copy for copy, outcomes in enumerate(by_copy) if number in outcomes.done]
+        partitions.append(replace(partition, copies=tuple(partition.copies[copy] for copy in sound)))
+        if sound:
+            first.done[number] = by_copy[sound[0]].done[number]
+        else:
+            reasons = [outcomes.failed[number] for outcomes in by_copy if number in outcomes.failed]
+            first.failed[number] = "; ".join(reasons) or "it has no copy"
+    first.complete(doing="the output was validated")
+    return replace(dataset, partitions=tuple(partitions)), validation_of(first, dataset)

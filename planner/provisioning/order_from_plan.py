@@ -16,13 +16,15 @@ from planner.cost_model import run_overheads
 from planner.errors import BadInputError, InfeasibleError
 from planner.providers.order import Choice, Order
 from planner.providers.protocol import Place, Preflight
+from planner.provisioning.run_length import late_s
 from planner.schemas.plan import Plan
+from planner.units import format_duration
 
 ALTERNATIVES: Final = 3
 """How many clusters of a plan's ranking are tried."""
 LEAST_HOURS: Final = 1.0
-_SLACK: Final = 2.0
-"""A run may take so many times what is expected before its machines end by themselves."""
+_SLACK: Final = 1.5
+"""A run may take so many times what 95 of 100 take before its machines end by themselves."""
 _MOST_OPEN: Final = 8
 """The widest network that may reach the head has this many bits of prefix."""
 _OWN_ADDRESS_URL: Final = "https://checkip.amazonaws.com"
@@ -51,7 +53,12 @@ def choices_of(plan: Plan, *, cloud: str, regions: Sequence[str], alternatives: 
         raise InfeasibleError(f"the plan has no cluster on {cloud}")
     share = run_overheads.shipped().spare_fraction
     return [
-        Choice.of(best, regions=tuple(regions), spares=math.ceil(best.nodes * share) if best.nodes > 1 else 0)
+        Choice.of(
+            best,
+            regions=tuple(regions),
+            spares=math.ceil(best.nodes * share) if best.nodes > 1 else 0,
+            late_s=late_s(best, plan.request),
+        )
         for best in fitting[:alternatives]
     ]
 
@@ -87,26 +94,54 @@ def order_of(
 
 
 def hours_allowed(choices: Sequence[Choice], limits: Limits) -> float:
-    """Return how long machines may live: what is asked for, or twice what is expected; never more than is paid for."""
-    hours = limits.hours or max(LEAST_HOURS, _SLACK * max(choice.expected_s for choice in choices) / 3600)
+    """Return how long machines may live: what is asked for, or half as long again as 95 of 100 whole runs take; never
+    more than is paid for.
+    """
+    longest_s = max(choice.needed_s for choice in choices)
+    hours = limits.hours or max(LEAST_HOURS, _SLACK * longest_s / 3600)
     if limits.cost_usd is None:
         return hours
     return min(hours, limits.cost_usd / max(choice.launched_usd_per_hour for choice in choices))
 
 
 def affordable(seen: Preflight, limits: Limits) -> tuple[tuple[Place, ...], list[str]]:
-    """Return the places whose whole run costs no more than allowed at today's price, and why others do not count.
+    """Return the places where the whole run is expected to keep to the limits at today's price, and why others do not.
 
     Each place's choice is returned with today's price in it, where that is known.
     """
     places, reasons = [], []
     for place in seen.places:
         priced = replace(place, choice=at_todays_price(place, seen))
-        if limits.cost_usd is not None and priced.choice.total_usd > limits.cost_usd:
-            reasons.append(f"{place.text}: ${priced.choice.total_usd:.2f} expected, over --max-cost")
+        if reason := _over(priced.choice, limits):
+            reasons.append(f"{place.text}: {reason}")
         else:
             places.append(priced)
     return tuple(places), list(dict.fromkeys(reasons))
+
+
+def _over(choice: Choice, limits: Limits) -> str:
+    """Return why a run would not keep to the limits, '' where it is expected to."""
+    if limits.cost_usd is not None and choice.total_usd > limits.cost_usd:
+        return f"${choice.total_usd:.2f} expected, over --max-cost"
+    lives_s = 3600 * hours_allowed([choice], limits)
+    if lives_s >= choice.expected_s:
+        return ""
+    return (
+        f"machines would end after {format_duration(lives_s)}, before the {format_duration(choice.expected_s)} "
+        f"that the run is expected to take; {enough_text(choice)}"
+    )
+
+
+def enough_text(choice: Choice) -> str:
+    """Return the limits within which 95 of 100 runs end."""
+    hours = choice.needed_s / 3600
+    return f"--max-hours {hours:.2f}h and --max-cost {math.ceil(choice.launched_usd_per_hour * hours)} suffice"
+
+
+def with_todays_end(order: Order, places: Sequence[Place], limits: Limits, *, now: datetime) -> Order:
+    """Return the order of machines that end no later than today's prices allow."""
+    end = now + timedelta(hours=hours_allowed([place.choice for place in places], limits))
+    return replace(order, expires_at=min(order.expires_at, end))
 
 
 def at_todays_price(place: Place, seen: Preflight) -> Choice:

@@ -27,6 +27,13 @@ connection has more time to answer than a node: on a slow link its answer waits 
 lost when the connection is given up.
 """
 
+_CALM_NODES: Final = 16
+"""Up to so many nodes, FAILURE_SETTINGS hold; assumed. The head of a larger cluster answers and asks more of them."""
+_LONGEST_CHECK: Final = 10.0
+"""A health check of the largest cluster waits so many times as long; assumed. A node that vanishes is given up after
+three of them, half a minute.
+"""
+
 TRANSFER_SETTINGS: Final = {"RAY_object_manager_pull_timeout_ms": "60000"}
 """Ray asks again for a block that takes longer, and it is sent twice. With the default of 10 s, an eighth of what came
 over links of 50 Mbit/s had come before.
@@ -54,15 +61,16 @@ full, as it often is here, all processes also look for garbage that might hold o
 
 @dataclass(frozen=True, kw_only=True)
 class RayCluster:
-    """How to reach a Ray cluster: the head's `address` (host:port) and the token that its nodes share."""
+    """How to reach a Ray cluster of `nodes`: the head's `address` (host:port) and the token that its nodes share."""
 
     address: str
+    nodes: int = 1
     token: str = field(repr=False, default_factory=lambda: secrets.token_hex(32))
 
     def environment(self) -> dict[str, str]:
         """Return the environment that every process of the cluster needs, including the driver."""
         return {
-            **FAILURE_SETTINGS,
+            **failure_settings(self.nodes),
             **TRANSFER_SETTINGS,
             **MEMORY_SETTINGS,
             **PROCESS_SETTINGS,
@@ -71,6 +79,13 @@ class RayCluster:
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_DEDUP_LOGS": "0",
         }
+
+
+def failure_settings(nodes: int) -> dict[str, str]:
+    """Return FAILURE_SETTINGS with health checks that are rarer, and wait longer, the more nodes there are."""
+    factor = min(_LONGEST_CHECK, max(1.0, nodes / _CALM_NODES))
+    wider = ("RAY_health_check_period_ms", "RAY_health_check_timeout_ms")
+    return FAILURE_SETTINGS | {name: f"{float(FAILURE_SETTINGS[name]) * factor:.0f}" for name in wider}
 
 
 @dataclass(frozen=True, kw_only=True)

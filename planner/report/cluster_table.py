@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from planner.providers.order import Order
+from planner.providers.order import Choice, Order
 from planner.providers.protocol import Place, PlannedRequest, Preflight
 from planner.provisioning.launch import Cluster
+from planner.provisioning.order_from_plan import enough_text
 from planner.units import format_duration, format_usd
 
 _MARKS = {True: "ok", False: "NO", None: "?"}
@@ -29,10 +30,18 @@ def offer_text(order: Order, places: Sequence[Place], *, now: datetime) -> str:
         f"{format_duration(first.expected_s)}",
         f"every machine ends by itself in {hours:.2f} h, at {order.expires_at:%Y-%m-%d %H:%M} UTC: at most "
         f"{format_usd(first.launched_usd_per_hour * hours)}",
+        *_short_life(first, hours),
         f"the head takes SSH from {order.ssh_from} alone; no other machine can be reached",
     ]
     others = [place.text for place in places[1:]]
     return "\n".join([*lines, *([f"if there is no room: {', then '.join(others)}"] if others else [])])
+
+
+def _short_life(choice: Choice, hours: float) -> list[str]:
+    if hours * 3600 >= choice.needed_s:
+        return []
+    text = f"95 of 100 such runs end within {format_duration(choice.needed_s)}: others lose their machines"
+    return [f"warning: {text}; {enough_text(choice)}"]
 
 
 def _volumes_text(place: Place) -> str:

@@ -29,6 +29,7 @@ _LONGEST_COPY_S: Final = 900.0
 _LONGEST_SETUP_S: Final = 900.0
 _LONGEST_CONSOLE_S: Final = 120.0
 _QUICK_S: Final = 60.0
+_MOST_SETUPS: Final = 3
 
 _START_RELAY: Final = """\
 set -eu
@@ -158,13 +159,20 @@ def _relay(ssh: Ssh, head: Node) -> Iterator[str]:
 
 
 def _equipped(ssh: Ssh, node: Node, script: str, *, policy: RetryPolicy) -> Equipped:
-    """Equip one machine; one that does not answer yet is asked again until its time is up."""
+    """Equip one machine; one that does not answer yet is asked again until its time is up, one where the script fails
+    twice more.
+    """
     last: PlannerError | None = None
+    tries = _MOST_SETUPS
     for _ in policy.polls(policy.join_s):
         try:
             return _described(node, ssh.run(node.id, script, within_s=_LONGEST_SETUP_S))
         except UnreachableError as error:
             last = error
+        except IoFailureError as error:
+            last, tries = error, tries - 1
+            if not tries:
+                break
     raise last or UnreachableError(f"{node.id} does not answer")
 
 

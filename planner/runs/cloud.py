@@ -111,7 +111,8 @@ def run_on_cloud(
     """Do the run and return its report, which is also written into the run's directory. `listening` is entered for the
     sort, and hears how it goes.
 
-    Nothing is left in the cloud afterwards, whatever happens, unless `run.keep`. Raises what `up` raises,
+    Nothing is left in the cloud afterwards, whatever happens, unless `run.keep`, or the sort was done and what came
+    after it failed: then the machines, which have the result, stay until they expire. Raises what `up` raises,
     IoFailureError when a machine fails that cannot be done without, LeftBehindError. Data that fails validation is
     reported, not raised.
     """
@@ -123,8 +124,8 @@ def run_on_cloud(
     except BaseException as error:
         is_interrupt = isinstance(error, KeyboardInterrupt | InterruptedRunError)
         session.say(f"the run ends: {'interrupted' if is_interrupt else error}")
-        if run.keep and not is_interrupt:
-            session.say(_kept_text(order))
+        if (run.keep or work.has_result) and not is_interrupt:
+            session.say(work.result_text if work.has_result else _kept_text(order))
             raise
         down(directory, session)
         if is_interrupt:
@@ -149,17 +150,38 @@ class _Work:
     session: ProviderSession
     stopwatch: Stopwatch
 
+    @property
+    def has_result(self) -> bool:
+        """Whether the machines alone have a sorted output."""
+        return (self.directory.path / MANIFEST).exists() and not is_in_place(self.run.plan)
+
+    @property
+    def result_text(self) -> str:
+        """Say where the output is and how to fetch it."""
+        directory = self.directory.path
+        return (
+            f"the sort is done and its output lies on the machines: {directory / MANIFEST} lists its partitions, each "
+            f"with its copies' nodes and paths. Fetch one: ssh -F {directory / 'ssh_config'} NODE cat PATH > FILE\n"
+            f"{_kept_text(self.order)}"
+        )
+
+    def _hear(self, event: dict[str, Any], on_event: OnEvent) -> None:
+        """Keep where the output lies as soon as that is known, and pass the event on."""
+        if event["event"] == "sorted":
+            write_manifest(dataset_of(event["dataset"]), self.directory.path / MANIFEST)
+            self.directory.note("output", partitions=len(event["dataset"]["partitions"]))
+        on_event(event)
+
     def done(self, listening: Listening) -> RunReport:
         with Ssh(self.cluster.nodes, directory=self.directory.path, key=self.directory.key) as ssh:
             machines = self.stopwatch.timed("equip", lambda: self._equipped(ssh))
             rates = self.stopwatch.timed("measure", lambda: self._measured(ssh, machines))
-            selection = self._select(rates)
-            needed = self._without_idle(machines, selection)
-            ray = self.stopwatch.timed("start Ray", lambda: self._ray(ssh, needed, selection))
-            request = self._sort_request(selection, rates, ray.memory_bytes)
+            ray, selection = self.stopwatch.timed("start Ray", lambda: self._started(ssh, machines, rates))
+            self._end([machine.name for machine in machines if machine not in ray.machines])
+            request = self._sort_request(selection, rates, ray)
             order = {"do": "run", "request": request, "journal": str(Path("planner") / "sort.journal")}
             with ray.session() as driver, listening() as on_event:
-                done = driver.do(order, on_event)
+                done = driver.do(order, lambda event: self._hear(event, on_event))
         self.directory.note("sorted", **done["steps_s"])
         self.stopwatch.seconds.update(done["steps_s"])
         write_manifest(dataset_of(done["dataset"]), self.directory.path / MANIFEST)
@@ -170,6 +192,19 @@ class _Work:
     def _measured(self, ssh: Ssh, machines: Sequence[Equipped]) -> NodeRates:
         results = self.directory.path / MEASURED
         return measure(ssh, machines, effort=self.run.effort, results_directory=results, say=self.session.say)
+
+    def _started(self, ssh: Ssh, machines: Sequence[Equipped], rates: NodeRates) -> tuple[RayOnNodes, NodeSelection]:
+        """Choose who works and start Ray there; where it does not start, the next best takes the place."""
+        selection = self._select(rates)
+        ray = self._ray(ssh, [m for m in machines if m.node.head or m.name in selection.working], selection)
+        given_up: set[str] = set()
+        while new := [name for name in ray.failed if name not in given_up]:
+            for name in new:
+                self.session.say(f"giving up {name}: {ray.failed[name]}")
+            given_up |= set(new)
+            selection = self._select(rates.without(given_up))
+            ray = ray.joined_by([m for m in machines if m.name in selection.working and m not in ray.machines])
+        return ray, selection
 
     def _ray(self, ssh: Ssh, machines: Sequence[Equipped], selection: NodeSelection) -> RayOnNodes:
         return start_ray(
@@ -198,7 +233,7 @@ class _Work:
     def _select(self, rates: NodeRates) -> NodeSelection:
         """Choose who works, say why, and set the new plan beside the old one."""
         say, old = self.session.say, self._planned()
-        selection = select_nodes(rates, old, self.run.plan.request)
+        selection = select_nodes(rates, old, self.run.plan.request, head=self.cluster.head.id)
         for limit in selection.screening.limits:
             say(limit.text)
         for drop in selection.screening.dropped:
@@ -222,12 +257,6 @@ class _Work:
             if (candidate.cloud_type, candidate.nodes) == (choice.instance_type, choice.nodes)
         )
 
-    def _without_idle(self, machines: Sequence[Equipped], selection: NodeSelection) -> tuple[Equipped, ...]:
-        """End the machines that have nothing to do; the head stays, because the others are reached through it."""
-        idle = [machine.name for machine in machines if not (machine.name in selection.working or machine.node.head)]
-        self._end(idle)
-        return tuple(machine for machine in machines if machine.name not in idle)
-
     def _end(self, names: Sequence[str]) -> None:
         gone = [node for node in self.cluster.nodes if node.id in names]
         if gone:
@@ -244,7 +273,7 @@ class _Work:
         region = {"AWS_REGION": self.cluster.place.region} if self.order.cloud == "aws" and self.order.staging else {}
         return {**region, **self.run.store}
 
-    def _sort_request(self, selection: NodeSelection, rates: NodeRates, memory_bytes: int) -> dict[str, Any]:
+    def _sort_request(self, selection: NodeSelection, rates: NodeRates, ray: RayOnNodes) -> dict[str, Any]:
         disks, source = rates.rates["disk_both"], self.run.source
         return {
             "records": self._records,
@@ -252,9 +281,9 @@ class _Work:
             "source": None if source is None else json.loads(source.to_json()),
             "output": self.run.plan.request.output or "",
             "in_place": is_in_place(self.run.plan),
-            "memory_bytes": memory_bytes,
+            "memory_bytes": ray.memory_bytes,
             "skew": self.run.skew,
-            "rates": {name: disks[name] for name in selection.working},
+            "rates": {name: disks[name] for name in sorted(ray.working)},
         }
 
     def _machine(self, selection: NodeSelection, rates: NodeRates) -> dict[str, Any]:

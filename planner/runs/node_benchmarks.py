@@ -10,7 +10,7 @@ import json
 import math
 import secrets
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -76,6 +76,14 @@ class NodeRates:
             figures.update({name: math.nan for name in self.failed if name not in figures})
         return screen(measured)
 
+    def without(self, names: Collection[str]) -> NodeRates:
+        """Return the rates of all other machines."""
+        kept = {
+            metric: {name: rate for name, rate in figures.items() if name not in names}
+            for metric, figures in self.rates.items()
+        }
+        return NodeRates(rates=kept, failed=self.failed)
+
     def slowest(self, metric: str, nodes: Sequence[str]) -> float | None:
         """Return the least rate among some machines; None when one of them has none."""
         figures = [self.rates.get(metric, {}).get(name) for name in nodes]
@@ -105,7 +113,8 @@ def measure(
     working = [machine for machine in machines if machine.name not in failed]
     if len(working) > 1:
         say(f"measuring the network among {len(working)} machines, all to all")
-        rates["network"] = _network(ssh, working, effort, results_directory)
+        rates["network"], silent = _network(ssh, working, effort, results_directory)
+        failed |= silent
     return NodeRates(rates=rates, failed=failed)
 
 
@@ -118,11 +127,15 @@ def _disks(ssh: Ssh, machines: Sequence[Equipped], name: str, effort: Effort) ->
     return _document(ssh.run(name, shlex.join(words), within_s=effort.disk_s + _SLACK_S), name)
 
 
-def _network(ssh: Ssh, machines: Sequence[Equipped], effort: Effort, results_directory: Path) -> dict[str, float]:
-    """Have all machines send to all, from the head; agents end whatever happens, by themselves if need be."""
+def _network(
+    ssh: Ssh, machines: Sequence[Equipped], effort: Effort, results_directory: Path
+) -> tuple[dict[str, float], dict[str, PlannerError]]:
+    """Have all machines send to all, from the head; agents end whatever happens, by themselves if need be.
+
+    Also return the machines whose agent does not start; the others do without them.
+    """
     token = secrets.token_hex(32)
     nodes = [machine.node for machine in machines]
-    addresses = {f"{node.private_address}:{_AGENT_PORT}": node.id for node in nodes}
     secret = environment_script({_TOKEN: token})
     lasting = effort.seconds * effort.repeats + 2 * _SLACK_S
 
@@ -133,7 +146,8 @@ def _network(ssh: Ssh, machines: Sequence[Equipped], effort: Effort, results_dir
         return ssh.run(node.id, script, within_s=_SLACK_S)
 
     try:
-        _all_well(ssh.each(nodes, start))
+        silent = failures(ssh.each(nodes, start))
+        addresses = {f"{node.private_address}:{_AGENT_PORT}": node.id for node in nodes if node.id not in silent}
         words = [PLANNER, "bench", "net", "--json", "--type", nodes[0].instance_type]
         words += ["--seconds", f"{effort.seconds:g}", "--repeats", str(effort.repeats)]
         words += [word for address in addresses for word in ("--node", address)]
@@ -142,12 +156,7 @@ def _network(ssh: Ssh, machines: Sequence[Equipped], effort: Effort, results_dir
         ssh.each(nodes, lambda node: ssh.run(node.id, _END_AGENT, within_s=_SLACK_S))
     (results_directory / "network.json").write_text(json.dumps(document), encoding="utf-8")
     by_run = [{node["address"]: node["bytes_per_s"] for node in run["per_node"]} for run in document["runs"]]
-    return {name: sum(run[address] for run in by_run) / len(by_run) for address, name in addresses.items()}
-
-
-def _all_well(outcomes: dict[str, str | PlannerError]) -> None:
-    if wrong := failures(outcomes):
-        raise IoFailureError("the network cannot be measured", [f"{name}: {why}" for name, why in wrong.items()])
+    return {name: sum(run[address] for run in by_run) / len(by_run) for address, name in addresses.items()}, silent
 
 
 def _document(text: str, name: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from planner.catalog import load_catalog
 from planner.cost_model import run_overheads
@@ -14,6 +15,9 @@ from planner.planning.recommendation import recommend, require_best
 from planner.runs.node_benchmarks import NodeRates
 from planner.schemas.plan import Candidate, Plan, Request
 from planner.statistics.slow_node_screening import Screening
+
+_HEAD_WORKS_AMONG: Final = 64
+"""The head of so many nodes works, too; assumed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,18 +35,21 @@ class NodeSelection:
         return tuple(name for name in measured if name not in self.working)
 
 
-def select_nodes(rates: NodeRates, candidate: Candidate, request: Request) -> NodeSelection:
+def select_nodes(rates: NodeRates, candidate: Candidate, request: Request, *, head: str = "") -> NodeSelection:
     """Return the nodes that work, of a cluster that was planned as `candidate`.
 
     These are the fastest `candidate.nodes` of those that the screening keeps. Where it keeps fewer, they work alone or
     together with the best of the slow ones, whichever is planned to end first. Each copy of the output has a node of
-    its own. Raises InfeasibleError when neither choice can hold the data.
+    its own. The `head` of a large cluster has enough to do without tasks: it works only where it is needed.
+
+    Raises InfeasibleError when neither choice can hold the data.
     """
     screening = rates.screened()
     planned = candidate.nodes
     usable = [drop for drop in screening.dropped if drop.node not in rates.failed and drop.rate_per_s > 0]
     slow = [drop.node for drop in sorted(usable, key=lambda drop: -drop.share)]
-    options = [screening.kept[:planned]]
+    others = tuple(name for name in screening.kept if name != head)
+    options = [(others if planned > _HEAD_WORKS_AMONG and len(others) >= planned else screening.kept)[:planned]]
     if len(options[0]) < planned and slow:
         options.append((*screening.kept, *slow)[:planned])
     options = [nodes for nodes in options if len(nodes) >= load_model(candidate.model).output_copies] or options[-1:]

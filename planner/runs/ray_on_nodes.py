@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from planner.errors import IoFailureError
+from planner.errors import IoFailureError, PlannerError
 from planner.ray_cluster.driver_session import Session, ray_session
 from planner.ray_cluster.nodes import RAY_PORT, RayCluster, RayNode, head_command, worker_command
 from planner.runs.bootstrap import PYTHON, SAFE_PATH, Equipped
@@ -21,6 +21,8 @@ _RAY: Final = "planner/venv/bin/ray"
 _ENVIRONMENT: Final = "planner/ray.env"
 """On the head, readable by its user alone: what a driver needs, the token among it. It ends with the machine."""
 _LONGEST_START_S: Final = 180.0
+_MOST_STARTS: Final = 3
+_STOP: Final = f"{_RAY} stop --force >/dev/null 2>&1 || true\n"
 _STORE_SHARE: Final = 0.3
 _SORT_SHARE: Final = 0.4
 """Of a machine's memory: Ray's object store, and the sort; the rest is the system's and the page cache's."""
@@ -31,6 +33,9 @@ cat >{path} <<'ENVIRONMENT'
 {environment}ENVIRONMENT
 """
 
+_FILES: Final = 'ulimit -S -n "$(ulimit -H -n)" || ulimit -S -n 65536 || true\n'
+"""Ray has several connections to each node, and a login's soft limit is 1,024 files: enough for about 90 nodes."""
+
 _LOG: Final = "planner/ray.start.log"
 _START: Final = """\
 {command} </dev/null >{log} 2>&1 || {{ tail -n 8 {log} >&2; exit 1; }}
@@ -39,18 +44,41 @@ _START: Final = """\
 
 @dataclass(frozen=True, kw_only=True)
 class RayOnNodes:
-    """Ray on the `machines`; those not `working` do nothing (a head that is too slow)."""
+    """Ray on the `machines`; those not `working` do nothing (a head that is too slow). It did not start where `failed`
+    says.
+    """
 
-    ssh: Ssh
+    start: _Start
     machines: tuple[Equipped, ...]
     working: frozenset[str]
-    cluster: RayCluster
-    memory_bytes: int
+    failed: Mapping[str, PlannerError] = field(default_factory=dict)
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the sort may take of each machine's memory."""
+        return int(self.start.memory_bytes * _SORT_SHARE)
+
+    def joined_by(self, others: Sequence[Equipped]) -> RayOnNodes:
+        """Start Ray on further machines, all at once, and return the cluster with those where it does."""
+        by_name = {machine.name: machine for machine in others}
+        outcomes = self.start.ssh.each(
+            [machine.node for machine in others], lambda node: self.start.join(by_name[node.id])
+        )
+        wrong = failures(outcomes)
+        joined = [machine for machine in others if machine.name not in wrong]
+        return RayOnNodes(
+            start=self.start,
+            machines=(*self.machines, *joined),
+            working=self.working | {machine.name for machine in joined},
+            failed={**self.failed, **wrong},
+        )
 
     def session(self) -> AbstractContextManager[Session]:
         """Return a context that drives sorts from the head."""
         return ray_session(
-            address=self.cluster.address, command=lambda *words: self._on_head(list(words)), environment=os.environ
+            address=self.start.cluster.address,
+            command=lambda *words: self._on_head(list(words)),
+            environment=os.environ,
         )
 
     def _on_head(self, words: list[str]) -> list[str]:
@@ -59,7 +87,11 @@ class RayOnNodes:
         """
         _, *module, descriptor, address = words
         remote = f". {_ENVIRONMENT}; exec {PYTHON} {shlex.join(module)} 3 {address} 3>&1 1>&2"
-        return ["sh", "-c", f"exec {shlex.join(self.ssh.command(HEAD, 'sh', '-c', remote))} >/dev/fd/{descriptor}"]
+        return [
+            "sh",
+            "-c",
+            f"exec {shlex.join(self.start.ssh.command(HEAD, 'sh', '-c', remote))} >/dev/fd/{descriptor}",
+        ]
 
 
 def start_ray(
@@ -75,35 +107,49 @@ def start_ray(
     Disks hold input and output, or intermediate files, as `split` says; without it all hold both. `store` is the
     environment in which tasks reach an object store: it may be secret, and is not written anywhere.
 
-    Raises IoFailureError with what Ray said, by machine.
+    What fails is tried again; machines where it does not succeed are named in `failed`. Raises IoFailureError with what
+    Ray said when the head is one of them.
     """
     head = next(machine for machine in machines if machine.node.head)
-    cluster = RayCluster(address=f"{head.node.private_address}:{RAY_PORT}")
-    least = min(memory_bytes or machine.memory_bytes for machine in machines)
-    settings = {
-        machine.name: _ray_node(machine, working=machine.name in working, memory_bytes=least, split=split)
-        for machine in machines
-    }
-    own = settings[head.name]
-    keep = _KEEP.format(path=_ENVIRONMENT, environment=_environment(cluster, own))
-    lent = environment_script(store or {})
-    ssh.run(HEAD, keep + lent + _script(cluster, own, head_command(own, program=_RAY)), within_s=_LONGEST_START_S)
-    others = [machine for machine in machines if machine is not head]
-
-    def join(node: Any) -> str:
-        ray_node = settings[node.id]
-        script = lent + _script(cluster, ray_node, worker_command(ray_node, cluster, program=_RAY))
-        return ssh.run(node.id, script, within_s=_LONGEST_START_S)
-
-    if wrong := failures(ssh.each([machine.node for machine in others], join)):
-        raise IoFailureError("Ray did not start everywhere", [str(why) for why in wrong.values()])
-    return RayOnNodes(
+    start = _Start(
         ssh=ssh,
-        machines=tuple(machines),
-        working=frozenset(working),
-        cluster=cluster,
-        memory_bytes=int(least * _SORT_SHARE),
+        cluster=RayCluster(address=f"{head.node.private_address}:{RAY_PORT}", nodes=len(machines)),
+        memory_bytes=min(memory_bytes or machine.memory_bytes for machine in machines),
+        split=split,
+        lent=environment_script(store or {}),
     )
+    own = start.settings(head, is_working=head.name in working)
+    keep = _KEEP.format(path=_ENVIRONMENT, environment=_environment(start.cluster, own))
+    start.tried(HEAD, keep + start.lent + _script(start.cluster, own, head_command(own, program=_RAY)))
+    alone = RayOnNodes(start=start, machines=(head,), working=frozenset({head.name} & set(working)))
+    return alone.joined_by([machine for machine in machines if machine is not head])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Start:
+    """How Ray is started on each machine of a cluster; `lent` may be secret."""
+
+    ssh: Ssh
+    cluster: RayCluster
+    memory_bytes: int
+    split: DiskSplit | None
+    lent: str = field(repr=False)
+
+    def settings(self, machine: Equipped, *, is_working: bool) -> RayNode:
+        return _ray_node(machine, working=is_working, memory_bytes=self.memory_bytes, split=self.split)
+
+    def join(self, machine: Equipped) -> str:
+        """Start Ray on a machine that works, and join it to the head."""
+        ray_node = self.settings(machine, is_working=True)
+        script = _script(self.cluster, ray_node, worker_command(ray_node, self.cluster, program=_RAY))
+        return self.tried(machine.name, self.lent + script)
+
+    def tried(self, name: str, script: str) -> str:
+        """Run a script that starts Ray, several times if need be; what a try has left is ended before the next."""
+        for _ in range(_MOST_STARTS - 1):
+            with suppress(IoFailureError):
+                return self.ssh.run(name, _STOP + script, within_s=_LONGEST_START_S)
+        return self.ssh.run(name, _STOP + script, within_s=_LONGEST_START_S)
 
 
 def _ray_node(machine: Equipped, *, working: bool, memory_bytes: int, split: DiskSplit | None) -> RayNode:
@@ -121,7 +167,7 @@ def _ray_node(machine: Equipped, *, working: bool, memory_bytes: int, split: Dis
 
 
 def _environment(cluster: RayCluster, node: RayNode) -> str:
-    return environment_script(cluster.environment() | node.environment() | SAFE_PATH)
+    return _FILES + environment_script(cluster.environment() | node.environment() | SAFE_PATH)
 
 
 def _script(cluster: RayCluster, node: RayNode, command: list[str]) -> str:

@@ -24,11 +24,21 @@ from azure.mgmt.network import models as network
 from azure.mgmt.resource.resources import models as resources
 from azure_requests import RefusedError, check, demanded, fits, references
 from public_addresses import public_address
+from sdk_models import wrong
 
 FAMILY = "standardLSv3Family"
 SIZES = {"Standard_L8s_v3": 8, "Standard_L16s_v3": 16}
 PRICES = {"Standard_L8s_v3": 0.696, "Standard_L16s_v3": 1.392}
 REGIONS = ("eastus", "westus2")
+ANSWERS = {
+    "": resources.ResourceGroup,
+    "disks": compute.Disk,
+    "instanceView": compute.VirtualMachineInstanceView,
+    "networkInterfaces": network.NetworkInterface,
+    "publicIPAddresses": network.PublicIPAddress,
+    "skus": compute.ResourceSku,
+    "usages": compute.Usage,
+}
 MODELS = {
     "networkSecurityGroups": network.NetworkSecurityGroup,
     "virtualNetworks": network.VirtualNetwork,
@@ -156,14 +166,14 @@ class Cloud:
             check(resources.ResourceGroup, body)
             item = {"id": f"/subscriptions/s/resourceGroups/{group}", "name": group, **body}
             self.groups[group] = {**item, "properties": {"provisioningState": "Succeeded"}, "polls": 0}
-            return 200 if existing else 201, self.groups[group]
+            return 200 if existing else 201, public(self.groups[group])
         if existing is None:
             raise RefusedError(404, "ResourceGroupNotFound", f"Resource group '{group}' could not be found.")
         if verb == "DELETE":
             existing["properties"] = {"provisioningState": "Deleting"}
             existing["polls"] = self.world.ending_polls
             return 202, {}
-        return 200, existing
+        return 200, public(existing)
 
     def _advance_groups(self) -> None:
         """Bring deletions nearer to their end, by one listing."""
@@ -192,7 +202,9 @@ class Cloud:
         identity = f"/subscriptions/s/resourceGroups/{group}/providers/{PROVIDER[resource_type]}/{resource_type}/{name}"
         if existing is None:
             item = {"id": identity, "name": name, **copy.deepcopy(body)}
-            item["properties"]["provisioningState"] = "Creating" if resource_type == "virtualMachines" else "Succeeded"
+            if resource_type != "proximityPlacementGroups":  # which are made at once, and have no such field
+                state = "Creating" if resource_type == "virtualMachines" else "Succeeded"
+                item["properties"]["provisioningState"] = state
             self.things[key] = item
             if resource_type == "virtualMachines":
                 self._begin_machine(key, item)
@@ -337,6 +349,16 @@ def public(thing: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in thing.items() if key not in ("polls", "fails", "statuses", "of")}
 
 
+def require_known(parts: dict[str, str], answer: Any, *, verb: str) -> None:
+    """Raise RefusedError for an answer with fields that Azure's SDK does not know."""
+    name = parts["under"] or parts["kind"]
+    model = ANSWERS.get(name) or MODELS[name]
+    bodies = answer.get("value", [] if verb == "DELETE" else [answer])
+    for body in bodies:
+        if complaints := list(wrong(model, body, "answer", asking=False)):
+            raise RefusedError(400, "WrongAnswer", f"WRONG ANSWER: {'; '.join(complaints[:5])}")
+
+
 def paged(items: list[dict[str, Any]], query: dict[str, str]) -> dict[str, Any]:
     start = int(query.get("$skiptoken") or 0)
     page: dict[str, Any] = {
@@ -387,7 +409,9 @@ class Handler(BaseHTTPRequestHandler):
             parts = {key: value or "" for key, value in match.groupdict().items()}
             if parts["kind"] == "locations":
                 parts["under"] = parts["under"] or "usages"
-            return CLOUD.answer(self.command, parts, query, content)
+            status, answer = CLOUD.answer(self.command, parts, query, content)
+            require_known(parts, answer, verb=self.command)
+            return status, answer
         except RefusedError as error:
             return error.status, {"error": {"code": error.code, "message": error.message}}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import strict_answers
 
 if TYPE_CHECKING:
     from emulated_azure import EmulatedAzure
@@ -71,6 +72,7 @@ def cloud(request: pytest.FixtureRequest) -> EmulatedCloud:
 
 
 def begin(cloud: EmulatedCloud, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    strict_answers.install(monkeypatch)
     cloud.home = directory / "runs"
     cloud.world()
     for name, value in cloud.environment().items():

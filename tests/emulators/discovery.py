@@ -1,4 +1,7 @@
-"""Google's discovery documents as judges: whether the API knows a request, down to each field of its body."""
+"""Google's discovery documents as judges: whether the API knows a request, or an answer, down to each field.
+
+A request may not set what is marked output only.
+"""
 
 from __future__ import annotations
 
@@ -59,11 +62,24 @@ class Discovery:
             if match:
                 content = json.loads(body) if body else {}
                 wrong = [*self._wrong_parameters(method, match.groupdict(), query)]
-                wrong += self._wrong(method.get("request", {}), content, "body") if body else []
+                wrong += self._wrong(method.get("request", {}), content, "body", asking=True) if body else []
                 if wrong:
                     raise WrongRequestError(f"{name}: {'; '.join(wrong)}")
                 return Asked(method=name, path=match.groupdict(), query=query, body=content)
         return None
+
+    def require_known(self, name: str, answer: dict[str, Any]) -> None:
+        """Raise WrongRequestError for an answer to a method with fields that the API does not have."""
+        if wrong := list(self._wrong(self.answer_of(name), answer, "answer", asking=False)):
+            raise WrongRequestError(f"{name}: {'; '.join(wrong[:5])}")
+
+    def answer_of(self, name: str) -> dict[str, Any]:
+        """Return the schema of a method's answer."""
+        return next(dict(method["response"]) for known, _, _, method in self._methods if known == name)
+
+    def resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return the schema that a schema refers to, or itself."""
+        return dict(self._schemas[schema["$ref"]]) if "$ref" in schema else schema
 
     def _wrong_parameters(self, method: dict[str, Any], path: dict[str, str], query: dict[str, str]) -> Iterator[str]:
         parameters = method.get("parameters", {})
@@ -77,19 +93,18 @@ class Discovery:
             elif "pattern" in rule and not re.fullmatch(rule["pattern"].strip("^$"), value):
                 yield f"{name}={value} does not match {rule['pattern']}"
 
-    def _wrong(self, schema: dict[str, Any], value: Any, where: str) -> Iterator[str]:
-        """Yield what of a value does not fit a schema."""
-        if "$ref" in schema:
-            schema = self._schemas[schema["$ref"]]
+    def _wrong(self, schema: dict[str, Any], value: Any, where: str, *, asking: bool) -> Iterator[str]:
+        """Yield what of a value, in a request if `asking`, does not fit a schema."""
+        schema = self.resolved(schema)
         json_type = schema.get("type")
         if json_type == "object":
-            yield from self._wrong_object(schema, value, where)
+            yield from self._wrong_object(schema, value, where, asking=asking)
         elif json_type == "array":
             if not isinstance(value, list):
                 yield f"{where} is no list"
             else:
                 for number, item in enumerate(value):
-                    yield from self._wrong(schema["items"], item, f"{where}[{number}]")
+                    yield from self._wrong(schema["items"], item, f"{where}[{number}]", asking=asking)
         elif not isinstance(value, {"boolean": bool, "integer": int, "number": int | float}.get(str(json_type), str)):
             yield f"{where}={value!r} is no {json_type}"
         elif schema.get("format") in ("int64", "uint64") and not re.fullmatch(r"-?\d+", str(value)):
@@ -99,7 +114,7 @@ class Discovery:
         elif "pattern" in schema and not re.fullmatch(schema["pattern"], str(value)):
             yield f"{where}={value!r} does not match {schema['pattern']}"
 
-    def _wrong_object(self, schema: dict[str, Any], value: Any, where: str) -> Iterator[str]:
+    def _wrong_object(self, schema: dict[str, Any], value: Any, where: str, *, asking: bool) -> Iterator[str]:
         if not isinstance(value, dict):
             yield f"{where} is no object"
             return
@@ -107,5 +122,7 @@ class Discovery:
             rule = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
             if rule is None:
                 yield f"{where}.{name} is unknown"
+            elif asking and (rule.get("readOnly") or rule.get("description", "").startswith("[Output Only]")):
+                yield f"{where}.{name} is output only"
             else:
-                yield from self._wrong(rule, item, f"{where}.{name}")
+                yield from self._wrong(rule, item, f"{where}.{name}", asking=asking)

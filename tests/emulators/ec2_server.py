@@ -2,11 +2,11 @@
 
     python ec2_server.py        prints its port, and serves until it is killed
 
-Added: placement groups, tags on the interfaces of a launch, client tokens, all-or-none launches, capacity per zone, vCPU quotas, dry runs of every call,
-instance profiles that the caller must be allowed to lend, machines that take time to start and to end or that end at
-boot, dependencies between resources, the price list and the quota service. Besides AWS's services it answers /control:
-PUT sets the world anew (JSON, see World), POST puts text on machines' consoles, GET tells what really exists, whatever
-its tags.
+Added: placement groups, tags on the interfaces of a launch, client tokens, all-or-none launches, capacity per zone,
+vCPU quotas, dry runs of every call, instance profiles that the caller must be allowed to lend, machines that take time
+to start and to end or that end at boot, dependencies between resources, the price list and the quota service. Besides
+AWS's services it answers /control: PUT sets the world anew (JSON, see World), POST puts text on machines' consoles, GET
+tells what really exists, whatever its tags.
 """
 
 from __future__ import annotations

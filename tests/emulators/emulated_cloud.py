@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+import strict_answers
 from fault_proxy import Answer, FaultProxy, Kill, Seen
 
 from planner.cloud_calls.retry import RetryPolicy
@@ -201,6 +202,7 @@ class Ended:
 def _run_command(arguments: Sequence[str], environment: dict[str, str], log: str, policy: RetryPolicy) -> None:
     """The child: the real command line, with waits made short."""
     os.environ.update(environment)
+    strict_answers.install(pytest.MonkeyPatch())
     with Path(log).open("w", encoding="utf-8") as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)

@@ -32,7 +32,7 @@ STORE = 250
 BIND = """
 mount -t tmpfs tmpfs /mnt && mkdir -p /mnt/planner/disk0 /mnt/planner/disk1 &&
 mount --bind "$0/disk0" /mnt/planner/disk0 && mount --bind "$0/disk1" /mnt/planner/disk1 &&
-mount --bind "$0/ray" /tmp/ray && cd "$0/home" && exec "$@"
+mount --bind "$0/ray" /tmp/ray && { [ ! -e "$0/no-ray" ] || mount -o remount,bind,ro /tmp/ray; } && cd "$0/home" && exec "$@"
 """
 
 
@@ -55,8 +55,8 @@ def wait_for(url: str, *, within_s: float = 60.0) -> None:
 
 class EmulatedMachines:
     """`listed` tells which machines the cloud has, `show` writes to a machine's console; `caps`, in Mbit/s, hold for
-    machines other than the head, in the order they come; `mute` ones of all never answer, and with `has_false_keys`
-    what a console tells is not the key that the machine has.
+    machines other than the head, in the order they come; `mute` ones of all never answer, Ray does not start on those
+    `without_ray`, and with `has_false_keys` what a console tells is not the key that the machine has.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class EmulatedMachines:
         self.trouble: list[BaseException] = []
         self.caps: dict[int, int] = {}
         self.mute: set[int] = set()
+        self.without_ray: set[int] = set()
         self.has_false_keys = False
 
     def namespace(self, number: int) -> str:
@@ -118,6 +119,8 @@ class EmulatedMachines:
         shown = "other_key.pub" if self.has_false_keys else "host_key.pub"
         public = (folder / shown).read_text("utf-8").strip()
         self.show(name, f"boot\n-----BEGIN SSH HOST KEY KEYS-----\n{public}\n-----END SSH HOST KEY KEYS-----\n")
+        if number in self.without_ray:
+            (folder / "no-ray").touch()
         if number not in self.mute:
             self.processes[name] = self.serve(space, folder, addresses)
 

@@ -381,7 +381,9 @@ class Handler(BaseHTTPRequestHandler):
             return price_list(CLOUD.world.price_factor)
         asked = COMPUTE.asked(self.command, path, query, body)
         if asked:
-            return CLOUD.answer(asked)
+            answer = CLOUD.answer(asked)
+            COMPUTE.require_known(asked.method, answer)
+            return answer
         asked = MANAGER.asked(self.command, path, query, body)
         if asked and asked.method == "projects.testIamPermissions":
             have = CLOUD.world.permissions

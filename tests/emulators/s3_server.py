@@ -2,7 +2,8 @@
 
     python s3_server.py HOST PORT EVERY FILE
 
-The errors so far are counted in FILE; buckets are made by whoever needs them.
+The errors so far are counted in FILE; buckets are made by whoever needs them. One called `refusing` takes no parts of
+an output.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ SLOW_DOWN = (
 )
 
 
+DENIED = b"<?xml version='1.0'?><Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+
+
 class Faulty:
     """Answers every `every`-th request with 503 SlowDown, all others with the application's answer."""
 
@@ -31,14 +35,21 @@ class Faulty:
         self._numbers = count(1)
 
     def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        path = environ["PATH_INFO"]
+        if environ["REQUEST_METHOD"] == "PUT" and path.startswith("/refusing/") and "/part-" in path:
+            return self._refuse(environ, start, "403 Forbidden", DENIED)
         number = next(self._numbers)
         if number % self._every:
             answer: Iterable[bytes] = self._application(environ, start)
             return answer
-        environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
         self._counted.write_text(str(number // self._every))
-        start("503 Slow Down", [("Content-Type", "application/xml"), ("Content-Length", str(len(SLOW_DOWN)))])
-        return [SLOW_DOWN]
+        return self._refuse(environ, start, "503 Slow Down", SLOW_DOWN)
+
+    @staticmethod
+    def _refuse(environ: dict[str, Any], start: Callable[..., Any], status: str, text: bytes) -> Iterable[bytes]:
+        environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        start(status, [("Content-Type", "application/xml"), ("Content-Length", str(len(text)))])
+        return [text]
 
 
 def main(host: str, port: str, every: str, counted: str) -> None:

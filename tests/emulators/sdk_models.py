@@ -1,4 +1,7 @@
-"""An SDK's own models as judges: whether a request's body has only fields that Azure knows, of the types they have."""
+"""An SDK's own models as judges: whether a body has only fields that Azure knows, of the types they have.
+
+A request may not set what Azure alone tells: fields that the models mark as read.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ OPEN = {VirtualMachineSizeTypes}
 """Enumerations to which Azure adds without telling its SDK."""
 
 
-def wrong(model: type, value: Any, where: str = "body") -> Iterator[str]:
-    """Yield what of a JSON value does not fit a model."""
+def wrong(model: type, value: Any, where: str = "body", *, asking: bool = True) -> Iterator[str]:
+    """Yield what of a JSON value, in a request if `asking`, does not fit a model."""
     if not isinstance(value, dict):
         yield f"{where} is no object"
         return
@@ -26,8 +29,18 @@ def wrong(model: type, value: Any, where: str = "body") -> Iterator[str]:
     for name, item in value.items():
         if name not in fields:
             yield f"{where}.{name} is unknown to {model.__name__}"
+        elif asking and name in read_only(model):
+            yield f"{where}.{name} is output only"
         else:
-            yield from _wrong(fields[name], item, f"{where}.{name}")
+            yield from _wrong(fields[name], item, f"{where}.{name}", asking=asking)
+
+
+@functools.cache
+def read_only(model: type) -> frozenset[str]:
+    """Return the names, in JSON, of the fields that a request may not set."""
+    fields_of(model)
+    fields = getattr(model, "_attr_to_rest_field", {}).values()
+    return frozenset(str(field._rest_name) for field in fields if field._visibility == ["read"])
 
 
 @functools.cache
@@ -57,13 +70,13 @@ def is_enumeration(hint: Any) -> bool:
     return inspect.isclass(hint) and issubclass(hint, enum.Enum)
 
 
-def _wrong(hint: Any, value: Any, where: str) -> Iterator[str]:
+def _wrong(hint: Any, value: Any, where: str, *, asking: bool) -> Iterator[str]:
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, UnionType) and any(map(is_enumeration, inner)):
         values = [member.value for enumeration in inner if is_enumeration(enumeration) for member in enumeration]
         yield from () if value in values or OPEN & set(inner) else (f"{where}={value!r} is none of {values}",)
     elif origin in (typing.Union, UnionType):
-        complaints = [list(_wrong(option, value, where)) for option in inner if option is not type(None)]
+        complaints = [list(_wrong(option, value, where, asking=asking)) for option in inner if option is not type(None)]
         if all(complaints):
             yield from min(complaints, key=len)
     elif origin is list:
@@ -71,11 +84,11 @@ def _wrong(hint: Any, value: Any, where: str) -> Iterator[str]:
             yield f"{where} is no list"
         else:
             for number, item in enumerate(value):
-                yield from _wrong(inner[0], item, f"{where}[{number}]")
+                yield from _wrong(inner[0], item, f"{where}[{number}]", asking=asking)
     elif origin is dict:
         yield from () if isinstance(value, dict) else (f"{where} is no object",)
     elif is_model(hint):
-        yield from wrong(hint, value, where)
+        yield from wrong(hint, value, where, asking=asking)
     elif hint in (str, int, float, bool):
         fits = isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
         yield from () if fits else (f"{where}={value!r} is no {hint.__name__}",)

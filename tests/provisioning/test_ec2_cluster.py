@@ -177,6 +177,24 @@ def test_wrong_credentials_and_none(ec2: EmulatedEc2, monkeypatch: pytest.Monkey
     assert ec2.left() == {}
 
 
+@pytest.mark.parametrize(
+    ("end", "code", "said"),
+    [
+        ("2020-01-01T00:00:00Z", 4, "NO  credentials' end: 2020-01-01 00:00 UTC"),
+        ("2099-01-01T00:00:00Z", 0, "ok  credentials' end: 2099-01-01 00:00 UTC"),
+        ("", 0, "?   credentials' end: not stated"),
+    ],
+)
+def test_temporary_credentials_must_outlive_the_run(
+    ec2: EmulatedEc2, monkeypatch: pytest.MonkeyPatch, end: str, code: int, said: str
+) -> None:
+    usual = ec2.environment()
+    session = {"AWS_SESSION_TOKEN": "a-token", "AWS_CREDENTIAL_EXPIRATION": end}
+    monkeypatch.setattr(ec2, "environment", lambda: usual | session)
+    ended = ec2.planner(*ec2.up)
+    assert (ended.code, said in ended.text) == (code, True), ended.text
+
+
 def test_a_run_nobody_knows(ec2: EmulatedEc2) -> None:
     ended = ec2.planner("cluster", "down", "r20260101-0000-aaaaaa")
     assert ended.code == 2

@@ -10,7 +10,7 @@ PER_NODE = {"aws": 0.0, "gcp": 1.0, "azure": 2.0}
 """EC2 ends a thousand machines by one call; Compute Engine deletes each; Azure creates each and its schedule."""
 PAGES = 0.2
 """Calls of listings per node, at most. Azure's pages have 50 machines, so each look at all of them takes 0.02 calls per
-node; it takes 3 or 4 looks, each at two listings for machines and one for interfaces, and another few when threads are slow.
+node; it takes 3 or 4 looks, each of two or three listings, and another few when threads are slow.
 """
 
 

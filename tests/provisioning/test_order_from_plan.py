@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from emulated_ec2 import choice
+from emulated_ec2 import choice, order
 
+from planner.api import recommend
 from planner.errors import BadInputError
 from planner.providers.protocol import Place, Preflight
-from planner.provisioning.order_from_plan import Limits, affordable, checked_network, hours_allowed
+from planner.provisioning.order_from_plan import (
+    Limits,
+    affordable,
+    checked_network,
+    choices_of,
+    hours_allowed,
+    with_todays_end,
+)
+from planner.report.cluster_table import offer_text
 
 
-def test_machines_live_twice_as_long_as_expected_and_no_longer_than_is_paid_for() -> None:
-    three_hours = choice(expected_s=3 * 3600.0, usd_per_hour=0.75, nodes=3, spares=1)
-    assert hours_allowed([three_hours], Limits()) == 6.0
+def test_machines_live_longer_than_95_of_100_runs_and_no_longer_than_is_paid_for() -> None:
+    three_hours = choice(expected_s=3 * 3600.0, late_s=4 * 3600.0, usd_per_hour=0.75, nodes=3, spares=1)
+    assert hours_allowed([three_hours], Limits()) == 6.0, "4 h x 1.5"
     assert hours_allowed([choice(expected_s=60.0)], Limits()) == 1.0
     assert hours_allowed([three_hours], Limits(hours=9.0)) == 9.0
     # Four machines for the price of three times 4/3: one dollar an hour.
@@ -31,6 +41,52 @@ def test_todays_price_decides_what_is_affordable() -> None:
     doubled, none = affordable(seen, Limits())
     assert not none
     assert doubled[1].choice == replace(planned, price_usd_per_hour=0.344, usd_per_hour=1.032, total_usd=1.4)
+
+
+def test_a_limit_below_the_expected_run_is_refused_by_number() -> None:
+    """An hour expected, two at the 95%; four machines at $0.172 each are $0.688 an hour: two hours are $1.38."""
+    place = Place(choice=choice(expected_s=3600.0, late_s=7200.0), region="here", zone="")
+    seen = Preflight(findings=(), places=(place,), price_usd_per_hour={("i4i.large", "here"): 0.172})
+    places, reasons = affordable(seen, Limits(hours=0.5))
+    assert places == () and len(reasons) == 1
+    assert "end after 30 min 0 s, before the 1 h 0 min" in reasons[0]
+    assert "--max-hours 2.00h and --max-cost 2 suffice" in reasons[0]
+    # $0.70 is what the run is expected to cost, without its spare; it pays the four machines 61 minutes.
+    assert affordable(seen, Limits(cost_usd=0.70))[0]
+    dearer = replace(seen, price_usd_per_hour={("i4i.large", "here"): 0.2})
+    assert affordable(dearer, Limits(cost_usd=0.70))[0] == ()
+
+
+def test_a_limit_between_the_expected_run_and_its_95_percent_is_warned_of() -> None:
+    asked = order("warned", choice(expected_s=3600.0, late_s=7200.0))
+    place, now = Place(choice=asked.choices[0], region="here", zone=""), asked.expires_at
+    short, enough = (offer_text(asked, [place], now=now - timedelta(hours=hours)) for hours in (1.5, 2.0))
+    assert "warning: 95 of 100 such runs end within 2 h 0 min" in short
+    assert "warning" not in enough
+
+
+def test_a_dearer_day_ends_machines_earlier() -> None:
+    """$2 pays four machines at $0.172 for 2.9 h, at $0.344 for 1.45 h."""
+    planned, limits, now = choice(late_s=7200.0), Limits(cost_usd=2.0), datetime(2026, 11, 22, 12, tzinfo=UTC)
+    asked = replace(order("dear", planned), expires_at=now + timedelta(hours=hours_allowed([planned], limits)))
+    seen = Preflight(
+        findings=(),
+        places=(Place(choice=planned, region="r", zone=""),),
+        price_usd_per_hour={("i4i.large", "r"): 0.344},
+    )
+    ends = with_todays_end(asked, affordable(seen, limits)[0], limits, now=now).expires_at
+    assert (asked.expires_at - now).total_seconds() == pytest.approx(2.0 / 0.688 * 3600)
+    assert (ends - now).total_seconds() == pytest.approx(2.0 / 1.376 * 3600)
+
+
+@pytest.mark.parametrize("model", ["indy", "daytona"])
+def test_178_nodes_outlive_their_whole_run(model: str) -> None:
+    """The 95% of the sort, all that is planned around it as late, the checksum of the input, and half an hour."""
+    plan = recommend(data="100TB", model=model, instances=["i4i.8xlarge"], nodes=178).plan
+    best, ordered = plan.candidates[0], choices_of(plan, cloud="aws", regions=())[0]
+    around = sum(best.overheads_s.values()) + best.overheads_s["validate"]
+    assert ordered.late_s is not None and ordered.late_s >= best.time_s.p95 + around + 1800
+    assert hours_allowed([ordered], Limits()) * 3600 >= 1.5 * ordered.late_s
 
 
 @pytest.mark.parametrize(("text", "network"), [("203.0.113.7/32", "203.0.113.7/32"), ("10.1.2.3/8", "10.0.0.0/8")])

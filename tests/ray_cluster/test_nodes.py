@@ -54,3 +54,17 @@ def test_without_ray_the_command_says_how_to_install_it(tmp_path: Path, monkeypa
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
     with pytest.raises(PlannerError, match=r"pip install 'sortplanner\[ray\]'"):
         ray_program()
+
+
+def test_health_checks_of_a_large_cluster_wait_longer() -> None:
+    """178 nodes: 178 / 16 is 11.1, of which ten times count: 3 checks of 10 s. Up to 16 nodes: 3 of 1 s."""
+    times = ("RAY_health_check_period_ms", "RAY_health_check_timeout_ms")
+    for nodes, expected in (
+        (1, ("250", "1000")),
+        (16, ("250", "1000")),
+        (32, ("500", "2000")),
+        (178, ("2500", "10000")),
+    ):
+        environment = RayCluster(address="a:1", nodes=nodes).environment()
+        assert tuple(environment[name] for name in times) == expected
+        assert environment["RAY_health_check_failure_threshold"] == "3"

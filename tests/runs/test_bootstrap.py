@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 import planner
+from planner.cloud_calls.retry import RetryPolicy
+from planner.errors import IoFailureError
+from planner.providers.protocol import Node
 from planner.runs import bootstrap, wheelhouse
 from planner.runs.bootstrap import SAFE_PATH
-from planner.runs.ssh import environment_script
+from planner.runs.ssh import UnreachableError, environment_script
 
 DECOY = "raise SystemExit('the decoy was imported')\n"
 
@@ -62,3 +65,31 @@ def test_wheels_are_fetched_by_the_real_pip(tmp_path: Path, monkeypatch: pytest.
     wheelhouse.make_wheels(tmp_path / "wheels")
     assert fetched[0][1:4] == ["-P", "-m", "pip"]
     assert list((tmp_path / "wheels").glob("sortplanner-*.whl"))
+
+
+class Answers:
+    """An SSH whose machine answers what it is told, call by call."""
+
+    def __init__(self, *answers: str | IoFailureError) -> None:
+        self.answers = list(answers)
+
+    def run(self, node: str, script: str, *, within_s: float) -> str:
+        answer = self.answers.pop(0)
+        if isinstance(answer, IoFailureError):
+            raise answer
+        return answer
+
+
+def equipped(ssh: Answers) -> bootstrap.Equipped:
+    node = Node(id="n", region="r", zone="z", head=False, state="running", instance_type="t")
+    return bootstrap._equipped(ssh, node, "", policy=RetryPolicy(poll_s=0.01, join_s=60.0))  # type: ignore[arg-type]
+
+
+READY = "disk /mnt/planner/disk0\nvcpus 2\nmemory_kib 1000\n"
+
+
+def test_a_set_up_that_fails_is_tried_twice_more() -> None:
+    failing, away = IoFailureError("dpkg is locked"), UnreachableError("not yet")
+    assert equipped(Answers(away, failing, away, away, failing, READY)).vcpus == 2
+    with pytest.raises(IoFailureError, match="dpkg is locked"):
+        equipped(Answers(failing, failing, failing, READY))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -56,7 +57,7 @@ def run_words(wheels: Path, *more: str, source: tuple[str, ...] = ("--data", f"{
 def store(ec2: EmulatedEc2, machines: EmulatedMachines, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """An object store with two buckets, in one of which are 20 MB of input in objects of different sizes."""
     with machines.object_store("10.77.200.1") as url:
-        for name in ("data", "sorted"):
+        for name in ("data", "sorted", "refusing"):
             request = urllib.request.Request(f"{url}/{name}", method="PUT")
             urllib.request.urlopen(request, timeout=30).close()
         ec2.extra = {"AWS_ENDPOINT_URL_S3": url, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1"}
@@ -175,6 +176,30 @@ def assert_accounted_for(report: RunReport, directory: RunDirectory, text: str) 
 
 
 @pytest.mark.soak
+def test_a_result_that_the_store_refuses_stays_on_the_machines(
+    ec2: EmulatedEc2, machines: EmulatedMachines, store: str, wheels: Path
+) -> None:
+    """The machines stay until they expire; what is said suffices to fetch the whole output from them."""
+    places = ("--input", "s3://data/job", "--output", "s3://refusing/job", "--lend-credentials")
+    ended = ec2.planner(*run_words(wheels, source=places), policy=PACE, within_s=400)
+    assert ended.code == 6 and "partitions failed while the output was sent" in ended.text, ended.text
+    (run,) = ec2.runs()
+    directory = RunDirectory.open(run).path
+    assert f"ssh -F {directory / 'ssh_config'} NODE cat PATH" in ended.text
+    assert f"planner cluster down {run}" in ended.text and ec2.machines() >= 2
+    manifest = read_manifest(directory / "output.json")
+    command = ["ssh", "-F", str(directory / "ssh_config")]
+    fetched = [
+        subprocess.run([*command, copy.node, "cat", copy.uri], capture_output=True, check=True).stdout
+        for copy in (partition.copies[0] for partition in manifest.partitions)
+    ]
+    summary = core.validate_records(b"".join(fetched))
+    assert (summary.records, summary.unordered) == (RECORDS, 0)
+    assert ec2.planner("cluster", "down", run, policy=PACE).code == 0
+    assert ec2.left() == {}
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "word", ["waiting for the head", "bringing", "measuring the disks", "ending 1 machines", "sort"]
 )
@@ -219,6 +244,22 @@ def test_a_machine_that_never_answers_is_given_up(ec2: EmulatedEc2, machines: Em
     ended = ec2.planner(*run_words(wheels, "--json"), policy=replace(PACE, join_s=20.0), within_s=300)
     assert ended.code == 0, ended.text
     assert "giving up i-" in ended.text and ec2.left() == {}
+
+
+@pytest.mark.soak
+def test_a_machine_where_ray_does_not_start_is_replaced_by_the_spare(
+    ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path, tmp_path: Path
+) -> None:
+    """One of the first two to come, which are no head: the other and the head do the work, as many as planned."""
+    machines.without_ray = {0}
+    out = tmp_path / "report.json"
+    ended = ec2.planner(*run_words(wheels, "--out", str(out)), policy=PACE, within_s=400)
+    assert ended.code == 0, ended.text
+    report = RunReport.from_json(out.read_text("utf-8"))
+    assert report.passed and report.machine["nodes"] == 2
+    crew = next(event for event in reversed(RunDirectory.open(ec2.runs()[0]).events()) if event.what == "crew")
+    assert machines.order[0] not in crew.details["working"]
+    assert ec2.left() == {}
 
 
 @pytest.mark.soak

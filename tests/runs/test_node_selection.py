@@ -84,3 +84,12 @@ def test_too_few_to_hold_the_data(plan: Plan) -> None:
     rates = dict.fromkeys("abcd", 1e9)
     with pytest.raises(InfeasibleError):
         select_nodes(trials(**rates), planned(large), large.request)
+
+
+@pytest.mark.parametrize(("nodes", "spares", "works"), [(64, 2, True), (65, 2, False), (65, 0, True)])
+def test_the_head_of_a_large_cluster_works_only_where_it_is_needed(nodes: int, spares: int, works: bool) -> None:
+    """It would be the fastest."""
+    large = recommend(data="10TB", model="indy", instances=["i4i.8xlarge"], nodes=nodes).plan
+    rates = {"head": 2e9} | {f"node-{number}": 1.99e9 for number in range(nodes + spares - 1)}
+    selection = select_nodes(trials(**rates), planned(large), large.request, head="head")
+    assert len(selection.working) == nodes and ("head" in selection.working) == works

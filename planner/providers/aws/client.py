@@ -6,7 +6,9 @@ again, and after a broken connection it repeats a create call that may have been
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, Protocol
 
@@ -19,6 +21,10 @@ from planner.providers.cloud_errors import NotFoundError, PassingError, Uncertai
 
 _SMALL_PAGES: Final = {"describe_route_tables": 100, "get_products": 100, "describe_instance_types": 100}
 _UNPAGED: Final = {"describe_key_pairs", "describe_placement_groups", "describe_regions", "describe_images"}
+
+
+_STATIC: Final = {"env", "shared-credentials-file", "config-file"}
+"""Where the SDK finds credentials as somebody wrote them down; it renews all others."""
 
 
 class Service(Protocol):
@@ -72,7 +78,7 @@ class LiveService:
         while True:
             page = self.call(operation, **request, **paged)
             yield from page.get(key, [])
-            if not page.get("NextToken"):
+            if not paged or not page.get("NextToken"):
                 return
             paged["NextToken"] = page["NextToken"]
 
@@ -89,6 +95,19 @@ class LiveService:
             if repeatable or error.untouched:
                 raise
             raise UncertainError(str(error)) from error
+
+
+def temporary_credentials_end() -> tuple[bool, datetime | None]:
+    """Return whether the SDK's credentials are temporary ones that it cannot renew, and when they end, where stated.
+
+    Those of the environment are, with a session token, and state it in AWS_CREDENTIAL_EXPIRATION; the SDK raises when
+    it is asked for such credentials after their end.
+    """
+    credentials = sdk("boto3", extra="aws").Session().get_credentials()
+    end = os.environ.get("AWS_CREDENTIAL_EXPIRATION")
+    if credentials is not None and credentials.method == "env" and end:
+        return True, datetime.fromisoformat(end.replace("Z", "+00:00"))
+    return credentials is not None and credentials.method in _STATIC and credentials.token is not None, None
 
 
 def has_credentials() -> bool:

@@ -115,7 +115,7 @@ class LiveArm:
             return _as_dict(made.result() if polling else made)
 
         made = self._repeatedly(call, what=f"creating {resource_kind} {names[-1]}", fresh=True)
-        if resource_kind != "machine":
+        if polling and resource_kind != "machine":
             self._wait(operations, resource_kind, names, made)
 
     def schedule(self, group: str, name: str, *, body: dict[str, Any]) -> None:

@@ -57,7 +57,7 @@ def _bulk_insert(network: RunNetwork, place: Place, role: str, names: list[str])
     body = {
         "count": str(len(names)),
         "minCount": str(len(names)),
-        "perInstanceProperties": {name: {"name": name} for name in names},
+        "perInstanceProperties": {name: {} for name in names},
         "instanceProperties": properties(network, place, role),
     }
     network.journal.intend("instance", name=f"{len(names)} x {role}", region=network.region)
@@ -169,7 +169,7 @@ def _node(resource: Resource, item: dict[str, Any]) -> Node:
         id=resource.id,
         region=resource.region,
         zone=resources.zone_of(item),
-        head=resources.tags_of(item).get("planner-role") == "head",
+        head=resources.tags_of(item, "instance").get("planner-role") == "head",
         state=_STATES.get(item["status"], "ended"),
         instance_type=item["machineType"].rpartition("/")[2],
         private_address=interface.get("networkIP", ""),

@@ -52,24 +52,26 @@ def find(
     if resource_kind == "operation":
         yield from _unfinished(compute, region=region, run=run)
         return
-    for item in _listed(compute, RESOURCE_TYPES[resource_kind], region=region, run=run):
-        tags = tags_of(item)
-        in_region = region in (_region_of(item), tags.get(_REGION))
+    resource_type = RESOURCE_TYPES[resource_kind]
+    is_zonal = resource_type.scope == "zone"
+    for item in _listed(compute, resource_type, region=region, run=run):
+        tags = tags_of(item, resource_kind)
+        in_region = region in (_region_of(item, resource_type.scope), tags.get(_REGION))
         if in_region and tags.get("planner-run") and run in (None, tags["planner-run"]):
             resource = Resource.from_tags(
                 tags,
                 resource_kind=resource_kind,
-                id=".".join(part for part in (zone_of(item), item["name"]) if part),
+                id=f"{zone_of(item)}.{item['name']}" if is_zonal else item["name"],
                 region=region,
-                ending=item.get("status") in _ENDING,
+                ending=is_zonal and item.get("status") in _ENDING,
             )
             yield resource, item
 
 
-def tags_of(item: dict[str, Any]) -> dict[str, str]:
-    """Return the tags of a resource, from its labels or its description."""
-    if item.get("labels"):
-        return dict(item["labels"])
+def tags_of(item: dict[str, Any], resource_kind: str) -> dict[str, str]:
+    """Return the tags of a resource, from its labels where its kind has some, or else from its description."""
+    if RESOURCE_TYPES[resource_kind].scope == "zone":
+        return dict(item.get("labels", {}))
     words = (word.partition("=") for word in item.get("description", "").split())
     return {key: value for key, mark, value in words if mark and key.startswith("planner-")}
 
@@ -108,8 +110,11 @@ def _listed(compute: Compute, resource_type: ResourceType, *, region: str, run: 
         yield from compute.items(f"{resource_type.collection}.list")
 
 
-def _region_of(item: dict[str, Any]) -> str:
-    return zone_of(item).rpartition("-")[0] or str(item.get("region", "")).rpartition("/")[2]
+def _region_of(item: dict[str, Any], scope: str) -> str:
+    """Return the region of an item of a scope, '' for a global one."""
+    if scope == "zone":
+        return zone_of(item).rpartition("-")[0]
+    return str(item.get("region", "")).rpartition("/")[2] if scope == "region" else ""
 
 
 def _unfinished(compute: Compute, *, region: str, run: str | None) -> Iterator[tuple[Resource, dict[str, Any]]]:
@@ -120,6 +125,6 @@ def _unfinished(compute: Compute, *, region: str, run: str | None) -> Iterator[t
     if run is None:
         return
     for item in compute.items("globalOperations.aggregatedList", filter="status!=DONE"):
-        in_region = _region_of(item) in ("", region)
+        in_region = (_region_of(item, "zone") or _region_of(item, "region")) in ("", region)
         if in_region and item["status"] != "DONE" and item.get("clientOperationId", "").startswith(run_mark(run)):
             yield Resource(kind="operation", id=item["name"], region=region, run=run, ending=True), item

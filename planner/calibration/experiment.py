@@ -87,7 +87,7 @@ def _posterior_covariance(profile: Profile, explanation: Explanation, jobs: Sequ
     past = _where(profile.verdict.runs, ours)
     where = coordinates(work, theirs)
     white = Kinship(where, past, past).covariance(explanation.amplitude) @ explanation.whitening.T
-    gradient = log_seconds(explanation.coefficients, unit_seconds(work))[1] - white @ explanation.white_jacobian
+    gradient = log_seconds(explanation.coefficients, unit_seconds(work, explanation.family.stream))[1] - white @ explanation.white_jacobian
     prior = Kinship(where, where, past).covariance(explanation.amplitude)
     return prior - white @ white.T + gradient @ explanation.spread @ gradient.T
 

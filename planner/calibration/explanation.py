@@ -59,7 +59,7 @@ def _shares(profile: Profile, likeliest: Explanation) -> dict[str, float]:
     """
     if not profile.runs:
         return {}
-    _, jacobian = log_seconds(likeliest.coefficients, profile.verdict.runs.units)
+    _, jacobian = log_seconds(likeliest.coefficients, profile.verdict.runs.units[likeliest.family.stream])
     return dict(zip(list(COEFFICIENTS)[:-1], jacobian[:, :-1].mean(axis=0).round(3).tolist(), strict=True))
 
 

@@ -14,7 +14,7 @@ Every coefficient but `memory` is held as its logarithm, so none can turn negati
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,10 +26,19 @@ COEFFICIENTS: Final = {
     "disk": "times the bytes of an ideal two-pass job",
     "network": "times the bytes of an ideal two-pass job",
     "cpu": "core GHz s per GB",
-    "serial": "GHz s per GB through one stream",
+    "serial": "times the seconds that STREAMS names",
     "memory": "exponent",
 }
 """Coefficients in the order of every coefficient array, with their units."""
+
+Stream = Literal["core", "disk", "network", "nothing"]
+STREAMS: Final[dict[Stream, str]] = {
+    "core": "GHz s per GB: one core's clock",
+    "disk": "times the data through one node's disk or volume",
+    "network": "times the data through one node's network",
+    "nothing": "s per GB: nothing that a machine's type decides",
+}
+"""What may limit the one stream that does not spread over nodes, with the unit of `serial` under each."""
 
 OVERLAP: Final = 5.0
 """The p of the rounded maximum: 1 adds resources up, infinity overlaps them perfectly."""
@@ -73,19 +82,24 @@ class UnitSeconds(NamedTuple):
     log_memory: Floats
 
 
-def unit_seconds(work: Workload) -> UnitSeconds:
-    """Return what each term of the model takes when its coefficient is 1."""
+def unit_seconds(work: Workload, stream: Stream) -> UnitSeconds:
+    """Return what each term of the model takes when its coefficient is 1 and `stream` limits the serial part."""
     share_gb = work.data_gb / work.nodes
     disk = share_gb / work.disk_gb_per_s
     network = share_gb / work.network_gb_per_s
     cpu = share_gb / (work.cores * work.clock_ghz) / 2
-    serial = work.data_gb / work.clock_ghz
+    serial = work.data_gb / _stream_rate(work, stream)
     return UnitSeconds(
         fixed=np.stack([np.ones_like(share_gb), work.nodes], axis=1),
         first=np.stack([disk * work.disk_passes_1, network * work.network_passes_1, cpu, 0 * serial], axis=1),
         second=np.stack([disk * work.disk_passes_2, network * work.network_passes_2, cpu, serial], axis=1),
         log_memory=np.log(work.memory_gb / work.cores / USUAL_MEMORY_GB_PER_CORE),
     )
+
+
+def _stream_rate(work: Workload, stream: Stream) -> Floats:
+    rates = {"core": work.clock_ghz, "disk": work.disk_gb_per_s, "network": work.network_gb_per_s}
+    return rates.get(stream, np.ones_like(work.nodes))
 
 
 def log_seconds(coefficients: Floats, units: UnitSeconds) -> tuple[Floats, Floats]:

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Flags, Floats
-from planner.calibration.physics import UnitSeconds, Workload, log_seconds, unit_seconds
+from planner.calibration.physics import STREAMS, Stream, UnitSeconds, Workload, log_seconds, unit_seconds
 from planner.calibration.priors import Family
 from planner.calibration.residual import Coordinates, Kinship, coordinates
 
@@ -55,9 +55,9 @@ class Runs:
         return coordinates(self.work, self.options)
 
     @cached_property
-    def units(self) -> UnitSeconds:
-        """The runs' terms of the physics."""
-        return unit_seconds(self.work)
+    def units(self) -> dict[Stream, UnitSeconds]:
+        """The runs' terms of the physics, by what limits the serial part."""
+        return {stream: unit_seconds(self.work, stream) for stream in STREAMS}
 
     @cached_property
     def kinship(self) -> Kinship:
@@ -91,13 +91,17 @@ class Explanation:
 def explain_runs(runs: Runs, families: tuple[Family, ...]) -> tuple[Explanation, ...]:
     """Return the explanations whose posterior weight is not negligible; without runs these are the prior's."""
     explanations = []
-    for family in families:
-        start = family.mean
-        for amplitude in AMPLITUDES:
-            smooth = runs.kinship.covariance(amplitude)
-            for noise_sd in _levels(runs.least_noise):
-                explanations.append(_explain(runs, family, smooth, start, noise_sd=noise_sd, amplitude=amplitude))
-                start = explanations[-1].coefficients
+    starts = [family.mean for family in families]
+    for amplitude in AMPLITUDES:
+        smooth = runs.kinship.covariance(amplitude)
+        for noise_sd in _levels(runs.least_noise):
+            cholesky, whitening = _whitening(runs, smooth, noise_sd)
+            same = [
+                _explain(runs, family, cholesky, whitening, start, noise_sd=noise_sd, amplitude=amplitude)
+                for family, start in zip(families, starts, strict=True)
+            ]
+            starts = [explanation.coefficients for explanation in same]
+            explanations += same
     best = max(explanation.log_evidence for explanation in explanations)
     return tuple(explanation for explanation in explanations if explanation.log_evidence > best + np.log(NEGLIGIBLE))
 
@@ -130,12 +134,23 @@ def _levels(least: float) -> tuple[float, ...]:
     return tuple(level for level in NOISE_SD if level > least) or (least,)
 
 
-def _explain(
-    runs: Runs, family: Family, smooth: Floats, start: Floats, *, noise_sd: float, amplitude: float
-) -> Explanation:
+def _whitening(runs: Runs, smooth: Floats, noise_sd: float) -> tuple[Floats, Floats]:
+    """Return the Cholesky factor of the runs' covariance and its inverse."""
     variance = np.where(runs.outlier, OUTLIER_SD, noise_sd) ** 2
     cholesky = np.linalg.cholesky(smooth + np.diag(variance))
-    whitening = np.linalg.inv(cholesky)
+    return cholesky, np.linalg.inv(cholesky)
+
+
+def _explain(
+    runs: Runs,
+    family: Family,
+    cholesky: Floats,
+    whitening: Floats,
+    start: Floats,
+    *,
+    noise_sd: float,
+    amplitude: float,
+) -> Explanation:
     fit = _gauss_newton(runs, family, whitening, start)
     _, log_precision = np.linalg.slogdet(fit.precision)
     volume = np.log(np.diag(cholesky)).sum() + 0.5 * log_precision + np.log(family.sd).sum()
@@ -177,7 +192,7 @@ class _Fit:
 
 
 def _at(runs: Runs, family: Family, whitening: Floats, coefficients: Floats) -> _Fit:
-    log_s, jacobian = log_seconds(coefficients, runs.units)
+    log_s, jacobian = log_seconds(coefficients, runs.units[family.stream])
     white_gap = whitening @ (runs.log_s - log_s)
     off = (coefficients - family.mean) / family.sd
     loss = 0.5 * float(white_gap @ white_gap + off @ off)

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Floats
-from planner.calibration.physics import COEFFICIENTS
+from planner.calibration.physics import COEFFICIENTS, Stream
 from planner.errors import BadInputError, nearest
 
 
@@ -44,6 +44,7 @@ class Family:
     serial: Prior
     memory: Prior
     scatter: float
+    stream: Stream = "core"
 
     @property
     def priors(self) -> tuple[Prior, ...]:
@@ -75,12 +76,22 @@ _JVM: Final = {
 the memory.
 """
 
-ONE_STREAM: Final = Family(
-    name="one output stream",
-    source="Spark jobs on EMR (Will et al., IEEE Big Data 2020): grep's output costs 8-9 s/GB at 2 nodes as at 12",
-    serial=Prior(centre=25, spread=0.3),
-    scatter=0.02,
-    **_JVM,
+_STREAM_PRIORS: Final[dict[Stream, Prior]] = {
+    "core": Prior(centre=25, spread=0.7),
+    "disk": Prior(centre=1, spread=0.35),
+    "network": Prior(centre=1, spread=0.35),
+    "nothing": Prior(centre=9, spread=0.7),
+}
+ONE_STREAM: Final = tuple(
+    Family(
+        name=f"one output stream, limited by {stream}",
+        source="Spark jobs on EMR (Will et al., IEEE Big Data 2020): grep's output costs 8-9 s/GB at 2 nodes as at 12",
+        serial=serial,
+        scatter=0.02,
+        stream=stream,
+        **_JVM,
+    )
+    for stream, serial in _STREAM_PRIORS.items()
 )
 DISTRIBUTED: Final = Family(
     name="distributed output",
@@ -103,8 +114,8 @@ NATIVE: Final = Family(
 )
 
 MODELS: Final = {
-    "framework": (ONE_STREAM, DISTRIBUTED),
-    "spark": (ONE_STREAM,),
+    "framework": (*ONE_STREAM, DISTRIBUTED),
+    "spark": ONE_STREAM,
     "hadoop": (DISTRIBUTED,),
     "native": (NATIVE,),
 }

@@ -103,19 +103,23 @@ def _stream_rate(work: Workload, stream: Stream) -> Floats:
 
 
 def log_seconds(coefficients: Floats, units: UnitSeconds) -> tuple[Floats, Floats]:
-    """Return log T, shape (rows,), and its derivative by the coefficients, shape (rows, 7)."""
-    scale, memory = np.exp(coefficients[:-1]), coefficients[-1]
-    fixed = units.fixed * scale[:2]
-    phases = _rounded_maximum(units.first * scale[2:]) + _rounded_maximum(units.second * scale[2:])
-    terms = np.concatenate([fixed, phases], axis=1)
-    seconds = terms.sum(axis=1)
-    jacobian = np.concatenate([terms / seconds[:, None], -units.log_memory[:, None]], axis=1)
+    """Return log T, shape (..., rows), and its derivative by the coefficients, shape (..., rows, 7).
+
+    `coefficients` has shape (..., 7); leading axes of both are matched as numpy does.
+    """
+    scale, memory = np.exp(coefficients[..., None, :-1]), coefficients[..., -1:]
+    fixed = units.fixed * scale[..., :2]
+    phases = _rounded_maximum(units.first * scale[..., 2:]) + _rounded_maximum(units.second * scale[..., 2:])
+    terms = np.concatenate([fixed, phases], axis=-1)
+    seconds = terms.sum(axis=-1)
+    by_memory = np.broadcast_to(-units.log_memory, seconds.shape)[..., None]
+    jacobian = np.concatenate([terms / seconds[..., None], by_memory], axis=-1)
     return np.log(seconds) - memory * units.log_memory, jacobian
 
 
 def _rounded_maximum(times: Floats) -> Floats:
-    """Return the p-norm S of each row, split into what each column adds: x_i dS/dx_i, which sum to S."""
-    largest = times.max(axis=1, keepdims=True)
+    """Return the p-norm S of the last axis, split into what each column adds: x_i dS/dx_i, which sum to S."""
+    largest = times.max(axis=-1, keepdims=True)
     powers = (times / largest) ** OVERLAP
-    total = powers.sum(axis=1, keepdims=True)
+    total = powers.sum(axis=-1, keepdims=True)
     return largest * total ** (1 / OVERLAP) * powers / total  # type: ignore[no-any-return]

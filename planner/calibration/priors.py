@@ -45,6 +45,7 @@ class Family:
     memory: Prior
     scatter: float
     stream: Stream = "core"
+    weight: float = 1.0
 
     @property
     def priors(self) -> tuple[Prior, ...]:

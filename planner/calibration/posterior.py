@@ -25,7 +25,7 @@ NOISE_SD: Final = (0.015, 0.03, 0.06, 0.12, 0.2, 0.4)
 NOISE_DOUBT: Final = 0.6
 AMPLITUDES: Final = (0.03, 0.08, 0.2, 0.4)
 """Sizes of the smooth deviation from the physics that are considered."""
-USUAL_AMPLITUDE: Final = 0.05
+USUAL_AMPLITUDE: Final = 0.1
 AMPLITUDE_DOUBT: Final = 1.0
 OUTLIER_SD: Final = 1.0
 """Noise of a run taken for an outlier: it may be off by a factor e and teaches next to nothing."""

@@ -79,18 +79,20 @@ the memory.
 
 _STREAM_PRIORS: Final[dict[Stream, Prior]] = {
     "core": Prior(centre=25, spread=0.7),
-    "disk": Prior(centre=1, spread=0.35),
-    "network": Prior(centre=1, spread=0.35),
+    "disk": Prior(centre=1, spread=0.25),
+    "network": Prior(centre=1, spread=0.25),
     "nothing": Prior(centre=9, spread=0.7),
 }
+_STREAM_WEIGHTS: Final[dict[Stream, float]] = {"core": 1.0, "disk": 2.0, "network": 1.0, "nothing": 0.5}
 ONE_STREAM: Final = tuple(
     Family(
         name=f"one output stream, limited by {stream}",
         source="Spark jobs on EMR (Will et al., IEEE Big Data 2020): grep's output costs 8-9 s/GB at 2 nodes as at 12",
         serial=serial,
-        scatter=0.02,
+        scatter=0.03,
         stream=stream,
-        **_JVM,
+        weight=_STREAM_WEIGHTS[stream],
+        **{**_JVM, "cpu": Prior(centre=1000, spread=0.7)},
     )
     for stream, serial in _STREAM_PRIORS.items()
 )

@@ -26,19 +26,21 @@ COEFFICIENTS: Final = {
     "disk": "times the bytes of an ideal two-pass job",
     "network": "times the bytes of an ideal two-pass job",
     "cpu": "core GHz s per GB",
-    "serial": "times the seconds that STREAMS names",
+    "serial": "as STREAMS says",
     "memory": "exponent",
 }
 """Coefficients in the order of every coefficient array, with their units."""
 
 Stream = Literal["core", "disk", "network", "nothing"]
 STREAMS: Final[dict[Stream, str]] = {
-    "core": "GHz s per GB: one core's clock",
+    "core": "GHz s per GB through one stream",
     "disk": "times the data through one node's disk or volume",
     "network": "times the data through one node's network",
-    "nothing": "s per GB: nothing that a machine's type decides",
+    "nothing": "s per GB through one stream",
 }
-"""What may limit the one stream that does not spread over nodes, with the unit of `serial` under each."""
+"""What may limit the one stream that does not spread over nodes, with the unit of `serial` under each; under `nothing`
+all machine types have the same.
+"""
 
 OVERLAP: Final = 5.0
 """The p of the rounded maximum: 1 adds resources up, infinity overlaps them perfectly."""

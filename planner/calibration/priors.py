@@ -1,7 +1,8 @@
 """What is believed before any run: a few round numbers, and how far a framework may stray from them.
 
-A family is a centre and a spread for each coefficient of `physics`. The model `framework` weighs two families by how
-well they explain the runs: output that leaves through one stream, and output that every node writes for itself.
+A family is a centre and a spread for each coefficient of `physics`. The models `spark` and `framework` weigh several
+by how well they explain the runs: output that leaves through one stream, limited by a device of one node, by a core or
+by nothing of the machine type; and, for `framework`, output that every node writes for itself.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class Prior:
 class Family:
     """Priors of all coefficients for one kind of software, and the scatter of log time between repeats that is usual
     for it.
+
+    `stream` is what limits the part that does not spread; `odds` weigh the family against others before any run.
     """
 
     name: str
@@ -45,7 +48,7 @@ class Family:
     memory: Prior
     scatter: float
     stream: Stream = "core"
-    weight: float = 1.0
+    odds: float = 1.0
 
     @property
     def priors(self) -> tuple[Prior, ...]:
@@ -77,24 +80,29 @@ _JVM: Final = {
 the memory.
 """
 
-_STREAM_PRIORS: Final[dict[Stream, Prior]] = {
-    "core": Prior(centre=25, spread=0.7),
-    "disk": Prior(centre=1, spread=0.25),
-    "network": Prior(centre=1, spread=0.25),
-    "nothing": Prior(centre=9, spread=0.7),
-}
-_STREAM_WEIGHTS: Final[dict[Stream, float]] = {"core": 1.0, "disk": 2.0, "network": 1.0, "nothing": 0.5}
+_STREAMS: Final[tuple[tuple[Stream, str, Prior, float], ...]] = (
+    ("disk", "one node's disk or volume", Prior(centre=1, spread=0.25), 2.0),
+    ("core", "one core", Prior(centre=25, spread=0.7), 1.0),
+    ("network", "one node's network", Prior(centre=1, spread=0.25), 1.0),
+    ("nothing", "nothing of the machine type", Prior(centre=9, spread=0.7), 0.5),
+)
+"""What limits the one stream, in words, the prior of `serial` and the odds.
+
+Through a device the data passes about once, so that its prior is narrow; what a core or a fixed rate makes of a
+gigabyte differs from job to job. Sorts move bytes, hence the odds; no score at hand depends on them (docs/calibration.md).
+"""
+
 ONE_STREAM: Final = tuple(
     Family(
-        name=f"one output stream, limited by {stream}",
+        name=f"one output stream, limited by {limit}",
         source="Spark jobs on EMR (Will et al., IEEE Big Data 2020): grep's output costs 8-9 s/GB at 2 nodes as at 12",
         serial=serial,
         scatter=0.03,
         stream=stream,
-        weight=_STREAM_WEIGHTS[stream],
+        odds=odds,
         **{**_JVM, "cpu": Prior(centre=1000, spread=0.7)},
     )
-    for stream, serial in _STREAM_PRIORS.items()
+    for stream, limit, serial, odds in _STREAMS
 )
 DISTRIBUTED: Final = Family(
     name="distributed output",

@@ -102,8 +102,8 @@ def explain_runs(runs: Runs, families: tuple[Family, ...]) -> tuple[Explanation,
 
 def explain_again(runs: Runs, explanations: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
     """Return the same ways to explain for slightly other runs, starting from what was learned."""
-    ways = [(each.amplitude, each.noise_sd, each.family) for each in explanations]
-    return _explain(runs, ways, np.array([each.coefficients for each in explanations]))
+    ways = [(way.amplitude, way.noise_sd, way.family) for way in explanations]
+    return _explain(runs, ways, np.array([way.coefficients for way in explanations]))
 
 
 def surprises(explanation: Explanation) -> Floats:
@@ -163,7 +163,9 @@ def _whitening(runs: Runs, ways: list[Way]) -> tuple[Floats, Floats]:
     levels = list(dict.fromkeys((amplitude, noise_sd) for amplitude, noise_sd, _ in ways))
     variance = [np.where(runs.outlier, OUTLIER_SD, noise_sd) ** 2 for _, noise_sd in levels]
     smooth = {amplitude: runs.kinship.covariance(amplitude) for amplitude in {level[0] for level in levels}}
-    cholesky = np.linalg.cholesky(np.array([smooth[level[0]] + np.diag(v) for level, v in zip(levels, variance, strict=True)]))
+    cholesky = np.linalg.cholesky(
+        np.array([smooth[level[0]] + np.diag(v) for level, v in zip(levels, variance, strict=True)])
+    )
     of_way = [levels.index((amplitude, noise_sd)) for amplitude, noise_sd, _ in ways]
     return cholesky[of_way], np.linalg.inv(cholesky)[of_way]
 

@@ -8,7 +8,7 @@ by nothing of the machine type; and, for `framework`, output that every node wri
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -68,12 +68,11 @@ class Family:
 
 
 _STARTUP: Final = Prior(centre=20, spread=0.5)
-_JVM: Final = {
+_JVM: Final[dict[str, Any]] = {
     "startup": _STARTUP,
     "per_node": Prior(centre=0.5, spread=1.0),
     "disk": Prior(centre=2, spread=0.4),
     "network": Prior(centre=1, spread=0.7),
-    "cpu": Prior(centre=1000, spread=0.4),
     "memory": Prior(centre=0.1, spread=0.05),
 }
 """Spark and Hadoop on network volumes: 1 MB/s per core and GHz, twice the ideal's disk bytes, 7% less time for twice
@@ -89,7 +88,8 @@ _STREAMS: Final[tuple[tuple[Stream, str, Prior, float], ...]] = (
 """What limits the one stream, in words, the prior of `serial` and the odds.
 
 Through a device the data passes about once, so that its prior is narrow; what a core or a fixed rate makes of a
-gigabyte differs from job to job. Sorts move bytes, hence the odds; no score at hand depends on them (docs/calibration.md).
+gigabyte differs from job to job. Sorts move bytes, hence the odds; no score at hand depends on them
+(docs/calibration.md).
 """
 
 ONE_STREAM: Final = tuple(
@@ -100,7 +100,8 @@ ONE_STREAM: Final = tuple(
         scatter=0.03,
         stream=stream,
         odds=odds,
-        **{**_JVM, "cpu": Prior(centre=1000, spread=0.7)},
+        cpu=Prior(centre=1000, spread=0.7),
+        **_JVM,
     )
     for stream, limit, serial, odds in _STREAMS
 )
@@ -109,6 +110,7 @@ DISTRIBUTED: Final = Family(
     source="Hadoop TeraSort on EC2 (Hsu et al., ICDCS 2018): 5-6 core min/GB with no floor up to 48 nodes",
     serial=Prior(centre=0.5, spread=1.5),
     scatter=0.1,
+    cpu=Prior(centre=1000, spread=0.4),
     **_JVM,
 )
 NATIVE: Final = Family(

@@ -46,7 +46,11 @@ def rivals(profile: Profile) -> dict[str, Any]:
     families = likeliest_of_each_family(profile.verdict.explanations)
     weights = {explanation.family.name: round(weight, 3) for explanation, weight in families}
     if len(families) < 2 or families[1][1] < UNDECIDED:
-        return {"weights": weights, "sentence": f"the runs leave one explanation: {families[0][0].family.name}", "run": None}
+        return {
+            "weights": weights,
+            "sentence": f"the runs leave one explanation: {families[0][0].family.name}",
+            "run": None,
+        }
     (first, _), (second, _) = families[:2]
     run = _settling_run(profile, first, second)
     names = f"'{first.family.name}' and '{second.family.name}'"
@@ -92,7 +96,9 @@ def _candidates(profile: Profile) -> list[Job]:
     runs = profile.runs
     ran = list(dict.fromkeys(job.instance_type for job in runs))
     cores = {profile.machines[name].cores for name in ran}
-    alike = [name for name, machine in profile.machines.items() if name not in ran and (not ran or machine.cores in cores)]
+    alike = [
+        name for name, machine in profile.machines.items() if name not in ran and (not ran or machine.cores in cores)
+    ]
     nodes = sorted({job.nodes for job in runs}) or _NODES
     sizes = {min(job.data_gb for job in runs), max(job.data_gb for job in runs)} if runs else {_SIZE_GB}
     options = runs[-1].options if runs else {}

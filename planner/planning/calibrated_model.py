@@ -1,8 +1,8 @@
 """The framework model with the constants that a profile learned, in place of the shipped ones.
 
 A profile's coefficients are those of `planner.calibration.physics`: start-up, disk bytes over an ideal two-pass job's,
-network bytes, core-GHz-seconds per GB, and one stream, taken on a usual machine of eight vCPUs. Memory's exponent has no place in the
-equations and stays with the profile, whose times and ranges a plan takes anyway.
+network bytes, core-GHz-seconds per GB, and one stream, taken on a usual machine of eight vCPUs. Memory's exponent has
+no place in the equations and stays with the profile, whose times and ranges a plan takes anyway.
 """
 
 from __future__ import annotations

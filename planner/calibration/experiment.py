@@ -12,7 +12,7 @@ import numpy as np
 from planner.arrays import Floats
 from planner.calibration.history import Job
 from planner.calibration.physics import log_seconds, unit_seconds
-from planner.calibration.posterior import Explanation, Runs
+from planner.calibration.posterior import Explanation, Runs, weights
 from planner.calibration.residual import Kinship, coordinates
 from planner.calibration.suspicion import with_population
 from planner.calibration.workloads import workload
@@ -43,8 +43,9 @@ class NextRun:
 
 
 def best_experiment(profile: Profile, targets: Sequence[Job] | None, candidates: Sequence[Job] | None) -> NextRun:
-    """Return the candidate that shrinks the targets' mean standard deviation of log time most (under the likeliest
-    explanation).
+    """Return the candidate that shrinks the targets' mean standard deviation of log time most.
+
+    What the competing explanations disagree on counts as uncertain too, so a run that tells them apart is preferred.
     """
     choices = list(candidates or _grid(profile))
     aims = list(targets or _grid(profile))
@@ -52,13 +53,35 @@ def best_experiment(profile: Profile, targets: Sequence[Job] | None, candidates:
         raise BadInputError(
             "no run to choose from: the profile knows no machine type; hand in specifications with instances="
         )
-    likeliest = max(profile.verdict.explanations, key=lambda explanation: explanation.log_evidence)
-    covariance = _posterior_covariance(profile, likeliest, [*aims, *choices])
-    own = np.diag(covariance)[: len(aims)] + likeliest.noise_sd**2
-    cross, theirs = covariance[: len(aims), len(aims) :], np.diag(covariance)[len(aims) :] + likeliest.noise_sd**2
-    after = np.sqrt(np.maximum(own[:, None] - cross**2 / theirs, likeliest.noise_sd**2))
+    covariance, noise = _mixture_covariance(profile, [*aims, *choices])
+    own = np.diag(covariance)[: len(aims)] + noise
+    cross, theirs = covariance[: len(aims), len(aims) :], np.diag(covariance)[len(aims) :] + noise
+    after = np.sqrt(np.maximum(own[:, None] - cross**2 / theirs, noise))
     best = int(after.mean(axis=0).argmin())
     return _next_run(profile, choices[best], before=float(np.sqrt(own).mean()), after=float(after[:, best].mean()))
+
+
+def likeliest_of_each_family(explanations: Sequence[Explanation]) -> list[tuple[Explanation, float]]:
+    """Return the likeliest explanation of each family with the family's weight, the heaviest first."""
+    weight = weights(tuple(explanations))
+    best: dict[str, tuple[Explanation, float]] = {}
+    for explanation, share in zip(explanations, weight, strict=True):
+        rival, total = best.get(explanation.family.name, (explanation, 0.0))
+        likelier = explanation if explanation.log_evidence > rival.log_evidence else rival
+        best[explanation.family.name] = (likelier, total + float(share))
+    return sorted(best.values(), key=lambda pair: -pair[1])
+
+
+def _mixture_covariance(profile: Profile, jobs: Sequence[Job]) -> tuple[Floats, float]:
+    """Return the covariance of the jobs' log times over the families (within and between them), and the noise's
+    variance.
+    """
+    families = likeliest_of_each_family(profile.verdict.explanations)
+    share = np.array([weight for _, weight in families])
+    moments = [posterior_moments(profile, explanation, jobs) for explanation, _ in families]
+    gap = np.array([mean for mean, _ in moments]) - share @ np.array([mean for mean, _ in moments])
+    within = np.tensordot(share, np.array([covariance for _, covariance in moments]), axes=1)
+    return within + (gap.T * share) @ gap, float(share @ [explanation.noise_sd**2 for explanation, _ in families])
 
 
 def _next_run(profile: Profile, job: Job, *, before: float, after: float) -> NextRun:
@@ -76,8 +99,8 @@ def _next_run(profile: Profile, job: Job, *, before: float, after: float) -> Nex
     )
 
 
-def _posterior_covariance(profile: Profile, explanation: Explanation, jobs: Sequence[Job]) -> Floats:
-    """Return the covariance of the jobs' log times given the runs, shape (jobs, jobs)."""
+def posterior_moments(profile: Profile, explanation: Explanation, jobs: Sequence[Job]) -> tuple[Floats, Floats]:
+    """Return mean (jobs,) and covariance (jobs, jobs) of the jobs' log times given the runs, without noise."""
     work, (ours, theirs) = workload(jobs, profile.machines), profile.options.encode(profile.runs, jobs)
     if profile.verdict.population.any():
         ours, theirs = (
@@ -87,9 +110,11 @@ def _posterior_covariance(profile: Profile, explanation: Explanation, jobs: Sequ
     past = _where(profile.verdict.runs, ours)
     where = coordinates(work, theirs)
     white = Kinship(where, past, past).covariance(explanation.amplitude) @ explanation.whitening.T
-    gradient = log_seconds(explanation.coefficients, unit_seconds(work))[1] - white @ explanation.white_jacobian
+    log_s, jacobian = log_seconds(explanation.coefficients, unit_seconds(work, explanation.family.stream))
+    gradient = jacobian - white @ explanation.white_jacobian
     prior = Kinship(where, where, past).covariance(explanation.amplitude)
-    return prior - white @ white.T + gradient @ explanation.spread @ gradient.T
+    covariance = prior - white @ white.T + gradient @ explanation.spread @ gradient.T
+    return log_s + white @ explanation.white_gap, covariance
 
 
 def _where(runs: Runs, options: Floats) -> Any:

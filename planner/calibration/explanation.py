@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.calibration.history import describe
-from planner.calibration.physics import COEFFICIENTS, log_seconds
+from planner.calibration.physics import COEFFICIENTS, STREAMS, log_seconds
 from planner.calibration.posterior import Explanation, weights
+from planner.calibration.rivals import rivals
 
 if TYPE_CHECKING:
     from planner.calibration.profile import Profile
@@ -25,8 +26,9 @@ def explain(profile: Profile) -> dict[str, Any]:
     return {
         "runs": describe(profile.runs),
         "model": profile.model,
-        "prior": {"name": likeliest.family.name, "source": likeliest.family.source},
+        "prior": {"name": likeliest.family.name, "source": likeliest.family.source, "stream": likeliest.family.stream},
         "coefficients": _coefficients(profile, likeliest),
+        "rivals": rivals(profile),
         "scatter": round(noise, 3),
         "outliers": list(profile.outliers),
         "populations": [list(group) for group in profile.populations or ()],
@@ -46,7 +48,7 @@ def _coefficients(profile: Profile, likeliest: Explanation) -> dict[str, dict[st
             "lo": float(ends[1, i]),
             "hi": float(ends[2, i]),
             "prior": likeliest.family.priors[i].centre,
-            "unit": unit,
+            "unit": STREAMS[likeliest.family.stream] if name == "serial" else unit,
             "share_of_time": shares.get(name),
         }
         for i, (name, unit) in enumerate(COEFFICIENTS.items())
@@ -59,7 +61,7 @@ def _shares(profile: Profile, likeliest: Explanation) -> dict[str, float]:
     """
     if not profile.runs:
         return {}
-    _, jacobian = log_seconds(likeliest.coefficients, profile.verdict.runs.units)
+    _, jacobian = log_seconds(likeliest.coefficients, profile.verdict.runs.units[likeliest.family.stream])
     return dict(zip(list(COEFFICIENTS)[:-1], jacobian[:, :-1].mean(axis=0).round(3).tolist(), strict=True))
 
 

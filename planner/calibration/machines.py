@@ -25,6 +25,19 @@ USUAL_NETWORK_GB_PER_S_PER_CORE: Final = 0.03
 """Mean of c4 and m4 per core, 2.5 and 1 Gbit/s for 8 cores, rounded."""
 
 
+_USUAL_CORES: Final = 8
+
+
+def usual_stream_rate(stream: str) -> float:
+    """Return what limits one stream on a usual machine of eight cores: GHz for `core`, GB/s for a device, else 1."""
+    rates = {
+        "core": USUAL_CLOCK_GHZ,
+        "disk": USUAL_DISK_GB_PER_S_PER_CORE * _USUAL_CORES,
+        "network": USUAL_NETWORK_GB_PER_S_PER_CORE * _USUAL_CORES,
+    }
+    return rates.get(stream, 1.0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Machine:
     """One node of a type. `filled_in` names the figures its specification lacked; an unknown price is NaN."""

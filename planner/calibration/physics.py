@@ -14,7 +14,7 @@ Every coefficient but `memory` is held as its logarithm, so none can turn negati
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,10 +26,21 @@ COEFFICIENTS: Final = {
     "disk": "times the bytes of an ideal two-pass job",
     "network": "times the bytes of an ideal two-pass job",
     "cpu": "core GHz s per GB",
-    "serial": "GHz s per GB through one stream",
+    "serial": "as STREAMS says",
     "memory": "exponent",
 }
 """Coefficients in the order of every coefficient array, with their units."""
+
+Stream = Literal["core", "disk", "network", "nothing"]
+STREAMS: Final[dict[Stream, str]] = {
+    "core": "GHz s per GB through one stream",
+    "disk": "times the data through one node's disk or volume",
+    "network": "times the data through one node's network",
+    "nothing": "s per GB through one stream",
+}
+"""What may limit the one stream that does not spread over nodes, with the unit of `serial` under each; under `nothing`
+all machine types have the same.
+"""
 
 OVERLAP: Final = 5.0
 """The p of the rounded maximum: 1 adds resources up, infinity overlaps them perfectly."""
@@ -73,13 +84,13 @@ class UnitSeconds(NamedTuple):
     log_memory: Floats
 
 
-def unit_seconds(work: Workload) -> UnitSeconds:
-    """Return what each term of the model takes when its coefficient is 1."""
+def unit_seconds(work: Workload, stream: Stream) -> UnitSeconds:
+    """Return what each term of the model takes when its coefficient is 1 and `stream` limits the serial part."""
     share_gb = work.data_gb / work.nodes
     disk = share_gb / work.disk_gb_per_s
     network = share_gb / work.network_gb_per_s
     cpu = share_gb / (work.cores * work.clock_ghz) / 2
-    serial = work.data_gb / work.clock_ghz
+    serial = work.data_gb / _stream_rate(work, stream)
     return UnitSeconds(
         fixed=np.stack([np.ones_like(share_gb), work.nodes], axis=1),
         first=np.stack([disk * work.disk_passes_1, network * work.network_passes_1, cpu, 0 * serial], axis=1),
@@ -88,20 +99,29 @@ def unit_seconds(work: Workload) -> UnitSeconds:
     )
 
 
+def _stream_rate(work: Workload, stream: Stream) -> Floats:
+    rates = {"core": work.clock_ghz, "disk": work.disk_gb_per_s, "network": work.network_gb_per_s}
+    return rates.get(stream, np.ones_like(work.nodes))
+
+
 def log_seconds(coefficients: Floats, units: UnitSeconds) -> tuple[Floats, Floats]:
-    """Return log T, shape (rows,), and its derivative by the coefficients, shape (rows, 7)."""
-    scale, memory = np.exp(coefficients[:-1]), coefficients[-1]
-    fixed = units.fixed * scale[:2]
-    phases = _rounded_maximum(units.first * scale[2:]) + _rounded_maximum(units.second * scale[2:])
-    terms = np.concatenate([fixed, phases], axis=1)
-    seconds = terms.sum(axis=1)
-    jacobian = np.concatenate([terms / seconds[:, None], -units.log_memory[:, None]], axis=1)
+    """Return log T, shape (..., rows), and its derivative by the coefficients, shape (..., rows, 7).
+
+    `coefficients` has shape (..., 7); leading axes of both are matched as numpy does.
+    """
+    scale, memory = np.exp(coefficients[..., None, :-1]), coefficients[..., -1:]
+    fixed = units.fixed * scale[..., :2]
+    phases = _rounded_maximum(units.first * scale[..., 2:]) + _rounded_maximum(units.second * scale[..., 2:])
+    terms = np.concatenate([fixed, phases], axis=-1)
+    seconds = terms.sum(axis=-1)
+    by_memory = np.broadcast_to(-units.log_memory, seconds.shape)[..., None]
+    jacobian = np.concatenate([terms / seconds[..., None], by_memory], axis=-1)
     return np.log(seconds) - memory * units.log_memory, jacobian
 
 
 def _rounded_maximum(times: Floats) -> Floats:
-    """Return the p-norm S of each row, split into what each column adds: x_i dS/dx_i, which sum to S."""
-    largest = times.max(axis=1, keepdims=True)
+    """Return the p-norm S of the last axis, split into what each column adds: x_i dS/dx_i, which sum to S."""
+    largest = times.max(axis=-1, keepdims=True)
     powers = (times / largest) ** OVERLAP
-    total = powers.sum(axis=1, keepdims=True)
+    total = powers.sum(axis=-1, keepdims=True)
     return largest * total ** (1 / OVERLAP) * powers / total  # type: ignore[no-any-return]

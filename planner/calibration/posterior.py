@@ -8,14 +8,15 @@ causes apart leave both uncertain.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Final
+from itertools import product
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from planner.arrays import Flags, Floats
-from planner.calibration.physics import UnitSeconds, Workload, log_seconds, unit_seconds
+from planner.calibration.physics import STREAMS, Stream, UnitSeconds, Workload, log_seconds, unit_seconds
 from planner.calibration.priors import Family
 from planner.calibration.residual import Coordinates, Kinship, coordinates
 
@@ -24,12 +25,17 @@ NOISE_SD: Final = (0.015, 0.03, 0.06, 0.12, 0.2, 0.4)
 NOISE_DOUBT: Final = 0.6
 AMPLITUDES: Final = (0.03, 0.08, 0.2, 0.4)
 """Sizes of the smooth deviation from the physics that are considered."""
-USUAL_AMPLITUDE: Final = 0.05
+USUAL_AMPLITUDE: Final = 0.1
 AMPLITUDE_DOUBT: Final = 1.0
 OUTLIER_SD: Final = 1.0
 """Noise of a run taken for an outlier: it may be off by a factor e and teaches next to nothing."""
 NEGLIGIBLE: Final = 1e-3
-_STEPS: Final = 20
+_STEPS: Final = 30
+_SETTLED: Final = 1e-3
+_SHORTEST: Final = 1e-3
+
+Way: TypeAlias = tuple[float, float, Family]
+"""A way to explain runs: size of the smooth deviation, scatter, prior."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,9 +61,9 @@ class Runs:
         return coordinates(self.work, self.options)
 
     @cached_property
-    def units(self) -> UnitSeconds:
-        """The runs' terms of the physics."""
-        return unit_seconds(self.work)
+    def units(self) -> dict[Stream, UnitSeconds]:
+        """The runs' terms of the physics, by what limits the serial part."""
+        return {stream: unit_seconds(self.work, stream) for stream in STREAMS}
 
     @cached_property
     def kinship(self) -> Kinship:
@@ -90,16 +96,14 @@ class Explanation:
 
 def explain_runs(runs: Runs, families: tuple[Family, ...]) -> tuple[Explanation, ...]:
     """Return the explanations whose posterior weight is not negligible; without runs these are the prior's."""
-    explanations = []
-    for family in families:
-        start = family.mean
-        for amplitude in AMPLITUDES:
-            smooth = runs.kinship.covariance(amplitude)
-            for noise_sd in _levels(runs.least_noise):
-                explanations.append(_explain(runs, family, smooth, start, noise_sd=noise_sd, amplitude=amplitude))
-                start = explanations[-1].coefficients
-    best = max(explanation.log_evidence for explanation in explanations)
-    return tuple(explanation for explanation in explanations if explanation.log_evidence > best + np.log(NEGLIGIBLE))
+    ways = list(product(AMPLITUDES, _levels(runs.least_noise), families))
+    return _explain(runs, ways, np.array([family.mean for _, _, family in ways]))
+
+
+def explain_again(runs: Runs, explanations: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
+    """Return the same ways to explain for slightly other runs, starting from what was learned."""
+    ways = [(way.amplitude, way.noise_sd, way.family) for way in explanations]
+    return _explain(runs, ways, np.array([way.coefficients for way in explanations]))
 
 
 def surprises(explanation: Explanation) -> Floats:
@@ -130,69 +134,118 @@ def _levels(least: float) -> tuple[float, ...]:
     return tuple(level for level in NOISE_SD if level > least) or (least,)
 
 
-def _explain(
-    runs: Runs, family: Family, smooth: Floats, start: Floats, *, noise_sd: float, amplitude: float
-) -> Explanation:
-    variance = np.where(runs.outlier, OUTLIER_SD, noise_sd) ** 2
-    cholesky = np.linalg.cholesky(smooth + np.diag(variance))
-    whitening = np.linalg.inv(cholesky)
-    fit = _gauss_newton(runs, family, whitening, start)
+def _explain(runs: Runs, ways: list[Way], start: Floats) -> tuple[Explanation, ...]:
+    """Fit all ways at once, each from its row of `start`, and return those with weight."""
+    cholesky, whitening = _whitening(runs, ways)
+    fit = _gauss_newton(_Problem.of(runs, [family for _, _, family in ways], whitening), start)
     _, log_precision = np.linalg.slogdet(fit.precision)
-    volume = np.log(np.diag(cholesky)).sum() + 0.5 * log_precision + np.log(family.sd).sum()
-    doubt = _log_bell(noise_sd / family.scatter, NOISE_DOUBT) + _log_bell(amplitude / USUAL_AMPLITUDE, AMPLITUDE_DOUBT)
-    return Explanation(
-        family=family,
-        noise_sd=noise_sd,
-        amplitude=amplitude,
-        log_evidence=float(doubt - fit.loss - volume),
-        coefficients=fit.coefficients,
-        spread=np.asarray(np.linalg.inv(fit.precision), np.float64),
-        whitening=whitening,
-        white_gap=fit.white_gap,
-        white_jacobian=fit.white_jacobian,
+    volume = np.log(np.diagonal(cholesky, axis1=1, axis2=2)).sum(axis=1) + 0.5 * log_precision
+    log_evidence = np.array([_log_prior(way) for way in ways]) - fit.loss - volume
+    spread = np.linalg.inv(fit.precision)
+    return tuple(
+        Explanation(
+            family=ways[i][2],
+            noise_sd=ways[i][1],
+            amplitude=ways[i][0],
+            log_evidence=float(log_evidence[i]),
+            coefficients=fit.coefficients[i],
+            spread=spread[i],
+            whitening=whitening[i],
+            white_gap=fit.white_gap[i],
+            white_jacobian=fit.white_jacobian[i],
+        )
+        for i in np.flatnonzero(log_evidence > log_evidence.max() + np.log(NEGLIGIBLE))
     )
+
+
+def _whitening(runs: Runs, ways: list[Way]) -> tuple[Floats, Floats]:
+    """Return the Cholesky factor of the runs' covariance under each way and its inverse, shapes (ways, rows, rows)."""
+    levels = list(dict.fromkeys((amplitude, noise_sd) for amplitude, noise_sd, _ in ways))
+    variance = [np.where(runs.outlier, OUTLIER_SD, noise_sd) ** 2 for _, noise_sd in levels]
+    smooth = {amplitude: runs.kinship.covariance(amplitude) for amplitude in {level[0] for level in levels}}
+    cholesky = np.linalg.cholesky(
+        np.array([smooth[level[0]] + np.diag(v) for level, v in zip(levels, variance, strict=True)])
+    )
+    of_way = [levels.index((amplitude, noise_sd)) for amplitude, noise_sd, _ in ways]
+    return cholesky[of_way], np.linalg.inv(cholesky)[of_way]
+
+
+def _log_prior(way: Way) -> float:
+    """Return the log weight of a way before the runs, less the volume of its prior."""
+    amplitude, noise_sd, family = way
+    doubt = _log_bell(noise_sd / family.scatter, NOISE_DOUBT) + _log_bell(amplitude / USUAL_AMPLITUDE, AMPLITUDE_DOUBT)
+    return float(doubt + np.log(family.odds) - np.log(family.sd).sum())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Problem:
+    """What the descent needs of each way: prior mean and sd (ways, 7), terms and whitening of the runs."""
+
+    log_s: Floats
+    units: UnitSeconds
+    whitening: Floats
+    mean: Floats
+    sd: Floats
+
+    @classmethod
+    def of(cls, runs: Runs, families: list[Family], whitening: Floats) -> _Problem:
+        columns = zip(*(runs.units[family.stream] for family in families), strict=True)
+        return cls(
+            log_s=runs.log_s,
+            units=UnitSeconds(*(np.array(column) for column in columns)),
+            whitening=whitening,
+            mean=np.array([family.mean for family in families]),
+            sd=np.array([family.sd for family in families]),
+        )
+
+    def at(self, coefficients: Floats) -> _Fit:
+        log_s, jacobian = log_seconds(coefficients, self.units)
+        white_gap = np.einsum("wij,wj->wi", self.whitening, self.log_s - log_s)
+        off = (coefficients - self.mean) / self.sd
+        loss = 0.5 * ((white_gap**2).sum(axis=1) + (off**2).sum(axis=1))
+        return _Fit(coefficients, loss, off / self.sd, white_gap, self.whitening @ jacobian, self.sd)
 
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """A point of the descent: coefficients, minus log posterior up to a constant, and the whitened misfit with its
-    derivative.
+    """A point of the descent of every way: coefficients, minus log posterior up to a constant, pull of the prior, and
+    the whitened misfit with its derivative.
     """
 
     coefficients: Floats
-    loss: float
-    off: Floats
+    loss: Floats
+    pull: Floats
     white_gap: Floats
     white_jacobian: Floats
     sd: Floats
 
     @property
     def precision(self) -> Floats:
-        return self.white_jacobian.T @ self.white_jacobian + np.diag(self.sd**-2)
+        transposed = self.white_jacobian.transpose(0, 2, 1)
+        return transposed @ self.white_jacobian + self.sd[:, :, None] ** -2 * np.eye(self.sd.shape[1])
 
     @property
     def step(self) -> Floats:
-        descent = self.white_jacobian.T @ self.white_gap - self.off / self.sd
-        return np.asarray(np.linalg.solve(self.precision, descent), np.float64)
+        descent = np.einsum("wij,wi->wj", self.white_jacobian, self.white_gap) - self.pull
+        return np.asarray(np.linalg.solve(self.precision, descent[:, :, None])[:, :, 0], np.float64)
+
+    def where(self, better: Flags, other: _Fit) -> _Fit:
+        """Return `other` where it is better."""
+
+        def pick(a: Floats, b: Floats) -> Floats:
+            return np.where(better.reshape(-1, *(1,) * (a.ndim - 1)), b, a)
+
+        return _Fit(*(pick(getattr(self, field.name), getattr(other, field.name)) for field in fields(self)))
 
 
-def _at(runs: Runs, family: Family, whitening: Floats, coefficients: Floats) -> _Fit:
-    log_s, jacobian = log_seconds(coefficients, runs.units)
-    white_gap = whitening @ (runs.log_s - log_s)
-    off = (coefficients - family.mean) / family.sd
-    loss = 0.5 * float(white_gap @ white_gap + off @ off)
-    return _Fit(coefficients, loss, off, white_gap, whitening @ jacobian, family.sd)
-
-
-def _gauss_newton(runs: Runs, family: Family, whitening: Floats, start: Floats) -> _Fit:
-    """Descend to the most probable coefficients, shortening a step that would climb."""
-    fit = _at(runs, family, whitening, start)
+def _gauss_newton(problem: _Problem, start: Floats) -> _Fit:
+    """Descend to the most probable coefficients of every way, shortening a step that would climb."""
+    fit, share = problem.at(start), np.ones(len(start))
     for _ in range(_STEPS):
-        step = fit.step
-        trials = (_at(runs, family, whitening, fit.coefficients + step / 3**halving) for halving in range(6))
-        nearer = next((trial for trial in trials if trial.loss < fit.loss), fit)
-        gained, fit = fit.loss - nearer.loss, nearer
-        if gained < 1e-4:
+        trial = problem.at(fit.coefficients + share[:, None] * fit.step)
+        gain = fit.loss - trial.loss
+        fit, share = fit.where(gain > 0, trial), np.where(gain > 0, 1.0, share / 3)
+        if ((np.abs(gain) < _SETTLED) | (share < _SHORTEST)).all():
             break
     return fit
 

@@ -1,18 +1,19 @@
 """What is believed before any run: a few round numbers, and how far a framework may stray from them.
 
-A family is a centre and a spread for each coefficient of `physics`. The model `framework` weighs two families by how
-well they explain the runs: output that leaves through one stream, and output that every node writes for itself.
+A family is a centre and a spread for each coefficient of `physics`. The models `spark` and `framework` weigh several
+by how well they explain the runs: output that leaves through one stream, limited by a device of one node, by a core or
+by nothing of the machine type; and, for `framework`, output that every node writes for itself.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from planner.arrays import Floats
-from planner.calibration.physics import COEFFICIENTS
+from planner.calibration.physics import COEFFICIENTS, Stream
 from planner.errors import BadInputError, nearest
 
 
@@ -32,6 +33,8 @@ class Prior:
 class Family:
     """Priors of all coefficients for one kind of software, and the scatter of log time between repeats that is usual
     for it.
+
+    `stream` is what limits the part that does not spread; `odds` weigh the family against others before any run.
     """
 
     name: str
@@ -44,6 +47,8 @@ class Family:
     serial: Prior
     memory: Prior
     scatter: float
+    stream: Stream = "core"
+    odds: float = 1.0
 
     @property
     def priors(self) -> tuple[Prior, ...]:
@@ -63,30 +68,49 @@ class Family:
 
 
 _STARTUP: Final = Prior(centre=20, spread=0.5)
-_JVM: Final = {
+_JVM: Final[dict[str, Any]] = {
     "startup": _STARTUP,
     "per_node": Prior(centre=0.5, spread=1.0),
     "disk": Prior(centre=2, spread=0.4),
     "network": Prior(centre=1, spread=0.7),
-    "cpu": Prior(centre=1000, spread=0.4),
     "memory": Prior(centre=0.1, spread=0.05),
 }
 """Spark and Hadoop on network volumes: 1 MB/s per core and GHz, twice the ideal's disk bytes, 7% less time for twice
 the memory.
 """
 
-ONE_STREAM: Final = Family(
-    name="one output stream",
-    source="Spark jobs on EMR (Will et al., IEEE Big Data 2020): grep's output costs 8-9 s/GB at 2 nodes as at 12",
-    serial=Prior(centre=25, spread=0.3),
-    scatter=0.02,
-    **_JVM,
+_STREAMS: Final[tuple[tuple[Stream, str, Prior, float], ...]] = (
+    ("disk", "one node's disk or volume", Prior(centre=1, spread=0.25), 2.0),
+    ("core", "one core", Prior(centre=25, spread=0.7), 1.0),
+    ("network", "one node's network", Prior(centre=1, spread=0.25), 1.0),
+    ("nothing", "nothing of the machine type", Prior(centre=9, spread=0.7), 0.5),
+)
+"""What limits the one stream, in words, the prior of `serial` and the odds.
+
+Through a device the data passes about once, so that its prior is narrow; what a core or a fixed rate makes of a
+gigabyte differs from job to job. Sorts move bytes, hence the odds; no score at hand depends on them
+(docs/calibration.md).
+"""
+
+ONE_STREAM: Final = tuple(
+    Family(
+        name=f"one output stream, limited by {limit}",
+        source="Spark jobs on EMR (Will et al., IEEE Big Data 2020): grep's output costs 8-9 s/GB at 2 nodes as at 12",
+        serial=serial,
+        scatter=0.03,
+        stream=stream,
+        odds=odds,
+        cpu=Prior(centre=1000, spread=0.7),
+        **_JVM,
+    )
+    for stream, limit, serial, odds in _STREAMS
 )
 DISTRIBUTED: Final = Family(
     name="distributed output",
     source="Hadoop TeraSort on EC2 (Hsu et al., ICDCS 2018): 5-6 core min/GB with no floor up to 48 nodes",
     serial=Prior(centre=0.5, spread=1.5),
     scatter=0.1,
+    cpu=Prior(centre=1000, spread=0.4),
     **_JVM,
 )
 NATIVE: Final = Family(
@@ -103,8 +127,8 @@ NATIVE: Final = Family(
 )
 
 MODELS: Final = {
-    "framework": (ONE_STREAM, DISTRIBUTED),
-    "spark": (ONE_STREAM,),
+    "framework": (*ONE_STREAM, DISTRIBUTED),
+    "spark": ONE_STREAM,
     "hadoop": (DISTRIBUTED,),
     "native": (NATIVE,),
 }

@@ -15,7 +15,7 @@ import numpy as np
 
 from planner.arrays import Flags, Floats
 from planner.calibration.history import Job
-from planner.calibration.posterior import Explanation, Runs, explain_runs, surprises, total_log_evidence
+from planner.calibration.posterior import Explanation, Runs, explain_again, explain_runs, surprises, total_log_evidence
 from planner.calibration.priors import Family
 
 SURPRISING: Final = 2.5
@@ -93,11 +93,13 @@ def _without_outliers(
         outlier = best.runs.outlier.copy()
         outlier[worst] = True
         fewer = best.runs.without(outlier)
-        explained = explain_runs(fewer, families)
+        explained = explain_again(fewer, best.explanations)
         if total_log_evidence(explained) < total_log_evidence(best.explanations) + OUTLIER_COST:
             break
         best = replace(best, runs=fewer, explanations=explained)
-    return best
+    if best.runs is runs:
+        return best
+    return replace(best, explanations=explain_runs(best.runs, families))
 
 
 def _two_groups(explanations: tuple[Explanation, ...], nobody: Flags) -> Flags | None:

@@ -1,8 +1,8 @@
 """The framework model with the constants that a profile learned, in place of the shipped ones.
 
 A profile's coefficients are those of `planner.calibration.physics`: start-up, disk bytes over an ideal two-pass job's,
-network bytes, core-GHz-seconds per GB, GHz-seconds per GB through one stream. Memory's exponent has no place in the
-equations and stays with the profile, whose times and ranges a plan takes anyway.
+network bytes, core-GHz-seconds per GB, and one stream, taken on a usual machine of eight vCPUs. Memory's exponent has
+no place in the equations and stays with the profile, whose times and ranges a plan takes anyway.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from planner.calibration import Profile
-from planner.calibration.machines import USUAL_CLOCK_GHZ
+from planner.calibration.machines import USUAL_CLOCK_GHZ, usual_stream_rate
 from planner.cost_model.model import Coefficients, CostModel, Phase
 
 _LEAST: Final = 0.01
@@ -25,10 +25,11 @@ def with_profile(model: CostModel, profile: Profile) -> CostModel:
         return model
     explained = profile.explain()
     learned = {name: float(entry["value"]) for name, entry in explained["coefficients"].items()}
+    stream_gb_per_s = usual_stream_rate(explained["prior"]["stream"]) / learned["serial"]
     measured = bool(profile.runs)
     software = replace(
         model.software,
-        bytes_per_s=_rates(learned),
+        bytes_per_s=_rates(learned, stream_gb_per_s=stream_gb_per_s),
         shared_sigma=float(explained["scatter"]),
         evidence="measured" if measured else "assumed",
         source=f"profile {profile.name}: {explained['runs'] if measured else 'no runs, the prior alone'}",
@@ -36,11 +37,10 @@ def with_profile(model: CostModel, profile: Profile) -> CostModel:
     return replace(model, software=software, phases=tuple(_phase(phase, model, learned) for phase in model.phases))
 
 
-def _rates(learned: Mapping[str, float]) -> dict[str, float]:
+def _rates(learned: Mapping[str, float], *, stream_gb_per_s: float) -> dict[str, float]:
     """Each phase has half of the CPU's work; catalogs state no clock, so that every vCPU has the usual one."""
     per_vcpu = 2 * USUAL_CLOCK_GHZ / learned["cpu"] * 1e9
-    stream = USUAL_CLOCK_GHZ / learned["serial"] * 1e9
-    return {"partition": per_vcpu, "sort": per_vcpu, "one_stream": stream}
+    return {"partition": per_vcpu, "sort": per_vcpu, "one_stream": stream_gb_per_s * 1e9}
 
 
 def _phase(phase: Phase, model: CostModel, learned: Mapping[str, float]) -> Phase:

@@ -9,10 +9,11 @@ import numpy as np
 
 from planner.calibration.history import parse_jobs
 from planner.calibration.machines import machine
-from planner.calibration.physics import log_seconds, unit_seconds
+from planner.calibration.physics import Stream, log_seconds, unit_seconds
 from planner.calibration.priors import ONE_STREAM
 from planner.calibration.workloads import workload
 
+CORE = next(family for family in ONE_STREAM if family.stream == "core")
 SPECS: dict[str, dict[str, float]] = {
     "small": {"vcpu": 4, "mem_gib": 16, "ghz": 2.5, "ebs_mbps": 750, "net_base_gbps": 1, "price_usd_h": 0.2},
     "large": {"vcpu": 16, "mem_gib": 64, "ghz": 2.5, "ebs_mbps": 2000, "net_base_gbps": 4, "price_usd_h": 0.8},
@@ -32,21 +33,28 @@ def grid(
     return [job(machine_type, count, size) for machine_type in types for size in sizes for count in nodes]
 
 
-def true_seconds(rows: list[dict[str, Any]], coefficients: np.ndarray | None = None) -> np.ndarray:
+def true_seconds(
+    rows: list[dict[str, Any]], coefficients: np.ndarray | None = None, *, stream: Stream = "core"
+) -> np.ndarray:
     """Return what the physics says with the given coefficients (log but the last), by default a framework off the
-    prior.
+    prior whose one stream a core limits.
     """
     shifts = np.array([0.5, 0.0, 0.4, 0.0, -0.3, 0.3, 0.03])
-    chosen = ONE_STREAM.mean + shifts if coefficients is None else coefficients
+    chosen = CORE.mean + shifts if coefficients is None else coefficients
     jobs = parse_jobs(rows, what="query", timed=False)
     machines = {name: machine(name, spec) for name, spec in SPECS.items()}
-    return np.exp(log_seconds(chosen, unit_seconds(workload(jobs, machines)))[0])
+    return np.exp(log_seconds(chosen, unit_seconds(workload(jobs, machines), stream))[0])
 
 
 def runs(
-    rows: list[dict[str, Any]], *, noise: float = 0.02, seed: int = 0, coefficients: np.ndarray | None = None
+    rows: list[dict[str, Any]],
+    *,
+    noise: float = 0.02,
+    seed: int = 0,
+    coefficients: np.ndarray | None = None,
+    stream: Stream = "core",
 ) -> list[dict[str, Any]]:
     """Return the rows with their true times, scattered by `noise`."""
     rng = np.random.default_rng(seed)
-    times = true_seconds(rows, coefficients) * np.exp(noise * rng.standard_normal(len(rows)))
+    times = true_seconds(rows, coefficients, stream=stream) * np.exp(noise * rng.standard_normal(len(rows)))
     return [{**row, "runtime_s": float(time)} for row, time in zip(rows, times, strict=True)]

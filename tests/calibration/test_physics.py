@@ -10,7 +10,7 @@ from made_up_clusters import SPECS, grid
 
 from planner.calibration.history import parse_jobs
 from planner.calibration.machines import machine
-from planner.calibration.physics import COEFFICIENTS, Workload, log_seconds, unit_seconds
+from planner.calibration.physics import COEFFICIENTS, STREAMS, Stream, Workload, log_seconds, unit_seconds
 from planner.calibration.workloads import workload
 
 ONE = np.ones(1)
@@ -25,9 +25,9 @@ def one_node(**changes: float) -> Workload:
     return Workload(**{name: ONE * value for name, value in {**fields, **changes}.items()})
 
 
-def seconds(work: Workload, **coefficients: float) -> float:
+def seconds(work: Workload, stream: Stream = "core", **coefficients: float) -> float:
     chosen = [coefficients.get(name, 1e-9) for name in COEFFICIENTS][:-1]
-    log_s, _ = log_seconds(np.append(np.log(chosen), coefficients.get("memory", 0.0)), unit_seconds(work))
+    log_s, _ = log_seconds(np.append(np.log(chosen), coefficients.get("memory", 0.0)), unit_seconds(work, stream))
     return float(np.exp(log_s[0]))
 
 
@@ -38,6 +38,12 @@ def test_each_term_alone() -> None:
     assert seconds(one_node(), network=1) == pytest.approx(10 / 1 * 0.5)
     assert seconds(one_node(), cpu=100) == pytest.approx(100 * 10 / (4 * 2))
     assert seconds(one_node(), serial=3) == pytest.approx(3 * 20 / 2)
+
+
+def test_the_one_stream_is_limited_by_what_the_explanation_says() -> None:
+    """20 GB: 3 GHz s/GB on a 2 GHz core, 3 times through 0.5 GB/s of disk or 1 GB/s of network, or 3 s/GB anywhere."""
+    expected = {"core": 3 * 20 / 2, "disk": 3 * 20 / 0.5, "network": 3 * 20 / 1, "nothing": 3 * 20}
+    assert {stream: seconds(one_node(), stream, serial=3) for stream in STREAMS} == pytest.approx(expected)
 
 
 def test_a_phase_lasts_about_as_long_as_its_slowest_resource() -> None:
@@ -57,7 +63,7 @@ def test_memory_per_core_shortens_the_job_by_its_exponent() -> None:
 def test_derivatives_match_differences(point: list[float]) -> None:
     at = np.array(point)
     machines = {name: machine(name, spec) for name, spec in SPECS.items()}
-    units = unit_seconds(workload(parse_jobs(grid(types=SPECS), what="query", timed=False), machines))
+    units = unit_seconds(workload(parse_jobs(grid(types=SPECS), what="query", timed=False), machines), "disk")
     _, jacobian = log_seconds(at, units)
     for column in range(7):
         step = np.zeros(7)

@@ -79,7 +79,7 @@ def test_a_profile_supplies_the_constants(make_catalog: Make) -> None:
         nodes=nodes, data_gb=data_gb, **{name: value * ones for name, value in (same | passes).items()},
         network_passes_1=(nodes - 1) / nodes, unknown_specs=0 * ones,
     )  # fmt: skip
-    seconds = np.exp(log_seconds(truth, unit_seconds(work))[0])
+    seconds = np.exp(log_seconds(truth, unit_seconds(work, "core"))[0])
     runs = [
         {"instance_type": "a", "nodes": int(n), "data_gb": float(d), "runtime_s": float(t)}
         for n, d, t in zip(nodes, data_gb, seconds, strict=True)

@@ -1,0 +1,95 @@
+"""Explanations that the runs leave open, and the run that would settle it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from made_up_clusters import CORE, grid, job, runs, true_seconds
+
+from planner.calibration import Profile, calibrate
+from planner.calibration.experiment import likeliest_of_each_family
+from planner.calibration.history import parse_jobs
+from planner.calibration.machines import machine
+from planner.calibration.physics import Stream, log_seconds, unit_seconds
+from planner.calibration.workloads import workload
+
+SAME_DISK: dict[str, dict[str, float]] = {
+    "a": {"vcpu": 8, "mem_gib": 32, "ghz": 2.5, "ebs_mbps": 1000, "net_base_gbps": 2, "price_usd_h": 0.4},
+    "b": {"vcpu": 8, "mem_gib": 32, "ghz": 2.5, "ebs_mbps": 1700, "net_base_gbps": 2, "price_usd_h": 0.5},
+}
+"""Two types that differ in their volume only."""
+
+
+def serial_job(stream: Stream, times: float) -> np.ndarray:
+    """Coefficients of a job that a serial stream dominates: `times` its unit, next to little other work."""
+    return np.append(np.log([20, 0.5, 0.3, 0.1, 100, times]), 0.0)
+
+
+def profile_of(rows: list[dict[str, Any]]) -> Profile:
+    return calibrate(rows, instances=SAME_DISK, model="spark")
+
+
+def made_up(types: tuple[str, ...], stream: Stream, times: float) -> list[dict[str, Any]]:
+    rows = grid(types=types, nodes=(2, 4, 8, 12), sizes=(10, 20))
+    machines = {name: machine(name, spec) for name, spec in SAME_DISK.items()}
+    work = workload(parse_jobs(rows, what="rows", timed=False), machines)
+    log_s, _ = log_seconds(serial_job(stream, times), unit_seconds(work, stream))
+    noise = 0.01 * np.random.default_rng(1).standard_normal(len(rows))
+    return [{**row, "runtime_s": float(np.exp(a + b))} for row, a, b in zip(rows, log_s, noise, strict=True)]
+
+
+def weight_of(profile: Profile, stream: Stream) -> float:
+    pairs = likeliest_of_each_family(profile.verdict.explanations)
+    return sum(weight for explanation, weight in pairs if explanation.family.stream == stream)
+
+
+@pytest.mark.parametrize(("stream", "times"), [("disk", 1.0), ("nothing", 8.0)])
+def test_a_type_never_run_lies_in_the_range_whichever_resource_limits_the_stream(stream: Stream, times: float) -> None:
+    """Type a alone cannot tell its volume (8 s/GB at 0.125 GB/s) from 8 s/GB of nothing in particular."""
+    history, new = made_up(("a",), stream, times), made_up(("b",), stream, times)
+    ranges = profile_of(history).predict(new)
+    truth = np.array([row["runtime_s"] for row in new])
+    assert ((ranges["lo"] < truth) & (truth < ranges["hi"])).mean() > 0.85
+
+
+def test_the_sentence_names_two_explanations_and_the_run_that_settles_it() -> None:
+    report = profile_of(made_up(("a",), "disk", 1.0)).explain()["rivals"]
+    assert "one node's disk or volume" in report["sentence"]
+    assert "would settle it" in report["sentence"]
+    assert report["run"]["instance_type"] == "b"
+    assert report["run"]["first_s"] < report["run"]["second_s"]
+    hours = (report["run"]["first_s"] * report["run"]["second_s"]) ** 0.5 / 3600
+    assert report["run"]["cost_usd"] == pytest.approx(report["run"]["nodes"] * 0.5 * hours)
+    assert sum(report["weights"].values()) == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize(("stream", "times"), [("disk", 1.0), ("nothing", 8.0)])
+def test_runs_of_both_types_decide(stream: Stream, times: float) -> None:
+    assert weight_of(profile_of(made_up(("a", "b"), stream, times)), stream) > weight_of(
+        profile_of(made_up(("a",), stream, times)), stream
+    )
+
+
+def test_the_next_run_for_a_type_never_run_is_on_that_type() -> None:
+    profile = profile_of(made_up(("a",), "disk", 1.0))
+    candidates = [job(name, nodes, 20.0) for name in ("a", "b") for nodes in (2, 12)]
+    assert profile.next_run([job("b", 8, 20.0)], candidates=candidates).instance_type == "b"
+
+
+def test_one_explanation_leaves_nothing_to_settle() -> None:
+    hadoop = calibrate(runs(grid()), instances={"small": {"vcpu": 4}}, model="hadoop").explain()["rivals"]
+    assert hadoop["run"] is None
+    assert "leave one explanation: distributed output" in hadoop["sentence"]
+
+
+def test_without_machines_no_run_is_proposed() -> None:
+    report = calibrate([], instances={}, model="spark").explain()["rivals"]
+    assert report["run"] is None
+    assert "no machine type at hand would" in report["sentence"]
+
+
+def test_made_up_runs_follow_the_stream_asked_for() -> None:
+    """A core's clock does not enter when the disk limits: 25 times through the disk takes longer than 25 GHz s/GB."""
+    assert (true_seconds([job()], CORE.mean, stream="disk") > true_seconds([job()], CORE.mean)).all()

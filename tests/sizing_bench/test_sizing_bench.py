@@ -1,0 +1,88 @@
+"""The protocols let nothing leak, and the score does the sums."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "benchmarks" / "sizing"
+
+
+@pytest.fixture(name="bench")
+def _bench(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    names = ("tables", "protocols", "score", "disguise")
+    modules = {name: importlib.import_module(name) for name in names}
+    yield modules
+    for name in names:
+        sys.modules.pop(name)
+
+
+def test_what_is_scored_was_never_learned_from(bench: dict[str, Any]) -> None:
+    for suite in bench["tables"].SUITES:
+        rows = bench["tables"].read(suite)
+        for protocol in bench["protocols"].PROTOCOLS:
+            tasks = list(bench["protocols"].deal(protocol, rows, seeds=2))
+            assert not [row for task in tasks for row in task.query if row in task.train]
+            assert all(len(task.train) == len(task.train_s) for task in tasks)
+
+
+def test_a_new_family_is_in_no_training_row(bench: dict[str, Any]) -> None:
+    family = bench["tables"].family
+    tasks = list(bench["protocols"].deal("new_family", bench["tables"].read("arrow_terasort"), seeds=1))
+    assert [{family(row["type"]) for row in task.query} for task in tasks] == [{"c4"}, {"m4"}, {"r4"}]
+    assert not any({family(r["type"]) for r in t.train} & {family(r["type"]) for r in t.query} for t in tasks)
+
+
+def test_the_score_by_hand(bench: dict[str, Any]) -> None:
+    """Two runs of 100 s: 110 errs by 10%, 80 by 20%; only 90-120 holds."""
+    rows = [{"type": "a", "n": n, "data_gb": 1.0, "runtime_s": 100.0} for n in (1, 2)]
+    score = bench["score"].Score()
+    answers = [{"runtime_s": 110.0, "lo": 90.0, "hi": 120.0}, {"runtime_s": 80.0, "lo": 70.0, "hi": 95.0}]
+    score.add(rows, answers, {"a": {"price_usd_h": 1.0}})
+    assert score.error == pytest.approx([0.1, 0.2])
+    assert score.held_by_range == [True, False]
+    assert score.missed == []
+
+
+def test_a_deadline_is_planned_with_the_upper_end(bench: dict[str, Any]) -> None:
+    """n nodes take 600 / n s at $1 an hour and node, so every cluster costs the same and nothing extra. The deadlines
+    are 120, 150 and 300 s. Who halves the times picks too few nodes: within 120 s it takes 200 s for 100 s.
+    """
+    rows = [{"type": "a", "n": float(n), "data_gb": 1.0, "runtime_s": 600 / n} for n in (1, 2, 3, 4, 5, 6)]
+    score = bench["score"].Score()
+    score.add(rows, [row["runtime_s"] for row in rows], {"a": {"price_usd_h": 1.0}})
+    assert score.missed == [False, False, False]
+    assert score.extra_cost == pytest.approx([0, 0, 0])
+    late = bench["score"].Score()
+    late.add(rows, [row["runtime_s"] * 0.5 for row in rows], {"a": {"price_usd_h": 1.0}})
+    assert any(late.missed)
+
+
+def test_a_disguise_changes_names_and_units_and_can_be_undone(bench: dict[str, Any]) -> None:
+    specs = bench["tables"].specifications()
+    mask = bench["disguise"].Disguise(specs, 7)
+    seen = mask.row({"type": "c4.large", "n": 4.0, "data_gb": 50.0, "runtime_s": 99.0}, 100.0)
+    assert seen["type"] not in specs
+    assert mask.undo(seen["runtime_s"]) == pytest.approx(100)
+    hidden = mask.specs[seen["type"]]
+    assert hidden["ebs_mbps"] * seen["runtime_s"] == pytest.approx(specs["c4.large"]["ebs_mbps"] * 100)
+    plain = bench["disguise"].Disguise(specs, None)
+    assert plain.row({"type": "c4.large", "runtime_s": 9.0}) == {"type": "c4.large"}
+
+
+@pytest.mark.parametrize("name", ["boosting", "ernest", "physics", "planner"])
+def test_every_predictor_answers_every_row(bench: dict[str, Any], name: str) -> None:
+    predictor = importlib.import_module(f"predictors.{name}").Predictor()
+    task = next(bench["protocols"].deal("few3", bench["tables"].read("c3o_sort"), seeds=1))
+    mask = bench["disguise"].Disguise(bench["tables"].specifications(), 1)
+    train = [mask.row(row, second) for row, second in zip(task.train, task.train_s, strict=True)]
+    answers = predictor.run(
+        {"suite": "c3o_sort", "specs": mask.specs, "train": train, "query": [mask.row(row) for row in task.query]}
+    )
+    assert len(answers) == len(task.query)
+    assert all(mask.undo(answer) for answer in answers)

@@ -38,6 +38,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["PLANNER_MEASUREMENTS"] = os.devnull + "/none"
 os.environ["PLANNER_CATALOGS"] = os.devnull + "/none"
 os.environ["PLANNER_SETTINGS"] = os.devnull + "/none"
+os.environ.pop("COLUMNS", None)  # what pytest-xdist sets in its workers is not the user's
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

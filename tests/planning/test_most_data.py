@@ -87,7 +87,7 @@ def test_the_answer_fits_and_one_percent_more_does_not(
 
 
 def test_what_has_no_limit_is_refused(make_catalog: Callable[..., str]) -> None:
-    catalog = make_catalog({"a": {"read": 1e9, "write": 1e9, "local_disk_bytes": 1e19}})
+    catalog = make_catalog({"a": {"read": 1e9, "write": 1e9, "local_disk_bytes": 1e19, "memory_bytes": 1e19}})
     with pytest.raises(BadInputError, match="give --sort-deadline or --budget"):
         recommend(most_data=True, model="indy", catalogs=(catalog,))
 

@@ -23,20 +23,20 @@ def with_all_facts(
 ) -> tuple[Flags, list[Rejection]]:
     """Return which layouts (R,) have every fact the model needs, and a rejection for each type that has none.
 
-    The reason is what the type's first layout lacks first; only a job on a network needs one, and only the objective
-    `energy` needs the power (`powered`).
+    The reason is what the type's first layout lacks first, the detail all else that it lacks. Only a job on a network
+    needs one, and only the objective `energy` needs the power (`powered`).
     """
     layouts = context.layouts
     left = np.ones(len(layouts.type_row), bool)
-    lacks: dict[int, tuple[str, str]] = {}
+    lacks: dict[int, list[tuple[str, str]]] = {}
     first = np.zeros(len(left), bool)
     first[layouts.first_of_types()] = True
     for lacking, reason, detail in _lacks(context, offer, networked=networked, powered=powered):
-        for row in np.flatnonzero(left & first & lacking).tolist():
-            lacks[int(layouts.type_row[row])] = (reason, detail)
+        for row in np.flatnonzero(first & lacking).tolist():
+            lacks.setdefault(int(layouts.type_row[row]), []).append((reason, detail))
         left &= ~lacking
     useless = set(lacks) - set(layouts.type_row[left].tolist())
-    return left, [_rejection(context, type_row, *lacks[type_row]) for type_row in sorted(useless)]
+    return left, [_rejection(context, type_row, lacks[type_row]) for type_row in sorted(useless)]
 
 
 def _lacks(context: JobContext, offer: Offer, *, networked: bool, powered: bool) -> Iterator[tuple[Flags, str, str]]:
@@ -48,8 +48,9 @@ def _lacks(context: JobContext, offer: Offer, *, networked: bool, powered: bool)
     yield by_default & np.isnan(disks), "number of local disks unknown", ""
     yield local & (disks == 0), "no local disks", "the model keeps its data on them"
     measure = "measure it, or --assume {0}_read=RATE,{0}_write=RATE"
-    yield local & ~rates.local.known[type_rows], "local disk rate unknown", measure.format("local")
-    yield local & np.isnan(instances.local_disk_bytes[type_rows]), "local disk capacity unknown", ""
+    there = local & (disks != 0)
+    yield there & ~rates.local.known[type_rows], "local disk rate unknown", measure.format("local")
+    yield there & np.isnan(instances.local_disk_bytes[type_rows]), "local disk capacity unknown", ""
     on_volumes, unknown = layouts.uses(VOLUMES), np.isnan(rates.volumes.read + rates.volumes.write)[type_rows]
     yield on_volumes & unknown, "block volume rate unknown", measure.format("volume")
     yield on_volumes & np.isnan(context.volumes.bytes_max[type_rows]), "block volume price or size unknown", ""
@@ -111,8 +112,13 @@ def _too_few(context: JobContext, type_row: int, *, least: float, limit: str, re
     )
 
 
-def _rejection(context: JobContext, type_row: int, reason: str, detail: str) -> Rejection:
-    return Rejection(instance_type=_name(context, type_row), reason=reason, detail=detail)
+def _rejection(context: JobContext, type_row: int, lacking: list[tuple[str, str]]) -> Rejection:
+    """Name the first fact that is lacking as the reason, and the rest beside what to do about the first."""
+    (reason, advice), *others = lacking
+    also = f"also {', '.join(name for name, _ in others)}" if others else ""
+    return Rejection(
+        instance_type=_name(context, type_row), reason=reason, detail="; ".join(filter(None, (advice, also)))
+    )
 
 
 def _name(context: JobContext, type_row: int) -> str:

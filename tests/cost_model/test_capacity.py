@@ -58,12 +58,12 @@ def test_a_share_that_is_none_is_refused(make_catalog: Make, share: float) -> No
         recommend(data="1TB", model="indy", catalogs=[make_catalog({"a": FAST})], head_room=share)
 
 
-@pytest.mark.parametrize(("kind", "piece_bytes"), [("nvme", 262_144), ("hdd", 5_000_000)])
-def test_two_passes_need_memory(make_catalog: Make, kind: str, piece_bytes: float) -> None:
+@pytest.mark.parametrize(("disks", "piece_bytes"), [("nvme", 262_144), ("hdd", 5_000_000)])
+def test_two_passes_need_memory(make_catalog: Make, disks: str, piece_bytes: float) -> None:
     # M = 2e9 x 0.53 = 1.06e9; D <= M^2 / (3 b): 1.4288e12 bytes with 256 KiB, 7.4907e10 with 5 MB
-    path = make_catalog({"a": FAST | {"memory_bytes": 2e9, "local_disk_kind": kind, "local_disk_bytes": 1e14}})
+    path = make_catalog({"a": FAST | {"memory_bytes": 2e9, "local_disk_kind": disks, "local_disk_bytes": 1e14}})
     most_bytes = (2e9 * 0.53) ** 2 / (3 * piece_bytes)
-    assert most_bytes == pytest.approx({"nvme": 1.4288e12, "hdd": 7.4907e10}[kind], rel=1e-4)
+    assert most_bytes == pytest.approx({"nvme": 1.4288e12, "hdd": 7.4907e10}[disks], rel=1e-4)
     assert best_of(path).nodes_min == -(-1e13 // most_bytes)
     assert best_of(path, paper=True).nodes_min == 1
 

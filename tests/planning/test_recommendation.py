@@ -316,3 +316,25 @@ def test_a_cluster_within_the_budget_is_recommended_where_faster_ones_exceed_it_
     best = recommend(**asked, budget_usd=budget_usd).best
     assert best is not None
     assert best.cost_usd.total_p95 <= budget_usd
+
+
+def test_all_facts_that_a_type_lacks_are_told_at_once(make_catalog: Callable[..., str]) -> None:
+    bare = {
+        "local_disks": 4,
+        "local_disk_bytes": "",
+        "memory_bytes": "",
+        "network_baseline_bytes_per_s": "",
+        "vcpu": "",
+    }
+    plan = recommend(data="1TB", model="indy", catalogs=[make_catalog({"a": {**bare, "price": None}, "b": {}})]).plan
+    rejections = {rejection.instance_type: rejection for rejection in plan.rejected}
+    assert rejections["a"].reason == "local disk rate unknown"
+    also = "local disk capacity unknown, memory unknown, network rate unknown, number of vCPUs unknown, "
+    assert rejections["a"].detail.endswith(f"; also {also}on-demand price unknown in here")
+    assert "also" not in rejections["b"].detail
+
+
+def test_a_type_without_local_disks_is_not_told_that_their_rate_is_unknown(make_catalog: Callable[..., str]) -> None:
+    path = make_catalog({"a": {"local_disks": 0, "local_disk_bytes": ""}})
+    (rejection,) = recommend(data="1TB", model="indy", catalogs=[path]).plan.rejected
+    assert (rejection.reason, rejection.detail) == ("no local disks", "the model keeps its data on them")

@@ -32,7 +32,8 @@ STORE = 250
 BIND = """
 mount -t tmpfs tmpfs /mnt && mkdir -p /mnt/planner/disk0 /mnt/planner/disk1 &&
 mount --bind "$0/disk0" /mnt/planner/disk0 && mount --bind "$0/disk1" /mnt/planner/disk1 &&
-mount --bind "$0/ray" /tmp/ray && { [ ! -e "$0/no-ray" ] || mount -o remount,bind,ro /tmp/ray; } && cd "$0/home" && exec "$@"
+mount --bind "$0/ray" /tmp/ray && { [ ! -e "$0/no-ray" ] || mount -o remount,bind,ro /tmp/ray; } &&
+cd "$0/home" && exec "$@"
 """
 
 

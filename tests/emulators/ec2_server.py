@@ -18,6 +18,7 @@ import functools
 import json
 import os
 import threading
+import time
 import traceback
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -59,6 +60,8 @@ class World:
     starting_polls: int = 0
     ending_polls: int = 0
     end_at_boot: int = 0  # so many of the next machines end instead of running
+    launch_bucket: int = 1000  # instances that may be launched at once; as many a second after them as this says
+    launches_per_s: float = 2.0
     end_reason: str = "Client.InternalError: Client error on launch"
 
 
@@ -68,6 +71,16 @@ class State:
     launches: ClassVar[dict[tuple[str, str], tuple[dict[str, Any], Any]]] = {}
     countdown: ClassVar[dict[str, tuple[int, str]]] = {}
     consoles: ClassVar[dict[str, str]] = {}
+    spent: ClassVar[float] = 0.0
+    since_s: ClassVar[float] = 0.0
+
+    @classmethod
+    def tokens(cls) -> float:
+        """Return how many instances may be launched now: the bucket of RunInstances, which fills with time."""
+        now_s = time.monotonic()
+        cls.spent = max(0.0, cls.spent - (now_s - cls.since_s) * cls.world.launches_per_s)
+        cls.since_s = now_s
+        return cls.world.launch_bucket - cls.spent
 
 
 def quota_of(region: str) -> float:
@@ -104,10 +117,14 @@ class Additions:
         used = sum(vcpus(self.ec2_backend, i.instance_type) for i in live(self.ec2_backend))
         if used + least * vcpus(self.ec2_backend, instance_type) > quota_of(self.region):
             raise EC2ClientError("VcpuLimitExceeded", "You have requested more vCPU capacity than your limit allows.")
+        require_root(self)
+        if least > State.tokens():
+            raise EC2ClientError("RequestLimitExceeded", "Request limit exceeded.")
         free = State.world.capacity.get(zone, most)
         if free < least or (State.world.offered_in is not None and zone not in State.world.offered_in):
             return 500, {"status": 500}, NO_CAPACITY.format(kind=instance_type, zone=zone)
         count = min(free, most)
+        State.spent += count
         self.params["MinCount"] = count
         answer = original(self)
         if zone in State.world.capacity:
@@ -139,7 +156,12 @@ class Additions:
 
     def get_console_output(self: Any, original: Any) -> Any:
         name = self._get_param("InstanceId")
-        self.ec2_backend.get_instance(name)
+        instance_type = self.ec2_backend.get_instance(name).instance_type
+        shape = next(t for t in self.ec2_backend.instance_types if t["InstanceType"] == instance_type)
+        if self._get_param("Latest", False) and shape["Hypervisor"] != "nitro":
+            raise EC2ClientError(
+                "UnsupportedOperation", "This instance type does not support the latest console output."
+            )
         output = base64.b64encode(State.consoles.get(name, "").encode()).decode()
         return ActionResult({"InstanceId": name, "Output": output})
 
@@ -206,6 +228,14 @@ class Additions:
         if groups or gateways:
             raise EC2ClientError("DependencyViolation", f"The vpc '{vpc}' has dependencies and cannot be deleted.")
         return original(self)
+
+
+def require_root(response: Any) -> None:
+    """Refuse a launch that leaves out its image's root device: EC2 would add a disk, and leave the root as it is."""
+    (image,) = response.ec2_backend.describe_images(ami_ids=[response._get_param("ImageId")])
+    mappings = response._get_param("BlockDeviceMappings", []) or response._get_param("BlockDeviceMapping", [])
+    if mappings and image.root_device_name not in [mapping["DeviceName"] for mapping in mappings]:
+        raise EC2ClientError("InvalidBlockDeviceMapping", f"The root of {image.id} is {image.root_device_name}.")
 
 
 def begin(instance: Any, name: str, code: int, polls: int, then: str) -> None:
@@ -319,6 +349,7 @@ def control(request: Request) -> Response:
         State.consoles.update(json.loads(request.get_data()))
     if request.method == "PUT":
         State.world = World(**json.loads(request.get_data() or b"{}"))
+        State.spent = 0.0
         for store in (State.groups, State.launches, State.countdown, State.consoles):
             store.clear()
         ec2_backends.reset()

@@ -20,7 +20,7 @@ from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down,
 MODULES: dict[str, Any] = {"aws": emulated_ec2, "gcp": emulated_gcp, "azure": emulated_azure}
 PATIENT = replace(QUICK, give_up_s=60.0, join_s=120.0, gone_s=180.0)
 WORLD: dict[str, dict[str, Any]] = {
-    "aws": {"quota_vcpus": {"us-east-1": 1e6}},
+    "aws": {"quota_vcpus": {"us-east-1": 1e6}, "launches_per_s": 1000.0},
     "gcp": {"operation_polls": 3},
     "azure": {"quota_vcpus": {"eastus": 10**6}},
 }

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from dataclasses import replace
+
+import boto3
 from cluster_outcomes import refused, went_down, went_up
-from emulated_ec2 import EmulatedEc2
+from emulated_ec2 import QUICK, EmulatedEc2, choice, order
 from fault_proxy import Fault, Seen, ec2_error
+
+from planner.providers.aws.provider import AwsProvider
+from planner.providers.order import Order
+from planner.providers.protocol import Place
+from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
+from planner.provisioning.launch import Cluster
+from planner.provisioning.run_directory import RunDirectory
 
 
 def test_the_network_serves_in_every_zone(ec2: EmulatedEc2) -> None:
@@ -36,3 +47,76 @@ def test_whatever_is_new_is_not_found_at_first(ec2: EmulatedEc2) -> None:
     went_up(ec2)
     went_down(ec2)
     assert len(met) > 5
+
+
+def session() -> ProviderSession:
+    return ProviderSession(provider=AwsProvider(policy=QUICK), policy=QUICK, say=lambda _: None)
+
+
+def launched(asked: Order) -> tuple[Cluster, RunDirectory]:
+    keyed, directory = begin(asked)
+    place = Place(choice=keyed.choices[0], region="us-east-1", zone="us-east-1a")
+    return up(keyed, [place], directory, session()), directory
+
+
+def test_an_interface_in_use_is_waited_for(ec2: EmulatedEc2) -> None:
+    """EC2 says so by the code of a wrong value, and means it by its message alone."""
+    went_up(ec2)
+    tags = [{"Key": "planner-run", "Value": ec2.runs()[0]}]
+    with closing(boto3.client("ec2", region_name="us-east-1")) as client:
+        subnet = client.describe_subnets(Filters=[{"Name": "tag:planner-run", "Values": [tags[0]["Value"]]}])
+        name = subnet["Subnets"][0]["SubnetId"]
+        client.create_network_interface(
+            SubnetId=name, TagSpecifications=[{"ResourceType": "network-interface", "Tags": tags}]
+        )
+    busy = ec2_error("InvalidParameterValue", "Network interface 'eni-1' is currently in use.")
+    asked: list[Seen] = []
+
+    def judge(seen: Seen) -> Fault:
+        asked.extend([seen] * (seen.action == "DeleteNetworkInterface"))
+        return busy if asked and asked[-1] is seen and len(asked) < 4 else None
+
+    ec2.proxy.judge = judge
+    went_down(ec2)
+    assert len(asked) == 4
+
+
+def test_older_machines_show_their_console_late_and_are_not_asked_for_the_latest(ec2: EmulatedEc2) -> None:
+    """i3 is on Xen, i4i on Nitro."""
+    keys = "-----BEGIN SSH HOST KEY KEYS-----\nssh-ed25519 AAAA root\n-----END SSH HOST KEY KEYS-----\n"
+    for instance_type, latest in (("i3.large", None), ("i4i.large", "true")):
+        cluster, directory = launched(order(instance_type.replace(".", "-"), choice(instance_type=instance_type)))
+        ec2.show(cluster.head.id, keys)
+        assert AwsProvider(policy=QUICK).host_keys(cluster.head) == ("ssh-ed25519 AAAA",)
+        asked = [seen for seen in ec2.proxy.seen if seen.action == "GetConsoleOutput"]
+        assert asked[-1].params.get("Latest") == latest
+        down(directory, session())
+
+
+def test_an_image_keeps_its_own_root_device(ec2: EmulatedEc2) -> None:
+    _, directory = launched(order("rooted", image="ami-0000000000000abcd"))
+    launches = [seen for seen in ec2.proxy.seen if seen.action == "RunInstances"]
+    assert {seen.params["BlockDeviceMapping.1.DeviceName"] for seen in launches} == {"/dev/xvda"}
+    down(directory, session())
+
+
+def test_types_with_older_disks_and_clusters_beyond_the_bucket_are_refused_beforehand(ec2: EmulatedEc2) -> None:
+    older, huge = choice(instance_type="d2.xlarge"), choice(nodes=1000, spares=20)
+    seen = AwsProvider(policy=QUICK).preflight(order("old", older, huge))
+    against = [finding.text for finding in seen.findings if finding.ok is False]
+    assert seen.places == ()
+    assert "no NVMe disks" in against[0] and "1020 machines; AWS launches 1000 at once" in against[1]
+
+
+def test_an_empty_bucket_that_does_not_fill_is_given_up(ec2: EmulatedEc2) -> None:
+    """Three of four machines can be launched; they go when the fourth cannot."""
+    ec2.world(launch_bucket=3, launches_per_s=0.0)
+    text = refused(ec2, code=6, policy=replace(QUICK, give_up_s=1.0))
+    assert "gave up after" in text and "RequestLimitExceeded" in text
+    assert ec2.launches().count("us-east-1a") > 2
+
+
+def test_a_bucket_that_fills_is_waited_for(ec2: EmulatedEc2) -> None:
+    ec2.world(launch_bucket=3, launches_per_s=2.0)
+    went_up(ec2)
+    went_down(ec2)

@@ -30,3 +30,5 @@ def test_more_than_a_thousand_machines_go(cloud: EmulatedCloud) -> None:
         ended = [seen for seen in cloud.proxy.seen if seen.action == "TerminateInstances" and cloud.is_meant(seen)]
         ids = [sum(name.startswith("InstanceId.") for name in seen.params) for seen in ended]
         assert ids == [1000, 101]
+        launched = [seen.params["MinCount"] for seen in cloud.proxy.seen if seen.action == "RunInstances"]
+        assert launched == ["500", "500", "100", "1"]

@@ -15,6 +15,9 @@ _NO_CAPACITY: Final = frozenset({
 })  # fmt: skip
 _IN_USE: Final = frozenset({"DependencyViolation", "VolumeInUse", "IncorrectState", "OperationNotPermitted"})
 
+_WRONG_VALUE: Final = "InvalidParameterValue"
+"""Also said of a network interface that cannot be deleted yet, as its message alone tells."""
+
 
 def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
     """Return the error to raise for an answer of AWS; `what` was asked for where."""
@@ -27,7 +30,7 @@ def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
         return errors.PermissionDeniedError(f"{text}; see the least policy in docs/provisioning.md")
     if code.endswith(("LimitExceeded", "QuotaExceeded")):
         return errors.QuotaExceededError(f"{text}; ask for more in the Service Quotas console, or allow another region")
-    if code in _IN_USE or code.endswith(".InUse"):
+    if code in _IN_USE or code.endswith(".InUse") or (code == _WRONG_VALUE and "currently in use" in message):
         return errors.StillInUseError(text)
     if code.endswith((".NotFound", ".Unknown", ".NotAttached")):
         return errors.NotFoundError(text, code=code)

@@ -124,6 +124,8 @@ def _tags(request: dict[str, Any]) -> list[dict[str, str]]:
 def _unknown(operation: str, request: dict[str, Any]) -> list[dict[str, Any]]:
     """Stand in for what only the account can ask."""
     filters = {chosen["Name"]: chosen["Values"][0] for chosen in request.get("Filters", [])}
+    if "ImageIds" in request:
+        return [{"ImageId": image} for image in request["ImageIds"]]
     if operation == "describe_images":
         return [{"ImageId": f"<newest image {filters['name']}>", "CreationDate": ""}]
     if operation == "describe_instance_types":

@@ -13,7 +13,7 @@ from planner.providers.aws.client import Service
 from planner.providers.aws.network import RunNetwork
 from planner.providers.cloud_init import cloud_config
 from planner.providers.host_keys import host_keys_in
-from planner.providers.order import VolumeOrder
+from planner.providers.order import Order, VolumeOrder
 from planner.providers.protocol import Node, NodeState, Place, Resource, require_named
 
 ROOT_GIB: Final = 30
@@ -21,6 +21,11 @@ _IMAGE_OWNER: Final = "099720109477"
 """Canonical's account, which publishes the stock Ubuntu images."""
 _IMAGE_NAME: Final = "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-{arch}-server-*"
 _ROOT_DEVICE: Final = "/dev/sda1"
+"""Of the stock images; a dry run without an account is not told."""
+MOST_PER_LAUNCH: Final = 500
+"""Instances of one RunInstances call: AWS counts each against a bucket of 1,000, which fills again by two a second, and
+advises smaller calls for faster launches.
+"""
 _ARCHITECTURES: Final = {"x86_64": "amd64", "arm64": "arm64"}
 _STATES: Final[dict[str, NodeState]] = {"pending": "starting", "running": "running"}
 _GP3_MIBPS: Final = 125
@@ -31,8 +36,20 @@ _IO_BYTES: Final = 256 * 1024
 _TAGGED: Final = ("instance", "volume", "network-interface")
 
 
-def newest_image(ec2: Service, architecture: str) -> str:
-    """Return the id of the newest stock image for `x86_64` or `arm64`. Raises BadInputError when there is none."""
+def image_of(ec2: Service, order: Order, instance_type: str) -> dict[str, Any]:
+    """Return AWS's description of the image that an order's machines of a type start from. Raises BadInputError when
+    there is none.
+    """
+    if not order.image:
+        return newest_image(ec2, architecture_of(shape_of(ec2, instance_type)))
+    described = list(ec2.items("describe_images", "Images", ImageIds=[order.image]))
+    if not described:
+        raise BadInputError(f"{ec2.region} has no image {order.image}; name one of this region with --image")
+    return described[0]
+
+
+def newest_image(ec2: Service, architecture: str) -> dict[str, Any]:
+    """Return the newest stock image for `x86_64` or `arm64`. Raises BadInputError when there is none."""
     properties = {
         "name": _IMAGE_NAME.format(arch=_ARCHITECTURES[architecture]),
         "architecture": architecture,
@@ -42,7 +59,7 @@ def newest_image(ec2: Service, architecture: str) -> str:
     images = list(ec2.items("describe_images", "Images", Owners=[_IMAGE_OWNER], Filters=filters))
     if not images:
         raise BadInputError(f"{ec2.region} has no stock image {properties['name']}; name one with --image")
-    return str(max(images, key=lambda image: str(image["CreationDate"]))["ImageId"])
+    return max(images, key=lambda image: str(image["CreationDate"]))
 
 
 def shape_of(ec2: Service, instance_type: str) -> dict[str, Any]:
@@ -63,18 +80,20 @@ def architecture_of(shape: dict[str, Any]) -> str:
 
 
 def launch(network: RunNetwork, place: Place, *, machines: int, head: bool, round: int) -> None:
-    """Launch nodes, then the head, each by one call that gives all or none."""
+    """Launch nodes, then the head, by calls that each give all or none."""
     common = _common(network, place)
     for role, count in (("node", machines - head), ("head", int(head))):
-        if count:
-            request = common | _interfaces(network, role) | {"MinCount": count, "MaxCount": count}
+        for first in range(0, count, MOST_PER_LAUNCH):
+            some = min(MOST_PER_LAUNCH, count - first)
+            request = common | _interfaces(network, role) | {"MinCount": some, "MaxCount": some}
             request["TagSpecifications"] = [_tags(network, resource_kind, role) for resource_kind in _TAGGED]
-            _run_instances(network, request, name=f"{count} x {role}", token=_token(network, place, role, round))
+            token = _token(network, place, f"{role} {round} {first}")
+            _run_instances(network, request, name=f"{some} x {role}", token=token)
 
 
-def _token(network: RunNetwork, place: Place, role: str, round: int) -> str:
+def _token(network: RunNetwork, place: Place, part: str) -> str:
     """Return a token that repetitions of one launch share, and no other launch: AWS launches once for each token."""
-    launch = f"{network.order.run} {place.zone} {place.choice} {role} {round}"
+    launch = f"{network.order.run} {place.zone} {place.choice} {part}"
     return f"{network.order.run}-{hashlib.sha256(launch.encode()).hexdigest()[:24]}"
 
 
@@ -89,16 +108,16 @@ def _run_instances(network: RunNetwork, request: dict[str, Any], *, name: str, t
 def _common(network: RunNetwork, place: Place) -> dict[str, Any]:
     """What the head and the nodes have in common."""
     order, choice = network.order, place.choice
+    image = image_of(network.ec2, order, choice.instance_type)
     placement = {"AvailabilityZone": place.zone}
     if choice.placement_group:
         placement["GroupName"] = network.full_name("group")
     return {
-        "ImageId": order.image
-        or newest_image(network.ec2, architecture_of(shape_of(network.ec2, choice.instance_type))),
+        "ImageId": image["ImageId"],
         "InstanceType": choice.instance_type,
         "KeyName": network.full_name("key"),
         "Placement": placement,
-        "BlockDeviceMappings": list(_block_devices(choice.volumes)),
+        "BlockDeviceMappings": list(_block_devices(choice.volumes, root=image.get("RootDeviceName", _ROOT_DEVICE))),
         "InstanceInitiatedShutdownBehavior": "terminate",
         "MetadataOptions": {"HttpTokens": "required", "HttpEndpoint": "enabled", "HttpPutResponseHopLimit": 1},
         "UserData": cloud_config(expires_at=order.expires_at),
@@ -129,10 +148,10 @@ def _tags(network: RunNetwork, resource_kind: str, role: str) -> dict[str, Any]:
     return {**specification, "Tags": [*specification["Tags"], {"Key": "planner-role", "Value": role}]}
 
 
-def _block_devices(volumes: VolumeOrder | None) -> Iterator[dict[str, Any]]:
+def _block_devices(volumes: VolumeOrder | None, *, root: str) -> Iterator[dict[str, Any]]:
     """The root and the plan's volumes: encrypted, and gone with the machine."""
     safe = {"Encrypted": True, "DeleteOnTermination": True}
-    yield {"DeviceName": _ROOT_DEVICE, "Ebs": {"VolumeType": "gp3", "VolumeSize": ROOT_GIB, **safe}}
+    yield {"DeviceName": root, "Ebs": {"VolumeType": "gp3", "VolumeSize": ROOT_GIB, **safe}}
     for number in range(volumes.count if volumes else 0):
         if volumes:
             yield {"DeviceName": _device(number), "Ebs": _ebs(volumes) | safe}
@@ -182,7 +201,11 @@ def _node(instance: dict[str, Any], *, region: str) -> Node:
     )
 
 
-def host_keys(ec2: Service, instance_id: str) -> tuple[str, ...]:
-    """Return the public SSH host keys that cloud-init wrote to a machine's console; none until it has."""
-    console = ec2.call("get_console_output", InstanceId=instance_id, Latest=True).get("Output", "")
+def host_keys(ec2: Service, node: Node) -> tuple[str, ...]:
+    """Return the public SSH host keys that cloud-init wrote to a machine's console; none until it has.
+
+    Machines on Xen show it some minutes after their boot; only those on Nitro tell what is there now.
+    """
+    latest = {"Latest": True} if shape_of(ec2, node.instance_type).get("Hypervisor") == "nitro" else {}
+    console = ec2.call("get_console_output", InstanceId=node.id, **latest).get("Output", "")
     return host_keys_in(str(console))

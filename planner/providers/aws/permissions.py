@@ -11,7 +11,7 @@ from typing import Any, Final
 from planner.errors import PlannerError, ProviderRefusedError
 from planner.providers.addresses import ANYWHERE, NETWORK, NODES_SUBNET
 from planner.providers.aws.client import Service
-from planner.providers.aws.instances import architecture_of, identity_request, newest_image, shape_of
+from planner.providers.aws.instances import identity_request, image_of
 from planner.providers.aws.resources import RESOURCE_TYPES
 from planner.providers.cloud_errors import PermissionDeniedError, RefusedCallError, StillInUseError
 from planner.providers.order import Order
@@ -107,7 +107,7 @@ def identity_finding(ec2: Service, order: Order) -> Finding:
 def _a_launch(ec2: Service, order: Order) -> dict[str, Any]:
     """Return a launch in which all that it names exists, so that the profile alone can be refused."""
     instance_type = order.choices[0].instance_type
-    image = order.image or newest_image(ec2, architecture_of(shape_of(ec2, instance_type)))
+    image = image_of(ec2, order, instance_type)["ImageId"]
     launch = {"ImageId": image, "InstanceType": instance_type, "MinCount": 1, "MaxCount": 1}
     return launch | identity_request(order.node_identity)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from planner.errors import BadInputError
 from planner.providers.aws import prices
@@ -15,6 +16,9 @@ from planner.providers.aws.quota import quota_vcpus, used_vcpus
 from planner.providers.order import Choice, Order
 from planner.providers.preflight import PreflightLog
 from planner.providers.protocol import Finding, Preflight
+
+MOST_MACHINES: Final = 1000
+"""AWS counts each instance of RunInstances against a bucket of so many (EC2 Developer Guide, request throttling)."""
 
 
 def preflight(order: Order, connect: Connect) -> Preflight:
@@ -82,6 +86,13 @@ class _Checks:
             shape = shape_of(self.connect("ec2", region), choice.instance_type)
         except BadInputError as error:
             return self.log.note(subject, False, str(error))
+        if shape.get("InstanceStorageInfo", {}).get("NvmeSupport") == "unsupported":
+            return self.log.note(
+                subject, False, "an older type: its local disks are no NVMe disks, and are not mounted"
+            )
+        if choice.machines > MOST_MACHINES:
+            text = f"{choice.machines} machines; AWS launches {MOST_MACHINES} at once, and then two a second"
+            return self.log.note(subject, False, text)
         strategies = shape.get("PlacementGroupInfo", {}).get("SupportedStrategies", [])
         if choice.placement_group and "cluster" not in strategies:
             return self.log.note(subject, False, "cannot stand in a cluster placement group")

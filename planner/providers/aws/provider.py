@@ -69,7 +69,7 @@ class AwsProvider:
 
     def host_keys(self, node: Node) -> tuple[str, ...]:
         """See TellsHostKeys."""
-        return instances.host_keys(self._connect("ec2", node.region), node.id)
+        return instances.host_keys(self._connect("ec2", node.region), node)
 
     def regions(self) -> tuple[str, ...]:
         """See Provider."""

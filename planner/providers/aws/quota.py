@@ -40,12 +40,13 @@ def quota_vcpus(quotas: Service, instance_type: str) -> float | None:
 
 
 def used_vcpus(ec2: Service, instance_type: str) -> int:
-    """Return how many vCPUs that count towards the same quota run now in a region."""
+    """Return how many vCPUs of on-demand instances that count towards the same quota run now in a region."""
     live = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
     total = 0
     for reservation in ec2.items("describe_instances", "Reservations", Filters=live):
         for instance in reservation["Instances"]:
-            if quota_code(instance["InstanceType"]) == quota_code(instance_type):
+            is_spot = instance.get("InstanceLifecycle") == "spot"  # which have quotas of their own
+            if not is_spot and quota_code(instance["InstanceType"]) == quota_code(instance_type):
                 total += _vcpus(instance.get("CpuOptions", {}))
     return total
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
-from planner.providers.aws.quota import quota_code
+from planner.providers.aws.quota import quota_code, used_vcpus
 
 
 @pytest.mark.parametrize(
@@ -18,3 +21,26 @@ from planner.providers.aws.quota import quota_code
 )
 def test_families_count_towards_their_own_quota(instance_type: str, code: str) -> None:
     assert quota_code(instance_type) == code
+
+
+class Region:
+    """Three machines that run: two of 4 vCPUs, one of them a spot instance, and one whose family has another quota."""
+
+    region = "us-east-1"
+
+    def items(self, operation: str, key: str, **request: Any) -> Iterator[dict[str, Any]]:
+        cpu = {"CpuOptions": {"CoreCount": 2, "ThreadsPerCore": 2}}
+        yield {
+            "Instances": [
+                {"InstanceType": "i4i.xlarge", **cpu},
+                {"InstanceType": "i4i.xlarge", "InstanceLifecycle": "spot", **cpu},
+                {"InstanceType": "p5.48xlarge", **cpu},
+            ]
+        }
+
+    def call(self, operation: str, *, repeatable: bool = True, fresh: bool = False, **request: Any) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+def test_spot_instances_count_towards_a_quota_of_their_own() -> None:
+    assert used_vcpus(Region(), "i4i.large") == 4

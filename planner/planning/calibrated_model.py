@@ -38,7 +38,7 @@ def with_profile(model: CostModel, profile: Profile) -> CostModel:
 
 
 def _rates(learned: Mapping[str, float], *, stream_gb_per_s: float) -> dict[str, float]:
-    """Each phase has half of the CPU's work; catalogs state no clock, so that every vCPU has the usual one."""
+    """Each phase has half of the CPU's work; the cost model has one rate for all types, that of the usual clock."""
     per_vcpu = 2 * USUAL_CLOCK_GHZ / learned["cpu"] * 1e9
     return {"partition": per_vcpu, "sort": per_vcpu, "one_stream": stream_gb_per_s * 1e9}
 

@@ -104,9 +104,15 @@ def specs_of(catalog: str | Path) -> dict[str, dict[str, Any]]:
 
 
 def _specs(catalog: Catalog) -> dict[str, dict[str, Any]]:
+    import numpy as np
+
+    from planner.catalog.measured_cpus import measured_clocks_ghz
+
     types = catalog.instances
+    clocks_ghz = measured_clocks_ghz(catalog.cloud)
     columns = {
         "vcpu": types.vcpu,
+        "ghz": np.array([clocks_ghz.get(name, np.nan) for name in types.instance_type.tolist()]),
         "mem_gib": types.memory_bytes / 2**30,
         "ebs_mbps": types.volume_bytes_per_s * 8e-6,
         "net_base_gbps": types.network_baseline_bytes_per_s * 8e-9,

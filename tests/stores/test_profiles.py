@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 from pathlib import Path
 
@@ -91,7 +92,13 @@ def test_machines_come_from_the_catalog_when_none_are_handed_in() -> None:
     runs = [{**run, "instance_type": "m4.2xlarge"} for run in RUNS]
     machine = profiles.calibrate(runs, model="spark").machines["m4.2xlarge"]
     assert (machine.cores, machine.memory_gb, machine.disk_gb_per_s) == (8, 32, 0.125)
-    assert machine.filled_in == ("clock_ghz",)
+    assert machine.clock_ghz == pytest.approx(152.2 / 65)  # one core compresses 152.2 MB/s
+    assert machine.filled_in == ()
+
+
+def test_a_type_whose_core_was_never_measured_has_no_clock() -> None:
+    specs = profiles.specs_of("oci")
+    assert all(math.isnan(spec["ghz"]) for spec in specs.values())
 
 
 def test_ragged_or_missing_files_are_refused(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from planner.cost_model.staging import Staging
 from planner.statistics.interruptions import Risk
 from planner.statistics.order_statistics import Spread
 
-UNDIVIDED: Final = ("start_up", "one_stream")
+UNDIVIDED: Final = ("start_up", "one_stream", "driver")
 """Resources that serve the job as a whole and not each node its share."""
 
 
@@ -115,7 +115,7 @@ class JobContext:
             "intermediate_disks": self._own_disks("intermediate", read, write),
             "volumes": self._one_after_the_other(self.rates.volumes, VOLUMES, read, write),
             "object_store": self._one_after_the_other(self.rates.objects, OBJECTS, read, write),
-            "cpu": self._cpu(phase.cpu),
+            "cpu": self._cpu(phase),
         }
         return {name: work for name, work in works.items() if work.total_bytes.any()}
 
@@ -232,11 +232,14 @@ class JobContext:
         data = np.where(self.layouts.data_on[rows] == medium, totals["data"], 0.0)
         return data + np.where(self.layouts.intermediate_on[rows] == medium, totals["intermediate"], 0.0)
 
-    def _cpu(self, cpu: Mapping[str, Coefficients]) -> Work:
-        """All the CPU work of a phase, one kind after the other on the same cores."""
+    def _cpu(self, phase: Phase) -> Work:
+        """All the CPU work of a phase by its bytes, one kind after the other on the same cores."""
         vcpu = self.rates.vcpu[self.layouts.type_row]
-        amounts = {work: self.job.total(coefficients) for work, coefficients in cpu.items()}
-        per_byte = np.zeros(len(vcpu))
+        amounts = {work: self.job.total(coefficients) for work, coefficients in phase.cpu.items()}
+        engine = self.model.engine
+        moving_s = engine.send_s_per_byte * self.job.total(phase.network)
+        moving_s += engine.copy_s_per_byte * self.job.total(phase.replicate)
+        per_byte = np.full(len(vcpu), moving_s / self.rates.cpu_factor)
         for work, amount in amounts.items():
             per_byte += amount / self._cpu_rate(work)
         moved = np.full(len(vcpu), float(sum(amounts.values())))

@@ -18,7 +18,7 @@ from typing import Any, Final
 import psutil
 
 from planner.cost_model.model import CostModel, Phase
-from planner.emulation.cluster import EmulatedCluster
+from planner.emulation.cluster import HEAD, EmulatedCluster
 from planner.ray_cluster.driver_session import Session
 
 _INPUT: Final = "input"
@@ -42,6 +42,8 @@ class CpuMeter:
         self._phase = ""
         self._before: dict[int, float] = {}
         self.spent_s: defaultdict[str, float] = defaultdict(float)
+        self.head_s: defaultdict[str, float] = defaultdict(float)
+        """The head's part of it: the driver's and Ray's own."""
 
     def on_event(self, event: dict[str, Any]) -> None:
         """Take note when a phase begins."""
@@ -51,8 +53,9 @@ class CpuMeter:
     def begin_phase(self, phase: str) -> None:
         """Count the seconds since the last call for the phase so far, and begin another."""
         now = self._counted()
-        spent = sum(max(0.0, seconds - self._before.get(pid, 0.0)) for pid, seconds in now.items())
-        self.spent_s[self._phase] += spent
+        spent = {pid: max(0.0, seconds - self._before.get(pid, 0.0)) for pid, seconds in now.items()}
+        self.spent_s[self._phase] += sum(spent.values())
+        self.head_s[self._phase] += sum(spent.get(pid, 0.0) for pid in self._nodes.pids(HEAD))
         self._phase, self._before = phase, now
 
     def _counted(self) -> dict[int, float]:

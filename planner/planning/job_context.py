@@ -12,6 +12,7 @@ from planner.catalog import Catalog
 from planner.catalog.bandwidth_distributions import distribution
 from planner.cost_model.block_volumes import VolumeChoice
 from planner.cost_model.disk_layout import layouts
+from planner.cost_model.engine import Engine
 from planner.cost_model.model import CostModel, JobVolumes, Software
 from planner.cost_model.object_store import choose_object_store
 from planner.cost_model.rate_spreads import spreads_of
@@ -31,7 +32,9 @@ def job_context(
     software = None if request.paper else model.software
     if software is not None:
         overheads = replace(overheads, shared_sigma=software.shared_sigma)
-    rates = _rates(request, catalog, overheads, volumes=volumes, software=software)
+    elif model.engine.shared_sigma is not None:
+        overheads = replace(overheads, shared_sigma=model.engine.shared_sigma)
+    rates = _rates(request, catalog, overheads, volumes=volumes, software=software or _software_of(model.engine))
     return JobContext(
         catalog=catalog,
         model=model,
@@ -73,6 +76,18 @@ def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOv
         evidence="assumed"
         if asked or stated is None
         else evidence_name(int(evidence_codes(np.array([stated.evidence]))[0])),
+    )
+
+
+def _software_of(engine: Engine) -> Software | None:
+    """Return what a measured engine does of each CPU work, in the models' terms; None for the papers'."""
+    if not engine.cpu_s_per_byte:
+        return None
+    return Software(
+        bytes_per_s={work: 1 / seconds for work, seconds in engine.cpu_s_per_byte.items()},
+        shared_sigma=engine.shared_sigma or 0.0,
+        evidence=engine.evidence,
+        source=engine.source,
     )
 
 

@@ -1,0 +1,63 @@
+"""What an engine's processors and its driver take in a phase, by cluster size: R layouts by N sizes.
+
+Processors work for each byte and for each task. Of n nodes each sends (n-1)/n of its part of a shuffle. The driver orders
+all tasks on one processor, which is the head's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.arrays import Floats
+from planner.cost_model.model import Phase
+from planner.cost_model.workload import JobContext, Work
+
+
+def cpu_seconds(context: JobContext, phase: Phase, work: Work, rows: slice, nodes: Floats) -> Floats:
+    """Return the seconds of the busiest node's processors in a phase that gives them `work`, shape (rows, N)."""
+    seconds = work.node_seconds[rows, None] * (_left(context, phase, work, nodes) / nodes)
+    if (tasks := _tasks(context, phase, rows, nodes)) is None:
+        return np.asarray(seconds)
+    by_nodes = _task_s(context, phase, nodes, who="node") / nodes
+    shared = nodes if context.model.engine.shares_processors else 1.0
+    by_driver = _task_s(context, phase, nodes, who="driver") / shared
+    vcpu = context.rates.vcpu[context.layouts.type_row[rows], None]
+    return np.asarray(seconds + tasks * (by_nodes + by_driver) / vcpu)
+
+
+def driver_seconds(context: JobContext, phase: Phase, rows: slice, nodes: Floats) -> Floats | None:
+    """Return the seconds of the driver's processor in a phase, shape (rows, N); None for an engine without a driver."""
+    tasks = _tasks(context, phase, rows, nodes)
+    return None if tasks is None else tasks * _task_s(context, phase, nodes, who="driver")
+
+
+def _left(context: JobContext, phase: Phase, work: Work, nodes: Floats) -> Floats | float:
+    """Return which part of what a node of an infinite cluster does is left on one of n, which sends less."""
+    sent_s = context.model.engine.send_s_per_byte * context.job.total(phase.network) / context.rates.cpu_factor
+    if not sent_s:
+        return 1.0
+    vcpu = context.rates.vcpu[context.layouts.type_row]
+    whole_s = np.nanmax(work.node_seconds * vcpu, initial=0.0)  # of all layouts the same
+    return np.asarray(1 - sent_s / whole_s / nodes)
+
+
+def _tasks(context: JobContext, phase: Phase, rows: slice, nodes: Floats) -> Floats | None:
+    """Return the tasks of a phase, shape (rows, N): slices of the input, or partitions of the output."""
+    sizes, type_rows = context.model.engine.sizes, context.layouts.type_row[rows]
+    if sizes is None or not phase.cpu:
+        return None
+    memory, vcpu = context.catalog.instances.memory_bytes[type_rows], context.rates.vcpu[type_rows]
+    if "partition" in phase.cpu:
+        return sizes.slices(context.job.map_in, memory_bytes=memory, vcpu=vcpu, nodes=nodes)
+    copied = bool(phase.replicate)
+    return sizes.partitions(context.job.map_out, memory_bytes=memory, vcpu=vcpu, nodes=nodes, copied=copied)
+
+
+def _task_s(context: JobContext, phase: Phase, nodes: Floats, *, who: str) -> Floats:
+    """Return the seconds that each task of a phase costs the driver or the nodes, shape (N,)."""
+    seconds = np.zeros(len(nodes))
+    for work in phase.cpu:
+        cost = context.model.engine.tasks[work]
+        once, block = (cost.node_s, cost.node_block_s) if who == "node" else (cost.driver_s, cost.driver_block_s)
+        seconds += once + block * (nodes - 1)
+    return seconds / context.rates.cpu_factor

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from engine_trials import PhaseCost, Shape, cluster_of, generated, sorted_once
 
+from planner.emulation.ray import NODE_STORE_BYTES
 from planner.units import parse_size
 
 
@@ -33,6 +34,7 @@ def main() -> None:
     parser.add_argument("--data", default="500MB,1500MB")
     parser.add_argument("--copies", default="1,2")
     parser.add_argument("--rate", default="", help="of every link; none without it")
+    parser.add_argument("--store", type=parse_size, default=NODE_STORE_BYTES, help="of each node's objects")
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=None, help="append the trials to this file, one JSON object a line")
     parser.add_argument("--dir", type=Path, default=None)
@@ -40,7 +42,7 @@ def main() -> None:
     for nodes in map(int, options.nodes.split(",")):
         for copies in (int(word) for word in options.copies.split(",") if int(word) <= nodes):
             for data in map(parse_size, options.data.split(",")):
-                shape = Shape(nodes=nodes, copies=copies, data_bytes=data, rate=options.rate)
+                shape = Shape(nodes=nodes, copies=copies, data_bytes=data, rate=options.rate, store_bytes=options.store)
                 for cost in trials(shape, runs=options.runs, folder=options.dir):
                     line = json.dumps(asdict(cost))
                     print(line, flush=True)

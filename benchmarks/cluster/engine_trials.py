@@ -1,4 +1,4 @@
-"""Sorts on emulated nodes with what each of their phases cost: processor seconds, those of the head apart, and bytes."""
+"""Sorts on emulated nodes and what each of their phases cost: its seconds, and those of the processors."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
+
+import psutil
 
 from planner.distributed_sort.concurrency import Concurrency
 from planner.distributed_sort.dataset import dataset_of
@@ -26,18 +28,22 @@ PHASES: Final = ("sample", "map and shuffle", "sort and reduce")
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """`nodes` emulated nodes behind links of `rate` ('' for no cap) sort `data_bytes` and write `copies`."""
+    """`nodes` emulated nodes behind links of `rate` ('' for no cap) sort `data_bytes` and write `copies`.
+
+    Each has an object store of `store_bytes`, and may sort in as much again.
+    """
 
     nodes: int
     copies: int
     data_bytes: int
     rate: str = ""
+    store_bytes: int = NODE_STORE_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseCost:
-    """A phase of one sort: its seconds, the processor seconds of the nodes and of the head, and the bytes that crossed
-    the network; `slices` and `partitions` of the whole job.
+    """A phase of one sort: its seconds, the processor seconds of the nodes and of the head, and those of everything else
+    on this machine; slices, partitions and tasks of the whole job.
     """
 
     shape: Shape
@@ -47,6 +53,8 @@ class PhaseCost:
     head_cpu_s: float
     slices: int
     partitions: int
+    tasks: int
+    others_cpu_s: float
 
 
 @contextmanager
@@ -55,7 +63,9 @@ def cluster_of(shape: Shape, folder: Path | None) -> Iterator[tuple[EmulatedRay,
     shaping = parse_shaping(rate=shape.rate or None)
     with (
         TemporaryDirectory(dir=folder) as directory,
-        emulated_ray(workers=shape.nodes, shaping=shaping, directory=Path(directory)) as cluster,
+        emulated_ray(
+            workers=shape.nodes, shaping=shaping, directory=Path(directory), store_bytes=shape.store_bytes
+        ) as cluster,
         cluster.session() as session,
     ):
         if not cluster.nodes.is_shaped:
@@ -73,9 +83,10 @@ def sorted_once(
 ) -> list[PhaseCost]:
     """Sort and return what each phase cost; end with an error unless the output is the input in order."""
     request = {"source": source["dataset"], "output": "output", "copies": shape.copies}
-    meter = CpuMeter(cluster.nodes)
+    meter, before_s = CpuMeter(cluster.nodes), busy_cpu_s()
     report = session.do({"do": "sort", "request": request, "journal": str(journal)}, meter.on_event)["report"]
     meter.begin_phase("")
+    busy_s = busy_cpu_s() - before_s
     if not report["sorted"] or report["checksum"] != source["checksum"]:
         sys.exit(f"wrong output: checksum {report['checksum']}, the input's {source['checksum']}")
     return [
@@ -87,9 +98,17 @@ def sorted_once(
             head_cpu_s=meter.head_s[phase],
             slices=slice_count(source["dataset"], shape),
             partitions=int(report["partitions"]),
+            tasks=int(report["tasks"]),
+            others_cpu_s=max(0.0, busy_s - sum(meter.spent_s.values())),
         )
         for phase in PHASES
     ]
+
+
+def busy_cpu_s() -> float:
+    """Return the processor seconds of this machine so far, of all programs together."""
+    times = psutil.cpu_times()
+    return float(sum(times) - times.idle - times.iowait - times.guest - times.guest_nice)
 
 
 def slice_count(dataset: dict[str, Any], shape: Shape) -> int:
@@ -98,8 +117,8 @@ def slice_count(dataset: dict[str, Any], shape: Shape) -> int:
         data_bytes=shape.data_bytes,
         record_size=RECORD_BYTES,
         node_count=shape.nodes,
-        memory_bytes=NODE_STORE_BYTES,
-        store_bytes=NODE_STORE_BYTES,
+        memory_bytes=shape.store_bytes,
+        store_bytes=shape.store_bytes,
         replicated=shape.copies > 1,
         concurrency=Concurrency.of([CPUS_PER_NODE]),
     )

@@ -81,6 +81,7 @@ class RequestOptions:
     compute: Annotated[str | None, _means("compute_bytes_per_s_per_vcpu", show_default="no limit")] = None
     profile: Annotated[str | None, Option(help="Take times and ranges from this calibrated profile.")] = None
     option: Annotated[list[str] | None, Option(help="Further columns of the profile's runs: io=s3.")] = None
+    engine: Annotated[str, _means("engine", autocompletion=completion.engines)] = Request.engine
     paper: Annotated[bool, _means("paper", "--paper")] = Request.paper
     top: Annotated[int, _means("top")] = Request.top
 
@@ -125,6 +126,7 @@ class RequestOptions:
             map_ratio=self.map_ratio,
             reduce_ratio=self.reduce_ratio,
             compute_bytes_per_s_per_vcpu=None if self.compute is None else parse_rate(self.compute),
+            engine=self.engine,
             paper=self.paper,
             top=_at_least_one("--top", self.top),
         )

@@ -1,7 +1,7 @@
 """What an engine's processors and its driver take in a phase, by cluster size: R layouts by N sizes.
 
-Processors work for each byte and for each task. Of n nodes each sends (n-1)/n of its part of a shuffle. The driver orders
-all tasks on one processor, which is the head's.
+Processors work for each byte and for each task. Of n nodes each sends (n-1)/n of its part of a shuffle. The driver
+orders all tasks on one processor, which is the head's.
 """
 
 from __future__ import annotations

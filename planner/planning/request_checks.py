@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from planner.catalog import Catalog
 from planner.catalog.bandwidth_distributions import distribution
+from planner.cost_model.engine import Engine
 from planner.cost_model.rates import check_assumptions
 from planner.errors import BadInputError, nearest
 from planner.schemas.plan import Request
@@ -21,6 +23,15 @@ def check_request(request: Request, catalogs: Sequence[Catalog]) -> None:
         if "network" in request.assume:
             raise BadInputError("--network-distribution and --assume network both say what the network does: give one")
         distribution(request.network_distribution)
+
+
+def on_as_many(request: Request, engine: Engine) -> Request:
+    """Return the request for as many nodes as an engine can use. Raises BadInputError if more are asked for."""
+    if not engine.one_machine:
+        return request
+    if request.nodes not in (None, 1):
+        raise BadInputError(f"--engine {engine.name} sorts on one machine, not on {request.nodes}; use --engine ray")
+    return replace(request, nodes=1, max_nodes=Request.max_nodes)
 
 
 def _check_amounts(request: Request) -> None:

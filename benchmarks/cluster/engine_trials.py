@@ -42,8 +42,8 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseCost:
-    """A phase of one sort: its seconds, the processor seconds of the nodes and of the head, and those of everything else
-    on this machine; slices, partitions and tasks of the whole job.
+    """A phase of one sort: its seconds, the processor seconds of the nodes and of the head, and during the whole sort
+    those of everything else on this machine; slices, partitions and tasks of the whole job.
     """
 
     shape: Shape

@@ -7,7 +7,7 @@ that a node needs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,14 +21,15 @@ RATES: Final = ("partition", "sort")
 
 @dataclass(frozen=True, kw_only=True)
 class TaskCost:
-    """Processor seconds that each task costs beside its bytes: the driver's and a node's, and the same again for each
-    other node that a slice sends a block to.
+    """Processor seconds that a slice, or a partition, costs beside its bytes: the driver's and the nodes', then those
+    of each parcel that it sends, and what the driver needs for each node of the cluster.
     """
 
     driver_s: float
     node_s: float
-    driver_block_s: float = 0.0
-    node_block_s: float = 0.0
+    driver_parcel_s: float = 0.0
+    node_parcel_s: float = 0.0
+    driver_per_node_s: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,7 @@ class TaskSizes:
     slices_per_task: float
     slice_turns: float
     slices_extra: float
+    parcels_max: float
     slice_bytes_max: float
     slice_store_share: float
     slice_sort_share: float
@@ -58,7 +60,10 @@ class TaskSizes:
         return np.clip(np.floor(vcpu), self.tasks_min, self.tasks_max)
 
     def slices(self, data_bytes: float, *, memory_bytes: Floats, vcpu: Floats, nodes: Floats) -> Floats:
-        """Return the number of slices, shape (R, N), on nodes with `memory_bytes` (R,) and `vcpu` (R,)."""
+        """Return the number of slices, shape (R, N), on nodes with `memory_bytes` (R,) and `vcpu` (R,).
+
+        On few nodes with little memory it may be twice what the engine makes, which then takes longer ones.
+        """
         tasks = self.tasks(vcpu)
         under_way = self.slices_per_task * (tasks + 1)
         in_store = memory_bytes * self.store_share * self.slice_store_share / under_way
@@ -85,9 +90,11 @@ class Engine:
 
     `cpu_s_per_byte` has the processor seconds of a byte by CPU work; `send_s_per_byte` is that of a byte which goes to
     another node in a shuffle, both ends together, `copy_s_per_byte` of a byte of a second copy: sent, received and
-    written. `memory_node_bytes` and `memory_task_bytes` are what a node, and each of its tasks, takes beside the data.
-    Where `shares_processors`, all nodes and the driver run on the processors of one machine. `shared_sigma` is the
-    standard deviation of ln(time) of whole runs, `evidence` what the figures rest on, `source` where they are from.
+    written. `busy` has, by resource and CPU work of the phase, how much of its rate is reached where it decides; 1
+    where nothing is stated. `memory_node_bytes` and `memory_task_bytes` are what a node, and each of its tasks, takes
+    beside the data. Where `shares_processors`, all nodes and the driver run on the processors of one machine.
+    `shared_sigma` is the standard deviation of ln(time) of whole runs, `evidence` what the figures rest on, `source`
+    where they are from.
     """
 
     name: str
@@ -95,6 +102,7 @@ class Engine:
     cpu_s_per_byte: Mapping[str, float] = field(default_factory=dict)
     send_s_per_byte: float = 0.0
     copy_s_per_byte: float = 0.0
+    busy: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     tasks: Mapping[str, TaskCost] = field(default_factory=dict)
     sizes: TaskSizes | None = None
     memory_node_bytes: float = 0.0
@@ -106,10 +114,10 @@ class Engine:
     evidence: str = "measured"
     source: str = ""
 
-    @property
-    def has_driver(self) -> bool:
-        """Whether tasks are ordered by a driver."""
-        return self.sizes is not None
+    def busy_share(self, resource: str, works: Collection[str]) -> float:
+        """Return how much of a resource's rate is reached in a phase that has these kinds of CPU work."""
+        shares = self.busy.get(resource, {})
+        return min((shares[work] for work in works if work in shares), default=1.0)
 
     def memory_min_bytes(self, vcpu: Floats) -> Floats:
         """Return the memory that a node with so many processors needs at least: 0 where nothing is stated."""

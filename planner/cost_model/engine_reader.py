@@ -10,7 +10,7 @@ from planner.config.model_files import engine_names, read_engine_file
 from planner.cost_model.engine import IDEAL, RATES, Engine, TaskCost, TaskSizes
 from planner.errors import BadInputError, nearest
 
-_TABLES: Final = ("cpu_s_per_byte", "tasks", "sizes")
+_TABLES: Final = ("cpu_s_per_byte", "tasks", "sizes", "busy")
 _FLAGS: Final = ("in_memory", "one_machine")
 _TEXTS: Final = ("title", "source", "evidence")
 _NUMBERS: Final = ("send_s_per_byte", "copy_s_per_byte", "memory_node_bytes", "memory_task_bytes", "shared_sigma")
@@ -41,13 +41,17 @@ def parse_engine(name: str, document: Mapping[str, Any], *, where: str) -> Engin
     rates = {work: _number(document.get("cpu_s_per_byte", {}), work, findings) for work in RATES}
     tasks = {work: _record(TaskCost, document["tasks"].get(work, {}), findings) for work in document.get("tasks", {})}
     sizes = _record(TaskSizes, document["sizes"], findings) if "sizes" in document else None
+    busy = {
+        name: {work: _number(shares, work, findings) for work in shares}
+        for name, shares in document.get("busy", {}).items()
+    }
     findings += [f"{key}: missing" for key in ("title", "source", "cpu_s_per_byte") if key not in document]
     if sizes is not None and set(tasks) != set(RATES):
         findings.append(f"tasks: what has sizes needs the costs of {' and '.join(RATES)}")
     if findings:
         raise BadInputError(f"engine {where}: {len(findings)} errors", findings)
     texts: dict[str, Any] = {key: str(document[key]) for key in _TEXTS if key in document}
-    return Engine(name=name, cpu_s_per_byte=rates, tasks=tasks, sizes=sizes, **texts, **given)
+    return Engine(name=name, cpu_s_per_byte=rates, busy=busy, tasks=tasks, sizes=sizes, **texts, **given)
 
 
 def _record(record: type, table: Mapping[str, Any], findings: list[str]) -> Any:

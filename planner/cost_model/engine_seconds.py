@@ -19,10 +19,11 @@ def cpu_seconds(context: JobContext, phase: Phase, work: Work, rows: slice, node
     if (tasks := _tasks(context, phase, rows, nodes)) is None:
         return np.asarray(seconds)
     by_nodes = _task_s(context, phase, nodes, who="node") / nodes
+    busy = context.model.engine.busy_share("cpu", phase.cpu)
     shared = nodes if context.model.engine.shares_processors else 1.0
     by_driver = _task_s(context, phase, nodes, who="driver") / shared
     vcpu = context.rates.vcpu[context.layouts.type_row[rows], None]
-    return np.asarray(seconds + tasks * (by_nodes + by_driver) / vcpu)
+    return np.asarray(seconds + tasks * (by_nodes + by_driver) / (vcpu * busy))
 
 
 def driver_seconds(context: JobContext, phase: Phase, rows: slice, nodes: Floats) -> Floats | None:
@@ -37,7 +38,8 @@ def _left(context: JobContext, phase: Phase, work: Work, nodes: Floats) -> Float
     if not sent_s:
         return 1.0
     vcpu = context.rates.vcpu[context.layouts.type_row]
-    whole_s = np.nanmax(work.node_seconds * vcpu, initial=0.0)  # of all layouts the same
+    busy = context.model.engine.busy_share("cpu", phase.cpu)
+    whole_s = np.nanmax(work.node_seconds * vcpu, initial=0.0) * busy  # of all layouts the same
     return np.asarray(1 - sent_s / whole_s / nodes)
 
 
@@ -56,8 +58,11 @@ def _tasks(context: JobContext, phase: Phase, rows: slice, nodes: Floats) -> Flo
 def _task_s(context: JobContext, phase: Phase, nodes: Floats, *, who: str) -> Floats:
     """Return the seconds that each task of a phase costs the driver or the nodes, shape (N,)."""
     seconds = np.zeros(len(nodes))
-    for work in phase.cpu:
-        cost = context.model.engine.tasks[work]
-        once, block = (cost.node_s, cost.node_block_s) if who == "node" else (cost.driver_s, cost.driver_block_s)
-        seconds += once + block * (nodes - 1)
+    engine = context.model.engine
+    for cost in (engine.tasks[work] for work in phase.cpu):
+        parcels = np.minimum(nodes - 1, engine.sizes.parcels_max if engine.sizes else 0.0)
+        if who == "node":
+            seconds += cost.node_s + cost.node_parcel_s * parcels
+        else:
+            seconds += cost.driver_s + cost.driver_parcel_s * parcels + cost.driver_per_node_s * nodes
     return seconds / context.rates.cpu_factor

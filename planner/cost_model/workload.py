@@ -52,6 +52,13 @@ class Work:
             write_node_s=write_node_s,
         )
 
+    def at_share(self, share: float) -> Work:
+        """Return the work of a resource that reaches only this share of its rate."""
+        if share == 1:
+            return self
+        seconds = {name: getattr(self, name) / share for name in ("node_seconds", "read_node_s", "write_node_s")}
+        return replace(self, **seconds)
+
     def slow_factor(self, direction: str, *, factor: float, row: int) -> float:
         """Return how many times longer a layout's resource takes when one direction takes `factor` times as long; ''
         is all that it does.
@@ -117,7 +124,8 @@ class JobContext:
             "object_store": self._one_after_the_other(self.rates.objects, OBJECTS, read, write),
             "cpu": self._cpu(phase),
         }
-        return {name: work for name, work in works.items() if work.total_bytes.any()}
+        shares = {name: self.model.engine.busy_share(name, phase.cpu) for name in works}
+        return {name: work.at_share(shares[name]) for name, work in works.items() if work.total_bytes.any()}
 
     def spread(self, resource: str, work: Work | None, *, row: int = 0) -> Spread:
         """Return how a resource of one layout differs from node to node in a phase, in which it does `work`; the
@@ -165,7 +173,7 @@ class JobContext:
         if not moved.any():
             return moved
         network, type_rows = self.rates.network, self.layouts.type_row[rows]
-        rate = network.at(type_rows, nodes)
+        rate = network.at(type_rows, nodes) * self.model.engine.busy_share("network", phase.cpu)
         tokens = network.bucket_bytes[type_rows]
         if np.isnan(tokens).all():
             return _seconds(moved, rate)

@@ -21,14 +21,17 @@ RATES: Final = ("partition", "sort")
 
 @dataclass(frozen=True, kw_only=True)
 class TaskCost:
-    """Processor seconds that a slice, or a partition, costs beside its bytes: the driver's and the nodes', then those
-    of each parcel that it sends, and what the driver needs for each node of the cluster.
+    """Processor seconds that a slice, or a partition, costs beside its bytes: the driver's and the nodes'.
+
+    A slice sends a block to each other node, and a partition is made of pieces from each, which costs nodes
+    `node_block_s`. Blocks that wait together go as one parcel, which costs the driver `driver_parcel_s`; on top it
+    needs `driver_per_node_s` for each node of the cluster.
     """
 
     driver_s: float
     node_s: float
     driver_parcel_s: float = 0.0
-    node_parcel_s: float = 0.0
+    node_block_s: float = 0.0
     driver_per_node_s: float = 0.0
 
 
@@ -71,6 +74,10 @@ class TaskSizes:
         fitting = np.minimum(np.minimum(in_store, in_sort), self.slice_bytes_max)
         count = np.maximum((data_bytes / fitting)[:, None], (self.slice_turns * under_way)[:, None] * nodes)
         return np.asarray(count + self.slices_extra * nodes)
+
+    def parcels(self, nodes: Floats) -> Floats:
+        """Return how many parcels a slice's blocks go in, shape (N,): in large clusters nearly `parcels_max`."""
+        return np.asarray((nodes - 1) / (1 + (nodes - 1) / self.parcels_max))
 
     def partitions(
         self, data_bytes: float, *, memory_bytes: Floats, vcpu: Floats, nodes: Floats, copied: bool

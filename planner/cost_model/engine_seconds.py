@@ -60,9 +60,9 @@ def _task_s(context: JobContext, phase: Phase, nodes: Floats, *, who: str) -> Fl
     seconds = np.zeros(len(nodes))
     engine = context.model.engine
     for cost in (engine.tasks[work] for work in phase.cpu):
-        parcels = np.minimum(nodes - 1, engine.sizes.parcels_max if engine.sizes else 0.0)
         if who == "node":
-            seconds += cost.node_s + cost.node_parcel_s * parcels
-        else:
+            seconds += cost.node_s + cost.node_block_s * (nodes - 1)
+        elif engine.sizes is not None:
+            parcels = engine.sizes.parcels(nodes)
             seconds += cost.driver_s + cost.driver_parcel_s * parcels + cost.driver_per_node_s * nodes
     return seconds / context.rates.cpu_factor

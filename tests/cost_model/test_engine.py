@@ -88,7 +88,7 @@ partitions_per_node = 8
 driver_s = 0.01
 node_s = 0.05
 driver_parcel_s = 0.002
-node_parcel_s = 0.01
+node_block_s = 0.01
 driver_per_node_s = 0.0005
 [tasks.sort]
 driver_s = 0.1
@@ -111,10 +111,11 @@ def test_processors_work_for_bytes_and_tasks_and_the_driver_for_tasks(by_hand: s
     A partition is 128 GB x 0.4 x 0.3 / 8 = 1.92 GB: 833.3.
     """
     first, second = best(by_hand, nodes=4).phases
-    driver_s = 0.01 + 0.002 * 2 + 0.0005 * 4
+    parcels = 3 / (1 + 3 / 2)
+    driver_s = 0.01 + 0.002 * parcels + 0.0005 * 4
     assert first.resources["driver"].time_s == pytest.approx(1891 * driver_s)
     by_bytes = (1 + 3 * 3 / 4) * 400 / 16
-    by_tasks = 1891 * ((0.05 + 0.01 * 2) / 4 + driver_s) / 16
+    by_tasks = 1891 * ((0.05 + 0.01 * 3) / 4 + driver_s) / 16
     assert first.resources["cpu"].time_s == pytest.approx(by_bytes + by_tasks)
     assert second.resources["driver"].time_s == pytest.approx(833.333 * 0.1, rel=1e-5)
     assert second.resources["cpu"].time_s == pytest.approx(2 * 400 / 16 + 833.333 * 0.1 / 16, rel=1e-5)
@@ -134,7 +135,7 @@ def test_nodes_that_share_processors_share_the_drivers_work(by_hand: str) -> Non
         request, model=run_by(model, shared), catalogs=[load_catalog(CLOUD)], overheads=run_overheads.shipped()
     )
     assert plan.best is not None
-    by_tasks = 1891 * (0.07 + 0.016) / 4 / 16
+    by_tasks = 1891 * (0.08 + 0.01 + 0.002 * 1.2 + 0.002) / 4 / 16
     assert plan.best.phases[0].resources["cpu"].time_s == pytest.approx(3.25 * 400 / 16 + by_tasks)
 
 
@@ -151,7 +152,7 @@ def test_a_slow_processor_slows_tasks_and_driver_too(by_hand: str) -> None:
 
 def test_estimates_of_a_grid_agree_with_the_exact_candidate(by_hand: str) -> None:
     """Where the driver decides nothing blurs the time but what all nodes share."""
-    slow_driver = BY_HAND.replace("driver_s = 0.01,", "driver_s = 9,")
+    slow_driver = BY_HAND.replace("driver_s = 0.01\n", "driver_s = 9\n")
     Path(by_hand).write_text(slow_driver, "utf-8")
     candidate = best(by_hand, nodes=4)
     point = next(

@@ -50,6 +50,7 @@ class TaskSizes:
     slices_per_task: float
     slice_turns: float
     slices_extra: float
+    parcels_min: float
     parcels_max: float
     slice_bytes_max: float
     slice_store_share: float
@@ -75,9 +76,13 @@ class TaskSizes:
         count = np.maximum((data_bytes / fitting)[:, None], (self.slice_turns * under_way)[:, None] * nodes)
         return np.asarray(count + self.slices_extra * nodes)
 
-    def parcels(self, nodes: Floats) -> Floats:
-        """Return how many parcels a slice's blocks go in, shape (N,): in large clusters nearly `parcels_max`."""
-        return np.asarray((nodes - 1) / (1 + (nodes - 1) / self.parcels_max))
+    def parcels(self, nodes: Floats, *, driver_decides: bool) -> Floats:
+        """Return how many parcels a slice's blocks go in, shape (N,): in large clusters nearly `parcels_max`.
+
+        Where the driver decides, blocks wait for it and go in full parcels, `parcels_min` to a slice.
+        """
+        free = (nodes - 1) / (1 + (nodes - 1) / self.parcels_max)
+        return np.minimum(free, self.parcels_min) if driver_decides else np.asarray(free)
 
     def partitions(
         self, data_bytes: float, *, memory_bytes: Floats, vcpu: Floats, nodes: Floats, copied: bool

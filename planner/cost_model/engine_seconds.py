@@ -18,10 +18,10 @@ def cpu_seconds(context: JobContext, phase: Phase, work: Work, rows: slice, node
     seconds = work.node_seconds[rows, None] * (_left(context, phase, work, nodes) / nodes)
     if (tasks := _tasks(context, phase, rows, nodes)) is None:
         return np.asarray(seconds)
-    by_nodes = _task_s(context, phase, nodes, who="node") / nodes
+    by_nodes = _node_task_s(context, phase, nodes) / nodes
     busy = context.model.engine.busy_share("cpu", phase.cpu)
     shared = nodes if context.model.engine.shares_processors else 1.0
-    by_driver = _task_s(context, phase, nodes, who="driver") / shared
+    by_driver = _driver_task_s(context, phase, nodes, decides=not context.model.engine.shares_processors) / shared
     vcpu = context.rates.vcpu[context.layouts.type_row[rows], None]
     return np.asarray(seconds + tasks * (by_nodes + by_driver) / (vcpu * busy))
 
@@ -29,7 +29,7 @@ def cpu_seconds(context: JobContext, phase: Phase, work: Work, rows: slice, node
 def driver_seconds(context: JobContext, phase: Phase, rows: slice, nodes: Floats) -> Floats | None:
     """Return the seconds of the driver's processor in a phase, shape (rows, N); None for an engine without a driver."""
     tasks = _tasks(context, phase, rows, nodes)
-    return None if tasks is None else tasks * _task_s(context, phase, nodes, who="driver")
+    return None if tasks is None else tasks * _driver_task_s(context, phase, nodes, decides=True)
 
 
 def _left(context: JobContext, phase: Phase, work: Work, nodes: Floats) -> Floats | float:
@@ -55,14 +55,19 @@ def _tasks(context: JobContext, phase: Phase, rows: slice, nodes: Floats) -> Flo
     return sizes.partitions(context.job.map_out, memory_bytes=memory, vcpu=vcpu, nodes=nodes, copied=copied)
 
 
-def _task_s(context: JobContext, phase: Phase, nodes: Floats, *, who: str) -> Floats:
-    """Return the seconds that each task of a phase costs the driver or the nodes, shape (N,)."""
-    seconds = np.zeros(len(nodes))
-    engine = context.model.engine
+def _node_task_s(context: JobContext, phase: Phase, nodes: Floats) -> Floats:
+    """Return the seconds that each task of a phase costs the nodes' processors, shape (N,)."""
+    costs = [context.model.engine.tasks[work] for work in phase.cpu]
+    seconds = sum((cost.node_s + cost.node_block_s * (nodes - 1) for cost in costs), start=np.zeros(len(nodes)))
+    return seconds / context.rates.cpu_factor
+
+
+def _driver_task_s(context: JobContext, phase: Phase, nodes: Floats, *, decides: bool) -> Floats:
+    """Return the seconds that each task of a phase costs the driver, shape (N,), which `decides` how long it takes or
+    has time to spare.
+    """
+    engine, seconds = context.model.engine, np.zeros(len(nodes))
+    parcels = 0.0 if engine.sizes is None else engine.sizes.parcels(nodes, driver_decides=decides)
     for cost in (engine.tasks[work] for work in phase.cpu):
-        if who == "node":
-            seconds += cost.node_s + cost.node_block_s * (nodes - 1)
-        elif engine.sizes is not None:
-            parcels = engine.sizes.parcels(nodes)
-            seconds += cost.driver_s + cost.driver_parcel_s * parcels + cost.driver_per_node_s * nodes
+        seconds += cost.driver_s + cost.driver_parcel_s * parcels + cost.driver_per_node_s * nodes
     return seconds / context.rates.cpu_factor

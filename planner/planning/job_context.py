@@ -35,6 +35,8 @@ def job_context(
     elif model.engine.shared_sigma is not None:
         overheads = replace(overheads, shared_sigma=model.engine.shared_sigma)
     rates = _rates(request, catalog, overheads, volumes=volumes, software=software or _software_of(model.engine))
+    if software is None and model.engine.cpu_s_per_byte and "sort" not in request.assume:
+        rates = _at_measured_speed(rates, catalog, sort_bytes_per_s=overheads.cpu_bytes_per_s_per_vcpu["sort"])
     return JobContext(
         catalog=catalog,
         model=model,
@@ -114,6 +116,14 @@ def _rates(
         per_node = np.zeros(len(catalog.instances), bool)
         rates = replace(rates, network=replace(rates.network, slowest_of_n=per_node))
     return rates.times(request.scale)
+
+
+def _at_measured_speed(rates: Rates, catalog: Catalog, *, sort_bytes_per_s: float) -> Rates:
+    """Return the rates with as many vCPUs of the usual speed as a type's are worth, where sorting in memory was
+    measured on it.
+    """
+    worth = catalog.sort_bytes_per_s_per_vcpu / sort_bytes_per_s
+    return replace(rates, vcpu=rates.vcpu * np.where(worth > 0, worth, 1.0))
 
 
 def _all_in(volumes: VolumeChoice) -> VolumeChoice:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -217,3 +218,21 @@ def test_local_sorts_on_one_machine() -> None:
     assert {candidate.nodes for candidate in plan.candidates} == {1}
     with pytest.raises(BadInputError, match="--engine local sorts on one machine, not on 4"):
         best("local", nodes=4)
+
+
+def test_what_was_measured_of_a_types_processors_counts(by_hand: str, tmp_path: Path) -> None:
+    """Sorting in memory at 2.4 GB/s per vCPU, where the sort core's usual rate is 1.2: half the seconds."""
+    catalog = tmp_path / "cloud"
+    shutil.copytree(CLOUD, catalog)
+    rate = 2 * run_overheads.shipped().cpu_bytes_per_s_per_vcpu["sort"]
+    columns = "instance_type,bytes_per_s_per_vcpu,aggregate,method,evidence,source,as_of\n"
+    (catalog / "sort_rates.csv").write_text(f"{columns}{TYPE},{rate:.0f},mean,bench,measured,made,2026-11-01\n", "utf-8")
+    usual, fast = (
+        planner.recommend(
+            data=DATA_BYTES, model="indy", catalogs=(str(place),), instances=(TYPE,), nodes=4, engine=by_hand
+        ).best
+        for place in (CLOUD, catalog)
+    )
+    assert usual is not None and fast is not None
+    assert fast.phases[0].resources["cpu"].time_s == pytest.approx(usual.phases[0].resources["cpu"].time_s / 2)
+    assert fast.phases[0].resources["driver"].time_s == usual.phases[0].resources["driver"].time_s

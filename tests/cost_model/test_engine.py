@@ -226,7 +226,9 @@ def test_what_was_measured_of_a_types_processors_counts(by_hand: str, tmp_path: 
     shutil.copytree(CLOUD, catalog)
     rate = 2 * run_overheads.shipped().cpu_bytes_per_s_per_vcpu["sort"]
     columns = "instance_type,bytes_per_s_per_vcpu,aggregate,method,evidence,source,as_of\n"
-    (catalog / "sort_rates.csv").write_text(f"{columns}{TYPE},{rate:.0f},mean,bench,measured,made,2026-11-01\n", "utf-8")
+    (catalog / "sort_rates.csv").write_text(
+        f"{columns}{TYPE},{rate:.0f},mean,bench,measured,made,2026-11-01\n", "utf-8"
+    )
     usual, fast = (
         planner.recommend(
             data=DATA_BYTES, model="indy", catalogs=(str(place),), instances=(TYPE,), nodes=4, engine=by_hand

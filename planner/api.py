@@ -254,10 +254,9 @@ def answer(request: Request, *, today: date | None = None, profile: Profile | No
     from planner.config.model_files import model_names
     from planner.cost_model import run_overheads
     from planner.cost_model.engine_reader import load_engine
-    from planner.cost_model.model import run_by
     from planner.cost_model.model_reader import load_model
     from planner.planning.recommendation import recommend as plan_request
-    from planner.planning.request_checks import on_as_many
+    from planner.planning.request_checks import run_by_engine
 
     catalogs = [load_catalog(name) for name in request.catalogs]
     models = [load_model(name) for name in (model_names() if request.model == ALL_MODELS else (request.model,))]
@@ -266,9 +265,7 @@ def answer(request: Request, *, today: date | None = None, profile: Profile | No
 
         models = [with_profile(model, profile) for model in models]
     if not request.paper:
-        engine = load_engine(request.engine)
-        models = [run_by(model, engine) for model in models]
-        request = on_as_many(request, engine)
+        request, models = run_by_engine(request, models, load_engine(request.engine))
     plan = plan_request(
         request,
         model=models,

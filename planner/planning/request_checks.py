@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from planner.catalog import Catalog
 from planner.catalog.bandwidth_distributions import distribution
 from planner.cost_model.engine import Engine
+from planner.cost_model.model import CostModel, run_by
 from planner.cost_model.rates import check_assumptions
 from planner.errors import BadInputError, nearest
 from planner.schemas.plan import Request
@@ -25,13 +26,16 @@ def check_request(request: Request, catalogs: Sequence[Catalog]) -> None:
         distribution(request.network_distribution)
 
 
-def on_as_many(request: Request, engine: Engine) -> Request:
-    """Return the request for as many nodes as an engine can use. Raises BadInputError if more are asked for."""
-    if not engine.one_machine:
-        return request
-    if request.nodes not in (None, 1):
+def run_by_engine(request: Request, models: Sequence[CostModel], engine: Engine) -> tuple[Request, list[CostModel]]:
+    """Return the request for as many nodes as an engine can use, and the models as it carries them out.
+
+    Raises BadInputError if more nodes are asked for.
+    """
+    if engine.one_machine and request.nodes not in (None, 1):
         raise BadInputError(f"--engine {engine.name} sorts on one machine, not on {request.nodes}; use --engine ray")
-    return replace(request, nodes=1, max_nodes=Request.max_nodes)
+    if engine.one_machine:
+        request = replace(request, nodes=1, max_nodes=Request.max_nodes)
+    return request, [run_by(model, engine) for model in models]
 
 
 def _check_amounts(request: Request) -> None:

@@ -60,7 +60,7 @@ def predicted(shape: Shape, machine: Machine, *, network_bytes_per_s: float, eng
         data_bytes=shape.data_bytes,
         model=MODELS[shape.copies],
         nodes=shape.nodes,
-        shaping=parse_shaping(),
+        shaping=parse_shaping(rate=shape.rate or None),
         directory=Path(),
     )
     with TemporaryDirectory() as folder:

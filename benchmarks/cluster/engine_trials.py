@@ -99,7 +99,7 @@ def sorted_once(
             slices=slice_count(source["dataset"], shape),
             partitions=int(report["partitions"]),
             tasks=int(report["tasks"]),
-            others_cpu_s=busy_s - sum(meter.spent_s.values()),
+            others_cpu_s=busy_s - sum(meter.spent_s[name] for name in PHASES),
         )
         for phase in PHASES
     ]

@@ -97,6 +97,19 @@ class TaskSizes:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Emulated:
+    """What is otherwise on emulated nodes: `sample_s` before the first phase, processor seconds for each byte that goes
+    through a capped link, which the kernel cuts into smaller packets, and by CPU work how much they reach of what one
+    sort gets out of the disk that they share.
+    """
+
+    sample_s: float = 0.0
+    capped_s_per_byte: float = 0.0
+    partition_disk_share: float = 1.0
+    sort_disk_share: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Engine:
     """What runs a plan; the defaults are the papers', which need no processor.
 
@@ -122,6 +135,7 @@ class Engine:
     in_memory: bool = True
     one_machine: bool = False
     shares_processors: bool = False
+    emulated: Emulated = field(default_factory=Emulated)
     shared_sigma: float | None = None
     evidence: str = "measured"
     source: str = ""

@@ -7,10 +7,10 @@ from dataclasses import MISSING, fields
 from typing import Any, Final
 
 from planner.config.model_files import engine_names, read_engine_file
-from planner.cost_model.engine import IDEAL, RATES, Engine, TaskCost, TaskSizes
+from planner.cost_model.engine import IDEAL, RATES, Emulated, Engine, TaskCost, TaskSizes
 from planner.errors import BadInputError, nearest
 
-_TABLES: Final = ("cpu_s_per_byte", "tasks", "sizes", "busy")
+_TABLES: Final = ("cpu_s_per_byte", "tasks", "sizes", "busy", "emulated")
 _FLAGS: Final = ("in_memory", "one_machine")
 _TEXTS: Final = ("title", "source", "evidence")
 _NUMBERS: Final = ("send_s_per_byte", "copy_s_per_byte", "memory_node_bytes", "memory_task_bytes", "shared_sigma")
@@ -41,6 +41,8 @@ def parse_engine(name: str, document: Mapping[str, Any], *, where: str) -> Engin
     rates = {work: _number(document.get("cpu_s_per_byte", {}), work, findings) for work in RATES}
     tasks = {work: _record(TaskCost, document["tasks"].get(work, {}), findings) for work in document.get("tasks", {})}
     sizes = _record(TaskSizes, document["sizes"], findings) if "sizes" in document else None
+    if "emulated" in document:
+        given["emulated"] = _record(Emulated, document["emulated"], findings)
     busy = {
         name: {work: _number(shares, work, findings) for work in shares}
         for name, shares in document.get("busy", {}).items()

@@ -14,7 +14,7 @@ from typing import Any, Final
 from planner.catalog import load_catalog
 from planner.cost_model import run_overheads
 from planner.cost_model.engine import IDEAL, Engine
-from planner.cost_model.model import CostModel, on_a_cluster, run_by
+from planner.cost_model.model import CostModel, Phase, on_a_cluster, run_by
 from planner.cost_model.model_reader import load_model
 from planner.distributed_sort.dataset import Dataset
 from planner.emulation.cluster import HEAD, emulated_cluster
@@ -22,7 +22,7 @@ from planner.emulation.network_trial import measure_links, payload_bytes_per_s
 from planner.emulation.ray import NODE_STORE_BYTES, EmulatedRay, emulated_ray, start_ray
 from planner.emulation.relay import relayed
 from planner.emulation.shaping import Shaping
-from planner.emulation.sort_trial import Trial, trial_size, try_sort
+from planner.emulation.sort_trial import SAMPLE, Trial, trial_size, try_sort
 from planner.errors import BadInputError
 from planner.measure.local_catalog import write_catalog
 from planner.measure.machine import Machine, measure_machine, sample_size
@@ -139,17 +139,30 @@ def plan_for(
     )
     model, overheads = on_a_cluster(load_model(run.model)), run_overheads.on_hand()
     if measured:
-        model = run_by(model, _on_emulated_nodes(engine, machine))
+        here = _on_emulated_nodes(engine, machine, capped=any(run.shaping.draws(run.nodes).draw()))
+        sample = Phase(name=SAMPLE, read={}, write={}, network={}, cpu={}, startup_s=engine.emulated.sample_s)
+        model = run_by(replace(model, phases=(sample, *model.phases)), here)
     if trial is not None:
         model, overheads = trial.applied_to(model), replace(overheads, cpu_bytes_per_s_per_vcpu=trial.cpu_bytes_per_s)
     return recommend(request, model=model, catalogs=[load_catalog(catalog)], overheads=overheads)
 
 
-def _on_emulated_nodes(engine: Engine, machine: Machine) -> Engine:
+def _on_emulated_nodes(engine: Engine, machine: Machine, *, capped: bool) -> Engine:
     """Return an engine as it is on emulated nodes: their memory is fixed, and all work on this machine's processors."""
+    seen = engine.emulated
+    disks = {"partition": seen.partition_disk_share, "sort": seen.sort_disk_share}
+    packets_s = seen.capped_s_per_byte if capped else 0.0
     share = NODE_STORE_BYTES / machine.memory_bytes
     sizes = None if engine.sizes is None else replace(engine.sizes, store_share=share, sort_share=share)
-    return replace(engine, sizes=sizes, shares_processors=True, evidence="measured")
+    return replace(
+        engine,
+        sizes=sizes,
+        send_s_per_byte=engine.send_s_per_byte + packets_s,
+        copy_s_per_byte=engine.copy_s_per_byte + packets_s,
+        busy={**engine.busy, "local_disks": disks},
+        shares_processors=True,
+        evidence="measured",
+    )
 
 
 def _model(run: EmulatedRun) -> CostModel:

@@ -26,7 +26,8 @@ _OUTPUT: Final = "trial"
 _WORK_OF: Final = {"map and shuffle": "partition", "sort and reduce": "sort"}
 """The CPU work of each phase of a sort, in the models' terms."""
 _ON_DISK: Final = "sort and reduce"
-_SAMPLE: Final = "sample"
+SAMPLE: Final = "sample"
+"""What the phase is called in which keys are sampled."""
 _LEAST_BYTES: Final = 64_000_000
 _MOST_BYTES: Final = 1_000_000_000
 _TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
@@ -87,7 +88,7 @@ class Trial:
 
     def applied_to(self, model: CostModel) -> CostModel:
         """Return a model that begins with the sample, a phase that moves almost nothing."""
-        sample = Phase(name=_SAMPLE, read={}, write={}, network={}, cpu={}, startup_s=self.sample_s)
+        sample = Phase(name=SAMPLE, read={}, write={}, network={}, cpu={}, startup_s=self.sample_s)
         return replace(model, phases=(sample, *model.phases))
 
 
@@ -110,7 +111,7 @@ def try_sort(nodes: EmulatedCluster, session: Session, *, data_bytes: int, copie
     return Trial(
         cpu_bytes_per_s={work: node_bytes / max(spent.cpu_s[phase], _TICK_S) for phase, work in _WORK_OF.items()},
         disk_bytes_per_s=copies * node_bytes / spent.phases_s[_ON_DISK],
-        sample_s=spent.phases_s[_SAMPLE],
+        sample_s=spent.phases_s[SAMPLE],
     )
 
 

@@ -264,7 +264,7 @@ def answer(request: Request, *, today: date | None = None, profile: Profile | No
         from planner.planning.calibrated_model import with_profile
 
         models = [with_profile(model, profile) for model in models]
-    if not request.paper:
+    elif not request.paper:  # a profile is of software of its own
         request, models = run_by_engine(request, models, load_engine(request.engine))
     plan = plan_request(
         request,

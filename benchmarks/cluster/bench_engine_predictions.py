@@ -36,9 +36,10 @@ from planner.ray_cluster.driver_session import Session
 RATES: Final = ("", "200Mbit", "300Mbit", "500Mbit", "800Mbit")
 MODELS: Final = {1: "indy", 2: "daytona"}
 ENGINES: Final = ("ray", "ideal")
-LONGEST_S: Final = 45.0
-"""Longer runs are drawn again, so that the machine is quiet for long enough."""
+LONGEST_S: Final = 30.0
+"""Runs that are foreseen to take longer get half of the data, or less."""
 SAMPLE_BYTES: Final = 512_000_000
+TRIES: Final = 2
 DATA_GB: Final = (0.5, 4.0)
 
 
@@ -77,22 +78,31 @@ def trials(shapes: list[Shape], *, folder: Path | None, others: float) -> Iterat
         links = measure_links(cluster.nodes)
         warm = replace(shapes[0], data_bytes=300_000_000)
         sorted_once(cluster, session, generated(session, warm.data_bytes), shape=warm, journal=journal)
-        for shape in shapes:
+        for wanted in shapes:
+            shape = wanted
             caps = parse_shaping(rate=shape.rate or None).draws(shape.nodes).draw()
             rate = payload_bytes_per_s(caps[0].bytes_per_s) if caps[0] else links
-            foreseen = {name: predicted(shape, machine, network_bytes_per_s=rate, engine=name) for name in ENGINES}
+            shape, foreseen = short_enough(shape, machine, network_bytes_per_s=rate)
             print(f"{describe(shape)}: predicted {foreseen['ray']['expected_s']:.1f} s", flush=True)
-            if foreseen["ray"]["expected_s"] > LONGEST_S:
-                print("  too long, left out")
-                continue
             cluster.nodes.cap(caps)
             yield foreseen | measured(cluster, session, shape, journal=journal, others=others)
+
+
+def short_enough(shape: Shape, machine: Machine, *, network_bytes_per_s: float) -> tuple[Shape, dict[str, Any]]:
+    """Return a shape, with less data if it would take long, and what each engine says of it."""
+    while True:
+        foreseen = {
+            name: predicted(shape, machine, network_bytes_per_s=network_bytes_per_s, engine=name) for name in ENGINES
+        }
+        if foreseen["ray"]["expected_s"] <= LONGEST_S or shape.data_bytes < 2e9 * DATA_GB[0]:
+            return shape, foreseen
+        shape = replace(shape, data_bytes=shape.data_bytes // 2)
 
 
 def measured(cluster: EmulatedRay, session: Session, shape: Shape, *, journal: Path, others: float) -> dict[str, Any]:
     """Sort and return the seconds of the phases, of the last try."""
     source = generated(session, shape.data_bytes)
-    for _ in range(2):
+    for _ in range(TRIES):
         costs = sorted_once(cluster, session, source, shape=shape, journal=journal)
         seconds = sum(cost.seconds for cost in costs)
         disturbed = costs[0].others_cpu_s / seconds / (os.cpu_count() or 1)

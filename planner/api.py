@@ -266,8 +266,10 @@ def answer(request: Request, *, today: date | None = None, profile: Profile | No
     from planner.catalog import load_catalog
     from planner.config.model_files import model_names
     from planner.cost_model import run_overheads
+    from planner.cost_model.engine_reader import load_engine
     from planner.cost_model.model_reader import load_model
     from planner.planning.recommendation import recommend as plan_request
+    from planner.planning.request_checks import run_by_engine
 
     catalogs = [load_catalog(name) for name in request.catalogs]
     models = [load_model(name) for name in (model_names() if request.model == ALL_MODELS else (request.model,))]
@@ -275,6 +277,8 @@ def answer(request: Request, *, today: date | None = None, profile: Profile | No
         from planner.planning.calibrated_model import with_profile
 
         models = [with_profile(model, profile) for model in models]
+    elif not request.paper:  # a profile is of software of its own
+        request, models = run_by_engine(request, models, load_engine(request.engine))
     overheads = run_overheads.PAPER if request.paper else run_overheads.shipped()
     plan = _planned(request, partial(plan_request, model=models, catalogs=catalogs, overheads=overheads))
     return Recommendation(replace(plan, warnings=(*plan.warnings, *_stale(catalogs, request.regions, today))))

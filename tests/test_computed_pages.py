@@ -10,7 +10,14 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "name", ["write_papers_page", "write_tritonsort_page", "write_variation_page", "draw_architecture"]
+    "name",
+    [
+        "write_papers_page",
+        "write_tritonsort_page",
+        "write_variation_page",
+        "write_leave_one_out_page",
+        "draw_architecture",
+    ],
 )
 def test_what_the_script_writes_is_current(name: str) -> None:
     root = Path(__file__).resolve().parent.parent

@@ -11,6 +11,13 @@ def models(incomplete: str) -> list[str]:
     return [name for name in (*model_names(), ALL_MODELS) if name.startswith(incomplete)]
 
 
+def engines(incomplete: str) -> list[str]:
+    """Return the engines that begin with what was typed."""
+    from planner.cost_model.engine_reader import engine_choices
+
+    return [name for name in engine_choices() if name.startswith(incomplete)]
+
+
 def catalogs(incomplete: str) -> list[str]:
     """Return the catalogs, the last of which was begun: `aws,gc` gives `aws,gcp`."""
     from planner.catalog import catalog_names

@@ -15,7 +15,17 @@ from planner.schemas.plan import NetworkView, NodeLimit, Objective, Request, mea
 from planner.units import parse_rate
 
 PANELS: Final = {
-    "What to sort": ("data", "model", "most_data", "map_ratio", "reduce_ratio", "compute", "profile", "option"),
+    "What to sort": (
+        "data",
+        "model",
+        "most_data",
+        "map_ratio",
+        "reduce_ratio",
+        "compute",
+        "engine",
+        "profile",
+        "option",
+    ),
     "Where": (
         "cloud",
         "catalog",
@@ -40,7 +50,7 @@ PANELS: Final = {
         "head_room",
     ),
     "Money": ("objective", "pricing", "interruptions", "discount", "own_price"),
-    "Evidence and what-if": ("evidence", "assume", "what_if", "network", "network_distribution", "paper"),
+    "Evidence and what-if": ("engine", "evidence", "assume", "what_if", "network", "network_distribution", "paper"),
     "Output": ("explain", "show", "wide", "json", "out", "html", "rejected", "top", "sort", "columns"),
 }
 """The options under the headings of the help; in each those that people use first come first."""
@@ -118,6 +128,7 @@ class RequestOptions:
     compute: Annotated[str | None, _means("compute_bytes_per_s_per_vcpu", show_default="no limit")] = None
     profile: Annotated[str | None, Option(help="Take times and ranges from this calibrated profile.")] = None
     option: Annotated[list[str] | None, Option(help="Further columns of the profile's runs: io=s3.")] = None
+    engine: Annotated[str, _means("engine", autocompletion=completion.engines)] = Request.engine
     paper: Annotated[bool, _means("paper", "--paper")] = Request.paper
     top: Annotated[int, _means("top")] = Request.top
 
@@ -166,6 +177,7 @@ class RequestOptions:
             map_ratio=self.map_ratio,
             reduce_ratio=self.reduce_ratio,
             compute_bytes_per_s_per_vcpu=None if self.compute is None else parse_rate(self.compute),
+            engine=self.engine,
             paper=self.paper,
             top=_at_least_one("--top", self.top),
             most_data=self.most_data,

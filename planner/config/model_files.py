@@ -1,4 +1,4 @@
-"""The TOML files of cost models: the shipped ones by name, any other by path."""
+"""The TOML files of cost models and of engines: the shipped ones by name, any other by path."""
 
 from __future__ import annotations
 
@@ -20,14 +20,37 @@ def read_model_file(name: str) -> tuple[Path, dict[str, Any]]:
 
     Raises BadInputError for an unknown name (with the nearest ones), a missing file, and a file that is not TOML.
     """
-    path = Path(name) if name.endswith(".toml") else paths.pick(name, _shipped(), what="model")
+    return _read(name, _shipped(), what="model")
+
+
+def engine_names() -> tuple[str, ...]:
+    """Return the names of the engines that were measured, sorted; the papers' is none of them."""
+    return tuple(sorted(_engines()))
+
+
+def read_engine_file(name: str) -> tuple[Path, dict[str, Any]]:
+    """Return the path and the parsed TOML of the engine called `name`, or of the file at that path.
+
+    Raises BadInputError as `read_model_file` does.
+    """
+    return _read(name, _engines(), what="engine")
+
+
+def _read(name: str, shipped: dict[str, Path], *, what: str) -> tuple[Path, dict[str, Any]]:
+    path = Path(name) if name.endswith(".toml") else paths.pick(name, shipped, what=what)
     if not path.is_file():
-        raise BadInputError(f"model {name}: there is no such file; the models shipped are {', '.join(model_names())}")
+        raise BadInputError(
+            f"{what} {name}: there is no such file; the {what}s shipped are {', '.join(sorted(shipped))}"
+        )
     try:
         return path, tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInputError(f"model {path} is not TOML: {error}") from error
+        raise BadInputError(f"{what} {path} is not TOML: {error}") from error
 
 
 def _shipped() -> dict[str, Path]:
     return {path.stem: path for path in paths.models_directory().glob("*.toml")}
+
+
+def _engines() -> dict[str, Path]:
+    return {path.stem: path for path in (paths.models_directory() / "engines").glob("*.toml")}

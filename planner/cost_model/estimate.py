@@ -18,6 +18,7 @@ from planner.arrays import Floats, Rows
 from planner.cost_model.capacity import fewest_nodes
 from planner.cost_model.charges import known_usd
 from planner.cost_model.energy import energy_j
+from planner.cost_model.engine_seconds import cpu_seconds, driver_seconds
 from planner.cost_model.model import Phase
 from planner.cost_model.prices import (
     Reservations,
@@ -163,11 +164,14 @@ class _PhaseLoad:
     network_doubt: Floats
     """By what factor a row's network is slower than claimed, on average (R,)."""
     alike: list[tuple[Floats, Floats]]
+    cpu: tuple[Work, Floats] | None
+    """The processors' work, of which a part depends on the cluster's size, and its stretch."""
     tailed: list[tuple[int, Floats, list[tuple[float, Floats]]]]
 
     @classmethod
     def of(cls, context: JobContext, phase: Phase, nodes: Floats) -> _PhaseLoad:
         works, spreads, type_rows = context.works(phase), context.spreads, context.layouts.type_row
+        cpu = works.pop("cpu", None)
         groups: dict[int, tuple[Floats, Spread]] = {}
         for name, work in works.items():
             spread = spreads.default(name)
@@ -182,6 +186,7 @@ class _PhaseLoad:
             network_stretch=_slowest(spreads.default("network"), nodes),
             stated_stretch=mean_slowdowns(nodes.tobytes()) if spreads.node_sigma else np.ones(len(nodes)),
             network_doubt=context.doubts.mean("network", type_rows),
+            cpu=None if cpu is None else (cpu, _slowest(spreads.default("cpu"), nodes)),
             alike=[(seconds, _slowest(spread, nodes)) for seconds, spread in groups.values()],
             tailed=tailed,
         )
@@ -201,6 +206,12 @@ class _PhaseLoad:
                 times = [network[at] * (1.0 if slowest[at] else network_stretch[block.columns])]
                 shares = (seconds * stretch[block.columns] / nodes for seconds, stretch in uses)
                 longest[at] = np.max([*times, *shares], axis=0)
+        if self.cpu is not None:
+            work, stretch = self.cpu
+            busy = cpu_seconds(context, self.phase, work, block.rows, nodes)
+            np.maximum(longest, busy * stretch[block.columns], out=longest)
+        if (driver_s := driver_seconds(context, self.phase, block.rows, nodes)) is not None:
+            np.maximum(longest, driver_s, out=longest)
         for _, seconds in context.undivided(self.phase, nodes).values():
             np.maximum(longest, seconds, out=longest)
         return longest

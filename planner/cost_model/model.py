@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from planner.cost_model.engine import IDEAL, Engine
+
 VOLUMES: Final = ("map_in", "map_out", "reduce_out")
 GROUPS: Final = ("data", "intermediate")
 MEDIA: Final = ("local", "volumes", "object-store", "memory")
@@ -87,7 +89,8 @@ class Software:
 class CostModel:
     """A cost model: where each disk group lives (`storage`), what it must hold (`capacity`) and the phases.
 
-    `in_memory` says whether intermediate data that fits in memory stays there; `recovery` is one of RECOVERY.
+    `in_memory` says whether intermediate data that fits in memory stays there; `recovery` is one of RECOVERY. `engine`
+    is what carries the model out.
     """
 
     name: str
@@ -102,6 +105,7 @@ class CostModel:
     in_memory: bool = True
     recovery: str = "reload"
     software: Software | None = None
+    engine: Engine = IDEAL
 
     @property
     def output_copies(self) -> int:
@@ -131,6 +135,14 @@ def kept_in_memory(model: CostModel) -> CostModel:
 def on_a_cluster(model: CostModel) -> CostModel:
     """Return the model as the sort on a cluster does it: intermediate data goes to files whatever the memory."""
     return replace(model, in_memory=False)
+
+
+def run_by(model: CostModel, engine: Engine) -> CostModel:
+    """Return the model as an engine carries it out; one that describes software of its own comes back as it is."""
+    if model.software is not None:
+        return model
+    whole = on_one_machine(model) if engine.one_machine else model
+    return replace(whole, engine=engine, in_memory=model.in_memory and engine.in_memory)
 
 
 def _without_intermediate(groups: Mapping[str, Coefficients]) -> dict[str, Coefficients]:

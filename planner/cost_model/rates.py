@@ -126,6 +126,8 @@ class Rates:
     cpu_evidence: str = "measured"
     """Also of `one_stream` and start-up: what is known of the software."""
     one_stream_bytes_per_s: float = float("inf")
+    cpu_factor: float = 1.0
+    """How much faster than measured an engine's processors are."""
 
     def times(self, scale: Mapping[str, float]) -> Rates:
         """Return the rates with each resource in `scale` multiplied by its factor."""
@@ -139,6 +141,7 @@ class Rates:
             measured_sort_per_vcpu=self.measured_sort_per_vcpu * cpu,
             cpu_bytes_per_s_per_vcpu={work: rate * cpu for work, rate in self.cpu_bytes_per_s_per_vcpu.items()},
             one_stream_bytes_per_s=self.one_stream_bytes_per_s * cpu,
+            cpu_factor=self.cpu_factor * cpu,
         )
 
 

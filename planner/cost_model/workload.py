@@ -26,7 +26,7 @@ from planner.cost_model.staging import Staging
 from planner.statistics.interruptions import Risk
 from planner.statistics.order_statistics import Spread
 
-UNDIVIDED: Final = ("start_up", "one_stream", "object_requests")
+UNDIVIDED: Final = ("start_up", "one_stream", "driver", "object_requests")
 """Resources that serve the job as a whole and not each node its share."""
 
 
@@ -52,6 +52,13 @@ class Work:
             read_node_s=read_node_s,
             write_node_s=write_node_s,
         )
+
+    def at_share(self, share: float) -> Work:
+        """Return the work of a resource that reaches only this share of its rate."""
+        if share == 1:
+            return self
+        seconds = {name: getattr(self, name) / share for name in ("node_seconds", "read_node_s", "write_node_s")}
+        return replace(self, **seconds)
 
     def slow_factor(self, direction: str, *, factor: float, row: int) -> float:
         """Return how many times longer a layout's resource takes when one direction takes `factor` times as long; ''
@@ -117,9 +124,10 @@ class JobContext:
             "intermediate_disks": self._own_disks("intermediate", read, write),
             "volumes": self._one_after_the_other(self.rates.volumes, VOLUMES, read, write),
             "object_store": self._one_after_the_other(self.rates.objects, OBJECTS, read, write),
-            "cpu": self._cpu(phase.cpu),
+            "cpu": self._cpu(phase),
         }
-        return {name: work for name, work in works.items() if work.total_bytes.any()}
+        shares = {name: self.model.engine.busy_share(name, phase.cpu) for name in works}
+        return {name: work.at_share(shares[name]) for name, work in works.items() if work.total_bytes.any()}
 
     def spread(self, resource: str, work: Work | None, *, row: int = 0) -> Spread:
         """Return how a resource of one layout differs from node to node in a phase, in which it does `work`; the
@@ -181,7 +189,7 @@ class JobContext:
         if not moved.any():
             return moved
         network, type_rows = self.rates.network, self.layouts.type_row[rows]
-        rate = network.at(type_rows, nodes)
+        rate = network.at(type_rows, nodes) * self.model.engine.busy_share("network", phase.cpu)
         tokens = network.bucket_bytes[type_rows]
         if np.isnan(tokens).all():
             return _seconds(moved, rate)
@@ -248,11 +256,14 @@ class JobContext:
         data = np.where(self.layouts.data_on[rows] == medium, totals["data"], 0.0)
         return data + np.where(self.layouts.intermediate_on[rows] == medium, totals["intermediate"], 0.0)
 
-    def _cpu(self, cpu: Mapping[str, Coefficients]) -> Work:
-        """All the CPU work of a phase, one kind after the other on the same cores."""
+    def _cpu(self, phase: Phase) -> Work:
+        """All the CPU work of a phase by its bytes, one kind after the other on the same cores."""
         vcpu = self.rates.vcpu[self.layouts.type_row]
-        amounts = {work: self.job.total(coefficients) for work, coefficients in cpu.items()}
-        per_byte = np.zeros(len(vcpu))
+        amounts = {work: self.job.total(coefficients) for work, coefficients in phase.cpu.items()}
+        engine = self.model.engine
+        moving_s = engine.send_s_per_byte * self.job.total(phase.network)
+        moving_s += engine.copy_s_per_byte * self.job.total(phase.replicate)
+        per_byte = np.full(len(vcpu), moving_s / self.rates.cpu_factor)
         for work, amount in amounts.items():
             per_byte += amount / self._cpu_rate(work)
         moved = np.full(len(vcpu), float(sum(amounts.values())))

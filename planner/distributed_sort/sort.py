@@ -46,6 +46,8 @@ class ClusterSortReport:
     phases_s: dict[str, float]
     timeline: tuple[dict[str, Any], ...]
     moved_bytes: dict[str, int]
+    tasks: int
+    """Those that the driver ordered."""
     retries: int
     resumed: bool
     checksum: str
@@ -225,6 +227,7 @@ def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
         phases_s={phase: job.seconds(phase) for phase in dict.fromkeys(stretch["phase"] for stretch in job.timeline)},
         timeline=tuple(job.timeline),
         moved_bytes=asdict(job.moved),
+        tasks=job.nodes.tasks,
         retries=job.retries,
         resumed=resumed,
         checksum=f"{whole.checksum:x}",

@@ -13,15 +13,16 @@ from typing import Any, Final
 
 from planner.catalog import load_catalog
 from planner.cost_model import run_overheads
-from planner.cost_model.model import CostModel, on_a_cluster
+from planner.cost_model.engine import IDEAL, Engine
+from planner.cost_model.model import CostModel, Phase, on_a_cluster, run_by
 from planner.cost_model.model_reader import load_model
 from planner.distributed_sort.dataset import Dataset
 from planner.emulation.cluster import HEAD, emulated_cluster
 from planner.emulation.network_trial import measure_links, payload_bytes_per_s
-from planner.emulation.ray import EmulatedRay, emulated_ray, start_ray
+from planner.emulation.ray import NODE_STORE_BYTES, EmulatedRay, emulated_ray, start_ray
 from planner.emulation.relay import relayed
 from planner.emulation.shaping import Shaping
-from planner.emulation.sort_trial import Trial, trial_size, try_sort
+from planner.emulation.sort_trial import SAMPLE, Trial, trial_size, try_sort
 from planner.errors import BadInputError
 from planner.measure.local_catalog import write_catalog
 from planner.measure.machine import Machine, measure_machine, sample_size
@@ -102,17 +103,25 @@ def _emulated_ray(run: EmulatedRun, *, say: Callable[[str], None]) -> Iterator[E
 
 
 def plan_for(
-    machine: Machine, run: EmulatedRun, folder: Path, *, network_bytes_per_s: float, trial: Trial | None = None
+    machine: Machine,
+    run: EmulatedRun,
+    folder: Path,
+    *,
+    network_bytes_per_s: float,
+    trial: Trial | None = None,
+    engine: Engine = IDEAL,
 ) -> Plan:
     """Plan the run for N nodes that share this machine's disk and processors evenly, each with a link that carries
     `network_bytes_per_s` of payload in each direction.
 
     As in a local run the disks' rates are those of the sort's own path, so they include the sort core's CPU work. A
     `trial` tells the rates while all nodes work, what CPU Ray and the kernel need besides, and how long the sample
-    takes.
+    takes. An `engine` that was measured tells the same without a trial.
     """
+    measured = engine.sizes is not None
     share = replace(
         machine,
+        vcpu=machine.vcpu / run.nodes if measured else machine.vcpu,
         disk_free_bytes=machine.disk_free_bytes // run.nodes,
         read_bytes_per_s=machine.read_bytes_per_s / run.nodes,
         write_bytes_per_s=machine.write_bytes_per_s / run.nodes,
@@ -129,9 +138,31 @@ def plan_for(
         output=run.output,
     )
     model, overheads = on_a_cluster(load_model(run.model)), run_overheads.on_hand()
+    if measured:
+        here = _on_emulated_nodes(engine, machine, capped=any(run.shaping.draws(run.nodes).draw()))
+        sample = Phase(name=SAMPLE, read={}, write={}, network={}, cpu={}, startup_s=engine.emulated.sample_s)
+        model = run_by(replace(model, phases=(sample, *model.phases)), here)
     if trial is not None:
         model, overheads = trial.applied_to(model), replace(overheads, cpu_bytes_per_s_per_vcpu=trial.cpu_bytes_per_s)
     return recommend(request, model=model, catalogs=[load_catalog(catalog)], overheads=overheads)
+
+
+def _on_emulated_nodes(engine: Engine, machine: Machine, *, capped: bool) -> Engine:
+    """Return an engine as it is on emulated nodes: their memory is fixed, and all work on this machine's processors."""
+    seen = engine.emulated
+    disks = {"partition": seen.partition_disk_share, "sort": seen.sort_disk_share}
+    packets_s = seen.capped_s_per_byte if capped else 0.0
+    share = NODE_STORE_BYTES / machine.memory_bytes
+    sizes = None if engine.sizes is None else replace(engine.sizes, store_share=share, sort_share=share)
+    return replace(
+        engine,
+        sizes=sizes,
+        send_s_per_byte=engine.send_s_per_byte + packets_s,
+        copy_s_per_byte=engine.copy_s_per_byte + packets_s,
+        busy={**engine.busy, "local_disks": disks},
+        shares_processors=True,
+        evidence="measured",
+    )
 
 
 def _model(run: EmulatedRun) -> CostModel:

@@ -18,7 +18,7 @@ from typing import Any, Final
 import psutil
 
 from planner.cost_model.model import CostModel, Phase
-from planner.emulation.cluster import EmulatedCluster
+from planner.emulation.cluster import HEAD, EmulatedCluster
 from planner.ray_cluster.driver_session import Session
 
 _INPUT: Final = "input"
@@ -26,7 +26,8 @@ _OUTPUT: Final = "trial"
 _WORK_OF: Final = {"map and shuffle": "partition", "sort and reduce": "sort"}
 """The CPU work of each phase of a sort, in the models' terms."""
 _ON_DISK: Final = "sort and reduce"
-_SAMPLE: Final = "sample"
+SAMPLE: Final = "sample"
+"""What the phase is called in which keys are sampled."""
 _LEAST_BYTES: Final = 64_000_000
 _MOST_BYTES: Final = 1_000_000_000
 _TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
@@ -42,6 +43,8 @@ class CpuMeter:
         self._phase = ""
         self._before: dict[int, float] = {}
         self.spent_s: defaultdict[str, float] = defaultdict(float)
+        self.head_s: defaultdict[str, float] = defaultdict(float)
+        """The head's part of it: the driver's and Ray's own."""
 
     def on_event(self, event: dict[str, Any]) -> None:
         """Take note when a phase begins."""
@@ -51,8 +54,9 @@ class CpuMeter:
     def begin_phase(self, phase: str) -> None:
         """Count the seconds since the last call for the phase so far, and begin another."""
         now = self._counted()
-        spent = sum(max(0.0, seconds - self._before.get(pid, 0.0)) for pid, seconds in now.items())
-        self.spent_s[self._phase] += spent
+        spent = {pid: max(0.0, seconds - self._before.get(pid, 0.0)) for pid, seconds in now.items()}
+        self.spent_s[self._phase] += sum(spent.values())
+        self.head_s[self._phase] += sum(spent.get(pid, 0.0) for pid in self._nodes.pids(HEAD))
         self._phase, self._before = phase, now
 
     def _counted(self) -> dict[int, float]:
@@ -84,7 +88,7 @@ class Trial:
 
     def applied_to(self, model: CostModel) -> CostModel:
         """Return a model that begins with the sample, a phase that moves almost nothing."""
-        sample = Phase(name=_SAMPLE, read={}, write={}, network={}, cpu={}, startup_s=self.sample_s)
+        sample = Phase(name=SAMPLE, read={}, write={}, network={}, cpu={}, startup_s=self.sample_s)
         return replace(model, phases=(sample, *model.phases))
 
 
@@ -107,7 +111,7 @@ def try_sort(nodes: EmulatedCluster, session: Session, *, data_bytes: int, copie
     return Trial(
         cpu_bytes_per_s={work: node_bytes / max(spent.cpu_s[phase], _TICK_S) for phase, work in _WORK_OF.items()},
         disk_bytes_per_s=copies * node_bytes / spent.phases_s[_ON_DISK],
-        sample_s=spent.phases_s[_SAMPLE],
+        sample_s=spent.phases_s[SAMPLE],
     )
 
 

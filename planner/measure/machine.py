@@ -27,7 +27,7 @@ class Machine:
     `sample_bytes`.
     """
 
-    vcpu: int
+    vcpu: float
     memory_bytes: int
     disk_free_bytes: int
     read_bytes_per_s: float

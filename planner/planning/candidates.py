@@ -9,6 +9,7 @@ from planner.cost_model.capacity import capacity_per_node, fewest_nodes
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.cost_model.duration import disturbed, planned_spares, undisturbed
 from planner.cost_model.energy import energy_j
+from planner.cost_model.engine_seconds import cpu_seconds, driver_seconds
 from planner.cost_model.model import Phase
 from planner.cost_model.staging_steps import around_node_seconds
 from planner.cost_model.workload import JobContext
@@ -87,6 +88,10 @@ def _phase(context: JobContext, phase: Phase, nodes: int) -> PhaseEstimate:
     moved = float(context.network_bytes(phase, first, count)[0, 0])
     if moved > 0:
         uses["network"] = _use(moved, float(context.network_seconds(phase, first, count)[0, 0]))
+    if (work := context.works(phase).get("cpu")) is not None:
+        uses["cpu"] = _use(uses["cpu"].bytes_per_node, float(cpu_seconds(context, phase, work, first, count)[0, 0]))
+    if (driver_s := driver_seconds(context, phase, first, count)) is not None:
+        uses["driver"] = _use(0.0, float(driver_s[0, 0]))
     uses |= {name: _use(moved, float(s[0])) for name, (moved, s) in context.undivided(phase, count).items()}
     uses = {name: use for name, use in uses.items() if use.time_s > 0}
     bottleneck = max(uses, key=lambda name: uses[name].time_s, default="nothing")

@@ -65,6 +65,7 @@ def caveats(
 ) -> Iterator[str]:
     """Yield what to know before trusting a cluster's times and costs, as warnings."""
     yield from _warnings(evidence, waited_for={phase.bottleneck for phase in phases})
+    yield from _engine(context)
     yield from _network_band(context, evidence, nodes)
     yield from _bucket(context, phases, nodes=nodes)
     yield from _tails(context, phases)
@@ -87,6 +88,15 @@ def _warnings(evidence: Mapping[str, str], *, waited_for: Set[str]) -> Iterator[
         if word in meaning and not (name in STATED and word == "spec"):
             spared = "" if name in STATED or name in waited_for else "; no phase waits for it as planned"
             yield f"{name.replace('_', ' ')}: {meaning[word]}{spared}"
+
+
+def _engine(context: JobContext) -> Iterator[str]:
+    """Say what an engine's figures take every processor to be."""
+    engine = context.model.engine
+    if engine.cpu_s_per_byte and engine.evidence != "measured":
+        alike = np.isnan(context.catalog.sort_bytes_per_s_per_vcpu[context.layouts.type_row[0]])
+        speed = "taken to be as fast as the one" if alike else "as fast as was measured, beside the one"
+        yield f"engine {engine.name}: a vCPU is {speed} that the engine was measured on"
 
 
 def _bucket(context: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]:

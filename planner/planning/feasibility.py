@@ -13,6 +13,7 @@ from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.cost_model.workload import JobContext
 from planner.planning.offer import Offer
 from planner.schemas.plan import Rejection, Request
+from planner.units import format_bytes
 
 TOO_FEW: Final = ("does not hold the data", "does not keep its copies on two nodes")
 """How the reasons begin of types of which more nodes are needed than a request allows."""
@@ -67,6 +68,11 @@ def _lacks(context: JobContext, offer: Offer, *, networked: bool, powered: bool)
         "measure it, or --assume network=RATE",
     )
     yield np.isnan(instances.vcpu)[type_rows] & (not context.paper), "number of vCPUs unknown", ""
+    needed = context.model.engine.memory_min_bytes(instances.vcpu[type_rows])
+    engine = f"the engine {context.model.engine.name}"
+    yield (needed > 0) & np.isnan(instances.memory_bytes[type_rows]), "memory unknown", f"{engine} needs some"
+    least = format_bytes(float(np.nanmin(needed, initial=np.inf)))
+    yield instances.memory_bytes[type_rows] < needed, "too little memory", f"{engine} needs at least {least} on a node"
     yield np.isnan(context.power_w)[type_rows] & powered, "power unknown", "or --assume power:TYPE=WATTS"
     where = f"{offer.pricing} price unknown in {offer.region}"
     yield np.isnan(offer.price_usd_per_hour)[type_rows], where, "or --assume price=USD"

@@ -14,6 +14,7 @@ from planner.catalog import Catalog
 from planner.catalog.bandwidth_distributions import distribution
 from planner.cost_model.block_volumes import VolumeChoice
 from planner.cost_model.disk_layout import layouts
+from planner.cost_model.engine import Engine
 from planner.cost_model.model import CostModel, JobVolumes, Software
 from planner.cost_model.object_store import choose_object_store
 from planner.cost_model.rate_doubts import CERTAIN, rate_doubts
@@ -35,7 +36,11 @@ def job_context(
     overheads = overheads.in_cloud(catalog.manifest.boot).with_head_room(None if request.paper else request.head_room)
     if software is not None:
         overheads = replace(overheads, shared_sigma=software.shared_sigma)
-    rates = _rates(request, catalog, overheads, volumes=volumes, software=software)
+    elif model.engine.shared_sigma is not None:
+        overheads = replace(overheads, shared_sigma=model.engine.shared_sigma)
+    rates = _rates(request, catalog, overheads, volumes=volumes, software=software or _software_of(model.engine))
+    if software is None and model.engine.cpu_s_per_byte and "sort" not in request.assume:
+        rates = _at_measured_speed(rates, catalog, sort_bytes_per_s=overheads.cpu_bytes_per_s_per_vcpu["sort"])
     return JobContext(
         catalog=catalog,
         model=model,
@@ -95,6 +100,18 @@ def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOv
     )
 
 
+def _software_of(engine: Engine) -> Software | None:
+    """Return what a measured engine does of each CPU work, in the models' terms; None for the papers'."""
+    if not engine.cpu_s_per_byte:
+        return None
+    return Software(
+        bytes_per_s={work: 1 / seconds for work, seconds in engine.cpu_s_per_byte.items()},
+        shared_sigma=engine.shared_sigma or 0.0,
+        evidence=engine.evidence,
+        source=engine.source,
+    )
+
+
 def _rates(
     request: Request, catalog: Catalog, overheads: RunOverheads, *, volumes: VolumeChoice, software: Software | None
 ) -> Rates:
@@ -118,6 +135,14 @@ def _rates(
         per_node = np.zeros(len(catalog.instances), bool)
         rates = replace(rates, network=replace(rates.network, slowest_of_n=per_node))
     return rates.times(request.scale)
+
+
+def _at_measured_speed(rates: Rates, catalog: Catalog, *, sort_bytes_per_s: float) -> Rates:
+    """Return the rates with as many vCPUs of the usual speed as a type's are worth, where sorting in memory was
+    measured on it.
+    """
+    worth = catalog.sort_bytes_per_s_per_vcpu / sort_bytes_per_s
+    return replace(rates, vcpu=rates.vcpu * np.where(worth > 0, worth, 1.0))
 
 
 def _all_in(volumes: VolumeChoice) -> VolumeChoice:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import get_args
 
 from planner.catalog import Catalog
 from planner.catalog.bandwidth_distributions import distribution
+from planner.cost_model.engine import Engine
+from planner.cost_model.model import CostModel, run_by
 from planner.cost_model.rates import check_assumptions
 from planner.errors import BadInputError, nearest
 from planner.planning.evidence_filter import WEAKEST
@@ -24,6 +27,18 @@ def check_request(request: Request, catalogs: Sequence[Catalog]) -> None:
         if "network" in request.assume:
             raise BadInputError("--network-distribution and --assume network both say what the network does: give one")
         distribution(request.network_distribution)
+
+
+def run_by_engine(request: Request, models: Sequence[CostModel], engine: Engine) -> tuple[Request, list[CostModel]]:
+    """Return the request for as many nodes as an engine can use, and the models as it carries them out.
+
+    Raises BadInputError if more nodes are asked for.
+    """
+    if engine.one_machine and request.nodes not in (None, 1):
+        raise BadInputError(f"--engine {engine.name} sorts on one machine, not on {request.nodes}; use --engine ray")
+    if engine.one_machine:
+        request = replace(request, nodes=1, max_nodes=Request.max_nodes)
+    return request, [run_by(model, engine) for model in models]
 
 
 def _check_amounts(request: Request) -> None:

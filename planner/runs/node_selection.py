@@ -8,7 +8,8 @@ from typing import Final
 
 from planner.catalog import load_catalog
 from planner.cost_model import run_overheads
-from planner.cost_model.model import on_a_cluster
+from planner.cost_model.engine_reader import load_engine
+from planner.cost_model.model import on_a_cluster, run_by
 from planner.cost_model.model_reader import load_model
 from planner.errors import PlannerError
 from planner.planning.recommendation import recommend, require_best
@@ -89,7 +90,8 @@ def plan_for(nodes: Sequence[str], rates: NodeRates, candidate: Candidate, reque
         network_distribution=None,
     )
     overheads = replace(run_overheads.shipped(), node_sigma={})  # these are the nodes, and the slowest is known
-    model, catalogs = on_a_cluster(load_model(candidate.model)), [load_catalog(candidate.cloud)]
+    model = run_by(on_a_cluster(load_model(candidate.model)), load_engine(request.engine))
+    catalogs = [load_catalog(candidate.cloud)]
     plan = recommend(again, model=model, catalogs=catalogs, overheads=overheads)
     require_best(plan)
     return replace(plan, rejected=())

@@ -45,6 +45,7 @@ class Asked(TypedDict, total=False):
     map_ratio: float
     reduce_ratio: float
     compute_bytes_per_s_per_vcpu: float | None
+    engine: str
     paper: bool
     top: int
     most_data: bool

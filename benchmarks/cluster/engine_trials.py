@@ -1,0 +1,125 @@
+"""Sorts on emulated nodes and what each of their phases cost: its seconds, and those of the processors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import psutil
+
+from planner.distributed_sort.concurrency import Concurrency
+from planner.distributed_sort.dataset import dataset_of
+from planner.distributed_sort.sizing import choose_sizes
+from planner.distributed_sort.slicing import slices
+from planner.emulation.cluster import HEAD
+from planner.emulation.ray import CPUS_PER_NODE, NODE_STORE_BYTES, EmulatedRay, emulated_ray
+from planner.emulation.shaping import parse_shaping
+from planner.emulation.sort_trial import CpuMeter
+from planner.ray_cluster.driver_session import Session
+
+RECORD_BYTES: Final = 100
+PHASES: Final = ("sample", "map and shuffle", "sort and reduce")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """`nodes` emulated nodes behind links of `rate` ('' for no cap) sort `data_bytes` and write `copies`.
+
+    Each has an object store of `store_bytes`, and may sort in as much again.
+    """
+
+    nodes: int
+    copies: int
+    data_bytes: int
+    rate: str = ""
+    store_bytes: int = NODE_STORE_BYTES
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseCost:
+    """A phase of one sort: its seconds, the processor seconds of the nodes and of the head, and during the whole sort
+    those of everything else on this machine; slices, partitions and tasks of the whole job.
+    """
+
+    shape: Shape
+    name: str
+    seconds: float
+    nodes_cpu_s: float
+    head_cpu_s: float
+    slices: int
+    partitions: int
+    tasks: int
+    others_cpu_s: float
+
+
+@contextmanager
+def cluster_of(shape: Shape, folder: Path | None) -> Iterator[tuple[EmulatedRay, Session, Path]]:
+    """Yield a cluster of a shape, a session on it, and where its journal may lie."""
+    shaping = parse_shaping(rate=shape.rate or None)
+    with (
+        TemporaryDirectory(dir=folder) as directory,
+        emulated_ray(
+            workers=shape.nodes, shaping=shaping, directory=Path(directory), store_bytes=shape.store_bytes
+        ) as cluster,
+        cluster.session() as session,
+    ):
+        if not cluster.nodes.is_shaped:
+            sys.exit("processor time by node needs network namespaces: run as root, with ip and tc")
+        yield cluster, session, cluster.nodes.directory(HEAD) / "trial.journal"
+
+
+def generated(session: Session, data_bytes: int) -> dict[str, Any]:
+    """Generate a dataset on the nodes; return it with its checksum."""
+    return session.do({"do": "generate", "records": data_bytes // RECORD_BYTES}, lambda _: None)
+
+
+def sorted_once(
+    cluster: EmulatedRay, session: Session, source: dict[str, Any], *, shape: Shape, journal: Path
+) -> list[PhaseCost]:
+    """Sort and return what each phase cost; end with an error unless the output is the input in order."""
+    request = {"source": source["dataset"], "output": "output", "copies": shape.copies}
+    meter, before_s = CpuMeter(cluster.nodes), busy_cpu_s()
+    report = session.do({"do": "sort", "request": request, "journal": str(journal)}, meter.on_event)["report"]
+    meter.begin_phase("")
+    busy_s = busy_cpu_s() - before_s
+    if not report["sorted"] or report["checksum"] != source["checksum"]:
+        sys.exit(f"wrong output: checksum {report['checksum']}, the input's {source['checksum']}")
+    return [
+        PhaseCost(
+            shape=shape,
+            name=phase,
+            seconds=float(report["phases_s"][phase]),
+            nodes_cpu_s=meter.spent_s[phase] - meter.head_s[phase],
+            head_cpu_s=meter.head_s[phase],
+            slices=slice_count(source["dataset"], shape),
+            partitions=int(report["partitions"]),
+            tasks=int(report["tasks"]),
+            others_cpu_s=busy_s - sum(meter.spent_s[name] for name in PHASES),
+        )
+        for phase in PHASES
+    ]
+
+
+def busy_cpu_s() -> float:
+    """Return the processor seconds of this machine so far, of all programs together."""
+    times = psutil.cpu_times()
+    return float(sum(times) - times.idle - times.iowait - times.guest - times.guest_nice)
+
+
+def slice_count(dataset: dict[str, Any], shape: Shape) -> int:
+    """Return into how many slices the sort cuts a dataset on such nodes."""
+    sizes = choose_sizes(
+        data_bytes=shape.data_bytes,
+        record_size=RECORD_BYTES,
+        node_count=shape.nodes,
+        memory_bytes=shape.store_bytes,
+        store_bytes=shape.store_bytes,
+        replicated=shape.copies > 1,
+        concurrency=Concurrency.of([CPUS_PER_NODE]),
+    )
+    return len(list(slices(dataset_of(dataset), sizes.slice_records)))

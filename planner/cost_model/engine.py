@@ -1,0 +1,154 @@
+"""Engines: the software that carries out a plan, with what it costs beyond moving bytes over disks and networks.
+
+The papers' equations (SoCC 2015, section 3.3) know disks and the network alone: the engine `ideal`. An engine that was
+measured adds processor seconds for each byte and each task of a phase, a driver that orders all tasks, and the memory
+that a node needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Floats
+
+RATES: Final = ("partition", "sort")
+"""The CPU work of models; both have tasks: of slices of the input, and of partitions of the output."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskCost:
+    """Processor seconds that a slice, or a partition, costs beside its bytes: the driver's and the nodes'.
+
+    A slice sends a block to each other node, and a partition is made of pieces from each, which costs nodes
+    `node_block_s`. Blocks that wait together go as one parcel, which costs the driver `driver_parcel_s`; on top it
+    needs `driver_per_node_s` for each node of the cluster.
+    """
+
+    driver_s: float
+    node_s: float
+    driver_parcel_s: float = 0.0
+    node_block_s: float = 0.0
+    driver_per_node_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskSizes:
+    """Into how many slices and partitions a job is cut, so that what is under way fits in memory.
+
+    A node has `store_share` of its memory for blocks, and `sort_share` for sorting. The other figures are those of the
+    engine's own sizing: how much of either a slice or a partition may take.
+    """
+
+    store_share: float
+    sort_share: float
+    tasks_min: float
+    tasks_max: float
+    slices_per_task: float
+    slice_turns: float
+    slices_extra: float
+    parcels_min: float
+    parcels_max: float
+    slice_bytes_max: float
+    slice_store_share: float
+    slice_sort_share: float
+    partition_sort_share: float
+    copied_store_share: float
+    partitions_per_node: float
+
+    def tasks(self, vcpu: Floats) -> Floats:
+        """Return how many tasks a node with so many processors runs at a time."""
+        return np.clip(np.floor(vcpu), self.tasks_min, self.tasks_max)
+
+    def slices(self, data_bytes: float, *, memory_bytes: Floats, vcpu: Floats, nodes: Floats) -> Floats:
+        """Return the number of slices, shape (R, N), on nodes with `memory_bytes` (R,) and `vcpu` (R,).
+
+        On few nodes with little memory it may be twice what the engine makes, which then takes longer ones.
+        """
+        tasks = self.tasks(vcpu)
+        under_way = self.slices_per_task * (tasks + 1)
+        in_store = memory_bytes * self.store_share * self.slice_store_share / under_way
+        in_sort = memory_bytes * self.sort_share * self.slice_sort_share / tasks
+        fitting = np.minimum(np.minimum(in_store, in_sort), self.slice_bytes_max)
+        count = np.maximum((data_bytes / fitting)[:, None], (self.slice_turns * under_way)[:, None] * nodes)
+        return np.asarray(count + self.slices_extra * nodes)
+
+    def parcels(self, nodes: Floats, *, driver_decides: bool) -> Floats:
+        """Return how many parcels a slice's blocks go in, shape (N,): in large clusters nearly `parcels_max`.
+
+        Where the driver decides, blocks wait for it and go in full parcels, `parcels_min` to a slice.
+        """
+        free = (nodes - 1) / (1 + (nodes - 1) / self.parcels_max)
+        return np.minimum(free, self.parcels_min) if driver_decides else np.asarray(free)
+
+    def partitions(
+        self, data_bytes: float, *, memory_bytes: Floats, vcpu: Floats, nodes: Floats, copied: bool
+    ) -> Floats:
+        """Return the number of partitions, shape (R, N); smaller ones where they are `copied` to another node."""
+        tasks = self.tasks(vcpu)
+        largest = memory_bytes * self.sort_share * self.partition_sort_share / (tasks - copied)
+        if copied:
+            in_store = memory_bytes * self.store_share * self.copied_store_share / (tasks + 1)
+            largest = np.minimum(largest, in_store)
+        return np.maximum((data_bytes / largest)[:, None], self.partitions_per_node * nodes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Emulated:
+    """What is otherwise on emulated nodes: `sample_s` before the first phase, processor seconds for each byte that goes
+    through a capped link, which the kernel cuts into smaller packets, and by CPU work how much they reach of what one
+    sort gets out of the disk that they share.
+    """
+
+    sample_s: float = 0.0
+    capped_s_per_byte: float = 0.0
+    partition_disk_share: float = 1.0
+    sort_disk_share: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """What runs a plan; the defaults are the papers', which need no processor.
+
+    `cpu_s_per_byte` has the processor seconds of a byte by CPU work; `send_s_per_byte` is that of a byte which goes to
+    another node in a shuffle, both ends together, `copy_s_per_byte` of a byte of a second copy: sent, received and
+    written. `busy` has, by resource and CPU work of the phase, how much of its rate is reached where it decides; 1
+    where nothing is stated. `memory_node_bytes` and `memory_task_bytes` are what a node, and each of its tasks, takes
+    beside the data. Where `shares_processors`, all nodes and the driver run on the processors of one machine.
+    `shared_sigma` is the standard deviation of ln(time) of whole runs, `evidence` what the figures rest on, `source`
+    where they are from.
+    """
+
+    name: str
+    title: str
+    cpu_s_per_byte: Mapping[str, float] = field(default_factory=dict)
+    send_s_per_byte: float = 0.0
+    copy_s_per_byte: float = 0.0
+    busy: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    tasks: Mapping[str, TaskCost] = field(default_factory=dict)
+    sizes: TaskSizes | None = None
+    memory_node_bytes: float = 0.0
+    memory_task_bytes: float = 0.0
+    in_memory: bool = True
+    one_machine: bool = False
+    shares_processors: bool = False
+    emulated: Emulated = field(default_factory=Emulated)
+    shared_sigma: float | None = None
+    evidence: str = "measured"
+    source: str = ""
+
+    def busy_share(self, resource: str, works: Collection[str]) -> float:
+        """Return how much of a resource's rate is reached in a phase that has these kinds of CPU work."""
+        shares = self.busy.get(resource, {})
+        return min((shares[work] for work in works if work in shares), default=1.0)
+
+    def memory_min_bytes(self, vcpu: Floats) -> Floats:
+        """Return the memory that a node with so many processors needs at least: 0 where nothing is stated."""
+        tasks = self.sizes.tasks(vcpu) if self.sizes else np.ones_like(vcpu)
+        return np.asarray(self.memory_node_bytes + self.memory_task_bytes * tasks)
+
+
+IDEAL: Final = Engine(name="ideal", title="the papers' sort: disks and the network alone")

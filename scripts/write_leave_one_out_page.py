@@ -1,0 +1,197 @@
+"""Write docs/leave-one-out.md: published runs beside what `plan` says of them, and what that teaches about the others.
+
+Usage: python scripts/write_leave_one_out_page.py [--check]; with --check the page is compared instead of written.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Final
+
+from planner import recommend
+
+CHECKOUT: Final = Path(__file__).resolve().parent.parent
+PAGE: Final = CHECKOUT / "docs" / "leave-one-out.md"
+RUNS: Final = CHECKOUT / "catalogs" / "published_runs.csv"
+OWN: Final = CHECKOUT / "benchmarks" / "cluster" / "own_runs.csv"
+ENGINES: Final = ("ideal", "ray")
+Z95: Final = 1.645
+
+HEAD: Final = """# Tuned on nothing: published runs, foreseen
+
+Written by `scripts/write_leave_one_out_page.py`; a test fails when it is not current. The runs of others are in
+`catalogs/published_runs.csv`, with their sources. Those of this project are in `benchmarks/cluster/own_runs.csv`:
+emulated nodes, each predicted before it ran (`benchmarks/cluster/bench_engine_predictions.py`).
+
+* **As planned** is what `plan` answers: predicted over measured, and whether the 95% held. Two figures behind it come
+  from the authors of runs in this table: the scatter of whole runs, 0.116, from Themis's three, and the disk rates of
+  d3, from Exoshuffle's plots.
+* **Left out** corrects a prediction by what the *other* systems' runs teach: their mean of ln(measured / predicted), in
+  which each system counts once, and a 95% as wide as they scatter. The run's own system has no part in it.
+
+The engine `ray` describes this project's sort. Themis, TritonSort, Spark and Exoshuffle are other programs: their rows
+show how far its figures carry over. They are no test of it.
+"""
+COLUMNS: Final = (
+    "system",
+    "runs",
+    "engine",
+    "mean error",
+    "mean of predicted / measured",
+    "95% held",
+    "left out: mean error",
+    "left out: 95% held",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foreseen:
+    """A run, and what one engine said of it: seconds expected and those not exceeded in 95 of 100. Both are NaN where
+    the planner finds no way to do it.
+    """
+
+    group: str
+    run: str
+    engine: str
+    measured_s: float
+    expected_s: float
+    p95_s: float
+
+    @property
+    def ratio(self) -> float:
+        """Return predicted over measured."""
+        return self.expected_s / self.measured_s
+
+    @property
+    def feasible(self) -> bool:
+        """Return whether the planner had an answer."""
+        return not math.isnan(self.expected_s)
+
+    @property
+    def held(self) -> bool:
+        """Return whether the 95% held."""
+        return self.measured_s <= self.p95_s
+
+
+def published() -> Iterator[Foreseen]:
+    """Yield the runs of others with what each engine says of them."""
+    with RUNS.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for engine in ENGINES:
+        for row in rows:
+            best = recommend(
+                data=int(row["data_bytes"]),
+                model=row["model"],
+                catalogs=(row["catalog"],),
+                instances=(row["instance_type"],),
+                nodes=int(row["nodes"]),
+                assume=dict(pair.split("=") for pair in row["assume"].split()),
+                engine=engine,
+            ).best
+            yield Foreseen(
+                group=row["group"],
+                run=f"{row['run']}, {row['nodes']} x {row['instance_type']}",
+                engine=engine,
+                measured_s=float(row["seconds"]),
+                expected_s=math.nan if best is None else best.time_s.expected,
+                p95_s=math.nan if best is None else best.time_s.p95,
+            )
+
+
+def own() -> Iterator[Foreseen]:
+    """Yield this project's emulated runs, with what was said before each."""
+    with OWN.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for engine in ENGINES:
+        for row in rows:
+            yield Foreseen(
+                group="own, emulated",
+                run=row["run"],
+                engine=engine,
+                measured_s=float(row["measured_s"]),
+                expected_s=float(row[f"{engine}_expected_s"]),
+                p95_s=float(row[f"{engine}_p95_s"]),
+            )
+
+
+def left_out(run: Foreseen, runs: Sequence[Foreseen]) -> Foreseen:
+    """Return a prediction corrected by the runs of all other systems under the same engine."""
+    others: dict[str, list[float]] = {}
+    for other in runs:
+        if other.group != run.group and other.engine == run.engine and other.feasible:
+            others.setdefault(other.group, []).append(-math.log(other.ratio))
+    bias = fmean(fmean(logs) for logs in others.values())
+    spread = math.sqrt(fmean(fmean((value - bias) ** 2 for value in logs) for logs in others.values()))
+    expected_s = run.expected_s * math.exp(bias)
+    return Foreseen(
+        group=run.group,
+        run=run.run,
+        engine=run.engine,
+        measured_s=run.measured_s,
+        expected_s=expected_s,
+        p95_s=expected_s * math.exp(Z95 * spread),
+    )
+
+
+def page() -> str:
+    """Return the page."""
+    runs = [*published(), *own()]
+    return "\n".join([HEAD, *_summary(runs), "", *_table(runs), ""])
+
+
+def _summary(runs: Sequence[Foreseen]) -> Iterator[str]:
+    yield "## In short\n"
+    yield f"| {' | '.join(COLUMNS)} |"
+    yield "|---|--:|---|--:|--:|--:|--:|--:|"
+    for group in (*dict.fromkeys(run.group for run in runs), "all"):
+        for engine in ENGINES:
+            of_group = [run for run in runs if run.engine == engine and run.feasible and group in (run.group, "all")]
+            yield _summary_row(group, engine, of_group, [left_out(run, runs) for run in of_group])
+
+
+def _summary_row(group: str, engine: str, runs: Sequence[Foreseen], corrected: Sequence[Foreseen]) -> str:
+    mean = math.exp(fmean(math.log(run.ratio) for run in runs))
+    cells = [f"| {group} | {len(runs)} | {engine} | {_error(runs):.0%} | {mean:.2f} | {_held(runs)}"]
+    return " | ".join([*cells, f"{_error(corrected):.0%}", f"{_held(corrected)} |"])
+
+
+def _error(runs: Sequence[Foreseen]) -> float:
+    return fmean(abs(run.ratio - 1) for run in runs)
+
+
+def _held(runs: Sequence[Foreseen]) -> str:
+    return f"{sum(run.held for run in runs)} of {len(runs)}"
+
+
+def _table(runs: Sequence[Foreseen]) -> Iterator[str]:
+    """Yield a row for each run: what it took, and predicted over measured by engine; a star where the 95% held."""
+    yield "## Run by run\n"
+    yield "Predicted over measured; a star where the 95% held."
+    yield "\n| system | run | measured | ideal | ray | ideal, left out | ray, left out |\n|---|---|--:|--:|--:|--:|--:|"
+    for run in (run for run in runs if run.engine == ENGINES[0]):
+        shown = [other for other in runs if (other.group, other.run) == (run.group, run.run)]
+        cells = [_cell(seen) for seen in (*shown, *(left_out(seen, runs) for seen in shown))]
+        yield f"| {run.group} | {run.run} | {run.measured_s:,.4g} s | {' | '.join(cells)} |"
+
+
+def _cell(run: Foreseen) -> str:
+    return f"{run.ratio:.2f}{'*' if run.held else ''}" if run.feasible else "not feasible"
+
+
+def main() -> None:
+    """Write the page, or compare it."""
+    text = page()
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(text, "utf-8")
+    elif PAGE.read_text("utf-8") != text:
+        raise SystemExit(f"{PAGE} is not current: python scripts/write_leave_one_out_page.py")
+
+
+if __name__ == "__main__":
+    main()

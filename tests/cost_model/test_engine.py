@@ -1,0 +1,240 @@
+"""What engines add to the equations, against sums done by hand."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import planner
+from planner.catalog import load_catalog
+from planner.cost_model import run_overheads
+from planner.cost_model.engine import IDEAL
+from planner.cost_model.engine_reader import engine_choices, load_engine, parse_engine
+from planner.cost_model.model import run_by
+from planner.cost_model.model_reader import load_model
+from planner.distributed_sort.concurrency import Concurrency
+from planner.distributed_sort.sizing import choose_sizes
+from planner.errors import BadInputError
+from planner.planning.recommendation import recommend
+from planner.schemas.plan import Candidate, Request
+
+CLOUD = "tests/golden/cloud"
+MEMORY_BYTES = 64e9
+DATA_BYTES = 1_600_000_000_000
+TYPE = "dense.2"
+
+
+def best(engine: str, *, nodes: int, model: str = "indy") -> Candidate:
+    plan = planner.recommend(
+        data=DATA_BYTES, model=model, catalogs=(CLOUD,), instances=(TYPE,), nodes=nodes, engine=engine
+    )
+    assert plan.best is not None
+    return plan.best
+
+
+@pytest.mark.parametrize("copied", [False, True])
+@pytest.mark.parametrize("nodes", [2, 20, 200])
+@pytest.mark.parametrize("vcpu", [2, 8, 64])
+def test_slices_and_partitions_are_as_many_as_the_sort_makes(nodes: int, vcpu: int, *, copied: bool) -> None:
+    data_bytes = 10_000_000_000_000
+    sizes, concurrency = load_engine("ray").sizes, Concurrency.of([vcpu])
+    assert sizes is not None
+    made = choose_sizes(
+        data_bytes=data_bytes,
+        record_size=100,
+        node_count=nodes,
+        memory_bytes=int(MEMORY_BYTES * sizes.sort_share),
+        store_bytes=int(MEMORY_BYTES * sizes.store_share),
+        replicated=copied,
+        concurrency=concurrency,
+    )
+    memory, cpus, counts = np.array([MEMORY_BYTES]), np.array([float(vcpu)]), np.array([float(nodes)])
+    slices = sizes.slices(data_bytes, memory_bytes=memory, vcpu=cpus, nodes=counts)[0, 0]
+    partitions = sizes.partitions(data_bytes, memory_bytes=memory, vcpu=cpus, nodes=counts, copied=copied)[0, 0]
+    long_slices = data_bytes / (made.slice_records * 100)
+    times = (slices - sizes.slices_extra * nodes) / long_slices
+    assert any(times == pytest.approx(factor, rel=0.01) for factor in (1, 2)), "twice where pieces would be too short"
+    assert partitions == pytest.approx(made.partitions, rel=0.05)
+
+
+BY_HAND = """
+title = "round figures"
+source = "made"
+in_memory = false
+send_s_per_byte = 3e-9
+copy_s_per_byte = 4e-9
+memory_node_bytes = 8e9
+memory_task_bytes = 1e9
+cpu_s_per_byte = { partition = 1e-9, sort = 2e-9 }
+[sizes]
+store_share = 0.3
+sort_share = 0.4
+tasks_min = 3
+tasks_max = 8
+slices_per_task = 2
+slice_turns = 2
+slices_extra = 4
+parcels_min = 1
+parcels_max = 2
+slice_bytes_max = 1e9
+slice_store_share = 0.4
+slice_sort_share = 0.5
+partition_sort_share = 0.3
+copied_store_share = 0.15
+partitions_per_node = 8
+[tasks.partition]
+driver_s = 0.01
+node_s = 0.05
+driver_parcel_s = 0.002
+node_block_s = 0.01
+driver_per_node_s = 0.0005
+[tasks.sort]
+driver_s = 0.1
+node_s = 0
+"""
+
+
+@pytest.fixture
+def by_hand(tmp_path: Path) -> str:
+    """An engine of round figures."""
+    path = tmp_path / "hand.toml"
+    path.write_text(BY_HAND, "utf-8")
+    return str(path)
+
+
+def test_processors_work_for_bytes_and_tasks_and_the_driver_for_tasks(by_hand: str) -> None:
+    """1.6 TB on 4 nodes of 16 vCPUs and 128 GB: 400 GB each.
+
+    Parcels of a slice are one where the driver decides.
+    A slice is 128 GB x 0.3 x 0.4 / (2 x (8 + 1)) = 853.3 MB, so there are 1875, and 4 more on each node: 1891.
+    A partition is 128 GB x 0.4 x 0.3 / 8 = 1.92 GB: 833.3.
+    """
+    first, second = best(by_hand, nodes=4).phases
+    driver_s = 0.01 + 0.002 * 1 + 0.0005 * 4
+    assert first.resources["driver"].time_s == pytest.approx(1891 * driver_s)
+    by_bytes = (1 + 3 * 3 / 4) * 400 / 16
+    by_tasks = 1891 * ((0.05 + 0.01 * 3) / 4 + driver_s) / 16
+    assert first.resources["cpu"].time_s == pytest.approx(by_bytes + by_tasks)
+    assert second.resources["driver"].time_s == pytest.approx(833.333 * 0.1, rel=1e-5)
+    assert second.resources["cpu"].time_s == pytest.approx(2 * 400 / 16 + 833.333 * 0.1 / 16, rel=1e-5)
+
+
+def test_a_copy_costs_its_senders_and_receivers_processors(by_hand: str) -> None:
+    """Copied partitions are 128 GB x 0.3 x 0.15 / 9 = 640 MB: 2500 of them, each 0.1 s of the head's processors."""
+    _, second = best(by_hand, nodes=4, model="daytona").phases
+    assert second.resources["cpu"].time_s == pytest.approx((2 + 4) * 400 / 16 + 2500 * 0.1 / 16)
+
+
+def test_nodes_that_share_processors_share_the_drivers_work(by_hand: str) -> None:
+    model = load_model("indy")
+    shared = replace(load_engine(by_hand), shares_processors=True)
+    request = Request(data_bytes=int(DATA_BYTES), model="indy", catalogs=(CLOUD,), instances=(TYPE,), nodes=4)
+    plan = recommend(
+        request, model=run_by(model, shared), catalogs=[load_catalog(CLOUD)], overheads=run_overheads.shipped()
+    )
+    assert plan.best is not None
+    by_tasks = 1891 * (0.08 + 0.01 + 0.002 * 1.2 + 0.002) / 4 / 16
+    assert plan.best.phases[0].resources["cpu"].time_s == pytest.approx(3.25 * 400 / 16 + by_tasks)
+
+
+def test_a_slow_processor_slows_tasks_and_driver_too(by_hand: str) -> None:
+    plan = planner.recommend(
+        data=DATA_BYTES, model="indy", catalogs=(CLOUD,), instances=(TYPE,), nodes=4, engine=by_hand
+    ).plan
+    halved = planner.api.answer(replace(plan.request, scale={"cpu": 0.5})).plan
+    assert plan.best is not None and halved.best is not None
+    for was, now in zip(plan.best.phases, halved.best.phases, strict=True):
+        assert now.resources["cpu"].time_s == pytest.approx(2 * was.resources["cpu"].time_s)
+        assert now.resources["driver"].time_s == pytest.approx(2 * was.resources["driver"].time_s)
+
+
+def test_estimates_of_a_grid_agree_with_the_exact_candidate(by_hand: str) -> None:
+    """Where the driver decides nothing blurs the time but what all nodes share."""
+    slow_driver = BY_HAND.replace("driver_s = 0.01\n", "driver_s = 9\n")
+    Path(by_hand).write_text(slow_driver, "utf-8")
+    candidate = best(by_hand, nodes=4)
+    point = next(
+        point
+        for point in planner.recommend(
+            data=DATA_BYTES, model="indy", catalogs=(CLOUD,), instances=(TYPE,), engine=by_hand, nodes=4
+        ).frontier
+    )
+    assert candidate.phases[0].bottleneck == "driver"
+    assert point.time_s == pytest.approx(candidate.time_s.expected, rel=0.01)
+
+
+def test_a_node_with_too_little_memory_is_rejected_with_what_it_needs(by_hand: str) -> None:
+    """lean.1 has 8 vCPUs and 16 GB: 8 GB + 8 x 1 GB is just enough; with 9 GB for a node it is not."""
+    enough = planner.recommend(data="100GB", model="indy", catalogs=(CLOUD,), instances=("lean.1",), engine=by_hand)
+    assert enough.best is not None
+    Path(by_hand).write_text(BY_HAND.replace("memory_node_bytes = 8e9", "memory_node_bytes = 9e9"), "utf-8")
+    less = planner.recommend(data="100GB", model="indy", catalogs=(CLOUD,), instances=("lean.1",), engine=by_hand)
+    (rejection,) = [rejection for rejection in less.rejected if rejection.instance_type == "lean.1"]
+    assert (rejection.reason, rejection.detail) == (
+        "too little memory",
+        "the engine hand needs at least 17 GB on a node",
+    )
+
+
+def test_a_name_of_an_engine_is_one_of_those_shipped() -> None:
+    assert engine_choices() == ("ideal", "local", "ray")
+    with pytest.raises(BadInputError, match="unknown engine 'rai'"):
+        load_engine("rai")
+
+
+def test_everything_wrong_in_an_engine_is_named() -> None:
+    document = {"title": "x", "sauce": "y", "cpu_s_per_byte": {"partition": "fast"}, "tasks": {"sort": {"driver_s": 1}}}
+    with pytest.raises(BadInputError) as error:
+        parse_engine("mine", document, where="mine.toml")
+    text = str(error.value)
+    for wrong in ("unknown key 'sauce'", "'fast' is not a number", "node_s: missing", "source: missing"):
+        assert wrong in text
+
+
+def test_a_model_with_software_of_its_own_is_run_by_that() -> None:
+    assert run_by(load_model("framework"), load_engine("ray")) == load_model("framework")
+
+
+def test_ray_keeps_intermediate_data_in_files_and_ideal_changes_nothing() -> None:
+    indy = load_model("indy")
+    assert indy.in_memory and not run_by(indy, load_engine("ray")).in_memory
+    assert run_by(indy, IDEAL) == indy
+
+
+def test_the_paper_knows_no_engine() -> None:
+    ray, ideal = (
+        planner.recommend(data="5TB", model="indy", catalogs=(CLOUD,), max_nodes=48, paper=True, engine=engine).plan
+        for engine in ("ray", "ideal")
+    )
+    assert ray.candidates == ideal.candidates
+
+
+def test_local_sorts_on_one_machine() -> None:
+    plan = planner.recommend(data="100GB", model="daytona", catalogs=(CLOUD,), engine="local").plan
+    assert {candidate.nodes for candidate in plan.candidates} == {1}
+    with pytest.raises(BadInputError, match="--engine local sorts on one machine, not on 4"):
+        best("local", nodes=4)
+
+
+def test_what_was_measured_of_a_types_processors_counts(by_hand: str, tmp_path: Path) -> None:
+    """Sorting in memory at 2.4 GB/s per vCPU, where the sort core's usual rate is 1.2: half the seconds."""
+    catalog = tmp_path / "cloud"
+    shutil.copytree(CLOUD, catalog)
+    rate = 2 * run_overheads.shipped().cpu_bytes_per_s_per_vcpu["sort"]
+    columns = "instance_type,bytes_per_s_per_vcpu,aggregate,method,evidence,source,as_of\n"
+    (catalog / "sort_rates.csv").write_text(
+        f"{columns}{TYPE},{rate:.0f},mean,bench,measured,made,2026-11-01\n", "utf-8"
+    )
+    usual, fast = (
+        planner.recommend(
+            data=DATA_BYTES, model="indy", catalogs=(str(place),), instances=(TYPE,), nodes=4, engine=by_hand
+        ).best
+        for place in (CLOUD, catalog)
+    )
+    assert usual is not None and fast is not None
+    assert fast.phases[0].resources["cpu"].time_s == pytest.approx(usual.phases[0].resources["cpu"].time_s / 2)
+    assert fast.phases[0].resources["driver"].time_s == usual.phases[0].resources["driver"].time_s

@@ -15,43 +15,17 @@ from planner.schemas.plan import NetworkView, NodeLimit, Objective, Request, mea
 from planner.units import parse_rate
 
 PANELS: Final = {
-    "What to sort": (
-        "data",
-        "model",
-        "most_data",
-        "map_ratio",
-        "reduce_ratio",
-        "compute",
-        "engine",
-        "profile",
-        "option",
-    ),
-    "Where": (
-        "cloud",
-        "catalog",
-        "region",
-        "instance",
-        "exclude",
-        "arch",
-        "previous_generations",
-        "input",
-        "output",
-        "zones",
-    ),
-    "Limits": (
-        "deadline",
-        "sort_deadline",
-        "confidence",
-        "budget",
-        "nodes",
-        "max_nodes",
-        "max_vcpus",
-        "capacity",
-        "head_room",
-    ),
-    "Money": ("objective", "pricing", "interruptions", "discount", "own_price"),
-    "Evidence and what-if": ("engine", "evidence", "assume", "what_if", "network", "network_distribution", "paper"),
-    "Output": ("explain", "show", "wide", "json", "out", "html", "rejected", "top", "sort", "columns"),
+    heading: tuple(options.split())
+    for heading, options in {
+        "What to sort": "data model most_data map_ratio reduce_ratio compute profile option",
+        "Where": "cloud catalog region input output zones",
+        "Machines": "instance exclude arch previous_generations",
+        "Limits": "deadline sort_deadline confidence budget",
+        "Cluster size": "nodes max_nodes max_vcpus capacity head_room",
+        "Money": "objective pricing interruptions discount own_price",
+        "Evidence and what-if": "engine evidence assume what_if network network_distribution paper",
+        "Output": "explain show wide json out html rejected top sort columns",
+    }.items()
 }
 """The options under the headings of the help; in each those that people use first come first."""
 

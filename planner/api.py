@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date
 from functools import partial
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from planner.calibration import Profile
-    from planner.catalog import Catalog
     from planner.cost_model.volume_counts import VolumeCount
     from planner.planning.network_views import NetworkRow
     from planner.planning.what_if import Contrast, WhatIf
@@ -264,6 +263,7 @@ def answer(request: Request, *, today: date | None = None, profile: Profile | No
     Raises BadInputError for unknown names.
     """
     from planner.catalog import load_catalog
+    from planner.catalog.checking import stale_prices
     from planner.config.model_files import model_names
     from planner.cost_model import run_overheads
     from planner.cost_model.engine_reader import load_engine
@@ -281,27 +281,9 @@ def answer(request: Request, *, today: date | None = None, profile: Profile | No
         request, models = run_by_engine(request, models, load_engine(request.engine))
     overheads = run_overheads.PAPER if request.paper else run_overheads.shipped()
     plan = _planned(request, partial(plan_request, model=models, catalogs=catalogs, overheads=overheads))
-    return Recommendation(replace(plan, warnings=(*plan.warnings, *_stale(catalogs, request.regions, today))))
-
-
-def _stale(catalogs: Sequence[Catalog], regions: Sequence[str], today: date | None) -> Iterator[str]:
-    from planner.catalog.checking import staleness_days
-
-    if today is None:
-        return
-    for catalog in catalogs:
-        for region in regions or (catalog.default_region,):
-            age = staleness_days(catalog, today=today, region=region)
-            if age is not None:
-                place = f" in {region}" if regions else ""
-                advice = _renewal(catalog.name)
-                yield f"prices of {catalog.name}{place} are of {catalog.priced_on(region)}, {age} days old{advice}"
-
-
-def _renewal(catalog: str) -> str:
-    from planner.catalog.refreshed import REFRESHABLE
-
-    return f"; planner catalog refresh --cloud {catalog} renews them" if catalog in REFRESHABLE else ""
+    return Recommendation(
+        replace(plan, warnings=(*plan.warnings, *stale_prices(catalogs, request.regions, today=today)))
+    )
 
 
 def _rate(amount: Any) -> float:

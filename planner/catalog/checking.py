@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 from planner.catalog.catalog import Catalog
 from planner.catalog.loading import catalog_directory, scan_catalog
 from planner.catalog.network_specs import Disagreement, disagreements
+from planner.catalog.refreshed import REFRESHABLE
 from planner.units import format_rate
 
 STALE_AFTER_DAYS: Final = 60
@@ -41,6 +42,20 @@ def staleness_days(catalog: Catalog, *, today: date, region: str | None = None) 
     """Return the age of a region's prices in days when it is over STALE_AFTER_DAYS, else None."""
     age = (today - catalog.priced_on(region or catalog.default_region)).days
     return age if age > STALE_AFTER_DAYS else None
+
+
+def stale_prices(catalogs: Sequence[Catalog], regions: Sequence[str], *, today: date | None) -> Iterator[str]:
+    """Say which prices of some regions (none: each catalog's default) are old on a day, and what renews them."""
+    if today is None:
+        return
+    for catalog in catalogs:
+        for region in regions or (catalog.default_region,):
+            age = staleness_days(catalog, today=today, region=region)
+            if age is not None:
+                place = f" in {region}" if regions else ""
+                renewal = f"; planner catalog refresh --cloud {catalog.name} renews them"
+                advice = renewal if catalog.name in REFRESHABLE else ""
+                yield f"prices of {catalog.name}{place} are of {catalog.priced_on(region)}, {age} days old{advice}"
 
 
 def _staleness(catalog: Catalog, today: date) -> Iterator[Finding]:

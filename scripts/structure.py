@@ -118,28 +118,32 @@ def sources() -> tuple[tuple[Path, ast.Module], ...]:
     return tuple((path.relative_to(CHECKOUT), ast.parse(path.read_text(encoding="utf-8"))) for path in paths)
 
 
+@functools.cache
+def definitions() -> tuple[tuple[Path, str, ast.AST, bool], ...]:
+    """Return each name that is defined: the file, the name, the syntax node, and whether it is a field of a class."""
+    return tuple(
+        (path, name, node, node in fields)
+        for path, tree in sources()
+        for fields in [class_fields(tree)]
+        for name, node in defined_names(tree)
+    )
+
+
 def retired_words() -> Counter[str]:
     """Count the identifiers that are retired words, as "FILE: WORD"."""
-    count: Counter[str] = Counter()
-    for path, tree in sources():
-        words = RETIRED | (RETIRED_IN_TESTS if path.parts[0] == "tests" else set())
-        fields = class_fields(tree)
-        names = [name for name, node in defined_names(tree) if not (name in JSON_FIELDS and node in fields)]
-        count.update(f"{path}: {name}" for name in [*names, path.stem] if name in words)
-    return count
+    names = [(path, name) for path, name, _, is_field in definitions() if not (name in JSON_FIELDS and is_field)]
+    names += [(path, path.stem) for path, _ in sources()]
+    retired = {"planner": RETIRED, "tests": RETIRED | RETIRED_IN_TESTS}
+    return Counter(f"{path}: {name}" for path, name in names if name in retired[path.parts[0]])
 
 
 def retired_locals() -> Counter[str]:
     """Count the variables and parameters whose names say nothing, as "FILE: NAME"; fields may be called so."""
-    count: Counter[str] = Counter()
-    for path, tree in sources():
-        fields = class_fields(tree)
-        count.update(
-            f"{path}: {name}"
-            for name, node in defined_names(tree)
-            if name in RETIRED_LOCALS and isinstance(node, ast.Name | ast.arg) and node not in fields
-        )
-    return count
+    return Counter(
+        f"{path}: {name}"
+        for path, name, node, is_field in definitions()
+        if name in RETIRED_LOCALS and isinstance(node, ast.Name | ast.arg) and not is_field
+    )
 
 
 def defined_names(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:

@@ -8,6 +8,15 @@
 
 namespace sortcore {
 
+// Wide loads may take in a few bytes behind what they are for, which are masked out or written over. Another
+// thread may be writing those, as the next chunk of memory is. The thread sanitizer cannot know that they do
+// not count.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool may_read_beyond = false;
+#else
+inline constexpr bool may_read_beyond = true;
+#endif
+
 inline std::uint64_t swap_bytes(std::uint64_t value) { return __builtin_bswap64(value); }
 
 inline std::uint64_t load_big_endian(const std::byte* from) {

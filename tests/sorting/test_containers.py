@@ -101,13 +101,13 @@ def open_to_all() -> Iterator[Path]:
 
 
 @pytest.mark.needs_root(why="becomes somebody who does not own the input")
-@pytest.mark.parametrize(("warm", "mode"), [(True, "one pass"), (False, "two passes")])
-def test_a_cold_file_of_somebody_else_does_not_pass_for_a_warm_one(open_to_all: Path, warm: bool, mode: str) -> None:
+@pytest.mark.parametrize(("cached", "mode"), [(True, "one pass"), (False, "two passes")])
+def test_a_cold_file_of_somebody_else_does_not_pass_for_a_warm_one(open_to_all: Path, cached: bool, mode: str) -> None:
     source = open_to_all / "in"
     generate_file(source, records=200_000)
     source.chmod(0o644)
     source.read_bytes()
-    if not warm:
+    if not cached:
         with source.open("rb") as file:
             os.fsync(file.fileno())
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

@@ -33,7 +33,6 @@ ChunkStore::Chunk ChunkStore::acquire(StageClock& clock) {
   std::unique_lock lock(monitor_.mutex());
   monitor_.wait(lock, clock, [&] { return has_room(); });
   const Chunk chunk = take_free();
-  ++filling_;
   if (needs_spilling()) monitor_.notify();
   return chunk;
 }
@@ -66,8 +65,6 @@ void ChunkStore::add(Partition partition, FilledChunk filled) {
     const std::lock_guard lock(monitor_.mutex());
     contents_[partition].in_memory.push_back(filled);
     contents_[partition].bytes += filled.bytes;
-    added_bytes_ += filled.bytes;
-    --filling_;
   }
   monitor_.notify();
 }
@@ -80,18 +77,7 @@ void ChunkStore::release(Chunk chunk) {
   monitor_.notify();
 }
 
-// Memory that has never been used is free as well, though the first touch of it takes long. What fits is not
-// written: towards the end of the input no chunks need to stay free.
-bool ChunkStore::needs_spilling() const noexcept {
-  const std::size_t free = free_.size() + (chunks_ - untouched_) + spilling_;
-  if (free >= low_water_) return false;
-  return free == 0 || expected_bytes_ > added_bytes_ + (free + filling_) * chunk_bytes_;
-}
-
-void ChunkStore::expect(std::uint64_t bytes) {
-  const std::lock_guard lock(monitor_.mutex());
-  expected_bytes_ = added_bytes_ + bytes;
-}
+bool ChunkStore::needs_spilling() const noexcept { return free_.size() + spilling_ < low_water_; }
 
 std::optional<ChunkStore::Partition> ChunkStore::last_in_memory() const noexcept {
   const auto last = std::find_if(sequence_.rbegin(), sequence_.rend(), [&](Partition partition) {

@@ -68,7 +68,6 @@ class TwoPassSort {
       }
     }
     report_.partitions = count;
-    store_.expect(report_.input_bytes);
     report_.phases.push_back(distribute(context_, source, *division, numbers));
     for (std::size_t i = 0; i < count; ++i)
       report_.records += learn_scratch(pending_[i], *division, indices[i]);
@@ -135,7 +134,6 @@ class TwoPassSort {
     }
     SortContext unwatched = context_;  // what is distributed again has been counted
     unwatched.progress = nullptr;
-    store_.expect(bytes);
     report_.phases.push_back(distribute(unwatched, source, *division, numbers));
     report_.phases.back().name = "split again";
     for (std::size_t part = 0; part < children.size(); ++part) learn_scratch(children[part], *division, part);

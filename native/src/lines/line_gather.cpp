@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "bytes.hpp"
 #include "prefetch.hpp"
 #include "sortcore/lines/line_format.hpp"
 
@@ -46,7 +47,7 @@ std::size_t gather_lines(const LinePlaces& lines, std::span<const std::uint32_t>
     ask_for(lines, order, i);
     const std::uint64_t start = lines.starts[order[i]];
     const std::uint64_t bytes = lines.bytes(order[i]);
-    if (skipped == 0 && bytes + copy_bytes <= static_cast<std::size_t>(end - to) &&
+    if (may_read_beyond && skipped == 0 && bytes + copy_bytes <= static_cast<std::size_t>(end - to) &&
         start + bytes + copy_bytes <= lines.extent) [[likely]] {
       copy_generously(to, lines.base + start, bytes);
       to += bytes;

@@ -92,7 +92,7 @@ class LineKeys {
   }
   VaryingBits::Words words_of(std::span<const std::byte> rest) const noexcept {
     VaryingBits::Words words{};
-    const bool readable = rest.data() + sizeof words <= base_ + extent_;
+    const bool readable = may_read_beyond && rest.data() + sizeof words <= base_ + extent_;
     for (std::size_t i = 0; i < words.size() && 8 * i < rest.size(); ++i) {
       words[i] = readable ? load_big_endian(rest.data() + 8 * i) & top_bytes_mask(rest.size() - 8 * i)
                           : padded(rest, 8 * i);

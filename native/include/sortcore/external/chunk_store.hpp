@@ -63,9 +63,7 @@ class ChunkStore {
   Partition add_partition(std::optional<Partition> before = std::nullopt);
   std::uint64_t bytes_of(Partition partition);
 
-  // First pass. So many bytes will be added from now on; if it is not said, without end.
-  void expect(std::uint64_t bytes);
-  // `acquire` waits for a free chunk; `add` hands a filled one to its partition.
+  // First pass. `acquire` waits for a free chunk; `add` hands a filled one to its partition.
   Chunk acquire(StageClock& clock);
   void add(Partition partition, FilledChunk filled);
   void release(Chunk chunk);
@@ -149,9 +147,6 @@ class ChunkStore {
   Chunk untouched_ = 0;  // this chunk and those after it have never been used
   Chunk chunks_;
   std::size_t spilling_ = 0;
-  std::size_t filling_ = 0;  // chunks acquired and not added yet
-  std::uint64_t added_bytes_ = 0;
-  std::uint64_t expected_bytes_ = UINT64_MAX;
   bool spill_stopped_ = true;
   std::vector<Content> contents_;
   std::vector<Partition> sequence_;  // in the order of processing

@@ -24,10 +24,10 @@ def late_s(candidate: Candidate, request: Request) -> float:
     late as the sort, and the input that a run generates is read once more for its checksum than a plan counts.
     """
     again = _on_a_cluster(candidate, request)
-    around = again.overheads_s
-    summed_s = around.get("validate", 0.0) if "generate" in around else 0.0
+    overheads = again.overheads_s
+    summed_s = overheads.get("validate", 0.0) if "generate" in overheads else 0.0
     lateness = max(1.0, again.time_s.p95 / again.time_s.expected) if again.time_s.expected else 1.0
-    return again.time_s.p95 + lateness * (sum(around.values()) + summed_s) + UNPLANNED_S
+    return again.time_s.p95 + lateness * (sum(overheads.values()) + summed_s) + UNPLANNED_S
 
 
 def _on_a_cluster(candidate: Candidate, request: Request) -> Candidate:

@@ -78,11 +78,11 @@ class NodeRates:
 
     def without(self, names: Collection[str]) -> NodeRates:
         """Return the rates of all other machines."""
-        kept = {
+        others = {
             metric: {name: rate for name, rate in figures.items() if name not in names}
             for metric, figures in self.rates.items()
         }
-        return NodeRates(rates=kept, failed=self.failed)
+        return NodeRates(rates=others, failed=self.failed)
 
     def slowest(self, metric: str, nodes: Sequence[str]) -> float | None:
         """Return the least rate among some machines; None when one of them has none."""

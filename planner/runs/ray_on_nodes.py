@@ -22,7 +22,6 @@ _ENVIRONMENT: Final = "planner/ray.env"
 """On the head, readable by its user alone: what a driver needs, the token among it. It ends with the machine."""
 _LONGEST_START_S: Final = 180.0
 _MOST_STARTS: Final = 3
-_STOP: Final = f"{_RAY} stop --force >/dev/null 2>&1 || true\n"
 _STORE_SHARE: Final = 0.3
 _SORT_SHARE: Final = 0.4
 """Of a machine's memory: Ray's object store, and the sort; the rest is the system's and the page cache's."""
@@ -145,11 +144,11 @@ class _Start:
         return self.tried(machine.name, self.lent + script)
 
     def tried(self, name: str, script: str) -> str:
-        """Run a script that starts Ray, several times if need be; what a try has left is ended before the next."""
+        """Run a script that starts Ray, several times if need be."""
         for _ in range(_MOST_STARTS - 1):
             with suppress(IoFailureError):
-                return self.ssh.run(name, _STOP + script, within_s=_LONGEST_START_S)
-        return self.ssh.run(name, _STOP + script, within_s=_LONGEST_START_S)
+                return self.ssh.run(name, script, within_s=_LONGEST_START_S)
+        return self.ssh.run(name, script, within_s=_LONGEST_START_S)
 
 
 def _ray_node(machine: Equipped, *, working: bool, memory_bytes: int, split: DiskSplit | None) -> RayNode:

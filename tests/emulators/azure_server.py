@@ -77,6 +77,7 @@ class World:
     fail_machines: list[list[str]] = field(default_factory=list)  # code and message, for the next machines
     refuse_at_once: bool = False  # no capacity: said in the answer to the call, not later
     reject_deletions: int = 0  # so many deletions of groups are accepted, and come to nothing
+    unregistered: list[str] = field(default_factory=list)  # services with which the subscription is not registered
     actions: list[str] | None = None  # what the caller's role allows; everything if None
 
 
@@ -122,7 +123,7 @@ class Cloud:
 
     def answer(self, verb: str, parts: dict[str, str], query: dict[str, str], body: dict[str, Any]) -> tuple[int, Any]:
         group, resource_type, name = parts["group"], parts["kind"], parts["name"]
-        self._permit(demanded(verb, parts, body))
+        self.permit(demanded(verb, parts, body))
         if parts["under"] == "usages":
             return 200, paged(self._usages(name), query)
         if resource_type == "skus":
@@ -149,16 +150,23 @@ class Cloud:
             return 200, {"statuses": self.things[key].get("statuses", [])}
         return 200, public(self.things[key])
 
-    def _permit(self, actions: list[str]) -> None:
+    def permit(self, actions: list[str]) -> None:
         for action in actions:
             if self.world.actions is not None and action not in self.world.actions:
                 message = f"The client does not have authorization to perform action '{action}'"
                 raise RefusedError(403, "AuthorizationFailed", message)
 
+    def providers(self) -> dict[str, Any]:
+        names = ("Microsoft.Compute", "Microsoft.Network", "Microsoft.DevTestLab", "Microsoft.Sql")
+        states = {name: "NotRegistered" if name in self.world.unregistered else "Registered" for name in names}
+        return {"value": [{"namespace": name, "registrationState": state} for name, state in states.items()]}
+
     def _group(self, verb: str, group: str, query: dict[str, str], body: dict[str, Any]) -> tuple[int, Any]:
         if verb == "GET" and not group:
             self._advance_groups()
             return 200, paged([item for item in self.groups.values() if fits(item, query.get("$filter", ""))], query)
+        if verb == "DELETE" and query.get("forceDeletionTypes") not in (None, "Microsoft.Compute/virtualMachines"):
+            raise RefusedError(400, "InvalidForceDeletionTypes", query["forceDeletionTypes"])
         existing = self.groups.get(group)
         if existing and existing["properties"]["provisioningState"] == "Deleting":
             raise RefusedError(409, "ResourceGroupBeingDeleted", f"The resource group '{group}' is being deleted.")
@@ -404,6 +412,9 @@ class Handler(BaseHTTPRequestHandler):
             return 200, {"Items": [price_item(name) for name in PRICES], "NextPageLink": None}
         match = PATH.fullmatch(path)
         try:
+            if re.fullmatch(r"/subscriptions/[^/]+/providers", path):
+                CLOUD.permit(["Microsoft.Resources/subscriptions/providers/read"])
+                return 200, CLOUD.providers()
             if match is None or "api-version" not in query:
                 raise RefusedError(404, "InvalidPath", f"{self.command} {path}")
             parts = {key: value or "" for key, value in match.groupdict().items()}

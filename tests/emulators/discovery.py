@@ -75,7 +75,7 @@ class Discovery:
 
     def answer_of(self, name: str) -> dict[str, Any]:
         """Return the schema of a method's answer."""
-        return next(dict(method["response"]) for known, _, _, method in self._methods if known == name)
+        return next(dict(method["response"]) for method_name, _, _, method in self._methods if method_name == name)
 
     def resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Return the schema that a schema refers to, or itself."""

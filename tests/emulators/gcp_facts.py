@@ -40,6 +40,7 @@ PERMISSIONS = {
     "networks.delete": ("compute.networks.delete",),
     "networks.insert": ("compute.networks.create",),
     "networks.list": ("compute.networks.list",),
+    "projects.get": ("compute.projects.get",),
     "regionOperations.wait": ("compute.regionOperations.get",),
     "regions.get": ("compute.regions.get",),
     "regions.list": ("compute.regions.list",),

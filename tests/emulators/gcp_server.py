@@ -279,6 +279,14 @@ class Cloud:
         page, token = paged(asked, [{"name": name, "status": "UP"} for name in REGIONS])
         return {"items": page, **token}
 
+    def get_projects(self, asked: Asked) -> dict[str, Any]:
+        used = sum(vcpus_of(machine) for machine in self.things["instances"].values())
+        limit = self.quota("everywhere", "CPUS_ALL_REGIONS")
+        return {
+            "name": asked.path["project"],
+            "quotas": [{"metric": "CPUS_ALL_REGIONS", "limit": limit, "usage": float(used)}],
+        }
+
     def get_regions(self, asked: Asked) -> dict[str, Any]:
         name = asked.path["region"]
         metrics = ("CPUS", "N2_CPUS", "C3_CPUS", "INSTANCES", "IN_USE_ADDRESSES", "LOCAL_SSD_TOTAL_GB", "SSD_TOTAL_GB")

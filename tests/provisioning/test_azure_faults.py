@@ -29,3 +29,16 @@ def test_a_deletion_that_comes_to_nothing_is_repeated(azure: EmulatedAzure) -> N
     went_up(azure)
     went_down(azure)
     assert azure.proxy.actions().count("DELETE resourceGroups") == 3
+
+
+def test_a_subscription_without_the_services_is_told_how_to_register(azure: EmulatedAzure) -> None:
+    azure.world(unregistered=["Microsoft.DevTestLab"])
+    assert "az provider register --namespace Microsoft.DevTestLab" in refused(azure)
+    assert "PUT resourceGroups" not in azure.proxy.actions()
+
+
+def test_machines_end_at_once_with_their_group(azure: EmulatedAzure) -> None:
+    went_up(azure)
+    went_down(azure)
+    deletions = [seen for seen in azure.proxy.seen if seen.action == "DELETE resourceGroups"]
+    assert {seen.params["forceDeletionTypes"] for seen in deletions} == {"Microsoft.Compute/virtualMachines"}

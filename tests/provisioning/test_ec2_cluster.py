@@ -178,7 +178,7 @@ def test_wrong_credentials_and_none(ec2: EmulatedEc2, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("end", "code", "said"),
+    ("end", "code", "text"),
     [
         ("2020-01-01T00:00:00Z", 4, "NO  credentials' end: 2020-01-01 00:00 UTC"),
         ("2099-01-01T00:00:00Z", 0, "ok  credentials' end: 2099-01-01 00:00 UTC"),
@@ -186,13 +186,13 @@ def test_wrong_credentials_and_none(ec2: EmulatedEc2, monkeypatch: pytest.Monkey
     ],
 )
 def test_temporary_credentials_must_outlive_the_run(
-    ec2: EmulatedEc2, monkeypatch: pytest.MonkeyPatch, end: str, code: int, said: str
+    ec2: EmulatedEc2, monkeypatch: pytest.MonkeyPatch, end: str, code: int, text: str
 ) -> None:
     usual = ec2.environment()
     session = {"AWS_SESSION_TOKEN": "a-token", "AWS_CREDENTIAL_EXPIRATION": end}
     monkeypatch.setattr(ec2, "environment", lambda: usual | session)
     ended = ec2.planner(*ec2.up)
-    assert (ended.code, said in ended.text) == (code, True), ended.text
+    assert (ended.code, text in ended.text) == (code, True), ended.text
 
 
 def test_a_run_nobody_knows(ec2: EmulatedEc2) -> None:

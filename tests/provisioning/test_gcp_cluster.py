@@ -49,6 +49,13 @@ def bodies(gcp: EmulatedGcp, action: str) -> list[dict[str, Any]]:
     return [json.loads(seen.body) for seen in gcp.proxy.seen if seen.action == action]
 
 
+def test_the_network_takes_the_largest_packets(gcp: EmulatedGcp) -> None:
+    _, directory = launched(order("wide"))
+    (network,) = bodies(gcp, "POST networks")
+    assert network["mtu"] == 8896
+    down(directory, session())
+
+
 def test_machines_are_what_was_ordered(gcp: EmulatedGcp) -> None:
     cluster, directory = launched(order("life", choice(volumes=volumes("hyperdisk-balanced"))))
     assert len(cluster.nodes) == 4

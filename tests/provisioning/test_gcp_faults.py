@@ -65,3 +65,9 @@ def test_not_ready_right_after_create(gcp: EmulatedGcp) -> None:
     went_up(gcp)
     went_down(gcp)
     assert all(met[action] > 2 for action in gcp.building)
+
+
+def test_the_quota_of_all_regions_together_is_known_beforehand(gcp: EmulatedGcp) -> None:
+    gcp.world(quota={"everywhere": {"CPUS_ALL_REGIONS": 15}})
+    assert "quota CPUS_ALL_REGIONS for n2-standard-4: 16 needed, 15 of 15 free" in refused(gcp)
+    assert gcp.launches() == []

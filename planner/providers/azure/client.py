@@ -24,6 +24,9 @@ from planner.providers.cloud_errors import NotFoundError, PassingError, RefusedC
 SCHEDULES_VERSION: Final = "2018-09-15"
 """Of Microsoft.DevTestLab/schedules, for which these SDKs have no model."""
 
+_FORCED: Final = "Microsoft.Compute/virtualMachines"
+"""Machines of a group end at once with it, without a shutdown of their own."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceType:
@@ -46,6 +49,7 @@ RESOURCE_TYPES: Final = {
     ),
     "machine": ResourceType(client="compute", operations="virtual_machines"),
     "machine-status": ResourceType(client="compute", operations="virtual_machines", listing="list_all"),
+    "provider": ResourceType(client="resource", operations="providers"),
     "usage": ResourceType(client="compute", operations="usage"),
     "size": ResourceType(client="compute", operations="resource_skus"),
 }
@@ -149,8 +153,10 @@ class LiveArm:
     def delete(self, resource_kind: str, *names: str) -> None:
         """See Arm."""
         operations = self._operations(RESOURCE_TYPES[resource_kind])
+        forced = {"force_deletion_types": _FORCED} if resource_kind == "resource-group" else {}
         self._repeatedly(
-            lambda: operations.begin_delete(*names, polling=False), what=f"deleting {resource_kind} {names[-1]}"
+            lambda: operations.begin_delete(*names, polling=False, **forced),
+            what=f"deleting {resource_kind} {names[-1]}",
         )
 
     def _wait(self, operations: Any, resource_kind: str, names: tuple[str, ...], made: dict[str, Any]) -> None:

@@ -24,6 +24,9 @@ _HOST: Final = (
 Price = Callable[[str, str], float | None]
 """Return US dollars per hour of a size in a region; None when not known."""
 
+NAMESPACES: Final = ("Microsoft.Compute", "Microsoft.DevTestLab", "Microsoft.Network")
+"""Services with which a subscription must be registered before it may create something there."""
+
 
 def preflight(order: Order, arm: Arm, *, price: Price) -> Preflight:
     """Look at credentials, then at every choice in every region."""
@@ -33,11 +36,20 @@ def preflight(order: Order, arm: Arm, *, price: Price) -> Preflight:
     log.note("credentials", True, f"subscription {arm.subscription}, with {groups} resource groups")
     log.note("permissions", None, "Azure has no dry run: a missing permission shows, by its name, when it is needed")
     log.note("encryption", None, _HOST)
-    if log.add(_end_finding(order)):
+    if log.add(_registration_finding(arm)) and log.add(_end_finding(order)):
         for choice in order.choices:
             for region in choice.regions:
                 checks.look_at(choice, region)
     return log.result()
+
+
+def _registration_finding(arm: Arm) -> Finding:
+    """Say whether the subscription is registered with the services that a run uses; a new one is with none."""
+    states = {item["namespace"]: item.get("registrationState") for item in arm.items("provider")}
+    missing = [name for name in NAMESPACES if states.get(name) != "Registered"]
+    commands = "; ".join(f"az provider register --namespace {name}" for name in missing)
+    text = f"not with {', '.join(missing)}: {commands}" if missing else f"with {', '.join(NAMESPACES)}"
+    return Finding(subject="registration", ok=not missing, text=text)
 
 
 def _end_finding(order: Order) -> Finding:

@@ -30,6 +30,7 @@ PERMISSIONS: Final = (
     "compute.networks.delete",
     "compute.networks.list",
     "compute.networks.updatePolicy",
+    "compute.projects.get",
     "compute.regionOperations.get",
     "compute.regions.get",
     "compute.regions.list",

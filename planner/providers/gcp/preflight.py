@@ -37,12 +37,15 @@ def preflight(order: Order, compute: Compute, *, account: str, price: Price) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class _Checks:
-    """The checks of one preflight; `log` collects what they find out, `regions` what Google says of each."""
+    """The checks of one preflight; `log` collects what they find out, `regions` and `project` what Google
+    says of them.
+    """
 
     compute: Compute
     price: Price
     log: PreflightLog = field(default_factory=PreflightLog)
     regions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    project: dict[str, Any] = field(default_factory=dict)
 
     def look_at(self, choice: Choice) -> None:
         """Add the zones where a choice may be tried: offered, small enough for a placement policy, within quota."""
@@ -63,8 +66,11 @@ class _Checks:
         if region not in self.regions:
             self.regions[region] = self.compute.get("regions.get", region=region)
         vcpus = int(machine_type["guestCpus"])
+        if not self.project:
+            self.project.update(self.compute.get("projects.get"))
         bundled = machine_type.get("bundledLocalSsds", {}).get("partitionCount", 0)
-        findings = list(quota.findings(choice, self.regions[region], vcpus=vcpus, bundled_disks=bundled))
+        findings = [quota.finding_everywhere(choice, self.project, vcpus=vcpus)]
+        findings += list(quota.findings(choice, self.regions[region], vcpus=vcpus, bundled_disks=bundled))
         self.log.findings += findings
         if all(finding.ok is not False for finding in findings):
             self.log.note_price(choice, region, self.price(machine_type, region, choice.local_disks))

@@ -12,6 +12,7 @@ from planner.providers.protocol import Finding
 _OWN_SERIES: Final = frozenset({"a2", "c2", "c2d", "c3", "e2", "m1", "m2", "m3", "n2", "n2a", "n2d", "t2a", "t2d"})
 """Series with a quota of their own in regions.get; n1 shares CPUS, newer ones are counted elsewhere."""
 _LOCAL_GB: Final = 375
+_EVERYWHERE: Final = "CPUS_ALL_REGIONS"
 _SOLID_STATE: Final = frozenset({"pd-balanced", "pd-ssd"})
 
 
@@ -34,18 +35,27 @@ def needs(choice: Choice, *, vcpus: int, bundled_disks: int) -> dict[str, float]
     return {name: float(amount) for name, amount in amounts.items() if amount}
 
 
+def finding_everywhere(choice: Choice, project: dict[str, Any], *, vcpus: int) -> Finding:
+    """Say whether what is free in all regions together (as projects.get tells it) will do: a quota of its own."""
+    subject, needed = f"quota {_EVERYWHERE} for {choice.instance_type}", float(vcpus * choice.machines)
+    quota = next((quota for quota in project.get("quotas", ()) if quota["metric"] == _EVERYWHERE), None)
+    return _finding(subject, quota, needed)
+
+
 def findings(choice: Choice, region: dict[str, Any], *, vcpus: int, bundled_disks: int) -> Iterator[Finding]:
     """Yield, for each quota, whether what is free in a region (as regions.get tells it) will do."""
     quotas = {quota["metric"]: quota for quota in region.get("quotas", ())}
     amounts = needs(choice, vcpus=vcpus, bundled_disks=bundled_disks)
     where = f"for {choice.instance_type} in {region['name']}"
     for metric, amount in amounts.items():
-        subject, quota = f"quota {metric} {where}", quotas.get(metric)
-        if quota is None:
-            yield Finding(subject=subject, ok=None, text=f"not stated; {amount:g} needed")
-            continue
-        limit, free = quota.get("limit", 0.0), quota.get("limit", 0.0) - quota.get("usage", 0.0)
-        yield Finding(subject=subject, ok=amount <= free, text=f"{amount:g} needed, {free:g} of {limit:g} free")
+        yield _finding(f"quota {metric} {where}", quotas.get(metric), amount)
     if not any(name.endswith("CPUS") for name in amounts):
         text = f"not stated by Compute Engine; {vcpus * choice.machines} vCPUs needed"
         yield Finding(subject=f"quota of vCPUs {where}", ok=None, text=text)
+
+
+def _finding(subject: str, quota: dict[str, Any] | None, amount: float) -> Finding:
+    if quota is None:
+        return Finding(subject=subject, ok=None, text=f"not stated; {amount:g} needed")
+    limit, free = quota.get("limit", 0.0), quota.get("limit", 0.0) - quota.get("usage", 0.0)
+    return Finding(subject=subject, ok=amount <= free, text=f"{amount:g} needed, {free:g} of {limit:g} free")

@@ -25,7 +25,7 @@ NOISE_SD: Final = (0.015, 0.03, 0.06, 0.12, 0.2, 0.4)
 NOISE_DOUBT: Final = 0.6
 AMPLITUDES: Final = (0.03, 0.08, 0.2, 0.4)
 """Sizes of the smooth deviation from the physics that are considered."""
-USUAL_AMPLITUDE: Final = 0.1
+USUAL_AMPLITUDE: Final = 0.12
 AMPLITUDE_DOUBT: Final = 1.0
 OUTLIER_SD: Final = 1.0
 """Noise of a run taken for an outlier: it may be off by a factor e and teaches next to nothing."""
@@ -198,6 +198,13 @@ class _Problem:
             sd=np.array([family.sd for family in families]),
         )
 
+    def only(self, ways: Flags) -> _Problem:
+        """Return the problem of some of the ways."""
+        units = UnitSeconds(*(column[ways] for column in self.units))
+        return _Problem(
+            log_s=self.log_s, units=units, whitening=self.whitening[ways], mean=self.mean[ways], sd=self.sd[ways]
+        )
+
     def at(self, coefficients: Floats) -> _Fit:
         log_s, jacobian = log_seconds(coefficients, self.units)
         white_gap = np.einsum("wij,wj->wi", self.whitening, self.log_s - log_s)
@@ -229,6 +236,13 @@ class _Fit:
         descent = np.einsum("wij,wi->wj", self.white_jacobian, self.white_gap) - self.pull
         return np.asarray(np.linalg.solve(self.precision, descent[:, :, None])[:, :, 0], np.float64)
 
+    def replaced(self, rows: Flags, other: _Fit) -> _Fit:
+        """Return this with some ways taken from `other`, which has those only."""
+        values = {field.name: getattr(self, field.name).copy() for field in fields(self)}
+        for name, value in values.items():
+            value[rows] = getattr(other, name)
+        return _Fit(**values)
+
     def where(self, better: Flags, other: _Fit) -> _Fit:
         """Return `other` where it is better."""
 
@@ -238,15 +252,22 @@ class _Fit:
         return _Fit(*(pick(getattr(self, field.name), getattr(other, field.name)) for field in fields(self)))
 
 
-def _gauss_newton(problem: _Problem, start: Floats) -> _Fit:
-    """Descend to the most probable coefficients of every way, shortening a step that would climb."""
+def _gauss_newton(problem: _Problem, start: Floats, steps: int = _STEPS) -> _Fit:
+    """Descend to the most probable coefficients of every way, shortening a step that would climb.
+
+    Once half of the ways have settled only the others go on.
+    """
     fit, share = problem.at(start), np.ones(len(start))
-    for _ in range(_STEPS):
+    for done in range(steps):
         trial = problem.at(fit.coefficients + share[:, None] * fit.step)
         gain = fit.loss - trial.loss
         fit, share = fit.where(gain > 0, trial), np.where(gain > 0, 1.0, share / 3)
-        if ((np.abs(gain) < _SETTLED) | (share < _SHORTEST)).all():
+        settled = (np.abs(gain) < _SETTLED) | (share < _SHORTEST)
+        if settled.all():
             break
+        if 2 * settled.sum() >= len(settled):
+            rest = _gauss_newton(problem.only(~settled), fit.coefficients[~settled], steps - done - 1)
+            return fit.replaced(~settled, rest)
     return fit
 
 

@@ -26,6 +26,8 @@ POPULATIONS_COST: Final = 3.0
 """Log odds against two populations, 20 to 1; which runs belong to which costs log C(n, k) on top."""
 MOST_OUTLIERS: Final = 5
 """At most one run in five may be an outlier; more are a population."""
+MOST_RETHOUGHT: Final = 100
+"""Up to as many runs every explanation is tried again without an outlier: it may have ruled out the right one."""
 CONTRADICTION: Final = 1.5
 """Ratio at which two repeats of one configuration contradict each other."""
 
@@ -85,7 +87,7 @@ def _without_outliers(
     """Set aside the most surprising run as long as that explains the others better."""
     best = Verdict(runs=runs, explanations=explanations, population=np.zeros(len(runs), bool))
     for _ in range(len(runs) // MOST_OUTLIERS if len(runs) >= MOST_OUTLIERS else len(runs) // 3):
-        surprise = np.abs(surprises(_likeliest(best.explanations)))
+        surprise = _greatest_surprise(best.explanations)
         surprise[best.runs.outlier | spare] = 0.0
         worst = int(surprise.argmax())
         if surprise[worst] < SURPRISING:
@@ -93,13 +95,23 @@ def _without_outliers(
         outlier = best.runs.outlier.copy()
         outlier[worst] = True
         fewer = best.runs.without(outlier)
-        explained = explain_again(fewer, best.explanations)
+        thorough = len(runs) <= MOST_RETHOUGHT
+        explained = explain_runs(fewer, families) if thorough else explain_again(fewer, best.explanations)
         if total_log_evidence(explained) < total_log_evidence(best.explanations) + OUTLIER_COST:
             break
         best = replace(best, runs=fewer, explanations=explained)
-    if best.runs is runs:
+    if best.runs is runs or len(runs) <= MOST_RETHOUGHT:
         return best
     return replace(best, explanations=explain_runs(best.runs, families))
+
+
+def _greatest_surprise(explanations: tuple[Explanation, ...]) -> Floats:
+    """Return the most that each run surprises any family, in standard deviations, shape (rows,).
+
+    A family that an outlier invited would not find it surprising.
+    """
+    likeliest = {way.family.name: way for way in sorted(explanations, key=lambda way: way.log_evidence)}
+    return np.asarray(np.max([np.abs(surprises(way)) for way in likeliest.values()], axis=0), np.float64)
 
 
 def _two_groups(explanations: tuple[Explanation, ...], nobody: Flags) -> Flags | None:

@@ -96,6 +96,8 @@ def _show_learned(profile: Profile, learned: dict[str, Any]) -> None:
     columns = ("coefficient", "value", "90% range", "prior", "share of time", "unit")
     show(table(columns, rows, title=f"{profile.name}: {learned['runs']}", title_justify="left"))
     show_text(f"repeats scatter by about {learned['scatter']:.0%}")
+    if learned["rivals"]["run"] is not None:
+        show_text(learned["rivals"]["sentence"])
 
 
 def _show_answers(answers: list[dict[str, Any]]) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 
 from planner.errors import BadInputError
 
-_NUMBER: Final = r"([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+_NUMBER: Final = r"([+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
 _QUANTITY: Final = re.compile(rf"^\s*{_NUMBER}\s*([^\d\s].*?)?\s*$")
 
 _SIZES: Final = {
@@ -20,7 +20,11 @@ _SIZES: Final = {
     **{f"{prefix}B": 1000**power for power, prefix in enumerate("KMGTPE", start=1)},
     **{f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGTPE", start=1)},
 }
+_SHORT_SIZES: Final = {unit.removesuffix("B"): factor for unit, factor in _SIZES.items() if unit != "B"}
+"""`100T`, `1Ti`: as people write them who know that sizes are bytes; rates need their B, which is not a bit's b."""
 _BIT_RATES: Final = {"bit": 1, **{f"{prefix}bit": 1000**power for power, prefix in enumerate("KMGT", start=1)}}
+_PARTS: Final = re.compile(r"\d+(?:\.\d+)?\s*[a-z]+")
+_SEVERAL: Final = re.compile(r"^\s*(?:\d+(?:\.\d+)?\s*[a-z]+\s*){2,}$")
 _DURATIONS: Final = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hr": 3600, "d": 86400}
 
 LARGEST_SIZE_BYTES: Final = 10**20
@@ -28,13 +32,13 @@ LARGEST_SIZE_BYTES: Final = 10**20
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes in `text`: `100TB` is 10^14, `1TiB` is 2^40.
+    """Return the bytes in `text`: `100TB` and `100T` are 10^14, `1TiB` is 2^40; `10,000GB` has thousands' commas.
 
     Raises BadInputError for a bare number, an unknown unit, a size that is not positive, not whole bytes or over
     `LARGEST_SIZE_BYTES`.
     """
     number, unit = _split(text, what="size", example="100TB or 1TiB")
-    factor = _lookup(unit, _SIZES)
+    factor = _lookup(unit, _SIZES) or _lookup(unit, _SHORT_SIZES)
     if factor is None:
         raise BadInputError(f"size {text!r}: unknown unit {unit!r}; use one of {', '.join(_SIZES)}")
     size = number * factor
@@ -57,12 +61,17 @@ def parse_rate(text: str) -> float:
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds in `text`: `90s`, `20m`, `1.5h`, `2d`. Raises BadInputError as `parse_rate` does."""
-    number, unit = _split(text, what="duration", example="20m or 1.5h")
+    """Return the seconds in `text`: `90s`, `20m`, `1.5h`, `2d`, `1h 30m`. Raises BadInputError as `parse_rate` does."""
+    parts = _PARTS.findall(text) if _SEVERAL.match(text) else [text]
+    return _positive(sum(_seconds(part, whole=text) for part in parts), text=text, what="duration")
+
+
+def _seconds(part: str, *, whole: str) -> float:
+    number, unit = _split(part, what="duration", example="20m or 1.5h")
     factor = _DURATIONS.get(unit)
     if factor is None:
-        raise BadInputError(f"duration {text!r}: unknown unit {unit!r}; use one of {', '.join(_DURATIONS)}")
-    return _positive(number * factor, text=text, what="duration")
+        raise BadInputError(f"duration {whole!r}: unknown unit {unit!r}; use one of {', '.join(_DURATIONS)}")
+    return number * factor
 
 
 def format_bytes(size: float) -> str:
@@ -79,6 +88,8 @@ def format_duration(seconds: float) -> str:
     """Return a duration as people say it: 962 -> '16 min 2 s'."""
     if not math.isfinite(seconds):
         return "unknown"
+    if 0 < seconds < 0.001:
+        return "under 1 ms"
     if seconds < 60:
         return f"{seconds:.3g} s"
     whole = round(seconds)
@@ -87,15 +98,19 @@ def format_duration(seconds: float) -> str:
 
 
 def format_usd(amount: float) -> str:
-    """Return an amount of US dollars, or 'unknown' for NaN."""
-    return f"${amount:,.2f}" if math.isfinite(amount) else "unknown"
+    """Return an amount of US dollars, or 'unknown' for NaN; less than half a cent is not $0.00."""
+    if not math.isfinite(amount):
+        return "unknown"
+    if 0 < amount < 0.005:
+        return f"${amount:.4f}" if amount >= 0.0001 else "under $0.0001"
+    return f"${amount:,.2f}"
 
 
 def _split(text: str, *, what: str, example: str) -> tuple[float, str]:
     match = _QUANTITY.match(text)
     if not match:
         raise BadInputError(f"{what} {text!r} is not a number with a unit; write it as {example}")
-    digits, unit = match[1].replace("_", ""), match[2]
+    digits, unit = match[1].replace("_", "").replace(",", ""), match[2]
     number = int(digits) if digits.isdecimal() and len(digits) <= 20 else float(digits)  # whole bytes stay exact
     if unit is None:
         raise BadInputError(f"{what} {text!r} has no unit; write it as {example}")

@@ -49,8 +49,8 @@ How well they agree:
 * Sort is missed. Of 320 MB each node sends 20 MB, which the framework's start-up hides at any of these bandwidths. The
   study saw {sort_study:g}.
 * The order is the study's: A and D, the clouds of low bandwidth, hurt most. But in the study every cloud except C
-  slows the jobs down. The model says so only of a sort that waits for the network, and there C slows it, too,
-  by {c_alone:.2f}.
+  slows the jobs down. The model says so only of a sort that waits for the network, and there it
+  takes {c_alone:.2f} times as long on C, too.
 * The model lacks two things. Bandwidth also slows a framework's control messages and the reading of blocks from other
   nodes. And the shipped constants are those of Hadoop, which computes more slowly than Spark and so hides more of the
   network.

@@ -20,13 +20,22 @@ from planner.units import format_bytes, format_duration, format_rate, format_usd
         ("100B", 100),
         ("1e3MB", 10**9),
         ("1_000B", 1000),
+        ("100T", 10**14),
+        ("1Ti", 2**40),
+        ("500g", 5 * 10**11),
+        ("10,000GB", 10**13),
+        ("1,234,567.5KB", 1234567500),
+        ("1e6 B", 10**6),
     ],
 )
 def test_sizes_are_decimal_unless_they_say_binary(text: str, size: int) -> None:
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["100", "", "TB", "-1TB", "0GB", "1e30TB", "12 parsecs", "nanGB", "1.2.3TB", "0.1B"])
+@pytest.mark.parametrize(
+    "text",
+    ["100", "", "TB", "-1TB", "0GB", "1e30TB", "12 parsecs", "nanGB", "1.2.3TB", "0.1B", "1,00TB", "100i", "1e6"],
+)
 def test_a_bad_size_is_refused(text: str) -> None:
     with pytest.raises(BadInputError, match="size"):
         parse_size(text)
@@ -52,20 +61,21 @@ def test_rates_in_bits_and_bytes(text: str, rate: float) -> None:
     assert parse_rate(text) == rate
 
 
-@pytest.mark.parametrize("text", ["800", "800MB", "-1MB/s", "0MB/s", "fast", "infGB/s", "10gb/s"])
+@pytest.mark.parametrize("text", ["800", "800MB", "-1MB/s", "0MB/s", "fast", "infGB/s", "10gb/s", "100T/s"])
 def test_a_bad_rate_is_refused(text: str) -> None:
     with pytest.raises(BadInputError, match="rate"):
         parse_rate(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("90s", 90), ("20m", 1200), ("1.5h", 5400), ("2d", 172800), ("250ms", 0.25)]
+    ("text", "seconds"),
+    [("90s", 90), ("20m", 1200), ("1.5h", 5400), ("2d", 172800), ("250ms", 0.25), ("1h 30m", 5400), ("1h30m", 5400)],
 )
 def test_durations(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["20", "soon", "-5m", "0s", "3 fortnights"])
+@pytest.mark.parametrize("text", ["20", "soon", "-5m", "0s", "3 fortnights", "1h 30", "1h 3x", "1h -5m"])
 def test_a_bad_duration_is_refused(text: str) -> None:
     with pytest.raises(BadInputError, match="duration"):
         parse_duration(text)
@@ -88,3 +98,14 @@ def test_formats() -> None:
     assert format_duration(float("nan")) == "unknown"
     assert format_usd(1234.5) == "$1,234.50"
     assert format_usd(float("nan")) == "unknown"
+
+
+def test_small_amounts_are_not_nothing() -> None:
+    assert [format_usd(amount) for amount in (0.0, 0.0042, 0.0001, 0.00001, 0.005)] == [
+        "$0.00",
+        "$0.0042",
+        "$0.0001",
+        "under $0.0001",
+        "$0.01",
+    ]
+    assert [format_duration(seconds) for seconds in (0.0, 4.37e-8, 0.0125)] == ["0 s", "under 1 ms", "0.0125 s"]

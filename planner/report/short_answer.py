@@ -42,6 +42,7 @@ def short_answer(plan: Plan, *, width: int) -> list[str]:
         return ["nothing feasible"]
     lines = [*_headline(plan, best, width), "", *_bill(best, width), *_choices(plan, best, width), ""]
     lines += [*_wrapped(_binds(best), width), *_wrapped(_sureness(best), width)]
+    lines += _wrapped(f"Most data: {plan.beyond}.", width) if plan.beyond else []
     notes = [f"Note: {warning}" for warning in (*plan.warnings, *best.warnings)]
     ending = _next(width, notes=len(notes))
     for number, note in enumerate(notes):

@@ -77,3 +77,11 @@ def test_what_does_not_fit_is_counted(plans: dict[str, Plan]) -> None:
     shown = sum(line.startswith("Note: ") for line in lines)
     left = re.search(r"and (\d+) more note", lines[-1])
     assert shown + int(left[1] if left else 0) == len(plan.warnings) + len(plan.best.warnings)
+
+
+def test_what_stands_against_more_data_is_said() -> None:
+    asked: dict[str, Any] = {"model": "minutesort", "catalogs": ("tritonsort-2011",), "paper": True, "nodes": 66}
+    plan = planner.recommend(most_data=True, sort_deadline="60s", instances=("dl380g6",), **asked).plan
+    text = " ".join(" ".join(short_answer(plan, width=80)).split())
+    assert "The sort of 1.353 TB, the most within what is asked, takes 30.7 s" in text
+    assert "Most data: 1.354 TB would be too much: dl380g6 does not hold the data within --nodes 66" in text

@@ -94,7 +94,7 @@ def test_out_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
         (("--data", "1TB", "--model", "indy", "--budget=-1"), 2, "positive amount"),
         (("--data", "1TB", "--model", "indy", "--deadline", "10"), 2, "no unit"),
         (("--data", "1TB", "--model", "indy", "--deadline", "1ms"), 3, "nothing feasible"),
-        (("--data", "100TB", "--model", "indy", "--nodes", "3", "--instance", "i4i.4xlarge"), 3, "needs 85 nodes"),
+        (("--data", "100TB", "--model", "indy", "--nodes", "3", "--instance", "i4i.4xlarge"), 3, "needs 87 nodes"),
         (("--model", "indy"), 2, "--data"),
     ],
 )

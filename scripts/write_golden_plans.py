@@ -28,7 +28,7 @@ def plans() -> Iterator[tuple[str, Recommendation]]:
     asked: dict[str, Any] = {"data": "5TB", "catalogs": (CLOUD,), "max_nodes": 48, "top": 3}
     for model in model_names():
         yield model, recommend(**asked, model=model)
-    yield "daytona-paper", recommend(**asked, model="daytona", paper=True)
+    yield "daytona-paper", recommend(**asked, model="daytona", paper=True, engine="ideal")
     yield "all-2-zones", recommend(**asked, model="all", deadline="90m", confidence=0.95, zones=2)
     yield "indy-general-job", recommend(**asked, model="indy", map_ratio=0.5, reduce_ratio=0.1, objective="cost")
     yield "indy-energy", recommend(**asked, model="indy", objective="energy", network_distribution="A")

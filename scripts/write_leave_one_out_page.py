@@ -93,6 +93,7 @@ def published() -> Iterator[Foreseen]:
                 nodes=int(row["nodes"]),
                 assume=dict(pair.split("=") for pair in row["assume"].split()),
                 engine=engine,
+                head_room=0.0,  # they ran as they were
             ).best
             yield Foreseen(
                 group=row["group"],

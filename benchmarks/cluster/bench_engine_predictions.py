@@ -11,6 +11,7 @@ root:
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import math
 import os
@@ -129,6 +130,18 @@ def summary(rows: list[dict[str, Any]]) -> Iterator[str]:
         )
 
 
+def write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write what was predicted and measured as `scripts/write_leave_one_out_page.py` reads it."""
+    figures = [f"{engine}_{name}" for engine in ENGINES for name in ("expected_s", "p95_s")]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["run", "measured_s", "others", *figures])
+        for row in rows:
+            foreseen = [f"{row[engine][name]:.2f}" for engine in ENGINES for name in ("expected_s", "p95_s")]
+            run = describe(Shape(**row["shape"]))
+            writer.writerow([run, f"{row['measured_s']:.2f}", f"{row['others']:.2f}", *foreseen])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", default="2,4,6,8")
@@ -137,8 +150,14 @@ def main() -> None:
     parser.add_argument("--others", type=float, default=0.05)
     parser.add_argument("--out", type=Path, default=None, help="append what was predicted and measured to this file")
     parser.add_argument("--dir", type=Path, default=None)
+    parser.add_argument("--csv", type=Path, default=None, help="write what is in --out as CSV, and run nothing")
     options = parser.parse_args()
     rows = []
+    if options.csv:
+        rows = [json.loads(line) for line in options.out.read_text(encoding="utf-8").splitlines()]
+        write_csv(options.csv, rows)
+        print("\n".join(summary(rows)))
+        return
     for nodes in map(int, options.nodes.split(",")):
         shapes = drawn(nodes, runs=options.runs, seed=options.seed)
         for row in trials(shapes, folder=options.dir, others=options.others):

@@ -139,9 +139,9 @@ def plan_for(
     )
     model, overheads = on_a_cluster(load_model(run.model)), run_overheads.on_hand()
     if measured:
-        here = _on_emulated_nodes(engine, machine, capped=any(run.shaping.draws(run.nodes).draw()))
+        emulated = _on_emulated_nodes(engine, machine, capped=any(run.shaping.draws(run.nodes).draw()))
         sample = Phase(name=SAMPLE, read={}, write={}, network={}, cpu={}, startup_s=engine.emulated.sample_s)
-        model = run_by(replace(model, phases=(sample, *model.phases)), here)
+        model = run_by(replace(model, phases=(sample, *model.phases)), emulated)
     if trial is not None:
         model, overheads = trial.applied_to(model), replace(overheads, cpu_bytes_per_s_per_vcpu=trial.cpu_bytes_per_s)
     return recommend(request, model=model, catalogs=[load_catalog(catalog)], overheads=overheads)

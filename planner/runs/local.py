@@ -103,7 +103,7 @@ def plan_for(machine: Machine, run: LocalRun, model: CostModel, folder: Path) ->
     The rates come from the sort's own path, so its CPU work is in them and is not counted again.
     """
     catalog = write_catalog(machine, folder / "catalog", today=date.today())
-    request = Request(data_bytes=run.data_bytes, model=run.model, catalogs=(str(catalog),), nodes=1)
+    request = Request(data_bytes=run.data_bytes, model=run.model, catalogs=(str(catalog),), nodes=1, engine="local")
     overheads = replace(run_overheads.on_hand(), memory_share=0.0)
     fitting = kept_in_memory(model) if fits_in_memory(run, machine) else model
     return recommend(request, model=on_one_machine(fitting), catalogs=[load_catalog(catalog)], overheads=overheads)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import planner
+from planner import recommend as recommend_by
 from planner.catalog import load_catalog
 from planner.catalog.facts import Straggler
 from planner.cost_model.rate_spreads import Spreads, spreads_of
 from planner.cost_model.workload import Work
 from planner.schemas.plan import Candidate
+
+recommend = partial(recommend_by, engine="ideal")
+"""The sums here are those of the equations alone."""
 
 HEAD = "instance_type,quantity,bytes_per_s,disks,nodes,placement_group,aggregate,zone,as_of,instances,repeats,method"
 SIGMAS = ",source,within_run_sigma,across_time_sigma,across_instances_sigma"
@@ -37,7 +41,7 @@ def disk_row(mode: str, sigmas: str) -> str:
 
 
 def planned(*, nodes: int = 64) -> Candidate:
-    best = planner.recommend(data="10TB", model="indy", instances=[TYPE], catalogs=["aws"], nodes=nodes).best
+    best = recommend(data="10TB", model="indy", instances=[TYPE], catalogs=["aws"], nodes=nodes).best
     assert best is not None
     return best
 
@@ -82,7 +86,7 @@ def test_a_tail_slows_its_own_medium_and_direction_alone() -> None:
     226 MB/s in 1,341 s. Slow readers take 3,741 s for the first; nothing slows the second, which reads local disks.
     """
     fast = {"network": 1e15, "local_read": 1e15, "local_write": 1e15}
-    best = planner.recommend(
+    best = recommend(
         data="100TB",
         model="cloudsort",
         catalogs=["aws-2014"],
@@ -145,10 +149,10 @@ def test_a_stated_network_is_expected_to_lose_at_scale_as_a_measured_one_may(min
     type does not look worse once its network was measured to hold what is stated.
     """
     slow = {"data": "10TB", "model": "indy", "instances": [TYPE], "catalogs": ["aws"], "nodes": 64}
-    stated = planner.recommend(**slow, scale={"network": 0.1}).best
+    stated = recommend(**slow, scale={"network": 0.1}).best
     rate = load_catalog("aws").instances.network_baseline_bytes_per_s[load_catalog("aws").instances.index(TYPE)]
     measured(mine, *[row.replace("2e8", str(float(rate))) for row in network_rows(2, 8, 64)])
-    held = planner.recommend(**slow, scale={"network": 0.1}).best
+    held = recommend(**slow, scale={"network": 0.1}).best
     assert stated is not None and held is not None
     assert stated.phases[0].bottleneck == held.phases[0].bottleneck == "network"
     assert stated.time_s.equation == pytest.approx(held.time_s.equation)
@@ -158,8 +162,8 @@ def test_a_stated_network_is_expected_to_lose_at_scale_as_a_measured_one_may(min
 
 
 def test_on_one_node_and_for_the_papers_nothing_is_lost_at_scale() -> None:
-    alone = planner.recommend(data="1TB", model="indy", instances=[TYPE], catalogs=["aws"], nodes=1).best
-    papers = planner.recommend(data="1TB", model="indy", instances=[TYPE], catalogs=["aws"], nodes=64, paper=True).best
+    alone = recommend(data="1TB", model="indy", instances=[TYPE], catalogs=["aws"], nodes=1).best
+    papers = recommend(data="1TB", model="indy", instances=[TYPE], catalogs=["aws"], nodes=64, paper=True).best
     assert alone is not None and papers is not None
     assert not any("how it scales" in warning for warning in (*alone.warnings, *papers.warnings))
     assert papers.time_s.p95 == pytest.approx(papers.time_s.equation)

@@ -20,7 +20,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 @pytest.fixture(scope="session")
 def answer() -> Recommendation:
-    return planner.recommend(data="100TB", model="daytona", catalogs=["aws-2014"], deadline="1h")
+    return planner.recommend(data="100TB", model="daytona", catalogs=["aws-2014"], deadline="1h", engine="ideal")
 
 
 @pytest.fixture

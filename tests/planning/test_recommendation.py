@@ -270,7 +270,7 @@ OF_SUMS = 2e-3
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
-    read=rates, write=rates, network=rates, nodes=st.integers(2, 500), factor=st.floats(1, 10),
+    read=rates, write=rates, network=rates, nodes=st.integers(3, 500), factor=st.floats(1, 10),
     model=st.sampled_from(["indy", "daytona"]), what=st.sampled_from(["network", "local", "cpu"]),
 )  # fmt: skip
 def test_more_bandwidth_is_never_slower_nor_dearer(

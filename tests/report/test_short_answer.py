@@ -54,7 +54,7 @@ def test_it_says_what_to_rent_how_long_for_how_much_and_what_may_be_lost(plans: 
     text = " ".join(" ".join(short_answer(plans["copies"], width=80)).split())
     assert text.startswith(f"Rent {best.nodes} x {best.instance_type} (aws us-east-1, one placement group)")
     assert "any one node may be lost" in text
-    assert "What binds: network (map and shuffle), then local disks (sort and reduce)." in text
+    assert "What binds: driver (map and shuffle), then local disks (sort and reduce)." in text
     assert "stays the best choice while" in text
 
 

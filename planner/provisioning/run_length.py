@@ -7,12 +7,15 @@ from typing import Final
 
 from planner.catalog import load_catalog
 from planner.cost_model import run_overheads
-from planner.cost_model.model import on_a_cluster
+from planner.cost_model.engine_reader import load_engine
+from planner.cost_model.model import on_a_cluster, run_by
 from planner.cost_model.model_reader import load_model
 from planner.errors import PlannerError
 from planner.planning.recommendation import recommend
 from planner.schemas.plan import Candidate, Request
 
+ENGINE: Final = "ray"
+"""What runs the sort on rented machines."""
 UNPLANNED_S: Final = 1800.0
 """For what no plan counts: the software is copied to the head and installed, each in at most 15 minutes."""
 
@@ -20,8 +23,8 @@ UNPLANNED_S: Final = 1800.0
 def late_s(candidate: Candidate, request: Request) -> float:
     """Return within how many seconds 95 of 100 whole runs of a planned cluster end.
 
-    The sort is that of the cluster, which keeps intermediate data on disks whatever the memory. What is around it is as
-    late as the sort, and the input that a run generates is read once more for its checksum than a plan counts.
+    The sort is that of the cluster, by its engine, with intermediate data on disks whatever the memory. What is around
+    it is as late as the sort. The input that a run generates is read once more, for its checksum, than a plan counts.
     """
     again = _on_a_cluster(candidate, request)
     overheads = again.overheads_s
@@ -42,9 +45,11 @@ def _on_a_cluster(candidate: Candidate, request: Request) -> Candidate:
         nodes=candidate.nodes,
         deadline_s=None,
         budget_usd=None,
+        engine=ENGINE,
     )
     try:
-        model, catalogs = on_a_cluster(load_model(candidate.model)), [load_catalog(candidate.cloud)]
+        model = run_by(on_a_cluster(load_model(candidate.model)), load_engine(ENGINE))
+        catalogs = [load_catalog(candidate.cloud)]
         return recommend(alone, model=model, catalogs=catalogs, overheads=run_overheads.shipped()).best or candidate
     except PlannerError:
         return candidate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,12 +19,17 @@ from planner.schemas.plan import Request
 
 @pytest.fixture
 def make_context(make_catalog: Callable[..., str]) -> Callable[..., JobContext]:
-    """Return a job on the types of a made-up catalog, `files` as for `make_catalog`; the rest is the request's."""
+    """Return a job on the types of a made-up catalog, `files` as for `make_catalog`, `head` further lines of its
+    catalog.toml; the rest is the request's.
+    """
 
     def make(
-        types: Mapping[str, Mapping[str, Any]], *, files: Mapping[str, Any] | None = None, **asked: Any
+        types: Mapping[str, Mapping[str, Any]], *, files: Mapping[str, Any] | None = None, head: str = "", **asked: Any
     ) -> JobContext:
-        catalog = load_catalog(make_catalog(types, **(files or {})))
+        directory = Path(make_catalog(types, **(files or {})))
+        manifest = directory / "catalog.toml"
+        manifest.write_text(manifest.read_text().replace("[sources]", f"{head}\n[sources]"))
+        catalog = load_catalog(str(directory))
         request = Request(**{"data_bytes": 10**13, "model": "indy", **asked})
         price = catalog.prices().price_usd_per_hour
         return job_context(

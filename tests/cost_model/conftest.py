@@ -30,7 +30,7 @@ def make_context(make_catalog: Callable[..., str]) -> Callable[..., JobContext]:
         manifest = directory / "catalog.toml"
         manifest.write_text(manifest.read_text().replace("[sources]", f"{head}\n[sources]"))
         catalog = load_catalog(str(directory))
-        request = Request(**{"data_bytes": 10**13, "model": "indy", **asked})
+        request = Request(**{"data_bytes": 10**13, "model": "indy", "engine": "ideal", **asked})
         price = catalog.prices().price_usd_per_hour
         return job_context(
             request,

@@ -30,7 +30,7 @@ def make_job(make_catalog: Callable[..., str]) -> Callable[..., tuple[JobContext
         manifest = directory / "catalog.toml"
         manifest.write_text(manifest.read_text().replace("[sources]", f"{head}\n[sources]"))
         catalog = load_catalog(str(directory))
-        request = Request(**{"data_bytes": 10**13, "model": "indy", **asked})
+        request = Request(**{"data_bytes": 10**13, "model": "indy", "engine": "ideal", **asked})
         region = Region.of(request, catalog, "here")
         overheads = run_overheads.PAPER if request.paper else run_overheads.shipped()
         model = load_model(request.model)

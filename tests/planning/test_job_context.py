@@ -100,9 +100,11 @@ def test_without_a_known_rate_spot_has_no_risk_to_plan_with(make_job: Make) -> N
     assert planned[1].evidence == "assumed"
 
 
-def test_assumed_power_and_price_are_the_same_for_all(make_job: Make) -> None:
+def test_assumed_power_is_that_of_all_or_of_the_types_named(make_job: Make) -> None:
     context, _, _ = make_job({"a": {"power_w": 100}, "b": {"power_w": ""}}, assume={"power": 250.0})
     assert context.power_w.tolist() == [250, 250]
+    own, _, _ = make_job({"a": {"power_w": 100}, "b": {"power_w": ""}}, assume={"power:b*": 250.0})
+    assert own.power_w.tolist() == [100, 250]
     stated, _, _ = make_job({"a": {"power_w": 100}, "b": {"power_w": ""}})
     assert stated.power_w.tolist() == pytest.approx([100, np.nan], nan_ok=True)
 

@@ -173,8 +173,8 @@ def test_screened_spares_stand_in_for_the_slowest(certain: JobContext) -> None:
     other = replace(context, spreads=replace(context.spreads, measured_sigma={0: {"disk": 0.3, "cpu": 0.3}}))
     busy = (PHASES[0], phase(REDUCE, cpu=200.0))
     cpu_s = 200 * float(slowest_mean(other.spread("cpu", None), 20.0))
-    kept = mean_s(other, busy, 20, PlannedSpares(count=20, paid_s=1, screened=True))
-    assert kept == pytest.approx(300 * screened / 500 + cpu_s, rel=5e-3)
+    screened_s = mean_s(other, busy, 20, PlannedSpares(count=20, paid_s=1, screened=True))
+    assert screened_s == pytest.approx(300 * screened / 500 + cpu_s, rel=5e-3)
 
 
 def test_interruptions_come_on_top(certain: JobContext) -> None:

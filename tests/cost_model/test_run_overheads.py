@@ -27,10 +27,10 @@ def test_the_papers_know_the_job_alone() -> None:
 
 
 def test_machines_on_hand_start_at_once_and_vary_as_others_do() -> None:
-    here = on_hand()
-    assert (here.boot_s, here.fixed_s, here.spare_fraction, here.file_system_overhead) == (0, 0, 0, 0)
-    assert set(here.cpu_bytes_per_s_per_vcpu.values()) == {math.inf}
-    assert (here.shared_sigma, here.node_sigma) == (shipped().shared_sigma, shipped().node_sigma)
+    local = on_hand()
+    assert (local.boot_s, local.fixed_s, local.spare_fraction, local.file_system_overhead) == (0, 0, 0, 0)
+    assert set(local.cpu_bytes_per_s_per_vcpu.values()) == {math.inf}
+    assert (local.shared_sigma, local.node_sigma) == (shipped().shared_sigma, shipped().node_sigma)
 
 
 def test_measured_launches_stand_in_for_the_assumed_boot() -> None:

@@ -66,8 +66,8 @@ def test_a_group_alone_has_its_share_of_the_disks(make_context: Make) -> None:
 def test_one_disk_reads_and_writes_at_its_simultaneous_rate(make_context: Make) -> None:
     """1.5 GB/s in each direction at once: reading 10 TB takes as long as writing 10 TB, and both no longer."""
     shared = make_context({"a": DISKS | FEW | {"both": 1.5e9, "local_disks": 1}})
-    one = shared.works(shared.model.phases[0])["local_disks"]
-    assert (one.read_node_s[0], one.write_node_s[0], one.node_seconds[0]) == pytest.approx((1e13 / 1.5e9,) * 3)
+    disks = shared.works(shared.model.phases[0])["local_disks"]
+    assert (disks.read_node_s[0], disks.write_node_s[0], disks.node_seconds[0]) == pytest.approx((1e13 / 1.5e9,) * 3)
     alone = make_context({"a": DISKS | {"both": 1.5e9, "local_disks": 1}}, reduce_ratio=0.5)
     in_memory = alone.works(alone.model.phases[1])["data_disks"]
     assert in_memory.write_node_s[1] == pytest.approx(0.5e13 / 1.5e9)

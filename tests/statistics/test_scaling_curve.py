@@ -146,8 +146,8 @@ def test_slowdowns_are_the_band_seen_from_the_curve() -> None:
 
 def test_what_a_stated_network_loses_on_average() -> None:
     """The mean of eight equally likely slowdowns of the prior alone, at each size; on one node nothing."""
-    one, two, many = mean_slowdowns(np.array([1.0, 2.0, 100.0]).tobytes()).tolist()
-    assert one == 1
+    alone, two, many = mean_slowdowns(np.array([1.0, 2.0, 100.0]).tobytes()).tolist()
+    assert alone == 1
     assert two == pytest.approx(1, abs=0.02)
     assert many == pytest.approx(float(unmeasured().slowdowns(100, count=8).mean()))
     assert 1.1 < many < 2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest

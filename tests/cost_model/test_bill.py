@@ -8,13 +8,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.api import recommend as recommend_by
+from planner.cost_model.bill import Hourly, bill, cost
+from planner.cost_model.duration import PlannedSpares
+from planner.cost_model.prices import Reservations
+from planner.cost_model.workload import JobContext
 from planner.errors import BadInputError
-from planner.schemas.plan import Candidate, Plan
+from planner.schemas.plan import Candidate, Plan, Range
 
 recommend = partial(recommend_by, engine="ideal")
 """The sums here are those of the equations alone."""
@@ -155,3 +160,59 @@ def test_the_papers_know_of_no_staging(cloud: str) -> None:
 def test_places_that_are_none(cloud: str, options: dict[str, Any], text: str) -> None:
     with pytest.raises(BadInputError, match=text):
         best_of(cloud, **options)
+
+
+MakeContext = Callable[..., JobContext]
+NODE = {"a": {"read": 4e9, "write": 2e9}}
+TIMES = Range(equation=1000, expected=1100, p50=1050, p95=1500)
+
+
+def by_the_hour(context: JobContext, **options: Any) -> Hourly:
+    """Return ten nodes at $3.60 an hour, a tenth of a cent a second, and two spares for 200 s."""
+    spares = PlannedSpares(count=2, paid_s=200, screened=False)
+    asked = {"nodes": 10, "spares": spares, "price_usd_per_hour": 3.6, "reservations": None, **options}
+    return Hourly.of(context, **asked)
+
+
+def test_spares_are_paid_until_they_go_or_the_run_ends(make_context: MakeContext) -> None:
+    hourly = by_the_hour(make_context(NODE))
+    assert (hourly.job, hourly.whole) == (pytest.approx(36), pytest.approx(43.2))
+    assert hourly.usd(1000) == pytest.approx(10 + 0.4)
+    assert hourly.usd(100) == pytest.approx(1 + 0.2)
+    assert hourly.spares_usd(1000) == pytest.approx(0.4)
+
+
+def test_a_reservation_is_used_by_the_nodes_at_work_first(make_context: MakeContext) -> None:
+    """Nine reserved: the tenth, and both spares, are $1 an hour more."""
+    reserved = Reservations(nodes=np.array([9.0]), above_usd_per_hour=np.array([1.0]))
+    hourly = by_the_hour(make_context(NODE), reservations=reserved)
+    assert (hourly.job, hourly.whole) == (pytest.approx(36 + 1), pytest.approx(43.2 + 3))
+
+
+def test_a_bill_by_hand(make_context: MakeContext) -> None:
+    """1,100 s of work and 300 around it, at a cent a second. A late boot of 100 s keeps the
+    spares, too.
+    """
+    context = make_context(NODE)
+    hourly = by_the_hour(context)
+    usual = cost(context, hourly, TIMES, around_s=300, late_s=100)
+    assert (usual.equation, usual.expected, usual.p50, usual.p95) == pytest.approx((10, 11, 10.5, 15))
+    assert usual.total == pytest.approx(14 + 0.4)
+    assert usual.total_p95 == pytest.approx((1500 + 300 + 100) / 100 + 0.6)
+    assert (usual.charges, usual.requests, usual.unknown) == (0, 0, ())
+    steps = {"boot": 200.0, "teardown": 100.0}
+    assert [(line.name, line.time_s, line.usd) for line in bill(context, hourly, job_s=1100, around_s=steps)] == [
+        ("job", 1100, pytest.approx(11)),
+        ("boot", 200, pytest.approx(2)),
+        ("teardown", 100, pytest.approx(1)),
+        ("spares", None, pytest.approx(0.4)),
+    ]
+
+
+def test_what_the_cloud_rounds_up_is_a_line_of_its_own(make_context: MakeContext) -> None:
+    """1,400 s are billed as an hour: 2,200 s more, at a cent a second."""
+    terms = '[billing]\nstep_s = 3600\nminimum_s = 60\nevidence = "spec"\nsource = "made"'
+    context = make_context(NODE, head=terms)
+    lines = {line.name: line.usd for line in bill(context, by_the_hour(context), job_s=1100, around_s={"boot": 300.0})}
+    assert lines["rounding"] == pytest.approx(22)
+    assert cost(context, by_the_hour(context), TIMES, around_s=300, late_s=0).total == pytest.approx(36.4)

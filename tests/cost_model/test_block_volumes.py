@@ -215,3 +215,73 @@ def test_a_volume_of_unstated_limits_needs_a_rate(make_catalog: Make) -> None:
     unstated = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e14, **SPEC}
     plan = recommend(data="1TB", model="cloudsort", catalogs=(make_catalog({"a": DISKS}, volumes=[unstated]),), nodes=9)
     assert [r.reason for r in plan.rejected] == ["block volume rate unknown"]
+
+
+THROUGHPUT = {"price_usd_per_mibps_month": 0.04, "free_bytes_per_s": 1e8, "read_bytes_per_s_max": 5e8,
+              "write_bytes_per_s_max": 5e8, "size_bytes_max": 1e13}  # fmt: skip
+
+
+def test_throughput_and_operations_are_both_bought(make_catalog: Make) -> None:
+    """One volume at 500 MB/s: 400 MB/s beyond what is free, and 500e6 / 50e3 = 10,000 operations, of which 3,000 are
+    free, at $0.01; they ask for 10,000 / 500 = 20 GiB. Operations of unknown size are not counted.
+    """
+    operations = {"price_usd_per_iops_month": 0.01, "free_iops": 3000, "iops_per_gib": 500, "iops_max": 20_000}
+    volume = {"volume_type": "v", "price_usd_per_gib_month": 0.08, **THROUGHPUT, **operations, **SPEC}
+    bought_usd = 400e6 / 2**20 * 0.04
+    shape = {"a": {"volumes_max": 1}}
+    _, _, least, monthly = node(make_catalog(shape, volumes=[volume | {"bytes_per_s_per_iops": 50_000}]))
+    assert (least, monthly) == (pytest.approx(20), pytest.approx(bought_usd + 7000 * 0.01))
+    _, _, least, monthly = node(make_catalog(shape, volumes=[volume | {"bytes_per_s_per_iops": ""}]))
+    assert (least, monthly) == (0, pytest.approx(bought_usd))
+
+
+def test_a_volume_of_fixed_size_has_its_rate_and_no_more(make_catalog: Make) -> None:
+    """Two of 250 MB/s and 375 GB: neither larger nor smaller, and never faster."""
+    fixed = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "read_bytes_per_s_max": 2.5e8,
+             "write_bytes_per_s_max": 2.5e8, "size_bytes_min": 375e9, "size_bytes_max": 375e9, **SPEC}  # fmt: skip
+    count, rate, least, monthly = node(make_catalog({"a": {}}, volumes=[fixed]))
+    assert (count, rate, least, monthly) == (2, 5e8, pytest.approx(750e9 / GIB), 0)
+
+
+def test_the_slower_direction_and_operations_cap_a_volume(make_catalog: Make) -> None:
+    """Reads of 500, writes of 300, 1,000 operations of 200 kB: 200 MB/s; of 400 kB: 300 MB/s, so that two fill 500."""
+    volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "read_bytes_per_s_max": 5e8, "iops_max": 1000,
+              "write_bytes_per_s_max": 3e8, "size_bytes_min": 1e11, "size_bytes_max": 1e11, **SPEC}  # fmt: skip
+    few = {"a": {"volumes_max": 2}}
+    assert node(make_catalog(few, volumes=[volume | {"bytes_per_s_per_iops": 200_000}]))[:2] == (2, 4e8)
+    assert node(make_catalog(few, volumes=[volume | {"bytes_per_s_per_iops": 400_000}]))[:2] == (2, 5e8)
+
+
+def test_the_lower_of_two_rates_that_come_with_size_counts(make_catalog: Make) -> None:
+    """0.5 MB/s per GiB, or 3 operations of 100 kB: 0.3 MB/s, so that 500 MB/s take 1,667 GiB."""
+    volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "bytes_per_s_per_gib": 5e5, "iops_per_gib": 3,
+              "bytes_per_s_per_iops": 100_000, "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8,
+              "size_bytes_max": 1e14, **SPEC}  # fmt: skip
+    assert node(make_catalog({"a": {}}, volumes=[volume]))[2] == pytest.approx(5000 / 3)
+
+
+def priced(name: str, *, rate: float, month_usd: float) -> dict[str, object]:
+    """Return a volume type of which one may be had at a rate, at a price for the 500 GB that a node usually holds."""
+    return {"volume_type": name, "price_usd_per_gib_month": month_usd / (5e11 / GIB), "read_bytes_per_s_max": rate,
+            "write_bytes_per_s_max": rate, "free_bytes_per_s": rate, "size_bytes_max": 1e12, **SPEC}  # fmt: skip
+
+
+@pytest.mark.parametrize(("price", "taken"), [(0.9, "slow"), (1.1, "fast")])
+def test_the_least_dollars_for_a_byte_moved_count(make_catalog: Make, price: float, taken: str) -> None:
+    """(p + 1) / 250 MB/s against (p + 3) / 500 MB/s an hour: equal at p = 1."""
+    both = [priced("slow", rate=2.5e8, month_usd=720), priced("fast", rate=5e8, month_usd=2160)]
+    loaded = load_catalog(make_catalog({"a": {"price": price, "volumes_max": 1}}, volumes=both))
+    chosen = choose_volumes(loaded, region="here", price_usd_per_hour=loaded.prices().price_usd_per_hour)
+    assert chosen.volume_type[0] == taken
+
+
+def test_half_a_link_is_tried_where_the_rate_is_dear(make_catalog: Make) -> None:
+    """250 MB/s come free, the next 250 cost $2,384 a month: too much beside a node for a cent, little beside $100."""
+    free_half = {"volume_type": "v", "price_usd_per_gib_month": 0.0001, "price_usd_per_mibps_month": 10,
+                 "free_bytes_per_s": 2.5e8, "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8,
+                 "size_bytes_max": 1e13, **SPEC}  # fmt: skip
+    count, rate, _, monthly = node(make_catalog({"a": {"price": 0.01, "volumes_max": 1}}, volumes=[free_half]))
+    assert (count, rate, monthly) == (1, 2.5e8, 0)
+    count, rate, _, monthly = node(make_catalog({"a": {"price": 100, "volumes_max": 1}}, volumes=[free_half]))
+    assert (count, rate) == (1, 5e8)
+    assert monthly == pytest.approx(2.5e8 / 2**20 * 10)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from planner.api import recommend
+from planner.cost_model.capacity import capacity_per_node, fewest_nodes
+from planner.cost_model.workload import JobContext
 from planner.errors import BadInputError
 from planner.schemas.plan import Candidate, Rejection
 
 Make = Callable[..., str]
+MakeContext = Callable[..., JobContext]
 FAST = {"read": 1e9, "write": 1e9}
+DISKS = {"read": 4e9, "write": 2e9}
 
 
 def best_of(path: str, **asked: Any) -> Candidate:
@@ -80,3 +86,57 @@ def test_unknown_memory_is_a_missing_fact_but_not_for_the_papers(make_catalog: M
     path = make_catalog({"a": FAST | {"memory_bytes": ""}})
     assert rejection(path).reason == "memory unknown"
     assert best_of(path, paper=True).nodes > 0
+
+
+def test_shared_disks_hold_all_three_volumes_and_memory_only_one(make_context: MakeContext) -> None:
+    """Input, intermediate data and output of 10 TB: 30 / 3.8 = 7.9 nodes; with intermediate data in 0.53 of the memory
+    10,000 / 33.92 = 294.8 nodes, whose disks hold the 20 TB that are left many times.
+    """
+    context = make_context({"a": DISKS}, head_room=0.0)
+    room = capacity_per_node(context)
+    assert room["data"].tolist() == pytest.approx([3.8e12, 3.8e12])
+    assert room["intermediate"].tolist() == pytest.approx([3.8e12, 0.53 * 64e9])
+    assert fewest_nodes(context).tolist() == [8, 295]
+
+
+@pytest.mark.parametrize(("data_bytes", "nodes"), [(38 * 10**11, 3), (38 * 10**11 + 10**6, 4)])
+def test_nodes_that_are_filled_to_the_brim_do(make_context: MakeContext, data_bytes: int, nodes: int) -> None:
+    """3 x 3.8 TB on disks of 3.8 TB a node: three nodes, and a fourth for a megabyte more."""
+    assert fewest_nodes(make_context({"a": DISKS}, data_bytes=data_bytes, head_room=0.0))[0] == nodes
+
+
+def test_a_split_must_hold_each_group_and_the_papers_pool_it(make_context: MakeContext) -> None:
+    """20 TB of data and 10 TB of intermediate data on k and 4 - k disks of 0.95 TB: 20 / (0.95 k), 10 / (0.95 (4 - k)).
+    For the papers, which take nothing off, 30 / 4 = 7.5 nodes however the disks divide.
+    """
+    simultaneous = {"a": DISKS | {"both": 1e9, "memory_bytes": 2 * 10**9}}
+    apart = [max(20 / (0.95 * k), 10 / (0.95 * (4 - k))) for k in (1, 2, 3)]
+    assert (
+        fewest_nodes(make_context(simultaneous, head_room=0.0))[:3].tolist()
+        == [math.ceil(nodes) for nodes in apart]
+        == [22, 11, 11]
+    )
+    assert fewest_nodes(make_context(simultaneous, paper=True)).tolist() == [8, 8, 8]
+
+
+def test_a_model_with_copies_elsewhere_takes_two_nodes(make_context: MakeContext) -> None:
+    assert fewest_nodes(make_context({"a": DISKS}, model="daytona", data_bytes=10**9))[0] == 2
+    assert fewest_nodes(make_context({"a": DISKS}, data_bytes=10**9))[0] == 1
+
+
+def test_volumes_under_both_groups_hold_both(make_context: MakeContext) -> None:
+    """No local disks: 30 TB on volumes of at most 2 TB a node; data alone, 20 TB, would take 10 nodes."""
+    volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 2e12, "free_bytes_per_s": 5e8,
+              "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8, "price_evidence": "spec",
+              "limit_evidence": "spec"}  # fmt: skip
+    files = {"volumes": [volume]}
+    bare = make_context(
+        {"a": {"local_disks": 0, "local_disk_bytes": ""}}, model="cloudsort", head_room=0.0, files=files
+    )
+    assert fewest_nodes(bare)[0] == 15
+    disks = make_context({"a": DISKS}, model="cloudsort", head_room=0.0, files=files)
+    assert fewest_nodes(disks)[0] == 10
+
+
+def test_an_unknown_capacity_gives_no_number(make_context: MakeContext) -> None:
+    assert np.isnan(fewest_nodes(make_context({"a": DISKS | {"local_disk_bytes": ""}}, head_room=0.0))).all()

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from planner.api import recommend
+from planner.catalog import load_catalog
+from planner.cost_model.object_store import choose_object_store
 from planner.schemas.plan import Candidate
 
 Make = Callable[..., str]
@@ -52,3 +55,40 @@ def test_a_plan_beyond_what_was_observed_says_so(make_catalog: Make) -> None:
     path = make_catalog({"a": FAST}, object_stores=[STORE], object_store_rates=[seen])
     # 40 nodes at 100 MB/s each: 4 GB/s
     assert any(text.endswith("the most observed is 4 GB/s") for text in best_of(path).warnings)
+
+
+RATED = {
+    "object_store": "store", "price_usd_per_gib_month": 0.024, "write_usd_per_request": 5e-6,
+    "read_usd_per_request": 4e-7, "egress_usd_per_gib": 0.01, "bytes_per_s_per_vcpu": 25e6, "rate_evidence": "derived",
+}  # fmt: skip
+
+
+def test_a_node_does_so_much_for_each_virtual_cpu(make_catalog: Make) -> None:
+    """16 x 25 MB/s; $0.024 a GiB-month of 720 hours; of a type with an unknown number of them nothing is known."""
+    store = choose_object_store(load_catalog(make_catalog({"a": {}, "b": {"vcpu": ""}}, object_stores=[RATED])))
+    assert store.device.read.tolist() == pytest.approx([4e8, np.nan], nan_ok=True)
+    assert store.device.write.tolist() == pytest.approx([4e8, np.nan], nan_ok=True)
+    assert store.device.evidence.tolist() == [1, -1]  # derived, unknown
+    assert store.usd_per_byte_hour == pytest.approx(0.024 / 2**30 / 720)
+    assert (store.name, store.egress_usd_per_gib, store.priced) == ("store", 0.01, True)
+
+
+def test_rates_seen_on_a_type_count_where_both_directions_are_known(make_catalog: Make) -> None:
+    seen = [
+        {"instance_type": name, "object_store": "store", "mode": mode, "bytes_per_s": rate, "nodes": 1,
+         "evidence": evidence}
+        for name, mode, rate, evidence in (
+            ("a", "read_only", 1e9, "measured"), ("a", "write_only", 2e9, "spec"), ("b", "read_only", 3e9, "measured"),
+        )
+    ]  # fmt: skip
+    catalog = load_catalog(make_catalog({"a": {}, "b": {}}, object_stores=[RATED], object_store_rates=seen))
+    device = choose_object_store(catalog).device
+    assert device.read.tolist() == [1e9, 4e8]
+    assert device.write.tolist() == [2e9, 4e8]
+    assert device.evidence.tolist() == [2, 1]  # the weaker of measured and spec; derived
+
+
+def test_a_catalog_without_a_store_knows_nothing_of_one(make_catalog: Make) -> None:
+    store = choose_object_store(load_catalog(make_catalog({"a": {}})))
+    assert (store.name, store.priced, store.device.evidence.tolist()) == ("", False, [-1])
+    assert np.isnan(store.device.read).all()

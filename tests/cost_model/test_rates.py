@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
-from planner.cost_model.rates import Device, check_assumptions, evidence_codes, evidence_name, weakest
+from planner.cost_model.rates import Device, Network, check_assumptions, evidence_codes, evidence_name, weakest
+from planner.cost_model.workload import JobContext
 from planner.errors import BadInputError
 
 
@@ -36,3 +41,109 @@ def test_names_that_are_none_are_refused_with_the_nearest() -> None:
         check_assumptions(assume={"local_raed": 1.0}, scale={})
     with pytest.raises(BadInputError, match=r"what-if cpu=0\.0: a factor must be positive"):
         check_assumptions(assume={}, scale={"cpu": 0.0})
+
+
+Make = Callable[..., JobContext]
+NODE = {"read": 4e9, "write": 2e9}
+
+
+def point(nodes: int | str, rate: float, *, group: str = "no", aggregate: str = "mean") -> dict[str, Any]:
+    return {"instance_type": "a", "nodes": nodes, "placement_group": group, "bytes_per_s": rate, "aggregate": aggregate,
+            "method": "made"}  # fmt: skip
+
+
+def network(make_context: Make, *points: dict[str, Any], **node: Any) -> Network:
+    return make_context({"a": NODE | node}, files={"networks": list(points)}).rates.network
+
+
+def test_points_inside_a_placement_group_count_where_the_type_can_have_one(make_context: Make) -> None:
+    """Of 900 and 800 MB/s inside the lower is the flat rate; without groups the 500 MB/s outside are."""
+    points = (point(2, 9e8, group="yes"), point(8, 8e8, group="yes"), point(2, 5e8))
+    near, far = (network(make_context, *points, placement_group=group) for group in ("yes", "no"))
+    assert (near.flat[0], far.flat[0]) == (8e8, 5e8)
+    assert near.at(np.array([0]), np.array([2.0, 8.0]))[0].tolist() == pytest.approx([9e8, 8e8])
+    assert not near.stated[0]
+    assert near.ideal().at(np.array([0]), np.array([8.0]))[0, 0] == 9e8
+    only_inside = network(make_context, point(2, 9e8, group="yes"), placement_group="no")
+    assert only_inside.flat[0] == 9e8
+
+
+def test_what_a_network_rate_rests_on(make_context: Make) -> None:
+    """Within its points a rate is measured, beyond extrapolated; one of an unstated size is so everywhere."""
+    sized = network(make_context, point(2, 9e8), point(8, 8e8, aggregate="slowest_of_n"))
+    assert [sized.evidence_at(0, nodes) for nodes in (2, 8, 9)] == ["measured", "measured", "extrapolated"]
+    assert sized.slowest_of_n[0]
+    assert sized.curve_of(0) is not None
+    unsized = network(make_context, point("", 9e8))
+    assert unsized.evidence_at(0, 2) == "extrapolated"
+    assert unsized.curve_of(0) is None
+    assert not unsized.slowest_of_n[0]
+    stated = make_context({"a": NODE}).rates.network
+    assert stated.stated[0]
+    curve = stated.curve_of(0)
+    assert curve is not None
+    assert (curve.nodes.tolist(), curve.bytes_per_s.tolist()) == ([2], [1])
+    unknown = make_context({"a": NODE | {"network_baseline_bytes_per_s": ""}}).rates.network
+    assert unknown.evidence_at(0, 2) == "unknown"
+
+
+def test_the_slowest_variant_of_a_network_card_counts(make_context: Make) -> None:
+    buckets = [
+        {
+            "instance_type": "a",
+            "variant": name,
+            "burst_bytes_per_s": burst,
+            "bucket_bytes": tokens,
+            "baseline_bytes_per_s": 1e8,
+        }
+        for name, burst, tokens in (("x", 4e9, 1e11), ("y", 2e9, 3e11))
+    ]
+    rates = make_context({"a": NODE}, files={"token_buckets": buckets}).rates.network
+    assert (rates.burst[0], rates.bucket_bytes[0]) == (2e9, 3e11)
+    assert rates.burst_at(np.array([0])).tolist() == [2e9]
+
+
+@pytest.mark.parametrize(
+    ("both", "assume", "read", "write"),
+    [
+        (None, {"local_read": 7e9}, 7e9, 2e9),
+        (None, {"local_write": 7e9}, 4e9, 7e9),
+        (1e9, {"local_read": 7e9}, 7e9, 1e9),
+        (1e9, {"local_write": 7e9}, 1e9, 7e9),
+    ],
+)
+def test_an_assumed_direction_leaves_the_other(
+    make_context: Make, both: float | None, assume: dict[str, float], read: float, write: float
+) -> None:
+    """What was measured both ways at once stands for the direction that is not assumed."""
+    local = make_context({"a": NODE | {"both": both}}, assume=assume).rates.local
+    assert (local.read[0], local.write[0]) == (read, write)
+    assert np.isnan(local.simultaneous[0])
+    assert evidence_name(int(local.evidence[0])) == "assumed"
+
+
+VOLUME = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e15, "free_bytes_per_s": 2.5e8,
+          "read_bytes_per_s_max": 2.5e8, "write_bytes_per_s_max": 2.5e8, "price_evidence": "spec",
+          "limit_evidence": "spec"}  # fmt: skip
+
+
+def test_volumes_are_no_faster_than_those_that_are_bought_but_in_the_papers(make_context: Make) -> None:
+    """Two volumes of 250 MB/s fill a link of 500 MB/s."""
+    files, assume = {"volumes": [VOLUME]}, {"volume_read": 3e8, "volume_write": 9e8}
+    asked = {"model": "cloudsort", "files": files, "assume": assume}
+    volumes = make_context({"a": NODE}, **asked).rates.volumes
+    assert (volumes.read[0], volumes.write[0]) == (3e8, 5e8)
+    literal = make_context({"a": NODE}, paper=True, **asked).rates.volumes
+    assert (literal.read[0], literal.write[0]) == (3e8, 9e8)
+
+
+def test_every_rate_has_its_own_factor(make_context: Make) -> None:
+    context = make_context({"a": NODE | {"both": 1e9}}, files={"volumes": [VOLUME]}, model="cloudsort")
+    plain = replace(context.rates, one_stream_bytes_per_s=1e9, measured_sort_per_vcpu=np.array([1e8]))
+    faster = plain.times({"local": 2, "volumes": 3, "network": 5, "cpu": 7})
+    assert (faster.local.read[0], faster.local.write[0], faster.local.simultaneous[0]) == (8e9, 4e9, 2e9)
+    assert faster.volumes.read[0] == 3 * plain.volumes.read[0]
+    assert faster.network.at(np.array([0]), np.array([2.0]))[0, 0] == pytest.approx(5e9)
+    assert (faster.one_stream_bytes_per_s, faster.measured_sort_per_vcpu[0]) == (7e9, 7e8)
+    assert faster.times({"network": 2}).network.factor == 10
+    assert plain.times({}).local.read[0] == 4e9

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 
 from planner import recommend as recommend_by
+from planner.cost_model.estimate import estimate
 from planner.errors import InfeasibleError
-from planner.planning.constraints import Asked, Constraint, conflicts, missed
+from planner.planning.candidates import candidate
+from planner.planning.constraints import Asked, Constraint, conflicts, constraints, missed, overrun
 from planner.planning.recommendation import require_best
+from planner.schemas.plan import NodeLimit
 
 recommend = partial(recommend_by, engine="ideal")
 """The sums here are those of the equations alone."""
@@ -88,3 +93,60 @@ def test_what_cannot_be_had_is_answered_with_the_nearest_that_can(limit: dict[st
     with pytest.raises(InfeasibleError, match=nearest) as raised:
         require_best(plan)
     assert not any("hold the data" in line for line in raised.value.details)
+
+
+def test_what_is_asked_is_measured_on_every_cluster(make_job: Callable[..., Any]) -> None:
+    """10 and 20 nodes of 16 vCPUs, one spare each: 176 and 336 vCPUs, and 11 and 21 of at most 15 nodes; a deadline
+    at 95% is measured later than one that is expected, by e^(1.64485 s - s^2 / 2).
+    """
+    limits = (NodeLimit(nodes=15, instance="a"),)
+    asked = {"deadline_s": 2000.0, "max_vcpus": 200, "node_limits": limits, "budget_usd": 10.0}
+    context, region, request = make_job({"a": {"read": 4e9, "write": 2e9}}, **asked)
+    nodes = np.array([5.0, 10.0, 20.0])
+    price = region.offer.price_usd_per_hour
+    estimates = estimate(context, price_usd_per_hour=price, nodes=nodes, budgeted=True)
+    measured = {entry.name: entry for entry in constraints(context, estimates, request, region="here")}
+    assert set(measured) == {"deadline", "budget", "quota", "capacity"}
+    assert measured["quota"].measure[0].tolist() == [np.inf, 176, 336]
+    assert measured["quota"].met[0].tolist() == [False, True, False]
+    assert measured["capacity"].measure[0].tolist() == [np.inf, pytest.approx(11 / 15), pytest.approx(21 / 15)]
+    assert measured["capacity"].met[0].tolist() == [False, True, False]
+    assert measured["deadline"].measure[0, 1] == estimates.expected_s[0, 1]
+    assert measured["budget"].measure[0, 1] == estimates.total_p95_usd[0, 1] > estimates.total_usd[0, 1]
+    assert (measured["deadline"].limit, measured["budget"].limit, measured["capacity"].limit) == (2000, 10, 1)
+    sure = replace(request, confidence=0.95, max_vcpus=None, node_limits=(), budget_usd=None)
+    (deadline,) = constraints(context, estimates, sure, region="here")
+    sigma = context.overheads.shared_sigma
+    later_s = estimates.expected_s[0, 1] * np.exp(1.644854 * sigma - sigma**2 / 2)
+    assert deadline.measure[0, 1] == pytest.approx(later_s)
+    assert deadline.reason == "misses the deadline of 33 min 20 s with probability 0.95"
+
+
+def test_by_how_much_an_exact_cluster_exceeds_what_was_asked(make_job: Callable[..., Any]) -> None:
+    """The worse of both: 90 s for a deadline of 60, $8 at 95% for a budget of 10."""
+    context, region, request = make_job({"a": {"read": 4e9, "write": 2e9}})
+    cluster = candidate(context, row=0, nodes=10, offer=region.offer)
+    cluster = replace(cluster, cost_usd=replace(cluster.cost_usd, total_p95=8.0))
+    both = replace(request, deadline_s=60.0, budget_usd=10.0)
+    assert overrun(cluster, 90.0, both) == pytest.approx(1.5)
+    assert overrun(cluster, 30.0, both) == pytest.approx(0.8)
+    assert overrun(cluster, 90.0, request) == 0
+
+
+def test_amounts_are_shown_in_their_unit() -> None:
+    names = ("deadline", "budget", "quota", "capacity")
+    shown = [replace(BUDGET, name=name, shown="x").show(2.4) for name in names]
+    assert shown == ["x 2.4 s", "x $2.40", "x 2 vCPUs", "x 2.4 times as many nodes as there are"]
+
+
+def test_the_nearest_of_several_regions_is_named() -> None:
+    far, near = (replace(DEADLINE, measure=np.array([[least, 300.0]]), limit=10.0) for least in (200.0, 100.0))
+    (text,) = conflicts([asked(far), asked(near), asked(far)])
+    assert text == "no cluster meets the deadline alone: the nearest, 0:0, takes 1 min 40 s"
+
+
+def test_what_one_of_three_rules_out_is_named_and_the_rest_is_not() -> None:
+    """A quota that all keep to clashes with neither."""
+    quota = Constraint(name="quota", reason="", measure=np.zeros((2, 2)), limit=1.0, shown="launches")
+    (text,) = conflicts([asked(DEADLINE, BUDGET, quota)])
+    assert text.startswith("the deadline and the budget clash")

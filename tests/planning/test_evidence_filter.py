@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 import planner
@@ -42,3 +44,24 @@ def test_stated_rates_pass_when_stated_is_asked_and_everything_when_any_is() -> 
 def test_another_word_is_refused_with_those_there_are() -> None:
     with pytest.raises(BadInputError, match="use measured, spec, any"):
         planner.recommend(data="1TB", model="indy", evidence="good")
+
+
+def test_types_with_fewer_weak_rates_are_nearer(make_catalog: Callable[..., str]) -> None:
+    """One weak rate is once more than is asked, two are twice; disks of evidence `recalled` and a stated network."""
+    disks = [
+        {"instance_type": name, "mode": mode, "bytes_per_s": 2e9, "aggregate": "mean", "method": "made",
+         "evidence": evidence}
+        for name, evidence in (("a", "measured"), ("b", "recalled"))
+        for mode in ("read_only", "write_only")
+    ]  # fmt: skip
+    stated = [
+        {"instance_type": name, "nodes": 2, "placement_group": "yes", "bytes_per_s": 1e9, "aggregate": "mean",
+         "method": "made", "evidence": "spec"}
+        for name in ("a", "b")
+    ]  # fmt: skip
+    catalog = make_catalog({"a": {}, "b": {}}, disks=disks, networks=stated)
+    answer = planner.recommend(data="1TB", model="indy", catalogs=[catalog], evidence="measured", nodes=2)
+    assert {(r.instance_type, r.nearness, r.detail) for r in answer.rejected} == {
+        ("a", 2.0, "network: spec"),
+        ("b", 3.0, "local disks: recalled, network: spec"),
+    }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -118,3 +120,38 @@ def test_a_price_is_no_change_of_time(request_for: Callable[..., Request]) -> No
     )
     assert as_is and cheaper
     assert cheaper.time_s == as_is.time_s
+
+
+def test_energy_is_that_of_the_profiles_time(request_for: Callable[..., Request]) -> None:
+    """Eight nodes of 100 W and a switch of 1,300 W, for as long as the profile says; unknown without the power."""
+    calibrated = answer_with_profile(request_for(nodes=8, instances=("a",), assume={"power": 100.0}), "mine").best
+    assert calibrated is not None
+    assert calibrated.energy_j == pytest.approx(2100 * calibrated.time_s.p50)
+    unknown = answer_with_profile(request_for(nodes=8, instances=("a",)), "mine").best
+    assert unknown is not None
+    assert unknown.energy_j is None
+
+
+def test_a_what_if_stretches_the_profile_as_the_equations_and_widens_it(request_for: Callable[..., Request]) -> None:
+    """By a ratio r of the equations' times: r times the median, and half of ln r more at the 95%, 1.645 spreads:
+    ln(high / median) becomes the root of its square and of (1.645 x 0.5 x ln r)^2.
+    """
+    asked = request_for(nodes=8, instances=("a",))
+    slower = replace(asked, scale={"local": 0.25})
+    before, after = (answer_with_profile(request, "mine").best for request in (asked, slower))
+    assert before is not None and after is not None
+    equations = [
+        recommend(data="100GB", model="indy", catalogs=asked.catalogs, nodes=8, instances=("a",), scale=scale).best
+        for scale in ({}, {"local": 0.25})
+    ]
+    assert equations[0] is not None and equations[1] is not None
+    ratio = equations[1].time_s.expected / equations[0].time_s.expected
+    assert ratio > 2
+    assert after.time_s.p50 == pytest.approx(ratio * before.time_s.p50)
+    width = math.hypot(math.log(before.time_s.p95 / before.time_s.p50), 1.645 * 0.5 * math.log(ratio))
+    assert after.time_s.p95 == pytest.approx(after.time_s.p50 * math.exp(width))
+    assert any(f"the what-if makes it {ratio:.2f} times as long" in warning for warning in after.warnings)
+    dearer = answer_with_profile(replace(asked, scale={"price": 2.0}), "mine").best
+    assert dearer is not None
+    assert dearer.time_s == before.time_s
+    assert dearer.cost_usd.total == pytest.approx(2 * before.cost_usd.total)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from planner.cost_model.estimate import Estimates
-from planner.planning.selection import Cell, best_cell, frontier, least_and_limit
-from planner.schemas.plan import Objective
+from planner.planning.candidates import candidate
+from planner.planning.selection import Cell, best_cell, frontier, least_and_limit, limit_above, order
+from planner.schemas.plan import Candidate, Objective
 
 ESTIMATES = Estimates(
     nodes=np.array([1.0, 2.0, 3.0]),
@@ -56,3 +59,93 @@ def test_charges_do_not_widen_the_slack() -> None:
     assert best_cell(np.arange(2), charged, GOOD, objective="balanced", limit_usd=limit) == Cell(row=0, column=0)
     assert best_cell(np.array([1]), charged, GOOD, objective="balanced", limit_usd=limit) == Cell(row=1, column=0)
     assert least_and_limit(charged, np.zeros((2, 3), bool)) == (np.inf, np.inf)
+
+
+def test_energy_decides_between_a_fast_cluster_and_a_frugal_one() -> None:
+    """One node has no switch. Row 0: 100 W x 100 s = 10 kJ, (200 + 1300) x 60 = 90 kJ; row 1: 1000 W x 90 s = 90 kJ.
+
+    Without the first: three nodes of row 0, (300 + 1300) W x 50 s = 80 kJ, before all others.
+    """
+    energies = ESTIMATES.energy_j(np.arange(2))
+    assert energies[0].tolist() == [10e3, 90e3, 80e3]
+    assert energies[1].tolist() == [90e3, 3300 * 55, 4300 * 40]
+    without = GOOD.copy()
+    without[0, 0] = False
+    best = best_cell(np.arange(2), ESTIMATES, without, objective="energy", limit_usd=10.5)
+    assert best == Cell(row=0, column=2)
+
+
+def test_of_equal_costs_the_faster_comes_first_and_of_equal_times_the_cheaper() -> None:
+    alike = replace(
+        ESTIMATES,
+        expected_s=np.array([[50.0, 50.0, 60.0], [70.0, 80.0, 90.0]]),
+        total_usd=np.array([[10.0, 9.0, 8.0], [8.0, 8.0, 8.0]]),
+        power_w=np.array([np.nan, np.nan]),
+    )
+    assert best_cell(np.arange(2), alike, GOOD, objective="time", limit_usd=9) == Cell(row=0, column=1)
+    assert best_cell(np.arange(2), alike, GOOD, objective="cost", limit_usd=9) == Cell(row=0, column=2)
+
+
+def test_the_slack_leaves_out_what_no_cluster_changes() -> None:
+    """5% of the $4 that are left of $10 when $6 are charges."""
+    assert limit_above(10, charges_usd=6) == pytest.approx(10.2)
+    assert limit_above(10, charges_usd=0) == pytest.approx(10.5)
+    charged = replace(ESTIMATES, charges_usd=np.array([6.0, 8.0]))
+    assert least_and_limit(charged, GOOD) == (10, pytest.approx(10.2))
+    only_second = GOOD & np.array([[False], [True]])
+    assert least_and_limit(charged, only_second) == (11, pytest.approx(11.15))
+    # its own cheapest, $11, is above what is asked: 11 + 5% of 3, which no larger cluster keeps to
+    assert best_cell(np.arange(2), charged, only_second, objective="balanced", limit_usd=10.2) == Cell(row=1, column=0)
+    dearer = replace(charged, total_usd=np.array([[10.0, 10.2, 12.0], [11.0, 11.15, 11.16]]))
+    assert best_cell(np.arange(2), dearer, only_second, objective="balanced", limit_usd=10.2) == Cell(row=1, column=1)
+
+
+@pytest.fixture
+def candidate_of(make_job: Callable[..., Any]) -> Callable[..., Candidate]:
+    context, region, _ = make_job({"a": {"read": 4e9, "write": 2e9}})
+    plain = candidate(context, row=0, nodes=10, offer=region.offer)
+
+    def make(name: str, *, seconds: float, usd: float, joules: float | None = None) -> Candidate:
+        return replace(
+            plain,
+            instance_type=name,
+            time_s=replace(plain.time_s, expected=seconds),
+            cost_usd=replace(plain.cost_usd, total=usd, charges=0.0),
+            energy_j=joules,
+        )
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("objective", "names"),
+    [
+        ("balanced", ["quick", "cheap", "fast", "dear"]),  # within $10.5 by time, the others by cost
+        ("cost", ["cheap", "quick", "fast", "dear"]),
+        ("time", ["fast", "dear", "quick", "cheap"]),  # the first two are as fast: the cheaper before the dearer
+        ("energy", ["dear", "cheap", "fast", "quick"]),  # the last two are unknown: by time
+    ],
+)
+def test_candidates_in_order(candidate_of: Callable[..., Candidate], objective: Objective, names: list[str]) -> None:
+    all_of_them = [
+        candidate_of("cheap", seconds=100, usd=10, joules=2e3),
+        candidate_of("quick", seconds=90, usd=10.5),
+        candidate_of("dear", seconds=50, usd=30, joules=1e3),
+        candidate_of("fast", seconds=50, usd=20),
+    ]
+    assert [entry.instance_type for entry in order(all_of_them, objective)] == names
+    assert order([], objective) == []
+
+
+def test_the_frontier_tries_few_of_many_sizes() -> None:
+    """Of 1,000 sizes at most 60, evenly on a logarithmic scale, the first and the last among them."""
+    sizes = np.arange(1.0, 1001)
+    falling = replace(
+        ESTIMATES, nodes=sizes, expected_s=(1e5 / sizes)[None, :], total_usd=sizes[None, :], charges_usd=np.zeros(1)
+    )
+    cells = frontier(falling, np.ones((1, 1000), bool))
+    columns = [cell.column for cell in cells]
+    assert columns == sorted(columns, reverse=True)
+    assert (columns[0], columns[-1]) == (999, 0)
+    assert 40 < len(columns) <= 60
+    assert columns[1] == round(1000 ** (58 / 59)) - 1

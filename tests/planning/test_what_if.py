@@ -17,6 +17,7 @@ recommend = partial(recommend_by, engine="ideal")
 """The sums here are those of the equations alone."""
 
 CLOUD = str(Path(__file__).parents[1] / "golden" / "cloud")
+FILE = str(Path(__file__).parents[2] / "models" / "indy.toml")
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +80,13 @@ def test_twice_the_price_costs_twice_as_much_and_takes_as_long(plan: Plan) -> No
 def test_without_a_cluster_every_answer_is_empty(plan: Plan) -> None:
     nothing = what_if(replace(plan, best=None))
     assert (nothing.at_sizes(3), nothing.reliefs(2.0), nothing.contrast()) == ([], {}, Contrast())
+
+
+@pytest.mark.parametrize(("asked_for", "narrowed"), [("all", "indy"), (FILE, FILE)])
+def test_of_all_models_a_question_keeps_the_clusters_own(plan: Plan, asked_for: str, narrowed: str) -> None:
+    """A model in a file of the user's is asked for by its path, which its name is not."""
+    asked: list[Request] = []
+    assert plan.best is not None
+    best = replace(plan.best, model="indy")
+    what_if(replace(plan, best=best, request=replace(plan.request, model=asked_for)), asked).reliefs(2.0)
+    assert {request.model for request in asked} == {narrowed}

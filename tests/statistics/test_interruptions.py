@@ -67,6 +67,40 @@ def test_tasks_done_again_by_hand() -> None:
     assert taken == pytest.approx(3600 + (1800 + 240) / 20)
 
 
+def test_restarts_by_hand() -> None:
+    """Twenty nodes at 0.05 an hour: one interruption an hour. An hour's work takes (1 + 240/3600) h x (e - 1); after
+    half an hour of loading, which is done again too, (1 + 240/3600) h x (e^1.5 - 1), less the first half an hour.
+    """
+    job, nodes = np.array([3600.0]), np.array([20.0])
+    restart = risk("restart").expected_s(job, nodes=nodes, load_s=1800)
+    assert restart == pytest.approx(3840 * (np.e - 1))
+    assert risk("reload").expected_s(job, nodes=nodes, load_s=1800) == pytest.approx(3840 * (np.e**1.5 - 1) - 1800)
+
+
+def test_what_is_interrupted_without_end_stays_finite() -> None:
+    """At 50 expected interruptions e^50 stands; twice the work takes twice that, not e^100."""
+    nodes = np.array([20.0])
+    once, twice = (risk("restart").expected_s(np.array([hours * 3600.0]), nodes=nodes, load_s=0) for hours in (50, 100))
+    assert once == pytest.approx(3840 * np.expm1(50))
+    assert twice == pytest.approx(2 * once)
+
+
+@pytest.mark.parametrize(("recovery", "spared"), [("restart", np.exp(-1)), ("reload", np.exp(-1.5)), ("redo", 0.0)])
+def test_the_chance_of_no_interruption_is_exact(recovery: str, spared: float) -> None:
+    """An hour, and half an hour of loading where that is done again, at one interruption an hour: e^-1 and e^-1.5 end
+    in time, and none of the others within 240 s more. Tasks done again stretch every run instead.
+    """
+    hour = barrier([Load(median_s=3600, spread=lognormal(0), count=1)])
+    whole = risk(recovery).duration(hour, nodes=20, load_s=1800)
+    for late_s in (1.0, 101.0) if recovery == "redo" else (1.0, 239.0):
+        assert np.interp(3600 + late_s, whole.times_s, whole.cdf) == pytest.approx(spared, abs=2e-3)
+    if recovery == "redo":
+        assert whole.mean_s == pytest.approx(3600 + 0.05 * (1800 + 240))
+    else:
+        mean = risk(recovery).expected_s(np.array([3600.0]), nodes=np.array([20.0]), load_s=1800)
+        assert whole.mean_s == pytest.approx(float(mean[0]), rel=0.02)
+
+
 @given(st.floats(1, 1e5), st.integers(1, 1000), st.floats(1e-4, 1.0), st.sampled_from(["reload", "restart", "redo"]))
 def test_interruptions_never_help_and_more_are_never_better(
     job_s: float, nodes: int, rate: float, recovery: str

@@ -169,3 +169,49 @@ def test_spares_stand_in_for_the_slowest_as_in_simulation(spares: int) -> None:
     assert slowest.mean_s == pytest.approx(drawn.mean(), rel=0.02)
     for probability in (0.05, 0.5, 0.95):
         assert float(np.mean(drawn <= slowest.quantile_s(probability))) == pytest.approx(probability, abs=0.015)
+
+
+def test_the_slower_of_two_by_hand() -> None:
+    """The mean of the larger of two is 2 e^(s^2/2) Phi(s / sqrt 2): s = 0.3 gives 2 x 1.04603 x 0.58400."""
+    assert slowest_mean(lognormal(0.3), [1, 2]) == pytest.approx([1.04603, 1.22176], rel=2e-4)
+
+
+def test_a_load_is_done_when_enough_of_its_nodes_are() -> None:
+    """Each node is done by 2 s with 0.9: both of two 0.81; two of three 0.729 + 3 x 0.081 = 0.972; two of four
+    1 - 0.1^4 - 4 x 0.9 x 0.1^3 = 0.9963.
+    """
+    spread = Spread(log_slowness=np.log([1.0, 2.0, 3.0]), log_cdf=np.log([0.5, 0.9, 1.0]))
+    at = np.log([2 * 60.0])
+    done = [np.exp(Load(median_s=60, spread=spread, count=2, spares=k).log_cdf_at(at))[0] for k in (0, 1, 2)]
+    assert done == pytest.approx([0.81, 0.972, 0.9963])
+
+
+def test_a_tail_by_hand() -> None:
+    """A tenth takes three times as long: of nodes at 1 or 2 with even chance, 0.45 are at 1, 0.9 at 2 and 0.95 at 3."""
+    even = Spread(log_slowness=np.log([1.0, 1.999999, 2.0]), log_cdf=np.log([0.5, 0.5, 1.0]))
+    tailed = with_tail(even, fraction=0.1, factor=3)
+    assert np.exp(tailed.log_cdf_at(np.log([1.0, 2.0, 3.0, 6.0]))) == pytest.approx([0.45, 0.9, 0.95, 1.0], abs=1e-6)
+
+
+def test_what_a_run_shares_stretches_its_mean() -> None:
+    """Two certain phases of 10 and 20 s, times a lognormal of sigma 0.2: 30 x e^0.02; median 30, 95% 30 x e^0.329."""
+    certain = [Duration(times_s=np.array([s, s + 1e-9]), cdf=np.array([1.0, 1.0])) for s in (10.0, 20.0)]
+    whole = in_turn(certain, shared_sigma=0.2)
+    assert whole.mean_s == pytest.approx(30 * np.exp(0.02), rel=1e-3)
+    assert whole.quantile_s([0.5, 0.95]) == pytest.approx([30, 30 * np.exp(0.2 * 1.64485)], rel=2e-3)
+    assert in_turn(certain, shared_sigma=0).mean_s == pytest.approx(30)
+
+
+def test_phases_in_turn_add_up_by_hand() -> None:
+    """Two phases evenly between 0 and 1 s: mean 1 s, median 1 s, and a tenth takes more than 2 - sqrt 0.2 = 1.553 s."""
+    even = Duration(times_s=np.array([0.0, 1.0]), cdf=np.array([0.0, 1.0]))
+    whole = in_turn([even, even], shared_sigma=0)
+    assert whole.mean_s == pytest.approx(1, abs=2e-3)
+    assert whole.quantile_s([0.5, 0.9]) == pytest.approx([1, 2 - 0.2**0.5], abs=0.01)
+
+
+def test_nothing_to_do_takes_no_time() -> None:
+    idle = barrier([Load(median_s=0, spread=lognormal(0.1), count=3)])
+    assert (idle.mean_s, float(idle.quantile_s(0.95))) == (0, 0)
+    assert barrier([]).mean_s == 0
+    assert in_turn([idle, idle], shared_sigma=0.1).mean_s == 0

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.errors import BadInputError
-from planner.statistics.scaling_curve import ScalingCurve
+from planner.statistics.scaling_curve import ScalingCurve, mean_slowdowns, unmeasured
 
 I2_8XLARGE = ScalingCurve.through([2, 178], [1089e6, 879e6])
 POINTS = st.lists(st.tuples(st.integers(1, 1000), st.floats(1e6, 1e10)), min_size=1, max_size=8)
@@ -142,3 +142,44 @@ def test_slowdowns_are_the_band_seen_from_the_curve() -> None:
     rates = curve.at([100])[0] / slowdowns
     inside = (rates >= band.low_bytes_per_s[0]) & (rates <= band.high_bytes_per_s[0])
     assert 0.88 <= inside.mean() <= 0.92
+
+
+def test_what_a_stated_network_loses_on_average() -> None:
+    """The mean of eight equally likely slowdowns of the prior alone, at each size; on one node nothing."""
+    alone, two, many = mean_slowdowns(np.array([1.0, 2.0, 100.0]).tobytes()).tolist()
+    assert alone == 1
+    assert two == pytest.approx(1, abs=0.02)
+    assert many == pytest.approx(float(unmeasured().slowdowns(100, count=8).mean()))
+    assert 1.1 < many < 2
+
+
+def test_slowdowns_at_several_sizes_are_those_of_each() -> None:
+    both = I2_8XLARGE.slowdowns_at(np.array([178.0, 500.0]), count=4)
+    assert both.shape == (4, 2)
+    assert both[:, 1].tolist() == I2_8XLARGE.slowdowns(500, count=4).tolist()
+    assert (np.diff(both, axis=0) > 0).all()
+    # quantiles 1/8, 3/8, 5/8 and 7/8 of the true rate, from the fastest
+    rates = np.exp(np.quantile(I2_8XLARGE._posterior.log_rates(np.array([500.0])), [7 / 8, 1 / 8], axis=0))[:, 0]
+    assert both[[0, 3], 1] == pytest.approx(I2_8XLARGE.at(500) / rates)
+
+
+def test_a_band_covers_what_it_says_and_marks_what_was_not_measured() -> None:
+    """Half of the plausible rates lie within a coverage of 0.5, a quarter on either side."""
+    band = I2_8XLARGE.band([100, 178, 179], coverage=0.5)
+    assert band.extrapolated.tolist() == [False, False, True]
+    rates = np.exp(I2_8XLARGE._posterior.log_rates(np.array([179.0])))[:, 0]
+    assert np.mean(rates < band.low_bytes_per_s[2]) == pytest.approx(0.25, abs=0.002)
+    assert np.mean(rates < band.middle_bytes_per_s[2]) == pytest.approx(0.5, abs=0.002)
+    assert np.mean(rates > band.high_bytes_per_s[2]) == pytest.approx(0.25, abs=0.002)
+
+
+def test_what_the_shape_rests_on() -> None:
+    assert ScalingCurve.through([2], [1e9]).basis == "family prior: only 1 cluster size of 4 measured"
+    assert ScalingCurve.through([2, 4, 8], [1e9] * 3).basis == "family prior: only 3 cluster sizes of 4 measured"
+    assert ScalingCurve.through([2, 4, 8, 16], [1e9] * 4).basis == "fitted to 4 cluster sizes"
+
+
+def test_three_that_rise_are_levelled_to_one_mean() -> None:
+    """80, 90 and 130 of one, two and one measurements: (80 + 2 x 90 + 130) / 4 = 97.5; what falls stays."""
+    curve = ScalingCurve.through([2, 4, 4, 8, 16], [80, 85, 95, 130, 50])
+    assert curve.bytes_per_s == pytest.approx([97.5, 97.5, 97.5, 50])

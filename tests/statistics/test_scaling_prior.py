@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from planner.arrays import Floats
-from planner.statistics.scaling_prior import condition, prior
+from planner.statistics.scaling_prior import Draws, condition, prior
 
 
 def prior_fraction(nodes: Floats, probability: float) -> Floats:
@@ -45,3 +45,74 @@ def test_the_band_holds_about_nine_truths_in_ten() -> None:
         low, high = np.quantile(condition(nodes, rates).log_rates(np.array([10.0])), [0.05, 0.95])
         held.append(low <= np.log(1 - slope * np.log2(5)) <= high)
     assert np.mean(held) == pytest.approx(0.9, abs=3 * np.sqrt(0.09 / 200))
+
+
+def loss(family: str, first: float, second: float, nodes: float) -> float:
+    law = Draws(parameters={family: np.array([[first, second]])})
+    return float(law.loss(np.array([nodes]))[0, 0])
+
+
+def test_the_families_by_hand() -> None:
+    """What is lost of the two-node rate, as -ln of what is left."""
+    # USL: ln((1 + 0.01 x 9 + 0.001 x 10 x 9) / (1 + 0.01 + 0.001 x 2)) = ln(1.18 / 1.012)
+    assert loss("usl", 0.01, 0.001, 10) == pytest.approx(np.log(1.18 / 1.012))
+    assert loss("power", 0.1, 0, 20) == pytest.approx(0.1 * np.log(10))
+    # a plateau at 0.3, of which 1 - e^-1 is lost where ln(n / 2) is the reach of 1.5
+    assert loss("plateau", 0.3, 1.5, 2 * np.exp(1.5)) == pytest.approx(0.3 * (1 - np.exp(-1)))
+    assert loss("knee", 0.2, 3.0, 2 * np.exp(3.0)) == pytest.approx(0, abs=1e-12)
+    assert loss("knee", 0.2, 3.0, 2 * np.exp(4.0)) == pytest.approx(0.2)
+    for family in ("usl", "power", "plateau", "knee"):
+        assert loss(family, 0.2, 0.5, 1) == loss(family, 0.2, 0.5, 2) == 0
+
+
+def test_the_prior_lies_where_it_is_said_to() -> None:
+    """Medians of 2,000 draws: exponents 0.06 and 0.12, a plateau of 0.3 with a reach of 1.5, a knee evenly within 5;
+    the law of contention evenly in its logarithm, so in the middle at sqrt(3e-5 x 1e-2).
+    """
+    draws = prior().parameters
+    assert np.median(draws["power"][:, 0]) == pytest.approx(0.06, rel=0.1)
+    assert np.median(draws["plateau"], axis=0) == pytest.approx([0.3, 1.5], rel=0.1)
+    assert np.median(draws["knee"][:, 0]) == pytest.approx(0.12, rel=0.1)
+    assert draws["knee"][:, 1].mean() == pytest.approx(2.5, rel=0.05)
+    assert np.median(draws["usl"][:, 0]) == pytest.approx((3e-5 * 1e-2) ** 0.5, rel=0.2)
+    assert np.median(draws["usl"][:, 1]) == pytest.approx((1e-8 * 5e-6) ** 0.5, rel=0.2)
+    assert [np.log(draws[name][:, 0]).std() for name in ("power", "plateau", "knee")] == pytest.approx(
+        [0.9, 0.8, 0.8], rel=0.06
+    )
+    assert np.log(draws["plateau"][:, 1]).std() == pytest.approx(0.6, rel=0.06)
+    assert {len(pairs) for pairs in draws.values()} == {2000}
+
+
+def test_chosen_laws_keep_their_families() -> None:
+    draws = Draws(parameters={"power": np.array([[0.1, 0], [0.2, 0]]), "knee": np.array([[0.3, 1], [0.4, 2]])})
+    chosen = draws.chosen(np.array([1, 1, 2]))
+    assert chosen.parameters["power"].tolist() == [[0.2, 0], [0.2, 0]]
+    assert chosen.parameters["knee"].tolist() == [[0.3, 1]]
+
+
+def test_one_point_leaves_the_prior_and_its_noise() -> None:
+    """At the point itself rates scatter by law, discrepancy and noise of 4%: Student's t of 4 degrees of freedom about
+    the point, whose quartiles lie at 0.741 standard units; the discrepancy adds no variance where it is measured.
+    """
+    posterior = condition(np.array([2.0]), np.array([0.0]))
+    assert np.unique(posterior.level).tolist() == [0]
+    assert posterior.noise == pytest.approx(0.04)
+    low, middle, high = np.quantile(posterior.log_rates(np.array([2.0]))[:, 0], [0.25, 0.5, 0.75])
+    # variance in units of the noise: 1 - 1/2 + (1 - 1/2)^2 / (1/2) = 1
+    assert (low, middle, high) == pytest.approx((-0.0296, 0, 0.0296), abs=0.004)
+
+
+def test_the_fall_beyond_the_last_point_is_the_laws_alone() -> None:
+    """Exact points of a power law: at 128 nodes a quarter of the 32 as far is lost again: 0.05 x ln 4."""
+    nodes = 2.0 ** np.arange(1, 6)
+    posterior = condition(nodes, -0.05 * np.log(nodes / 2))
+    fall = posterior.log_fall(start=32, nodes=np.array([32.0, 128.0]))
+    assert fall[0] == 0
+    assert fall[1] == pytest.approx(-0.05 * np.log(4), rel=0.25)
+
+
+def test_repeats_that_scatter_widen_the_noise() -> None:
+    """Six rates at two nodes, +-10% about their mean: squares 0.06, and 4 x 0.04^2 for the prior, over 4 + 5."""
+    posterior = condition(np.full(6, 2.0), np.array([0.1, -0.1] * 3))
+    assert posterior.noise == pytest.approx(np.sqrt((0.06 + 4 * 0.04**2) / 9))
+    assert posterior.level == pytest.approx(0)

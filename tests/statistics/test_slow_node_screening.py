@@ -43,6 +43,45 @@ def test_the_rule_by_hand() -> None:
     assert "median 100" in limit.text and "5 nodes" in limit.text
 
 
+def test_the_rule_is_shown_with_its_numbers() -> None:
+    """z = 2.3263 x (1 + 6/5) = 5.118, spread = 1.4826 x 0.05129 = 0.07605, e^(-5.118 x 0.07605) = 0.6776."""
+    limit = limit_of("rate", [90.0, 95.0, 100.0, 105.0, 110.0])
+    assert limit.text == (
+        "rate: limit 67.76 = median 100 x 0.678 (exp(-5.12 x 0.076)), but between 0.5 and 0.9 of it; 5 nodes"
+    )
+
+
+def test_more_nodes_ask_for_a_rarer_accident_and_need_less_stretching() -> None:
+    """Ten nodes: the 99.5% point, 2.5758, times 1 + 6/10; three: the 98.33% point, 2.1280, times 1 + 6/3."""
+    assert limit_of("rate", [100.0] * 10).z == pytest.approx(2.5758 * 1.6, rel=1e-4)
+    assert limit_of("rate", [100.0] * 3).z == pytest.approx(2.1280 * 3, rel=1e-4)
+
+
+def test_three_nodes_are_enough_to_say() -> None:
+    limit = limit_of("rate", [100.0, 97.0, 100 / 0.97])
+    assert limit.limit_per_s == pytest.approx(100 * math.exp(-2.1280 * 3 * 1.4826 * -math.log(0.97)), rel=1e-4)
+    assert "cannot say" not in limit.text
+
+
+def test_a_node_at_the_limit_stays() -> None:
+    """Nine equal nodes leave the limit at nine tenths of their rate."""
+    assert limit_of("rate", [100.0] * 9 + [90.0]).limit_per_s == 90
+    assert dropped([100.0] * 9 + [90.0]) == set()
+
+
+def test_what_is_kept_goes_by_its_worst_metric() -> None:
+    """b is at 95% in one, a at 97% at worst; c is the fastest in one and at 91% in the other."""
+    disk = {"a": 97.0, "b": 110.0, "c": 150.0, "d": 100.0, "e": 100.0}
+    net = {"a": 100.0, "b": 95.0, "c": 91.0, "d": 100.0, "e": 100.0}
+    screening = screen({"disk": disk, "net": net})
+    assert screening.kept == ("d", "e", "a", "b", "c")
+
+
+def test_the_reason_says_how_slow() -> None:
+    (drop,) = screen({"disk": named([40.0, 100.0, 100.0, 100.0])}).dropped
+    assert (drop.reason, drop.rate_per_s, drop.limit_per_s) == ("at 40% of the median", 40, 90)
+
+
 def test_half_the_median_is_too_slow_however_the_others_spread() -> None:
     assert dropped([60.0, 75.0, 100.0, 130.0, 160.0, 49.0 * 87.5 / 100]) == {"node-5"}
     assert dropped([60.0, 75.0, 100.0, 130.0, 160.0, 51.0]) == set()

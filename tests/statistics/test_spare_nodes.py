@@ -38,6 +38,44 @@ def test_one_node_without_spares_is_the_plain_mean() -> None:
     assert expected_slowness(rates, nodes=1, max_spares=0)[0] == pytest.approx(np.mean(2 / rates))
 
 
+def test_one_node_with_and_without_a_spare_by_hand() -> None:
+    """Rates 1 and 2, median 1.5: alone 1.5 x (1 + 1/2) / 2 = 1.125, the better of two 1.5 x (1/4 + 3/4 x 1/2) = 0.9375.
+
+    100 s of work after 10 s of screening: 122.5 and 103.75 s; (10 + 112.5) and (2 x 10 + 93.75) node-seconds.
+    """
+    spares = best_spares([2.0, 1.0], nodes=1, work_s=100, screen_s=10)
+    assert spares.expected_s.tolist() == pytest.approx([122.5, 103.75])
+    assert spares.expected_node_hours.tolist() == pytest.approx([122.5 / 3600, 113.75 / 3600])
+    assert spares.count == 1
+    assert best_spares([2.0, 1.0], nodes=1, work_s=100, screen_s=20).count == 0  # 132.5 against 133.75
+
+
+def test_two_of_three_by_hand() -> None:
+    """Slow with chance 1/3: both of two are fast with 4/9, two of three with 4/9 x (1 + 2/3) = 20/27."""
+    slowness = expected_slowness(np.array([1.0, 2.0, 2.0]), nodes=2, max_spares=1)
+    assert slowness.tolist() == pytest.approx([4 / 9 + 2 * 5 / 9, 20 / 27 + 2 * 7 / 27])
+
+
+@pytest.mark.parametrize(("fast", "count"), [(1.015, 0), (1.025, 1)])
+def test_for_time_a_spare_must_save_one_percent(fast: float, count: int) -> None:
+    """One node and up to five spares, half of all nodes at 1: none is 1.2% slower than five where the others are at
+    1.025, and 0.7% where they are at 1.015.
+    """
+    spares = best_spares([1.0, fast], nodes=1, work_s=100, screen_s=0, objective="time", max_spares=5)
+    median, chances = (1 + fast) / 2, [0.5 ** (k + 1) for k in range(6)]
+    assert spares.expected_s.tolist() == pytest.approx([100 * median * (p + (1 - p) / fast) for p in chances])
+    assert spares.count == count
+
+
+def test_as_many_spares_as_nodes_are_tried_and_none_will_do() -> None:
+    assert len(best_spares([1.0], nodes=3, work_s=1, screen_s=1).expected_s) == 4
+    assert best_spares([1.0], nodes=1, work_s=1, screen_s=0, max_spares=0).count == 0
+    with pytest.raises(BadInputError):
+        best_spares([1.0], nodes=2, work_s=1, screen_s=1, max_spares=-1)
+    with pytest.raises(BadInputError):
+        best_spares([1.0], nodes=2, work_s=1, screen_s=float("inf"))
+
+
 @given(RATES, st.integers(1, 50))
 def test_more_spares_never_slow_the_job(rates: list[float], nodes: int) -> None:
     slowness = expected_slowness(np.sort(np.array(rates)), nodes=nodes, max_spares=20)

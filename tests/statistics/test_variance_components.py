@@ -81,3 +81,51 @@ def test_a_stall_counts_and_one_interval_says_nothing() -> None:
     assert stalled is not None and 1 < stalled < 10
     assert within_runs([[1e9], [0.0, 0.0], []]) is None
     assert log_sigma([1e9]) is None and log_sigma([1e9, 0.0]) is None
+
+
+def test_nodes_with_unequal_numbers_of_runs_by_hand() -> None:
+    """ln rates 0, 0.6, 0.6 and 1: means 0.4 and 1, overall 0.55; within 0.24 / (4 - 2) = 0.12; between
+    3 x 0.15^2 + 0.45^2 = 0.27; usual size 4 - 10/4 = 1.5: (0.27 - 0.12) / 1.5 = 0.1 across nodes.
+    """
+    parts = variation({"a": [1.0, math.exp(0.6), math.exp(0.6)], "b": [math.e]})
+    assert parts is not None
+    assert (parts.nodes, parts.runs) == (2, 4)
+    assert (parts.across_runs**2, parts.across_nodes**2) == pytest.approx((0.12, 0.1))
+    assert parts.text.startswith("varies 31.6% from node to node and 34.6% from run to run of one node: 45% of it")
+
+
+def test_three_nodes_by_hand() -> None:
+    """ln rates (0, 0.2), (1, 1.2), (2, 2.2): between 2 x (1 + 0 + 1) / (3 - 1) = 2, within 0.06 / 3 = 0.02, and
+    (2 - 0.02) / 2 = 0.99 across nodes, of which each has two runs.
+    """
+    parts = variation({name: [math.exp(mean), math.exp(mean + 0.2)] for name, mean in (("a", 0), ("b", 1), ("c", 2))})
+    assert parts is not None
+    assert (parts.across_runs**2, parts.across_nodes**2) == pytest.approx((0.02, 0.99))
+
+
+def test_the_percentiles_are_those_of_all_runs() -> None:
+    """Of 1 to 21 the middle is 11; a quarter lies below 6, a twentieth below 2."""
+    parts = variation({"a": [float(rate) for rate in range(1, 12)], "b": [float(rate) for rate in range(12, 22)]})
+    assert parts is not None
+    assert parts.percentiles == (2, 6, 11, 16, 20)
+
+
+def test_within_runs_by_hand() -> None:
+    """ln rates (0, 0.2) and (1, 1.3, 1.6): 0.02 + 0.18 over 1 + 2. A stalled interval counts as 1% of the mean:
+    1e9, 1e9 and 0 have a mean of 2/3 and so a third of ln(1 / 150).
+    """
+    runs = [[1.0, math.exp(0.2)], [math.e, math.exp(1.3), math.exp(1.6)], [5.0]]
+    assert within_runs(runs) == pytest.approx(math.sqrt(0.2 / 3))
+    fall = math.log(150)
+    assert within_runs([[1e9, 1e9, 0.0]]) == pytest.approx(math.sqrt(fall**2 * (2 / 9 + 4 / 9) / 2))
+
+
+def test_the_spread_of_two_rates() -> None:
+    """ln 1 and ln e: 0.5 off the mean each, (0.25 + 0.25) / (2 - 1)."""
+    assert log_sigma([1.0, math.e, 0.0]) == pytest.approx(math.sqrt(0.5))
+
+
+def test_half_of_equal_variances_stays() -> None:
+    parts = variation({"a": [1.0], "b": [1.0, 1.0]})
+    assert parts is not None
+    assert (parts.across_nodes, parts.across_runs, parts.lasting_share) == (0, 0, 0)

@@ -1,0 +1,196 @@
+"""Seconds and dollars of all clusters at once, by hand, on nodes that read 4 GB/s, write 2 GB/s and send 1 GB/s."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from planner.catalog import Straggler
+from planner.cost_model.estimate import Estimates, estimate, later
+from planner.cost_model.prices import Reservations
+from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
+from planner.cost_model.workload import JobContext
+from planner.statistics.interruptions import Risk
+from planner.statistics.scaling_curve import mean_slowdowns
+
+Make = Callable[..., JobContext]
+NODE = {"read": 4e9, "write": 2e9, "memory_bytes": 2 * 10**9}
+SIGMA = 0.1
+
+
+def certain(context: JobContext, *, shared_sigma: float = 0.0) -> JobContext:
+    """Return the job on nodes that are all alike, do what is stated of them and are filled to the brim."""
+    network = replace(context.rates.network, stated=np.zeros(len(context.catalog.instances), bool))
+    return replace(
+        context,
+        doubts=CERTAIN,
+        rates=replace(context.rates, network=network),
+        overheads=replace(context.overheads, shared_sigma=shared_sigma, skew=0.0, lost_nodes=0.0),
+        spreads=replace(context.spreads, node_sigma={}, network=None),
+    )
+
+
+def estimated(context: JobContext, nodes: list[float], *, price: float = 3.6, **options: object) -> Estimates:
+    prices = np.full(len(context.catalog.instances), price)
+    asked = {"budgeted": False, **options}
+    return estimate(context, price_usd_per_hour=prices, nodes=np.array(nodes), **asked)  # type: ignore[arg-type]
+
+
+def test_how_much_later_a_quantile_is_than_the_mean() -> None:
+    """e^(1.64485 x 0.1 - 0.1^2 / 2); of what does not vary nothing."""
+    assert later(0.95, shared_sigma=0.1) == pytest.approx(math.exp(0.164485 - 0.005), rel=1e-5)
+    assert later(0.5, shared_sigma=0.2) == pytest.approx(math.exp(-0.02))
+    assert later(0.95, shared_sigma=0) == 1
+
+
+def test_a_job_and_its_bill_by_hand(make_context: Make) -> None:
+    """10 TB on 10 nodes: 1 TB a node is read and written in 750 s in either phase, 0.9 TB sent in 900 s.
+
+    Around it 120 s of boot, 120 of screening, 60 of teardown, 500 of generating and 250 of validating; a spare is paid
+    until it is screened. A node costs a tenth of a cent a second.
+    """
+    context = certain(make_context({"a": NODE}))
+    both = estimated(context, [7.0, 10.0])
+    assert both.fewest[0] == 8
+    assert both.expected_s[0].tolist() == [np.inf, pytest.approx(1650)]
+    assert both.total_usd[0].tolist() == [np.inf, pytest.approx(10e-3 * (1650 + 1050) + 1e-3 * 240)]
+    assert both.total_p95_usd is None
+
+
+def test_what_a_run_shares_lengthens_its_mean_and_its_95_percent(make_context: Make) -> None:
+    """sigma 0.1: the mean is e^0.005 times the median, the 95% e^0.164485 times."""
+    context = certain(make_context({"a": NODE}), shared_sigma=SIGMA)
+    both = estimated(context, [10.0], budgeted=True)
+    assert both.expected_s[0, 0] == pytest.approx(1650 * math.exp(0.005))
+    assert both.total_usd[0, 0] == pytest.approx(10e-3 * (1650 * math.exp(0.005) + 1050) + 0.24)
+    assert both.total_p95_usd is not None
+    assert both.total_p95_usd[0, 0] == pytest.approx(10e-3 * (1650 * math.exp(0.164485) + 1050) + 0.24, rel=1e-6)
+
+
+def test_nodes_beyond_a_reservation_cost_more(make_context: Make) -> None:
+    """Two of ten, and the spare, are $1 an hour more."""
+    context = certain(make_context({"a": NODE}))
+    reserved = Reservations(nodes=np.array([8.0]), above_usd_per_hour=np.array([1.0]))
+    both = estimated(context, [10.0], reservations=reserved)
+    assert both.total_usd[0, 0] == pytest.approx((10 * 3.6 + 2) * 2700 / 3600 + (3.6 + 1) * 240 / 3600)
+
+
+def test_the_slowest_node_is_waited_for(make_context: Make) -> None:
+    """Disks that differ by sigma 0.3, of two nodes: the slower takes 2 e^0.045 Phi(0.3 / sqrt 2) = 1.22176 times as
+    long as the median, 1 TB a node in 2 x 750 s.
+    """
+    context = certain(make_context({"a": NODE}, data_bytes=2 * 10**12))
+    context = replace(context, spreads=replace(context.spreads, node_sigma={"disk": 0.3}))
+    network = replace(context.rates.network, flat=np.array([1e12]))
+    context = replace(context, rates=replace(context.rates, network=network))
+    assert estimated(context, [2.0]).expected_s[0, 0] == pytest.approx(1500 * 1.22176, rel=2e-4)
+
+
+def test_the_networks_spread_counts_where_a_rate_is_not_that_of_the_slowest(make_context: Make) -> None:
+    """Links that differ by sigma 0.3, of two nodes with 0.5 TB each, of which half is sent: 250 s."""
+    context = certain(make_context({"a": NODE | {"read": 1e12, "write": 1e12}}, data_bytes=10**12))
+    context = replace(context, spreads=replace(context.spreads, node_sigma={"network": 0.3}))
+    sent_s, sorted_s = 250, 0.5e12 / 1.2e9 / 16
+    assert estimated(context, [2.0]).expected_s[0, 0] == pytest.approx(sent_s * 1.22176 + sorted_s, rel=2e-4)
+    slowest = replace(context.rates.network, slowest_of_n=np.array([True]))
+    context = replace(context, rates=replace(context.rates, network=slowest))
+    assert estimated(context, [2.0]).expected_s[0, 0] == pytest.approx(sent_s + sorted_s, rel=1e-6)
+
+
+def tail(resource: str) -> tuple[Straggler, ...]:
+    """Return a tail: half of the nodes take twice as long."""
+    seen = {"zone": "", "slow_fraction": 0.5, "slow_factor": 2.0, "per": "node", "evidence": "measured", "source": "m"}
+    return (Straggler(resource=resource, **seen),)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("resource", "slowest_of_n", "seconds"),
+    [
+        ("network", False, 500 * 1.75 + 375),
+        ("network", True, 500 + 375),  # what was measured is the slowest node's rate already
+        ("local_read", False, 500 + 375 * 1.25),  # reading is a third of it: 1 + 0.75 / 3
+        ("local_write", False, 375 * 1.5 + 375 * 1.5),  # more than the network's 500 s
+    ],
+)
+def test_a_tail_counts_on_its_own_type_alone(
+    make_context: Make, resource: str, slowest_of_n: bool, seconds: float
+) -> None:
+    """0.5 TB on each of two nodes: 375 s of disks in either phase, 500 s of network in the first. The slower of two is
+    slow with chance 3/4.
+    """
+    types = dict.fromkeys(("a", "b", "c"), NODE | {"network_baseline_bytes_per_s": 5 * 10**8})
+    context = certain(make_context(types, data_bytes=10**12))
+    context = replace(context, spreads=replace(context.spreads, tails={1: tail(resource)}))
+    slowest = replace(context.rates.network, slowest_of_n=np.full(3, slowest_of_n))
+    context = replace(context, rates=replace(context.rates, network=slowest))
+    expected_s = estimated(context, [2.0]).expected_s[context.layouts.first_of_types(), 0]
+    assert expected_s.tolist() == pytest.approx([875, seconds, 875], rel=1e-6)
+
+
+@pytest.mark.parametrize("tailed", [False, True])
+def test_doubtful_rates_are_slower_on_average(make_context: Make, tailed: bool) -> None:
+    """Disks that take on average 1.2 times as long as claimed, a network that takes 1.5 times: 500 x 1.5 and 375 x 1.2;
+    the same on a type with a tail on its object store, which is not used.
+    """
+    node = NODE | {"network_baseline_bytes_per_s": 5 * 10**8}
+    context = certain(make_context({"a": node, "b": node}, data_bytes=10**12))
+    slower = {"disk": np.full((2, 8), 1.2), "network": np.full((2, 8), 1.5)}
+    context = replace(context, doubts=RateDoubts(slowdowns=slower))
+    tails = {1: tail("volume_read")} if tailed else {}
+    context = replace(context, spreads=replace(context.spreads, tails=tails))
+    expected_s = estimated(context, [2.0]).expected_s[context.layouts.first_of_types(), 0]
+    assert expected_s.tolist() == pytest.approx([750 + 450] * 2)
+
+
+def test_spot_nodes_that_are_taken_back_begin_again(make_context: Make) -> None:
+    """Ten nodes once in 10,000 s each: once in 1,000 s. The job takes 1,650 s after 500 of loading, which are lost too:
+    (1000 + 100) x (e^2.15 - 1) - 500.
+    """
+    risk = Risk(per_node_s=1e-4, replacement_s=100, recovery="reload", evidence="assumed")
+    context = replace(certain(make_context({"a": NODE})), risk=risk)
+    assert estimated(context, [10.0]).expected_s[0, 0] == pytest.approx(1100 * (math.exp(2.15) - 1) - 500)
+
+
+def test_charges_come_on_top(make_context: Make) -> None:
+    """Two zones: half of 10 TB crosses between them at $0.02 a GiB."""
+    files = {"transfers": [{"transfer": "zone", "price_usd_per_gib": 0.02}]}
+    context = certain(make_context({"a": NODE}, files=files, zones=2))
+    usd = 10e-3 * 2700 + 0.24 + 0.5e13 / 2**30 * 0.02
+    assert estimated(context, [10.0]).total_usd[0, 0] == pytest.approx(usd)
+
+
+def test_a_stated_network_is_slower_at_scale(make_context: Make) -> None:
+    """By as much as the scaling prior has it on average; one that was measured is what it was measured to be."""
+    node = NODE | {"network_baseline_bytes_per_s": 5 * 10**8}
+    context = certain(make_context({"a": node}, data_bytes=10**12))
+    stated = replace(context.rates.network, stated=np.ones(1, bool))
+    context = replace(
+        context,
+        rates=replace(context.rates, network=stated),
+        spreads=replace(context.spreads, node_sigma={"cpu": 1e-9}),
+    )
+    slower = float(mean_slowdowns(np.array([100.0]).tobytes())[0])
+    assert slower > 1.1
+    sent_s, sorted_s = 0.99e10 / 5e8, 7.5
+    assert estimated(context, [100.0]).expected_s[0, 0] == pytest.approx(sent_s * slower + sorted_s, rel=1e-6)
+
+
+def test_the_order_of_types_does_not_matter(make_context: Make) -> None:
+    """Types of 1, 4 and 2 disks of 1 TB hold 3 TB on 4, 1 and 2 nodes, in whatever order they come."""
+    types = {name: NODE | {"local_disks": disks} for name, disks in (("a", 1), ("b", 4), ("c", 2))}
+    context = certain(make_context(types, data_bytes=10**12))
+    both, own = estimated(context, [1.0, 2.0, 3.0, 4.0]), context.layouts.first_of_types()
+    assert both.fewest[own].tolist() == [4, 1, 2]
+    assert np.isfinite(both.expected_s[own]).tolist() == [[False] * 3 + [True], [True] * 4, [False] + [True] * 3]
+    # alike on as many nodes: 250 GB each in 2 x 187.5 s, and 187.5 GB sent in as long
+    assert both.expected_s[own, 3].tolist() == pytest.approx([375.0] * 3)
+
+
+def test_energy_is_power_times_time(make_context: Make) -> None:
+    """Ten nodes of 100 W and a switch of 1,300 W over 1,650 s."""
+    context = replace(certain(make_context({"a": NODE})), power_w=np.array([100.0]))
+    assert estimated(context, [10.0]).energy_j(np.array([0]))[0, 0] == pytest.approx(2300 * 1650)

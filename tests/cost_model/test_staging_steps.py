@@ -1,0 +1,93 @@
+"""What surrounds the job, by hand: 10 TB on nodes whose disks read 4 GB/s and write 2 GB/s, with a NIC of 1 GB/s."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from planner.cost_model.charges import charges, known_usd
+from planner.cost_model.staging_steps import around_node_seconds, loading_node_seconds, moved_bytes
+from planner.cost_model.workload import JobContext
+
+Make = Callable[..., JobContext]
+DISKS = {"a": {"read": 4e9, "write": 2e9, "memory_bytes": 10**6}}
+STORE = {
+    "object_store": "store", "price_usd_per_gib_month": 0.02, "write_usd_per_request": 5e-6,
+    "read_usd_per_request": 4e-7, "egress_usd_per_gib": 0.01, "bytes_per_s_per_vcpu": 25e6, "rate_evidence": "measured",
+}  # fmt: skip
+FILES = {"object_stores": [STORE], "transfers": [{"transfer": "internet", "price_usd_per_gib": 0.09}]}
+
+
+def seconds(context: JobContext) -> dict[str, float]:
+    return {name: float(step[0]) for name, step in around_node_seconds(context).items()}
+
+
+@pytest.mark.parametrize(
+    ("places", "steps"),
+    [
+        ({}, {"generate": 5000, "validate": 1250}),  # 5 TB of output are read at 4 GB/s
+        ({"input": "s3://b/i"}, {"stage in": 25_000, "validate": 1250}),  # the store: 16 x 25 MB/s
+        ({"output": "s3://b/o"}, {"generate": 5000, "stage out": 12_500, "validate": 1250}),
+        ({"input": "gs://b/i", "output": "gs://b/o"}, {"stage in": 10_000, "stage out": 5000, "validate": 1250}),
+    ],
+    ids=str,
+)
+def test_a_step_lasts_as_long_as_its_slowest_part(
+    make_context: Make, places: dict[str, str], steps: dict[str, float]
+) -> None:
+    """To and from another cloud the NIC stands for what is not known."""
+    context = make_context(DISKS, files=FILES, reduce_ratio=0.5, **places)
+    assert seconds(context) == pytest.approx(steps)
+    loading = {name: float(step[0]) for name, step in loading_node_seconds(context).items()}
+    assert loading == pytest.approx({name: steps[name] for name in ("stage in", "generate") if name in steps})
+
+
+@pytest.mark.parametrize(
+    ("places", "moved"),
+    [
+        ({}, {}),
+        ({"input": "s3://b/i"}, {"stage in": 1e13}),
+        ({"output": "gs://b/o"}, {"stage out": 5e12}),
+        ({"input": "gs://b/i", "output": "s3://b/o"}, {"stage in": 1e13, "stage out": 5e12}),
+    ],
+    ids=str,
+)
+def test_what_staging_moves(make_context: Make, places: dict[str, str], moved: dict[str, float]) -> None:
+    context = make_context(DISKS, files=FILES, reduce_ratio=0.5, **places)
+    assert {name: float(amount[0]) for name, amount in moved_bytes(context).items()} == moved
+
+
+GIB = 2**30
+READS, WRITES = 596_047, 50_000
+"""Of 10 TB in parts of 16 MiB, 596,046.4 and so one more begun; of 5 TB in parts of 100 MB."""
+
+
+@pytest.mark.parametrize(
+    ("places", "usd"),
+    [
+        ({}, {}),
+        ({"input": "s3://b/i"}, {"stage in: requests": READS * 4e-7, "stage in: traffic": 1e13 / GIB * 0.01}),
+        ({"output": "s3://b/o"}, {"stage out: requests": WRITES * 5e-6}),
+        ({"output": "gs://b/o"}, {"stage out: egress": 5e12 / GIB * 0.09}),
+    ],
+    ids=str,
+)
+def test_what_staging_is_charged_for(make_context: Make, places: dict[str, str], usd: dict[str, float]) -> None:
+    context = make_context(DISKS, files=FILES, reduce_ratio=0.5, **places)
+    assert {charge.name: float(charge.usd[0]) for charge in charges(context)} == pytest.approx(usd)
+    assert known_usd(context)[0] == pytest.approx(sum(usd.values()))
+
+
+def test_data_that_is_where_the_model_works_is_not_moved(make_context: Make) -> None:
+    places: dict[str, Any] = {"model": "object-store", "input": "s3://b/i", "output": "s3://b/o"}
+    context = make_context(DISKS, files=FILES, **places)
+    assert {name: float(amount[0]) for name, amount in moved_bytes(context).items()} == {"stage in": 0, "stage out": 0}
+    assert seconds(context) == pytest.approx({"stage in": 0, "stage out": 0, "validate": 25_000})
+    assert not charges(context)
+
+
+def test_the_papers_know_no_steps(make_context: Make) -> None:
+    context = make_context(DISKS, files=FILES, paper=True)
+    assert not any(seconds(context).values())

@@ -1,0 +1,193 @@
+"""What each resource does in a phase, by hand: nodes with a network of 1 GB/s that read 4 GB/s and write 2 GB/s."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from planner.catalog import Straggler
+from planner.cost_model.disk_layout import LOCAL
+from planner.cost_model.workload import JobContext, Work
+from planner.statistics.order_statistics import slowest_mean
+
+Make = Callable[..., JobContext]
+DISKS = {"read": 4e9, "write": 2e9}
+FEW = {"memory_bytes": 10**6}
+ALL = slice(0, 1)
+
+
+def work(*, read: float, write: float, whole: float) -> Work:
+    return Work(
+        total_bytes=np.ones(1),
+        node_seconds=np.array([whole]),
+        read_node_s=np.array([read]),
+        write_node_s=np.array([write]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("direction", "whole", "slower"),
+    [
+        ("", 10.0, 3.0),  # all of it
+        ("read", 10.0, 2.2),  # one after the other: (3 x 6 + 4) / 10
+        ("write", 10.0, 1.8),  # (6 + 3 x 4) / 10
+        ("read", 6.0, 3.0),  # at once: max(3 x 6, 4) / 6
+        ("write", 6.0, 2.0),  # max(6, 3 x 4) / 6
+    ],
+)
+def test_a_slow_direction_counts_by_its_share(direction: str, whole: float, slower: float) -> None:
+    both = work(read=6, write=4, whole=whole)
+    assert both.slow_factor(direction, factor=3, row=0) == pytest.approx(slower)
+    assert work(read=0, write=0, whole=0).slow_factor(direction, factor=3, row=0) == 1
+
+
+def test_the_cpu_does_all_kinds_of_work_in_turn(make_context: Make) -> None:
+    """10 TB at 1.2 GB/s on each of 16 vCPUs: 1e13 / 1.2e9 / 16 node-seconds."""
+    context = make_context({"a": DISKS})
+    partition, sort = (context.works(phase)["cpu"] for phase in context.model.phases)
+    assert partition.node_seconds[0] == pytest.approx(1e13 / 2.5e9 / 16)
+    assert sort.node_seconds[0] == pytest.approx(1e13 / 1.2e9 / 16)
+    assert sort.total_bytes[0] == 1e13
+
+
+def test_a_group_alone_has_its_share_of_the_disks(make_context: Make) -> None:
+    """One of four disks reads 10 TB at a quarter of twice what half of the disks did, 2 x 1.5 / 4 GB/s; three write."""
+    context = make_context({"a": DISKS | FEW | {"both": 1.5e9}})
+    data, intermediate = (context.works(context.model.phases[0])[name] for name in ("data_disks", "intermediate_disks"))
+    assert context.layouts.data_disks[:3].tolist() == [1, 2, 3]
+    assert data.read_node_s[:3].tolist() == pytest.approx([1e13 / (3e9 * k / 4) for k in (1, 2, 3)])
+    assert intermediate.write_node_s[:3].tolist() == pytest.approx([1e13 / (3e9 * k / 4) for k in (3, 2, 1)])
+    assert data.write_node_s[:3].tolist() == [0, 0, 0]
+
+
+def test_one_disk_reads_and_writes_at_its_simultaneous_rate(make_context: Make) -> None:
+    """1.5 GB/s in each direction at once: reading 10 TB takes as long as writing 10 TB, and both no longer."""
+    shared = make_context({"a": DISKS | FEW | {"both": 1.5e9, "local_disks": 1}})
+    disks = shared.works(shared.model.phases[0])["local_disks"]
+    assert (disks.read_node_s[0], disks.write_node_s[0], disks.node_seconds[0]) == pytest.approx((1e13 / 1.5e9,) * 3)
+    alone = make_context({"a": DISKS | {"both": 1.5e9, "local_disks": 1}}, reduce_ratio=0.5)
+    in_memory = alone.works(alone.model.phases[1])["data_disks"]
+    assert in_memory.write_node_s[1] == pytest.approx(0.5e13 / 1.5e9)
+
+
+def test_exclusive_rates_add_up(make_context: Make) -> None:
+    context = make_context({"a": DISKS | FEW})
+    both = context.works(context.model.phases[0])["local_disks"]
+    assert both.node_seconds[0] == pytest.approx(1e13 / 4e9 + 1e13 / 2e9)
+    assert both.total_bytes[0] == 2e13
+    assert context.moved_on(LOCAL, context.model.phases[0])[0] == 2e13
+    assert context.held_on(LOCAL)[0] == 3e13
+
+
+def test_of_a_shuffle_all_but_a_nodes_own_share_crosses_and_a_copy_does_whole(make_context: Make) -> None:
+    """10 TB over 4 nodes: 2.5 TB x 3/4, and 2.5 TB of copies. The papers charge all of the shuffle."""
+    four = np.array([4.0])
+    context = make_context({"a": DISKS}, model="daytona")
+    first, second = (context.network_bytes(phase, ALL, four)[0, 0] for phase in context.model.phases)
+    assert (first, second) == (pytest.approx(1.875e12), pytest.approx(2.5e12))
+    paper = replace(context, paper=True)
+    assert paper.network_bytes(context.model.phases[0], ALL, four)[0, 0] == pytest.approx(2.5e12)
+
+
+@pytest.mark.parametrize(("reduce_ratio", "streams_tb"), [(1.0, 1.0), (2.0, 2.0), (0.25, 0.25)])
+def test_the_object_store_shares_the_nic_one_way_at_a_time(
+    make_context: Make, reduce_ratio: float, streams_tb: float
+) -> None:
+    """On 10 nodes phase 1 reads 1 TB a node beside a shuffle of 0.9 TB; phase 2 writes its output."""
+    context = make_context({"a": DISKS}, model="object-store", reduce_ratio=reduce_ratio)
+    ten = np.array([10.0])
+    first, second = (context.network_bytes(phase, ALL, ten)[0, 0] for phase in context.model.phases)
+    assert first == pytest.approx(0.9e12 + 1e12)
+    assert second == pytest.approx(streams_tb * 1e12)
+
+
+def bucket_context(make_context: Make, *, tokens: float, model: str = "indy") -> JobContext:
+    """Return a job on a link of 1 GB/s that bursts at 4 GB/s while `tokens` bytes last."""
+    context = make_context({"a": DISKS | FEW}, model=model)
+    network = replace(context.rates.network, burst=np.array([4e9]), bucket_bytes=np.array([tokens]))
+    return replace(context, rates=replace(context.rates, network=network))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "seconds"),
+    [
+        (0.0, 900.0),  # 0.9 TB at 1 GB/s
+        (3e11, 600.0),  # tokens are worth 300 s: (0.9 - 0.3) TB at 1 GB/s
+        (9e11, 225.0),  # all at 4 GB/s
+    ],
+)
+def test_a_token_bucket_bursts_while_tokens_last(make_context: Make, tokens: float, seconds: float) -> None:
+    context = bucket_context(make_context, tokens=tokens)
+    assert context.network_seconds(context.model.phases[0], ALL, np.array([10.0]))[0, 0] == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("tokens", "seconds"), [(9e11, 775.0), (675e9, 1000.0), (5e11, 1000.0), (3e12, 250.0)])
+def test_what_an_earlier_phase_sent_is_gone(make_context: Make, tokens: float, seconds: float) -> None:
+    """Daytona on 10 nodes: phase 1 sends 0.9 TB at 4 GB/s, three quarters of it from tokens, 0.675 TB; phase 2 sends
+    1 TB. Of 0.9 TB of tokens 0.225 TB are left, so that (1 - 0.225) TB go at 1 GB/s.
+    """
+    context = bucket_context(make_context, tokens=tokens, model="daytona")
+    assert context.network_seconds(context.model.phases[1], ALL, np.array([10.0]))[0, 0] == pytest.approx(seconds)
+
+
+def test_only_links_with_a_bucket_burst(make_context: Make) -> None:
+    context = make_context({"a": DISKS | FEW, "b": DISKS | FEW})
+    network = replace(context.rates.network, burst=np.array([4e9, np.nan]), bucket_bytes=np.array([9e11, np.nan]))
+    context = replace(context, rates=replace(context.rates, network=network))
+    rows = slice(0, len(context.layouts.type_row))
+    seconds = context.network_seconds(context.model.phases[0], rows, np.array([10.0]))[:, 0]
+    assert dict(zip(context.layouts.type_row.tolist(), seconds.tolist(), strict=True)) == pytest.approx(
+        {0: 225, 1: 900}
+    )
+
+
+def test_start_up_and_single_streams_are_not_divided(make_context: Make) -> None:
+    """3 s and 0.5 s a node; 10 TB at 2 GB/s through one stream. The papers know neither."""
+    context = make_context({"a": DISKS})
+    phase = replace(context.model.phases[0], startup_s=3.0, per_node_s=0.5, one_stream={"map_out": 1.0})
+    context = replace(context, rates=replace(context.rates, one_stream_bytes_per_s=2e9))
+    works = context.undivided(phase, np.array([2.0, 10.0]))
+    assert works["start_up"][0] == 0
+    assert works["start_up"][1].tolist() == [4, 8]
+    assert works["one_stream"][0] == 1e13
+    assert works["one_stream"][1].tolist() == [5000, 5000]
+    assert replace(context, paper=True).undivided(phase, np.array([2.0])) == {}
+    assert context.undivided(context.model.phases[0], np.array([2.0])) == {}
+
+
+def test_volumes_under_both_groups_read_and_write_in_turn(make_context: Make) -> None:
+    """No local disks: 10 TB are read and 10 TB written at 500 MB/s in phase 1, one after the other."""
+    volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e15, "free_bytes_per_s": 5e8,
+              "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8, "price_evidence": "spec",
+              "limit_evidence": "spec"}  # fmt: skip
+    bare = {"a": FEW | {"local_disks": 0, "local_disk_bytes": ""}}
+    context = make_context(bare, model="cloudsort", files={"volumes": [volume]})
+    both = context.works(context.model.phases[0])["volumes"]
+    assert both.total_bytes[0] == 2e13
+    assert both.node_seconds[0] == pytest.approx(2e13 / 5e8)
+
+
+def test_a_measured_rate_of_sorting_counts_where_there_is_one(make_context: Make) -> None:
+    """0.6 GB/s a vCPU on the second type, the shipped 1.2 GB/s on the first; partitioning is not what was measured."""
+    context = make_context({"a": DISKS | FEW, "b": DISKS | FEW})
+    context = replace(context, rates=replace(context.rates, measured_sort_per_vcpu=np.array([np.nan, 6e8])))
+    partition, sort = (context.works(phase)["cpu"].node_seconds for phase in context.model.phases)
+    own_rows = context.layouts.first_of_types()
+    assert sort[own_rows].tolist() == pytest.approx([1e13 / 1.2e9 / 16, 1e13 / 6e8 / 16])
+    assert partition[own_rows].tolist() == pytest.approx([1e13 / 2.5e9 / 16] * 2)
+
+
+@pytest.mark.parametrize(("tail", "mean"), [("network", 1.5), ("local_read", 1 + 1 / 6)])
+def test_a_tail_slows_the_network_whole_and_disks_in_its_direction(make_context: Make, tail: str, mean: float) -> None:
+    """Half of the nodes are twice as slow: the network all of the time, disks in 2.5 of 7.5 s, when they read."""
+    context = make_context({"a": DISKS | FEW})
+    slow = Straggler(
+        zone="", resource=tail, slow_fraction=0.5, slow_factor=2.0, per="node", evidence="measured", source="made"
+    )
+    context = replace(context, spreads=replace(context.spreads, node_sigma={}, tails={0: (slow,)}))
+    name = "network" if tail == "network" else "local_disks"
+    works = context.works(context.model.phases[0])
+    assert slowest_mean(context.spread(name, works.get(name)), 1.0) == pytest.approx(mean, rel=1e-6)

@@ -1,0 +1,178 @@
+"""What to distrust about a cluster: every warning where it is due, with its figures by hand, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner.catalog import Straggler
+from planner.cost_model.workload import JobContext
+from planner.planning.candidates import candidate
+from planner.planning.caveats import deciding
+from planner.schemas.plan import Candidate, PhaseEstimate, ResourceUse
+from planner.statistics.scaling_curve import ScalingCurve
+from planner.units import format_rate
+
+Make = Callable[..., Any]
+NODE = {"read": 4e9, "write": 2e9, "memory_bytes": 2 * 10**9}
+
+
+def warned(make_job: Make, change: Callable[[JobContext], JobContext], *, nodes: int = 10, **asked: Any) -> list[str]:
+    """Return the warnings of the only cluster of a job that `change` alters."""
+    context, region, _ = make_job({"a": NODE}, **asked)
+    return list(candidate(change(context), row=0, nodes=nodes, offer=region.offer).warnings)
+
+
+def about(words: str, warnings: list[str]) -> list[str]:
+    return [warning for warning in warnings if warning.startswith(words)]
+
+
+def as_it_is(context: JobContext) -> JobContext:
+    return context
+
+
+@pytest.mark.parametrize(("tokens", "end"), [(674e9, "is spent before the job ends"), (675e9, "outlasts the job")])
+def test_whether_a_full_token_bucket_lasts(make_job: Make, tokens: float, end: str) -> None:
+    """Ten nodes send 0.9 TB each at 4 GB/s, three quarters of it from tokens: 675 GB."""
+
+    def bursting(context: JobContext) -> JobContext:
+        network = replace(context.rates.network, burst=np.array([4e9]), bucket_bytes=np.array([tokens]))
+        return replace(context, rates=replace(context.rates, network=network))
+
+    (text,) = about("network: bursts", warned(make_job, bursting))
+    assert text == f"network: bursts at 4 GB/s, then 1 GB/s; a full token bucket {end}"
+    assert not about("network: bursts", warned(make_job, as_it_is))
+
+
+@pytest.mark.parametrize(
+    ("resource", "model", "told"),
+    [("local_read", "indy", True), ("network", "indy", True), ("volume_read", "indy", False)],
+)
+def test_a_tail_is_told_where_it_slows_something(make_job: Make, resource: str, model: str, told: bool) -> None:
+    tail = Straggler(
+        zone="z1", resource=resource, slow_fraction=0.05, slow_factor=3, per="node", evidence="measured", source="m"
+    )
+
+    def tailed(context: JobContext) -> JobContext:
+        return replace(context, spreads=replace(context.spreads, tails={0: (tail,)}))
+
+    text = f"{resource.replace('_', ' ')}: 5% of nodes were 3 times slower in z1"
+    assert (text in warned(make_job, tailed, model=model)) == told
+
+
+VOLUME = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e15, "free_bytes_per_s": 1.25e8,
+          "read_bytes_per_s_max": 1.25e8, "write_bytes_per_s_max": 1.25e8, "price_evidence": "spec",
+          "limit_evidence": "spec"}  # fmt: skip
+
+
+@pytest.mark.parametrize(("resource", "told"), [("volume_read", True), ("local_read", True), ("local_write", True)])
+def test_of_several_volumes_a_node_waits_for_the_slowest(make_job: Make, resource: str, told: bool) -> None:
+    """Four volumes a node, one in twenty slow: 1 - 0.95^4 = 18.5% of nodes."""
+    tail = Straggler(
+        zone="z1", resource=resource, slow_fraction=0.05, slow_factor=3, per="volume", evidence="measured", source="m"
+    )
+
+    def tailed(context: JobContext) -> JobContext:
+        return replace(context, spreads=replace(context.spreads, tails={0: (tail,)}))
+
+    texts = warned(make_job, tailed, model="cloudsort", files={"volumes": [VOLUME]})
+    (text,) = about(resource.replace("_", " "), texts)
+    assert text.endswith("5% of volumes were 3 times slower in z1, so 19% of nodes are") == told
+
+
+def test_how_far_credit_lasts(make_job: Make) -> None:
+    """40 TB over 10 nodes."""
+
+    def on_credit(context: JobContext) -> JobContext:
+        return replace(context, volumes=replace(context.volumes, credit_bytes=np.array([5e12])))
+
+    texts = warned(make_job, on_credit, model="cloudsort", files={"volumes": [VOLUME]})
+    (text,) = about("volumes: fast on burst credit", texts)
+    assert text.endswith("the run moves 4 TB per node, a full credit is enough for 5 TB")
+    assert not about("volumes: fast", warned(make_job, as_it_is, model="cloudsort", files={"volumes": [VOLUME]}))
+    assert not about("volumes: fast", warned(make_job, on_credit, files={"volumes": [VOLUME]}))
+
+
+def test_how_wide_the_network_may_be_missed(make_job: Make) -> None:
+    """A stated rate, 1 GB/s, has the prior's band times itself, a measured one its own, beyond its points only."""
+    stated = about("network: nobody", warned(make_job, as_it_is, nodes=50))
+    band = ScalingCurve.through([2.0], [1e9]).band(50)
+    low, high = (format_rate(float(edge[0])) for edge in (band.low_bytes_per_s, band.high_bytes_per_s))
+    assert stated == [
+        f"network: nobody measured how it scales; at 50 nodes it lies between {low} and {high} nine times in ten"
+    ]
+    assert not about("network: nobody", warned(make_job, as_it_is, nodes=1, data_bytes=10**12))
+
+    def measured(context: JobContext) -> JobContext:
+        curve = ScalingCurve.through([2, 16], [1e9, 9e8])
+        network = replace(
+            context.rates.network, stated=np.zeros(1, bool), curves={0: curve}, evidence=np.zeros(1, np.int8)
+        )
+        return replace(context, rates=replace(context.rates, network=network))
+
+    assert not [text for text in warned(make_job, measured, nodes=16) if "nine times in ten" in text]
+    (beyond,) = [text for text in warned(make_job, measured, nodes=32) if "nine times in ten" in text]
+    assert beyond.startswith("network: family prior: only 2 cluster sizes of 4 measured; at 32 nodes it lies between")
+
+
+def test_what_is_not_known_of_spot_and_store(make_job: Make) -> None:
+    context, region, _ = make_job({"a": NODE})
+    spot = candidate(context, row=0, nodes=10, offer=replace(region.offer, pricing="spot"))
+    assert about("spot: how often nodes are taken back is unknown", list(spot.warnings))
+    assert not about("spot", warned(make_job, as_it_is))
+
+
+STORE = {
+    "object_store": "store", "price_usd_per_gib_month": 0.02, "write_usd_per_request": 5e-6, "read_usd_per_request":
+    4e-7, "egress_usd_per_gib": None, "bytes_per_s_per_vcpu": 25e6, "rate_evidence": "measured",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model", "egress", "told"), [("object-store", None, True), ("object-store", 0, False), ("indy", None, False)]
+)
+def test_unknown_traffic_from_the_store_is_told_where_it_is_used(
+    make_job: Make, model: str, egress: float | None, told: bool
+) -> None:
+    files = {"object_stores": [STORE | {"egress_usd_per_gib": egress}]}
+    assert bool(about("object store: what traffic", warned(make_job, as_it_is, model=model, files=files))) == told
+
+
+def planned(make_job: Make, **asked: Any) -> Candidate:
+    context, region, _ = make_job({"a": NODE}, **asked)
+    return candidate(context, row=0, nodes=10, offer=region.offer)
+
+
+def test_prices_of_storage_weigh_where_they_are_paid(make_job: Make) -> None:
+    """A recalled price of volumes is warned of under a model that uses them, and a stated one never."""
+    recalled = {"volumes": [VOLUME | {"price_evidence": "recalled"}]}
+    told = "volume price: recalled, not verified against a source"
+    assert told in planned(make_job, model="cloudsort", files=recalled).warnings
+    assert planned(make_job, model="cloudsort", files=recalled).evidence == "recalled"
+    assert told not in planned(make_job, files=recalled).warnings
+    assert told not in planned(make_job, model="cloudsort", files=recalled, assume={"price": 1.0}).warnings
+    assert told not in planned(make_job, model="cloudsort", files={"volumes": [VOLUME]}).warnings
+
+
+def phase(bottleneck: str, *others: str) -> PhaseEstimate:
+    use = ResourceUse(bytes_per_node=1, bytes_per_s=1, time_s=1)
+    return PhaseEstimate(name="p", time_s=1, bottleneck=bottleneck, resources=dict.fromkeys([bottleneck, *others], use))
+
+
+@pytest.mark.parametrize(
+    ("evidence", "weakest"),
+    [
+        ({"price": "spec", "shape": "spec", "network": "measured", "cpu": "assumed"}, "measured"),
+        ({"price": "spec", "shape": "derived", "network": "spec", "cpu": "assumed"}, "spec"),
+        ({"price": "recalled", "shape": "spec", "network": "spec", "cpu": "measured"}, "recalled"),
+        ({"price": "measured", "volume_price": "assumed", "network": "spec", "cpu": "measured"}, "assumed"),
+    ],
+    ids=str,
+)
+def test_what_decides_is_as_weak_as_its_weakest_part(evidence: dict[str, str], weakest: str) -> None:
+    """Of stated facts the cloud's word is as good as measured; the CPU does not decide the phase."""
+    assert deciding(evidence, (phase("network", "cpu"),)) == weakest

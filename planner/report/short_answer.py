@@ -43,7 +43,7 @@ def short_answer(plan: Plan, *, width: int) -> list[str]:
     lines = [*_headline(plan, best, width), "", *_bill(best, width), *_choices(plan, best, width), ""]
     lines += [*_wrapped(_binds(best), width), *_wrapped(_sureness(best), width)]
     lines += _wrapped(f"Most data: {plan.beyond}.", width) if plan.beyond else []
-    notes = [f"Note: {warning}" for warning in (*plan.warnings, *best.warnings)]
+    notes = [f"Note: {warning}" for warning in (*_refreshed(plan), *plan.warnings, *best.warnings)]
     ending = _next(width, notes=len(notes))
     for number, note in enumerate(notes):
         wrapped = _wrapped(note, width)
@@ -162,6 +162,11 @@ def _sureness(best: Candidate) -> str:
     basis = f"Sureness: the rates that decide are at worst {_EVIDENCE.get(best.evidence, best.evidence)}."
     overturn = overturn_text(best)
     return f"{basis} {overturn}." if overturn else basis
+
+
+def _refreshed(plan: Plan) -> Iterator[str]:
+    if plan.catalog.refreshed:
+        yield f"types and prices of {', '.join(plan.catalog.refreshed)} as you refreshed them"
 
 
 def _next(width: int, *, notes: int) -> list[str]:

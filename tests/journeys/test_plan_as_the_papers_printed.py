@@ -40,7 +40,7 @@ def test_the_2_io_sort_on_178_nodes() -> None:
     assert [phase.bottleneck for phase in best.phases] == ["network", "data_disks"]
     assert best.nodes_min == 47
     assert best.placement_group
-    assert best.evidence == "measured"
+    assert best.evidence == "derived"
 
 
 def test_the_papers_rates_of_its_slowest_vm() -> None:

@@ -33,6 +33,7 @@ settings.load_profile("house")
 
 # A shell that starts the suite in the background makes it deaf to Ctrl-C, and what the tests start inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as nohup ignores it
 
 # The developer's own measurements, refreshed catalogs and settings must not change what the tests see.
 os.environ["PLANNER_MEASUREMENTS"] = os.devnull + "/none"

@@ -22,13 +22,13 @@ DISKS = {"read": 4e9, "write": 2e9}
 
 
 def best_of(path: str, **asked: Any) -> Candidate:
-    best = recommend(**{"data": "10TB", "model": "indy", "catalogs": [path]} | asked).best
+    best = recommend(**{"data": "10TB", "model": "indy", "catalogs": [path], "engine": "ideal"} | asked).best
     assert best is not None
     return best
 
 
 def rejection(path: str, **asked: Any) -> Rejection:
-    (only,) = recommend(**{"data": "10TB", "model": "indy", "catalogs": [path]} | asked).rejected
+    (only,) = recommend(**{"data": "10TB", "model": "indy", "catalogs": [path], "engine": "ideal"} | asked).rejected
     return only
 
 

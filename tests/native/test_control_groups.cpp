@@ -25,10 +25,10 @@ class Groups {
 }  // namespace
 
 TEST(the_page_cache_does_not_count_as_used) {
-  const Groups groups("0::/work\n");
-  groups.write("work/memory.max", "1000\n");
-  groups.write("work/memory.current", "900\n");
-  groups.write("work/memory.stat", "anon 100\nactive_file 300\ninactive_file 500\nshmem 7\n");
+  const Groups groups("0::/jobs\n");
+  groups.write("jobs/memory.max", "1000\n");
+  groups.write("jobs/memory.current", "900\n");
+  groups.write("jobs/memory.stat", "anon 100\nactive_file 300\ninactive_file 500\nshmem 7\n");
   CHECK_EQUAL(group_memory_left_bytes(groups.files()).value(), 900U);  // 1000 - (900 - 300 - 500)
 }
 

@@ -54,7 +54,7 @@ def ran(cloud: str, best: Candidate, report: RunReport) -> RunDirectory:
 
 
 @pytest.mark.parametrize(
-    ("cloud", "instance_type"), [("aws", "i4i.large"), ("gcp", "n2-standard-4+1x375GB"), ("azure", "Standard_L8s_v3")]
+    ("cloud", "instance_type"), [("aws", "i4i.large"), ("gcp", "n2-standard-32+4x375GB"), ("azure", "Standard_L8s_v3")]
 )
 def test_the_next_plan_reckons_with_it(cloud: str, instance_type: str) -> None:
     def planned() -> Plan:

@@ -203,10 +203,8 @@ class _Work:
                 self.session.say(f"giving up {name}: {ray.failed[name]}")
             given_up |= set(new)
             selection = self._select(rates.without(given_up))
-            ray = ray.joined_by([m for m in machines if m.name in selection.working and m not in ray.machines])
-        if idle := set(selection.working) - ray.working:  # a head that has been started without tasks
-            reasons = [f"{name}: {why.message}" for name, why in ray.failed.items()]
-            raise NeverJoinedError(f"Ray runs without {', '.join(sorted(idle))}, which would be needed now", reasons)
+            wanted = set(selection.working) - ray.working
+            ray = ray.joined_by([machine for machine in machines if machine.name in wanted])
         return ray, selection
 
     def _ray(self, ssh: Ssh, machines: Sequence[Equipped], selection: NodeSelection) -> RayOnNodes:

@@ -58,7 +58,9 @@ class RayOnNodes:
         return int(self.start.memory_bytes * _SORT_SHARE)
 
     def joined_by(self, others: Sequence[Equipped]) -> RayOnNodes:
-        """Start Ray on further machines, all at once, and return the cluster with those where it does."""
+        """Start Ray on further machines, all at once, and return the cluster with those where it does. A head that does
+        nothing gets a second Ray node of its own, which works.
+        """
         by_name = {machine.name: machine for machine in others}
         outcomes = self.start.ssh.each(
             [machine.node for machine in others], lambda node: self.start.join(by_name[node.id])
@@ -67,7 +69,7 @@ class RayOnNodes:
         joined = [machine for machine in others if machine.name not in wrong]
         return RayOnNodes(
             start=self.start,
-            machines=(*self.machines, *joined),
+            machines=(*self.machines, *(machine for machine in joined if machine not in self.machines)),
             working=self.working | {machine.name for machine in joined},
             failed={**self.failed, **wrong},
         )

@@ -11,6 +11,7 @@ MACHINE_TYPES: dict[str, dict[str, Any]] = {
     name: {"name": name, "guestCpus": vcpus, "memoryMb": memory_mib, "architecture": "X86_64", **bundled}
     for name, vcpus, memory_mib, bundled in (
         ("n2-standard-4", 4, 16384, {}),
+        ("n2-standard-32", 32, 131072, {}),
         ("c3-standard-8-lssd", 8, 32768, {"bundledLocalSsds": {"defaultInterface": "NVME", "partitionCount": 2}}),
     )
 }

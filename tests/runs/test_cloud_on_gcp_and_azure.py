@@ -46,7 +46,7 @@ def machines(cloud: EmulatedCloud, tmp_path: Path) -> Iterator[EmulatedMachines]
 
 def ran(cloud: EmulatedCloud, wheels: Path, *more: str, kill_at: str | None = None) -> Ended:
     """Return how a run on two nodes and a spare has ended."""
-    sizes = {"gcp": "n2-standard-4+1x*", "azure": "Standard_L8s_v3"}
+    sizes = {"gcp": "n2-standard-32+4x*", "azure": "Standard_L8s_v3"}
     return cloud.planner(
         *("run", "--cloud", cloud.cloud, "--data", f"{RECORDS * 100}B", "--model", "daytona"),
         *(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+import planner
 from planner.api import answer
-from planner.planning.scale_up_or_out import Scaling, scale
+from planner.planning.scale_up_or_out import Scaling, Size, scale
 from planner.schemas.plan import Request
 
 
@@ -77,3 +79,26 @@ def test_a_size_without_facts_says_why(make_catalog: Callable[..., str]) -> None
     scaling = scaled(make_catalog(types), {"s": 8, "l": 32})
     assert scaling.sizes[0].reasons["equal"].startswith("local disk rate unknown")
     assert "fewer than two sizes" in scaling.verdict
+
+
+def test_the_verdict_says_by_how_much_the_large_ones_cost_and_take_more_or_less() -> None:
+    """4 large nodes for $30 in 200 s, 16 small ones for $20 in 250 s: 30 / 20 - 1 = +50%, 200 / 250 - 1 = -20%."""
+    made = {"large": (4, 30.0, 200.0), "small": (16, 20.0, 250.0)}
+    template = planner.recommend("1TB", model="indy", instances=["i4i.4xlarge"]).best
+    assert template is not None
+
+    def size(name: str) -> Size:
+        nodes, total, expected = made[name]
+        cluster = replace(
+            template,
+            instance_type=name,
+            nodes=nodes,
+            cost_usd=replace(template.cost_usd, total=total),
+            time_s=replace(template.time_s, expected=expected),
+        )
+        return Size(instance_type=name, vcpu=1.0, equal=cluster, best=None, single=None, reasons={})
+
+    up = Scaling(vcpus=16, sizes=(size("large"), size("small"))).verdict
+    assert up == "4 x large cost 50% more and take 20% less time than 16 x small; 16 x small cost least"
+    out = Scaling(vcpus=16, sizes=(size("small"), size("large"))).verdict
+    assert out == "16 x small cost 33% less and take 25% longer than 4 x large; 16 x small cost least"

@@ -24,8 +24,8 @@ LEAST_FRACTION: Final = 0.1
 _STEPS: Final = 8
 """Halvings of the range in which the fraction lies: it is found to half a percent."""
 
-_BELOW: Final = 0.99
-"""Just below the fraction at which a type no longer comes first."""
+_RESOLUTION: Final = (1 - LEAST_FRACTION) / 2**_STEPS
+"""So far below the fraction that was found the type no longer comes first."""
 
 
 def overturned_by(request: Request, ranked: Sequence[Candidate], grids: Sequence[CandidateGrid]) -> Overturn | None:
@@ -52,7 +52,7 @@ def _overturn(trial: _Trial, fraction: float) -> Overturn:
         rate=trial.rate,
         evidence=trial.evidence,
         at_fraction=fraction,
-        winner=trial.winner(fraction * _BELOW),
+        winner=trial.winner(fraction - _RESOLUTION),
         measure_usd=measuring.cost_usd,
         command=measuring.command,
     )

@@ -159,7 +159,8 @@ def _binds(best: Candidate) -> str:
 
 
 def _sureness(best: Candidate) -> str:
-    basis = f"Sureness: the rates that decide are at worst {_EVIDENCE.get(best.evidence, best.evidence)}."
+    at_worst = "" if best.evidence == "measured" else "at worst "
+    basis = f"Sureness: the rates that decide are {at_worst}{_EVIDENCE.get(best.evidence, best.evidence)}."
     overturn = overturn_text(best)
     return f"{basis} {overturn}." if overturn else basis
 

@@ -42,6 +42,14 @@ def test_below_the_fraction_the_other_type_costs_less_and_above_it_more() -> Non
     assert total(turn.at_fraction * 1.03) < rival < total(turn.at_fraction * 0.97)
 
 
+def test_the_winner_is_another_type_however_little_of_the_rate_is_needed() -> None:
+    """A framework that waits for its start-up keeps its type down to an eighth of its network."""
+    turn = best_of(data="1TB", model="framework", instances=[], objective="balanced").overturned_by
+    assert turn is not None
+    assert turn.at_fraction < 0.2
+    assert turn.winner != best_of(data="1TB", model="framework", instances=[], objective="balanced").instance_type
+
+
 def test_measured_or_assumed_rates_are_not_in_doubt() -> None:
     assumed = {"network": "2GB/s", "local_read": "6GB/s", "local_write": "4GB/s"}
     assert best_of(assume=assumed).overturned_by is None

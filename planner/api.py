@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from planner.errors import PlannerError
 from planner.schemas.asked import Asked, the_deadline, the_size
-from planner.schemas.plan import ALL_MODELS, Candidate, FrontierPoint, Plan, Rejection, Request, to_jsonable
+from planner.schemas.json_values import to_jsonable
+from planner.schemas.plan import ALL_MODELS, Candidate, FrontierPoint, Plan, Rejection, Request
 from planner.units import parse_rate
 
 if TYPE_CHECKING:

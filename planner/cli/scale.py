@@ -104,7 +104,7 @@ def _short(size: Size, shape: str) -> str:
 
 
 def _as_json(scaling: Scaling) -> dict[str, Any]:
-    from planner.schemas.plan import to_jsonable
+    from planner.schemas.json_values import to_jsonable
 
     def of(size: Size) -> dict[str, Any]:
         shapes = ("equal", "best", "single")

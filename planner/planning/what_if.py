@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from planner.cost_model.volume_counts import VolumeCount
+from planner.planning.narrowing import narrowed
 from planner.planning.network_views import NetworkRow, network_as_it_is
 from planner.schemas.plan import ALL_MODELS, Candidate, Plan, Request
 
@@ -103,17 +104,9 @@ class WhatIf:
         and cost.
         """
         request = self.plan.request
-        return replace(
-            request,
-            catalogs=self._catalogs_with(candidate),
-            model=candidate.model if request.model == ALL_MODELS else request.model,
-            regions=(candidate.region,),
-            instances=(candidate.instance_type,),
-            nodes=nodes,
-            deadline_s=None,
-            budget_usd=None,
-            top=1,
-        )
+        model = candidate.model if request.model == ALL_MODELS else request.model
+        catalogs = self._catalogs_with(candidate)
+        return replace(narrowed(request, candidate, nodes=nodes), model=model, catalogs=catalogs, top=1)
 
     def _catalogs_with(self, candidate: Candidate) -> tuple[str, ...]:
         return tuple(name for name in self.plan.request.catalogs if self.has_type(name, candidate))

@@ -11,6 +11,7 @@ from planner.cost_model.engine_reader import load_engine
 from planner.cost_model.model import on_a_cluster, run_by
 from planner.cost_model.model_reader import load_model
 from planner.errors import PlannerError
+from planner.planning.narrowing import narrowed
 from planner.planning.recommendation import recommend
 from planner.schemas.plan import Candidate, Request
 
@@ -35,18 +36,7 @@ def late_s(candidate: Candidate, request: Request) -> float:
 
 def _on_a_cluster(candidate: Candidate, request: Request) -> Candidate:
     """Return the cluster as the cluster's sort uses it, or as planned where that cannot be planned again."""
-    alone = replace(
-        request,
-        model=candidate.model,
-        catalogs=(candidate.cloud,),
-        regions=(candidate.region,),
-        instances=(candidate.instance_type,),
-        exclude=(),
-        nodes=candidate.nodes,
-        deadline_s=None,
-        budget_usd=None,
-        engine=ENGINE,
-    )
+    alone = replace(narrowed(request, candidate, nodes=candidate.nodes), engine=ENGINE)
     try:
         model = run_by(on_a_cluster(load_model(candidate.model)), load_engine(ENGINE))
         catalogs = [load_catalog(candidate.cloud)]

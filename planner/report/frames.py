@@ -10,7 +10,8 @@ import pandas as pd
 
 from planner.cost_model.volume_counts import VolumeCount
 from planner.planning.network_views import NetworkRow
-from planner.schemas.plan import Candidate, FrontierPoint, Plan, to_jsonable
+from planner.schemas.json_values import to_jsonable
+from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.schemas.run_report import RunReport
 
 _TIMES = ("time_s", "time_s_equation", "time_s_p50", "time_s_p95")

@@ -12,6 +12,7 @@ from planner.cost_model.engine_reader import load_engine
 from planner.cost_model.model import on_a_cluster, run_by
 from planner.cost_model.model_reader import load_model
 from planner.errors import PlannerError
+from planner.planning.narrowing import narrowed
 from planner.planning.recommendation import recommend, require_best
 from planner.runs.node_benchmarks import NodeRates
 from planner.schemas.plan import Candidate, Plan, Request
@@ -77,17 +78,7 @@ def plan_for(nodes: Sequence[str], rates: NodeRates, candidate: Candidate, reque
     }
     measured = {name: rate for name, rate in slowest.items() if rate is not None}
     again = replace(
-        request,
-        model=candidate.model,
-        catalogs=(candidate.cloud,),
-        regions=(candidate.region,),
-        instances=(candidate.instance_type,),
-        exclude=(),
-        nodes=len(nodes),
-        deadline_s=None,
-        budget_usd=None,
-        assume=request.assume | measured,
-        network_distribution=None,
+        narrowed(request, candidate, nodes=len(nodes)), assume=request.assume | measured, network_distribution=None
     )
     overheads = replace(run_overheads.shipped(), node_sigma={})  # these are the nodes, and the slowest is known
     model = run_by(on_a_cluster(load_model(candidate.model)), load_engine(request.engine))

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from planner.errors import BadInputError
-from planner.schemas.plan import Plan, from_jsonable, to_jsonable
+from planner.schemas.json_values import from_jsonable, to_jsonable
+from planner.schemas.plan import Plan
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,8 @@ from planner.api import answer
 from planner.cli.app import build
 from planner.cli.price_options import discounts, own_prices
 from planner.report.command import plan_command, rent_commands, run_command
-from planner.schemas.plan import NodeLimit, OwnPrice, Request, to_jsonable
+from planner.schemas.json_values import to_jsonable
+from planner.schemas.plan import NodeLimit, OwnPrice, Request
 
 PLAIN = Request(data_bytes=10**14, model="indy")
 REQUESTS = [

@@ -15,6 +15,7 @@ from planner.cli import (
     catalog_rank,
     catalog_refresh,
     cluster,
+    cluster_follow,
     compare,
     doctor,
     emulate,
@@ -78,6 +79,9 @@ def build() -> typer.Typer:
     rented = typer.Typer(help="Rent machines for a plan, see what runs, take it down.", no_args_is_help=True)
     _add(rented, "up", cluster.cluster_up)
     _add(rented, "status", cluster.cluster_status)
+    _add(rented, "attach", cluster_follow.cluster_attach)
+    _add(rented, "wait", cluster_follow.cluster_wait)
+    _add(rented, "logs", cluster_follow.cluster_logs)
     _add(rented, "down", cluster.cluster_down)
     _add(rented, "sweep", cluster.cluster_sweep)
     _add(rented, "wheelhouse", cluster.cluster_wheelhouse)

@@ -45,7 +45,10 @@ def run(*, options: RunOptions) -> None:
         return
     else:
         effort = _effort(options.screen_seconds, options.screen_size)
-        report = run_rented(_job(options), _rental_options(options), effort=effort, yes=options.yes)
+        rented = run_rented(_job(options), _rental_options(options), effort=effort, yes=options.yes)
+        if rented is None:
+            return
+        report = rented
     _show(report, options)
     _require_valid(report)
     if options.profile:
@@ -109,6 +112,7 @@ def _job(options: RunOptions) -> Job:
         input=options.input,
         output=options.output,
         is_lent=options.lend_credentials,
+        is_detached=options.detach,
     )
 
 

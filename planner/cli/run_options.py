@@ -62,6 +62,9 @@ class RunOptions:
     screen_seconds: Annotated[float, Option(help="Length of each measurement of rented machines.", min=0.1)] = 5.0
     screen_size: Annotated[str | None, Option(help="File on each disk for it; as DiskBench chooses otherwise.")] = None
     keep: Annotated[bool, Option("--keep", help="Leave the rented machines there in the end.")] = False
+    detach: Annotated[
+        bool, Option("--detach", help="Return as soon as the sort has begun; `planner cluster attach` has its result.")
+    ] = False
     dry_run: renting.DryRun = False
     yes: renting.Yes = False
     profile: Annotated[str | None, Option(help="Calibrated profile to learn from this run; begun if new.")] = None

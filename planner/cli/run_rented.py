@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,7 @@ _NAMES = {"aarch64": "arm64"}
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """What to run, beside where. `input` and `output` are prefixes in an object store; `is_lent` hands its keys to the
-    nodes. `data` is needed where there is no `input`.
+    nodes. `data` is needed where there is no `input`. `is_detached` leaves the run as soon as its sort has begun.
     """
 
     data: str | None
@@ -50,6 +51,7 @@ class Job:
     input: str | None = None
     output: str | None = None
     is_lent: bool = False
+    is_detached: bool = False
 
 
 def show_rented_dry_run(job: Job, rental: renting.RentalOptions, *, json: bool) -> None:
@@ -62,10 +64,11 @@ def show_rented_dry_run(job: Job, rental: renting.RentalOptions, *, json: bool) 
     renting.show_dry_run(order, provider, json=json)
 
 
-def run_rented(job: Job, rental: renting.RentalOptions, *, effort: Effort, yes: bool) -> RunReport:
-    """Plan, ask, rent, run, take down, and remember what was measured."""
+def run_rented(job: Job, rental: renting.RentalOptions, *, effort: Effort, yes: bool) -> RunReport | None:
+    """Plan, ask, rent, run, take down, and remember what was measured. A detached job has no report yet."""
     from planner.provisioning.cluster_lifecycle import begin
-    from planner.runs.cloud import REPORT, CloudRun, check_runnable, run_on_cloud
+    from planner.runs.cloud import check_runnable, run_on_cloud
+    from planner.runs.cloud_task import CloudRun, CloudTask
 
     session = _session(rental)
     access = _access(job, rental)
@@ -75,24 +78,26 @@ def run_rented(job: Job, rental: renting.RentalOptions, *, effort: Effort, yes: 
     job = _sized(job, source)
     plan = _plan(job, rental)
     order = renting.ordered(plan, rental, is_dry_run=False)
-    with _wheels(job.wheelhouse) as wheelhouse:
-        run = CloudRun(
+    with wheels(job.wheelhouse) as wheelhouse:
+        task = CloudTask(
             plan=plan,
-            wheelhouse=wheelhouse,
             effort=effort,
             memory_bytes=job.memory_bytes,
             skew=job.skew,
             keep=job.keep,
-            source=source,
-            store=access.environment,
+            source=None if source is None else loads(source.to_json()),
+            is_lent=job.is_lent,
         )
+        run = CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
         order, places = renting.agreed(order, session.provider, rental.limits, yes=yes)
         with orderly_end():
             keyed, directory = begin(order)
             with directory.held():
-                report = run_on_cloud(run, keyed, places, directory, session, listening=shown_events)
-    talk(f"report: {directory.path / REPORT}")
-    _remember(directory)
+                report = run_on_cloud(
+                    run, keyed, places, directory, session, listening=shown_events, is_detached=job.is_detached
+                )
+    if report is not None:
+        remember_run(directory)
     return report
 
 
@@ -153,7 +158,7 @@ def dataset_to_sort(data: str | None, *, input: str | None, output: str | None) 
 
 
 @contextmanager
-def _wheels(directory: Path | None) -> Iterator[Wheelhouse]:
+def wheels(directory: Path | None) -> Iterator[Wheelhouse]:
     """Yield the software to bring along, made now unless the user has made it before."""
     from planner.runs.wheelhouse import make_wheels, pack
 
@@ -165,8 +170,12 @@ def _wheels(directory: Path | None) -> Iterator[Wheelhouse]:
         yield pack(directory, Path(made) / "wheels.tar")
 
 
-def _remember(directory: RunDirectory) -> None:
+def remember_run(directory: RunDirectory) -> None:
+    """Say where the report is, and keep what was measured for the next plan."""
     from planner.runs.cloud import remember
+    from planner.runs.rented_run import REPORT
+
+    talk(f"report: {directory.path / REPORT}")
 
     try:
         talk(f"measurements stored in {remember(directory)}; they override the shipped figures of the next plan")

@@ -16,15 +16,18 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from planner.distributed_sort.dataset import dataset_of
 from planner.distributed_sort.generate import generated
 from planner.distributed_sort.job import SortRequest
+from planner.distributed_sort.node_environment import end_machine, node_name
 from planner.distributed_sort.nodes import Nodes, import_ray
 from planner.distributed_sort.run import RunRequest, run
 from planner.distributed_sort.sort import sort_dataset
 from planner.errors import PlannerError
+
+_LONGEST_END_S: Final = 60.0
 
 
 def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
@@ -72,7 +75,18 @@ def _generate(ray: Any, order: dict[str, Any], _: Any) -> dict[str, Any]:
     return {"dataset": json.loads(dataset.to_json()), "checksum": checksum}
 
 
-_HANDLERS = {"generate": _generate, "run": _run, "sort": _sort}
+def _end(ray: Any, _: dict[str, Any], emit: Any) -> dict[str, Any]:
+    """End the machines of the cluster, this one last, as they end by themselves when their time is over."""
+    nodes = Nodes(ray)
+    others = [name for name in nodes.names if name != node_name()]
+    emit({"event": "ending", "nodes": others})
+    if asked := [nodes.run(name, end_machine) for name in others]:
+        ray.wait(asked, num_returns=len(asked), timeout=_LONGEST_END_S)
+    end_machine()
+    return {}
+
+
+_HANDLERS = {"end": _end, "generate": _generate, "run": _run, "sort": _sort}
 
 if __name__ == "__main__":
     main(sys.stdin, descriptor=int(sys.argv[1]), address=sys.argv[2])

@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import socket
+import subprocess
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from typing import Final
 
 from planner.errors import IoFailureError
 
+END_UNIT: Final = "planner-end.service"
+"""Ends a rented machine. Its cloud-init document has it."""
 NODE_NAME: Final = "PLANNER_NODE_NAME"
 NODE_DIRECTORY: Final = "PLANNER_NODE_DIRECTORY"
 NODE_SCRATCH: Final = "PLANNER_NODE_SCRATCH"
@@ -138,3 +141,8 @@ def _free_bytes(disk: Path) -> int:
         return shutil.disk_usage(disk).free
     except OSError as error:
         raise IoFailureError(f"{node_name()}: {disk}: {error.strerror}") from error
+
+
+def end_machine() -> None:
+    """End this machine by the unit that its cloud-init document has set up for the time when its run expires."""
+    subprocess.run(["sudo", "-n", "systemctl", "start", "--no-block", END_UNIT], check=True)

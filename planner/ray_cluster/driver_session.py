@@ -53,18 +53,28 @@ class Session:
             self._driver.stdin.write(json.dumps(order).encode() + b"\n")
             self._driver.stdin.flush()
         for line in self._events:
-            event = json.loads(line)
-            if event["event"] == "result":
-                return {key: value for key, value in event.items() if key != "event"}
-            if event["event"] == "error":
-                error: type[PlannerError] = getattr(errors, event["kind"], IoFailureError)
-                raise error(event["message"], event["details"])
-            on_event(event)
+            if (result := heard(line, on_event)) is not None:
+                return result
         raise IoFailureError(
             "the cluster's head, or the process that drives the sort, is lost; what is done stays on the nodes: "
             "run the same command again to go on",
             _tail(self._output),
         )
+
+
+def heard(line: str, on_event: OnEvent) -> dict[str, Any] | None:
+    """Return the result that a line of a driver's events holds; any other event goes to `on_event`.
+
+    Raises the PlannerError that the driver reports.
+    """
+    event = json.loads(line)
+    if event["event"] == "result":
+        return {key: value for key, value in event.items() if key != "event"}
+    if event["event"] == "error":
+        error: type[PlannerError] = getattr(errors, event["kind"], IoFailureError)
+        raise error(event["message"], event["details"])
+    on_event(event)
+    return None
 
 
 @contextlib.contextmanager

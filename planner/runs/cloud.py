@@ -1,66 +1,32 @@
 """A whole run on rented machines, as in SoCC 2015, section 5: launch, measure, drop the slow, plan anew, sort,
-validate, account, and take everything down.
+validate, account, and take everything down. A run that its caller has lost is found again here.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final
 
 from planner.catalog import load_catalog
 from planner.cost_model.model_reader import load_model
-from planner.distributed_sort.dataset import Dataset, dataset_of, write_manifest
-from planner.errors import BadInputError, InterruptedRunError, nearest
+from planner.errors import BadInputError, nearest
 from planner.planning.recommendation import require_best
 from planner.providers.order import Order
 from planner.providers.protocol import Place
-from planner.provisioning.cluster_lifecycle import ProviderSession, down, up
-from planner.provisioning.cost_to_date import bill_of
-from planner.provisioning.launch import Cluster, NeverJoinedError
+from planner.provisioning.cluster_lifecycle import ProviderSession, up
+from planner.provisioning.launch import Cluster
 from planner.provisioning.run_directory import RunDirectory
-from planner.runs.bootstrap import Equipped, equip, wait_for_head
-from planner.runs.node_benchmarks import Effort, NodeRates, measure
-from planner.runs.node_selection import NodeSelection, select_nodes
-from planner.runs.ray_on_nodes import RayOnNodes, start_ray
+from planner.runs.cloud_task import CloudRun, keep_task
+from planner.runs.head_job import HeadJob
+from planner.runs.preparation import MEASURED, Preparation
 from planner.runs.record_count import record_count
-from planner.runs.report import cluster_report
-from planner.runs.ssh import Ssh
-from planner.runs.wheelhouse import Wheelhouse
-from planner.schemas.plan import Candidate, Plan
-from planner.schemas.run_report import RunCost, RunReport
+from planner.runs.rented_run import REPORT, Listening, RentedRun
+from planner.runs.sort_job import kept_job
+from planner.schemas.run_report import RunReport
 from planner.sorting.stopwatch import Stopwatch
-from planner.units import format_duration
-
-REPORT: Final = "report.json"
-MEASURED: Final = "measured"
-MANIFEST: Final = "output.json"
-"""In the run's directory: its report, what the instruments wrote, and where each partition of the output lies."""
-
-OnEvent = Callable[[dict[str, Any]], None]
-Listening = Callable[[], AbstractContextManager[OnEvent]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class CloudRun:
-    """What to do with the machines: the job of `plan`, on `source` in an object store if it has an input. `store` is
-    what the machines are told to reach it, which may be secret. `memory_bytes` of each may be used, all of it
-    otherwise; `keep` leaves them there in the end.
-    """
-
-    plan: Plan
-    wheelhouse: Wheelhouse
-    effort: Effort = field(default_factory=Effort)
-    memory_bytes: int | None = None
-    skew: bool = False
-    keep: bool = False
-    source: Dataset | None = None
-    store: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def check_runnable(model: str, *, data_bytes: int | None, input: str | None, output: str | None) -> None:
@@ -76,11 +42,6 @@ def check_runnable(model: str, *, data_bytes: int | None, input: str | None, out
             "models with all data on local disks (indy, daytona), and with input and output in an object store "
             "(object-store)"
         )
-
-
-def is_in_place(plan: Plan) -> bool:
-    """Say whether the sort itself reads from the object store and writes to it, so that no staging is needed."""
-    return load_model(plan.request.model).storage["data"] == "object-store"
 
 
 def types_with_disks(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
@@ -107,215 +68,92 @@ def run_on_cloud(
     session: ProviderSession,
     *,
     listening: Listening,
-) -> RunReport:
+    is_detached: bool = False,
+) -> RunReport | None:
     """Do the run and return its report, which is also written into the run's directory. `listening` is entered for the
-    sort, and hears how it goes.
+    sort, and hears how it goes. `is_detached` returns None when the sort has begun.
 
-    Nothing is left in the cloud afterwards, whatever happens, unless `run.keep`, or the sort was done and what came
-    after it failed: then the machines, which have the result, stay until they expire. Raises what `up` raises,
-    IoFailureError when a machine fails that cannot be done without, LeftBehindError. Data that fails validation is
-    reported, not raised.
+    Nothing is left in the cloud afterwards, whatever happens, unless the task says `keep`; or the sort was done and
+    what came after it failed: then the machines, which have the result, stay until they expire; or the head does not
+    answer any more: then it goes on. Raises what `up` raises, IoFailureError when a machine fails that cannot be done
+    without, LeftBehindError. Data that fails validation is reported, not raised.
     """
+    keep_task(run.task, directory)
     stopwatch = Stopwatch()
     cluster = stopwatch.timed("launch", lambda: up(order, places, directory, session))
-    work = _Work(run=run, order=order, cluster=cluster, directory=directory, session=session, stopwatch=stopwatch)
-    try:
-        report = work.done(listening)
-    except BaseException as error:
-        is_interrupt = isinstance(error, KeyboardInterrupt | InterruptedRunError)
-        session.say(f"the run ends: {'interrupted' if is_interrupt else error}")
-        if (run.keep or work.has_result) and not is_interrupt:
-            session.say(work.result_text if work.has_result else _kept_text(order))
-            raise
-        down(directory, session)
-        if is_interrupt:
-            raise InterruptedRunError(f"run {order.run}: interrupted; all that was created has been removed") from error
-        raise
-    _accounted(report, stopwatch, directory, cluster)
-    if run.keep:
-        session.say(_kept_text(order))
+    rented = RentedRun(order=order, cluster=cluster, directory=directory, session=session, stopwatch=stopwatch)
+    preparation = _preparation(run, rented)
+    return rented.carried_out(preparation.job, keep=run.task.keep, listening=listening, is_detached=is_detached)
+
+
+def attach(
+    directory: RunDirectory, session: ProviderSession, *, run: Callable[[], CloudRun], listening: Listening
+) -> RunReport:
+    """Follow a run that another process began to its end, and end it as that would have. A run whose sort has not begun
+    is prepared anew, for which `run` is asked for what that takes.
+
+    Raises BadInputError for a run without machines, and what `run_on_cloud` raises; an interrupt only leaves the run.
+    """
+    job = kept_job(directory)
+    rented = _rented(directory, session, stopwatch=Stopwatch({} if job is None else dict(job.steps_s)))
+    if job is not None:
+        report = rented.carried_out(lambda _: job, keep=job.keep, listening=listening)
     else:
-        stopwatch.timed("take down", lambda: down(directory, session))
-    return _accounted(report, stopwatch, directory, cluster)
+        wanted = run()
+        report = rented.carried_out(_preparation(wanted, rented).job, keep=wanted.task.keep, listening=listening)
+    assert report is not None
+    return report
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Work:
-    """What is done with a cluster that has come up."""
-
-    run: CloudRun
-    order: Order
-    cluster: Cluster
-    directory: RunDirectory
-    session: ProviderSession
-    stopwatch: Stopwatch
-
-    @property
-    def has_result(self) -> bool:
-        """Whether the machines alone have a sorted output."""
-        return (self.directory.path / MANIFEST).exists() and not is_in_place(self.run.plan)
-
-    @property
-    def result_text(self) -> str:
-        """Say where the output is and how to fetch it."""
-        directory = self.directory.path
-        return (
-            f"the sort is done and its output lies on the machines: {directory / MANIFEST} lists its partitions, each "
-            f"with its copies' nodes and paths. Fetch one: ssh -F {directory / 'ssh_config'} NODE cat PATH > FILE\n"
-            f"{_kept_text(self.order)}"
+@contextmanager
+def job_of(directory: RunDirectory, session: ProviderSession) -> Iterator[HeadJob]:
+    """Yield the job on the head of a run, to look at. Raises BadInputError when it has none."""
+    if kept_job(directory) is None:
+        raise BadInputError(
+            f"run {directory.path.name}: its sort has not begun; `planner cluster attach {directory.path.name}` goes on"
         )
-
-    def _hear(self, event: dict[str, Any], on_event: OnEvent) -> None:
-        """Keep where the output lies as soon as that is known, and pass the event on."""
-        if event["event"] == "sorted":
-            write_manifest(dataset_of(event["dataset"]), self.directory.path / MANIFEST)
-            self.directory.note("output", partitions=len(event["dataset"]["partitions"]))
-        on_event(event)
-
-    def done(self, listening: Listening) -> RunReport:
-        with Ssh(self.cluster.nodes, directory=self.directory.path, key=self.directory.key) as ssh:
-            machines = self.stopwatch.timed("equip", lambda: self._equipped(ssh))
-            rates = self.stopwatch.timed("measure", lambda: self._measured(ssh, machines))
-            ray, selection = self.stopwatch.timed("start Ray", lambda: self._started(ssh, machines, rates))
-            self._end([machine.name for machine in machines if machine not in ray.machines])
-            request = self._sort_request(selection, rates, ray)
-            order = {"do": "run", "request": request, "journal": str(Path("planner") / "sort.journal")}
-            with ray.session() as driver, listening() as on_event:
-                done = driver.do(order, lambda event: self._hear(event, on_event))
-        self.directory.note("sorted", **done["steps_s"])
-        self.stopwatch.seconds.update(done["steps_s"])
-        write_manifest(dataset_of(done["dataset"]), self.directory.path / MANIFEST)
-        machine = self._machine(selection, rates)
-        report = cluster_report(selection.plan, machine=machine, records=self._records, done=done)
-        return replace(report, first_plan=self.run.plan)
-
-    def _measured(self, ssh: Ssh, machines: Sequence[Equipped]) -> NodeRates:
-        results = self.directory.path / MEASURED
-        return measure(ssh, machines, effort=self.run.effort, results_directory=results, say=self.session.say)
-
-    def _started(self, ssh: Ssh, machines: Sequence[Equipped], rates: NodeRates) -> tuple[RayOnNodes, NodeSelection]:
-        """Choose who works and start Ray there; where it does not start, the next best takes the place."""
-        selection = self._select(rates)
-        ray = self._ray(ssh, [m for m in machines if m.node.head or m.name in selection.working], selection)
-        given_up: set[str] = set()
-        while new := [name for name in ray.failed if name not in given_up]:
-            for name in new:
-                self.session.say(f"giving up {name}: {ray.failed[name]}")
-            given_up |= set(new)
-            selection = self._select(rates.without(given_up))
-            wanted = set(selection.working) - ray.working
-            ray = ray.joined_by([machine for machine in machines if machine.name in wanted])
-        return ray, selection
-
-    def _ray(self, ssh: Ssh, machines: Sequence[Equipped], selection: NodeSelection) -> RayOnNodes:
-        return start_ray(
-            ssh,
-            machines,
-            working=selection.working,
-            memory_bytes=self.run.memory_bytes,
-            split=require_best(selection.plan).disk_split,
-            store=self._store(),
-        )
-
-    def _equipped(self, ssh: Ssh) -> tuple[Equipped, ...]:
-        """Return the machines that are ready. Raises NeverJoinedError when too few are."""
-        policy, say = self.session.policy, self.session.say
-        wait_for_head(ssh, self.cluster.head, self.session.provider, policy=policy, say=say)
-        equipment = equip(ssh, self.cluster.nodes, self.run.wheelhouse, policy=policy, say=say)
-        for name, why in equipment.failed.items():
-            say(f"giving up {name}: {why}")
-        self._end(list(equipment.failed))
-        needed = self.cluster.place.choice.nodes
-        if len(equipment.ready) < needed:
-            reasons = [f"{name}: {why.message}" for name, why in equipment.failed.items()]
-            raise NeverJoinedError(f"{len(equipment.ready)} machines are ready; {needed} needed", reasons)
-        return equipment.ready
-
-    def _select(self, rates: NodeRates) -> NodeSelection:
-        """Choose who works, say why, and set the new plan beside the old one."""
-        say, old = self.session.say, self._planned()
-        selection = select_nodes(rates, old, self.run.plan.request, head=self.cluster.head.id)
-        for limit in selection.screening.limits:
-            say(limit.text)
-        for drop in selection.screening.dropped:
-            say(f"slow: {drop.node}, {drop.metric} {drop.reason}")
-        new = require_best(selection.plan)
-        say(
-            f"planned for {old.nodes} nodes before measuring: {format_duration(old.time_s.expected)}; "
-            f"for {new.nodes} as measured: {format_duration(new.time_s.expected)}"
-        )
-        self.directory.note(
-            "crew", working=list(selection.working), idle=list(selection.idle), expected_s=new.time_s.expected
-        )
-        return selection
-
-    def _planned(self) -> Candidate:
-        """Return what of the plan the machines were launched for."""
-        choice = self.cluster.place.choice
-        return next(
-            candidate
-            for candidate in self.run.plan.candidates
-            if (candidate.cloud_type, candidate.nodes) == (choice.instance_type, choice.nodes)
-        )
-
-    def _end(self, names: Sequence[str]) -> None:
-        gone = [node for node in self.cluster.nodes if node.id in names]
-        if gone:
-            self.session.say(f"ending {len(gone)} machines: {', '.join(names)}")
-            self.session.provider.terminate(gone)
-            self.directory.note("ended", nodes=list(names))
-
-    @property
-    def _records(self) -> int:
-        return record_count(self.run.plan.request.data_bytes)
-
-    def _store(self) -> dict[str, str]:
-        """The object store that machines reach without a way to the world is that of their own region."""
-        region = {"AWS_REGION": self.cluster.place.region} if self.order.cloud == "aws" and self.order.staging else {}
-        return {**region, **self.run.store}
-
-    def _sort_request(self, selection: NodeSelection, rates: NodeRates, ray: RayOnNodes) -> dict[str, Any]:
-        disks, source = rates.rates["disk_both"], self.run.source
-        return {
-            "records": self._records,
-            "copies": load_model(require_best(selection.plan).model).output_copies,
-            "source": None if source is None else json.loads(source.to_json()),
-            "output": self.run.plan.request.output or "",
-            "in_place": is_in_place(self.run.plan),
-            "memory_bytes": ray.memory_bytes,
-            "skew": self.run.skew,
-            "rates": {name: disks[name] for name in sorted(ray.working)},
-        }
-
-    def _machine(self, selection: NodeSelection, rates: NodeRates) -> dict[str, Any]:
-        """The slowest of those that worked, in the rates that the plan was made with."""
-        slowest = {metric: rates.slowest(metric, selection.working) for metric in rates.rates}
-        return {
-            "instance_type": self.cluster.place.choice.instance_type,
-            "place": self.cluster.place.zone or self.cluster.place.region,
-            "run": self.order.run,
-            "nodes": len(selection.working),
-            "read_bytes_per_s": slowest["disk_read"],
-            "write_bytes_per_s": slowest["disk_write"],
-            "network_bytes_per_s": slowest.get("network"),
-            "dropped": {drop.node: f"{drop.metric} {drop.reason}" for drop in selection.screening.dropped},
-        }
+    rented = _rented(directory, session, stopwatch=Stopwatch())
+    with rented.ssh() as ssh:
+        yield rented.head_job(ssh)
 
 
-def _accounted(report: RunReport, stopwatch: Stopwatch, directory: RunDirectory, cluster: Cluster) -> RunReport:
-    """Return the report with all steps so far and what they cost, and write it into the run's directory."""
-    bill = bill_of(directory.events(), now=datetime.now(UTC))
-    cost = RunCost(node_hours=bill.node_hours, usd=bill.usd, predicted_usd=cluster.place.choice.total_usd)
-    whole = replace(report, steps_s=dict(stopwatch.seconds), cost=cost)
-    (directory.path / REPORT).write_text(whole.to_json() + "\n", encoding="utf-8")
-    return whole
-
-
-def _kept_text(order: Order) -> str:
-    return (
-        f"run {order.run} is kept and costs money until {order.expires_at:%Y-%m-%d %H:%M} UTC, or until: "
-        f"planner cluster down {order.run}"
+def _preparation(run: CloudRun, rented: RentedRun) -> Preparation:
+    return Preparation(
+        run=run,
+        order=rented.order,
+        cluster=rented.cluster,
+        directory=rented.directory,
+        session=rented.session,
+        stopwatch=rented.stopwatch,
     )
+
+
+def _rented(directory: RunDirectory, session: ProviderSession, *, stopwatch: Stopwatch) -> RentedRun:
+    return RentedRun(
+        order=directory.order(),
+        cluster=_cluster_of(directory, session),
+        directory=directory,
+        session=session,
+        stopwatch=stopwatch,
+        is_attached=True,
+    )
+
+
+def _cluster_of(directory: RunDirectory, session: ProviderSession) -> Cluster:
+    """Return the machines of a run that still run. Raises BadInputError when there is no head among them."""
+    order, events = directory.order(), directory.events()
+    places = [event.details for event in events if event.what == "place"]
+    is_up = any(event.what == "up" for event in events) and not any(event.what == "down" for event in events)
+    nodes = session.provider.nodes(order.run, region=places[-1]["region"]) if is_up else ()
+    running = sorted((node for node in nodes if node.state == "running"), key=lambda node: (not node.head, node.id))
+    if not running or not running[0].head:
+        raise BadInputError(
+            f"run {order.run} has no head that runs, so there is nothing to attach to; `planner cluster down "
+            f"{order.run}` removes what may be left"
+        )
+    place = places[-1]
+    choice = next(choice for choice in order.choices if choice.instance_type == place["instance_type"])
+    return Cluster(place=Place(choice=choice, region=place["region"], zone=place["zone"]), nodes=tuple(running))
 
 
 def remember(directory: RunDirectory) -> Path:

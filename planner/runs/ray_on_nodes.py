@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from planner.errors import IoFailureError, PlannerError
-from planner.ray_cluster.driver_session import Session, ray_session
+from planner.providers.protocol import Node
 from planner.ray_cluster.nodes import RAY_PORT, RayCluster, RayNode, head_command, worker_command
-from planner.runs.bootstrap import PYTHON, SAFE_PATH, Equipped
+from planner.runs.bootstrap import SAFE_PATH, Equipped
 from planner.runs.ssh import HEAD, Ssh, environment_script, failures
 from planner.schemas.plan import DiskSplit
 
 _RAY: Final = "planner/venv/bin/ray"
-_ENVIRONMENT: Final = "planner/ray.env"
+ENVIRONMENT: Final = "planner/ray.env"
 """On the head, readable by its user alone: what a driver needs, the token among it. It ends with the machine."""
 _LONGEST_START_S: Final = 180.0
 _MOST_STARTS: Final = 3
@@ -53,6 +52,11 @@ class RayOnNodes:
     failed: Mapping[str, PlannerError] = field(default_factory=dict)
 
     @property
+    def address(self) -> str:
+        """Where a driver on the head finds the cluster."""
+        return self.start.cluster.address
+
+    @property
     def memory_bytes(self) -> int:
         """What the sort may take of each machine's memory."""
         return int(self.start.memory_bytes * _SORT_SHARE)
@@ -74,25 +78,18 @@ class RayOnNodes:
             failed={**self.failed, **wrong},
         )
 
-    def session(self) -> AbstractContextManager[Session]:
-        """Return a context that drives sorts from the head."""
-        return ray_session(
-            address=self.start.cluster.address,
-            command=lambda *words: self._on_head(list(words)),
-            environment=os.environ,
-        )
 
-    def _on_head(self, words: list[str]) -> list[str]:
-        """Return the command of a driver on the head. Its events come by SSH's standard output, which goes to the
-        descriptor that the session reads; what else the driver prints goes to the log.
-        """
-        _, *module, descriptor, address = words
-        remote = f". {_ENVIRONMENT}; exec {PYTHON} {shlex.join(module)} 3 {address} 3>&1 1>&2"
-        return [
-            "sh",
-            "-c",
-            f"exec {shlex.join(self.start.ssh.command(HEAD, 'sh', '-c', remote))} >/dev/fd/{descriptor}",
-        ]
+_STOP: Final = """\
+for process in $(pgrep -f 'raylet|gcs_server' || true); do
+  if tr '\\0' '\\n' 2>/dev/null <"/proc/$process/environ" | grep -qxF "HOME=$HOME"; then kill -9 "$process" || true; fi
+done
+"""
+"""Ends what an earlier preparation started under this login: with a node's raylet all its workers end."""
+
+
+def stop_ray(ssh: Ssh, nodes: Sequence[Node]) -> None:
+    """End Ray on all machines that answer, where it runs."""
+    ssh.each(nodes, lambda node: ssh.run(node.id, _STOP, within_s=_LONGEST_START_S))
 
 
 def start_ray(
@@ -120,7 +117,7 @@ def start_ray(
         lent=environment_script(store or {}),
     )
     own = start.settings(head, is_working=head.name in working)
-    keep = _KEEP.format(path=_ENVIRONMENT, environment=_environment(start.cluster, own))
+    keep = _KEEP.format(path=ENVIRONMENT, environment=_environment(start.cluster, own))
     start.tried(HEAD, keep + start.lent + _script(start.cluster, own, head_command(own, program=_RAY)))
     alone = RayOnNodes(start=start, machines=(head,), working=frozenset({head.name} & set(working)))
     return alone.joined_by([machine for machine in machines if machine is not head])

@@ -61,7 +61,7 @@ class Ssh:
         self._key = key.resolve()
         self._user = user
         self._sockets = Path(tempfile.mkdtemp(prefix="planner-"))  # a socket's path must be short
-        self._trusted: set[str] = set()
+        self._trusted = _names_in(self._known_hosts)
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._stack = contextlib.ExitStack()
@@ -109,6 +109,25 @@ class Ssh:
         """
         return self._finished(node, self.command(node, "sh", "-s"), script.encode(), within_s=within_s)
 
+    def lines(self, node: str, script: str) -> Iterator[str]:
+        """Yield each whole line that a shell script on a machine prints, as it comes. The script ends with the reader.
+
+        Raises UnreachableError when nobody answers any more, IoFailureError when the script fails.
+        """
+        with tempfile.TemporaryFile() as complaint:
+            process = subprocess.Popen(
+                self.command(node, "sh", "-c", script),
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=complaint,
+            )  # fmt: skip
+            assert process.stdout is not None
+            with self._noted(process):
+                for line in process.stdout:
+                    if line.endswith(b"\n"):
+                        yield line.decode(errors="replace")
+                process.wait()
+            complaint.seek(0)
+            _require_success(node, process.returncode, complaint.read())
+
     def put(self, node: str, source: Path, *, to: str, within_s: float) -> None:
         """Write a file to a path below a machine's home directory. Raises as `run` does."""
         words = self.command(node, "sh", "-c", 'umask 077; mkdir -p "$(dirname "$0")" && cat > "$0"', to)
@@ -139,11 +158,7 @@ class Ssh:
                 output, complaint = process.communicate(content if isinstance(content, bytes) else None, within_s)
             except subprocess.TimeoutExpired:
                 raise IoFailureError(f"{node}: no answer within {within_s:g} s") from None
-        if process.returncode:
-            why = complaint.decode(errors="replace").strip().splitlines()[-6:]
-            if process.returncode == _UNREACHABLE:
-                raise UnreachableError(f"{node} cannot be reached: {why[-1] if why else 'no reason given'}")
-            raise IoFailureError(f"{node}: a script failed ({process.returncode})", why)
+        _require_success(node, process.returncode, complaint)
         return output.decode(errors="replace")
 
     @contextmanager
@@ -180,6 +195,21 @@ def _host(node: Node, *, is_strict: bool) -> str:
     lines += [] if node.head else [f"ProxyJump {HEAD}"]
     lines += ["StrictHostKeyChecking yes"] if is_strict else []
     return "\n  ".join(lines) + "\n"
+
+
+def _require_success(node: str, code: int, complaint: bytes) -> None:
+    if not code:
+        return
+    why = complaint.decode(errors="replace").strip().splitlines()[-6:]
+    if code == _UNREACHABLE:
+        raise UnreachableError(f"{node} cannot be reached: {why[-1] if why else 'no reason given'}")
+    raise IoFailureError(f"{node}: a script failed ({code})", why)
+
+
+def _names_in(known_hosts: Path) -> set[str]:
+    """Return the machines whose keys an earlier process has noted."""
+    lines = known_hosts.read_text(encoding="utf-8").splitlines() if known_hosts.exists() else []
+    return {line.split(" ", 1)[0] for line in lines}
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -37,8 +37,8 @@ wait $!
 [ {unclaimed_s} -gt 0 ] || exit 0
 tail -n 1 {directory}/events.jsonl | grep -q '"manifest": "[^"]' || exit 0
 for _ in $(seq {unclaimed_s}); do
-  if [ -e {directory}/claimed ]; then exit 0; fi
   sleep 1
+  if [ -e {directory}/claimed ]; then exit 0; fi
 done
 echo '{{"do": "end"}}' | drive end.jsonl
 """

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-from emulated_ec2 import QUICK, EmulatedEc2
-from emulated_machines import EmulatedMachines, emulated_machines, write_stand_in_wheels
+from emulated_ec2 import EmulatedEc2
+from emulated_machines import EmulatedMachines
+from rented_runs import PACE, RECORDS, run_words, signalling
 from secret_watcher import watch_for_secrets
 
 from planner.distributed_sort import object_store
@@ -26,31 +26,9 @@ from planner.provisioning.run_directory import RunDirectory
 from planner.schemas.run_report import RunReport
 
 pytestmark = pytest.mark.needs_root(why="machines are network namespaces")
-PACE = replace(QUICK, poll_s=0.2)
-RECORDS = 200_000
 SLOW_MBIT = 10  # far slower than a shared disk ever makes a machine look
 LENT = "the-secret-of-the-account"
 SWEEP = ("cluster", "sweep", "--region", "us-east-1", "--all", "--yes")
-
-
-@pytest.fixture
-def machines(ec2: EmulatedEc2, tmp_path: Path) -> Iterator[EmulatedMachines]:
-    with emulated_machines(ec2.machines_described, ec2.show, tmp_path / "machines") as made:
-        yield made
-
-
-@pytest.fixture(scope="session")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_stand_in_wheels(tmp_path_factory.mktemp("wheelhouse") / "wheels")
-
-
-def run_words(wheels: Path, *more: str, source: tuple[str, ...] = ("--data", f"{RECORDS * 100}B")) -> tuple[str, ...]:
-    """Two nodes and a spare."""
-    return (
-        *("run", "--cloud", "aws", *source, "--model", "daytona", "--instance", "i4i.large"),
-        *("--nodes", "2", "--ssh-from", "203.0.113.7/32", "--wheelhouse", str(wheels), "--memory", "500MB", "--yes"),
-        *("--screen-seconds", "1", "--screen-size", "20MB", *more),
-    )
 
 
 @pytest.fixture
@@ -215,18 +193,6 @@ def test_killed_while_it_runs(ec2: EmulatedEc2, machines: EmulatedMachines, whee
         shutil.rmtree(ec2.home)
     assert ec2.planner(*(SWEEP if way == "sweep" else ("cluster", "down", run)), policy=PACE).code == 0
     assert ec2.left() == {}
-
-
-def signalling(number: int, word: str) -> Callable[[int, str], bool]:
-    """Send a signal to the process once it has begun a line with a word."""
-
-    def look(process: int, output: str) -> bool:
-        if not any(line.startswith(word) for line in output.splitlines()):
-            return False
-        os.kill(process, number)
-        return True
-
-    return look
 
 
 @pytest.mark.soak

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from emulated_cloud import QUICK, EmulatedCloud, Ended
 from emulated_gcp import EmulatedGcp
-from emulated_machines import EmulatedMachines, emulated_machines, write_stand_in_wheels
+from emulated_machines import EmulatedMachines, emulated_machines
 from secret_watcher import watch_for_secrets
 
 from planner.provisioning.run_directory import RunDirectory
@@ -24,11 +24,6 @@ TOKEN = "the-token-of-the-account"
 """Which the emulated Google gives for the account's key."""
 
 pytestmark = [pytest.mark.needs_root(why="machines are network namespaces"), pytest.mark.soak]
-
-
-@pytest.fixture(scope="session")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_stand_in_wheels(tmp_path_factory.mktemp("wheelhouse") / "wheels")
 
 
 @pytest.fixture(params=["gcp", "azure"])

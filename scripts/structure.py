@@ -29,7 +29,6 @@ LARGE_FILES = {
     "planner/cost_model/block_volumes.py": "what each volume type offers, and the choice among the offers",
     "planner/schemas/plan.py": "`Request`, `Plan` and their parts: one JSON document",
     "planner/catalog/schema.py": "the columns of every catalog file: one declaration for each, no logic",
-    "planner/runs/cloud.py": "the steps of a run on rented machines, in their order",
 }
 """Files above MOST_FILE_LINES, each with the reason why it is one concept."""
 

@@ -53,7 +53,7 @@ class Session:
             self._driver.stdin.write(json.dumps(order).encode() + b"\n")
             self._driver.stdin.flush()
         for line in self._events:
-            if (result := heard(line, on_event)) is not None:
+            if (result := result_in(line, on_event)) is not None:
                 return result
         raise IoFailureError(
             "the cluster's head, or the process that drives the sort, is lost; what is done stays on the nodes: "
@@ -62,7 +62,7 @@ class Session:
         )
 
 
-def heard(line: str, on_event: OnEvent) -> dict[str, Any] | None:
+def result_in(line: str, on_event: OnEvent) -> dict[str, Any] | None:
     """Return the result that a line of a driver's events holds; any other event goes to `on_event`.
 
     Raises the PlannerError that the driver reports.

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import IoFailureError
-from planner.ray_cluster.driver_session import OnEvent, heard
+from planner.ray_cluster.driver_session import OnEvent, result_in
 from planner.runs.bootstrap import PYTHON
 from planner.runs.ray_on_nodes import ENVIRONMENT
 from planner.runs.ssh import HEAD, Ssh, UnreachableError
@@ -111,7 +111,7 @@ class HeadJob:
             nonlocal line
             for text in self.ssh.lines(HEAD, _FOLLOW.format(line=line, directory=DIRECTORY)):
                 line += 1
-                if (result := heard(text, on_event)) is not None:
+                if (result := result_in(text, on_event)) is not None:
                     return result
             raise IoFailureError("the process that drives the sort has ended without a result", self._last_words())
 

@@ -31,6 +31,9 @@ CALLED_ELSEWHERE = {
     "emulate sweep": "touches what others emulate: tests/emulation",
     "cluster wheelhouse": "fetches wheels: tests/runs/test_wheelhouse.py",
     "cluster status": "reads the user's own state: tests/provisioning",
+    "cluster attach": "needs a run: tests/runs/test_attach.py",
+    "cluster wait": "needs a run: tests/runs/test_attach.py",
+    "cluster logs": "needs a run: tests/runs/test_attach.py",
 }
 """Commands whose example is checked for its options alone, with the reason and the tests that do call them."""
 

@@ -55,16 +55,18 @@ def drives(shell: LocalShell, *events: dict[str, Any], then: str = "") -> None:
     """Put a driver there that notes its order, its address and its environment, and reports events."""
     lines = "".join(f"echo '{json.dumps(event)}' >&3\n" for event in events)
     program = shell.home / "planner" / "venv" / "bin" / "python"
-    program.write_text(f'#!/bin/sh\ncat >>orders\necho "$5 $TOKEN" >>started\necho said\n{lines}{then}\n', "utf-8")
+    program.write_text(f'#!/bin/sh\ncat >>orders\necho "$5 $TOKEN" >>started\necho spoken\n{lines}{then}\n', "utf-8")
     program.chmod(0o755)
 
 
-def job(shell: LocalShell, said: list[str] | None = None, *, join_s: float = 60.0) -> HeadJob:
-    return HeadJob(ssh=shell, policy=replace(QUICK, join_s=join_s), say=[].append if said is None else said.append)
+def job(shell: LocalShell, messages: list[str] | None = None, *, join_s: float = 60.0) -> HeadJob:
+    return HeadJob(
+        ssh=shell, policy=replace(QUICK, join_s=join_s), say=[].append if messages is None else messages.append
+    )
 
 
-def begun(shell: LocalShell, said: list[str] | None = None, **policy: float) -> HeadJob:
-    made = job(shell, said, **policy)
+def begun(shell: LocalShell, messages: list[str] | None = None, **policy: float) -> HeadJob:
+    made = job(shell, messages, **policy)
     made.begin(ORDER, address="10.0.0.1:6379", ends_unclaimed=False)
     return made
 
@@ -77,7 +79,7 @@ def test_an_order_is_carried_out_and_its_events_are_passed_on(shell: LocalShell)
     assert [event["name"] for event in events] == ["sort", "validate"]
     assert json.loads((shell.home / "orders").read_text("utf-8")) == ORDER
     assert (shell.home / "started").read_text("utf-8") == "10.0.0.1:6379 t\n"
-    assert made.log().splitlines()[-1] == "said"
+    assert made.log().splitlines()[-1] == "spoken"
 
 
 def test_it_begins_once_however_often_it_is_asked_for(shell: LocalShell) -> None:
@@ -102,10 +104,10 @@ def test_a_lost_connection_is_taken_up_where_it_broke(shell: LocalShell) -> None
     half = f"echo '{json.dumps(STEP)}'; printf '{{\"event\": \"st'; exit 255"
     shell.cuts = [half, "exit 255"]
     events: list[dict[str, Any]] = []
-    said: list[str] = []
-    assert job(shell, said).result(events.append)["checksum"] == "2a"
+    messages: list[str] = []
+    assert job(shell, messages).result(events.append)["checksum"] == "2a"
     assert [event["name"] for event in events] == ["sort", "validate"]
-    assert [line for line in said if line == "the head answers again"] == ["the head answers again"] * 2
+    assert [line for line in messages if line == "the head answers again"] == ["the head answers again"] * 2
 
 
 def test_a_head_that_stays_silent_is_out_of_sight(shell: LocalShell) -> None:

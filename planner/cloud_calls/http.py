@@ -1,8 +1,9 @@
-"""JSON over plain HTTP, for price lists that need no account."""
+"""JSON and text over plain HTTP, where no account is needed or the address is proof enough."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from http.client import HTTPException
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
@@ -17,12 +18,21 @@ _TOO_MANY_REQUESTS: Final = 429
 
 def get_json(url: str, *, what: str, policy: RetryPolicy) -> Any:
     """Return the JSON at `url`. Raises ProviderRefusedError and IoFailureError as `read_cloud` does."""
-    request = Request(url, headers={"Accept": "application/json"})
+    return _get(url, json.loads, accept="application/json", what=what, policy=policy)
+
+
+def get_text(url: str, *, what: str, policy: RetryPolicy) -> str:
+    """Return the text at `url`, whatever of it is not UTF-8 replaced. Raises as `get_json` does."""
+    return str(_get(url, lambda content: content.decode(errors="replace"), accept="*/*", what=what, policy=policy))
+
+
+def _get(url: str, read: Callable[[bytes], Any], *, accept: str, what: str, policy: RetryPolicy) -> Any:
+    request = Request(url, headers={"Accept": accept})
 
     def call() -> Any:
         try:
             with urlopen(request, timeout=_TIMEOUT_S) as answer:
-                return json.loads(answer.read())
+                return read(answer.read())
         except HTTPError as error:
             error.close()  # an error is an open connection, too
             raise

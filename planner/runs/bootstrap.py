@@ -129,6 +129,21 @@ def _learn_host_keys(
     say("the head's host key is not on its console: it is pinned at the first contact")
 
 
+def unverified(ssh: Ssh, nodes: Sequence[Node], provider: Provider, *, policy: RetryPolicy) -> dict[str, PlannerError]:
+    """Learn the host keys of machines that get something secret, and return those whose keys no console shows."""
+    missing = {node.id: node for node in nodes if node.id not in ssh.trusted}
+    for _ in policy.polls(min(policy.join_s, _LONGEST_CONSOLE_S)) if isinstance(provider, TellsHostKeys) else ():
+        keys = of_success(ssh.each(list(missing.values()), provider.host_keys))
+        for name in [name for name, shown in keys.items() if shown]:
+            ssh.trust(missing.pop(name), keys[name])
+        if not missing:
+            break
+    return {
+        name: IoFailureError(f"{name}: its host key is not on its console, so nothing secret is sent there")
+        for name in missing
+    }
+
+
 def equip(
     ssh: Ssh, nodes: Sequence[Node], wheelhouse: Wheelhouse, *, policy: RetryPolicy, say: Callable[[str], None]
 ) -> Equipment:

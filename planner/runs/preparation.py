@@ -13,7 +13,7 @@ from planner.providers.order import Order
 from planner.provisioning.cluster_lifecycle import ProviderSession
 from planner.provisioning.launch import Cluster, NeverJoinedError
 from planner.provisioning.run_directory import RunDirectory
-from planner.runs.bootstrap import Equipped, equip, wait_for_head
+from planner.runs.bootstrap import Equipped, equip, unverified, wait_for_head
 from planner.runs.cloud_task import CloudRun, CloudTask, is_in_place
 from planner.runs.node_benchmarks import NodeRates, measure
 from planner.runs.node_selection import NodeSelection, select_nodes
@@ -106,16 +106,21 @@ class Preparation:
 
     def _equipped(self, ssh: Ssh) -> tuple[Equipped, ...]:
         """Return the machines that are ready. Raises NeverJoinedError when too few are."""
-        policy, say = self.session.policy, self.session.say
-        wait_for_head(ssh, self.cluster.head, self.session.provider, policy=policy, say=say)
+        provider, policy, say = self.session.provider, self.session.policy, self.session.say
+        wait_for_head(ssh, self.cluster.head, provider, policy=policy, say=say)
         stop_ray(ssh, self.cluster.nodes)
-        equipment = equip(ssh, self.cluster.nodes, self.run.wheelhouse, policy=policy, say=say)
-        for name, why in equipment.failed.items():
+        failed = unverified(ssh, self.cluster.nodes, provider, policy=policy) if self.task.is_lent else {}
+        if self.cluster.head.id in failed:
+            raise failed[self.cluster.head.id]
+        nodes = [node for node in self.cluster.nodes if node.id not in failed]
+        equipment = equip(ssh, nodes, self.run.wheelhouse, policy=policy, say=say)
+        failed |= equipment.failed
+        for name, why in failed.items():
             say(f"giving up {name}: {why}")
-        self._end(list(equipment.failed))
+        self._end(list(failed))
         needed = self.cluster.place.choice.nodes
         if len(equipment.ready) < needed:
-            reasons = [f"{name}: {why.message}" for name, why in equipment.failed.items()]
+            reasons = [f"{name}: {why.message}" for name, why in failed.items()]
             raise NeverJoinedError(f"{len(equipment.ready)} machines are ready; {needed} needed", reasons)
         return equipment.ready
 

@@ -83,6 +83,11 @@ class Ssh:
         self._trusted.add(node.id)
         self.write(self._nodes)
 
+    @property
+    def trusted(self) -> frozenset[str]:
+        """The machines that must show a key that is noted here, by id."""
+        return frozenset(self._trusted)
+
     def __enter__(self) -> Ssh:
         self._stack.callback(shutil.rmtree, self._sockets, ignore_errors=True)
         self._stack.callback(self._end_all)

@@ -34,9 +34,11 @@ def demanded(verb: str, parts: dict[str, str], body: dict[str, Any]) -> list[str
     """Return the actions that a request needs, by the names of Azure's list of operations: what it does to the kind in
     its path, the joining of subnets and security groups that it names, and the parts that are made with a machine.
     """
-    resource_type, does = parts["kind"], {"GET": "read", "PUT": "write", "DELETE": "delete"}[verb]
+    resource_type, does = parts["kind"], {"GET": "read", "PUT": "write", "DELETE": "delete", "POST": "action"}[verb]
     if not resource_type:
         return [f"Microsoft.Resources/subscriptions/resourceGroups/{does}"]
+    if verb == "POST":
+        return [f"{parts['provider']}/{resource_type}/{parts['under']}/action"]
     under = f"/{parts['under']}" if parts["under"] else ""
     actions = [f"{parts['provider']}/{resource_type}{under}/{does}"]
     named = [identity.split("/") for identity in references(body)]

@@ -34,6 +34,7 @@ ANSWERS = {
     "": resources.ResourceGroup,
     "disks": compute.Disk,
     "instanceView": compute.VirtualMachineInstanceView,
+    "retrieveBootDiagnosticsData": compute.RetrieveBootDiagnosticsDataResult,
     "networkInterfaces": network.NetworkInterface,
     "publicIPAddresses": network.PublicIPAddress,
     "skus": compute.ResourceSku,
@@ -59,7 +60,7 @@ PROVIDER = {
 PATH = re.compile(
     r"/subscriptions/(?P<subscription>[^/]+)"
     r"(?:/resourcegroups(?:/(?P<group>[^/]+))?)?"
-    r"(?:/providers/(?P<provider>[^/]+)/(?P<kind>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<under>usages|instanceView))?)?/?",
+    r"(?:/providers/(?P<provider>[^/]+)/(?P<kind>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<under>usages|instanceView|retrieveBootDiagnosticsData))?)?/?",
     re.IGNORECASE,
 )
 PAGE = 50
@@ -92,6 +93,7 @@ class Cloud:
         self.groups: dict[str, dict[str, Any]] = {}
         self.things: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.numbers = iter(range(1, 10**9))
+        self.consoles: dict[str, str] = {}
 
     def machines(self) -> list[dict[str, Any]]:
         """Describe every machine that is there, for whoever gives them a body."""
@@ -146,6 +148,8 @@ class Cloud:
         if verb == "DELETE":
             self._remove_machine(key)
             return 202, {}
+        if parts["under"] == "retrieveBootDiagnosticsData":
+            return 200, self._console(key)
         if parts["under"] == "instanceView":
             return 200, {"statuses": self.things[key].get("statuses", [])}
         return 200, public(self.things[key])
@@ -319,6 +323,12 @@ class Cloud:
             }
             self.things[group, "networkInterfaces", name] = {"name": name, "properties": properties, "of": name}
 
+    def _console(self, key: tuple[str, str, str]) -> dict[str, Any]:
+        """Tell where the console's log is, as a server's own path; a machine that keeps none has no such answer."""
+        if not self.things[key]["properties"]["diagnosticsProfile"]["bootDiagnostics"]["enabled"]:
+            raise RefusedError(409, "OperationNotAllowed", "Boot diagnostics is not enabled for the virtual machine.")
+        return {"serialConsoleLogBlobUri": f"/console/{key[0]}.{key[2]}"}
+
     def _remove_machine(self, key: tuple[str, str, str]) -> None:
         del self.things[key]
         parts = [other for other, thing in self.things.items() if other[0] == key[0] and thing.get("of") == key[2]]
@@ -389,11 +399,13 @@ class Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         with LOCK:
             status, answer = self._answer(parts.path, dict(parse_qsl(parts.query)), body)
+            if "serialConsoleLogBlobUri" in answer:
+                answer["serialConsoleLogBlobUri"] = f"http://{self.headers['Host']}{answer['serialConsoleLogBlobUri']}"
             if "more" in answer:
                 token = f"%24skiptoken={answer.pop('more')}"
                 others = [f"{quote(k)}={quote(v)}" for k, v in parse_qsl(parts.query) if k != "$skiptoken"]
                 answer["nextLink"] = f"http://{self.headers['Host']}{parts.path}?{'&'.join([*others, token])}"
-            content = json.dumps(answer).encode()
+            content = answer["text"].encode() if set(answer) == {"text"} else json.dumps(answer).encode()
         self.send_response_only(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
@@ -407,9 +419,14 @@ class Handler(BaseHTTPRequestHandler):
         if path == "/control":
             if self.command == "PUT":
                 CLOUD.begin(World(**content))
+            if self.command == "POST":
+                CLOUD.consoles |= content
             return 200, {"left": CLOUD.left(), "world": asdict(CLOUD.world), "machines": CLOUD.machines()}
         if path == "/prices":
             return 200, {"Items": [price_item(name) for name in PRICES], "NextPageLink": None}
+        if path.startswith("/console/"):
+            text = CLOUD.consoles.get(path.removeprefix("/console/"))
+            return (404, {}) if text is None else (200, {"text": text})
         match = PATH.fullmatch(path)
         try:
             if re.fullmatch(r"/subscriptions/[^/]+/providers", path):

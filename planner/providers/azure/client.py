@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, Final, Protocol
 
 from planner.cloud_calls.azure import failure_of
+from planner.cloud_calls.http import get_text
 from planner.cloud_calls.reading import CallFailure
 from planner.cloud_calls.retry import RetryPolicy, retry
 from planner.cloud_calls.sdk import sdk
@@ -85,6 +86,9 @@ class Arm(Protocol):
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
         """Return how a machine is: its instance view."""
 
+    def console(self, group: str, name: str) -> str:
+        """Return what a machine has written to its console; nothing as long as nobody can read it."""
+
     def delete(self, resource_kind: str, *names: str) -> None:
         """Ask for a deletion and do not wait for it."""
 
@@ -149,6 +153,19 @@ class LiveArm:
         return dict(
             self._repeatedly(lambda: _as_dict(machines.instance_view(group, name)), what=f"asking after machine {name}")
         )
+
+    def console(self, group: str, name: str) -> str:
+        """See Arm. The address of the log, which is proof enough to read it, holds for a minute."""
+        machines, what = self._operations(RESOURCE_TYPES["machine"]), f"reading the console of machine {name}"
+
+        def asked() -> dict[str, Any]:
+            return _as_dict(machines.retrieve_boot_diagnostics_data(group, name, sas_uri_expiration_time_in_minutes=1))
+
+        try:
+            url = self._repeatedly(asked, what=what).get("serialConsoleLogBlobUri")
+            return get_text(url, what=what, policy=self._policy) if url else ""
+        except PlannerError:
+            return ""  # the log is not there before the machine has written to it
 
     def delete(self, resource_kind: str, *names: str) -> None:
         """See Arm."""

@@ -44,6 +44,11 @@ class DryRunArm:
         self._note("view", "machine", (group, name), {})
         return {}
 
+    def console(self, group: str, name: str) -> str:
+        """See Arm."""
+        self._note("console", "machine", (group, name), {})
+        return ""
+
     def delete(self, resource_kind: str, *names: str) -> None:
         """See Arm."""
         self._note("delete", resource_kind, names, {})

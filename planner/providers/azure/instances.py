@@ -117,7 +117,7 @@ def _machine(network: RunNetwork, name: str) -> dict[str, Any]:
             "networkInterfaceConfigurations": [_interface(network, role)],
         },
         "securityProfile": {"encryptionAtHost": True},
-        "diagnosticsProfile": {"bootDiagnostics": {"enabled": False}},
+        "diagnosticsProfile": {"bootDiagnostics": {"enabled": True}},
     }
     if place.choice.placement_group:
         near = network.url("Microsoft.Compute/proximityPlacementGroups", "near")

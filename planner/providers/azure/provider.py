@@ -15,6 +15,7 @@ from planner.providers.azure.preflight import preflight
 from planner.providers.azure.prices import Prices
 from planner.providers.cloud_errors import NotFoundError
 from planner.providers.deletion import delete_each
+from planner.providers.host_keys import host_keys_in
 from planner.providers.order import Order
 from planner.providers.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource, require_named
 
@@ -64,6 +65,11 @@ class AzureProvider:
             for group, _ in self._groups(region=region, run=run)
             for node in instances.nodes(self._arm, group.id, region=region)
         )
+
+    def host_keys(self, node: Node) -> tuple[str, ...]:
+        """See TellsHostKeys. Boot diagnostics, in storage of Azure's own, keep the console."""
+        group, _, name = node.id.rpartition(".")
+        return host_keys_in(self._arm.console(group, name))
 
     def terminate(self, nodes: Sequence[Node]) -> None:
         """See Provider."""

@@ -106,7 +106,8 @@ def wait_for_head(ssh: Ssh, head: Node, provider: Provider, *, policy: RetryPoli
     `say` is told. Raises UnreachableError when the head does not answer within the time machines may take.
     """
     say("waiting for the head to answer")
-    _learn_host_keys(ssh, head, provider, policy=policy, say=say)
+    if unverified(ssh, [head], provider, policy=policy):
+        say("the head's host key is not on its console: it is pinned at the first contact")
     last: UnreachableError | None = None
     for _ in policy.polls(policy.join_s):
         try:
@@ -118,26 +119,16 @@ def wait_for_head(ssh: Ssh, head: Node, provider: Provider, *, policy: RetryPoli
     raise last or UnreachableError("the head does not answer")
 
 
-def _learn_host_keys(
-    ssh: Ssh, head: Node, provider: Provider, *, policy: RetryPolicy, say: Callable[[str], None]
-) -> None:
+def unverified(ssh: Ssh, nodes: Sequence[Node], provider: Provider, *, policy: RetryPolicy) -> dict[str, PlannerError]:
+    """Learn machines' host keys from their consoles, and return those of which no console shows any in time."""
+    missing = {node.id: node for node in nodes if node.id not in ssh.verified}
     if isinstance(provider, TellsHostKeys):
         for _ in policy.polls(min(policy.join_s, _LONGEST_CONSOLE_S)):
-            if keys := provider.host_keys(head):
-                ssh.trust(head, keys)
-                return
-    say("the head's host key is not on its console: it is pinned at the first contact")
-
-
-def unverified(ssh: Ssh, nodes: Sequence[Node], provider: Provider, *, policy: RetryPolicy) -> dict[str, PlannerError]:
-    """Learn the host keys of machines that get something secret, and return those whose keys no console shows."""
-    missing = {node.id: node for node in nodes if node.id not in ssh.trusted}
-    for _ in policy.polls(min(policy.join_s, _LONGEST_CONSOLE_S)) if isinstance(provider, TellsHostKeys) else ():
-        keys = of_success(ssh.each(list(missing.values()), provider.host_keys))
-        for name in [name for name, shown in keys.items() if shown]:
-            ssh.trust(missing.pop(name), keys[name])
-        if not missing:
-            break
+            keys = of_success(ssh.each(list(missing.values()), provider.host_keys))
+            for name in [name for name, shown in keys.items() if shown]:
+                ssh.trust(missing.pop(name), keys[name])
+            if not missing:
+                break
     return {
         name: IoFailureError(f"{name}: its host key is not on its console, so nothing secret is sent there")
         for name in missing

@@ -28,6 +28,8 @@ HEAD: Final = "head"
 _UNREACHABLE: Final = 255
 """What ssh ends with when it could not connect."""
 _AT_ONCE: Final = 64
+_VERIFIED: Final = "on-its-console"
+"""The comment of a key in `known_hosts` that ssh did not pin at the first contact."""
 Answer = TypeVar("Answer")
 
 _CONFIG: Final = """\
@@ -61,7 +63,7 @@ class Ssh:
         self._key = key.resolve()
         self._user = user
         self._sockets = Path(tempfile.mkdtemp(prefix="planner-"))  # a socket's path must be short
-        self._trusted = _names_in(self._known_hosts)
+        self._verified = _verified_in(self._known_hosts)
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._stack = contextlib.ExitStack()
@@ -72,21 +74,21 @@ class Ssh:
         common = _CONFIG.format(
             user=self._user, key=self._key, known_hosts=self._known_hosts.resolve(), sockets=self._sockets
         )
-        hosts = [_host(node, is_strict=node.id in self._trusted) for node in nodes]
+        hosts = [_host(node, is_strict=node.id in self._verified) for node in nodes]
         self._nodes = tuple(nodes)
         self._config.write_text("".join([*hosts, common]), encoding="utf-8")
 
     def trust(self, node: Node, keys: Sequence[str]) -> None:
         """Note a machine's host keys, as it wrote them to its console; from now on it must have one of them."""
         with self._known_hosts.open("a", encoding="utf-8") as file:
-            file.writelines(f"{node.id} {key}\n" for key in keys)
-        self._trusted.add(node.id)
+            file.writelines(f"{node.id} {key} {_VERIFIED}\n" for key in keys)
+        self._verified.add(node.id)
         self.write(self._nodes)
 
     @property
-    def trusted(self) -> frozenset[str]:
-        """The machines that must show a key that is noted here, by id."""
-        return frozenset(self._trusted)
+    def verified(self) -> frozenset[str]:
+        """The machines, by id, whose keys were read on their consoles: they must show one of them."""
+        return frozenset(self._verified)
 
     def __enter__(self) -> Ssh:
         self._stack.callback(shutil.rmtree, self._sockets, ignore_errors=True)
@@ -211,10 +213,10 @@ def _require_success(node: str, code: int, complaint: bytes) -> None:
     raise IoFailureError(f"{node}: a script failed ({code})", why)
 
 
-def _names_in(known_hosts: Path) -> set[str]:
-    """Return the machines whose keys an earlier process has noted."""
+def _verified_in(known_hosts: Path) -> set[str]:
+    """Return the machines whose keys this process or an earlier one has read on their consoles."""
     lines = known_hosts.read_text(encoding="utf-8").splitlines() if known_hosts.exists() else []
-    return {line.split(" ", 1)[0] for line in lines}
+    return {line.split(" ", 1)[0] for line in lines if line.endswith(_VERIFIED)}
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

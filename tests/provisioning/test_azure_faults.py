@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from cluster_outcomes import always, refused, went_down, went_up
 from emulated_azure import EmulatedAzure
+from emulated_cloud import QUICK
 from fault_proxy import Answer
+
+from planner.providers.azure.provider import AzureProvider
 
 
 def test_no_capacity_said_at_once(azure: EmulatedAzure) -> None:
@@ -42,3 +45,15 @@ def test_machines_end_at_once_with_their_group(azure: EmulatedAzure) -> None:
     went_down(azure)
     deletions = [seen for seen in azure.proxy.seen if seen.action == "DELETE resourceGroups"]
     assert {seen.params["forceDeletionTypes"] for seen in deletions} == {"Microsoft.Compute/virtualMachines"}
+
+
+def test_machines_tell_their_host_keys_by_boot_diagnostics(azure: EmulatedAzure) -> None:
+    """As soon as their log is there; a machine that has written nothing yet has no keys, and is no error."""
+    went_up(azure)
+    (run,) = azure.runs()
+    provider = AzureProvider(policy=QUICK)
+    head = next(node for node in provider.nodes(run, region=azure.region) if node.head)
+    assert provider.host_keys(head) == ()
+    azure.show(head.id, "-----BEGIN SSH HOST KEY KEYS-----\nssh-ed25519 AAAA root\n-----END SSH HOST KEY KEYS-----\n")
+    assert provider.host_keys(head) == ("ssh-ed25519 AAAA",)
+    went_down(azure)

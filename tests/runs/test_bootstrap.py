@@ -5,16 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 import planner
 from planner.cloud_calls.retry import RetryPolicy
 from planner.errors import IoFailureError
-from planner.providers.protocol import Node
+from planner.providers.protocol import Node, Provider
 from planner.runs import bootstrap, wheelhouse
 from planner.runs.bootstrap import SAFE_PATH
-from planner.runs.ssh import UnreachableError, environment_script
+from planner.runs.ssh import Ssh, UnreachableError, environment_script
 
 DECOY = "raise SystemExit('the decoy was imported')\n"
 
@@ -93,3 +94,41 @@ def test_a_set_up_that_fails_is_tried_twice_more() -> None:
     assert equipped(Answers(away, failing, away, away, failing, READY)).vcpus == 2
     with pytest.raises(IoFailureError, match="dpkg is locked"):
         equipped(Answers(failing, failing, failing, READY))
+
+
+class Consoles:
+    """A provider whose consoles show keys from their second look on, except those of `mute` machines."""
+
+    def __init__(self, mute: set[str]) -> None:
+        self.mute = mute
+        self.asked: list[str] = []
+
+    def host_keys(self, node: Node) -> tuple[str, ...]:
+        self.asked.append(node.id)
+        return ("ssh-ed25519 AAAA",) if self.asked.count(node.id) > 1 and node.id not in self.mute else ()
+
+
+def test_machines_are_verified_by_their_consoles_or_named(tmp_path: Path) -> None:
+    policy = RetryPolicy(poll_s=0.01, join_s=0.2)
+    nodes = [
+        Node(id=name, region="r", zone="z", head=name == "a", state="running", instance_type="t") for name in "abc"
+    ]
+    with Ssh(nodes, directory=tmp_path, key=tmp_path / "key") as ssh:
+        failed = bootstrap.unverified(ssh, nodes, cast("Provider", Consoles({"b"})), policy=policy)
+        assert list(failed) == ["b"] and "nothing secret is sent there" in failed["b"].message
+        assert ssh.verified == {"a", "c"}
+        config = (tmp_path / "ssh_config").read_text("utf-8")
+    assert config.count("StrictHostKeyChecking yes") == 2
+    with (tmp_path / "known_hosts").open("a") as file:
+        file.write("b ssh-ed25519 PINNED\n")
+    with Ssh(nodes, directory=tmp_path, key=tmp_path / "key") as ssh:
+        assert ssh.verified == {"a", "c"}, "another process trusts what was verified, not what ssh has pinned"
+        consoles = Consoles(set())
+        assert bootstrap.unverified(ssh, nodes, cast("Provider", consoles), policy=policy) == {}
+        assert set(consoles.asked) == {"b"}
+
+
+def test_without_consoles_nobody_is_verified(tmp_path: Path) -> None:
+    node = Node(id="a", region="r", zone="z", head=True, state="running", instance_type="t")
+    with Ssh([node], directory=tmp_path, key=tmp_path / "key") as ssh:
+        assert list(bootstrap.unverified(ssh, [node], cast("Provider", object()), policy=RetryPolicy())) == ["a"]

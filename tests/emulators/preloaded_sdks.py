@@ -4,15 +4,12 @@ import azure.identity
 import azure.mgmt.compute
 import azure.mgmt.network
 import azure.mgmt.resource.resources
-import boto3
-import botocore.session
 import emulated_cloud
 import google.auth.transport.requests
 import google.cloud.billing_v1
 import google.cloud.compute_v1
 import strict_answers
 import tenacity  # noqa: F401
-from botocore.loaders import create_loader
 from typer.testing import CliRunner
 
 import planner.cli.app
@@ -22,10 +19,9 @@ import planner.providers.gcp.provider
 import planner.provisioning.cluster_lifecycle
 import planner.provisioning.dry_run
 import planner.report.cluster_table  # noqa: F401
+from planner.cloud_calls.aws import client
 
 CliRunner().invoke(planner.cli.app.build(), ["cluster", "up", "--help"])
 strict_answers.compute()
-LOADER = create_loader()
-botocore.session.create_loader = lambda *_: LOADER  # each session would read AWS's models anew
 for service in ("ec2", "sts", "service-quotas", "pricing"):
-    boto3.client(service, region_name="us-east-1", aws_access_key_id="-", aws_secret_access_key="-")
+    client(service, "us-east-1", credentials={"aws_access_key_id": "-", "aws_secret_access_key": "-"})

@@ -1,5 +1,7 @@
 """Loaded once by the process from which the tests' commands are forked: what each would spend its first second on."""
 
+# ruff: noqa: F401
+
 import azure.identity
 import azure.mgmt.compute
 import azure.mgmt.network
@@ -9,7 +11,7 @@ import google.auth.transport.requests
 import google.cloud.billing_v1
 import google.cloud.compute_v1
 import strict_answers
-import tenacity  # noqa: F401
+import tenacity
 from typer.testing import CliRunner
 
 import planner.cli.app
@@ -18,7 +20,7 @@ import planner.providers.azure.provider
 import planner.providers.gcp.provider
 import planner.provisioning.cluster_lifecycle
 import planner.provisioning.dry_run
-import planner.report.cluster_table  # noqa: F401
+import planner.report.cluster_table
 from planner.cloud_calls.aws import client
 
 CliRunner().invoke(planner.cli.app.build(), ["cluster", "up", "--help"])

@@ -88,7 +88,7 @@ def _is_its_turn(item: pytest.Item) -> bool:
 
 def _shared_by(nodeid: str) -> str:
     """Name what tests of one process share: the machine that they change, as only root can, or Ray's cluster on it; a
-    build of the C++ tests; the emulated clouds, which take seconds to start; or else their file.
+    build of the C++ tests; the emulated EC2, or the other clouds, which take seconds to start; or else their file.
     """
     file, _, test = nodeid.partition("::")
     if file.endswith("native/test_cpp.py"):
@@ -96,7 +96,9 @@ def _shared_by(nodeid: str) -> str:
     text = _text_of(file)
     if any(word in text for word in ("mark.needs_root", "sort_cluster")):
         return "machine"
-    return "clouds" if re.search("Emulated(Cloud|Ec2|Gcp|Azure)", text) else file
+    if re.search("Emulated(Cloud|Ec2|Gcp|Azure)", text):
+        return "ec2" if "ec2" in test or "EmulatedEc2" in text else "clouds"
+    return file
 
 
 @cache
@@ -104,12 +106,16 @@ def _text_of(file: str) -> str:
     return (TESTS.parent / file).read_text("utf-8")
 
 
-LONGEST_FIRST = ("machine", "build", "clouds")
+LONGEST_FIRST = (
+    "machine", "build", "ec2", "clouds", "test_installed_wheel", "test_documents_run", "test_page", "test_aws",
+    "test_terminal", "test_notebooks_run", "test_net", "test_lines", "test_local_faults", "test_structure", "test_help",
+)  # fmt: skip
+"""What tests share, or the files, that take ten seconds of a processor and more."""
 
 
 def _turn(shared: str) -> int:
     """Begin with what takes longest, so that no process waits for another in the end."""
-    name = shared.partition(" ")[0]
+    name = Path(shared.partition(" ")[0]).stem
     return LONGEST_FIRST.index(name) if name in LONGEST_FIRST else len(LONGEST_FIRST)
 
 

@@ -14,6 +14,7 @@ PIP    := $(PYTHON_IN_VENV) -m pip --disable-pip-version-check install --quiet -
 NATIVE := $(shell find native -type f)
 CPP    := $(shell find native tests benchmarks -name '*.[ch]pp')
 
+unexport PYTHONDONTWRITEBYTECODE  # the hundreds of processes that tests start would each compile the planner
 export TMPDIR := $(CURDIR)/build/tmp
 $(shell mkdir -p $(TMPDIR))
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -50,6 +51,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     absent = {"needs_root": NEEDS_ROOT} if os.geteuid() else {}
     absent |= {} if any(map(shutil.which, BROWSERS)) else {"needs_browser": NEEDS_BROWSER}
+    for item in items:
+        if not _is_its_turn(item):
+            item.add_marker(pytest.mark.soak)
+            item.add_marker(pytest.mark.quick)
     if hasattr(config, "workerinput"):  # in a process of several
         items.sort(key=lambda item: _turn(_shared_by(item.nodeid)))
     for item in items:
@@ -70,31 +75,47 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     return BySharing(config, log)
 
 
+CLOUDS = ("ec2", "gcp", "azure")
+
+
+def _is_its_turn(item: pytest.Item) -> bool:
+    """Say whether `make test` runs a test that is the same on every cloud on this one: each runs on one of them there,
+    and on the others in the quick part of the soak.
+    """
+    cloud = getattr(item, "callspec", None) and item.callspec.params.get("cloud")
+    return cloud not in CLOUDS or CLOUDS.index(cloud) == crc32(item.originalname.encode()) % len(CLOUDS)
+
+
 def _shared_by(nodeid: str) -> str:
     """Name what tests of one process share: the machine that they change, as only root can, or Ray's cluster on it; a
-    build of the C++ tests; an emulated cloud, which takes seconds to start; or else their file.
+    build of the C++ tests; the emulated EC2, or the other clouds, which take seconds to start; or else their file.
     """
     file, _, test = nodeid.partition("::")
     if file.endswith("native/test_cpp.py"):
         return f"build {test.partition('[')[2].partition('-')[0].rstrip(']')}"
-    if _changes_the_machine(file):
+    text = _text_of(file)
+    if any(word in text for word in ("mark.needs_root", "sort_cluster")):
         return "machine"
-    cloud = re.search("ec2|aws|gcp|azure", nodeid) if "/provisioning/" in file else None
-    return cloud[0].replace("aws", "ec2") if cloud else file
+    if re.search("Emulated(Cloud|Ec2|Gcp|Azure)", text):
+        return "ec2" if "ec2" in test or "EmulatedEc2" in text else "clouds"
+    return file
 
 
 @cache
-def _changes_the_machine(file: str) -> bool:
-    text = (TESTS.parent / file).read_text("utf-8")
-    return any(word in text for word in ("mark.needs_root", "sort_cluster"))
+def _text_of(file: str) -> str:
+    return (TESTS.parent / file).read_text("utf-8")
 
 
-LONGEST_FIRST = ("machine", "build", "ec2", "gcp", "azure")
+LONGEST_FIRST = (
+    "machine", "build", "ec2", "clouds", "test_installed_wheel", "test_documents_run", "test_page", "test_aws",
+    "test_terminal", "test_notebooks_run", "test_net", "test_lines", "test_local_faults", "test_structure", "test_help",
+)  # fmt: skip
+"""What tests share, or the files, that take ten seconds of a processor and more."""
 
 
 def _turn(shared: str) -> int:
     """Begin with what takes longest, so that no process waits for another in the end."""
-    name = shared.partition(" ")[0]
+    name = Path(shared.partition(" ")[0]).stem
     return LONGEST_FIRST.index(name) if name in LONGEST_FIRST else len(LONGEST_FIRST)
 
 

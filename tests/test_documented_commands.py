@@ -6,6 +6,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,14 @@ def commands_of(program: str) -> list[tuple[str, list[str]]]:
     return [(name, shlex.split(part)) for name, part in calls if re.match(rf"{program}(\s|$)", part.strip())]
 
 
+@cache
+def tree() -> Any:
+    return typer.main.get_command(build())
+
+
 def leaf(words: list[str]) -> tuple[Any, list[str]]:
     """Return the command that `words` name and the words left for it."""
-    command = typer.main.get_command(build())
+    command = tree()
     while words and hasattr(command, "commands"):
         assert words[0] in command.commands, f"no command {words[0]!r}"
         command, words = command.commands[words[0]], words[1:]

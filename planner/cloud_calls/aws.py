@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 from planner.cloud_calls.reading import CallFailure
@@ -25,9 +26,17 @@ def client(
     Its session is new: the SDK's default one keeps the credentials of its first call for the life of the process.
     """
     boto3, config = sdk("boto3", extra="aws"), sdk("botocore.config", extra="aws")
-    session = boto3.Session(profile_name=profile or None, **(credentials or {}))
+    base = sdk("botocore.session", extra="aws").get_session()
+    base.register_component("data_loader", _models())
+    session = boto3.Session(botocore_session=base, profile_name=profile or None, **(credentials or {}))
     once = config.Config(retries={"total_max_attempts": 1}, connect_timeout=10, read_timeout=60)
     return session.client(service, region_name=region, endpoint_url=url or None, config=once)
+
+
+@cache
+def _models() -> Any:
+    """Return the reader of AWS's models, which keeps them: each session's own would read them anew, in 0.2 s."""
+    return sdk("botocore.loaders", extra="aws").create_loader()
 
 
 def failure_of(error: Exception) -> CallFailure | None:

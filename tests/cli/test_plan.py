@@ -1,25 +1,44 @@
-"""The command `plan` as a user calls it: in a process of its own, over stdout, stderr and exit code."""
+"""The command `plan` as a user calls it: over stdout, stderr and exit code, once in a process of its own."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from planner.cli.entry import plan_main
 from planner.schemas.plan import Plan
 
-CALL = "import sys; from planner.cli.app import plan_main; sys.argv[0] = 'plan'; plan_main()"
 REPLAY = ("--paper", "--data", "100TB", "--catalog", "aws-2014")
 
 
-def call(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "NO_COLOR": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-c", CALL, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=cwd)
+def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Call the entry point of `plan` in this process, as to start one for each question takes longer than to answer."""
+    stdout, stderr = io.StringIO(), io.StringIO()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(stdout),
+        contextlib.redirect_stderr(stderr),
+        pytest.raises(SystemExit) as ended,
+    ):
+        patch.setenv("NO_COLOR", "1")
+        patch.setattr(sys, "argv", ["plan", *arguments])
+        plan_main()
+    code = ended.value.code
+    assert code is None or isinstance(code, int)
+    return subprocess.CompletedProcess(("plan", *arguments), code or 0, stdout.getvalue(), stderr.getvalue())
+
+
+def test_the_papers_daytona_question_is_answered_in_a_process_of_its_own() -> None:
+    command = [str(Path(sys.executable).with_name("plan")), "--data", "100TB", "--model", "daytona"]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert outcome.returncode == 0 and outcome.stderr == ""
+    assert outcome.stdout == call("--data", "100TB", "--model", "daytona").stdout
 
 
 def test_the_papers_daytona_question_is_answered() -> None:

@@ -10,6 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from planner.cli.app import build
 
 PLANNER = [sys.executable, "-m", "planner"]
 
@@ -47,14 +50,14 @@ class Terminal:
         return self.process.wait()
 
 
-def test_a_page_says_what_is_being_done(tmp_path: Path) -> None:
+def test_a_page_says_what_is_being_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = ("plan", "--data", "1TB", "--model", "indy", "--instance", "i4i.4xlarge", "--html", "plan.html")
     terminal = Terminal(*plan, folder=tmp_path)
     assert terminal.end() == 0
     steps = [terminal.said.find(step) for step in ("planning around", "drawing charts", "writing the page")]
     assert -1 < steps[0] < steps[1] < steps[2]
-    piped = subprocess.run([*PLANNER, *plan], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert piped.stderr == "written to plan.html\n"
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(build(), plan).stderr == "written to plan.html\n"
 
 
 @pytest.mark.parametrize(

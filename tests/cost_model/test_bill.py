@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.api import recommend as recommend_by
@@ -117,6 +117,7 @@ def test_without_a_rate_of_the_store_a_type_is_left_out_with_that_reason(make_ca
     assert [(r.reason, "stage" in r.detail) for r in plan.rejected] == [("object store rate unknown", True)]
 
 
+@settings(max_examples=25)
 @given(
     nodes=st.integers(30, 300),
     zones=st.integers(1, 4),

@@ -19,6 +19,8 @@ RECORDS = 600_000
 REDUCE = "sort and reduce"
 
 
+@pytest.mark.soak
+@pytest.mark.quick
 @pytest.mark.needs_root(why="ends the processes of network namespaces")
 def test_a_lost_head_costs_at_most_the_running_phase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANNER_STATE", str(tmp_path / "state"))

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from conftest import SortCluster
 
 RECORDS_PER_NODE = 100_000
+RARER = (pytest.mark.soak, pytest.mark.quick)
+"""Of faults that come in several ways, `make test` runs one."""
 Event = dict[str, Any]
 
 
@@ -226,7 +228,7 @@ def test_a_whole_run_on_generated_data_uses_every_disk(sort_cluster: SortCluster
 
 
 @pytest.mark.needs_root(why="finds a node's processes by its network namespace")
-@pytest.mark.parametrize(("phase", "task"), [(MAP, "ray::"), (REDUCE, "ray::")])
+@pytest.mark.parametrize(("phase", "task"), [(MAP, "ray::"), pytest.param(REDUCE, "ray::", marks=RARER)])
 def test_killed_worker_processes_are_replaced(sort_cluster: SortCluster, tmp_path: Path, phase: str, task: str) -> None:
     source = generated(sort_cluster, "worker-in")
     fault = Once(lambda: sort_cluster.kill(2, task), phase=phase, share=0.0)
@@ -245,7 +247,13 @@ def restarted(sort_cluster: SortCluster) -> Iterator[None]:
 @pytest.mark.needs_root(why="cuts links and kills nodes in network namespaces")
 @pytest.mark.usefixtures("restarted")
 @pytest.mark.parametrize(
-    ("phase", "fault"), [("sample", "raylet"), (MAP, "raylet"), (REDUCE, "raylet"), (REDUCE, "link")]
+    ("phase", "fault"),
+    [
+        pytest.param("sample", "raylet", marks=RARER),
+        pytest.param(MAP, "raylet", marks=RARER),
+        (REDUCE, "raylet"),
+        pytest.param(REDUCE, "link", marks=RARER),
+    ],
 )
 def test_a_lost_node_costs_time_but_no_data(sort_cluster: SortCluster, tmp_path: Path, phase: str, fault: str) -> None:
     source = generated(sort_cluster, "node-in", records=2 * RECORDS_PER_NODE)
@@ -262,6 +270,8 @@ def test_a_lost_node_costs_time_but_no_data(sort_cluster: SortCluster, tmp_path:
     assert not any(copy.node == "node-3" for partition in output.partitions for copy in partition.copies)
 
 
+@pytest.mark.soak
+@pytest.mark.quick
 @pytest.mark.needs_root(why="kills nodes in network namespaces")
 @pytest.mark.usefixtures("restarted")
 def test_lost_input_that_cannot_be_had_again_is_named(sort_cluster: SortCluster, tmp_path: Path) -> None:
@@ -285,6 +295,8 @@ def test_input_of_a_node_that_never_came_is_made_anew_or_named(sort_cluster: Sor
         sort_cluster.sort(without, tmp_path / "j", output="absent")
 
 
+@pytest.mark.soak
+@pytest.mark.quick
 @pytest.mark.needs_root(why="ends a node's processes by its network namespace")
 @pytest.mark.usefixtures("restarted")
 def test_nodes_of_different_versions_are_named(
@@ -304,7 +316,7 @@ def test_nodes_of_different_versions_are_named(
 
 
 @pytest.mark.needs_root(why="finds a node's processes by its network namespace")
-@pytest.mark.parametrize("phase", [MAP, REDUCE])
+@pytest.mark.parametrize("phase", [pytest.param(MAP, marks=RARER), REDUCE])
 def test_a_second_call_goes_on_where_a_killed_driver_stopped(
     sort_cluster: SortCluster, tmp_path: Path, phase: str
 ) -> None:
@@ -325,7 +337,7 @@ def test_a_second_call_goes_on_where_a_killed_driver_stopped(
 
 
 @pytest.mark.needs_root(why="mounts a small disk")
-@pytest.mark.parametrize("phase", [MAP, REDUCE])
+@pytest.mark.parametrize("phase", [MAP, pytest.param(REDUCE, marks=RARER)])
 def test_a_full_disk_is_named_and_space_is_freed(sort_cluster: SortCluster, tmp_path: Path, phase: str) -> None:
     """Node 2's intermediate files, or its output, go to a disk that is too small for them."""
     source = generated(sort_cluster, "full-in")

@@ -35,7 +35,7 @@ def best_of(answered: Recommendation) -> Candidate:
     return answered.best
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(model=models, resource=st.sampled_from(RESOURCES), factor=factors)
 def test_more_is_never_slower(model: str, resource: str, factor: float) -> None:
     base = planned(model, "time")
@@ -43,7 +43,7 @@ def test_more_is_never_slower(model: str, resource: str, factor: float) -> None:
     assert more.time_s.expected <= best_of(base).time_s.expected * (1 + OF_SUMS)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(model=models, resource=st.sampled_from(RESOURCES), factor=factors)
 def test_more_never_costs_more(model: str, resource: str, factor: float) -> None:
     base = planned(model, "cost")
@@ -51,7 +51,7 @@ def test_more_never_costs_more(model: str, resource: str, factor: float) -> None
     assert more.cost_usd.total <= best_of(base).cost_usd.total * (1 + OF_SUMS)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(model=models, factor=factors)
 def test_a_higher_price_is_never_cheaper(model: str, factor: float) -> None:
     base = planned(model, "cost")

@@ -18,6 +18,8 @@ CHARTS = {
     "04_predicted_vs_measured": 1,
     "05_run_report": 2,
 }
+FIRST = ("01_what_if", "05_run_report")
+"""Those that `make test` runs: with controls, and of a run. Each takes a kernel and five seconds of a processor."""
 
 
 def read(name: str) -> Any:
@@ -57,7 +59,10 @@ reply, and if the reply came first, wait for it until the timeout. So what a con
 """
 
 
-@pytest.mark.parametrize("name", CHARTS)
+@pytest.mark.parametrize(
+    "name",
+    [name if name in FIRST else pytest.param(name, marks=(pytest.mark.soak, pytest.mark.quick)) for name in CHARTS],
+)
 def test_notebook_runs_and_draws(name: str, tmp_path: Path) -> None:
     executed = tmp_path / "executed.ipynb"
     command = [sys.executable, "-c", EXECUTE, str(FOLDER / f"{name}.ipynb"), str(FOLDER), str(executed)]

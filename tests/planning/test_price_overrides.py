@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.api import recommend as recommend_by
@@ -82,6 +82,7 @@ def test_a_reservation_holds_for_its_nodes_only(cloud: str) -> None:
     assert small.usd_per_hour == pytest.approx(2 * 0.2)
 
 
+@settings(max_examples=25)
 @given(nodes=st.integers(1, 60), reserved=st.integers(1, 60), share=st.floats(0, 0.99))
 def test_the_estimates_price_a_reservation_as_the_exact_sum_does(nodes: int, reserved: int, share: float) -> None:
     own = [OwnPrice(discount=share, nodes=reserved)]

@@ -8,7 +8,6 @@ import pytest
 
 from planner import recommend
 from planner.planning.quoted import with_quoted
-from planner.report.frames import candidates_frame
 from planner.schemas.plan import Candidate, Plan
 
 
@@ -54,6 +53,8 @@ def test_a_job_that_takes_no_time_has_none() -> None:
 
 
 def test_frames_and_json_have_them() -> None:
+    from planner.report.frames import candidates_frame
+
     plan = minute_sort()
     best = best_of(plan)
     assert best.quoted is not None

@@ -268,7 +268,7 @@ OF_SUMS = 2e-3
 """What `variability.in_turn` promises: it adds distributions by a finite number of values."""
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     read=rates, write=rates, network=rates, nodes=st.integers(3, 500), factor=st.floats(1, 10),
     model=st.sampled_from(["indy", "daytona"]), what=st.sampled_from(["network", "local", "cpu"]),
@@ -293,7 +293,7 @@ def _both(asked: Recommendation, what: str, factor: float) -> tuple[Candidate, C
     return asked.best, more
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     shapes=st.lists(st.tuples(rates, rates, rates, st.floats(0.01, 50)), min_size=1, max_size=6),
     objective=st.sampled_from(["balanced", "cost", "time"]),

@@ -8,7 +8,6 @@ from functools import cache
 from urllib.parse import parse_qs, urlencode
 from urllib.request import Request, urlopen
 
-from moto.server import ThreadedMotoServer
 from servers import Answer, Asked
 
 LISTS = {"DescribeInstanceTypes": "instanceTypeSet", "DescribeSpotPriceHistory": "spotPriceHistorySet"}
@@ -20,6 +19,8 @@ _AUTHORIZATION = "AWS4-HMAC-SHA256 Credential=test/20261121/us-east-1/ec2/aws4_r
 @cache
 def said_by_moto(action: str, names: tuple[str, ...]) -> bytes:
     """Return moto's whole answer to an action, on the types `names` (all of them, if none)."""
+    from moto.server import ThreadedMotoServer  # where it is needed: it takes half a second
+
     server = ThreadedMotoServer(port=0, verbose=False)
     server.start()
     try:

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from azure.mgmt.compute import models
 from servers import HASTY, Answer, Asked, Served, served
 
 from planner.catalog import load_catalog
@@ -38,6 +37,8 @@ SIZES = {
 
 
 def size(name: str, capabilities: dict[str, str], *, closed: bool = False) -> dict[str, Any]:
+    from azure.mgmt.compute import models  # where it is needed: every process of the suite loads this file
+
     restrictions = [models.ResourceSkuRestrictions({"type": "Location", "reasonCode": "NotAvailableForSubscription"})]
     sku = models.ResourceSku(
         {
@@ -144,6 +145,8 @@ def test_both_lists_are_read_to_their_ends() -> None:
 
 
 def test_shapes_from_capabilities() -> None:
+    from azure.mgmt.compute import models
+
     rows = {name: shape(models.ResourceSku(size(name, given)), catalog_rows={}) for name, given in SIZES.items()}
     disk = {name: (row["local_disks"], row["local_disk_bytes"]) for name, row in rows.items()}
     assert disk == {

@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.auth.credentials import AnonymousCredentials
-from google.cloud import billing_v1, compute_v1
 from servers import HASTY, Answer, Asked, Served, served
 
 from planner.catalog import load_catalog
 from planner.errors import BadInputError, IoFailureError, PlannerError, ProviderRefusedError
 from planner.refresh import Access, Refreshed, refresh
 from planner.refresh.gcp_prices import unit_prices
+
+if TYPE_CHECKING:  # where they are needed: every process of the suite loads this file, and they take a second
+    from google.cloud import billing_v1, compute_v1
 
 TODAY = date(2026, 11, 21)
 IOWA = "us-central1"
@@ -40,6 +42,8 @@ TYPES = {
 
 
 def machine(name: str, vcpu: int, memory_mib: int, disks: int) -> compute_v1.MachineType:
+    from google.cloud import compute_v1
+
     machine_type = compute_v1.MachineType(
         name=name, guest_cpus=vcpu, memory_mb=memory_mib, architecture="X86_64", is_shared_cpu=name.startswith("e2-m")
     )
@@ -55,6 +59,8 @@ def machine(name: str, vcpu: int, memory_mib: int, disks: int) -> compute_v1.Mac
 def sku(
     text: str, usd: float, *, unit: str, usage: str = "OnDemand", regions: tuple[str, ...] = (IOWA,), money: str = "USD"
 ) -> billing_v1.Sku:
+    from google.cloud import billing_v1
+
     price = {"currency_code": money, "units": int(usd), "nanos": round(usd % 1 * 1e9)}
     return billing_v1.Sku(
         description=text,
@@ -87,6 +93,8 @@ def as_json(message: Any) -> bytes:
 
 def compute(types: Mapping[str, tuple[int, int, int]] = TYPES, *, size: int = 4) -> Callable[[Asked], Answer]:
     """Answer with `size` machine types a page, those of two zones of Iowa and one of Belgium."""
+    from google.cloud import compute_v1
+
     listed = [
         (zone, machine(name, *given))
         for zone in ("us-central1-a", "us-central1-f", "europe-west1-b")
@@ -108,6 +116,8 @@ def compute(types: Mapping[str, tuple[int, int, int]] = TYPES, *, size: int = 4)
 
 
 def billing(skus: list[billing_v1.Sku] | None = None, *, size: int = 5) -> Callable[[Asked], Answer]:
+    from google.cloud import billing_v1
+
     listed = price_list() if skus is None else skus
 
     def answer(asked: Asked) -> Answer:

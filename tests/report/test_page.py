@@ -50,8 +50,15 @@ def test_page_holds_what_a_reader_needs_to_trust_and_repeat_it(plan_file: Path, 
 
 
 @pytest.mark.needs_browser(why="draws the page")
-@pytest.mark.parametrize(("dark", "width"), [(False, 1100), (True, 390)], ids=["light, wide", "dark, phone"])
-@pytest.mark.parametrize("which", ["plan_file", "run_file"])
+@pytest.mark.parametrize(
+    ("which", "dark", "width"),
+    [
+        pytest.param("plan_file", False, 1100, id="plan, light, wide"),
+        pytest.param("run_file", True, 390, id="run, dark, phone"),
+        pytest.param("plan_file", True, 390, id="plan, dark, phone", marks=(pytest.mark.soak, pytest.mark.quick)),
+        pytest.param("run_file", False, 1100, id="run, light, wide", marks=(pytest.mark.soak, pytest.mark.quick)),
+    ],
+)
 def test_page_is_drawn_without_complaint_and_fits(
     visit: Callable[..., Any], request: pytest.FixtureRequest, which: str, *, dark: bool, width: int
 ) -> None:

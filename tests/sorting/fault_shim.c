@@ -3,7 +3,7 @@
  * FAULT_CALL   the call to disturb: pread, pwrite, fallocate, ftruncate, fsync, rename
  * FAULT_NTH    the first call to disturb, counted from 1
  * FAULT_KIND   short (half of what was asked), eintr (every second call from then on), slow (a tenth of a second more
- *              from then on), stop (the process, until someone continues it), or an errno's number
+ *              from then on), stop (the process, until someone continues it, and slow from then on), or an errno's number
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -33,15 +33,15 @@ static enum verdict judge(const char* call) {
     errno = EINTR;
     return FAIL;
   }
-  if (strcmp(kind, "slow") == 0) {
+  if (strcmp(kind, "stop") == 0 && now == nth) {
+    kill(getpid(), SIGSTOP);
+    return PASS;
+  }
+  if (strcmp(kind, "slow") == 0 || strcmp(kind, "stop") == 0) {
     usleep(100 * 1000);
     return PASS;
   }
   if (now > nth) return PASS;
-  if (strcmp(kind, "stop") == 0) {
-    kill(getpid(), SIGSTOP);
-    return PASS;
-  }
   errno = atoi(kind);
   return FAIL;
 }

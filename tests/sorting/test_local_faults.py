@@ -142,8 +142,7 @@ def test_an_input_that_shrinks_is_named(shim: Path, tmp_path: Path, memory_bytes
     command = sorting(source, memory_bytes=memory_bytes, form=form)
     environment = faults(shim, call="fallocate", nth=1, fault="stop")
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        stopped = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-        assert stopped is not None and stopped.si_code == os.CLD_STOPPED
+        wait_until_stopped(process)
         os.truncate(source, 50_000_000)
         process.send_signal(signal.SIGCONT)
         _, talk = process.communicate(timeout=120)
@@ -162,6 +161,11 @@ def open_files(process: subprocess.Popen[str], directory: Path) -> list[Path]:
         return []
 
 
+def wait_until_stopped(process: subprocess.Popen[str]) -> None:
+    stopped = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    assert stopped is not None and stopped.si_code == os.CLD_STOPPED
+
+
 def wait_until(process: subprocess.Popen[str], condition: Callable[[], bool]) -> None:
     while not condition():
         assert process.poll() is None
@@ -170,14 +174,16 @@ def wait_until(process: subprocess.Popen[str], condition: Callable[[], bool]) ->
 
 @pytest.mark.parametrize("memory_bytes", [ONE_PASS_BYTES * 2, TWO_PASSES_BYTES])
 def test_ctrl_c_stops_and_cleans_up(shim: Path, tmp_path: Path, memory_bytes: int, form: str) -> None:
-    """The disk is so slow that the signal comes long before the end, however busy the machine."""
+    """The signal comes while the process stands still in its first write, however busy the machine."""
     source = tmp_path / "in"
     generate_file(source, records=1_500_000, ascii=True)
     command = sorting(source, memory_bytes=memory_bytes, form=form)
-    environment = faults(shim, call="pwrite", nth=1, fault="slow")
+    environment = faults(shim, call="pwrite", nth=1, fault="stop")
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        wait_until(process, lambda: len(open_files(process, tmp_path)) >= 2)
+        wait_until_stopped(process)
+        assert len(open_files(process, tmp_path)) >= 2
         process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGCONT)
         process.communicate(timeout=120)
     assert process.returncode == InterruptedRunError.exit_code
     assert names_in(tmp_path) == ["in"]
@@ -201,10 +207,11 @@ def test_signals_to_end_are_as_ctrl_c(shim: Path, tmp_path: Path, number: signal
     generate_file(tmp_path / "in", records=300_000)
     planner = str(Path(sys.executable).with_name("planner"))
     command = [planner, "sort", str(tmp_path / "in"), str(tmp_path / "out"), "--memory", "20MB"]
-    environment = faults(shim, call="pwrite", nth=1, fault="slow")
+    environment = faults(shim, call="pwrite", nth=1, fault="stop")
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        wait_until(process, lambda: len(open_files(process, tmp_path)) >= 2)
+        wait_until_stopped(process)
         process.send_signal(number)
+        process.send_signal(signal.SIGCONT)
         _, talk = process.communicate(timeout=120)
     assert process.returncode == InterruptedRunError.exit_code
     assert "interrupted" in talk

@@ -177,7 +177,7 @@ def conflicts(grids: Sequence[Asked]) -> Iterator[str]:
 
 
 def _unmet(grids: Sequence[Asked], name: str) -> str:
-    """Say that no cluster keeps to a constraint, and what the one does that comes nearest; '' where none holds the data."""
+    """Say that no cluster keeps to a constraint, and what the nearest one does; '' where none holds the data."""
     best = (np.inf, "", "")
     for grid in grids:
         for constraint in grid.constraints:

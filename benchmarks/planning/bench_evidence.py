@@ -8,6 +8,9 @@ each family how its network falls at scale if that was not measured (`planner.st
 the cheapest cluster is chosen by the claimed rates as they stand, by expected cost, and by expected cost after
 measuring the recommended type until the recommendation stays: always, or only where that is worth more than it costs.
 Printed is the regret, the share by which a choice costs more than that of an oracle that knows the rates.
+
+No rule that chooses before it knows the world has a lower mean cost than the cluster whose cost, averaged over these
+very worlds, is least. That is printed, too (among the best size of each row), beside what it was expected to cost.
 """
 
 from __future__ import annotations
@@ -65,10 +68,30 @@ def main() -> None:
     )
     rng = np.random.default_rng(asked.seed)
     believed = _believed(clusters, grids, rng)
-    regrets = np.array([_regrets(clusters, grids, rng, believed=believed) for _ in range(asked.draws)])
+    regrets, of_rows = [], []
+    rows = np.arange(len(clusters.types)), np.argmin(clusters.expected, axis=1)
+    for _ in range(asked.draws):
+        true = np.concatenate([_totals(grid, _world(grid.context, rng)) for grid in grids])
+        regrets.append(_regrets(clusters, true, believed=believed))
+        of_rows.append((true[rows], true.min()))
     print(f"{asked.draws} worlds, seed {asked.seed}, {len(set(clusters.types))} types that can do it")
-    for name, column in zip(CHOICES, regrets.T, strict=True):
+    for name, column in zip(CHOICES, np.array(regrets).T, strict=True):
         print(f"{name:55} mean {column.mean():6.1%}   95% {np.quantile(column, 0.95):6.1%}")
+    _print_hindsight(clusters, np.array([costs for costs, _ in of_rows]), np.array([least for _, least in of_rows]))
+
+
+def _print_hindsight(clusters: Clusters, true_usd: Floats, least_usd: Floats) -> None:
+    """Print which row is cheapest on average over the worlds, (W, R), and the regret of always choosing it."""
+    means = np.where(np.isfinite(true_usd).all(axis=0), true_usd.mean(axis=0), np.inf)
+    best = int(np.argmin(means))
+    regret = true_usd[:, best] / least_usd - 1
+    name = f"the cheapest on average over these worlds ({clusters.types[best]})"
+    print(f"{name:55} mean {regret.mean():6.1%}   95% {np.quantile(regret, 0.95):6.1%}")
+    print("expected, and mean over these worlds with its standard error, of the leading rows' best sizes:")
+    for row in np.argsort(clusters.expected.min(axis=1))[:6].tolist():
+        error_usd = true_usd[:, row].std() / len(true_usd) ** 0.5
+        expected_usd = clusters.expected[row].min()
+        print(f"  {clusters.types[row]:25} ${expected_usd:8.2f}   ${means[row]:8.2f} +- {error_usd:.2f}")
 
 
 CHOICES = (
@@ -82,10 +105,7 @@ _BELIEFS = 40
 """Worlds by which the worth of measuring is judged; others than those in which choices are compared."""
 
 
-def _regrets(
-    clusters: Clusters, grids: Sequence[CandidateGrid], rng: np.random.Generator, *, believed: Mapping[str, Floats]
-) -> list[float]:
-    true = np.concatenate([_totals(grid, _world(grid.context, rng)) for grid in grids])
+def _regrets(clusters: Clusters, true: Floats, *, believed: Mapping[str, Floats]) -> list[float]:
     measured, paid_usd = _after_measuring(clusters, true)
     where_worth, worth_usd = _after_measuring(clusters, true, believed=believed)
     chosen = [_choice(clusters.claimed), _choice(clusters.expected), measured, measured, where_worth]

@@ -45,6 +45,7 @@ def cluster_up(
 ) -> None:
     """Rent the cluster of a plan: look, ask, then launch all of it in one placement group, or nothing.
 
+    It has no spares: those of a plan are sent away when a run has screened its machines, which nobody does here.
     When there is no room, the next zone is tried, then the next region allowed, then the plan's next choice. Ends with
     exit code 4 when the cloud refuses, 7 when something could not be taken down again.
 
@@ -52,7 +53,7 @@ def cluster_up(
     """
     rental = renting.rental_options(locals(), staging=staging)
     made = renting.plan_of(plan, rental, data=data, model=model, instances=instance, nodes=nodes)
-    order = renting.ordered(made, rental, is_dry_run=dry_run)
+    order = renting.ordered(made, rental, is_dry_run=dry_run, screened=False)
     session = renting.session_on(cloud)
     if dry_run:
         renting.show_dry_run(order, session.provider, json=json)

@@ -132,14 +132,16 @@ def plan_of(
     return answer.plan
 
 
-def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool) -> Order:
-    """Return the order of a run that begins now. A dry run does not look for this machine's public address."""
+def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool, screened: bool = True) -> Order:
+    """Return the order of a run that begins now. A dry run does not look for this machine's public address. Spares are
+    for machines that are `screened`.
+    """
     from planner.provisioning.order_from_plan import choices_of, order_of, own_network
     from planner.provisioning.run_directory import new_run_id
 
     now = datetime.now(UTC)
     return order_of(
-        choices_of(plan, cloud=rental.cloud, regions=rental.regions),
+        choices_of(plan, cloud=rental.cloud, regions=rental.regions, screened=screened),
         run=new_run_id(now),
         cloud=rental.cloud,
         ssh_from=rental.ssh_from or (_PLACEHOLDER if is_dry_run else own_network()),

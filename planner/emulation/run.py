@@ -77,7 +77,9 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], on_event: OnEv
         network = _network_bytes_per_s(cluster)
         plan = plan_for(machine, run, folder, network_bytes_per_s=network, trial=trial)
         best = require_best(plan)
-        say(f"planned {format_duration(best.time_s.expected)} for the sort of {format_bytes(run.data_bytes)}")
+        rates = "those of the disk alone" if trial is None else "those of a trial sort on these nodes"
+        planned = f"planned {format_duration(best.time_s.expected)} for the sort of {format_bytes(run.data_bytes)}"
+        say(f"{planned}; rates are {rates}, not the shipped ones of the engine ray")
         order = {"do": "run", "request": _run_request(run, cluster, model), "journal": str(folder / "journal")}
         done = session.do(order, on_event)
     records = record_count(run.data_bytes)
@@ -136,6 +138,7 @@ def plan_for(
         assume={"network": network_bytes_per_s},
         input=run.input,
         output=run.output,
+        engine=engine.name,
     )
     model, overheads = on_a_cluster(load_model(run.model)), run_overheads.on_hand()
     if measured:

@@ -127,7 +127,7 @@ def _feasible(
         whole, offer, networked=request.nodes != 1, powered=request.objective == "energy"
     )
     fitting = whole.only_rows(np.flatnonzero(region.passed[whole.layouts.type_row] & fit))
-    founded, weak = well_founded(fitting, request.evidence, networked=request.nodes != 1)
+    founded, weak = well_founded(fitting, request.evidence, networked=request.nodes not in (None, 1))
     fitting = fitting.only_rows(np.flatnonzero(founded))
     roomy, small = feasibility.roomy(fitting, request)
     unasked = {rejection.instance_type for rejection in region.unasked}

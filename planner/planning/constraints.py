@@ -12,6 +12,7 @@ from planner.arrays import Flags, Floats, Rows
 from planner.cost_model.estimate import Estimates, later
 from planner.cost_model.prices import paid_nodes
 from planner.cost_model.workload import JobContext
+from planner.planning.evidence_filter import weak_network
 from planner.planning.node_limits import most_nodes
 from planner.schemas.plan import Candidate, Rejection, Request
 from planner.units import format_duration, format_usd
@@ -36,6 +37,8 @@ class Constraint:
         """Return an amount of what is measured in words."""
         if self.name == "capacity":
             return f"{self.shown} {amount:.3g} times as many nodes as there are"
+        if self.name == "evidence":
+            return self.shown
         if self.name == "quota":
             return f"{self.shown} {amount:.0f} vCPUs"
         return f"{self.shown} {format_duration(amount) if self.name == 'deadline' else format_usd(amount)}"
@@ -48,6 +51,7 @@ def constraints(context: JobContext, estimates: Estimates, request: Request, *, 
         *_budget(estimates, request),
         *_quota(context, estimates, request),
         *_capacity(context, estimates, request, region=region),
+        *_evidence(context, estimates, request),
     ]
 
 
@@ -99,6 +103,19 @@ def _capacity(context: JobContext, estimates: Estimates, request: Request, *, re
         )
 
 
+def _evidence(context: JobContext, estimates: Estimates, request: Request) -> Iterator[Constraint]:
+    """A network in doubt rules out clusters, not one node alone."""
+    if request.evidence != "any" and request.nodes is None:
+        weak = weak_network(context, request.evidence)[:, None] & (estimates.nodes > 1)
+        yield Constraint(
+            name="evidence",
+            reason=f"rests on weaker evidence than --evidence {request.evidence}",
+            measure=_where_possible(estimates, np.where(weak, 2.0, 1.0)),
+            limit=1.0,
+            shown="network: not measured" if request.evidence == "measured" else "network: neither stated nor measured",
+        )
+
+
 def _launched(context: JobContext, estimates: Estimates) -> Floats:
     """Return how many nodes are launched at each cluster size, spares included, shape (N,)."""
     return paid_nodes(estimates.nodes, spare_fraction=context.overheads.spare_fraction)
@@ -129,7 +146,8 @@ def missed(name: str, rows: Rows, asked: Sequence[Constraint]) -> Rejection:
                 nearness=least / constraint.limit,
             )
     together = " and ".join(f"the {constraint.name}" for constraint in asked)
-    detail = ", ".join(f"{constraint.show(float(constraint.measure[rows].min()))} at least" for constraint in asked)
+    measured = (constraint for constraint in asked if constraint.name != "evidence")
+    detail = ", ".join(f"{constraint.show(float(constraint.measure[rows].min()))} at least" for constraint in measured)
     return Rejection(instance_type=name, reason=f"meets {together} only apart", detail=detail, nearness=1.0)
 
 
@@ -151,7 +169,7 @@ def conflicts(grids: Sequence[Asked]) -> Iterator[str]:
         name: any(constraint.met.any() for group in asked for constraint in group if constraint.name == name)
         for name in names
     }
-    yield from (_unmet(grids, name) for name in names if not met[name])
+    yield from (text for name in names if not met[name] and (text := _unmet(grids, name)))
     for first, second in combinations([name for name in names if met[name]], 2):
         pairs = [{constraint.name: constraint for constraint in group} for group in asked]
         if not any((pair[first].met & pair[second].met).any() for pair in pairs):
@@ -159,7 +177,7 @@ def conflicts(grids: Sequence[Asked]) -> Iterator[str]:
 
 
 def _unmet(grids: Sequence[Asked], name: str) -> str:
-    """Say that no cluster keeps to a constraint, and what the one does that comes nearest."""
+    """Say that no cluster keeps to a constraint, and what the nearest one does; '' where none holds the data."""
     best = (np.inf, "", "")
     for grid in grids:
         for constraint in grid.constraints:
@@ -168,11 +186,11 @@ def _unmet(grids: Sequence[Asked], name: str) -> str:
                 least = float(constraint.measure[row, column])
                 if least < best[0]:
                     best = (least, constraint.show(least), grid.cluster_name(int(row), int(column)))
-    nearest = f": the nearest, {best[2]}, {best[1]}" if best[1] else ""
-    return f"no cluster meets the {name} alone{nearest}"
+    return f"no cluster meets the {name} alone: the nearest, {best[2]}, {best[1]}" if best[1] else ""
 
 
 def _trade(grids: Sequence[dict[str, Constraint]], met: str, broken: str) -> str:
     """Say what meeting one of two asks of the other."""
     within = [np.where(group[met].met, group[broken].measure, np.inf).min(initial=np.inf) for group in grids]
-    return f"what meets the {met} {grids[0][broken].show(float(min(within)))} at least"
+    least = grids[0][broken].show(float(min(within)))
+    return f"what meets the {met} has {least}" if broken == "evidence" else f"what meets the {met} {least} at least"

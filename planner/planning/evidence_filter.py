@@ -41,6 +41,12 @@ def well_founded(context: JobContext, wanted: str, *, networked: bool) -> tuple[
     ]
 
 
+def weak_network(context: JobContext, wanted: str) -> Flags:
+    """Return of which layouts (R,) the network rests on less than what is `wanted`."""
+    codes = context.rates.network.evidence[context.layouts.type_row]
+    return np.asarray(codes > EVIDENCE.index(WEAKEST[wanted]))
+
+
 def _evidence(context: JobContext, *, networked: bool) -> Iterator[tuple[str, Codes]]:
     """Yield the rates that a job may wait for and the codes of their evidence (R,): -1 where a layout has no use of
     one.

@@ -76,7 +76,7 @@ def require_best(plan: Plan) -> Candidate:
     if plan.best is not None:
         return plan.best
     near = sorted((r for r in plan.rejected if r.nearness is not None), key=_nearness)
-    shown = near[:5] or sorted(plan.rejected, key=lambda r: r.reason.startswith(UNASKED))[:5]
+    shown = near[:5] or sorted(plan.rejected, key=_lacking)[:5]
     lines = [f"{r.instance_type}: {r.reason}" + (f" ({r.detail})" if r.detail else "") for r in shown]
     clash = "".join(f"; {conflict}" for conflict in plan.conflicts)
     raise InfeasibleError(f"nothing feasible among {len(plan.rejected)} types{clash}; the nearest:", lines)
@@ -85,6 +85,12 @@ def require_best(plan: Plan) -> Candidate:
 def _nearness(rejection: Rejection) -> tuple[bool, float]:
     """Order rejections: first the types that can do the job and miss what was asked of it, each by how much."""
     return rejection.reason.startswith(TOO_FEW), rejection.nearness or 0.0
+
+
+def _lacking(rejection: Rejection) -> tuple[bool, int]:
+    """Order rejections that have no distance: first the types that were asked for, each by how many facts it lacks."""
+    also = rejection.detail.partition("also ")[2]
+    return rejection.reason.startswith(UNASKED), len(also.split(", ")) if also else 0
 
 
 def _conflicts(request: Request, catalogs: Sequence[Catalog], grids: Sequence[CandidateGrid]) -> Iterator[str]:
@@ -145,9 +151,10 @@ def _shown(ranked: Sequence[Candidate], request: Request, *, models: int) -> lis
 
 
 def _sorted(rejected: Sequence[Rejection], chosen: Sequence[Candidate], *, models: int) -> list[Rejection]:
-    """Order rejections by reason; of several models keep the last for each type, none for types that are candidates."""
+    """Order rejections by reason; of several models keep each type's nearest, and none of types that are candidates."""
     feasible = {candidate.instance_type for candidate in chosen} if models > 1 else set()
-    by_type = {r.instance_type: r for r in rejected if r.instance_type not in feasible}
+    nearest_last = sorted(rejected, key=lambda r: -math.inf if r.nearness is None else -r.nearness)
+    by_type = {r.instance_type: r for r in nearest_last if r.instance_type not in feasible}
     unique = by_type.values() if models > 1 else rejected
     return sorted(unique, key=lambda r: (r.reason, r.nearness or 0.0, r.instance_type))
 

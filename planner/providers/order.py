@@ -69,14 +69,14 @@ class Choice:
         return self.usd_per_hour * self.machines / self.nodes
 
     @classmethod
-    def of(cls, candidate: Candidate, *, regions: tuple[str, ...], spares: int, late_s: float) -> Self:
+    def of(cls, candidate: Candidate, *, regions: tuple[str, ...], late_s: float) -> Self:
         """Order what a plan recommends, in its own region first; 95 of 100 whole runs end within `late_s`."""
         overhead_s = sum(candidate.overheads_s.values())
         return cls(
             instance_type=candidate.cloud_type,
             regions=tuple(dict.fromkeys((candidate.region, *regions))),
             nodes=candidate.nodes,
-            spares=spares,
+            spares=candidate.spares,
             placement_group=candidate.placement_group,
             price_usd_per_hour=candidate.price_usd_per_hour,
             usd_per_hour=candidate.usd_per_hour,

@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from planner.cost_model import run_overheads
 from planner.errors import BadInputError, InfeasibleError
 from planner.providers.order import Choice, Order
 from planner.providers.protocol import Place, Preflight
 from planner.provisioning.run_length import late_s
-from planner.schemas.plan import Plan
+from planner.schemas.plan import Candidate, Plan
 from planner.units import format_duration
 
 ALTERNATIVES: Final = 3
@@ -38,8 +37,11 @@ class Limits:
     hours: float | None = None
 
 
-def choices_of(plan: Plan, *, cloud: str, regions: Sequence[str], alternatives: int = ALTERNATIVES) -> list[Choice]:
-    """Return a plan's clusters on one cloud, best first, with the spares that the plan paid for.
+def choices_of(
+    plan: Plan, *, cloud: str, regions: Sequence[str], alternatives: int = ALTERNATIVES, screened: bool = True
+) -> list[Choice]:
+    """Return a plan's clusters on one cloud, best first, with the spares that the plan pays for; without them where
+    nobody screens the machines and sends spares away.
 
     Raises InfeasibleError when there is none, BadInputError for a plan of spot machines.
     """
@@ -51,16 +53,14 @@ def choices_of(plan: Plan, *, cloud: str, regions: Sequence[str], alternatives: 
         )
     if not fitting:
         raise InfeasibleError(f"the plan has no cluster on {cloud}")
-    share = run_overheads.shipped().spare_fraction
-    return [
-        Choice.of(
-            best,
-            regions=tuple(regions),
-            spares=math.ceil(best.nodes * share) if best.nodes > 1 else 0,
-            late_s=late_s(best, plan.request),
-        )
-        for best in fitting[:alternatives]
-    ]
+    wanted = [best if screened else _without_spares(best) for best in fitting[:alternatives]]
+    return [Choice.of(best, regions=tuple(regions), late_s=late_s(best, plan.request)) for best in wanted]
+
+
+def _without_spares(candidate: Candidate) -> Candidate:
+    saved_usd = sum(line.usd or 0.0 for line in candidate.bill if line.name == "spares")
+    cost = candidate.cost_usd
+    return replace(candidate, spares=0, cost_usd=replace(cost, total=cost.total - saved_usd))
 
 
 def order_of(

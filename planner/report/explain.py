@@ -48,6 +48,9 @@ def _phases(model: CostModel, best: Candidate) -> Iterator[str]:
 
 def _resources(phase: PhaseEstimate) -> Iterator[str]:
     for name, use in phase.resources.items():
+        if not use.bytes_per_s:  # it has no rate in bytes, as the driver, which orders tasks
+            yield f"{name.replace('_', ' ')}: {use.time_s:.1f} s"
+            continue
         quotient = f"{use.bytes_per_node:.6g} B / {use.bytes_per_s:.6g} B/s"
         yield f"{name.replace('_', ' ')}: {quotient} = {use.time_s:.1f} s ({format_rate(use.bytes_per_s)})"
 

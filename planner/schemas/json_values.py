@@ -1,4 +1,7 @@
-"""Dataclasses to plain JSON values and back, every type and name checked on the way."""
+"""Dataclasses to plain JSON values and back, every type and name checked on the way.
+
+A field whose metadata say what it is `in_old_files` has that value where a file of an earlier version lacks it.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,8 @@ def _dataclass(annotation: Any, value: Any, *, where: str) -> Any:
     hints = get_type_hints(annotation)
     unknown = set(value) - set(hints)
     _expect(not unknown, sorted(unknown), f"only the fields of {annotation.__name__}", where)
-    given = {name: from_jsonable(hints[name], item, where=f"{where}.{name}") for name, item in value.items()}
+    given = {f.name: f.metadata["in_old_files"] for f in fields(annotation) if "in_old_files" in f.metadata}
+    given |= {name: from_jsonable(hints[name], item, where=f"{where}.{name}") for name, item in value.items()}
     try:
         return annotation(**given)
     except TypeError as error:

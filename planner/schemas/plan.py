@@ -52,9 +52,9 @@ class NodeLimit:
     note: str = ""
 
 
-def _field(default: Any, says: str) -> Any:
+def _field(default: Any, says: str, **further: Any) -> Any:
     """Return a field of `Request` with its meaning."""
-    return field(default=default, metadata={"meaning": says})
+    return field(default=default, metadata={"meaning": says, **further})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,9 @@ class Request:
     compute_bytes_per_s_per_vcpu: float | None = _field(
         None, "What the job itself computes of its input, per vCPU: 50MB/s."
     )
-    engine: str = _field("ray", "What runs the plan: ideal (disks and network alone), ray, local, or a TOML file.")
+    engine: str = _field(
+        "ray", "What runs the plan: ideal (disks and network alone), ray, local, or a TOML file.", in_old_files="ideal"
+    )
     paper: bool = _field(False, "The papers' equations and nothing else.")
     top: int = _field(10, "How many candidates to show.")
     most_data: bool = _field(False, "Instead of --data: how much can be sorted within the deadline, budget and nodes?")

@@ -99,3 +99,11 @@ def test_how_much_is_said_once() -> None:
         recommend(model="indy")
     with pytest.raises(BadInputError, match="--deadline and --sort-deadline both limit the sort"):
         recommend(data="1TB", model="indy", deadline="20m", sort_deadline="20m")
+
+
+def test_of_several_models_the_obstacle_is_that_of_the_nearest(make_catalog: Callable[..., str]) -> None:
+    """Five nodes of 2 TB hold 10 TB at most under `indy`, which keeps one copy; no object store is known at all."""
+    catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}})
+    plan = recommend(most_data=True, model="all", catalogs=(catalog,), max_nodes=5).plan
+    assert plan.best is not None and plan.best.model == "indy"
+    assert plan.beyond is not None and "a does not hold the data within --max-nodes 5 (needs 6 nodes" in plan.beyond

@@ -343,3 +343,11 @@ def test_a_type_without_local_disks_is_not_told_that_their_rate_is_unknown(make_
     path = make_catalog({"a": {"local_disks": 0, "local_disk_bytes": ""}})
     (rejection,) = recommend(data="1TB", model="indy", catalogs=[path]).plan.rejected
     assert (rejection.reason, rejection.detail) == ("no local disks", "the model keeps its data on them")
+
+
+def test_what_lacks_one_fact_is_named_before_what_lacks_two(make_catalog: Make) -> None:
+    """By name `a` comes first; for energy it lacks its disks' rate and its power, `b` the power alone."""
+    catalog = make_catalog({"a": {}, "b": {"read": 1e9, "write": 1e9}})
+    with pytest.raises(InfeasibleError) as caught:
+        require_best(recommend(data="1TB", model="indy", catalogs=(catalog,), objective="energy").plan)
+    assert [line.partition(":")[0] for line in caught.value.details] == ["b", "a"]

@@ -89,6 +89,24 @@ def test_178_nodes_outlive_their_whole_run(model: str) -> None:
     assert hours_allowed([ordered], Limits()) * 3600 >= 1.5 * ordered.late_s
 
 
+def test_the_spares_ordered_are_those_that_the_plan_pays_for() -> None:
+    """178 nodes and the plan's four spares, one in fifty and a part; a plan that says 13 has 13 ordered.
+
+    Where nobody screens the machines none are, and the total is the plan's without their line.
+    """
+    plan = recommend(data="100TB", model="indy", instances=["i4i.8xlarge"], nodes=178).plan
+    best = plan.candidates[0]
+    assert best.spares == 4
+    more = replace(plan, candidates=(replace(best, spares=13),))
+    assert [choices_of(asked, cloud="aws", regions=())[0].machines for asked in (plan, more)] == [182, 191]
+    alone = choices_of(plan, cloud="aws", regions=(), screened=False)[0]
+    assert (alone.spares, alone.machines) == (0, 178)
+    assert alone.launched_usd_per_hour == pytest.approx(best.usd_per_hour)
+    spares_usd = next(line.usd for line in best.bill if line.name == "spares")
+    assert spares_usd is not None and spares_usd > 0
+    assert alone.total_usd == pytest.approx(best.cost_usd.total - spares_usd)
+
+
 @pytest.mark.parametrize(("text", "network"), [("203.0.113.7/32", "203.0.113.7/32"), ("10.1.2.3/8", "10.0.0.0/8")])
 def test_a_network_is_written_by_its_first_address(text: str, network: str) -> None:
     assert checked_network(text) == network

@@ -10,6 +10,8 @@ import pytest
 
 from planner import Recommendation
 from planner import recommend as recommend_by
+from planner.cost_model.model_reader import load_model
+from planner.report.explain import explain
 from planner.report.reasons import reasons
 
 recommend = partial(recommend_by, engine="ideal")
@@ -90,3 +92,14 @@ def test_the_verdict_and_the_notes_agree_on_what_is_measured(make_catalog: Make)
     assert "The weakest of the rates that it waits for is assumed." in say(waiting)
     assert waiting.best is not None
     assert "network: assumed, not measured" in waiting.best.warnings
+
+
+def test_what_has_no_bytes_has_no_rate_in_the_sum() -> None:
+    """The driver orders tasks: its seconds stand alone, without a quotient of no bytes by no rate."""
+    answered = recommend_by(data="100TB", model="indy", catalogs=["aws"], instances=["i4i.8xlarge"], nodes=1000)
+    best = answered.best
+    assert best is not None
+    lines = explain(answered.plan, load_model("indy")).splitlines()
+    driver_s = best.phases[0].resources["driver"].time_s
+    assert f"  driver: {driver_s:.1f} s" in lines
+    assert not [line for line in lines if " 0 B/s" in line]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.errors import BadInputError
-from planner.schemas.plan import Plan
+from planner.schemas.plan import CatalogStamp, Plan, Request
 
 SCALARS: dict[Any, st.SearchStrategy[Any]] = {
     str: st.text(max_size=8),
@@ -75,3 +75,18 @@ def test_what_is_no_plan_is_named(place: tuple[str, ...], value: object, message
     with pytest.raises(BadInputError) as caught:
         Plan.from_json(json.dumps(document))
     assert message in str(caught.value)
+
+
+def test_a_plan_from_before_there_were_engines_keeps_the_one_it_was_made_with() -> None:
+    """Disks and the network alone decided then; a request made today is for `ray`, and says so in its JSON."""
+    today = Plan(
+        request=Request(data_bytes=1),
+        catalog=CatalogStamp(name="aws", prices_as_of="2026-01-01"),
+        best=None,
+        candidates=(),
+        rejected=(),
+    )
+    assert Plan.from_json(today.to_json()).request.engine == "ray"
+    old = json.loads(today.to_json())
+    del old["request"]["engine"]
+    assert Plan.from_json(json.dumps(old)).request.engine == "ideal"

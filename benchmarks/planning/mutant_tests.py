@@ -1,0 +1,125 @@
+"""Which tests can notice a mutant: those that run its line, the ones that run least else first.
+
+A line that runs at import, such as a constant, is run by no test. The tests of its module's own file and those that run
+a line with one of the names it defines, stand for it.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutants import CHECKOUT, Mutant
+
+CORE = ("cost_model", "planning", "statistics")
+TESTS = (
+    "tests/cost_model",
+    "tests/planning",
+    "tests/statistics",
+    "tests/journeys/test_golden_plans.py",
+    "tests/journeys/test_more_is_never_worse.py",
+    "tests/journeys/test_plan_as_the_papers_printed.py",
+    "tests/journeys/test_plan_beyond_the_papers.py",
+)
+QUIET = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--durations=0")
+
+Lines = Mapping[tuple[str, int], frozenset[str]]
+"""The tests that run a line of a file."""
+
+
+@dataclass(frozen=True)
+class Tests:
+    """What the tests run: by line, by name used on a line, and how many lines of the core each runs."""
+
+    by_line: Lines
+    by_name: Mapping[str, frozenset[str]]
+    lines_of: Mapping[str, int]
+
+    def that_notice(self, mutant: Mutant, everything: Iterable[str]) -> list[str]:
+        """Return the tests of `everything` for a mutant: its module's own first, then those that run least else."""
+        own = _own_file(mutant.path)
+        if mutant.function:
+            candidates = set(self.by_line.get((mutant.path, mutant.line), ()))
+        else:
+            candidates = {test for name in mutant.names for test in self.by_name.get(name, ())}
+        tests = (test for test in everything if test in candidates or test.startswith(own))
+        return sorted(tests, key=lambda test: (not test.startswith(own), self.lines_of.get(test, 0)))
+
+
+def _own_file(path: str) -> str:
+    folder, name = Path(path).parts[1:]
+    return f"tests/{folder}/test_{name}::"
+
+
+def run_all(paths: Sequence[Path]) -> Tests:
+    """Run the tests once and return what each runs. Exit if they fail without any mutant."""
+    with tempfile.TemporaryDirectory() as folder:
+        data = str(Path(folder) / "data")
+        covered = [f"--cov={CHECKOUT / 'planner' / name}" for name in CORE]
+        command = [sys.executable, "-m", "pytest", *TESTS, *QUIET, *covered, "--cov-context=test", "--cov-report="]
+        environment = os.environ | {"COVERAGE_FILE": data}
+        done = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"the tests fail without any mutant:\n{done.stdout[-3000:]}")
+        by_line = _by_line(data, paths)
+    lines_of: dict[str, int] = defaultdict(int)
+    for tests in by_line.values():
+        for test in tests:
+            lines_of[test] += 1
+    return Tests(by_line, _by_name(by_line, paths), dict(lines_of))
+
+
+def _by_line(data: str, paths: Sequence[Path]) -> Lines:
+    from coverage import CoverageData
+
+    measured = CoverageData(data)
+    measured.read()
+    lines = {}
+    for path in paths:
+        for line, contexts in measured.contexts_by_lineno(str(path)).items():
+            tests = frozenset(context.rpartition("|")[0] for context in contexts if context)
+            lines[str(path.relative_to(CHECKOUT)), line] = tests
+    return lines
+
+
+def _by_name(by_line: Lines, paths: Sequence[Path]) -> dict[str, frozenset[str]]:
+    """Return the tests that run a line with a name, also through a constant that is made with it."""
+    tests: dict[str, set[str]] = defaultdict(set)
+    through: dict[str, set[str]] = defaultdict(set)
+    for path in paths:
+        tree = ast.parse(path.read_text("utf-8"))
+        name_of_file = str(path.relative_to(CHECKOUT))
+        for name, line in _names(tree):
+            tests[name] |= by_line.get((name_of_file, line), frozenset())
+        for statement in tree.body:
+            if isinstance(statement, ast.Assign | ast.AnnAssign | ast.ClassDef | ast.FunctionDef):
+                names = {name for name, _ in _names(statement)}
+                for made in names & {name for name, _ in _names(_target(statement))}:
+                    for used in names - {made}:
+                        through[used].add(made)
+    for name, made in through.items():
+        tests[name] |= {test for constant in made for test in tests.get(constant, ())}
+    return {name: frozenset(those) for name, those in tests.items()}
+
+
+def _target(statement: ast.stmt) -> ast.AST:
+    if isinstance(statement, ast.Assign):
+        return statement.targets[0]
+    return statement.target if isinstance(statement, ast.AnnAssign) else ast.Pass()
+
+
+def _names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            yield node.id, node.lineno
+        elif isinstance(node, ast.Attribute):
+            yield node.attr, node.lineno
+        elif isinstance(node, ast.FunctionDef):
+            yield from ((node.name, inner.lineno) for inner in node.body)

@@ -41,7 +41,7 @@ def run(*, options: RunOptions) -> None:
     elif options.cloud == EMULATED:
         report = _run_emulated(options)
     elif options.dry_run:
-        show_rented_dry_run(_job(options), _rental_options(options), json=options.json)
+        show_rented_dry_run(_job(options), _rental_options(options), verbose=options.verbose, json=options.json)
         return
     else:
         effort = _effort(options.screen_seconds, options.screen_size)

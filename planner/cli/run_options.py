@@ -63,6 +63,7 @@ class RunOptions:
     screen_size: Annotated[str | None, Option(help="File on each disk for it; as DiskBench chooses otherwise.")] = None
     keep: Annotated[bool, Option("--keep", help="Leave the rented machines there in the end.")] = False
     dry_run: renting.DryRun = False
+    verbose: renting.Verbose = False
     yes: renting.Yes = False
     profile: Annotated[str | None, Option(help="Calibrated profile to learn from this run; begun if new.")] = None
     json: Annotated[bool, Option("--json", help="Print the report as one JSON object.")] = False

@@ -10,6 +10,7 @@ from typer import Argument, Option
 
 from planner.cli.console import show_json, talk
 from planner.cli.data_options import Threads
+from planner.cli.files import Force, require_new
 from planner.cli.progress import watched
 from planner.errors import BadInputError
 from planner.units import format_bytes, format_rate, parse_size
@@ -25,6 +26,7 @@ def generate(
     skew: Annotated[bool, Option("--skew", help="Skewed keys.")] = False,
     lines: Annotated[bool, Option("--lines", help="Log lines of mixed length instead; needs --size.")] = False,
     threads: Threads = None,
+    force: Force = False,
     json: Annotated[bool, Option("--json", help="Print a report as JSON.")] = False,
 ) -> None:
     """Write test records, byte for byte as sortbenchmark.org's gensort does.
@@ -33,6 +35,7 @@ def generate(
 
     Example: planner generate --lines --size 1GB app.log
     """
+    require_new([file], force=force)
     if lines:
         if ascii or skew or records is not None or size is None:
             raise BadInputError("--lines goes with --size, and not with --records, --ascii or --skew")

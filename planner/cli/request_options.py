@@ -24,7 +24,7 @@ PANELS: Final = {
         "Cluster size": "nodes max_nodes max_vcpus capacity head_room",
         "Money": "objective pricing interruptions discount own_price",
         "Evidence and what-if": "engine evidence assume what_if network network_distribution paper",
-        "Output": "explain show wide json out html rejected top sort columns",
+        "Output": "explain show wide json out html force rejected top sort columns",
     }.items()
 }
 """The options under the headings of the help; in each those that people use first come first."""

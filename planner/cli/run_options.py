@@ -9,6 +9,7 @@ from typing import Annotated
 from typer import Option
 
 from planner.cli import emulation, renting
+from planner.cli.files import Force
 from planner.units import parse_size
 
 
@@ -70,6 +71,7 @@ class RunOptions:
     out: Annotated[
         Path | None, Option(help="Also write the report as JSON to this file; `planner report` reads it.")
     ] = None
+    force: Force = False
 
     @property
     def memory_bytes(self) -> int | None:

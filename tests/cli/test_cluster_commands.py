@@ -37,7 +37,7 @@ def test_a_dry_run_begins_with_the_decision_and_ends_there() -> None:
     text = said(*UP)
     lines = re.sub(r"\n  ", " ", text).splitlines()
     assert lines[0] == "21 x i8g.8xlarge in <zone of us-east-1>: 20 nodes, 1 spare, in one placement group"
-    # 21 machines at $2.7456: $57.6576 an hour, and $115.3152 in the 2 h that --max-hours allows, less those that planning took
+    # 21 machines at $2.7456: $57.6576 an hour, $115.3152 in the 2 h of --max-hours; planning takes some of them
     assert lines[1].endswith("at $57.66 per hour") and lines[2].startswith("cap: $115.")
     assert "203.0.113.7/32 (a placeholder for your address)" in lines[3]
     assert "1 vpc" in lines[4] and "21 instances" in lines[4]

@@ -91,9 +91,7 @@ def read_rows(path: Path) -> list[dict[str, str]]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInputError(f"{path}: cannot be read as UTF-8 CSV ({error})") from error
     if not rows:
-        raise BadInputError(
-            f"{path}: no rows; the names of the columns come first, then a row for each run"
-        )
+        raise BadInputError(f"{path}: no rows; the names of the columns come first, then a row for each run")
     ragged = [number for number, row in enumerate(rows, start=1) if "" in row or None in row.values()]
     if ragged:
         raise BadInputError(f"{path}: more or fewer cells than the header in data row {', '.join(map(str, ragged))}")

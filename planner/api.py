@@ -10,7 +10,7 @@ from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, Unpack
 
 from planner.errors import PlannerError
-from planner.schemas.asked import Asked, the_deadline, the_size
+from planner.schemas.asked import Asked, in_seconds, the_size
 from planner.schemas.json_values import to_jsonable
 from planner.schemas.plan import ALL_MODELS, Candidate, FrontierPoint, Plan, Rejection, Request
 from planner.units import parse_rate
@@ -199,8 +199,7 @@ def recommend(
     """
     given: dict[str, Any] = dict(asked)
     given |= {name: tuple(given[name]) for name in _SEVERAL & given.keys()}
-    deadline, sort_deadline = given.pop("deadline", None), given.pop("sort_deadline", None)
-    given["deadline_s"] = the_deadline(deadline, sort_deadline)
+    given |= {f"{name}_s": in_seconds(given.pop(name, None)) for name in ("deadline", "sort_deadline")}
     if "assume" in given:
         given["assume"] = {name: _rate(amount) for name, amount in (given["assume"] or {}).items()}
     data_bytes = the_size(data, most_data=given.get("most_data", False))

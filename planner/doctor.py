@@ -116,7 +116,7 @@ def _sort_core() -> Finding:
         from planner import native
     except PlannerError as error:
         advice = error.details[0]
-        return Finding(name="sort core", state="missing", found="not built", needed_for=needed_for, advice=advice)
+        return Finding(name="sort core", state="optional", found="not built", needed_for=needed_for, advice=advice)
     return Finding(name="sort core", state="ok", found=Path(native.core.__file__).name, needed_for=needed_for)
 
 
@@ -136,17 +136,12 @@ def _compiler() -> Finding:
 
 def _room(directory: Path) -> Finding:
     needed_for = "sorting a gigabyte here"
-    try:
-        free = shutil.disk_usage(directory).free
-    except OSError as error:
-        advice = "name another directory with --dir"
-        text = f"{directory}: {error.strerror}"
-        return Finding(name="disk", state="missing", found=text, needed_for=needed_for, advice=advice)
+    free = shutil.disk_usage(directory).free
     writable = os.access(directory, os.W_OK)
     enough = free >= _ROOM_BYTES and writable
     text = f"{format_bytes(free)} free in {directory.resolve()}{'' if writable else ', read-only'}"
     advice = "" if enough else f"free {format_bytes(_ROOM_BYTES)}, or work on another disk with --dir"
-    return Finding(name="disk", state="ok" if enough else "missing", found=text, needed_for=needed_for, advice=advice)
+    return Finding(name="disk", state="ok" if enough else "optional", found=text, needed_for=needed_for, advice=advice)
 
 
 def _own_data() -> Finding:

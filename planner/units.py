@@ -74,6 +74,26 @@ def _seconds(part: str, *, whole: str) -> float:
     return number * factor
 
 
+def parse_share(text: str) -> float:
+    """Return the share of one in `text`: `95%` and `0.95` are 0.95. Raises BadInputError for what is no number."""
+    try:
+        return float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+    except ValueError:
+        raise BadInputError(f"share {text!r}: write it as 95% or 0.95") from None
+
+
+def parse_count(text: str) -> int:
+    """Return the whole number in `text`: `10,000,000`, `1e7`. Raises BadInputError for what is none."""
+    try:
+        plain = text.replace(",", "").replace("_", "")
+        number = int(plain) if plain.strip().lstrip("-").isdecimal() else float(plain)
+        if number == int(number):
+            return int(number)
+    except (ValueError, OverflowError):
+        pass
+    raise BadInputError(f"count {text!r}: write a whole number, such as 10,000,000 or 1e7")
+
+
 def format_bytes(size: float) -> str:
     """Return a size to three figures in decimal units: 1.5e12 -> '1.5 TB'."""
     return f"{_scaled(size)}B"

@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import BadInputError
-from planner.units import format_bytes, format_duration, format_rate, format_usd, parse_duration, parse_rate, parse_size
+from planner.units import (
+    format_bytes,
+    format_duration,
+    format_rate,
+    format_usd,
+    parse_count,
+    parse_duration,
+    parse_rate,
+    parse_share,
+    parse_size,
+)
 
 
 @pytest.mark.parametrize(
@@ -109,3 +119,22 @@ def test_small_amounts_are_not_nothing() -> None:
         "$0.01",
     ]
     assert [format_duration(seconds) for seconds in (0.0, 4.37e-8, 0.0125)] == ["0 s", "under 1 ms", "0.0125 s"]
+
+
+@pytest.mark.parametrize(("text", "share"), [("95%", 0.95), ("0.95", 0.95), (" 10 % ", 0.1)])
+def test_shares_of_one(text: str, share: float) -> None:
+    assert parse_share(text) == share
+
+
+@pytest.mark.parametrize(("text", "count"), [("10,000,000", 10**7), ("1e7", 10**7), ("12", 12), ("-1", -1)])
+def test_counts(text: str, count: int) -> None:
+    assert parse_count(text) == count
+
+
+@pytest.mark.parametrize("text", ["", "ten", "1.5", "1e999", "nan"])
+def test_what_is_no_count_is_refused(text: str) -> None:
+    with pytest.raises(BadInputError, match="whole number"):
+        parse_count(text)
+    if text in ("", "ten"):
+        with pytest.raises(BadInputError, match="95% or"):
+            parse_share(text)

@@ -55,7 +55,10 @@ def one_pass(program: Path, source: Path, output: Path) -> list[Contestant]:
     contestants = [
         Contestant("floor: write", [str(program), "floor-write", str(output), "--bytes", size], sorts=False),
         Contestant("sort, native", [str(program), "sort", str(source), str(output)]),
-        Contestant("planner sort", [str(Path(sys.executable).with_name("planner")), "sort", str(source), str(output)]),
+        Contestant(
+            "planner sort",
+            [str(Path(sys.executable).with_name("planner")), "sort", "--force", str(source), str(output)],
+        ),
     ]
     for peer in ("numpy", "polars", "duckdb", "pyarrow"):
         if importlib.util.find_spec(peer) is None:

@@ -31,7 +31,7 @@ def commands(source: Path, directory: Path, options: argparse.Namespace) -> dict
     """Return what is run: ours first. With a key, both keep the order of equal keys."""
     planner = str(Path(sys.executable).with_name("planner"))
     memory, threads = options.memory, options.threads
-    ours = [planner, "sort", "--lines", "--memory", f"{memory}B", "--threads", str(threads)]
+    ours = [planner, "sort", "--force", "--lines", "--memory", f"{memory}B", "--threads", str(threads)]
     theirs = [str(shutil.which("sort")), "-S", f"{memory}b", f"--parallel={threads}", "-T", str(directory)]
     if options.key:
         offset, size = options.key

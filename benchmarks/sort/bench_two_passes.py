@@ -32,7 +32,7 @@ def contestants(source: Path, output: Path, memory_bytes: int) -> list[Contestan
     tools = [
         Contestant(FLOOR, [program, "floor-copy", *files, "--memory", memory], sorts=False),
         Contestant("sort, native", [program, "sort", *files, "--memory", memory]),
-        Contestant(OURS, [planner, "sort", *files, "--memory", f"{memory}B"]),
+        Contestant(OURS, [planner, "sort", "--force", *files, "--memory", f"{memory}B"]),
     ]
     if importlib.util.find_spec("duckdb") and importlib.util.find_spec("pyarrow"):
         tools.append(Contestant("DuckDB", [sys.executable, str(PEERS), "duckdb-streamed", *files, memory]))

@@ -40,6 +40,7 @@ def cluster_up(
     node_identity: renting.NodeIdentity = None,
     pricing: renting.Pricing = "on-demand",
     dry_run: renting.DryRun = False,
+    verbose: renting.Verbose = False,
     yes: renting.Yes = False,
     json: _JSON = False,
 ) -> None:
@@ -56,7 +57,7 @@ def cluster_up(
     order = renting.ordered(made, rental, is_dry_run=dry_run, screened=False)
     session = renting.session_on(cloud)
     if dry_run:
-        renting.show_dry_run(order, session.provider, json=json)
+        renting.show_dry_run(order, rental, session.provider, verbose=verbose, json=json)
         return
     order, places = renting.agreed(order, session.provider, rental.limits, yes=yes)
     with orderly_end():
@@ -95,6 +96,8 @@ def cluster_status(
     if json:
         show_json(statuses)
         return
+    if not statuses:
+        show_text("No runs: this machine knows of no rented cluster. `planner cluster sweep` looks for lost ones.")
     for status in statuses:
         show_text(
             f"{status['run']}  {status['cloud']}  {status['state']:<8}  ${status['cost_usd']:.2f} for "

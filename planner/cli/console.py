@@ -6,7 +6,8 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from typer.core import TyperCommand
@@ -45,15 +46,12 @@ class PlannerCommand(TyperCommand):
 
 
 def exit_code_of(run: Callable[[], None]) -> int:
-    """Run a command and return its exit code; a PlannerError is said on stderr. A closed pipe ends quietly."""
+    """Run a command and return its exit code; a PlannerError is said on stderr."""
     try:
         run()
     except PlannerError as error:
         talk(f"error: {error}")
         return error.exit_code
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
     return 0
 
 
@@ -62,14 +60,26 @@ def talk(text: str) -> None:
     print(text, file=sys.stderr)
 
 
+@contextmanager
+def _reader_may_leave() -> Iterator[None]:
+    """End the command with 0, and quietly, when nobody reads its results any more, as after `| head`."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
+        raise SystemExit(0) from None
+
+
 def show_text(text: str) -> None:
     """Print a result."""
-    print(text)
+    with _reader_may_leave():
+        print(text)
 
 
 def show_json(value: Any) -> None:
     """Print a result as one JSON object."""
-    print(json.dumps(value, indent=2, allow_nan=False))
+    show_text(json.dumps(value, indent=2, allow_nan=False))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False, **settings: Any) -> Any:
@@ -99,5 +109,8 @@ def show(*renderables: Any, width: int | None = None) -> None:
     if width is None and not sys.stdout.isatty():
         width = columns() if "COLUMNS" in os.environ else 160
     console = Console(highlight=False, soft_wrap=False, width=width)
-    for renderable in renderables:
-        console.print(renderable)
+    with console.capture() as captured:
+        for renderable in renderables:
+            console.print(renderable)
+    with _reader_may_leave():
+        print(captured.get(), end="")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from planner.cli.console import show, show_json, show_text
-from planner.errors import PlannerError
+from planner.errors import BadInputError, PlannerError
 
 if TYPE_CHECKING:
     from planner.doctor import Finding
@@ -33,6 +33,8 @@ def doctor(
 
     from planner.doctor import examine
 
+    if not directory.is_dir():
+        raise BadInputError(f"--dir {directory}: no such directory; name one on the disk to look at")
     findings = examine(directory, today=date.today())
     missing = [finding.name for finding in findings if finding.state == "missing"]
     if json:
@@ -40,9 +42,15 @@ def doctor(
     else:
         show(_table(findings))
         if not missing:
-            show_text("Ready. What is optional and absent is needed only for what is said beside it.")
+            show_text(_ready(findings))
     if missing:
         raise PlannerError(f"missing: {', '.join(missing)}; the last column says what to do")
+
+
+def _ready(findings: list[Finding]) -> str:
+    core_is_here = any(finding.name == "sort core" and finding.state == "ok" for finding in findings)
+    ready_for = "Ready" if core_is_here else "Ready to plan; sorting here needs the sort core"
+    return f"{ready_for}. What is optional and absent is needed only for what is said beside it."
 
 
 def _table(findings: list[Finding]) -> Any:

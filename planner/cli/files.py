@@ -1,12 +1,37 @@
-"""Results written to files that users name: whole or not at all."""
+"""Files that users name: inputs that must be there, and results written whole or not at all."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Annotated
+
+from typer import Option
 
 from planner.cli.console import talk
-from planner.errors import IoFailureError
+from planner.errors import BadInputError, IoFailureError
 from planner.stores.atomic_file import replace_file
+
+Force = Annotated[bool, Option("--force", help="Replace files that exist.")]
+
+
+def require_readable(paths: Iterable[Path]) -> None:
+    """Raise BadInputError naming the first of some input files that cannot be read, before anything is begun."""
+    for path in paths:
+        if not path.exists():
+            raise BadInputError(f"{path}: no such file; name one that can be read")
+        if path.is_dir():
+            raise BadInputError(f"{path} is a directory; name a file")
+        if not os.access(path, os.R_OK):
+            raise BadInputError(f"{path}: permission denied; name a file that you may read")
+
+
+def require_new(paths: Iterable[Path | None], *, force: bool, hint: str = "") -> None:
+    """Raise BadInputError naming the first of some files to be written that exists, unless they may be replaced."""
+    for path in paths:
+        if path is not None and path.is_file() and not force:
+            raise BadInputError(f"{path} exists: name a new file, or replace it with --force{hint}")
 
 
 def write_whole(path: Path, text: str, *, option: str) -> None:

@@ -10,21 +10,23 @@ from typer import Argument, Option
 
 from planner.cli.console import show_json, talk
 from planner.cli.data_options import Threads
+from planner.cli.files import Force, require_new
 from planner.cli.progress import watched
 from planner.errors import BadInputError
-from planner.units import format_bytes, format_rate, parse_size
+from planner.units import format_bytes, format_rate, parse_count, parse_size
 
 
 def generate(
     file: Annotated[Path, Argument(help="The file to write; it appears complete or not at all.")],
     *,
-    records: Annotated[int | None, Option(help="How many records of 100 bytes.")] = None,
+    records: Annotated[str | None, Option(help="How many records of 100 bytes: 10,000,000 or 1e7.")] = None,
     size: Annotated[str | None, Option(help="How much instead: 1GB.")] = None,
     start: Annotated[str, Option(help="Number of the first record, up to 2^128; of lines, the seed.")] = "0",
     ascii: Annotated[bool, Option("--ascii", help="Printable records.")] = False,
     skew: Annotated[bool, Option("--skew", help="Skewed keys.")] = False,
     lines: Annotated[bool, Option("--lines", help="Log lines of mixed length instead; needs --size.")] = False,
     threads: Threads = None,
+    force: Force = False,
     json: Annotated[bool, Option("--json", help="Print a report as JSON.")] = False,
 ) -> None:
     """Write test records, byte for byte as sortbenchmark.org's gensort does.
@@ -33,6 +35,7 @@ def generate(
 
     Example: planner generate --lines --size 1GB app.log
     """
+    require_new([file], force=force)
     if lines:
         if ascii or skew or records is not None or size is None:
             raise BadInputError("--lines goes with --size, and not with --records, --ascii or --skew")
@@ -64,12 +67,12 @@ def _generate_lines(file: Path, *, size_bytes: int, seed: int, threads: int | No
     talk(f"{report.lines} lines, {format_bytes(report.bytes_written)}, at {rate} to {report.path}")
 
 
-def record_count(records: int | None, size: str | None) -> int:
+def record_count(records: str | None, size: str | None) -> int:
     """Return how many records are asked for. Raises BadInputError unless exactly one of the two is given, whole."""
     if (records is None) == (size is None):
         raise BadInputError("say how many records: --records N or --size SIZE, one of the two")
     if records is not None:
-        return records
+        return parse_count(records)
     size_bytes = parse_size(str(size))
     if size_bytes % 100:
         raise BadInputError(f"--size {size}: not a whole number of 100-byte records")

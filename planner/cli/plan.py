@@ -9,7 +9,7 @@ from typer import Option
 
 from planner.cli.console import show as show_rich
 from planner.cli.console import show_text
-from planner.cli.files import write_whole
+from planner.cli.files import Force, require_new, write_whole
 from planner.cli.plan_output import forms_and_views, show_answer
 from planner.cli.plan_questions import completed
 from planner.cli.request_options import RequestOptions, column_values
@@ -38,6 +38,7 @@ def plan(
     html: Annotated[
         Path | None, Option(help="Also write a page for people to this file; it opens without a network.")
     ] = None,
+    force: Force = False,
 ) -> None:
     """Recommend the cluster to rent: which machine, how many, how long, how much, and why.
 
@@ -49,6 +50,7 @@ def plan(
     from planner.planning.recommendation import require_best
 
     form, views = forms_and_views([*(show or []), *(["wide"] if wide else []), *(["json"] if json else [])])
+    require_new([out, html], force=force)
     asked = completed(asked)
     request = asked.request()
     if asked.profile:

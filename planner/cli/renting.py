@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from planner.cli.console import show_json, show_text, talk
+from planner.cli.console import columns, show_json, show_text, talk
 from planner.errors import BadInputError, InterruptedRunError, ProviderRefusedError
 from planner.units import parse_duration, parse_size
 
 if TYPE_CHECKING:
     from planner.providers.order import Order
-    from planner.providers.protocol import Place, PlannedRequest, Preflight, Provider
+    from planner.providers.protocol import Place, Preflight, Provider
     from planner.provisioning.cluster_lifecycle import ProviderSession
     from planner.provisioning.order_from_plan import Limits
     from planner.schemas.plan import Plan
@@ -36,7 +37,8 @@ Pricing = Annotated[str, Option(help="Only on-demand machines are rented; spot o
 NodeIdentity = Annotated[
     str | None, Option(help="What the machines are to the cloud: instance profile, service account, managed identity.")
 ]
-DryRun = Annotated[bool, Option("--dry-run", help="Print every request of up and down; make none.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Say what would be rented, created and paid; ask no cloud.")]
+Verbose = Annotated[bool, Option("--verbose", help="With --dry-run: print every request, too.")]
 Yes = Annotated[bool, Option("--yes", help="Do not ask.")]
 
 _PLACEHOLDER = "203.0.113.7/32"
@@ -187,18 +189,22 @@ def confirm(text: str, *, yes: bool) -> None:
         raise InterruptedRunError("nothing was done")
 
 
-def show_dry_run(order: Order, provider: Provider, *, json: bool) -> None:
-    """Print every request that launching and taking down would make."""
+def show_dry_run(order: Order, rental: RentalOptions, provider: Provider, *, verbose: bool, json: bool) -> None:
+    """Print what would be rented, and with `verbose` or as JSON every request of launching and taking down."""
     from dataclasses import asdict
 
-    from planner.provisioning.dry_run import dry_run_requests
-    from planner.report.cluster_table import request_lines
+    from planner.provisioning.dry_run import rehearse
+    from planner.report.cluster_table import decision_text, request_lines
 
-    requests: Sequence[PlannedRequest] = dry_run_requests(order, provider)
+    rehearsal = rehearse(order, provider)
+    requests = rehearsal.requests
     if json:
         show_json([asdict(request) | {"parameters": _plain(request.parameters)} for request in requests])
         return
-    for line in request_lines(requests):
+    decision = decision_text(order, rehearsal, now=datetime.now(UTC), own_address=bool(rental.ssh_from))
+    for line in decision.splitlines():
+        show_text(textwrap.fill(line, min(columns(), 100), subsequent_indent="  "))
+    for line in request_lines(requests) if verbose else ():
         show_text(line)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from planner.cli.console import show, show_text
-from planner.cli.files import write_whole
+from planner.cli.files import Force, require_new, write_whole
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -20,12 +20,14 @@ def report(
     file: Annotated[Path, Argument(help="What `planner run --out` or `plan --out` wrote.")],
     *,
     html: Annotated[Path | None, Option(help="Write a page to this file; it opens without a network.")] = None,
+    force: Force = False,
     json: Annotated[bool, Option("--json", help="Print it as one JSON object, checked.")] = False,
 ) -> None:
     """Show a kept run or plan again: in the terminal, or as one self-contained HTML page.
 
     Example: planner report run.json --html run.html
     """
+    require_new([html], force=force)
     stored = _read(file)
     if html:
         write_whole(html, _page(stored), option="--html")

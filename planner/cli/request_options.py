@@ -10,9 +10,9 @@ from typer import Option
 from planner.cli import completion
 from planner.cli.price_options import discounts, names, own_prices
 from planner.errors import BadInputError, nearest
-from planner.schemas.asked import is_plain, the_deadline, the_size
+from planner.schemas.asked import in_seconds, is_plain, the_size
 from planner.schemas.plan import NetworkView, NodeLimit, Objective, Request, meaning
-from planner.units import parse_rate
+from planner.units import parse_rate, parse_share
 
 PANELS: Final = {
     heading: tuple(options.split())
@@ -24,7 +24,7 @@ PANELS: Final = {
         "Cluster size": "nodes max_nodes max_vcpus capacity head_room",
         "Money": "objective pricing interruptions discount own_price",
         "Evidence and what-if": "engine evidence assume what_if network network_distribution paper",
-        "Output": "explain show wide json out html rejected top sort columns",
+        "Output": "explain show wide json out html force rejected top sort columns",
     }.items()
 }
 """The options under the headings of the help; in each those that people use first come first."""
@@ -71,10 +71,10 @@ class RequestOptions:
             show_default="what the cloud refused your runs in the last week",
         ),
     ] = None
-    head_room: Annotated[float | None, _means("head_room", show_default="for skew, and what a lost node held")] = None
+    head_room: Annotated[str | None, _means("head_room", show_default="for skew, and what a lost node held")] = None
     deadline: Annotated[str | None, _means("deadline_s")] = None
-    sort_deadline: Annotated[str | None, _means("deadline_s", show_default="another name of --deadline")] = None
-    confidence: Annotated[float | None, _means("confidence", show_default="in expectation")] = None
+    sort_deadline: Annotated[str | None, _means("sort_deadline_s")] = None
+    confidence: Annotated[str | None, _means("confidence", show_default="in expectation")] = None
     budget: Annotated[float | None, _means("budget_usd")] = None
     objective: Annotated[
         str | None, _means("objective", show_default="the fastest within 5% of the least total cost")
@@ -131,9 +131,10 @@ class RequestOptions:
             max_vcpus=None if self.max_vcpus is None else _at_least_one("--max-vcpus", self.max_vcpus, most=10**9),
             nodes=None if self.nodes is None else _at_least_one("--nodes", self.nodes),
             max_nodes=_at_least_one("--max-nodes", self.max_nodes),
-            head_room=self.head_room,
-            deadline_s=the_deadline(self.deadline, self.sort_deadline),
-            confidence=self.confidence,
+            head_room=None if self.head_room is None else parse_share(self.head_room),
+            deadline_s=in_seconds(self.deadline),
+            sort_deadline_s=in_seconds(self.sort_deadline),
+            confidence=None if self.confidence is None else parse_share(self.confidence),
             budget_usd=_budget(self.budget),
             objective=_objective(self.objective),
             evidence=self.evidence,

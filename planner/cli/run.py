@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.cli import emulation, renting
 from planner.cli.console import show, show_text, talk
-from planner.cli.files import write_whole
+from planner.cli.files import require_new, write_whole
 from planner.cli.progress import watched
 from planner.cli.run_options import RunOptions
 from planner.cli.run_rented import Job, dataset_to_sort, run_rented, show_rented_dry_run
@@ -41,7 +41,7 @@ def run(*, options: RunOptions) -> None:
     elif options.cloud == EMULATED:
         report = _run_emulated(options)
     elif options.dry_run:
-        show_rented_dry_run(_job(options), _rental_options(options), json=options.json)
+        show_rented_dry_run(_job(options), _rental_options(options), verbose=options.verbose, json=options.json)
         return
     else:
         effort = _effort(options.screen_seconds, options.screen_size)
@@ -63,6 +63,9 @@ def _require_data(options: RunOptions) -> None:
         )
     if options.data is None and options.input is None:
         raise BadInputError("say how much to sort: --data 1GB, or what: --input s3://bucket/path")
+    if not options.directory.is_dir():
+        raise BadInputError(f"--dir {options.directory}: no such directory; name one on the disk to work on")
+    require_new([options.out], force=options.force)
 
 
 def _run_here(options: RunOptions) -> RunReport:

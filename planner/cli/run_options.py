@@ -9,6 +9,7 @@ from typing import Annotated
 from typer import Option
 
 from planner.cli import emulation, renting
+from planner.cli.files import Force
 from planner.units import parse_size
 
 
@@ -66,12 +67,14 @@ class RunOptions:
         bool, Option("--detach", help="Return as soon as the sort has begun; `planner cluster attach` has its result.")
     ] = False
     dry_run: renting.DryRun = False
+    verbose: renting.Verbose = False
     yes: renting.Yes = False
     profile: Annotated[str | None, Option(help="Calibrated profile to learn from this run; begun if new.")] = None
     json: Annotated[bool, Option("--json", help="Print the report as one JSON object.")] = False
     out: Annotated[
         Path | None, Option(help="Also write the report as JSON to this file; `planner report` reads it.")
     ] = None
+    force: Force = False
 
     @property
     def memory_bytes(self) -> int | None:

@@ -54,14 +54,14 @@ class Job:
     is_detached: bool = False
 
 
-def show_rented_dry_run(job: Job, rental: renting.RentalOptions, *, json: bool) -> None:
-    """Print every request of launching and taking down."""
+def show_rented_dry_run(job: Job, rental: renting.RentalOptions, *, verbose: bool, json: bool) -> None:
+    """Print what would be rented, and with `verbose` every request of launching and taking down."""
     provider = _session(rental).provider
     _access(job, rental)
     if job.data is None:
         job = _sized(job, dataset_to_sort(None, input=job.input, output=None))
     order = renting.ordered(_plan(job, rental), rental, is_dry_run=True)
-    renting.show_dry_run(order, provider, json=json)
+    renting.show_dry_run(order, rental, provider, verbose=verbose, json=json)
 
 
 def run_rented(job: Job, rental: renting.RentalOptions, *, effort: Effort, yes: bool) -> RunReport | None:

@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 from planner.cli.console import show_json, show_text, talk
 from planner.cli.data_options import KeyOffset, KeySize, RecordSize, Threads
+from planner.cli.files import Force, require_new, require_readable
 from planner.cli.progress import watched
 from planner.errors import BadInputError
 from planner.units import format_bytes, format_duration, format_rate, parse_size
@@ -51,6 +52,7 @@ def sort(
     copies: Annotated[int, Option(min=1, max=2, help="With --ray: nodes that keep each output partition.")] = 1,
     to: _To = None,
     uniform: _Uniform = False,
+    force: Force = False,
     explain: Annotated[bool, Option("--explain", help="Say what was chosen and why, and where the time went.")] = False,
     json: Annotated[bool, Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
@@ -68,6 +70,8 @@ def sort(
     Example: planner sort input.json output.json --ray 10.0.0.1:6379 --copies 2
     """
     memory_bytes = None if memory is None else parse_size(memory)
+    require_readable(sources)
+    _keep_what_exists([output, *(more_output or ())], sources, force=force)
     if ray is not None:
         if len(sources) > 1 or more_output:
             raise BadInputError("with --ray there is one INPUT and one OUTPUT: manifests, which name many partitions")
@@ -76,7 +80,6 @@ def sort(
         return
     from planner.sorting.local import sort_file
 
-    _keep_what_may_be_an_input(sources, output)
     with watched(["read", "distribute", "write"]) as progress:
         report = sort_file(
             sources,
@@ -150,10 +153,10 @@ def _rate(stage: StageReport) -> str:
     return f", {format_rate(stage.bytes_per_s)} if it never waited" if stage.bytes_per_s else ""
 
 
-def _keep_what_may_be_an_input(sources: list[Path], output: Path) -> None:
-    """`planner sort *.dat` without an output must not replace the last of the data."""
-    if len(sources) > 1 and output.exists():
-        raise BadInputError(
-            f"{output} exists: with several inputs the last name is that of the output, which might be an oversight. "
-            "Name a new file, or remove this one first"
-        )
+def _keep_what_exists(outputs: list[Path], sources: list[Path], *, force: bool) -> None:
+    """`planner sort *.dat` without an output must not replace the last of the data. What is an input is never replaced,
+    as the sort core says.
+    """
+    several = "; with several inputs the last name is the output's, which might be an oversight"
+    new = (path for path in outputs if not any(path.exists() and path.samefile(source) for source in sources))
+    require_new(new, force=force, hint=several if len(sources) > 1 else "")

@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from planner.cli.console import show_json, show_text
 from planner.cli.data_options import KeyOffset, KeySize, RecordSize, Threads
+from planner.cli.files import Force, require_new, require_readable
 from planner.cli.progress import watched
 from planner.errors import BadInputError, ValidationFailedError
 
@@ -24,6 +25,7 @@ def validate(
     key_size: KeySize = None,
     lines: Annotated[bool, Option("--lines", help="The files are newline-terminated text.")] = False,
     threads: Threads = None,
+    force: Force = False,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Report records, order, duplicate keys and the checksum, as sortbenchmark.org's valsort does.
@@ -36,6 +38,8 @@ def validate(
     """
     from planner.sorting.validate import validate_files, validate_line_files, validate_summaries
 
+    require_readable(files)
+    require_new([summary], force=force)
     if lines and (summaries or summary):
         raise BadInputError("summaries are kept of records; with --lines name the files themselves")
     if lines:

@@ -26,6 +26,12 @@ def around_node_seconds(context: JobContext) -> dict[str, Floats]:
     return steps
 
 
+def around_s(context: JobContext, nodes: Floats) -> Floats:
+    """Return how long a run takes beside its job, boot included, on `nodes` (N,) of each layout, shape (R, N)."""
+    node_seconds = np.sum(list(around_node_seconds(context).values()), axis=0)
+    return np.asarray(context.overheads.booting_s(nodes) + context.overheads.fixed_s + node_seconds[:, None] / nodes)
+
+
 def loading_node_seconds(context: JobContext) -> dict[str, Floats]:
     """Return the node-seconds, shape (R,), until the input is on the nodes, under the name of the step."""
     if context.staging.source:

@@ -100,11 +100,11 @@ class Dataset:
 
 
 def read_manifest(path: Path) -> Dataset:
-    """Return the dataset of a manifest. Raises IoFailureError when it cannot be read, BadInputError when it is none."""
+    """Return the dataset of a manifest. Raises BadInputError when it cannot be read or is none."""
     try:
         return dataset_of(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
-        raise IoFailureError(f"manifest {path}: {error.strerror}") from error
+        raise BadInputError(f"manifest {path}: {error.strerror}") from error
     except (ValueError, TypeError, KeyError) as error:
         raise BadInputError(f"manifest {path} is not one that `planner sort` writes: {error!r}") from error
 

@@ -67,7 +67,7 @@ class CandidateGrid:
         nodes = int(self.estimates.nodes[cell.column])
         cluster = candidate(self.context, row=cell.row, nodes=nodes, offer=self.offer)
         needed_s = cluster.time_s.expected
-        if request.deadline_s and request.confidence:
+        if request.has_deadline and request.confidence:
             context = self.context.only(cell.row)
             needed_s = float(duration(context, cluster.phases, nodes).quantile_s(request.confidence))
         return cluster, max(overrun(cluster, needed_s, request), self._too_many(cell, cluster.nodes + cluster.spares))

@@ -72,6 +72,8 @@ def caveats(
     yield from _credit(context, nodes=nodes)
     yield from _object_store(context, phases, nodes=nodes)
     yield from _unknown_charges(context, pricing=pricing)
+    if pricing == "spot" and evidence["price"] == "derived":
+        yield "spot: the price is today's on-demand price less a saving stated earlier, not a price that was paid"
     yield from unpriced(context)
     yield from _quality(context, evidence)
 

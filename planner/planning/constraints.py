@@ -11,6 +11,7 @@ import numpy as np
 from planner.arrays import Flags, Floats, Rows
 from planner.cost_model.estimate import Estimates, later
 from planner.cost_model.prices import paid_nodes
+from planner.cost_model.staging_steps import around_s
 from planner.cost_model.workload import JobContext
 from planner.planning.evidence_filter import weak_network
 from planner.planning.node_limits import most_nodes
@@ -41,13 +42,13 @@ class Constraint:
             return self.shown
         if self.name == "quota":
             return f"{self.shown} {amount:.0f} vCPUs"
-        return f"{self.shown} {format_duration(amount) if self.name == 'deadline' else format_usd(amount)}"
+        return f"{self.shown} {format_duration(amount) if 'deadline' in self.name else format_usd(amount)}"
 
 
 def constraints(context: JobContext, estimates: Estimates, request: Request, *, region: str) -> list[Constraint]:
     """Return what `request` asks, measured on every cluster of a region."""
     return [
-        *_deadline(context, estimates, request),
+        *_deadlines(context, estimates, request),
         *_budget(estimates, request),
         *_quota(context, estimates, request),
         *_capacity(context, estimates, request, region=region),
@@ -55,15 +56,24 @@ def constraints(context: JobContext, estimates: Estimates, request: Request, *, 
     ]
 
 
-def _deadline(context: JobContext, estimates: Estimates, request: Request) -> Iterator[Constraint]:
+def _deadlines(context: JobContext, estimates: Estimates, request: Request) -> Iterator[Constraint]:
+    late = later(request.confidence, shared_sigma=context.overheads.shared_sigma) if request.confidence else 1.0
+    sureness = f" with probability {request.confidence:g}" if request.confidence else ""
+    sort_s = estimates.expected_s * late
     if request.deadline_s is not None:
-        late = later(request.confidence, shared_sigma=context.overheads.shared_sigma) if request.confidence else 1.0
-        sureness = f" with probability {request.confidence:g}" if request.confidence else ""
         yield Constraint(
             name="deadline",
             reason=f"misses the deadline of {format_duration(request.deadline_s)}{sureness}",
-            measure=estimates.expected_s * late,
+            measure=sort_s + around_s(context, estimates.nodes),
             limit=request.deadline_s,
+            shown="takes in all",
+        )
+    if request.sort_deadline_s is not None:
+        yield Constraint(
+            name="sort's deadline",
+            reason=f"misses the sort's deadline of {format_duration(request.sort_deadline_s)}{sureness}",
+            measure=sort_s,
+            limit=request.sort_deadline_s,
             shown="takes",
         )
 
@@ -125,13 +135,15 @@ def _where_possible(estimates: Estimates, measure: Floats) -> Floats:
     return np.where(np.isfinite(estimates.total_usd), measure, np.inf)
 
 
-def overrun(candidate: Candidate, deadline_quantile_s: float, request: Request) -> float:
-    """Return by what factor a cluster, computed exactly, exceeds the tightest of deadline and budget; at most 1 meets
-    both.
+def overrun(candidate: Candidate, sort_s: float, request: Request) -> float:
+    """Return by what factor a cluster, computed exactly, exceeds the tightest of deadlines and budget; at most 1 meets
+    all. `sort_s` is how long its sort takes, as surely as is asked.
     """
-    late = deadline_quantile_s / request.deadline_s if request.deadline_s else 0.0
+    whole_s = sort_s + sum(candidate.overheads_s.values())
+    late = whole_s / request.deadline_s if request.deadline_s else 0.0
+    sort_late = sort_s / request.sort_deadline_s if request.sort_deadline_s else 0.0
     dear = candidate.cost_usd.total_p95 / request.budget_usd if request.budget_usd else 0.0
-    return max(late, dear)
+    return max(late, sort_late, dear)
 
 
 def missed(name: str, rows: Rows, asked: Sequence[Constraint]) -> Rejection:

@@ -20,5 +20,6 @@ def narrowed(request: Request, candidate: Candidate, *, nodes: int) -> Request:
         exclude=(),
         nodes=nodes,
         deadline_s=None,
+        sort_deadline_s=None,
         budget_usd=None,
     )

@@ -16,6 +16,7 @@ import numpy as np
 
 from planner.calibration import Job, Profile
 from planner.cost_model.bill import retimed
+from planner.planning.constraints import overrun
 from planner.planning.quoted import with_quoted
 from planner.planning.selection import order
 from planner.schemas.asked import is_plain
@@ -47,7 +48,7 @@ def plan_with_profile(
     `io`), and `plan_again` plans a request by the equations. Each type is tried at several cluster sizes; those whose
     range ends beyond the deadline, or whose total exceeds the budget, are rejected with how near they come.
     """
-    free = replace(request, deadline_s=None, budget_usd=None)
+    free = replace(request, deadline_s=None, sort_deadline_s=None, budget_usd=None)
     base = plan_again(free)
     jobs = [job for candidate in base.candidates for job in _jobs(candidate, request, options or {})]
     if not jobs:
@@ -192,9 +193,7 @@ def _cost(candidate: Candidate, *, median_s: float, high_s: float) -> Cost:
 
 
 def _meets(candidate: Candidate, request: Request) -> bool:
-    late = request.deadline_s is not None and candidate.time_s.p95 > request.deadline_s
-    dear = request.budget_usd is not None and candidate.cost_usd.total_p95 > request.budget_usd
-    return not (late or dear)
+    return overrun(candidate, candidate.time_s.p95, request) <= 1
 
 
 def _rejection(tried: Sequence[Candidate], name: str, request: Request) -> Rejection:
@@ -202,10 +201,9 @@ def _rejection(tried: Sequence[Candidate], name: str, request: Request) -> Rejec
         (candidate for candidate in tried if candidate.instance_type == name),
         key=lambda candidate: candidate.time_s.p95,
     )
-    deadline = request.deadline_s or fastest.time_s.p95
     return Rejection(
         instance_type=name,
         reason="misses the deadline or the budget at the upper end of the profile's range",
         detail=f"{fastest.nodes} nodes take up to {format_duration(fastest.time_s.p95)}",
-        nearness=fastest.time_s.p95 / deadline,
+        nearness=overrun(fastest, fastest.time_s.p95, request),
     )

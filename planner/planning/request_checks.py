@@ -46,8 +46,8 @@ def _check_amounts(request: Request) -> None:
         raise BadInputError(f"head room {request.head_room:g}: a share of the disks from 0 to 0.9, such as 0.1")
     if request.confidence is not None and not 0 < request.confidence < 1:
         raise BadInputError(f"confidence {request.confidence:g}: a probability lies between 0 and 1, such as 0.95")
-    if request.confidence is not None and request.deadline_s is None:
-        raise BadInputError("--confidence says how surely a deadline is met: give --deadline, too")
+    if request.confidence is not None and not request.has_deadline:
+        raise BadInputError("--confidence says how surely a deadline is met: give --deadline or --sort-deadline, too")
     for name, ratio in (("map", request.map_ratio), ("reduce", request.reduce_ratio)):
         if not 0 < ratio < 1e6:
             raise BadInputError(f"{name} ratio {ratio:g}: output over input must be positive and below a million")

@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from planner.cloud_calls.retry import RetryPolicy
 from planner.providers.order import Order
-from planner.providers.protocol import PlannedRequest, Provider, Resource
+from planner.providers.protocol import Place, PlannedRequest, Provider, Resource
 from planner.provisioning.teardown import Teardown
 
 _AT_ONCE = RetryPolicy(poll_s=0.0, settle_s=0.0)
 
 
 @dataclass(frozen=True)
-class _NoJournal:
+class _Tally:
+    """A journal that counts what would be made, by its kind."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+
     def intend(self, resource_kind: str, *, name: str, region: str) -> None:
         """Nothing is created, so nothing is noted."""
 
     def made(self, resource: Resource) -> None:
-        """Nothing is created, so nothing is noted."""
+        self.counts[resource.kind] += 1
 
 
-def dry_run_requests(order: Order, provider: Provider) -> list[PlannedRequest]:
-    """Return the requests of a launch at the first place that goes well, and of taking it down."""
+@dataclass(frozen=True, kw_only=True)
+class Rehearsal:
+    """A launch at the first place that goes well, and its end: all requests, and how much of each kind they make."""
+
+    place: Place
+    requests: list[PlannedRequest]
+    made: Mapping[str, int]
+
+
+def rehearse(order: Order, provider: Provider) -> Rehearsal:
+    """Return what an order would ask of its cloud, of which nothing is asked."""
     pretended, requests = provider.dry_run()
     place = provider.dry_run_place(order)
-    keyed = replace(order, ssh_public_key="<public key of the run>")
-    pretended.prepare(keyed, place, _NoJournal())
-    pretended.launch(keyed, place, _NoJournal(), machines=place.choice.machines, head=True, round=0)
+    keyed, tally = replace(order, ssh_public_key="<public key of the run>"), _Tally()
+    pretended.prepare(keyed, place, tally)
+    pretended.launch(keyed, place, tally, machines=place.choice.machines, head=True, round=0)
     pretended.nodes(order.run, region=place.region)
     Teardown(provider=pretended, run=order.run, policy=_AT_ONCE, say=lambda _: None).regions(
         [place.region], unsure=False
     )
-    return requests
+    return Rehearsal(place=place, requests=requests, made=dict(tally.counts))

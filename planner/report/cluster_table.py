@@ -7,6 +7,7 @@ from datetime import datetime
 
 from planner.providers.order import Choice, Order
 from planner.providers.protocol import Place, PlannedRequest, Preflight
+from planner.provisioning.dry_run import Rehearsal
 from planner.provisioning.launch import Cluster
 from planner.provisioning.order_from_plan import enough_text
 from planner.units import format_duration, format_usd
@@ -23,18 +24,41 @@ def offer_text(order: Order, places: Sequence[Place], *, now: datetime) -> str:
     """Return what will be rented, in full, at today's prices; further places are tried when the first has no room."""
     first, hours = places[0].choice, (order.expires_at - now).total_seconds() / 3600
     lines = [
-        f"{places[0].text}: {first.nodes} nodes, {first.spares} spares"
+        f"{places[0].text}: {_count(first.nodes, 'node')}, {_count(first.spares, 'spare')}"
         + (", in one placement group" if first.placement_group else ""),
         *([_volumes_text(places[0])] if first.volumes else []),
-        f"{format_usd(first.launched_usd_per_hour)} per hour; {format_usd(first.total_usd)} expected for "
-        f"{format_duration(first.expected_s)}",
-        f"every machine ends by itself in {hours:.2f} h, at {order.expires_at:%Y-%m-%d %H:%M} UTC: at most "
-        f"{format_usd(first.launched_usd_per_hour * hours)}",
+        f"cost: {format_usd(first.total_usd)} expected for {format_duration(first.expected_s)}, at "
+        f"{format_usd(first.launched_usd_per_hour)} per hour",
+        f"cap: {format_usd(first.launched_usd_per_hour * hours)}, because every machine ends by itself in {hours:.2f} "
+        f"h, at {order.expires_at:%Y-%m-%d %H:%M} UTC",
         *_short_life(first, hours),
         f"the head takes SSH from {order.ssh_from} alone; no other machine can be reached",
     ]
     others = [place.text for place in places[1:]]
     return "\n".join([*lines, *([f"if there is no room: {', then '.join(others)}"] if others else [])])
+
+
+def decision_text(order: Order, made: Rehearsal, *, now: datetime, own_address: bool) -> str:
+    """Return what a dry run decided: what would be rented and created, and what it may cost.
+
+    Without `own_address` the network that reaches the head is a placeholder.
+    """
+    counts = [_count(count, name.replace("-", " ")) for name, count in made.made.items()]
+    offered = offer_text(order, [made.place], now=now)
+    if not own_address:
+        offered = offered.replace(order.ssh_from, f"{order.ssh_from} (a placeholder for your address)")
+    return "\n".join(
+        [
+            offered,
+            f"to be created, and removed in the end: {', '.join(counts)}",
+            f"dry run: {order.cloud} was asked nothing, so the price is the plan's; --verbose prints the "
+            f"{len(made.requests)} requests",
+        ]
+    )
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
 def _short_life(choice: Choice, hours: float) -> list[str]:

@@ -17,6 +17,7 @@ _OPTIONS: Final = {
     "regions": "--region",
     "instances": "--instance",
     "deadline_s": "--deadline",
+    "sort_deadline_s": "--sort-deadline",
     "budget_usd": "--budget",
     "scale": "--what-if",
     "interruptions_per_node_hour": "--interruptions",
@@ -27,7 +28,7 @@ _OPTIONS: Final = {
 _PRICE_OPTIONS: Final = ("--discount", "--own-price")
 _CAPACITY_OPTION: Final = "--capacity"
 
-_UNITS: Final = {"data_bytes": "B", "deadline_s": "s", "compute_bytes_per_s_per_vcpu": "B/s"}
+_UNITS: Final = {"data_bytes": "B", "deadline_s": "s", "sort_deadline_s": "s", "compute_bytes_per_s_per_vcpu": "B/s"}
 _ALWAYS: Final = ("data_bytes", "model", "catalogs")
 """What is said even when it is as by default: the catalogs could be others by the settings."""
 

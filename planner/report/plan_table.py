@@ -42,11 +42,13 @@ def answer(plan: Plan, best: Candidate) -> Text:
     text.append(f"Rent {cluster}", style="bold green")
     most = ", the most within what is asked," if plan.beyond else ""
     text.append(f" ({place}) to sort {format_bytes(plan.request.data_bytes)}{most} under the {best.model} model.\n")
-    limit = f"; its deadline: {format_duration(plan.request.deadline_s)}" if plan.request.deadline_s else ""
+    request = plan.request
+    limit = f"; its deadline: {format_duration(request.sort_deadline_s)}" if request.sort_deadline_s else ""
+    within = f" (deadline: {format_duration(request.deadline_s)})" if request.deadline_s else ""
     time = f"{format_duration(best.time_s.expected)} (95%: {format_duration(best.time_s.p95)}{limit})"
     text.append(f"The sort takes {time}")
     text.append(f" and costs {format_usd(best.cost_usd.expected)}; with everything around it the cluster is up for ")
-    text.append(f"{format_duration(whole)} and costs {format_usd(best.cost_usd.total)}.")
+    text.append(f"{format_duration(whole)}{within} and costs {format_usd(best.cost_usd.total)}.")
     return text
 
 

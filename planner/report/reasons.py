@@ -35,6 +35,7 @@ def reasons(plan: Plan, contrast: Contrast) -> list[str]:
 def _objective(plan: Plan) -> Iterator[str]:
     request = plan.request
     limits = [f"ends within {format_duration(request.deadline_s)}"] if request.deadline_s else []
+    limits += [f"sorts within {format_duration(request.sort_deadline_s)}"] if request.sort_deadline_s else []
     limits += [f"stays below {format_usd(request.budget_usd)}"] if request.budget_usd else []
     if limits and request.confidence:
         limits.append(f"does so with probability {request.confidence:g}")

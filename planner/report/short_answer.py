@@ -61,17 +61,21 @@ def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     whole = format_duration(best.time_s.expected + sum(best.overheads_s.values()))
     place = f"{best.cloud} {best.region}" + (", one placement group" if best.placement_group else "")
     yield from _wrapped(f"Rent {best.nodes} x {best.instance_type} ({place})", width)
+    whole += _limit(plan.request.deadline_s)
     yield from _wrapped(f"for {whole}, {format_usd(best.cost_usd.total)} in all.", width)
     most = ", the most within what is asked," if plan.beyond else ""
-    limit = plan.request.deadline_s
-    deadline = f"; its deadline: {format_duration(limit)}" if limit else ""
-    time = f"{format_duration(best.time_s.expected)} (95%: {format_duration(best.time_s.p95)}{deadline})"
+    time = f"{format_duration(best.time_s.expected)} (95%: {format_duration(best.time_s.p95)})"
+    time += _limit(plan.request.sort_deadline_s)
     durability = f": {best.durability}" if best.durability else ""
     yield from _wrapped(
         f"The sort of {format_bytes(plan.request.data_bytes)}{most} takes {time}. {best.model}{durability}.", width
     )
     if best.cloud_type != best.instance_type:
         yield from _wrapped(f"Order {best.cloud_type}, and the local disks with it.", width)
+
+
+def _limit(deadline_s: float | None) -> str:
+    return f" (deadline: {format_duration(deadline_s)})" if deadline_s else ""
 
 
 def _bill(best: Candidate, width: int) -> Iterator[str]:

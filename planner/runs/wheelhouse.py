@@ -50,7 +50,10 @@ def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: st
     Raises BadInputError when this installation's extension does not fit, IoFailureError with what pip said.
     """
     _check_fit(python=python, architecture=architecture)
-    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise IoFailureError(f"{directory}: {error.strerror}; name a directory that can be made") from error
     platforms = [f"--platform=manylinux{version}_{architecture}" for version in _MANYLINUX]
     target = [f"--python-version={python}", "--implementation=cp", "--only-binary=:all:", *platforms]
     command = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "download", "--quiet", *target]

@@ -13,7 +13,7 @@ from planner.units import parse_duration, parse_size
 class Asked(TypedDict, total=False):
     """What `recommend` takes beside data and model: the fields of `Request`, with their defaults and meanings.
 
-    `deadline` and `sort_deadline` are both `deadline_s`: a text with a unit, or seconds. Rates to `assume` are texts
+    `deadline` (of the whole run) and `sort_deadline` are texts with a unit, or seconds. Rates to `assume` are texts
     with units, or bytes/s.
     """
 
@@ -28,6 +28,7 @@ class Asked(TypedDict, total=False):
     max_nodes: int
     head_room: float | None
     deadline: str | float | None
+    sort_deadline: str | float | None
     confidence: float | None
     budget_usd: float | None
     objective: Objective
@@ -49,7 +50,6 @@ class Asked(TypedDict, total=False):
     paper: bool
     top: int
     most_data: bool
-    sort_deadline: str | float | None
 
 
 def is_plain(assumed: str) -> bool:
@@ -71,9 +71,6 @@ def the_size(data: str | int | None, *, most_data: bool) -> int:
     return parse_size(data) if isinstance(data, str) else data
 
 
-def the_deadline(deadline: str | float | None, sort_deadline: str | float | None) -> float | None:
-    """Return the seconds within which the sort must end. Raises BadInputError where it is said twice."""
-    if deadline is not None and sort_deadline is not None:
-        raise BadInputError("--deadline and --sort-deadline both limit the sort alone: give one")
-    limit = sort_deadline if deadline is None else deadline
-    return parse_duration(limit) if isinstance(limit, str) else limit
+def in_seconds(duration: str | float | None) -> float | None:
+    """Return the seconds of a text with a unit, or of a number of seconds. Raises BadInputError for other texts."""
+    return parse_duration(duration) if isinstance(duration, str) else duration

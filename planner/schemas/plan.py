@@ -78,9 +78,10 @@ class Request:
     max_vcpus: int | None = _field(None, "Quota: launch at most so many vCPUs, spares included.")
     nodes: int | None = _field(None, "Exactly so many nodes.")
     max_nodes: int = _field(1000, "At most so many nodes.")
-    head_room: float | None = _field(None, "Keep so much of the disks free, 0 to 0.9: 0.1.")
-    deadline_s: float | None = _field(None, "The sort, without what is around it, must be expected to end within: 20m.")
-    confidence: float | None = _field(None, "Meet the deadline with this probability, such as 0.95.")
+    head_room: float | None = _field(None, "Keep so much of the disks free, 0 to 90%: 10%.")
+    deadline_s: float | None = _field(None, "The whole run, from boot to the end, must be expected to end within: 1h.")
+    sort_deadline_s: float | None = _field(None, "The sort alone must be expected to end within: 20m.")
+    confidence: float | None = _field(None, "Meet the deadlines with this probability: 95%.")
     budget_usd: float | None = _field(None, "The whole run may cost so many US dollars, at its 95%.")
     objective: Objective = field(default="balanced", metadata={"meaning": "cost, time or energy."})
     evidence: str = _field("any", "Only types whose rates rest on this or better: measured, spec or any.")
@@ -117,6 +118,11 @@ class Request:
     paper: bool = _field(False, "The papers' equations and nothing else.")
     top: int = _field(10, "How many candidates to show.")
     most_data: bool = _field(False, "Instead of --data: how much can be sorted within the deadline, budget and nodes?")
+
+    @property
+    def has_deadline(self) -> bool:
+        """Whether the run or its sort must end within a time."""
+        return self.deadline_s is not None or self.sort_deadline_s is not None
 
 
 def meaning(name: str) -> str:

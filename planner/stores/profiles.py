@@ -84,12 +84,14 @@ def add_run(name: str, run: Mapping[str, Any], *, instances: Mapping[str, Mappin
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a CSV file as text cells. Raises BadInputError when it cannot be read or a row is ragged."""
+    """Return the rows of a CSV file as text cells. Raises BadInputError when it cannot be read, is empty or ragged."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file, restkey="", strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInputError(f"{path}: cannot be read as UTF-8 CSV ({error})") from error
+    if not rows:
+        raise BadInputError(f"{path}: no rows; the names of the columns come first, then a row for each run")
     ragged = [number for number, row in enumerate(rows, start=1) if "" in row or None in row.values()]
     if ragged:
         raise BadInputError(f"{path}: more or fewer cells than the header in data row {', '.join(map(str, ragged))}")

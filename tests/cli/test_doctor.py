@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
 from collections.abc import Callable
 from datetime import date
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 from planner import doctor
 from planner.cli.app import build
+from planner.errors import BadInputError
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 DAY = date(2026, 11, 21)
@@ -82,12 +84,18 @@ def test_what_is_missing_is_named_with_what_to_do(
     assert finding.state in ("missing", "optional") and words in finding.found and finding.advice
 
 
-def test_a_directory_that_is_not_there_ends_with_1(tmp_path: Path) -> None:
-    from planner.errors import PlannerError
-
+def test_a_directory_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
     done = CliRunner().invoke(build(), ["doctor", "--json", "--dir", str(tmp_path / "absent")])
-    assert isinstance(done.exception, PlannerError) and done.exception.exit_code == 1
-    assert "missing: disk" in str(done.exception) and "No such file" in done.stdout
+    assert isinstance(done.exception, BadInputError) and "absent: no such directory" in str(done.exception)
+
+
+def test_an_install_for_planning_alone_is_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "planner._sortcore", None)  # its import fails, as where nothing was compiled
+    monkeypatch.delitem(sys.modules, "planner.native", raising=False)
+    monkeypatch.delattr("planner.native", raising=False)
+    monkeypatch.setattr(doctor, "_ROOM_BYTES", 10**18)
+    done = CliRunner().invoke(build(), ["doctor", "--dir", str(tmp_path)])
+    assert done.exit_code == 0 and "Ready to plan; sorting here needs the sort core." in done.stdout
 
 
 def test_old_prices_are_told_with_how_to_renew_them() -> None:

@@ -19,7 +19,8 @@ OPTIONS_OF = {
     "catalogs": ("cloud", "catalog"),
     "regions": ("region",),
     "instances": ("instance",),
-    "deadline_s": ("deadline", "sort_deadline"),
+    "deadline_s": ("deadline",),
+    "sort_deadline_s": ("sort_deadline",),
     "budget_usd": ("budget",),
     "interruptions_per_node_hour": ("interruptions",),
     "scale": ("what_if",),
@@ -59,9 +60,9 @@ def test_options_left_out_leave_the_defaults() -> None:
 
 def test_recommend_takes_every_field_but_the_factors_of_what_if() -> None:
     parameters = inspect.signature(recommend).parameters
-    renamed = {"data_bytes": "data", "deadline_s": "deadline"}
+    renamed = {"data_bytes": "data", "deadline_s": "deadline", "sort_deadline_s": "sort_deadline"}
     names = [renamed.get(field.name, field.name) for field in fields(Request) if field.name != "scale"]
-    assert list(parameters) == [*names, "sort_deadline", "today"]
+    assert list(parameters) == [*names, "today"]
     for field in fields(Request):
         if field.name in parameters and field.default is not MISSING:
             assert parameters[field.name].default == field.default

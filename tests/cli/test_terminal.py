@@ -86,3 +86,14 @@ def test_a_comparison_of_sizes_says_what_is_being_planned(tmp_path: Path) -> Non
     terminal = Terminal("scale", "i4i", "--data", "20TB", "--model", "indy", folder=tmp_path)
     assert terminal.end() == 0
     assert "i4i.large" in terminal.said
+
+
+@pytest.mark.parametrize("words", [("models",), ("catalog", "show", "--catalog", "aws")])
+def test_a_reader_that_leaves_ends_a_command_quietly(words: tuple[str, ...]) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    ended = subprocess.run(
+        [*PLANNER, *words], check=False, stdout=theirs, stderr=subprocess.PIPE, text=True, env=os.environ
+    )
+    os.close(theirs)
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -124,6 +124,9 @@ def test_what_is_not_known_of_spot_and_store(make_job: Make) -> None:
     spot = candidate(context, row=0, nodes=10, offer=replace(region.offer, pricing="spot"))
     assert about("spot: how often nodes are taken back is unknown", list(spot.warnings))
     assert not about("spot", warned(make_job, as_it_is))
+    assert not about("spot: the price", list(spot.warnings))
+    derived = replace(region.offer, pricing="spot", evidence=("derived",) * len(region.offer.evidence))
+    assert about("spot: the price", list(candidate(context, row=0, nodes=10, offer=derived).warnings))
 
 
 STORE = {

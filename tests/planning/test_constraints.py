@@ -84,7 +84,8 @@ def test_a_clash_that_one_region_resolves_is_none() -> None:
             {"budget_usd": 50.0},
             r"no cluster meets the budget alone: the nearest, \d+ x [\w.-]+, costs in all, at 95%, \$",
         ),
-        ({"deadline": 1.0}, r"no cluster meets the deadline alone: the nearest, \d+ x [\w.-]+, takes [\d.]+ s"),
+        ({"deadline": 1.0}, r"no cluster meets the deadline alone: the nearest, \d+ x [\w.-]+, takes in all \d+ min"),
+        ({"sort_deadline": 1.0}, r"no cluster meets the sort's deadline alone: the nearest, .*, takes [\d.]+ s"),
     ],
 )
 def test_what_cannot_be_had_is_answered_with_the_nearest_that_can(limit: dict[str, float], nearest: str) -> None:
@@ -100,37 +101,54 @@ def test_what_is_asked_is_measured_on_every_cluster(make_job: Callable[..., Any]
     at 95% is measured later than one that is expected, by e^(1.64485 s - s^2 / 2).
     """
     limits = (NodeLimit(nodes=15, instance="a"),)
-    asked = {"deadline_s": 2000.0, "max_vcpus": 200, "node_limits": limits, "budget_usd": 10.0}
+    asked = {
+        "deadline_s": 3000.0,
+        "sort_deadline_s": 2000.0,
+        "max_vcpus": 200,
+        "node_limits": limits,
+        "budget_usd": 10.0,
+    }
     context, region, request = make_job({"a": {"read": 4e9, "write": 2e9}}, **asked)
     nodes = np.array([5.0, 10.0, 20.0])
     price = region.offer.price_usd_per_hour
     estimates = estimate(context, price_usd_per_hour=price, nodes=nodes, budgeted=True)
     measured = {entry.name: entry for entry in constraints(context, estimates, request, region="here")}
-    assert set(measured) == {"deadline", "budget", "quota", "capacity"}
+    assert set(measured) == {"deadline", "sort's deadline", "budget", "quota", "capacity"}
     assert measured["quota"].measure[0].tolist() == [np.inf, 176, 336]
     assert measured["quota"].met[0].tolist() == [False, True, False]
     assert measured["capacity"].measure[0].tolist() == [np.inf, pytest.approx(11 / 15), pytest.approx(21 / 15)]
     assert measured["capacity"].met[0].tolist() == [False, True, False]
-    assert measured["deadline"].measure[0, 1] == estimates.expected_s[0, 1]
+    assert measured["sort's deadline"].measure[0, 1] == estimates.expected_s[0, 1]
+    around = candidate(context, row=0, nodes=10, offer=region.offer).overheads_s
+    assert measured["deadline"].measure[0, 1] == pytest.approx(estimates.expected_s[0, 1] + sum(around.values()))
+    assert {"boot", "screen", "teardown", "generate", "validate"} == set(around)
     assert measured["budget"].measure[0, 1] == estimates.total_p95_usd[0, 1] > estimates.total_usd[0, 1]
-    assert (measured["deadline"].limit, measured["budget"].limit, measured["capacity"].limit) == (2000, 10, 1)
-    sure = replace(request, confidence=0.95, max_vcpus=None, node_limits=(), budget_usd=None)
+    assert [measured[name].limit for name in ("deadline", "sort's deadline", "budget", "capacity")] == [
+        3000,
+        2000,
+        10,
+        1,
+    ]
+    sure = replace(request, deadline_s=None, confidence=0.95, max_vcpus=None, node_limits=(), budget_usd=None)
     (deadline,) = constraints(context, estimates, sure, region="here")
     sigma = context.overheads.shared_sigma
     later_s = estimates.expected_s[0, 1] * np.exp(1.644854 * sigma - sigma**2 / 2)
     assert deadline.measure[0, 1] == pytest.approx(later_s)
-    assert deadline.reason == "misses the deadline of 33 min 20 s with probability 0.95"
+    assert deadline.reason == "misses the sort's deadline of 33 min 20 s with probability 0.95"
 
 
 def test_by_how_much_an_exact_cluster_exceeds_what_was_asked(make_job: Callable[..., Any]) -> None:
-    """The worse of both: 90 s for a deadline of 60, $8 at 95% for a budget of 10."""
+    """The worst: 90 s for the sort in 60, $8 at 95% for a budget of 10; the run in 200 s with 110 s around its sort."""
     context, region, request = make_job({"a": {"read": 4e9, "write": 2e9}})
     cluster = candidate(context, row=0, nodes=10, offer=region.offer)
-    cluster = replace(cluster, cost_usd=replace(cluster.cost_usd, total_p95=8.0))
-    both = replace(request, deadline_s=60.0, budget_usd=10.0)
+    cluster = replace(
+        cluster, cost_usd=replace(cluster.cost_usd, total_p95=8.0), overheads_s={"boot": 30, "screen": 80}
+    )
+    both = replace(request, sort_deadline_s=60.0, budget_usd=10.0)
     assert overrun(cluster, 90.0, both) == pytest.approx(1.5)
     assert overrun(cluster, 30.0, both) == pytest.approx(0.8)
     assert overrun(cluster, 90.0, request) == 0
+    assert overrun(cluster, 110.0, replace(request, deadline_s=200.0)) == pytest.approx(1.1)
 
 
 def test_amounts_are_shown_in_their_unit() -> None:

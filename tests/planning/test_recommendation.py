@@ -172,12 +172,12 @@ def test_deadline_and_budget_that_clash_say_so(make_catalog: Make) -> None:
         data="10TB",
         model="indy",
         catalogs=(catalog,),
-        deadline=fast.time_s.expected * 1.05,
+        sort_deadline=fast.time_s.expected * 1.05,
         budget_usd=cheap.cost_usd.total_p95 * 1.05,
     )
     assert between.best is None
-    assert between.rejected[0].reason == "meets the deadline and the budget only apart"
-    assert between.plan.conflicts[0].startswith("the deadline and the budget clash: what meets the deadline costs")
+    assert between.rejected[0].reason == "meets the sort's deadline and the budget only apart"
+    assert between.plan.conflicts[0].startswith("the sort's deadline and the budget clash: what meets the sort's")
 
 
 def test_nothing_feasible_names_the_nearest(make_catalog: Make) -> None:

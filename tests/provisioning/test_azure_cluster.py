@@ -19,7 +19,7 @@ from planner.providers.azure.provider import AzureProvider
 from planner.providers.order import Order
 from planner.providers.protocol import Place
 from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
-from planner.provisioning.dry_run import dry_run_requests
+from planner.provisioning.dry_run import rehearse
 from planner.provisioning.launch import Cluster
 from planner.provisioning.run_directory import RunDirectory
 
@@ -162,7 +162,7 @@ def test_the_dry_run_is_what_is_done(azure: EmulatedAzure) -> None:
     asked = order("same", staging=True)
     with pytest.MonkeyPatch.context() as without:
         without.delenv("AZURE_SUBSCRIPTION_ID")
-        rehearsed = dry_run_requests(asked, AzureProvider(policy=QUICK))
+        rehearsed = rehearse(asked, AzureProvider(policy=QUICK)).requests
     assert azure.proxy.seen == [], "a dry run asks nothing"
     assert rehearsed[0].parameters["subscription"] == "<subscription>"
     _, directory = launched(asked)

@@ -14,7 +14,7 @@ from planner.providers.aws.provider import AwsProvider
 from planner.providers.order import Order
 from planner.providers.protocol import Place
 from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
-from planner.provisioning.dry_run import dry_run_requests
+from planner.provisioning.dry_run import rehearse
 from planner.provisioning.launch import Cluster
 from planner.provisioning.run_directory import RunDirectory
 
@@ -124,7 +124,7 @@ def test_the_dry_run_is_what_is_done(ec2: EmulatedEc2) -> None:
     with pytest.MonkeyPatch.context() as without:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             without.delenv(name)
-        rehearsed = dry_run_requests(asked, AwsProvider(policy=QUICK))
+        rehearsed = rehearse(asked, AwsProvider(policy=QUICK)).requests
     assert ec2.proxy.seen == [], "a dry run asks nothing"
     _, directory = launched(asked)
     down(directory, session())

@@ -23,7 +23,7 @@ from planner.providers.gcp.provider import GcpProvider
 from planner.providers.order import Order
 from planner.providers.protocol import Place
 from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
-from planner.provisioning.dry_run import dry_run_requests
+from planner.provisioning.dry_run import rehearse
 from planner.provisioning.launch import Cluster
 from planner.provisioning.run_directory import RunDirectory
 
@@ -152,7 +152,7 @@ def test_the_dry_run_is_what_is_done(gcp: EmulatedGcp) -> None:
     with pytest.MonkeyPatch.context() as without:
         without.setenv("GOOGLE_APPLICATION_CREDENTIALS", "")
         without.setenv("CLOUDSDK_CONFIG", str(gcp.home))
-        rehearsed = dry_run_requests(asked, GcpProvider(policy=QUICK))
+        rehearsed = rehearse(asked, GcpProvider(policy=QUICK)).requests
     assert gcp.proxy.seen == [], "a dry run asks nothing"
     assert rehearsed[0].parameters["project"] == "<project>"
     _, directory = launched(asked)

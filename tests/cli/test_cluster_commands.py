@@ -1,0 +1,61 @@
+"""`planner cluster` where nothing is rented: what a dry run says, and an empty status."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from planner.cli.app import build
+
+UP = [
+    "cluster",
+    "up",
+    "--data",
+    "30TB",
+    "--model",
+    "daytona",
+    "--instance",
+    "i8g.8xlarge",
+    "--nodes",
+    "20",
+    "--max-hours",
+    "2h",
+    "--dry-run",
+]
+
+
+def said(*words: str) -> str:
+    done = CliRunner().invoke(build(), list(words), env={"COLUMNS": "80"})
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_a_dry_run_begins_with_the_decision_and_ends_there() -> None:
+    text = said(*UP)
+    lines = re.sub(r"\n  ", " ", text).splitlines()
+    assert lines[0] == "21 x i8g.8xlarge in <zone of us-east-1>: 20 nodes, 1 spare, in one placement group"
+    # 21 machines at $2.7456: $57.6576 an hour, $115.3152 in the 2 h of --max-hours; planning takes some of them
+    assert lines[1].endswith("at $57.66 per hour") and lines[2].startswith("cap: $115.")
+    assert "203.0.113.7/32 (a placeholder for your address)" in lines[3]
+    assert "1 vpc" in lines[4] and "21 instances" in lines[4]
+    assert len(lines) == 6 and max(map(len, text.splitlines())) <= 80
+
+
+def test_an_address_that_was_given_is_no_placeholder() -> None:
+    text = said(*UP, "--ssh-from", "198.51.100.0/24")
+    assert "198.51.100.0/24 alone" in text and "placeholder" not in text
+
+
+def test_verbose_adds_the_requests() -> None:
+    short, long = said(*UP), said(*UP, "--verbose")
+    number = int(re.search(r"(\d+)\s+requests", short)[1])  # type: ignore[index]
+    assert long.splitlines()[0] == short.splitlines()[0] and f"\n {number} ec2 us-east-1 " in long
+
+
+def test_status_without_a_run_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert said("cluster", "status").startswith("No runs: ") and said("cluster", "status", "--json") == "[]\n"

@@ -1,0 +1,83 @@
+"""Files named on the command line: what must be there, and what is not replaced unasked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from planner.cli.app import build
+from planner.errors import BadInputError
+
+READERS = (
+    "sort {} out",
+    "sort --lines {} out",
+    "sort {} out --ray 127.0.0.1:1",
+    "validate {}",
+    "validate --summaries {}",
+    "ingest {}",
+    "screen {}",
+    "calibrate {}",
+    "predict {} --profile none",
+    "report {}",
+    "compare {} {}",
+    "cluster up {} --dry-run",
+    "plan --data 1TB --model {}.toml",
+    "plan --data 1TB --catalog ./{}",
+    "catalog check ./{}",
+    "run --data 1MB --model indy --dir {}/x",
+    "doctor --dir {}/x",
+)
+
+
+def refusal(command: str) -> str:
+    """Run a command that must refuse what it is given, and return what it says."""
+    error = CliRunner().invoke(build(), command.split()).exception
+    code = getattr(error, "exit_code", getattr(error, "code", None))
+    assert code == BadInputError.exit_code, f"{command}: {error!r}"
+    return str(error)
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "there").write_text("1\n")
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("name", ["absent", "folder"])
+def test_what_cannot_be_read_is_bad_input(reader: str, name: str) -> None:
+    refusal(reader.replace("{}", name))
+
+
+@pytest.mark.parametrize("reader", ["ingest", "screen", "calibrate", "report", "cluster up --dry-run"])
+def test_an_empty_file_is_bad_input(reader: str) -> None:
+    Path("empty").touch()
+    refusal(f"{reader} empty")
+
+
+@pytest.mark.parametrize(
+    "writer",
+    [
+        "generate there --records 1",
+        "sort --lines folder/in there",
+        "sort --lines folder/in new --more-output there",
+        "validate --summary there folder/in",
+        "plan --data 1TB --out there",
+        "plan --data 1TB --html there",
+        "run --data 1MB --model indy --out there",
+        "report folder/in --html there",
+    ],
+)
+def test_a_file_that_exists_is_kept(writer: str) -> None:
+    Path("folder", "in").write_text("2\n")
+    assert refusal(writer) == "there exists: name a new file, or replace it with --force"
+    assert Path("there").read_text() == "1\n"
+
+
+def test_force_replaces_a_file() -> None:
+    done = CliRunner().invoke(build(), ["generate", "there", "--records", "1", "--force"])
+    assert done.exit_code == 0 and Path("there").stat().st_size == 100

@@ -41,8 +41,7 @@ def _parameters(parameters: Iterable[Any], ctx: Any) -> Iterator[tuple[str, list
     """Yield the headings with what is under each; arguments come first, options without a heading last."""
     under: dict[str, list[tuple[str, str]]] = {_OTHERS["argument"]: []}
     for parameter in parameters:
-        kind = parameter.param_type_name
-        heading = getattr(parameter, "rich_help_panel", None) or _OTHERS[kind]
+        heading = getattr(parameter, "rich_help_panel", None) or _OTHERS[parameter.param_type_name]
         record = parameter.get_help_record(ctx)
         if record:
             under.setdefault(heading, []).append(record)

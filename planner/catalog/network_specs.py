@@ -117,7 +117,9 @@ def _statements(instances: Table, specs: Table) -> _Statements:
     if len(specs):
         names = np.array([name.partition("+")[0] for name in instances["instance_type"].tolist()])
         sources = specs["source"]
-        parts += [_of_source(specs, np.flatnonzero(sources == source), names) for source in np.unique(sources)]
+        parts += [
+            _of_source(specs, np.flatnonzero(sources == source), names) for source in sorted(set(sources.tolist()))
+        ]
     return _Statements(
         baseline=np.stack([part.baseline for part in parts]),
         peak=np.stack([part.peak for part in parts]),

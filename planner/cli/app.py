@@ -3,99 +3,98 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Annotated, Final
 
 import typer
 
-from planner.cli import (
-    bench,
-    calibrate,
-    catalog,
-    catalog_rank,
-    catalog_refresh,
-    cluster,
-    cluster_follow,
-    compare,
-    doctor,
-    emulate,
-    generate,
-    ingest,
-    models,
-    plan,
-    report,
-    run,
-    scale,
-    screen,
-    sort,
-    validate,
-)
 from planner.cli.console import PlannerCommand, exit_code_of, show_text
+from planner.cli.help_text import PlannerGroup
 from planner.cli.option_groups import ungrouped
-from planner.cli.request_options import PANELS
 
 _HELP = "Which cluster to rent to sort or shuffle terabytes, for how long and for how much; and the sort itself."
 
 
+_COMMANDS: Final = {
+    "plan": "plan.plan",
+    "compare": "compare.compare",
+    "scale": "scale.scale",
+    "models": "models.models",
+    "run": "run.run",
+    "doctor": "doctor.doctor",
+    "report": "report.report",
+    "sort": "sort.sort",
+    "generate": "generate.generate",
+    "validate": "validate.validate",
+    "ingest": "ingest.ingest",
+    "screen": "screen.screen",
+    "calibrate": "calibrate.calibrate",
+    "predict": "calibrate.predict",
+}
+"""Each command with its module in `planner.cli` and its function: a module is loaded when its command is wanted."""
+
+_GROUPS: Final = {
+    "catalog": (
+        "Show, check and renew the catalogs: instance types, prices, measurements.",
+        {
+            "show": "catalog.catalog_show",
+            "check": "catalog.catalog_check",
+            "refresh": "catalog_refresh.catalog_refresh",
+            "rank": "catalog_rank.catalog_rank",
+            "usable": "catalog_rank.catalog_usable",
+        },
+    ),
+    "cluster": (
+        "Rent machines for a plan, see what runs, take it down.",
+        {
+            "up": "cluster.cluster_up",
+            "status": "cluster.cluster_status",
+            "attach": "cluster_follow.cluster_attach",
+            "wait": "cluster_follow.cluster_wait",
+            "logs": "cluster_follow.cluster_logs",
+            "down": "cluster.cluster_down",
+            "sweep": "cluster.cluster_sweep",
+            "wheelhouse": "cluster.cluster_wheelhouse",
+        },
+    ),
+    "bench": (
+        "Measure this machine's disks and processors, and networks.",
+        {"disk": "bench.bench_disk", "net": "bench.bench_net", "sort": "bench.bench_sort"},
+    ),
+    "emulate": (
+        "Clusters emulated on this machine, their links capped.",
+        {"up": "emulate.emulate_up", "study": "emulate.emulate_study", "sweep": "emulate.emulate_sweep"},
+    ),
+}
+
+
 def main() -> None:
     """Entry point of `planner`."""
-    sys.exit(exit_code_of(build()))
+    first = sys.argv[1] if len(sys.argv) > 1 else ""
+    sys.exit(exit_code_of(build(only=first if first in {*_COMMANDS, *_GROUPS} else None)))
 
 
 def plan_main() -> None:
     """Entry point of `plan`, which is `planner plan`."""
     single = typer.Typer(add_completion=True, pretty_exceptions_enable=False)
-    _add(single, "plan", plan.plan, panels=PANELS)
+    _add(single, "plan", _COMMANDS["plan"])
     sys.exit(exit_code_of(single))
 
 
-def build() -> typer.Typer:
-    """Return the application with every command."""
-    app = typer.Typer(help=_HELP, no_args_is_help=True, pretty_exceptions_enable=False)
+def build(*, only: str | None = None) -> typer.Typer:
+    """Return the application with every command, or `only` with that command or group."""
+    app = typer.Typer(help=_HELP, cls=PlannerGroup, pretty_exceptions_enable=False)
     app.callback()(_root)
-    _add(app, "plan", plan.plan, panels=PANELS)
-    _add(app, "compare", compare.compare)
-    _add(app, "scale", scale.scale)
-    _add(app, "models", models.models)
-    _add(app, "run", run.run)
-    _add(app, "doctor", doctor.doctor)
-    _add(app, "report", report.report)
-    _add(app, "sort", sort.sort)
-    _add(app, "generate", generate.generate)
-    _add(app, "validate", validate.validate)
-    _add(app, "ingest", ingest.ingest)
-    _add(app, "screen", screen.screen)
-    _add(app, "calibrate", calibrate.calibrate)
-    _add(app, "predict", calibrate.predict)
-    facts = typer.Typer(
-        help="Show, check and renew the catalogs: instance types, prices, measurements.", no_args_is_help=True
-    )
-    _add(facts, "show", catalog.catalog_show)
-    _add(facts, "check", catalog.catalog_check)
-    _add(facts, "refresh", catalog_refresh.catalog_refresh)
-    _add(facts, "rank", catalog_rank.catalog_rank)
-    _add(facts, "usable", catalog_rank.catalog_usable)
-    app.add_typer(facts, name="catalog")
-    rented = typer.Typer(help="Rent machines for a plan, see what runs, take it down.", no_args_is_help=True)
-    _add(rented, "up", cluster.cluster_up)
-    _add(rented, "status", cluster.cluster_status)
-    _add(rented, "attach", cluster_follow.cluster_attach)
-    _add(rented, "wait", cluster_follow.cluster_wait)
-    _add(rented, "logs", cluster_follow.cluster_logs)
-    _add(rented, "down", cluster.cluster_down)
-    _add(rented, "sweep", cluster.cluster_sweep)
-    _add(rented, "wheelhouse", cluster.cluster_wheelhouse)
-    app.add_typer(rented, name="cluster")
-    instruments = typer.Typer(help="Measure this machine's disks and processors, and networks.", no_args_is_help=True)
-    _add(instruments, "disk", bench.bench_disk)
-    _add(instruments, "net", bench.bench_net)
-    _add(instruments, "sort", bench.bench_sort)
-    app.add_typer(instruments, name="bench")
-    emulated = typer.Typer(help="Clusters emulated on this machine, their links capped.", no_args_is_help=True)
-    _add(emulated, "up", emulate.emulate_up)
-    _add(emulated, "study", emulate.emulate_study)
-    _add(emulated, "sweep", emulate.emulate_sweep)
-    app.add_typer(emulated, name="emulate")
+    for name, function in _COMMANDS.items():
+        if only in (None, name):
+            _add(app, name, function)
+    for name, (help_text, members) in _GROUPS.items():
+        if only in (None, name):
+            group = typer.Typer(help=help_text, cls=PlannerGroup)
+            for member, function in members.items():
+                _add(group, member, function)
+            app.add_typer(group, name=name)
     return app
 
 
@@ -107,10 +106,18 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _add(
-    app: typer.Typer, name: str, command: Callable[..., Any], *, panels: Mapping[str, Sequence[str]] | None = None
-) -> None:
-    app.command(name, cls=PlannerCommand)(ungrouped(command, panels=panels))
+def _add(app: typer.Typer, name: str, function: str) -> None:
+    module, _, function_name = function.partition(".")
+    command = getattr(import_module(f"planner.cli.{module}"), function_name)
+    app.command(name, cls=PlannerCommand)(ungrouped(command, panels=_headings(name)))
+
+
+def _headings(name: str) -> Mapping[str, Sequence[str]]:
+    if name != "plan":
+        return {}
+    from planner.cli.request_options import PANELS
+
+    return PANELS
 
 
 def _root(

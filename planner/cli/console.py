@@ -13,12 +13,14 @@ from typing import Any
 from typer.core import TyperCommand
 
 from planner.cli.end_signals import end_as_ctrl_c
+from planner.cli.given_values import TakesAsGiven
+from planner.cli.help_text import PlainHelp
 from planner.errors import InterruptedRunError, PlannerError
 
 _EXAMPLE = "Example: "
 
 
-class PlannerCommand(TyperCommand):
+class PlannerCommand(PlainHelp, TakesAsGiven, TyperCommand):
     """A command whose help starts with its examples, and that tells an interrupt from a failure.
 
     Examples are the paragraphs of the docstring that begin with `Example: `. A PlannerError passes through to

@@ -152,9 +152,9 @@ def evidence_name(code: int) -> str:
 
 def evidence_codes(words: Texts) -> Codes:
     """Return the code of each word a catalog uses, its place in EVIDENCE; '' (unknown) is -1."""
-    unique, inverse = np.unique(words, return_inverse=True)
-    codes = [EVIDENCE.index(word) if word else -1 for word in unique.tolist()]
-    return np.array(codes, np.int8)[inverse]
+    listed = words.tolist()
+    codes = {word: EVIDENCE.index(word) if word else -1 for word in set(listed)}
+    return np.array([codes[word] for word in listed], np.int8)
 
 
 def weakest(*words: str) -> str:

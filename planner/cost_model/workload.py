@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -117,6 +118,16 @@ class JobContext:
         """Return the work of each resource but the network, keyed by resource; those idle on every layout are left
         out.
         """
+        if id(phase) not in self._works_of:
+            self._works_of[id(phase)] = (phase, self._worked_out(phase))
+        return dict(self._works_of[id(phase)][1])
+
+    @cached_property
+    def _works_of(self) -> dict[int, tuple[Phase, dict[str, Work]]]:
+        """What `works` returned, by the identity of the phase, which is kept so that no other has it."""
+        return {}
+
+    def _worked_out(self, phase: Phase) -> dict[str, Work]:
         read, write = self._totals(phase.read), self._totals(phase.write)
         works = {
             "local_disks": self._shared_disks(read, write),

@@ -16,13 +16,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from planner.config.paths import user_directory
 from planner.errors import BadInputError, IoFailureError, nearest
-from planner.providers.order import Order
-from planner.providers.protocol import Resource
 from planner.stores.atomic_file import locked
+
+if TYPE_CHECKING:
+    from planner.providers.order import Order
+    from planner.providers.protocol import Resource
 
 JOURNAL: Final = "journal.jsonl"
 _ALPHABET: Final = "bcdfghjkmnpqrstvwxz23456789"
@@ -111,6 +113,8 @@ class RunDirectory:
 
     def order(self) -> Order:
         """Return the order. Raises BadInputError when the run ended before it was written."""
+        from planner.providers.order import Order
+
         orders = [event for event in self.events() if event.what == "order"]
         if not orders:
             raise BadInputError(f"{self.path}: the journal has no order; nothing was created. Remove the directory")

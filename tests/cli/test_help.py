@@ -51,7 +51,7 @@ EXAMPLES = [(name, example) for name, command in COMMANDS.items() for example in
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_starts_with_an_example_of_the_command(name: str) -> None:
-    shown = CliRunner().invoke(build(), [*name.split(), "--help"]).stdout.split("\n", 3)[3].strip()
+    shown = CliRunner().invoke(build(), [*name.split(), "--help"]).stdout.split("\n\n")[1].strip()
     assert shown.startswith("Example: ")
     for example in COMMANDS[name].examples:
         words = shlex.split(example)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.spark_log.executors import Executor
+from planner.spark_application.executors import Executor
 from planner.spark_log.fields import Event, RepeatedError, group, number, seconds, text, whole
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner.errors import BadInputError
-from planner.spark_log.application import Application
+from planner.spark_application.application import Application
+from planner.spark_application.loss import Loss
 from planner.spark_log.collecting import Collector
 from planner.spark_log.decoding import decoded
 from planner.spark_log.lines import events
-from planner.spark_log.losses import Loss
 from planner.spark_log.parts import Part, PassedOver, parts_of
 from planner.spark_log.rollover import LogFiles, logs
 

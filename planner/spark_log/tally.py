@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from planner.spark_log.application import Application
-from planner.spark_log.cluster import cluster_of
+from planner.spark_application.application import Application
+from planner.spark_application.executors import Job
+from planner.spark_log.cluster_hints import cluster_of
 from planner.spark_log.executor_tally import ExecutorTally
-from planner.spark_log.executors import Job
 from planner.spark_log.fields import Event, FieldError, RepeatedError, group, items, number, seconds, text, whole
 from planner.spark_log.losses import Losses
-from planner.spark_log.stage import StageTally
-from planner.spark_log.task_sums import task_amounts
+from planner.spark_log.stage_tally import StageTally
+from planner.spark_log.sum_tally import task_amounts
 
 _MOST_TASK_ID: Final = 1 << 28
 _MOVED: Final = (

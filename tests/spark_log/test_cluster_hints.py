@@ -8,7 +8,8 @@ import pytest
 from spark_events import environment, lines, small_job
 
 from planner import spark_log
-from planner.spark_log.cluster import Cluster, size_bytes
+from planner.spark_application.cluster import Cluster
+from planner.spark_log.cluster_hints import size_bytes
 
 
 def cluster(tmp_path: Path, properties: dict[str, str], **groups: dict[str, str]) -> Cluster:

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from planner.spark_log.cluster import Cluster
-from planner.spark_log.executors import CoresStep, Executor, Job, cores_over_time
-from planner.spark_log.losses import Loss
-from planner.spark_log.stage import Stage
-from planner.spark_log.task_sums import TaskSums
+from planner.spark_application.cluster import Cluster
+from planner.spark_application.executors import CoresStep, Executor, Job, cores_over_time
+from planner.spark_application.loss import Loss
+from planner.spark_application.stage import Stage
+from planner.spark_application.task_sums import TaskSums
 
 if TYPE_CHECKING:
     import pandas as pd

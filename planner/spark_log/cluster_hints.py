@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
 from typing import Final
 
-from planner.spark_log.executors import Executor, cores_over_time
+from planner.spark_application.cluster import Cluster
+from planner.spark_application.executors import Executor, cores_over_time
 
 _DATABRICKS: Final = "spark.databricks.clusterUsageTags."
 _HINTS: Final = {
@@ -20,34 +20,6 @@ _HINTS: Final = {
 _CLOUDS: Final = {"AWS": "aws", "AZURE": "azure", "GCP": "gcp"}
 _SIZES: Final = {"": 1 << 20, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SIZE: Final = re.compile(r"(\d+)\s*([bkmgt]?)b?", re.IGNORECASE)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cluster:
-    """What the log tells of the cluster; None and '' are unknown. `origins` says where each figure stands.
-
-    `executors` and `cores` are the most at one time; `hosts` ran executors. `cores_per_executor` and
-    `memory_per_executor_bytes` (heap and overhead, as far as stated) are unknown where executors differ.
-    """
-
-    platform: str = ""
-    cloud: str = ""
-    region: str = ""
-    instance_type: str = ""
-    driver_type: str = ""
-    hosts: tuple[str, ...] = ()
-    executors: int | None = None
-    cores: int | None = None
-    cores_per_executor: int | None = None
-    memory_per_executor_bytes: float | None = None
-    dynamic: bool = False
-    origins: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def unknown(self) -> tuple[str, ...]:
-        """The names of what the log does not tell."""
-        names = (f.name for f in fields(self) if f.name not in ("origins", "dynamic"))
-        return tuple(name for name in names if getattr(self, name) in (None, "", ()))
 
 
 def cluster_of(

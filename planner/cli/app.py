@@ -18,6 +18,7 @@ from planner.cli import (
     compare,
     doctor,
     emulate,
+    explain_log,
     generate,
     ingest,
     models,
@@ -63,6 +64,7 @@ def build() -> typer.Typer:
     _add(app, "generate", generate.generate)
     _add(app, "validate", validate.validate)
     _add(app, "ingest", ingest.ingest)
+    _add(app, "explain-log", explain_log.explain_log)
     _add(app, "screen", screen.screen)
     _add(app, "calibrate", calibrate.calibrate)
     _add(app, "predict", calibrate.predict)

@@ -29,11 +29,14 @@ class EventLogs:
         """What could not be read, of all applications."""
         return tuple(loss for application in self.applications for loss in application.losses)
 
-    def only(self) -> Application:
-        """Return the application where there is one. Raises BadInputError that names them where there are several."""
-        if len(self.applications) == 1:
-            return self.applications[0]
-        names = [f"{a.app_id or 'unknown'} in {', '.join(a.files[:1])}" for a in self.applications]
+    def only(self, app_id: str | None = None) -> Application:
+        """Return the one application, or the one of this id. Raises BadInputError that names those there are."""
+        fitting = [a for a in self.applications if app_id is None or a.app_id == app_id]
+        if len(fitting) == 1:
+            return fitting[0]
+        names = [f"{a.app_id or 'unknown'} in {', '.join(a.files[:1])}" for a in fitting or self.applications]
+        if not fitting:
+            raise BadInputError(f"{self.path} holds no application {app_id}", names[:20])
         raise BadInputError(f"{self.path} holds {len(names)} applications, give the file of one", names[:20])
 
 

@@ -14,10 +14,10 @@ FLOORS = {
     "interface": ("cli", "report", "api"),
     "effects": (
         "emulation", "runs", "provisioning", "providers", "ray_cluster", "distributed_sort", "sorting", "measure",
-        "ingest", "refresh", "cloud_calls", "stores", "native", "doctor",
+        "ingest", "spark_log", "refresh", "cloud_calls", "stores", "native", "doctor",
     ),
-    "planning": ("planning", "cost_model", "calibration", "statistics"),
-    "data": ("catalog", "tables", "config", "schemas"),
+    "planning": ("planning", "cost_model", "calibration", "statistics", "spark_model"),
+    "data": ("catalog", "tables", "config", "schemas", "spark_application"),
     "base": ("arrays", "errors", "units", "extras"),
 }  # fmt: skip
 """The rooms of each floor, top floor first. A room is a folder of `planner/` or a module beside the folders."""

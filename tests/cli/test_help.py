@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import typer.main
+from spark_events import CODECS, lines, small_job
 from typer.testing import CliRunner
 
 from planner.cli import completion
@@ -78,6 +79,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (folder / "query.csv").write_text("instance_type,nodes,data_gb\ni4i.4xlarge,6,100\n")
         (folder / "nodes.csv").write_text("node,bytes_per_s\n" + "".join(f"n{i},{1000 + i}e6\n" for i in range(20)))
         shutil.copy(FIO, folder / "fio.json")
+        (folder / "app-20261101-0001.zstd").write_bytes(CODECS["zstd"](lines(small_job())))
         for command in (
             "generate --records 1000 input.dat",
             "generate --lines --size 100kB app.log",

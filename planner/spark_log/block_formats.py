@@ -1,0 +1,103 @@
+"""The two framings of Spark's own compression codecs that no usual tool reads: LZ4Block and snappy-java.
+
+Both are blocks with their sizes before them (lz4-java's LZ4BlockOutputStream, snappy-java's SnappyOutputStream). The
+checksums of LZ4Block are not verified: a line that a broken block spoils does not parse, and is counted.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from planner.extras import optional
+
+LZ4_MAGIC: Final = b"LZ4Block"
+SNAPPY_MAGIC: Final = b"\x82SNAPPY\x00"
+MOST_BLOCK_BYTES: Final = 64 << 20
+"""No codec of Spark writes larger blocks; a larger size in a header is damage, and must not be allocated."""
+_LZ4_REST: Final = struct.Struct("<Biii")
+"""Token, compressed length, decompressed length, checksum; they follow the magic word."""
+_LZ4_METHODS: Final = {0x10: False, 0x20: True}
+_SNAPPY_HEADER_BYTES: Final = 16
+
+
+class BrokenDataError(Exception):
+    """Compressed data that end early or are damaged; what came before is good."""
+
+
+class Bytes:
+    """Reads exact numbers of bytes from chunks."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks, self._buffer = iter(chunks), bytearray()
+
+    def read(self, size: int) -> bytes:
+        """Return `size` bytes; b'' at the end of the data. Raises BrokenDataError when fewer are left."""
+        while len(self._buffer) < size:
+            chunk = next(self._chunks, b"")
+            if not chunk:
+                break
+            self._buffer += chunk
+        if self._buffer and len(self._buffer) < size:
+            raise BrokenDataError("the compressed data end in the middle of a block")
+        taken = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        return taken
+
+
+def lz4_blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the decoded blocks of LZ4Block streams, one after the other. Raises BrokenDataError."""
+    cramjam, source = _cramjam("lz4"), Bytes(chunks)
+    while magic := source.read(len(LZ4_MAGIC)):
+        if magic != LZ4_MAGIC:
+            raise BrokenDataError("an LZ4 block does not begin with its magic word")
+        token, size, length, _ = _LZ4_REST.unpack(source.read(_LZ4_REST.size).ljust(_LZ4_REST.size, b"\0"))
+        compressed = _LZ4_METHODS.get(token & 0xF0)
+        if compressed is None or not (0 <= size <= MOST_BLOCK_BYTES and 0 <= length <= MOST_BLOCK_BYTES):
+            raise BrokenDataError("the header of an LZ4 block is damaged")
+        if length:
+            data = _whole(source, size)
+            yield _decoded(cramjam.lz4.decompress_block, data, output_len=length) if compressed else data
+
+
+def snappy_blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the decoded blocks of snappy-java streams, one after the other. Raises BrokenDataError."""
+    cramjam, source = _cramjam("snappy"), Bytes(chunks)
+    _whole(source, _SNAPPY_HEADER_BYTES)
+    while head := source.read(4):
+        if head == SNAPPY_MAGIC[:4]:  # a further stream was appended
+            _whole(source, _SNAPPY_HEADER_BYTES - 4)
+            continue
+        size = int.from_bytes(head, "big")
+        if size > MOST_BLOCK_BYTES:
+            raise BrokenDataError("the size of a snappy block is damaged")
+        data = _whole(source, size)
+        if _decoded_length(cramjam, data) > MOST_BLOCK_BYTES:
+            raise BrokenDataError("the size of a snappy block is damaged")
+        yield _decoded(cramjam.snappy.decompress_raw, data)
+
+
+def _cramjam(codec: str) -> Any:
+    return optional("cramjam", extra="spark", purpose=f"reading an event log compressed with {codec}")
+
+
+def _whole(source: Bytes, size: int) -> bytes:
+    data = source.read(size)
+    if len(data) < size:
+        raise BrokenDataError("the compressed data end in the middle of a block")
+    return data
+
+
+def _decoded_length(cramjam: Any, data: bytes) -> int:
+    try:
+        return int(cramjam.snappy.decompress_raw_len(data))
+    except Exception as error:  # the library has a class of its own for each codec
+        raise BrokenDataError(f"a snappy block is damaged ({error})") from error
+
+
+def _decoded(decompress: Any, data: bytes, **arguments: int) -> bytes:
+    try:
+        return bytes(decompress(data, **arguments))
+    except Exception as error:  # as above
+        raise BrokenDataError(f"a block is damaged ({error})") from error

@@ -1,0 +1,75 @@
+"""Fields of an event, read with their types checked: what is absent is None, what has a wrong type is an error."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+Event = dict[str, Any]
+
+
+class FieldError(Exception):
+    """A field is absent that the event cannot do without, or has a wrong type."""
+
+
+class RepeatedError(Exception):
+    """An event that came before, and must not count twice."""
+
+
+def number(event: Event, key: str) -> float | None:
+    """Return a finite number (int where it was one), None where it is absent. Raises FieldError."""
+    value = event.get(key)
+    if value is None:
+        return None
+    if type(value) is int or (type(value) is float and math.isfinite(value)):
+        return value
+    raise FieldError(f"{key} is {value!r:.40}, not a number")
+
+
+def whole(event: Event, key: str) -> int:
+    """Return an integer from 0 that must be there. Raises FieldError."""
+    value = event.get(key)
+    if type(value) is int and value >= 0:
+        return value
+    raise FieldError(f"{key} is {value!r:.40}, not a whole number from 0")
+
+
+def text(event: Event, key: str) -> str:
+    """Return a text, '' where it is absent. Raises FieldError."""
+    value = event.get(key)
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    raise FieldError(f"{key} is {value!r:.40}, not a text")
+
+
+def group(event: Event, key: str) -> Event:
+    """Return the fields under a key, none where it is absent. Raises FieldError."""
+    value = event.get(key)
+    if value is None:
+        return {}
+    if isinstance(value, dict):
+        return value
+    raise FieldError(f"{key} is {value!r:.40}, not an object")
+
+
+def items(event: Event, key: str) -> list[Any]:
+    """Return the list under a key, empty where it is absent. Raises FieldError."""
+    value = event.get(key)
+    if value is None:
+        return []
+    if isinstance(value, list):
+        return value
+    raise FieldError(f"{key} is {value!r:.40}, not a list")
+
+
+def seconds(event: Event, key: str) -> float | None:
+    """Return a time in seconds from one in milliseconds; Spark writes 0 and -1 for one that has not come.
+
+    Raises FieldError, also for what is beyond the year 5000.
+    """
+    value = number(event, key)
+    if value is not None and value > 1e14:
+        raise FieldError(f"{key} is {value!r:.40}, not a time")
+    return value / 1000 if value is not None and value > 0 else None

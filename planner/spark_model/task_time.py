@@ -1,0 +1,80 @@
+"""Where the seconds of a stage's tasks went, split so that the parts add up to the whole.
+
+The split is that of blocked-time analysis (Ousterhout et al., NSDI 2015): a task computes, or it waits for something.
+What it waits for while it reads its input, writes its output or spills is not told by a log, only that it waits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Final
+
+from planner.spark_application.task_sums import TaskSums
+
+RESOURCES: Final = {
+    "processors": ("cpu",),
+    "memory": ("gc", "spill"),
+    "network": ("fetch",),
+    "disks": ("shuffle_write",),
+    "storage": ("storage",),
+    "waiting": ("waiting",),
+    "scheduling": ("scheduling",),
+}
+"""Which parts of a task's time each resource is answerable for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskTime:
+    """Seconds over all tasks of a stage; they add up to the time that the tasks took.
+
+    `cpu` computes; `gc` collects garbage; `fetch` waits for shuffle blocks from other nodes; `shuffle_write` waits for
+    the disk that shuffle files go to. Of the rest of a task's run, `spill` is that of stages that move most bytes by
+    spilling, `storage` that of stages that read input or write output, and `waiting` is unexplained: Python processes,
+    locks, other services. `scheduling` is what a task spends before and after it runs.
+    """
+
+    cpu: float = 0.0
+    gc: float = 0.0
+    spill: float = 0.0
+    fetch: float = 0.0
+    shuffle_write: float = 0.0
+    storage: float = 0.0
+    waiting: float = 0.0
+    scheduling: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """The whole time of the tasks."""
+        return float(sum(getattr(self, f.name) for f in fields(self)))
+
+    def share(self, resource: str) -> float:
+        """Return the share of the whole that a resource is answerable for, 0 of no time."""
+        part = sum(getattr(self, name) for name in RESOURCES[resource])
+        return part / self.total if self.total > 0 else 0.0
+
+    def __add__(self, other: TaskTime) -> TaskTime:
+        return TaskTime(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(TaskTime)})
+
+
+def task_time(sums: TaskSums) -> TaskTime:
+    """Return where the tasks' time went. What the log counts twice, as a collection while a task computes, counts for
+    the first in the order of the fields of the log: processors, garbage, network, disk.
+    """
+    run = min(sums.run_s, sums.elapsed_s)
+    cpu = min(sums.cpu_s, run)
+    gc = min(sums.gc_s, run - cpu)
+    fetch = min(sums.fetch_wait_s, run - cpu - gc)
+    shuffle_write = min(sums.shuffle_write_s, run - cpu - gc - fetch)
+    rest = run - cpu - gc - fetch - shuffle_write
+    outside = sums.elapsed_s - run
+    cpu_before = min(sums.deserialisation_cpu_s, outside)
+    stored, spilled = sums.input_bytes + sums.output_bytes, sums.spill_disk_bytes
+    name = "spill" if spilled > stored else "storage" if stored > 0 else "waiting"
+    return TaskTime(
+        cpu=cpu + cpu_before,
+        gc=gc,
+        fetch=fetch,
+        shuffle_write=shuffle_write,
+        scheduling=outside - cpu_before,
+        **{name: rest},
+    )

@@ -1,0 +1,67 @@
+"""`planner explain-log`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from spark_events import MB, lines, small_job
+
+from planner.cli.app import build
+from planner.cli.console import exit_code_of
+
+
+def run(*words: str) -> int:
+    app = build()
+    return exit_code_of(lambda: app(list(words), standalone_mode=False))
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "app-1"
+    path.write_bytes(lines(small_job()) + b"noise\n")
+    return path
+
+
+def test_one_screen(log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run("explain-log", str(log)) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert len(shown) <= 24
+    assert max(map(len, shown)) <= 80
+    text = " ".join(" ".join(shown).split())
+    assert "test (app-1, Spark 3.5.1) took 20 s: 2 executors with 8 cores on 2 hosts." in text
+    assert "Stages ran, by what bound them: processors 15 s." in text
+    assert "no task waits for shuffle blocks from other nodes: 18.5 s" in text
+    assert "Lost: 1 x line that is not JSON" in text
+
+
+def test_json_has_all(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("explain-log", str(log), "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["sums"]["shuffle_write_bytes"] == 400 * MB
+    assert [stage["bound"] for stage in document["stages"]] == ["processors", "processors"]
+    assert document["losses"][0]["count"] == 1
+    assert document["cluster"]["unknown"] == ["platform", "cloud", "region", "instance_type", "driver_type"]
+
+
+@pytest.mark.parametrize("what", ["stages", "executors", "csv"])
+def test_tables(log: Path, capsys: pytest.CaptureFixture[str], what: str) -> None:
+    assert run("explain-log", str(log), "--show", what) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert len(shown) == 3  # a head and two rows: stages, or executors
+    assert {"stages": "bound by", "executors": "cores", "csv": "spill_disk_bytes"}[what] in shown[0]
+
+
+def test_several_applications_need_a_choice(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "app-2").write_bytes(lines(small_job("app-2")))
+    assert run("explain-log", str(tmp_path)) == 2
+    assert "holds 2 applications, give the file of one" in capsys.readouterr().err
+    assert run("explain-log", str(tmp_path), "--app", "app-2", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["app_id"] == "app-2"
+
+
+def test_what_is_no_log_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("explain-log", str(tmp_path / "absent")) == 2
+    assert "no such file or directory" in capsys.readouterr().err

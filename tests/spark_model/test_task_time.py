@@ -1,0 +1,41 @@
+"""Where the seconds of tasks went."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.spark_application.task_sums import TaskSums
+from planner.spark_model.task_time import RESOURCES, TaskTime, task_time
+
+AMOUNTS = st.floats(0, 1e6, allow_nan=False)
+
+
+def test_a_stage_by_hand() -> None:
+    # 100 s of tasks: 90 s run, of which 50 compute, 5 collect garbage, 10 wait for blocks, 5 for the shuffle's disk
+    sums = TaskSums(
+        elapsed_s=100, run_s=90, cpu_s=50, gc_s=5, fetch_wait_s=10, shuffle_write_s=5, deserialisation_cpu_s=4,
+        input_bytes=1e9,
+    )  # fmt: skip
+    time = task_time(sums)
+    assert time == TaskTime(cpu=54, gc=5, fetch=10, shuffle_write=5, storage=20, scheduling=6)
+    assert time.share("processors") == 0.54
+
+
+@pytest.mark.parametrize(
+    ("moved", "part"),
+    [({}, "waiting"), ({"output_bytes": 1.0}, "storage"), ({"input_bytes": 1.0, "spill_disk_bytes": 2.0}, "spill")],
+)
+def test_what_a_task_waits_for_is_what_it_moves(moved: dict[str, float], part: str) -> None:
+    assert getattr(task_time(TaskSums(elapsed_s=10, run_s=10, **moved)), part) == 10
+
+
+@given(st.builds(TaskSums, **{f.name: AMOUNTS for f in fields(TaskSums)}))
+def test_the_parts_add_up_whatever_the_log_says(sums: TaskSums) -> None:
+    time = task_time(sums)
+    assert time.total == pytest.approx(sums.elapsed_s, abs=1e-6)
+    assert all(getattr(time, f.name) >= 0 for f in fields(TaskTime))
+    assert sum(time.share(name) for name in RESOURCES) == pytest.approx(1 if sums.elapsed_s else 0)

@@ -9,31 +9,6 @@ from typing import Annotated, Final
 
 import typer
 
-<<<<<<< HEAD
-=======
-from planner.cli import (
-    bench,
-    calibrate,
-    catalog,
-    catalog_rank,
-    catalog_refresh,
-    cluster,
-    compare,
-    doctor,
-    emulate,
-    explain_log,
-    generate,
-    ingest,
-    models,
-    plan,
-    report,
-    run,
-    scale,
-    screen,
-    sort,
-    validate,
-)
->>>>>>> sparklog
 from planner.cli.console import PlannerCommand, exit_code_of, show_text
 from planner.cli.help_text import PlannerGroup
 from planner.cli.option_groups import ungrouped
@@ -45,6 +20,7 @@ _COMMANDS: Final = {
     "plan": "plan.plan",
     "compare": "compare.compare",
     "scale": "scale.scale",
+    "explain-log": "explain_log.explain_log",
     "models": "models.models",
     "run": "run.run",
     "doctor": "doctor.doctor",
@@ -111,7 +87,6 @@ def build(*, only: str | None = None) -> typer.Typer:
     """Return the application with every command, or `only` with that command or group."""
     app = typer.Typer(help=_HELP, cls=PlannerGroup, pretty_exceptions_enable=False)
     app.callback()(_root)
-<<<<<<< HEAD
     for name, function in _COMMANDS.items():
         if only in (None, name):
             _add(app, name, function)
@@ -121,49 +96,6 @@ def build(*, only: str | None = None) -> typer.Typer:
             for member, function in members.items():
                 _add(group, member, function)
             app.add_typer(group, name=name)
-=======
-    _add(app, "plan", plan.plan, panels=PANELS)
-    _add(app, "compare", compare.compare)
-    _add(app, "scale", scale.scale)
-    _add(app, "models", models.models)
-    _add(app, "run", run.run)
-    _add(app, "doctor", doctor.doctor)
-    _add(app, "report", report.report)
-    _add(app, "sort", sort.sort)
-    _add(app, "generate", generate.generate)
-    _add(app, "validate", validate.validate)
-    _add(app, "ingest", ingest.ingest)
-    _add(app, "explain-log", explain_log.explain_log)
-    _add(app, "screen", screen.screen)
-    _add(app, "calibrate", calibrate.calibrate)
-    _add(app, "predict", calibrate.predict)
-    facts = typer.Typer(
-        help="Show, check and renew the catalogs: instance types, prices, measurements.", no_args_is_help=True
-    )
-    _add(facts, "show", catalog.catalog_show)
-    _add(facts, "check", catalog.catalog_check)
-    _add(facts, "refresh", catalog_refresh.catalog_refresh)
-    _add(facts, "rank", catalog_rank.catalog_rank)
-    _add(facts, "usable", catalog_rank.catalog_usable)
-    app.add_typer(facts, name="catalog")
-    rented = typer.Typer(help="Rent machines for a plan, see what runs, take it down.", no_args_is_help=True)
-    _add(rented, "up", cluster.cluster_up)
-    _add(rented, "status", cluster.cluster_status)
-    _add(rented, "down", cluster.cluster_down)
-    _add(rented, "sweep", cluster.cluster_sweep)
-    _add(rented, "wheelhouse", cluster.cluster_wheelhouse)
-    app.add_typer(rented, name="cluster")
-    instruments = typer.Typer(help="Measure this machine's disks and processors, and networks.", no_args_is_help=True)
-    _add(instruments, "disk", bench.bench_disk)
-    _add(instruments, "net", bench.bench_net)
-    _add(instruments, "sort", bench.bench_sort)
-    app.add_typer(instruments, name="bench")
-    emulated = typer.Typer(help="Clusters emulated on this machine, their links capped.", no_args_is_help=True)
-    _add(emulated, "up", emulate.emulate_up)
-    _add(emulated, "study", emulate.emulate_study)
-    _add(emulated, "sweep", emulate.emulate_sweep)
-    app.add_typer(emulated, name="emulate")
->>>>>>> sparklog
     return app
 
 

@@ -119,9 +119,9 @@ def test_what_is_asked_is_measured_on_every_cluster(make_job: Callable[..., Any]
     assert measured["capacity"].measure[0].tolist() == [np.inf, pytest.approx(11 / 15), pytest.approx(21 / 15)]
     assert measured["capacity"].met[0].tolist() == [False, True, False]
     assert measured["sort's deadline"].measure[0, 1] == estimates.expected_s[0, 1]
-    around = candidate(context, row=0, nodes=10, offer=region.offer).overheads_s
-    assert measured["deadline"].measure[0, 1] == pytest.approx(estimates.expected_s[0, 1] + sum(around.values()))
-    assert {"boot", "screen", "teardown", "generate", "validate"} == set(around)
+    near = candidate(context, row=0, nodes=10, offer=region.offer).overheads_s
+    assert measured["deadline"].measure[0, 1] == pytest.approx(estimates.expected_s[0, 1] + sum(near.values()))
+    assert {"boot", "screen", "teardown", "generate", "validate"} == set(near)
     assert measured["budget"].measure[0, 1] == estimates.total_p95_usd[0, 1] > estimates.total_usd[0, 1]
     assert [measured[name].limit for name in ("deadline", "sort's deadline", "budget", "capacity")] == [
         3000,
@@ -138,7 +138,7 @@ def test_what_is_asked_is_measured_on_every_cluster(make_job: Callable[..., Any]
 
 
 def test_by_how_much_an_exact_cluster_exceeds_what_was_asked(make_job: Callable[..., Any]) -> None:
-    """The worst: 90 s for the sort in 60, $8 at 95% for a budget of 10; the run in 200 s with 110 s around its sort."""
+    """The worst: 90 s for the sort in 60, $8 at 95% for a budget of 10; the run in 200 s with 110 s near its sort."""
     context, region, request = make_job({"a": {"read": 4e9, "write": 2e9}})
     cluster = candidate(context, row=0, nodes=10, offer=region.offer)
     cluster = replace(

@@ -18,7 +18,11 @@ from typing import Any
 from zlib import crc32
 
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import settings
+
+from planner.cli import app
 
 NEEDS_ROOT = "needs root: "
 NEEDS_BROWSER = "needs a browser: "
@@ -31,6 +35,10 @@ pytest_plugins = ["cloud_fixtures"]
 # Continuous integration repeats the same examples each time; elsewhere each run tries new ones. No example is timed.
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("house")
+
+# Hundreds of tests call the command line; to build it anew for each takes a tenth of a second of a processor.
+app.build = cache(app.build)
+typer.testing._get_command = cache(typer.main.get_command)  # type: ignore[attr-defined]
 
 # A shell that starts the suite in the background makes it deaf to Ctrl-C, and what the tests start inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

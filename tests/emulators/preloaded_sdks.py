@@ -15,6 +15,8 @@ import tenacity
 from typer.testing import CliRunner
 
 import planner.cli.app
+import planner.cli.cluster
+import planner.cli.run
 import planner.providers.aws.provider
 import planner.providers.azure.provider
 import planner.providers.gcp.provider

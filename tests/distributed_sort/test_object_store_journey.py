@@ -74,7 +74,7 @@ import urllib.request
 urllib.request.urlopen(urllib.request.Request("http://{host}:{port}/sorted", method="PUT"))
 """
     try:
-        for _ in range(50):
+        for _ in range(300):
             time.sleep(0.2)
             done = subprocess.run(
                 sort_cluster.emulated.command(0, sys.executable, "-c", made), capture_output=True, check=False

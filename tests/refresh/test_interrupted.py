@@ -32,7 +32,7 @@ def run_until_asked(tmp_path: Path, stop: signal.Signals) -> tuple[int, str]:
 
     def waiting(_: Asked) -> Answer:
         asked.set()
-        go_on.wait(30)
+        go_on.wait(120)
         return Answer({"PriceList": []})
 
     with served(ec2(FEW)) as specs, served(waiting) as prices:

@@ -133,6 +133,8 @@ def test_source_distribution_is_complete(source: Path) -> None:
     assert len(wanted) > 500 and wanted - packed == set()
 
 
+@pytest.mark.soak
+@pytest.mark.quick
 def test_source_installed_without_a_compiler_plans_and_says_what_is_missing(source: Path, tmp_path: Path) -> None:
     wheel = build_wheel(source, tmp_path / "wheel", SORTPLANNER_NO_NATIVE="1")
     assert wheel.name.endswith("py3-none-any.whl")

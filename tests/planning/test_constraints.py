@@ -170,7 +170,7 @@ def test_what_one_of_three_rules_out_is_named_and_the_rest_is_not() -> None:
     assert text.startswith("the deadline and the budget clash")
 
 
-def test_the_five_nearest_are_named_the_nearest_first(make_catalog: Make) -> None:
+def test_the_five_nearest_are_named_the_nearest_first(make_catalog: Callable[..., str]) -> None:
     """Six types, each slower than the one before: of the sixth nothing is said."""
     types = {f"t{number}": {"read": 1e9 / number, "write": 1e9 / number} for number in range(1, 7)}
     with pytest.raises(InfeasibleError) as caught:

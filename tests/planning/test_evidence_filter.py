@@ -20,6 +20,7 @@ def test_a_type_whose_network_is_only_stated_is_left_out_when_measured_is_asked(
         assert answer.best is None
         reasons = {rejection.instance_type: rejection for rejection in answer.rejected}
         assert (reasons["i4i.8xlarge"].reason, reasons["i4i.8xlarge"].detail) == (REASON, detail)
+        assert reasons["i4i.8xlarge"].nearness == 2.0, "one rate too weak"
 
 
 def test_one_node_is_among_the_sizes_that_are_tried() -> None:

@@ -72,6 +72,6 @@ def test_what_misses_a_deadline_says_how_near_the_nearest_size_comes(market: str
     asked: dict[str, Any] = {"data": "10TB", "model": "indy", "catalogs": [market], "instances": ["slow"]}
     fastest = recommend(**asked, objective="time", max_nodes=30).best
     assert fastest is not None
-    refused = recommend(**asked, max_nodes=30, deadline=fastest.time_s.expected / 1.001).plan
+    refused = recommend(**asked, max_nodes=30, sort_deadline=fastest.time_s.expected / 1.001).plan
     (rejection,) = [entry for entry in refused.rejected if entry.instance_type == "slow"]
     assert rejection.nearness == pytest.approx(1.001, abs=1e-4)

@@ -174,5 +174,7 @@ def test_the_five_nearest_are_named_the_nearest_first(make_catalog: Callable[...
     """Six types, each slower than the one before: of the sixth nothing is said."""
     types = {f"t{number}": {"read": 1e9 / number, "write": 1e9 / number} for number in range(1, 7)}
     with pytest.raises(InfeasibleError) as caught:
-        require_best(recommend(data="1TB", model="indy", catalogs=(make_catalog(types),), nodes=4, deadline=1.0).plan)
+        require_best(
+            recommend(data="1TB", model="indy", catalogs=(make_catalog(types),), nodes=4, sort_deadline=1.0).plan
+        )
     assert [line.partition(":")[0] for line in caught.value.details] == ["t1", "t2", "t3", "t4", "t5"]

@@ -4,8 +4,9 @@ A mutant is one operator, number or comparison of the planning core changed at r
 line are run against it, the nearest first; it is noticed when one fails. What no test notices is listed, for a person
 to judge: some mutants are equal in meaning, the others are holes in the tests.
 
-The tests are collected once. Each mutant is tried in a fork, in which the code of its function is replaced; only one
-that changes what a module does at import needs a process of its own. The time of the tests alone is limited.
+The tests are collected once. Each mutant is tried in a fork, in which the code of its function is replaced. One that
+changes what a module does at import, and one that was not noticed, is tried in a new process, which imports it. The
+time of the tests alone is limited.
 
 Usage: python benchmarks/planning/bench_mutants.py [--mutants 200] [--seed 1] [--json FILE]; needs pytest-cov.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import functools
 import gc
+import importlib
 import importlib.abc
 import importlib.util
 import json
@@ -35,7 +37,7 @@ from mutant_tests import CORE, QUIET, TESTS, Tests, run_all
 from mutants import CHECKOUT, Mutant, mutants_of
 
 LONGEST_S = 20.0
-"""How long the tests of one mutant may take, without importing and collecting them."""
+"""Processor seconds that the tests of one mutant may take, without importing and collecting them."""
 
 MISSED, NOTICED, OUT_OF_TIME = 0, 1, 9
 OUTCOMES = {MISSED: "missed", NOTICED: "noticed", OUT_OF_TIME: "out of time"}
@@ -104,6 +106,8 @@ class _Judge:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
+        for module in {mutant.module for mutant in self.mutants if mutant.function}:
+            importlib.import_module(module)  # what only a test imports could not be replaced before
         for mutant in self.mutants:
             tests = self.tests.that_notice(mutant, items)
             began = time.monotonic()
@@ -113,8 +117,9 @@ class _Judge:
         return True
 
     def _judge(self, session: pytest.Session, mutant: Mutant, items: Sequence[pytest.Item]) -> str:
-        if mutant.function:
-            return _outcome(_try_in_place, (session, mutant, items))
+        """Try in place, which is fast; anew, where that cannot be or what was made at import may hide the mutant."""
+        if mutant.function and (outcome := _outcome(_try_in_place, (session, mutant, items))) == "noticed":
+            return outcome
         return _outcome(_try_anew, (mutant, [item.nodeid for item in items]), method="spawn")
 
 
@@ -158,8 +163,8 @@ class _Only:
 
 def _run(session: pytest.Session, items: Sequence[pytest.Item]) -> int:
     """Run the tests until one fails or the time is over."""
-    signal.signal(signal.SIGALRM, lambda *_: os._exit(OUT_OF_TIME))
-    signal.setitimer(signal.ITIMER_REAL, LONGEST_S)
+    signal.signal(signal.SIGPROF, lambda *_: os._exit(OUT_OF_TIME))
+    signal.setitimer(signal.ITIMER_PROF, LONGEST_S)
     for item, following in zip(items, [*items[1:], None], strict=True):
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         if session.testsfailed:

@@ -27,6 +27,7 @@ TESTS = (
     "tests/journeys/test_more_is_never_worse.py",
     "tests/journeys/test_plan_as_the_papers_printed.py",
     "tests/journeys/test_plan_beyond_the_papers.py",
+    "tests/journeys/test_plan_for_a_framework.py",
 )
 QUIET = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--durations=0")
 

@@ -1,7 +1,8 @@
 """One-line changes of a module: an operator, a number, a comparison or a condition turned.
 
 Changes that mean the same by construction are not made: how often a loop that converges is repeated, how large a cache
-is, by how little two numbers may differ to count as equal, what a type annotation says.
+is, by how little two numbers may differ to count as equal and on which side of that the border lies, whether unknown
+numbers are added or subtracted to ask if all are known, what a type annotation says.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Mutant:
 def mutants_of(path: Path) -> Iterator[Mutant]:
     """Yield every mutant of a file."""
     tree = ast.parse(path.read_text("utf-8"))
-    equal = {id(node) for root in _without_meaning(tree) for node in ast.walk(root)}
+    equal = {id(node) for root in _without_meaning(tree) for node in ast.walk(root)} | _about_rounding(tree)
     places = dict(_places(tree))
     for position, node in enumerate(ast.walk(tree)):
         if id(node) in equal or not _can_change(node):
@@ -73,8 +74,28 @@ def _without_meaning(tree: ast.Module) -> Iterator[ast.AST]:
             yield node.annotation
         elif isinstance(node, ast.For) and getattr(node.target, "id", "") == "_":
             yield node.iter
-        elif isinstance(node, ast.Constant) and isinstance(node.value, float) and 0 < node.value <= ROUNDING:
-            yield node
+        elif isinstance(node, ast.Call) and _called(node) in ("isnan", "isfinite"):
+            yield from (argument for argument in node.args if isinstance(argument, ast.BinOp))
+
+
+def _about_rounding(tree: ast.Module) -> set[int]:
+    """Return the ids of numbers that only allow for rounding, and of the sums, products and comparisons with them."""
+    tiny = {
+        name
+        for statement in tree.body
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and _is_tiny(statement.value)
+        for name in _defined(statement)
+    }
+
+    def about(node: ast.AST) -> bool:
+        return any(_is_tiny(part) or getattr(part, "id", "") in tiny for part in ast.walk(node))
+
+    exact = ast.BinOp | ast.Compare | ast.Constant
+    return {id(node) for node in ast.walk(tree) if isinstance(node, exact) and about(node)}
+
+
+def _is_tiny(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, float) and 0 < node.value <= ROUNDING
 
 
 def _places(tree: ast.Module) -> Iterator[tuple[int, tuple[str, tuple[str, ...]]]]:

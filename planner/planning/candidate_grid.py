@@ -74,7 +74,7 @@ class CandidateGrid:
 
     def _too_many(self, cell: Cell, launched: int) -> float:
         """Return by what factor `launched` nodes exceed a quota or the capacity: spares may be more than estimated."""
-        nodes = self.estimates.nodes[cell.column : cell.column + 1]
+        nodes = self.estimates.nodes[[cell.column]]
         estimated = float(paid_nodes(nodes, spare_fraction=self.context.overheads.spare_fraction)[0])
         limits = [constraint for constraint in self.asked if constraint.name in ("quota", "capacity")]
         shares = (float(constraint.measure[cell.row, cell.column]) / constraint.limit for constraint in limits)

@@ -101,12 +101,15 @@ def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOv
 
 
 def _software_of(engine: Engine) -> Software | None:
-    """Return what a measured engine does of each CPU work, in the models' terms; None for the papers'."""
+    """Return what a measured engine does of each CPU work, in the models' terms; None for the papers'.
+
+    How far its whole runs scatter is not among it: only of some engines that was measured.
+    """
     if not engine.cpu_s_per_byte:
         return None
     return Software(
         bytes_per_s={work: 1 / seconds for work, seconds in engine.cpu_s_per_byte.items()},
-        shared_sigma=engine.shared_sigma or 0.0,
+        shared_sigma=0.0,
         evidence=engine.evidence,
         source=engine.source,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -114,7 +115,8 @@ def phases_table(best: Candidate) -> Table:
     for phase in best.phases:
         for number, (name, use) in enumerate(sorted(phase.resources.items(), key=lambda item: -item[1].time_s)):
             first, mark = ("" if number else phase.name), ("bottleneck" if name == phase.bottleneck else "")
-            cells = (format_bytes(use.bytes_per_node), format_rate(use.bytes_per_s), format_duration(use.time_s))
+            moved = (format_bytes(use.bytes_per_node), format_rate(use.bytes_per_s)) if use.bytes_per_s else ("-", "-")
+            cells = (*moved, format_duration(use.time_s))
             table.add_row(first, name.replace("_", " "), *cells, mark, style="bold" if mark else "")
     return table
 
@@ -170,9 +172,20 @@ def notes(plan: Plan, best: Candidate) -> Iterator[Text]:
 
 def quoted_text(quoted: Quoted) -> str:
     """Return a sort in the units that the field quotes."""
-    energy = "" if quoted.records_per_j is None else f", {quoted.records_per_j:,.4g} records/J"
-    dollars = f"${quoted.usd_per_tb:.3g}/TB for the sort, ${quoted.usd_per_tb_total:.3g}/TB in all"
-    return f"{quoted.tb_per_min:.4g} TB/min, {quoted.mb_per_s_per_node:,.4g} MB/s per node, {dollars}{energy}"
+    energy = "" if quoted.records_per_j is None else f", {_figures(quoted.records_per_j)} records/J"
+    dollars = f"${_figures(quoted.usd_per_tb, 3)}/TB for the sort, ${_figures(quoted.usd_per_tb_total, 3)}/TB in all"
+    return (
+        f"{_figures(quoted.tb_per_min)} TB/min, {_figures(quoted.mb_per_s_per_node)} MB/s per node, {dollars}{energy}"
+    )
+
+
+def _figures(amount: float, count: int = 4) -> str:
+    """Return an amount to so many figures, never with an exponent: 1.079e-05 -> '0.00001079'."""
+    if not math.isfinite(amount) or amount == 0:
+        return f"{amount:g}"
+    decimals = count - 1 - math.floor(math.log10(abs(amount)))
+    text = f"{round(amount, decimals):,.{max(decimals, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def render_rejected(rejected: Sequence[Rejection]) -> Table:

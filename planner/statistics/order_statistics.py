@@ -73,7 +73,7 @@ def with_tail(spread: Spread, *, fraction: float, factor: float) -> Spread:
     grid = np.unique(np.concatenate([spread.log_slowness, shifted]))
     ordinary, slow = spread.log_cdf_at(grid), spread.log_cdf_at(grid - math.log(factor))
     cdf = (1 - fraction) * np.exp(ordinary) + fraction * np.exp(slow)
-    return Spread(log_slowness=grid, log_cdf=np.log(np.minimum(cdf, 1.0)))
+    return Spread(log_slowness=grid, log_cdf=np.log(cdf))
 
 
 def slowest_mean(spread: Spread, count: ArrayLike) -> Floats:

@@ -217,3 +217,18 @@ def test_what_the_cloud_rounds_up_is_a_line_of_its_own(make_context: MakeContext
     lines = {line.name: line.usd for line in bill(context, by_the_hour(context), job_s=1100, around_s={"boot": 300.0})}
     assert lines["rounding"] == pytest.approx(22)
     assert cost(context, by_the_hour(context), TIMES, around_s=300, late_s=0).total == pytest.approx(36.4)
+
+
+@pytest.mark.parametrize(
+    ("source", "note"),
+    [
+        (None, None),
+        ("s3://bucket/in", "stage in: the object store is taken to be in the cluster's region"),
+        ("gs://bucket/in", "stage in: the rate between gcp and aws is unknown; the NIC's is taken"),
+    ],
+)
+def test_what_is_staged_says_where_from(source: str | None, note: str | None) -> None:
+    best = recommend(data="1TB", model="indy", instances=["i4i.8xlarge"], nodes=4, input=source).best
+    assert best is not None
+    of_places = [text for text in best.warnings if text.startswith("stage") and "price" not in text]
+    assert of_places == ([note] if note else [])

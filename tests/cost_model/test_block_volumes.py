@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
 import pytest
 
 from planner import recommend as recommend_by
@@ -285,3 +287,12 @@ def test_half_a_link_is_tried_where_the_rate_is_dear(make_catalog: Make) -> None
     count, rate, _, monthly = node(make_catalog({"a": {"price": 100, "volumes_max": 1}}, volumes=[free_half]))
     assert (count, rate) == (1, 5e8)
     assert monthly == pytest.approx(2.5e8 / 2**20 * 10)
+
+
+def test_without_a_volume_type_nothing_is_known(make_catalog: Make) -> None:
+    loaded = load_catalog(make_catalog({"a": DISKS, "b": DISKS}))
+    nothing = choose_volumes(loaded, region="here", price_usd_per_hour=loaded.prices().price_usd_per_hour)
+    assert nothing.evidence.tolist() == [-1, -1] and nothing.volume_type.tolist() == ["", ""]
+    assert nothing.credit_bytes.tolist() == [math.inf, math.inf]
+    for name in ("count", "read", "write", "fixed_usd_per_hour", "usd_per_byte_hour", "bytes_min", "bytes_max"):
+        assert np.isnan(getattr(nothing, name)).all()

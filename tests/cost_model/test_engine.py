@@ -187,11 +187,18 @@ def test_a_name_of_an_engine_is_one_of_those_shipped() -> None:
 
 
 def test_everything_wrong_in_an_engine_is_named() -> None:
-    document = {"title": "x", "sauce": "y", "cpu_s_per_byte": {"partition": "fast"}, "tasks": {"sort": {"driver_s": 1}}}
+    tasks = {"sort": {"driver_s": 1.1e15}}
+    document = {"title": "x", "sauce": "y", "cpu_s_per_byte": {"partition": "fast"}, "tasks": tasks}
     with pytest.raises(BadInputError) as error:
         parse_engine("mine", document, where="mine.toml")
     text = str(error.value)
-    for wrong in ("unknown key 'sauce'", "'fast' is not a number", "node_s: missing", "source: missing"):
+    for wrong in (
+        "unknown key 'sauce'",
+        "'fast' is not a number",
+        "node_s: missing",
+        "source: missing",
+        "1100000000000000.0 is not",
+    ):
         assert wrong in text
 
 

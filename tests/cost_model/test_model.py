@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -63,3 +64,13 @@ def test_volumes_total_by_their_coefficients() -> None:
     job = JobVolumes(map_in=10, map_out=5, reduce_out=1)
     assert job.total({"map_in": 2, "reduce_out": 3}) == 23
     assert job.total({}) == 0
+
+
+@pytest.mark.parametrize(("writes", "copies"), [({"data": {"reduce_out": 3}}, 3), ({}, 1)])
+def test_the_output_has_as_many_copies_as_the_last_phase_writes(
+    writes: dict[str, dict[str, float]], copies: int
+) -> None:
+    """A model that writes no data, as one that ends in memory or in an object store, has one copy."""
+    indy = load_model("indy")
+    last = replace(indy.phases[-1], write=writes)
+    assert replace(indy, phases=(*indy.phases[:-1], last)).output_copies == copies

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import planner
 from planner.catalog.evidence_spreads import load_spreads
-from planner.cost_model.rate_doubts import CERTAIN, ORDERS, RateDoubts
+from planner.cost_model.rate_doubts import CERTAIN, ORDERS, RateDoubts, rate_doubts
+from planner.cost_model.rates import evidence_codes
+from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Candidate
 
 RISING = np.array([[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.2, 1.8]])
@@ -62,3 +67,18 @@ def test_by_hand_a_disk_bound_job_is_slower_by_the_mean_doubt_of_its_disks() -> 
     rates = {"local_read": 6231600000.0, "local_write": 4578600000.0}
     doubted, assumed = planned(assume={"network": 1e15}), planned(assume=rates | {"network": 1e15})
     assert doubted.time_s.expected / assumed.time_s.expected == pytest.approx(mean, rel=2e-3)
+
+
+def test_claims_that_were_never_compared_are_as_doubtful_as_the_worst_that_were(
+    make_context: Callable[..., JobContext],
+) -> None:
+    """Of each eighth the largest of all. Nobody compared rates of object stores. What is measured is certain."""
+    rates = make_context({"a": {"read": 4e9, "write": 2e9}}).rates
+    codes = evidence_codes(np.array(["measured", "recalled"]))
+    asked = replace(rates, objects=replace(rates.objects, evidence=codes))
+    certain, recalled = rate_doubts(asked, {}).slowdowns["object_store"]
+    assert certain.tolist() == [1.0] * 8
+    compared = load_spreads()
+    assert "object_store" not in {resource for resource, _ in compared}
+    worst = [max(values[eighth] for values in compared.values()) for eighth in range(8)]
+    assert recalled.tolist() == [max(1.0, value) for value in worst]

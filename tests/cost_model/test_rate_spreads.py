@@ -68,10 +68,14 @@ def test_variation_across_instances_and_time_adds_up_and_within_runs_does_not_co
 
 
 @pytest.mark.parametrize(
-    ("per", "volumes", "slow"), [("node", 4, 0.05), ("volume", 1, 0.05), ("volume", 4, 0.18549375)]
+    ("per", "volumes", "slow"),
+    [("node", 4, 0.05), ("volume", 1, 0.05), ("volume", 4, 0.18549375), ("volume", 0, 0.05), ("volume", np.nan, 0.05)],
 )
-def test_a_node_waits_for_the_slowest_of_its_volumes(per: str, volumes: int, slow: float) -> None:
-    """1 - 0.95^4 = 18.5% of nodes with four volumes have a slow one, when one volume in twenty is."""
+def test_a_node_waits_for_the_slowest_of_its_volumes(per: str, volumes: float, slow: float) -> None:
+    """1 - 0.95^4 = 18.5% of nodes with four volumes have a slow one, when one volume in twenty is.
+
+    A node with an unknown number counts as one with one.
+    """
     tail = Straggler(
         zone="z", resource="volume_read", slow_fraction=0.05, slow_factor=3, per=per, evidence="measured", source="made"
     )

@@ -191,3 +191,9 @@ def test_a_tail_slows_the_network_whole_and_disks_in_its_direction(make_context:
     name = "network" if tail == "network" else "local_disks"
     works = context.works(context.model.phases[0])
     assert slowest_mean(context.spread(name, works.get(name)), 1.0) == pytest.approx(mean, rel=1e-6)
+
+
+def test_a_resource_at_half_its_rate_takes_twice_as_long() -> None:
+    half = work(read=6.0, write=4.0, whole=10.0).at_share(0.5)
+    assert (half.read_node_s[0], half.write_node_s[0], half.node_seconds[0]) == (12.0, 8.0, 20.0)
+    assert half.total_bytes[0] == 1.0

@@ -65,3 +65,13 @@ def test_what_a_budget_rules_out_by_the_exact_sum_is_told_by_how_much(market: st
     assert rejection.nearness is not None
     assert 1 < rejection.nearness <= 1.0021
     assert rejection.reason.startswith("exceeds the budget of $")
+
+
+def test_what_misses_a_deadline_says_how_near_the_nearest_size_comes(market: str) -> None:
+    """The fastest size misses the deadline by 0.1%; that, and no larger miss of another size, is the nearness."""
+    asked: dict[str, Any] = {"data": "10TB", "model": "indy", "catalogs": [market], "instances": ["slow"]}
+    fastest = recommend(**asked, objective="time", max_nodes=30).best
+    assert fastest is not None
+    refused = recommend(**asked, max_nodes=30, sort_deadline=fastest.time_s.expected / 1.001).plan
+    (rejection,) = [entry for entry in refused.rejected if entry.instance_type == "slow"]
+    assert rejection.nearness == pytest.approx(1.001, abs=1e-4)

@@ -79,6 +79,11 @@ def test_of_several_volumes_a_node_waits_for_the_slowest(make_job: Make, resourc
     def tailed(context: JobContext) -> JobContext:
         return replace(context, spreads=replace(context.spreads, tails={0: (tail,)}))
 
+    def written_alone(context: JobContext) -> JobContext:
+        return replace(tailed(context), model=replace(context.model, phases=context.model.phases[1:]))
+
+    alone = warned(make_job, written_alone, model="cloudsort", files={"volumes": [VOLUME]})
+    assert bool(about(resource.replace("_", " "), alone)) == (resource == "local_read"), "the second phase alone"
     texts = warned(make_job, tailed, model="cloudsort", files={"volumes": [VOLUME]})
     (text,) = about(resource.replace("_", " "), texts)
     assert text.endswith("5% of volumes were 3 times slower in z1, so 19% of nodes are") == told

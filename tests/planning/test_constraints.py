@@ -168,3 +168,13 @@ def test_what_one_of_three_rules_out_is_named_and_the_rest_is_not() -> None:
     quota = Constraint(name="quota", reason="", measure=np.zeros((2, 2)), limit=1.0, shown="launches")
     (text,) = conflicts([asked(DEADLINE, BUDGET, quota)])
     assert text.startswith("the deadline and the budget clash")
+
+
+def test_the_five_nearest_are_named_the_nearest_first(make_catalog: Callable[..., str]) -> None:
+    """Six types, each slower than the one before: of the sixth nothing is said."""
+    types = {f"t{number}": {"read": 1e9 / number, "write": 1e9 / number} for number in range(1, 7)}
+    with pytest.raises(InfeasibleError) as caught:
+        require_best(
+            recommend(data="1TB", model="indy", catalogs=(make_catalog(types),), nodes=4, sort_deadline=1.0).plan
+        )
+    assert [line.partition(":")[0] for line in caught.value.details] == ["t1", "t2", "t3", "t4", "t5"]

@@ -20,6 +20,7 @@ def test_a_type_whose_network_is_only_stated_is_left_out_when_measured_is_asked(
         assert answer.best is None
         reasons = {rejection.instance_type: rejection for rejection in answer.rejected}
         assert (reasons["i4i.8xlarge"].reason, reasons["i4i.8xlarge"].detail) == (REASON, detail)
+        assert reasons["i4i.8xlarge"].nearness == 2.0, "one rate too weak"
 
 
 def test_one_node_is_among_the_sizes_that_are_tried() -> None:
@@ -33,9 +34,11 @@ def test_one_node_is_among_the_sizes_that_are_tried() -> None:
 def test_evidence_and_a_deadline_that_clash_are_named() -> None:
     """One i4i.metal needs minutes for a terabyte; fifty of its kind meet 30 s, over a network that is only stated."""
     asked = {"data": "1TB", "model": "indy", "catalogs": ["aws"], "instances": ["i4i.*"], "engine": "ideal"}
-    plan = planner.recommend(**asked, evidence="measured", deadline="30s").plan  # type: ignore[arg-type]
+    plan = planner.recommend(**asked, evidence="measured", sort_deadline="30s").plan  # type: ignore[arg-type]
     assert len(plan.conflicts) == 1
-    assert plan.conflicts[0].startswith("the deadline and the evidence clash: what meets the deadline has network: not")
+    assert plan.conflicts[0].startswith(
+        "the sort's deadline and the evidence clash: what meets the sort's deadline has"
+    )
 
 
 def test_no_limit_is_blamed_where_no_type_is_left() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from planner import recommend
 from planner.catalog.bandwidth_distributions import distribution
 from planner.cost_model.run_overheads import shipped
 from planner.cost_model.workload import JobContext
@@ -146,3 +148,19 @@ def test_doubt_and_variation_are_not_the_papers(context_of: Callable[..., JobCon
     papers = context_of(paper=True)
     assert not papers.doubts.slowdowns
     assert papers.staging.zones == 1
+
+
+@pytest.mark.parametrize("engine", ["ideal", "ray"])
+def test_a_rate_of_sorting_that_is_assumed_replaces_what_was_measured(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1 MB/s of a vCPU was measured, 100 MB/s are assumed: 10 TB on 64 nodes of 16 vCPUs take 97.7 s of processors."""
+    monkeypatch.setenv("PLANNER_MEASUREMENTS", str(tmp_path))
+    columns = "instance_type,quantity,bytes_per_s,disks,nodes,placement_group,aggregate,zone,as_of,instances,repeats"
+    row = "i4i.4xlarge,sort,1e6,,,,median,here,2026-11-01,1,5"
+    (tmp_path / "aws.csv").write_text(f"{columns},method,source\n{row},bench,a.json\n")
+    asked: dict[str, Any] = {"data": "10TB", "model": "indy", "instances": ["i4i.4xlarge"], "nodes": 64}
+    best = recommend(**asked, engine=engine, assume={"sort": 1e8}).best
+    assert best is not None
+    sort_s = best.phases[-1].resources["cpu"].time_s
+    assert sort_s == pytest.approx(1e13 / 64 / 16 / 1e8, rel=0.01) if engine == "ideal" else sort_s < 1000

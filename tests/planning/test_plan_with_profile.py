@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from planner import recommend as recommend_by
-from planner.api import answer_with_profile
+from planner.api import answer, answer_with_profile
 from planner.errors import BadInputError
-from planner.schemas.plan import Request
+from planner.planning.plan_with_profile import plan_with_profile
+from planner.schemas.plan import Plan, Request
 from planner.stores import profiles
 
 recommend = partial(recommend_by, engine="ideal")
@@ -155,3 +156,18 @@ def test_a_what_if_stretches_the_profile_as_the_equations_and_widens_it(request_
     assert dearer is not None
     assert dearer.time_s == before.time_s
     assert dearer.cost_usd.total == pytest.approx(2 * before.cost_usd.total)
+
+
+def test_sizes_are_the_fewest_nodes_and_24_steps_from_one_to_the_most(request_for: Callable[..., Request]) -> None:
+    """Steps of a constant factor: 100^(k/23) for k = 0 to 23, rounded; 100 GB fit on one node."""
+    tried: list[int | None] = []
+    asked = request_for(instances=("a",), max_nodes=100)
+    learned = profiles.load_profile("mine")
+
+    def plan_again(again: Request) -> Plan:
+        tried.append(again.nodes)
+        return answer(again, profile=learned).plan
+
+    plan_with_profile(asked, learned, specs=profiles.specs_of(asked.catalogs[0]), plan_again=plan_again)
+    assert tried[0] is None
+    assert set(tried[1:]) == {round(100 ** (step / 23)) for step in range(24)}

@@ -14,9 +14,13 @@ from hypothesis import strategies as st
 
 from planner import Recommendation
 from planner import recommend as recommend_by
+from planner.catalog import load_catalog
+from planner.cost_model.model_reader import load_model
+from planner.cost_model.run_overheads import shipped
 from planner.errors import BadInputError, InfeasibleError
+from planner.planning.recommendation import recommend as recommend_request
 from planner.planning.recommendation import require_best
-from planner.schemas.plan import Candidate, DiskSplit, Plan
+from planner.schemas.plan import Candidate, DiskSplit, Plan, Request
 
 recommend = partial(recommend_by, engine="ideal")
 """The sums here are those of the equations alone."""
@@ -351,3 +355,13 @@ def test_what_lacks_one_fact_is_named_before_what_lacks_two(make_catalog: Make) 
     with pytest.raises(InfeasibleError) as caught:
         require_best(recommend(data="1TB", model="indy", catalogs=(catalog,), objective="energy").plan)
     assert [line.partition(":")[0] for line in caught.value.details] == ["b", "a"]
+
+
+def test_of_two_models_a_type_that_one_can_use_is_no_rejection(make_catalog: Make) -> None:
+    """No object store is known; `a` is planned under `indy`, and `b`, which has no disks' rate, by none of the two."""
+    catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}, "b": {}})
+    request = Request(data_bytes=10**12, model="all", catalogs=(catalog,))
+    models = [load_model("indy"), load_model("object-store")]
+    plan = recommend_request(request, model=models, catalogs=[load_catalog(catalog)], overheads=shipped())
+    assert [candidate.instance_type for candidate in plan.candidates] == ["a"]
+    assert [rejection.instance_type for rejection in plan.rejected] == ["b"]

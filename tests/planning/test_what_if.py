@@ -77,6 +77,15 @@ def test_twice_the_price_costs_twice_as_much_and_takes_as_long(plan: Plan) -> No
     assert doubled.price_usd_per_hour == pytest.approx(2 * best.price_usd_per_hour)
 
 
+def test_a_contrast_asks_for_twice_and_half_as_fast_and_twice_the_data(plan: Plan) -> None:
+    asked: list[Request] = []
+    made = what_if(plan, asked).contrast()
+    assert set(made.reliefs) == set(made.burdens) >= {"network", "local"}
+    scales = [(name, factor) for request in asked for name, factor in request.scale.items()]
+    assert sorted(scales) == sorted([*((name, f) for name in made.reliefs for f in (0.5, 2.0)), ("price", 2.0)])
+    assert [r.data_bytes / plan.request.data_bytes for r in asked if r.data_bytes != plan.request.data_bytes] == [2.0]
+
+
 def test_without_a_cluster_every_answer_is_empty(plan: Plan) -> None:
     nothing = what_if(replace(plan, best=None))
     assert (nothing.at_sizes(3), nothing.reliefs(2.0), nothing.contrast()) == ([], {}, Contrast())

@@ -197,6 +197,7 @@ def test_what_a_run_shares_stretches_its_mean() -> None:
     """Two certain phases of 10 and 20 s, times a lognormal of sigma 0.2: 30 x e^0.02; median 30, 95% 30 x e^0.329."""
     certain = [Duration(times_s=np.array([s, s + 1e-9]), cdf=np.array([1.0, 1.0])) for s in (10.0, 20.0)]
     whole = in_turn(certain, shared_sigma=0.2)
+    assert whole.cdf[-1] == 1
     assert whole.mean_s == pytest.approx(30 * np.exp(0.02), rel=1e-3)
     assert whole.quantile_s([0.5, 0.95]) == pytest.approx([30, 30 * np.exp(0.2 * 1.64485)], rel=2e-3)
     assert in_turn(certain, shared_sigma=0).mean_s == pytest.approx(30)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from planner.arrays import Floats
-from planner.statistics.scaling_prior import Draws, condition, prior
+from planner.statistics.scaling_prior import Draws, Posterior, condition, prior
 
 
 def prior_fraction(nodes: Floats, probability: float) -> Floats:
@@ -116,3 +116,25 @@ def test_repeats_that_scatter_widen_the_noise() -> None:
     posterior = condition(np.full(6, 2.0), np.array([0.1, -0.1] * 3))
     assert posterior.noise == pytest.approx(np.sqrt((0.06 + 4 * 0.04**2) / 9))
     assert posterior.level == pytest.approx(0)
+
+
+def test_rates_near_and_far_from_one_point_by_hand() -> None:
+    """One point at 8 nodes, its residual 0.1 above the level; no law loses anything; the deviate is 1, the noise 4%.
+
+    At 1.5 in ln n from it (the reach) points are alike to a = exp(-1/2) = 0.6065: half of that is the pull towards the
+    residual. Variance: 1 - a^2 / 2 + (1 - a / 2)^2 / (1 / 2). Far away a = 0: 1 + 2 = 3.
+    """
+    posterior = Posterior(
+        laws=Draws(parameters={"power": np.zeros((1, 2))}),
+        log_nodes=np.log([8.0]),
+        residuals=np.array([[2.1]]),
+        level=np.array([2.0]),
+        noise=np.array([0.04]),
+        factor=np.array([[np.sqrt(2)]]),
+        deviate=np.array([1.0]),
+    )
+    near, far = posterior.log_rates(np.array([8 * np.exp(1.5), 1e9]))[0]
+    alike = np.exp(-0.5)
+    variance = 1 - alike**2 / 2 + 2 * (1 - alike / 2) ** 2
+    assert near == pytest.approx(2.0 + 0.1 * alike / 2 + 0.04 * np.sqrt(variance))
+    assert far == pytest.approx(2.0 + 0.04 * np.sqrt(3))

@@ -201,8 +201,8 @@ def _phases(best: Candidate) -> dict[str, Any]:
         [
             phase.name,
             frames.words(name),
-            format_bytes(use.bytes_per_node),
-            format_rate(use.bytes_per_s),
+            format_bytes(use.bytes_per_node) if use.bytes_per_s else "-",
+            format_rate(use.bytes_per_s) if use.bytes_per_s else "-",
             format_duration(use.time_s),
             "bottleneck" if name == phase.bottleneck else "",
         ]

@@ -174,7 +174,7 @@ def _log_prior(way: Way) -> float:
     """Return the log weight of a way before the runs, less the volume of its prior."""
     amplitude, noise_sd, family = way
     doubt = _log_bell(noise_sd / family.scatter, NOISE_DOUBT) + _log_bell(amplitude / USUAL_AMPLITUDE, AMPLITUDE_DOUBT)
-    return float(doubt + np.log(family.odds) - np.log(family.sd).sum())
+    return float(doubt - np.log(family.sd).sum())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

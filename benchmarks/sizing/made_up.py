@@ -1,4 +1,4 @@
-"""Machine types that nobody built: how well calibration foresees a type never run, whichever explanation is the true one.
+"""Machine types that nobody built: how well a type never run is foreseen, whichever explanation holds.
 
     python benchmarks/sizing/made_up.py [--types 25] [--suites c3o_sort,arrow_terasort]
 
@@ -20,16 +20,16 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
-from predictors.planner import MODEL_OF_SUITE, Predictor
-from protocols import Task
+from predictors.planner import MODEL_OF_SUITE
 from score import Score, mean
 from tables import Row, read, specifications
 
+from planner.calibration import calibrate
 from planner.calibration.history import parse_jobs
 from planner.calibration.machines import machine
 from planner.calibration.physics import log_seconds, unit_seconds
 from planner.calibration.posterior import Runs, explain_runs
-from planner.calibration.priors import ONE_STREAM, Family, families
+from planner.calibration.priors import Family, families
 from planner.calibration.workloads import workload
 
 FACTORS = {
@@ -50,43 +50,60 @@ def main() -> None:
     print("| suite, true explanation | types | mean error, % | bias, % | in the 90% range, % | range's ratio |")
     print("|---|---:|---:|---:|---:|---:|")
     for suite in options.suites.split(","):
+        learned = calibrate(learnable(read(suite)), instances=specifications(), model=model_of(suite))
         for truth in explanations_of(suite):
             score, ratios = Score(), []
-            for task, specs in made_up(suite, truth, types=options.types):
-                query = [{key: value for key, value in row.items() if key not in ("runtime_s", "repeats_s")} for row in task.query]
-                answers = Predictor().run({"suite": suite, "specs": specs, "train": _timed(task), "query": query})
-                ratios += [math.log(answer["hi"] / answer["lo"]) for answer in answers]
-                score.add(task.query, answers, specs)
+            for query, specs in made_up(suite, truth, types=options.types):
+                jobs = parse_jobs(untimed(query), what="query", timed=False)
+                ranges = learned.mixture(jobs, instances=specs).range_s()
+                ratios += np.log(ranges[2] / ranges[1]).tolist()
+                score.add(
+                    query, [dict(zip(("runtime_s", "lo", "hi"), r, strict=True)) for r in ranges.T.tolist()], specs
+                )
             cells = (mean(score.error), math.expm1(mean(score.bias)), mean(score.held_by_range))
             percents = " | ".join(f"{100 * cell:.0f}" for cell in cells)
-            name = truth.name.removeprefix("one output stream, ")
-            print(f"| {suite}, {name} | {options.types} | {percents} | {math.exp(mean(ratios)):.1f} |", flush=True)
+            print(
+                f"| {suite}: {truth.name} | {options.types} | {percents} | {math.exp(mean(ratios)):.1f} |", flush=True
+            )
+
+
+def model_of(suite: str) -> str:
+    """Return the model that a user of the suite's software would name."""
+    return MODEL_OF_SUITE.get(suite, "spark")
 
 
 def explanations_of(suite: str) -> tuple[Family, ...]:
     """Return the explanations under which times on a made-up type are worked out."""
-    model = MODEL_OF_SUITE.get(suite, "spark")
-    return ONE_STREAM if model == "spark" else families(model)
+    return families(model_of(suite))
 
 
-def made_up(suite: str, truth: Family, *, types: int) -> Iterator[tuple[Task, dict[str, Row]]]:
-    """Yield tasks that learn from all runs of a suite and predict those of one type on a made-up type; with its specs."""
+def made_up(suite: str, truth: Family, *, types: int) -> Iterator[tuple[list[Row], dict[str, Row]]]:
+    """Yield the runs of one measured type as they would be on a type made up from it, with all specifications."""
     rows, specs = read(suite), specifications()
     coefficients = _fitted(rows, specs, truth)
     bases = sorted({row["type"] for row in rows})
     for seed in range(types):
         rng = random.Random(f"made up {suite} {seed}")
         base = bases[seed % len(bases)]
-        shared = {**specs, NAME: _stretched(specs[base], rng)}
+        told = {**specs, NAME: _stretched(specs[base], rng)}
         untold = rng.gauss(0, UNTOLD_SD)
         own = [row for row in rows if row["type"] == base]
         new = [{**row, "type": NAME} for row in own]
-        ratio = _log_s(new, shared, truth, coefficients) - _log_s(own, shared, truth, coefficients)
-        query = [
-            {**row, "runtime_s": row["runtime_s"] * math.exp(gain + untold)}
-            for row, gain in zip(new, ratio.tolist(), strict=True)
-        ]
-        yield Task(train=rows, train_s=[row["runtime_s"] for row in rows], query=query), shared
+        gain = _log_s(new, told, truth, coefficients) - _log_s(own, told, truth, coefficients) + untold
+        yield (
+            [{**row, "runtime_s": row["runtime_s"] * factor} for row, factor in zip(new, np.exp(gain), strict=True)],
+            told,
+        )
+
+
+def learnable(rows: Sequence[Row]) -> list[Row]:
+    """Return rows as calibration takes them: with the median of the repeats."""
+    return [{key: value for key, value in row.items() if key != "repeats_s"} for row in rows]
+
+
+def untimed(rows: Sequence[Row]) -> list[Row]:
+    """Return rows as they are asked about."""
+    return [{key: value for key, value in row.items() if key not in ("repeats_s", "runtime_s")} for row in rows]
 
 
 def _stretched(spec: Row, rng: random.Random) -> Row:
@@ -110,13 +127,6 @@ def _log_s(rows: Sequence[Row], specs: dict[str, Row], truth: Family, coefficien
     jobs = parse_jobs(rows, what="rows", timed=False)
     work = workload(jobs, {name: machine(name, spec) for name, spec in specs.items()})
     return log_seconds(coefficients, unit_seconds(work, truth.stream))[0]
-
-
-def _timed(task: Task) -> list[Row]:
-    return [
-        {**{key: value for key, value in row.items() if key != "repeats_s"}, "runtime_s": second}
-        for row, second in zip(task.train, task.train_s, strict=True)
-    ]
 
 
 def _options() -> argparse.Namespace:

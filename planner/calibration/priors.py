@@ -92,10 +92,7 @@ Through a device the data passes about once, so that its prior is narrow; what a
 gigabyte differs from job to job.
 """
 
-_REST: Final = (
-    ("volumes", Prior(centre=250, spread=0.5)),
-    ("volumes and cores", Prior(centre=1000, spread=0.7)),
-)
+_REST: Final = (("volumes", Prior(centre=250, spread=0.5)), ("volumes and cores", Prior(centre=1000, spread=0.7)))
 """What limits the part that spreads, and the prior of `cpu` under it.
 
 Types whose volumes are alike cannot tell. No core limits at 250 core GHz s/GB or less: Spark sorted 100 TB on 206 x 32

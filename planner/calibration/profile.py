@@ -15,7 +15,7 @@ from planner.calibration.history import Job, Records, describe, parse_jobs
 from planner.calibration.machines import Machine, machine, read_specs
 from planner.calibration.options import OptionSet, learn_options
 from planner.calibration.posterior import Runs
-from planner.calibration.prediction import Mixture, predict
+from planner.calibration.prediction import Mixture, few_runs_factor, predict
 from planner.calibration.priors import families
 from planner.calibration.suspicion import Verdict, contradictions, judge, with_population
 from planner.calibration.workloads import workload
@@ -59,7 +59,13 @@ class Profile:
         return pd.DataFrame({"runtime_s": runtime_s, "lo": lo, "hi": hi}, index=index)
 
     def mixture(self, jobs: Sequence[Job], *, instances: Mapping[str, Mapping[str, Any]] | Records = None) -> Mixture:
-        """Return the distribution of log seconds of each job: what `predict` takes its columns from."""
+        """Return the distribution of log seconds of each job: what `predict` takes its columns from.
+
+        After few runs it is wider than the posterior, as these hold too few of the runs to come.
+        """
+        return self._posterior(jobs, instances).widened(few_runs_factor(len(self.runs)))
+
+    def _posterior(self, jobs: Sequence[Job], instances: Mapping[str, Mapping[str, Any]] | Records) -> Mixture:
         machines = {**self.machines, **_machines({} if instances is None else read_specs(instances))}
         work, (ours, theirs) = workload(jobs, machines), self.options.encode(self.runs, jobs)
         verdict = self.verdict

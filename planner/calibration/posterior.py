@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from planner.arrays import Flags, Floats
-from planner.calibration.physics import STREAMS, Stream, UnitSeconds, Workload, log_seconds, unit_seconds
+from planner.calibration.physics import Stream, UnitSeconds, Workload, log_seconds, unit_seconds_by_serial_part
 from planner.calibration.priors import Family
 from planner.calibration.residual import Coordinates, Kinship, coordinates
 
@@ -66,9 +66,9 @@ class Runs:
         return coordinates(self.work, self.options)
 
     @cached_property
-    def units(self) -> dict[Stream, UnitSeconds]:
-        """The runs' terms of the physics, by what limits the serial part."""
-        return {stream: unit_seconds(self.work, stream) for stream in STREAMS}
+    def units(self) -> dict[tuple[Stream, bool], UnitSeconds]:
+        """The runs' terms of the physics, by `Family.serial_part`."""
+        return unit_seconds_by_serial_part(self.work)
 
     @cached_property
     def kinship(self) -> Kinship:
@@ -199,7 +199,7 @@ class _Problem:
 
     @classmethod
     def of(cls, runs: Runs, families: list[Family], whitening: Floats) -> _Problem:
-        columns = zip(*(runs.units[family.stream] for family in families), strict=True)
+        columns = zip(*(runs.units[family.serial_part] for family in families), strict=True)
         return cls(
             log_s=runs.log_s,
             units=UnitSeconds(*(np.array(column) for column in columns)),

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Floats
-from planner.calibration.physics import STREAMS, Workload, log_seconds, unit_seconds
+from planner.calibration.physics import Workload, log_seconds, unit_seconds_by_serial_part
 from planner.calibration.posterior import Explanation, Runs, weights
 from planner.calibration.residual import Kinship, coordinates
 
@@ -64,9 +64,11 @@ class Mixture:
 
 def predict(explanations: tuple[Explanation, ...], runs: Runs, work: Workload, options: Floats) -> Mixture:
     """Return the distribution of one new run's log seconds for each row of `work`."""
-    where, units = coordinates(work, options), {stream: unit_seconds(work, stream) for stream in STREAMS}
+    where, units = coordinates(work, options), unit_seconds_by_serial_part(work)
     towards = Kinship(where, runs.where, runs.where)
-    parts = [log_seconds(explanation.coefficients, units[explanation.family.stream]) for explanation in explanations]
+    parts = [
+        log_seconds(explanation.coefficients, units[explanation.family.serial_part]) for explanation in explanations
+    ]
     moments = []
     for explanation, (log_s, jacobian) in zip(explanations, parts, strict=True):
         cross, own = towards.covariance(explanation.amplitude), towards.variance(explanation.amplitude)

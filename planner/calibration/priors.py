@@ -8,7 +8,7 @@ output that every node writes for itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Final
 
@@ -36,7 +36,8 @@ class Family:
     """Priors of all coefficients for one kind of software, and the scatter of log time between repeats that is usual
     for it.
 
-    `stream` is what limits the part that does not spread.
+    `stream` is what limits the part that does not spread; of a `selective` job only a share of the data passes there,
+    which an option states.
     """
 
     name: str
@@ -50,6 +51,12 @@ class Family:
     memory: Prior
     scatter: float
     stream: Stream = "core"
+    selective: bool = False
+
+    @property
+    def serial_part(self) -> tuple[Stream, bool]:
+        """What limits the serial part, and whether only a share of the data passes it."""
+        return self.stream, self.selective
 
     @property
     def priors(self) -> tuple[Prior, ...]:
@@ -141,9 +148,19 @@ MODELS: Final = {
 """The families considered under each model name, equally likely before the first run."""
 
 
-def families(model: str) -> tuple[Family, ...]:
-    """Return the families of a model. Raises BadInputError for an unknown name."""
+def families(model: str, *, share_option: str | None = None) -> tuple[Family, ...]:
+    """Return the families of a model, those with one stream also as selective ones if an option may be the share.
+
+    Raises BadInputError for an unknown name.
+    """
     if model not in MODELS:
         hint = nearest(model, list(MODELS))
         raise BadInputError(f"no calibration prior for model {model!r}; use one of {', '.join(MODELS)}.{hint}")
-    return MODELS[model]
+    if share_option is None:
+        return MODELS[model]
+    selective = [
+        replace(family, name=f"{family.name}; {share_option} is the share let out", selective=True)
+        for family in MODELS[model]
+        if family in ONE_STREAM
+    ]
+    return (*MODELS[model], *selective)

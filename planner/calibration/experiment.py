@@ -15,7 +15,6 @@ from planner.calibration.physics import log_seconds, unit_seconds
 from planner.calibration.posterior import Explanation, Runs, weights
 from planner.calibration.residual import Kinship, coordinates
 from planner.calibration.suspicion import with_population
-from planner.calibration.workloads import workload
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ def _next_run(profile: Profile, job: Job, *, before: float, after: float) -> Nex
 
 def posterior_moments(profile: Profile, explanation: Explanation, jobs: Sequence[Job]) -> tuple[Floats, Floats]:
     """Return mean (jobs,) and covariance (jobs, jobs) of the jobs' log times given the runs, without noise."""
-    work, (ours, theirs) = workload(jobs, profile.machines), profile.options.encode(profile.runs, jobs)
+    work, (ours, theirs) = profile.workload(jobs), profile.options.encode(profile.runs, jobs)
     if profile.verdict.population.any():
         ours, theirs = (
             with_population(ours, np.where(profile.verdict.population, 1.0, -1.0)),
@@ -110,7 +109,9 @@ def posterior_moments(profile: Profile, explanation: Explanation, jobs: Sequence
     past = _where(profile.verdict.runs, ours)
     where = coordinates(work, theirs)
     white = Kinship(where, past, past).covariance(explanation.amplitude) @ explanation.whitening.T
-    log_s, jacobian = log_seconds(explanation.coefficients, unit_seconds(work, explanation.family.stream))
+    log_s, jacobian = log_seconds(
+        explanation.coefficients, unit_seconds(work, explanation.family.stream, selective=explanation.family.selective)
+    )
     gradient = jacobian - white @ explanation.white_jacobian
     prior = Kinship(where, where, past).covariance(explanation.amplitude)
     covariance = prior - white @ white.T + gradient @ explanation.spread @ gradient.T

@@ -60,11 +60,15 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class OptionSet:
-    """The options that runs taught, their columns that the physics reads, and those left aside with the reason."""
+    """The options that runs taught, their columns that the physics reads, and those left aside with the reason.
+
+    `share` is the one that may say which part of the data is let out: the first whose values lie between 0 and 1.
+    """
 
     options: tuple[Option, ...] = ()
     physical: tuple[str, ...] = ()
     ignored: dict[str, str]
+    share: str | None = None
 
     def encode(self, runs: Sequence[Job], query: Sequence[Job]) -> tuple[Floats, Floats]:
         """Return the coordinates of the runs and of the query, shapes (runs, k) and (query, k).
@@ -97,7 +101,13 @@ def learn_options(runs: Sequence[Job], *, slots: Sequence[float]) -> OptionSet:
     ignored: dict[str, str] = {}
     options = [option for name in names if (option := _learn(name, runs, slots, ignored)) is not None]
     physical = sorted(PHYSICAL_OPTIONS & {name for job in runs for name in job.options})
-    return OptionSet(options=tuple(options), physical=tuple(physical), ignored=ignored)
+    share = next((option.name for option in options if _is_share([job.options[option.name] for job in runs])), None)
+    return OptionSet(options=tuple(options), physical=tuple(physical), ignored=ignored, share=share)
+
+
+def _is_share(values: Sequence[Cell]) -> bool:
+    numbers = [value for value in values if isinstance(value, float | int)]
+    return len(numbers) == len(values) and all(0 <= value <= 1 for value in numbers) and set(numbers) != {1}
 
 
 def _learn(name: str, runs: Sequence[Job], slots: Sequence[float], ignored: dict[str, str]) -> Option | None:

@@ -52,8 +52,9 @@ USUAL_MEMORY_GB_PER_CORE: Final = 4.0
 class Workload:
     """Jobs on clusters, one row each; every field has shape (rows,), every rate is that of one node.
 
-    `*_passes_*` say how often the data crosses a device in each phase, and `unknown_specs` how many figures of the
-    machine had to be filled in with usual ones.
+    `*_passes_*` say how often the data crosses a device in each phase, `unknown_specs` how many figures of the machine
+    had to be filled in with usual ones, and `output_share` which part of the data an option may let out (1 without such
+    an option).
     """
 
     nodes: Floats
@@ -68,6 +69,7 @@ class Workload:
     network_passes_1: Floats
     network_passes_2: Floats
     unknown_specs: Floats
+    output_share: Floats
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -84,19 +86,31 @@ class UnitSeconds(NamedTuple):
     log_memory: Floats
 
 
-def unit_seconds(work: Workload, stream: Stream) -> UnitSeconds:
-    """Return what each term of the model takes when its coefficient is 1 and `stream` limits the serial part."""
+def unit_seconds(work: Workload, stream: Stream, *, selective: bool = False) -> UnitSeconds:
+    """Return what each term of the model takes when its coefficient is 1 and `stream` limits the serial part.
+
+    If the job is `selective`, only `output_share` of the data passes there.
+    """
     share_gb = work.data_gb / work.nodes
     disk = share_gb / work.disk_gb_per_s
     network = share_gb / work.network_gb_per_s
     cpu = share_gb / (work.cores * work.clock_ghz) / 2
-    serial = work.data_gb / _stream_rate(work, stream)
+    serial = work.data_gb * (work.output_share if selective else 1.0) / _stream_rate(work, stream)
     return UnitSeconds(
         fixed=np.stack([np.ones_like(share_gb), work.nodes], axis=1),
         first=np.stack([disk * work.disk_passes_1, network * work.network_passes_1, cpu, 0 * serial], axis=1),
         second=np.stack([disk * work.disk_passes_2, network * work.network_passes_2, cpu, serial], axis=1),
         log_memory=np.log(work.memory_gb / work.cores / USUAL_MEMORY_GB_PER_CORE),
     )
+
+
+def unit_seconds_by_serial_part(work: Workload) -> dict[tuple[Stream, bool], UnitSeconds]:
+    """Return `unit_seconds` by what limits the serial part and whether the job is selective."""
+    return {
+        (stream, selective): unit_seconds(work, stream, selective=selective)
+        for stream in STREAMS
+        for selective in (False, True)
+    }
 
 
 def _stream_rate(work: Workload, stream: Stream) -> Floats:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from itertools import product
+from itertools import compress, product
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from planner.arrays import Flags, Floats
-from planner.calibration.physics import STREAMS, Stream, UnitSeconds, Workload, log_seconds, unit_seconds
+from planner.calibration.physics import Stream, UnitSeconds, Workload, log_seconds, unit_seconds_by_serial_part
 from planner.calibration.priors import Family
 from planner.calibration.residual import Coordinates, Kinship, coordinates
 
@@ -30,6 +30,11 @@ AMPLITUDE_DOUBT: Final = 1.0
 OUTLIER_SD: Final = 1.0
 """Noise of a run taken for an outlier: it may be off by a factor e and teaches next to nothing."""
 NEGLIGIBLE: Final = 1e-3
+_FIRST_STEPS: Final = 3
+_HOPELESS: Final = 12.0
+"""Ways whose log evidence after the first steps is this far below the best are given up; those with weight end within
+7.
+"""
 _STEPS: Final = 30
 _SETTLED: Final = 1e-3
 _SHORTEST: Final = 1e-3
@@ -61,9 +66,9 @@ class Runs:
         return coordinates(self.work, self.options)
 
     @cached_property
-    def units(self) -> dict[Stream, UnitSeconds]:
-        """The runs' terms of the physics, by what limits the serial part."""
-        return {stream: unit_seconds(self.work, stream) for stream in STREAMS}
+    def units(self) -> dict[tuple[Stream, bool], UnitSeconds]:
+        """The runs' terms of the physics, by `Family.serial_part`."""
+        return unit_seconds_by_serial_part(self.work)
 
     @cached_property
     def kinship(self) -> Kinship:
@@ -137,10 +142,15 @@ def _levels(least: float) -> tuple[float, ...]:
 def _explain(runs: Runs, ways: list[Way], start: Floats) -> tuple[Explanation, ...]:
     """Fit all ways at once, each from its row of `start`, and return those with weight."""
     cholesky, whitening = _whitening(runs, ways)
-    fit = _gauss_newton(_Problem.of(runs, [family for _, _, family in ways], whitening), start)
-    _, log_precision = np.linalg.slogdet(fit.precision)
-    volume = np.log(np.diagonal(cholesky, axis1=1, axis2=2)).sum(axis=1) + 0.5 * log_precision
-    log_evidence = np.array([_log_prior(way) for way in ways]) - fit.loss - volume
+    problem = _Problem.of(runs, [family for _, _, family in ways], whitening)
+    log_weight = np.array([_log_prior(way) for way in ways])
+    log_weight -= np.log(np.diagonal(cholesky, axis1=1, axis2=2)).sum(axis=1)
+    first = _gauss_newton(problem, start, _FIRST_STEPS)
+    rough = log_weight + first.log_mass
+    hopeful = rough > rough.max() - _HOPELESS
+    ways, whitening = list(compress(ways, hopeful)), whitening[hopeful]
+    fit = _gauss_newton(problem.only(hopeful), first.coefficients[hopeful])
+    log_evidence = log_weight[hopeful] + fit.log_mass
     spread = np.linalg.inv(fit.precision)
     return tuple(
         Explanation(
@@ -174,7 +184,7 @@ def _log_prior(way: Way) -> float:
     """Return the log weight of a way before the runs, less the volume of its prior."""
     amplitude, noise_sd, family = way
     doubt = _log_bell(noise_sd / family.scatter, NOISE_DOUBT) + _log_bell(amplitude / USUAL_AMPLITUDE, AMPLITUDE_DOUBT)
-    return float(doubt + np.log(family.odds) - np.log(family.sd).sum())
+    return float(doubt - np.log(family.sd).sum())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -189,7 +199,7 @@ class _Problem:
 
     @classmethod
     def of(cls, runs: Runs, families: list[Family], whitening: Floats) -> _Problem:
-        columns = zip(*(runs.units[family.stream] for family in families), strict=True)
+        columns = zip(*(runs.units[family.serial_part] for family in families), strict=True)
         return cls(
             log_s=runs.log_s,
             units=UnitSeconds(*(np.array(column) for column in columns)),
@@ -230,6 +240,12 @@ class _Fit:
     def precision(self) -> Floats:
         transposed = self.white_jacobian.transpose(0, 2, 1)
         return transposed @ self.white_jacobian + self.sd[:, :, None] ** -2 * np.eye(self.sd.shape[1])
+
+    @property
+    def log_mass(self) -> Floats:
+        """The log of each way's posterior mass by Laplace's method, up to a constant."""
+        _, log_precision = np.linalg.slogdet(self.precision)
+        return -self.loss - 0.5 * log_precision  # type: ignore[no-any-return]
 
     @property
     def step(self) -> Floats:

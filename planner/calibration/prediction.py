@@ -5,17 +5,22 @@ range.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 
 from planner.arrays import Floats
-from planner.calibration.physics import STREAMS, Workload, log_seconds, unit_seconds
+from planner.calibration.physics import Workload, log_seconds, unit_seconds_by_serial_part
 from planner.calibration.posterior import Explanation, Runs, weights
 from planner.calibration.residual import Kinship, coordinates
 
 COVERAGE: Final = 0.9
 """Share of unseen runs that a range is to hold."""
+PRIOR_WORTH_RUNS: Final = 2.0
+"""How many runs the prior is worth in judging how far a prediction may be off; chosen by leaving out whole jobs
+(docs/calibration.md).
+"""
 _BISECTIONS: Final = 40
 
 
@@ -34,6 +39,11 @@ class Mixture:
     def range_s(self) -> Floats:
         """Return median, lower and upper end of the range, shape (3, rows)."""
         return self.quantiles_s(0.5, (1 - COVERAGE) / 2, (1 + COVERAGE) / 2)
+
+    def widened(self, factor: float) -> Mixture:
+        """Return the same medians with every deviation from them `factor` times as large, in log seconds."""
+        median = self._log_quantile(0.5)
+        return Mixture(mean=median + factor * (self.mean - median), sd=factor * self.sd, weight=self.weight)
 
     def joined(self, other: Mixture, *, share: float) -> Mixture:
         """Return the mixture in which `other` has the weight `share`."""
@@ -54,15 +64,30 @@ class Mixture:
 
 def predict(explanations: tuple[Explanation, ...], runs: Runs, work: Workload, options: Floats) -> Mixture:
     """Return the distribution of one new run's log seconds for each row of `work`."""
-    where, units = coordinates(work, options), {stream: unit_seconds(work, stream) for stream in STREAMS}
+    where, units = coordinates(work, options), unit_seconds_by_serial_part(work)
     towards = Kinship(where, runs.where, runs.where)
-    parts = [log_seconds(explanation.coefficients, units[explanation.family.stream]) for explanation in explanations]
+    parts = [
+        log_seconds(explanation.coefficients, units[explanation.family.serial_part]) for explanation in explanations
+    ]
     moments = []
     for explanation, (log_s, jacobian) in zip(explanations, parts, strict=True):
         cross, own = towards.covariance(explanation.amplitude), towards.variance(explanation.amplitude)
         moments.append(_moments(explanation, log_s, jacobian, cross=cross, own=own))
     mean, variance = (np.array(column) for column in zip(*moments, strict=True))
     return Mixture(mean=mean, sd=np.sqrt(variance), weight=weights(explanations))
+
+
+def few_runs_factor(runs: int) -> float:
+    """Return how much wider than a normal's a range must be after some runs: Student's t over the normal quantile.
+
+    With few runs the scatter itself is hardly known. The t quantile is Fisher's expansion in 1 / degrees of freedom,
+    within 1.5% from two degrees on.
+    """
+    z = NormalDist().inv_cdf((1 + COVERAGE) / 2)
+    share = 1 / (runs + PRIOR_WORTH_RUNS)
+    first, second = (z**2 + 1) / 4, (5 * z**4 + 16 * z**2 + 3) / 96
+    third = (3 * z**6 + 19 * z**4 + 17 * z**2 - 15) / 384
+    return 1 + share * (first + share * (second + share * third))
 
 
 def _moments(

@@ -14,8 +14,9 @@ from planner.calibration.explanation import explain
 from planner.calibration.history import Job, Records, describe, parse_jobs
 from planner.calibration.machines import Machine, machine, read_specs
 from planner.calibration.options import OptionSet, learn_options
+from planner.calibration.physics import Workload
 from planner.calibration.posterior import Runs
-from planner.calibration.prediction import Mixture, predict
+from planner.calibration.prediction import Mixture, few_runs_factor, predict
 from planner.calibration.priors import families
 from planner.calibration.suspicion import Verdict, contradictions, judge, with_population
 from planner.calibration.workloads import workload
@@ -59,9 +60,15 @@ class Profile:
         return pd.DataFrame({"runtime_s": runtime_s, "lo": lo, "hi": hi}, index=index)
 
     def mixture(self, jobs: Sequence[Job], *, instances: Mapping[str, Mapping[str, Any]] | Records = None) -> Mixture:
-        """Return the distribution of log seconds of each job: what `predict` takes its columns from."""
+        """Return the distribution of log seconds of each job: what `predict` takes its columns from.
+
+        After few runs it is wider than the posterior, as these hold too few of the runs to come.
+        """
+        return self._posterior(jobs, instances).widened(few_runs_factor(len(self.runs)))
+
+    def _posterior(self, jobs: Sequence[Job], instances: Mapping[str, Mapping[str, Any]] | Records) -> Mixture:
         machines = {**self.machines, **_machines({} if instances is None else read_specs(instances))}
-        work, (ours, theirs) = workload(jobs, machines), self.options.encode(self.runs, jobs)
+        work, (ours, theirs) = self.workload(jobs, machines), self.options.encode(self.runs, jobs)
         verdict = self.verdict
         share = float(verdict.population.mean()) if self.runs else 0.0
         if not share:
@@ -113,6 +120,10 @@ class Profile:
         """What the further columns of the runs taught."""
         return learn_options(self.runs, slots=[job.nodes * self.machines[job.instance_type].cores for job in self.runs])
 
+    def workload(self, jobs: Sequence[Job], machines: Mapping[str, Machine] | None = None) -> Workload:
+        """Return jobs as arrays of the physics."""
+        return workload(jobs, self.machines if machines is None else machines, share_option=self.options.share)
+
     @cached_property
     def verdict(self) -> Verdict:
         """The posterior, with what was set apart."""
@@ -120,10 +131,8 @@ class Profile:
         options, _ = self.options.encode(self.runs, ())
         nobody = np.zeros(len(self.runs), bool)
         log_s = np.log([job.runtime_s or 1.0 for job in self.runs])
-        runs = Runs(
-            work=workload(self.runs, self.machines), options=options, log_s=log_s, outlier=nobody, least_noise=scatter
-        )
-        return judge(runs, families(self.model), contradictory=contradictory)
+        runs = Runs(work=self.workload(self.runs), options=options, log_s=log_s, outlier=nobody, least_noise=scatter)
+        return judge(runs, families(self.model, share_option=self.options.share), contradictory=contradictory)
 
     def _arrays(self, options: np.ndarray, *, like: Runs) -> Runs:
         """Return the runs with options in the coordinates of a query, which may know more names."""

@@ -39,8 +39,11 @@ PHYSICAL_OPTIONS: Final = frozenset({"io", "spill", "replicas"})
 """
 
 
-def workload(jobs: Sequence[Job], machines: Mapping[str, Machine]) -> Workload:
-    """Return the jobs as arrays. Raises BadInputError naming the types that `machines` lacks."""
+def workload(jobs: Sequence[Job], machines: Mapping[str, Machine], *, share_option: str | None = None) -> Workload:
+    """Return the jobs as arrays; the column `share_option` says which part of the data is let out.
+
+    Raises BadInputError naming the types that `machines` lacks.
+    """
     machine_of_job = _machines_of(jobs, machines)
     nodes = np.array([float(job.nodes) for job in jobs])
     remote_io, remote_spill = (np.array([_is_remote(job, column) for job in jobs], float) for column in ("io", "spill"))
@@ -63,6 +66,7 @@ def workload(jobs: Sequence[Job], machines: Mapping[str, Machine]) -> Workload:
         network_passes_1=remote_io + crossing,
         network_passes_2=remote_io * 1.0 + extra_copies * crossing,
         unknown_specs=np.array([machine.unknown_specs for machine in machine_of_job]),
+        output_share=np.array([_share(job, share_option) for job in jobs]),
     )
 
 
@@ -82,6 +86,11 @@ def _is_remote(job: Job, column: str) -> bool:
     if place not in OBJECT_STORES | LOCAL_STORES:
         raise BadInputError(f"column {column}: unknown storage {place!r}; use local or s3")
     return place in OBJECT_STORES
+
+
+def _share(job: Job, column: str | None) -> float:
+    share = None if column is None else as_number(job.options.get(column))
+    return 1.0 if share is None else min(max(share, 0.0), 1.0)
 
 
 def _copies(job: Job) -> float:

@@ -20,7 +20,7 @@ def one_node(**changes: float) -> Workload:
     fields = {
         "nodes": 2, "data_gb": 20, "cores": 4, "clock_ghz": 2, "memory_gb": 16,
         "disk_gb_per_s": 0.5, "network_gb_per_s": 1, "disk_passes_1": 2, "disk_passes_2": 2,
-        "network_passes_1": 0.5, "network_passes_2": 0, "unknown_specs": 0,
+        "network_passes_1": 0.5, "network_passes_2": 0, "unknown_specs": 0, "output_share": 1,
     }  # fmt: skip
     return Workload(**{name: ONE * value for name, value in {**fields, **changes}.items()})
 
@@ -82,3 +82,14 @@ def test_where_data_lives_decides_what_it_crosses() -> None:
     np.testing.assert_allclose(work.disk_passes_2, [2, 1, 0, 4])
     np.testing.assert_allclose(work.network_passes_1, [0.75, 1.75, 1.75, 0.75])
     np.testing.assert_allclose(work.network_passes_2, [0, 1, 1, 1.5])
+
+
+def test_only_the_share_let_out_of_a_selective_job_passes_its_stream() -> None:
+    """A quarter of 20 GB through one disk of 0.5 GB/s takes 10 s, all of it 40 s."""
+    work = one_node(output_share=0.25)
+    coefficients = np.append(np.log([1e-9] * 5 + [1.0]), 0.0)
+    quarter, whole = (
+        float(np.exp(log_seconds(coefficients, unit_seconds(work, "disk", selective=selective))[0][0]))
+        for selective in (True, False)
+    )
+    assert (quarter, whole) == pytest.approx((10, 40), rel=1e-6)

@@ -93,3 +93,18 @@ def test_without_machines_no_run_is_proposed() -> None:
 def test_made_up_runs_follow_the_stream_asked_for() -> None:
     """A core's clock does not enter when the disk limits: 25 times through the disk takes longer than 25 GHz s/GB."""
     assert (true_seconds([job()], CORE.mean, stream="disk") > true_seconds([job()], CORE.mean)).all()
+
+
+def test_an_option_that_is_the_share_let_out_is_seen_to_be_it() -> None:
+    """Runs that let out a half, a tenth or nothing foretell those that let out everything, at 8 s/GB."""
+    whole, rest = made_up(("a",), "nothing", 8.0), made_up(("a",), "nothing", 1e-6)
+    history = [
+        {**row, "kept": share, "runtime_s": share * row["runtime_s"] + (1 - share) * little["runtime_s"]}
+        for share in (0.5, 0.1, 0.0)
+        for row, little in zip(whole, rest, strict=True)
+    ]
+    profile = profile_of(history)
+    ranges = profile.predict([{**row, "kept": 1.0} for row in whole])
+    truth = np.array([row["runtime_s"] for row in whole])
+    assert ((ranges["lo"] < truth) & (truth < ranges["hi"])).all()
+    assert "kept is the share let out" in likeliest_of_each_family(profile.verdict.explanations)[0][0].family.name

@@ -1,0 +1,31 @@
+"""From explanations to ranges: the mixture, and how much wider it is after few runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from planner.calibration.prediction import PRIOR_WORTH_RUNS, Mixture, few_runs_factor
+
+T_95 = {3: 2.353, 5: 2.015, 10: 1.812, 30: 1.697}
+"""95% points of Student's t by degrees of freedom, from a printed table; the normal's is 1.645."""
+
+
+@pytest.mark.parametrize(("degrees", "point"), T_95.items())
+def test_few_runs_widen_a_range_as_student_says(degrees: int, point: float) -> None:
+    assert few_runs_factor(degrees - int(PRIOR_WORTH_RUNS)) == pytest.approx(point / 1.645, rel=0.003)
+
+
+def test_no_run_widens_most_and_many_do_not() -> None:
+    """2.920 is the 95% point of two degrees of freedom; the expansion says 2.885."""
+    assert few_runs_factor(0) == pytest.approx(2.920 / 1.645, rel=0.015)
+    assert few_runs_factor(10_000) == pytest.approx(1, abs=1e-3)
+
+
+def test_widening_keeps_the_median_and_stretches_the_range_about_it() -> None:
+    mixture = Mixture(
+        mean=np.array([[1.0, 2.0], [1.5, 4.0]]), sd=np.array([[0.1, 0.2], [0.3, 0.1]]), weight=np.array([0.6, 0.4])
+    )
+    before, after = np.log(mixture.range_s()), np.log(mixture.widened(2.0).range_s())
+    np.testing.assert_allclose(after[0], before[0], atol=1e-6)
+    np.testing.assert_allclose(after[1:] - after[0], 2 * (before[1:] - before[0]), atol=1e-5)

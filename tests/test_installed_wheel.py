@@ -87,6 +87,8 @@ def test_wheel_carries_data_types_and_extension(wheel: Path) -> None:
         assert shipped
         assert shipped <= names
     assert {"planner/py.typed", "planner/_sortcore.pyi"} <= names
+    manuals = {name.rpartition("/share/man/man1/")[2] for name in names if "/share/man/man1/" in name}
+    assert manuals == {"plan.1", "planner.1"}
     assert any(name.startswith("planner/_sortcore.") and name.endswith(".so") for name in names)
 
 

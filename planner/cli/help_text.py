@@ -21,7 +21,7 @@ class PlainHelp:
         """Write usage, text, parameters and commands."""
         self.format_usage(ctx, formatter)
         self.format_help_text(ctx, formatter)
-        for heading, rows in (*_parameters(self.get_params(ctx), ctx), *_commands(self, ctx)):
+        for heading, rows in (*under_headings(self.get_params(ctx), ctx), *_commands(self, ctx)):
             with formatter.section(heading):
                 formatter.write_dl(rows)
 
@@ -37,7 +37,7 @@ class PlannerGroup(PlainHelp, TakesAsGiven, TyperGroup):
         return super().parse_args(ctx, args)
 
 
-def _parameters(parameters: Iterable[Any], ctx: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+def under_headings(parameters: Iterable[Any], ctx: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yield the headings with what is under each; arguments come first, options without a heading last."""
     under: dict[str, list[tuple[str, str]]] = {_OTHERS["argument"]: []}
     for parameter in parameters:

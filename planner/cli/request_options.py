@@ -54,10 +54,10 @@ class RequestOptions:
         list[str] | None,
         Option(help="Catalogs by name or directory, instead of --cloud.", autocompletion=completion.catalogs),
     ] = None
-    region: Annotated[list[str] | None, _means("regions")] = None
+    region: Annotated[list[str] | None, _means("regions", autocompletion=completion.regions)] = None
     instance: Annotated[list[str] | None, _means("instances", autocompletion=completion.instances)] = None
     exclude: Annotated[list[str] | None, _means("exclude")] = None
-    arch: Annotated[str | None, _means("arch")] = None
+    arch: Annotated[str | None, _means("arch", autocompletion=completion.among(("x86_64", "arm64")))] = None
     previous_generations: Annotated[bool, _means("previous_generations", "--previous-generations")] = (
         Request.previous_generations
     )
@@ -77,17 +77,24 @@ class RequestOptions:
     confidence: Annotated[str | None, _means("confidence", show_default="in expectation")] = None
     budget: Annotated[float | None, _means("budget_usd")] = None
     objective: Annotated[
-        str | None, _means("objective", show_default="the fastest within 5% of the least total cost")
+        str | None,
+        _means(
+            "objective",
+            show_default="the fastest within 5% of the least total cost",
+            autocompletion=completion.among(get_args(Objective)),
+        ),
     ] = None
-    evidence: Annotated[str, _means("evidence")] = Request.evidence
-    pricing: Annotated[str, _means("pricing")] = Request.pricing
+    evidence: Annotated[str, _means("evidence", autocompletion=completion.among(("measured", "spec", "any")))] = (
+        Request.evidence
+    )
+    pricing: Annotated[str, _means("pricing", autocompletion=completion.among(("on-demand", "spot")))] = Request.pricing
     interruptions: Annotated[
         float | None, _means("interruptions_per_node_hour", show_default="the catalog's, if it says")
     ] = None
     assume: Annotated[list[str] | None, _means("assume")] = None
     what_if: Annotated[list[str] | None, _means("scale")] = None
     network_distribution: Annotated[str | None, _means("network_distribution")] = None
-    network: Annotated[str, _means("network")] = Request.network
+    network: Annotated[str, _means("network", autocompletion=completion.among(get_args(NetworkView)))] = Request.network
     input: Annotated[str | None, _means("input", show_default="generated on the nodes")] = None
     output: Annotated[str | None, _means("output", show_default="stays on the nodes")] = None
     zones: Annotated[int, _means("zones")] = Request.zones

@@ -132,7 +132,8 @@ class ScalingCurve:
     def slowdowns_at(self, nodes: Floats, *, count: int) -> Floats:
         """Return `slowdowns` at each of `nodes` (N,), shape (count, N)."""
         likely = (np.arange(count) + 0.5) / count
-        rates = np.quantile(self._posterior.log_rates(nodes), likely[::-1], axis=0)
+        by_size = np.ascontiguousarray(self._posterior.log_rates(nodes).T)  # which numpy orders faster
+        rates = np.quantile(by_size, likely[::-1], axis=1)
         return np.asarray(self.at(nodes) / np.exp(rates))
 
     @cached_property

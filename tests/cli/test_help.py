@@ -126,6 +126,8 @@ def test_what_is_left_out_of_the_examples_exists() -> None:
         (completion.models, "al", ["all"]),
         (completion.catalogs, "aws,gcp-20", ["aws,gcp-2014", "aws,gcp-2019"]),
         (completion.instances, "i4i.met", ["i4i.metal"]),
+        (completion.regions, "us-e", ["us-east-1"]),
+        (completion.among(("cost", "time")), "t", ["time"]),
     ],
 )
 def test_shells_are_offered_what_there_is(offered: Any, begun: str, expected: list[str]) -> None:

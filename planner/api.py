@@ -12,7 +12,7 @@ from planner.errors import PlannerError
 from planner.report.answer import Answer
 from planner.schemas.arguments import columns, request_fields, with_all_arguments
 from planner.schemas.asked import Asked
-from planner.schemas.plan import ALL_MODELS, Candidate, Plan, Request
+from planner.schemas.plan import Candidate, Plan, Request
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +95,11 @@ class Recommendation(Answer):
             contrast = replace(self.contrast(), networks=self.network_rows(), volumes=self.volume_counts())
         except PlannerError:  # the catalog of a kept plan is no longer there to plan with
             contrast = None
-        return plan_page(self.plan, contrast, made_on=made_on, on_step=tell)
+        try:
+            formulas: dict[str, Any] | str = self.formulas()
+        except PlannerError as refusal:
+            formulas = refusal.message
+        return plan_page(self.plan, contrast, formulas=formulas, made_on=made_on, on_step=tell)
 
     def reliefs(self, factor: float = 2.0) -> dict[str, Candidate]:
         """Return what the recommended cluster becomes with each of its resources made `factor` times as fast."""
@@ -137,6 +141,19 @@ class Recommendation(Answer):
 
         on_volumes = [(c.cloud, c.cloud_type) for c in self.candidates if c.volumes]
         return counts_on(on_volumes, [load_catalog(name) for name in self.plan.request.catalogs])
+
+    def formulas(self) -> dict[str, Any]:
+        """Return the leading types as numbers to calculate with: see `planner.planning.formulas`.
+
+        Raises BadInputError, which says why, where formulas alone cannot plan the request again.
+        """
+        from planner.planning.formulas import formulas
+        from planner.stores.request_inputs import inputs_of
+
+        request, given = inputs_of(self.plan.request)
+        return formulas(
+            request, self.candidates, models=given.models, catalogs=given.catalogs, overheads=given.overheads
+        )
 
     def contrast(self) -> Contrast:
         """Return what `--explain` and the page compare the recommended cluster with."""
@@ -247,25 +264,11 @@ def answer(request: Request, *, today: date | None = None, profile: Profile | No
 
     Raises BadInputError for unknown names.
     """
-    from planner.catalog import load_catalog
     from planner.catalog.checking import stale_prices
-    from planner.config.model_files import model_names
-    from planner.cost_model import run_overheads
-    from planner.cost_model.engine_reader import load_engine
-    from planner.cost_model.model_reader import load_model
     from planner.planning.recommendation import recommend as plan_request
-    from planner.planning.request_checks import run_by_engine
+    from planner.stores.request_inputs import inputs_of
 
-    catalogs = [load_catalog(name) for name in request.catalogs]
-    models = [load_model(name) for name in (model_names() if request.model == ALL_MODELS else (request.model,))]
-    if profile is not None:
-        from planner.planning.calibrated_model import with_profile
-
-        models = [with_profile(model, profile) for model in models]
-    elif not request.paper:  # a profile is of software of its own
-        request, models = run_by_engine(request, models, load_engine(request.engine))
-    overheads = run_overheads.PAPER if request.paper else run_overheads.shipped()
-    plan = _planned(request, partial(plan_request, model=models, catalogs=catalogs, overheads=overheads))
-    return Recommendation(
-        replace(plan, warnings=(*plan.warnings, *stale_prices(catalogs, request.regions, today=today)))
-    )
+    request, given = inputs_of(request, profile)
+    plan_of = partial(plan_request, model=given.models, catalogs=given.catalogs, overheads=given.overheads)
+    plan, old = _planned(request, plan_of), stale_prices(given.catalogs, request.regions, today=today)
+    return Recommendation(replace(plan, warnings=(*plan.warnings, *old)))

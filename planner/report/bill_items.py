@@ -9,7 +9,7 @@ from typing import Final
 from planner.schemas.plan import BillLine, Candidate
 from planner.units import format_duration
 
-_GROUPS: Final = {
+BILL_GROUPS: Final = {
     "sort": ("job",),
     "boot, screen, tear down": ("boot", "screen", "teardown"),
     "generate, load, validate, fetch": ("generate", "load", "validate", "fetch"),
@@ -73,7 +73,7 @@ def _row(name: str, time_s: float | None, usd: float | None) -> str:
 
 
 def _grouped(bill: Sequence[BillLine]) -> list[tuple[str, list[BillLine]]]:
-    named = {line: group for group, lines in _GROUPS.items() for line in lines}
+    named = {line: group for group, lines in BILL_GROUPS.items() for line in lines}
     groups: dict[str, list[BillLine]] = {}
     for line in bill:
         groups.setdefault(named.get(line.name, line.name.replace("_", " ")), []).append(line)
@@ -84,7 +84,7 @@ def _only_present(name: str, lines: Sequence[BillLine]) -> str:
     """Name the group by the lines that it has."""
     words = {"boot": "boot", "screen": "screen", "teardown": "tear down", "job": "sort", "spares": "spare nodes"}
     present = [words.get(line.name, line.name.replace("_", " ")) for line in lines]
-    return ", ".join(present) if name in _GROUPS else name
+    return ", ".join(present) if name in BILL_GROUPS else name
 
 
 def _cents(amounts: Sequence[float], total: float) -> list[int]:

@@ -23,7 +23,8 @@ MARK: Final = "#D55E00"
 """Vermillion of Okabe and Ito, which stands out on white and on black."""
 
 _NEXT: Final = "More: .bill, .why, .to_frame(), .compare(other), .what_if(network=2)"
-_SVG_WIDTH, _SVG_HEIGHT, _MARGIN = 320, 150, 14
+_RIGHT: Final = "text-align:right;padding-left:1.2em"
+_SVG_WIDTH, _SVG_HEIGHT, _MARGIN = 260, 130, 14
 
 
 def why(plan: Plan) -> list[str]:
@@ -55,7 +56,7 @@ def _headline(plan: Plan, best: Candidate) -> Iterator[str]:
 
 def card_html(plan: Plan) -> str:
     """Return the card: cluster, time, bill and frontier; the reason where nothing is feasible."""
-    style = "border:1px solid currentColor;border-radius:8px;padding:0.6em 0.9em;max-width:46em;overflow-x:auto"
+    style = "border:1px solid currentColor;border-radius:8px;padding:0.6em 0.9em;max-width:50em;overflow-x:auto"
     if plan.best is None:
         lines = "<br>".join(escape(line) for line in refusal(plan))
         return f'<div style="{style}">{lines}</div>'
@@ -69,12 +70,14 @@ def _bill(best: Candidate) -> str:
     bill = bill_of(best)
     rows = [(item.name, item.time_s, item.usd) for item in bill]
     rows.append(("in all", bill.time_s, bill.total_usd))
-    cells = "".join(
-        f'<tr><td style="text-align:left">{escape(name)}</td><td>{format_duration(time_s) if time_s else ""}</td>'
-        f"<td>{'unknown' if usd is None else f'${usd:,.2f}'}</td></tr>"
-        for name, time_s, usd in rows
-    )
-    return f'<table style="align-self:flex-start"><caption>the bill</caption><tbody>{cells}</tbody></table>'
+    cells = "".join(_row(*row) for row in rows)
+    return f'<table style="align-self:flex-start;font:inherit"><tbody>{cells}</tbody></table>'
+
+
+def _row(name: str, time_s: float | None, usd: float | None) -> str:
+    time, cost = format_duration(time_s) if time_s else "", "unknown" if usd is None else f"${usd:,.2f}"
+    cells = "".join(f'<td style="{_RIGHT}">{cell}</td>' for cell in (time, cost))
+    return f'<tr><td style="text-align:left">{escape(name)}</td>{cells}</tr>'
 
 
 def _frontier(plan: Plan, best: Candidate) -> str:

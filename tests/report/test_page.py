@@ -8,19 +8,11 @@ from typing import Any
 
 import pytest
 
-from planner.api import Recommendation
 from planner.report.page import run_page
 from planner.schemas.plan import Plan
 from planner.schemas.run_report import Check, RunReport
 
-LARGEST_BYTES = 5_000_000
-
-
-@pytest.fixture(scope="module")
-def plan_file(answer: Recommendation, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("pages") / "plan.html"
-    path.write_text(answer.to_html(), encoding="utf-8")
-    return path
+LARGEST_BYTES = 1_500_000
 
 
 @pytest.fixture

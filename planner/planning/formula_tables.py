@@ -17,6 +17,7 @@ from planner.cost_model.model import Phase
 from planner.cost_model.rate_doubts import DOUBTED
 from planner.cost_model.staging_steps import around_node_seconds
 from planner.planning.candidate_grid import CandidateGrid
+from planner.planning.evidence_filter import weak_network
 from planner.planning.node_limits import most_nodes
 from planner.schemas.plan import Request
 from planner.statistics.order_statistics import Spread, lognormal, slowest_mean
@@ -123,7 +124,7 @@ class Tables:
             "price": _one(float(self.offer.price_usd_per_hour[type_row])),
             "disks": self._bound("disks", row),
             "buffers": self._bound("memory", row),
-            "most": self._most(type_row, request),
+            "most": self._most(row, request),
             "charges": _one(float(known_usd(context)[row]) / self.data_bytes),
             "around": {name: node_s for name, node_s in steps.items() if node_s},
             "rate": _one(float(network.flat[type_row]) * network.factor),
@@ -144,12 +145,14 @@ class Tables:
         bare = replace(self.context, overheads=replace(self.context.overheads, skew=0.0, lost_nodes=0.0))
         return _one(float(node_bounds(bare)[name][row]) / self.data_bytes) or 0.0
 
-    def _most(self, type_row: int, request: Request) -> float | None:
+    def _most(self, row: int, request: Request) -> float | None:
         """Return how many nodes may be launched, spares included; None without a limit."""
-        context = self.context
+        context, type_row = self.context, int(self.context.layouts.type_row[row])
         most = float(most_nodes(request.node_limits, context.catalog, region=self.offer.region)[type_row])
         if request.max_vcpus is not None:
             most = min(most, request.max_vcpus / float(context.catalog.instances.vcpu[type_row]))
+        if request.evidence != "any" and weak_network(context, request.evidence)[row]:
+            most = 1.0  # a network in doubt rules out clusters, not one node alone
         return most if math.isfinite(most) else None
 
     def _works(self, phase: Phase, row: int) -> dict[str, Any]:

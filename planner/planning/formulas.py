@@ -44,7 +44,7 @@ def formulas(
 
     Raises BadInputError, which says why, where a request cannot be planned again with formulas alone.
     """
-    free = replace(request, nodes=None, deadline_s=None, budget_usd=None, top=MOST_TYPES)
+    free = replace(request, nodes=None, deadline_s=None, sort_deadline_s=None, budget_usd=None, top=MOST_TYPES)
     grids = [
         build_grid(free, model=model, region=Region.of(free, catalog, name), overheads=overheads)[0]
         for model in models
@@ -84,7 +84,7 @@ def _is_as_planned(grid: CandidateGrid, best: Candidate) -> bool:
 
 
 def _asked(request: Request) -> dict[str, Any]:
-    names = ("data_bytes", "deadline_s", "confidence", "budget_usd", "nodes", "max_nodes", "objective", "map_ratio")
+    names = ("data_bytes", "deadline_s", "sort_deadline_s", "confidence", "budget_usd", "nodes", "max_nodes", "objective", "map_ratio")
     return {name: getattr(request, name) for name in names}
 
 

@@ -45,7 +45,7 @@ def test_formulas_are_few_and_plain_json() -> None:
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
-        ({"model": "cloudsort"}, "block volumes"),
+        ({"model": "cloudsort", "instance": "c7*"}, "block volumes"),
         ({"model": "object-store", "instance": "i4i.*"}, "object store"),
         ({"model": "indy", "catalog": "gcp", "pricing": "spot", "interruptions": 0.05}, "spot nodes"),
         ({"model": "indy", "objective": "energy", "assume": {"power:*": 300}}, "energy"),

@@ -32,8 +32,10 @@ function cellsOf(formulas, grid, row, asked) {
 
 // constraints.py: what is asked, each as a measure and the most it may be.
 function limits(formulas, grid, row, nodes, asked, time) {
-  const { confidence, budget_usd: budget } = formulas.request, made = [];
-  if (asked.deadline) made.push({ measure: time * (confidence ? later(grid, confidence) : 1), limit: asked.deadline });
+  const { confidence, budget_usd: budget, sort_deadline_s: sortDeadline } = formulas.request, made = [];
+  const sort = time * (confidence ? later(grid, confidence) : 1);
+  if (asked.deadline) made.push({ measure: sort + aroundSeconds(grid, row, nodes, asked.data), limit: asked.deadline });
+  if (sortDeadline) made.push({ measure: sort, limit: sortDeadline });
   if (budget) {
     const lateS = at(grid, grid.late_boot_s, nodes) - at(grid, grid.boot_s, nodes);
     made.push({ measure: totalUsd(grid, row, nodes, asked, time * later(grid, 0.95), launchedNodes(grid, nodes), lateS), limit: budget });
@@ -128,10 +130,11 @@ function ordered(clusters, objective) {
 
 // By what factor a cluster exceeds what is asked, computed exactly.
 function excess(formulas, made, asked) {
-  const { confidence, budget_usd: budget } = formulas.request;
-  const needed = confidence ? quantile(made.duration, confidence) : made.expected;
+  const { confidence, budget_usd: budget, sort_deadline_s: sortDeadline } = formulas.request;
+  const sort = confidence ? quantile(made.duration, confidence) : made.expected;
+  const late = asked.deadline ? (sort + aroundSeconds(made.grid, made.row, made.nodes, asked.data)) / asked.deadline : 0;
   const most = made.row.most === null ? 0 : (made.nodes + made.spares) / made.row.most;
-  return Math.max(asked.deadline ? needed / asked.deadline : 0, budget ? made.totalP95 / budget : 0, most);
+  return Math.max(late, sortDeadline ? sort / sortDeadline : 0, budget ? made.totalP95 / budget : 0, most);
 }
 
 function exact(formulas, cell, asked) {

@@ -257,11 +257,15 @@ function around(grid, row, nodes, data) {
   return Object.fromEntries(Object.entries(steps).filter(([, seconds]) => seconds > 0));
 }
 
+function aroundSeconds(grid, row, nodes, data) {
+  let seconds = at(grid, grid.boot_s, nodes) + grid.screen_s + grid.teardown_s;
+  for (const name in row.around) seconds += (row.around[name] * data) / nodes;
+  return seconds;
+}
+
 function totalUsd(grid, row, nodes, asked, jobS, launched, lateS = 0) {
   const price = row.price * (1 - asked.discount);
-  let aroundS = at(grid, grid.boot_s, nodes) + grid.screen_s + grid.teardown_s;
-  for (const name in row.around) aroundS += (row.around[name] * asked.data) / nodes;
-  const billed = billedSeconds(grid, jobS + aroundS + lateS);
+  const billed = billedSeconds(grid, jobS + aroundSeconds(grid, row, nodes, asked.data) + lateS);
   const spareS = billedSeconds(grid, at(grid, grid.boot_s, nodes) + grid.screen_s) + lateS;
   const nodeS = nodes * billed + (launched - nodes) * Math.min(billed, spareS);
   return (nodeS * price) / 3600 + row.charges * asked.data;

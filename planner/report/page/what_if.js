@@ -127,7 +127,8 @@ function showAnswer(chosen, asked) {
 function recompute() {
   if (!controls.checkValidity()) return;
   const asked = askedFor();
-  document.getElementById("network-shown").textContent = `${number.format(asked.network)} times as fast`;
+  const times = asked.network === 1 ? "as planned" : `${number.format(asked.network)} times as fast`;
+  document.getElementById("network-shown").textContent = times;
   document.getElementById("discount-shown").textContent = `${Math.round(asked.discount * 100)}%`;
   showAnswer(choose(whatIf.formulas, asked), asked);
   document.documentElement.dataset.recomputed = String(Number(document.documentElement.dataset.recomputed ?? 0) + 1);

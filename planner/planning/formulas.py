@@ -84,7 +84,17 @@ def _is_as_planned(grid: CandidateGrid, best: Candidate) -> bool:
 
 
 def _asked(request: Request) -> dict[str, Any]:
-    names = ("data_bytes", "deadline_s", "sort_deadline_s", "confidence", "budget_usd", "nodes", "max_nodes", "objective", "map_ratio")
+    names = (
+        "data_bytes",
+        "deadline_s",
+        "sort_deadline_s",
+        "confidence",
+        "budget_usd",
+        "nodes",
+        "max_nodes",
+        "objective",
+        "map_ratio",
+    )
     return {name: getattr(request, name) for name in names}
 
 

@@ -1,7 +1,9 @@
 """Which cluster to rent to sort or shuffle terabytes, for how long and for how much.
 
 >>> import planner
->>> planner.recommend(data="100TB", model="daytona").best
+>>> answer = planner.recommend("100TB")
+>>> answer.best.model
+'daytona'
 """
 
 from __future__ import annotations
@@ -21,3 +23,8 @@ def __getattr__(name: str) -> Any:
 
         return getattr(api, name)
     raise AttributeError(f"module 'planner' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return what the package offers, for completion: nothing of how it is built."""
+    return sorted(__all__)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
-from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, Unpack
 
 from planner.errors import PlannerError
-from planner.schemas.asked import Asked, in_seconds, the_size
-from planner.schemas.json_values import to_jsonable
-from planner.schemas.plan import ALL_MODELS, Candidate, FrontierPoint, Plan, Rejection, Request
-from planner.units import parse_rate
+from planner.report.answer import Answer
+from planner.schemas.arguments import columns, request_fields, with_all_arguments
+from planner.schemas.asked import Asked
+from planner.schemas.plan import Candidate, Plan, Request
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,38 +23,15 @@ if TYPE_CHECKING:
     from planner.planning.what_if import Contrast, WhatIf
 
 
-@dataclass(frozen=True)
-class Recommendation:
-    """The answer to `recommend`: a Plan, its candidates as a pandas frame, and what-ifs."""
+@dataclass(frozen=True, repr=False)
+class Recommendation(Answer):
+    """The answer to `recommend`: a Plan, its candidates as a pandas frame, its bill, reasons, charts and what-ifs.
 
-    plan: Plan
-
-    @property
-    def best(self) -> Candidate | None:
-        """The cluster to rent; None when nothing is feasible (then `rejected` says why)."""
-        return self.plan.best
-
-    @property
-    def candidates(self) -> tuple[Candidate, ...]:
-        """The best count of each type, best first."""
-        return self.plan.candidates
-
-    @property
-    def rejected(self) -> tuple[Rejection, ...]:
-        """Every type left out, with its reason."""
-        return self.plan.rejected
-
-    @property
-    def frontier(self) -> tuple[FrontierPoint, ...]:
-        """The clusters that nothing beats in both time and total cost, fastest first."""
-        return self.plan.frontier
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return the candidates, one row each; nested fields become columns such as `time_s.p95`."""
-        import pandas as pd
-
-        rows = [{key: value for key, value in to_jsonable(c).items() if key != "phases"} for c in self.candidates]
-        return pd.json_normalize(rows)
+    >>> import planner
+    >>> answer = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)
+    >>> len(repr(answer).splitlines()) <= 5
+    True
+    """
 
     def at_sizes(self, *, points: int = 16) -> list[Candidate]:
         """Return the recommended type at about `points` node counts, evenly spaced in their logarithm, from the fewest
@@ -74,34 +50,36 @@ class Recommendation:
         return sensitivities_frame(require_best(self.plan), {factor: self.reliefs(factor) for factor in factors})
 
     def plot_frontier(self) -> Any:
-        """Chart total cost against time: the frontier and the candidates. Charts need the extra `plots`."""
+        """Chart total cost against time: the frontier and the candidates. Charts need the extra `plots`, and say why
+        where nothing is feasible.
+        """
         from planner.report import frames, plots
 
-        return plots.frontier(frames.frontier_frame(self.plan), frames.candidates_frame(self.plan))
+        return self._drawn(lambda: plots.frontier(frames.frontier_frame(self.plan), frames.candidates_frame(self.plan)))
 
     def plot_phases(self) -> Any:
         """Chart what each resource does in each phase, the bottlenecks marked; a menu chooses the candidate."""
         from planner.report import frames, plots
 
-        return plots.phases(frames.phases_frame(self.candidates))
+        return self._drawn(lambda: plots.phases(frames.phases_frame(self.candidates)))
 
     def plot_ranges(self) -> Any:
         """Chart the time of each candidate from its median to its 95%."""
         from planner.report import frames, plots
 
-        return plots.ranges(frames.candidates_frame(self.plan))
+        return self._drawn(lambda: plots.ranges(frames.candidates_frame(self.plan)))
 
     def plot_sensitivities(self, *, factors: Sequence[float] = (0.5, 2.0)) -> Any:
         """Chart how time and cost move when one resource is slower or faster."""
         from planner.report import plots
 
-        return plots.sensitivities(self.sensitivities(factors=factors))
+        return self._drawn(lambda: plots.sensitivities(self.sensitivities(factors=factors)))
 
     def plot_by_nodes(self, *, points: int = 16) -> Any:
         """Chart time against node count for the recommended type, with the range from median to 95%."""
         from planner.report import frames, plots
 
-        return plots.by_nodes(frames.sizes_frame(self.at_sizes(points=points)))
+        return self._drawn(lambda: plots.by_nodes(frames.sizes_frame(self.at_sizes(points=points))))
 
     def to_html(self, *, made_on: date | None = None, on_step: Callable[[str], None] | None = None) -> str:
         """Return the answer as a page that opens without a network: see `plan --html`.
@@ -117,7 +95,11 @@ class Recommendation:
             contrast = replace(self.contrast(), networks=self.network_rows(), volumes=self.volume_counts())
         except PlannerError:  # the catalog of a kept plan is no longer there to plan with
             contrast = None
-        return plan_page(self.plan, contrast, made_on=made_on, on_step=tell)
+        try:
+            formulas: dict[str, Any] | str = self.formulas()
+        except PlannerError as refusal:
+            formulas = refusal.message
+        return plan_page(self.plan, contrast, formulas=formulas, made_on=made_on, on_step=tell)
 
     def reliefs(self, factor: float = 2.0) -> dict[str, Candidate]:
         """Return what the recommended cluster becomes with each of its resources made `factor` times as fast."""
@@ -142,7 +124,7 @@ class Recommendation:
         """Chart the cost of the leading types under three networks."""
         from planner.report import plots
 
-        return plots.networks(self.networks())
+        return self._drawn(lambda: plots.networks(self.networks()))
 
     def volumes(self) -> pd.DataFrame:
         """Return what the candidates on block volumes read and write with one volume of a type, two, three ..., up to
@@ -160,22 +142,47 @@ class Recommendation:
         on_volumes = [(c.cloud, c.cloud_type) for c in self.candidates if c.volumes]
         return counts_on(on_volumes, [load_catalog(name) for name in self.plan.request.catalogs])
 
+    def formulas(self) -> dict[str, Any]:
+        """Return the leading types as numbers to calculate with: see `planner.planning.formulas`.
+
+        Raises BadInputError, which says why, where formulas alone cannot plan the request again.
+        """
+        from planner.planning.formulas import formulas
+        from planner.stores.request_inputs import inputs_of
+
+        request, given = inputs_of(self.plan.request)
+        return formulas(
+            request, self.candidates, models=given.models, catalogs=given.catalogs, overheads=given.overheads
+        )
+
     def contrast(self) -> Contrast:
         """Return what `--explain` and the page compare the recommended cluster with."""
         return self._what_if().contrast()
 
-    def what_if(self, **factors: float) -> Recommendation:
-        """Plan again with resources multiplied: `what_if(network=2)` doubles every network rate, `price=0.7` discounts.
+    def what_if(self, **changes: Any) -> Recommendation:
+        """Plan again with something changed: a resource multiplied (`network=2`, `price=0.7`; the others are `local`,
+        `volumes`, `objects` and `cpu`) or an argument of `recommend` (`data="200TB"`, `deadline="1h"`, `nodes=50`).
 
-        Raises BadInputError for anything but `network`, `local`, `volumes`, `objects`, `cpu` and `price`.
+        What was asked stays otherwise; prices and capacities add to those given. Raises BadInputError for anything
+        else.
+
+        >>> import planner
+        >>> eight = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)
+        >>> eight.what_if(data="2TB", network=2).plan.request.data_bytes
+        2000000000000
         """
-        from planner.planning.what_if import scaled
+        from planner.planning.what_if import changed
 
-        return answer(scaled(self.plan.request, factors))
+        return answer(changed(self.plan.request, changes))
 
     def without_what_ifs(self) -> Recommendation:
         """Return the same question answered without the factors of `what_if`."""
         return answer(replace(self.plan.request, scale={}))
+
+    def _drawn(self, chart: Callable[[], Any]) -> Any:
+        from planner.report import plots
+
+        return plots.in_words(self.why) if self.best is None else chart()
 
     def _what_if(self) -> WhatIf:
         from planner.catalog import load_catalog
@@ -189,38 +196,28 @@ class Recommendation:
 
 
 def recommend(
-    data: str | int | None = None, *, model: str = Request.model, today: date | None = None, **asked: Unpack[Asked]
+    data: str | float | None = None, *, model: str = Request.model, today: date | None = None, **asked: Unpack[Asked]
 ) -> Recommendation:
-    """Recommend a cluster; the arguments are the options of `plan` and the fields of `planner.schemas.plan.Request`.
+    """Recommend a cluster; the arguments are the options of `plan`, under the same names.
 
     Sizes, durations and rates are texts with units, or numbers of bytes, seconds and bytes/s. Prices that are old on
     the day `today` are warned of. Raises BadInputError for what cannot be understood; that nothing is feasible is an
     answer, not an error.
+
+    >>> import planner
+    >>> answer = planner.recommend("1TB", instance="i4i.*", deadline="2h", nodes=8)
+    >>> answer.best.nodes, answer.best.model
+    (8, 'daytona')
     """
-    given: dict[str, Any] = dict(asked)
-    given |= {name: tuple(given[name]) for name in _SEVERAL & given.keys()}
-    given |= {f"{name}_s": in_seconds(given.pop(name, None)) for name in ("deadline", "sort_deadline")}
-    if "assume" in given:
-        given["assume"] = {name: _rate(amount) for name, amount in (given["assume"] or {}).items()}
-    data_bytes = the_size(data, most_data=given.get("most_data", False))
-    return answer(Request(data_bytes=data_bytes, model=model, **given), today=today)
+    given: dict[str, Any] = {"data": data, "model": model, **asked}
+    profile, option = given.pop("profile", None), given.pop("option", None)
+    request = Request(**request_fields(given))
+    if profile is not None:
+        return answer_with_profile(request, profile, columns(option))
+    return answer(request, today=today)
 
 
-def _signature() -> Signature:
-    """Return the signature of `recommend` with every argument, for help and completion in notebooks."""
-    plain = signature(recommend).parameters
-    defaults = {field.name: field.default for field in fields(Request)}
-    defaults |= dict.fromkeys(("deadline", "sort_deadline", "assume"))
-    arguments = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=defaults[name], annotation=hint.__forward_arg__)
-        for name, hint in Asked.__annotations__.items()
-    ]
-    parameters = [plain["data"], plain["model"], *arguments, plain["today"]]
-    return Signature(parameters, return_annotation="Recommendation")
-
-
-_SEVERAL = {field.name for field in fields(Request) if isinstance(field.default, tuple)}
-recommend.__signature__ = _signature()  # type: ignore[attr-defined]
+recommend.__signature__ = with_all_arguments(recommend)  # type: ignore[attr-defined]
 
 
 def answer_with_profile(request: Request, profile: str, options: Mapping[str, str] | None = None) -> Recommendation:
@@ -250,7 +247,12 @@ def _planned(request: Request, plan_of: Callable[[Request], Plan]) -> Plan:
 
 
 def calibrate(runs: Any, **given: Any) -> Profile:
-    """Learn a profile from past runs: see `planner.stores.profiles.calibrate` for the arguments."""
+    """Learn a profile from past runs: see `planner.stores.profiles.calibrate` for the arguments.
+
+    >>> import planner
+    >>> planner.calibrate([], name="mine")
+    Profile('mine', model 'framework', no runs)
+    """
     from planner.stores import profiles
 
     return profiles.calibrate(runs, **given)
@@ -262,29 +264,11 @@ def answer(request: Request, *, today: date | None = None, profile: Profile | No
 
     Raises BadInputError for unknown names.
     """
-    from planner.catalog import load_catalog
     from planner.catalog.checking import stale_prices
-    from planner.config.model_files import model_names
-    from planner.cost_model import run_overheads
-    from planner.cost_model.engine_reader import load_engine
-    from planner.cost_model.model_reader import load_model
     from planner.planning.recommendation import recommend as plan_request
-    from planner.planning.request_checks import run_by_engine
+    from planner.stores.request_inputs import inputs_of
 
-    catalogs = [load_catalog(name) for name in request.catalogs]
-    models = [load_model(name) for name in (model_names() if request.model == ALL_MODELS else (request.model,))]
-    if profile is not None:
-        from planner.planning.calibrated_model import with_profile
-
-        models = [with_profile(model, profile) for model in models]
-    elif not request.paper:  # a profile is of software of its own
-        request, models = run_by_engine(request, models, load_engine(request.engine))
-    overheads = run_overheads.PAPER if request.paper else run_overheads.shipped()
-    plan = _planned(request, partial(plan_request, model=models, catalogs=catalogs, overheads=overheads))
-    return Recommendation(
-        replace(plan, warnings=(*plan.warnings, *stale_prices(catalogs, request.regions, today=today)))
-    )
-
-
-def _rate(amount: Any) -> float:
-    return parse_rate(amount) if isinstance(amount, str) else float(amount)
+    request, given = inputs_of(request, profile)
+    plan_of = partial(plan_request, model=given.models, catalogs=given.catalogs, overheads=given.overheads)
+    plan, old = _planned(request, plan_of), stale_prices(given.catalogs, request.regions, today=today)
+    return Recommendation(replace(plan, warnings=(*plan.warnings, *old)))

@@ -16,6 +16,7 @@ import planner
 from planner.catalog import catalog_names, load_catalog
 from planner.cli.app import build
 from planner.report import plots
+from planner.report.answer import Answer
 from planner.schemas.plan import Candidate, Plan, Rejection, Request
 from planner.schemas.run_report import RunReport
 
@@ -73,7 +74,7 @@ def interface_page() -> str:
         *entry("planner.recommend", planner.recommend),
         *entry("planner.calibrate", planner.calibrate),
     ]
-    for documented in (planner.Recommendation, Request, Plan, Candidate, Rejection, RunReport):
+    for documented in (planner.Recommendation, Answer, Request, Plan, Candidate, Rejection, RunReport):
         parts += [f"## {documented.__module__}.{documented.__name__}\n", doc(documented), *members(documented)]
     parts += ["## planner.report.plots\n", doc(plots)]
     parts += [line for name in plots.__all__ for line in entry(f"plots.{name}", getattr(plots, name))]
@@ -112,7 +113,9 @@ def parameters(of: Callable[..., Any]) -> Iterator[str]:
 
 
 def doc(of: Any) -> str:
-    return (inspect.getdoc(of) or "") + "\n"
+    """Return a docstring, its examples as code."""
+    parts = (inspect.getdoc(of) or "").split("\n\n")
+    return "\n\n".join(f"```python\n{part}\n```" if part.startswith(">>> ") else part for part in parts) + "\n"
 
 
 def sources_page() -> str:

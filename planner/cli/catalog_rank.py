@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from planner.cli.console import show, show_json, show_text, table
-from planner.cli.price_options import names
+from planner.schemas.asked_prices import names
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog

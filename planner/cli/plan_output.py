@@ -7,8 +7,8 @@ import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.cli.console import columns, show, show_text
-from planner.cli.price_options import names
 from planner.errors import BadInputError, nearest
+from planner.schemas.asked_prices import names
 
 if TYPE_CHECKING:
     from planner.api import Recommendation
@@ -89,7 +89,7 @@ def _changes(answered: Recommendation, *, width: int) -> list[str]:
 
 
 def _show_frame(answered: Recommendation, form: str, *, order: str | None, only: list[str] | None) -> None:
-    frame = answered.to_frame()
+    frame = answered.to_frame(wide=True)
     for name in [*names(only), *([order] if order else [])]:
         if name not in frame.columns:
             raise BadInputError(f"column {name}: there are {', '.join(frame.columns)}.{nearest(name, list(frame))}")

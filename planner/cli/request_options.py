@@ -8,10 +8,10 @@ from typing import Annotated, Any, Final, cast, get_args
 from typer import Option
 
 from planner.cli import completion
-from planner.cli.price_options import discounts, names, own_prices
 from planner.errors import BadInputError, nearest
 from planner.schemas.asked import in_seconds, is_plain, the_size
-from planner.schemas.plan import NetworkView, NodeLimit, Objective, Request, meaning
+from planner.schemas.asked_prices import capacities, discounts, names, own_prices
+from planner.schemas.plan import NetworkView, Objective, Request, meaning
 from planner.units import parse_rate, parse_share
 
 PANELS: Final = {
@@ -152,7 +152,7 @@ class RequestOptions:
             network_distribution=self.network_distribution,
             network=cast("NetworkView", self.network),
             own_prices=(*own_prices(self.own_price), *discounts(self.discount), *settings.own_prices),
-            node_limits=() if self.paper else (*_capacity(self.capacity), *capacity_seen()),
+            node_limits=() if self.paper else (*capacities(self.capacity), *capacity_seen()),
             input=self.input,
             output=self.output,
             zones=self.zones,
@@ -176,17 +176,6 @@ def _assumptions(values: list[str] | None) -> dict[str, float]:
             raise BadInputError(f"--assume {name} is given twice")
         assumed[name] = _number(f"--assume {name}", amount) if is_plain(name) else parse_rate(amount)
     return assumed
-
-
-def _capacity(values: list[str] | None) -> list[NodeLimit]:
-    """Read `i4i.*=40`. Raises BadInputError for what is no number of nodes."""
-    limits = []
-    for item in names(values):
-        instance, _, count = item.rpartition("=")
-        if not instance or not count.isdecimal() or int(count) < 1:
-            raise BadInputError(f"--capacity {item}: write it as TYPE=NODES, such as 'i4i.*=40'")
-        limits.append(NodeLimit(instance=instance, nodes=int(count), note="--capacity"))
-    return limits
 
 
 def column_values(values: list[str] | None) -> dict[str, str]:

@@ -73,13 +73,18 @@ def require_best(plan: Plan) -> Candidate:
     """Return the recommended cluster. Raises InfeasibleError naming what clashes and the nearest rejections when there
     is none.
     """
-    if plan.best is not None:
-        return plan.best
+    if plan.best is None:
+        raise refusal_of(plan)
+    return plan.best
+
+
+def refusal_of(plan: Plan) -> InfeasibleError:
+    """Return why nothing is feasible: what clashes, and the nearest rejections."""
     near = sorted((r for r in plan.rejected if r.nearness is not None), key=_nearness)
     shown = near[:5] or sorted(plan.rejected, key=_lacking)[:5]
     lines = [f"{r.instance_type}: {r.reason}" + (f" ({r.detail})" if r.detail else "") for r in shown]
     clash = "".join(f"; {conflict}" for conflict in plan.conflicts)
-    raise InfeasibleError(f"nothing feasible among {len(plan.rejected)} types{clash}; the nearest:", lines)
+    return InfeasibleError(f"nothing feasible among {len(plan.rejected)} types{clash}; the nearest:", lines)
 
 
 def _nearness(rejection: Rejection) -> tuple[bool, float]:

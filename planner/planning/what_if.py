@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from planner.cost_model.rates import SCALABLE
 from planner.cost_model.volume_counts import VolumeCount
+from planner.errors import BadInputError, nearest
 from planner.planning.narrowing import narrowed
 from planner.planning.network_views import NetworkRow, network_as_it_is
+from planner.schemas.arguments import request_fields
+from planner.schemas.asked import Asked
 from planner.schemas.plan import ALL_MODELS, Candidate, Plan, Request
 
 _RESOURCES_OF: Final = {"local": {"local_disks", "data_disks", "intermediate_disks"}, "objects": {"object_store"}}
@@ -122,3 +126,20 @@ def _uses(best: Candidate, name: str) -> bool:
     """Whether a resource of a what-if does anything in a cluster; all local disks are one."""
     used = {resource for phase in best.phases for resource in phase.resources}
     return bool(used & _RESOURCES_OF.get(name, {name}))
+
+
+def changed(request: Request, changes: Mapping[str, Any]) -> Request:
+    """Return the request with resources multiplied (numbers under the names of `SCALABLE`) and arguments of `recommend`
+    replaced; prices and capacities add to those that it has. Raises BadInputError for an unknown name.
+    """
+    factors = {name: by for name, by in changes.items() if name in SCALABLE and not isinstance(by, str)}
+    asked = {name: amount for name, amount in changes.items() if name not in factors}
+    arguments = ("data", "model", *(name for name in Asked.__annotations__ if name not in ("profile", "option")))
+    for name in asked:
+        if name not in arguments:
+            near = nearest(name, (*SCALABLE, *arguments))
+            raise BadInputError(f"what_if {name}: no resource and no argument of recommend.{near}")
+    fields = request_fields(asked)
+    for several in fields.keys() & {"own_prices", "node_limits"}:
+        fields[several] += getattr(request, several)
+    return scaled(replace(request, **fields), factors)

@@ -15,6 +15,7 @@ from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.schemas.run_report import RunReport
 
 _TIMES = ("time_s", "time_s_equation", "time_s_p50", "time_s_p95")
+_SHORT = ["cluster", "region", "time_s", "time_s_p95", "cost_usd_total", "cost_usd_total_p95", "evidence"]
 
 
 def cluster_name(of: Candidate | FrontierPoint, *, several_models: bool = False) -> str:
@@ -28,6 +29,14 @@ def candidates_frame(plan: Plan) -> pd.DataFrame:
     several = len({candidate.model for candidate in plan.candidates}) > 1
     rows = [_candidate(candidate, chosen=candidate == plan.best, several=several) for candidate in plan.candidates]
     return pd.DataFrame(rows)
+
+
+def answer_frame(plan: Plan, *, wide: bool) -> pd.DataFrame:
+    """Return the candidates in seven columns; `wide` has every field, nested ones as columns such as `time_s.p95`."""
+    if not wide:
+        return candidates_frame(plan).reindex(columns=_SHORT)
+    rows = [{key: value for key, value in to_jsonable(c).items() if key != "phases"} for c in plan.candidates]
+    return pd.json_normalize(rows)
 
 
 def frontier_frame(plan: Plan) -> pd.DataFrame:
@@ -106,6 +115,29 @@ def sensitivities_frame(best: Candidate, reliefs: Mapping[float, Mapping[str, Ca
     ]
     columns = ["resource", "factor", "time_s", "time_change", "cost_usd_total", "cost_change"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def comparison_frame(this: Candidate | None, other: Candidate | None) -> pd.DataFrame:
+    """Return two clusters side by side, and by how much and how many percent the other's figures are more; None where
+    there is no cluster.
+    """
+    clusters = [cluster_name(of) if of else None for of in (this, other)]
+    rows: dict[str, list[Any]] = {"cluster": [*clusters, None, None]}
+    for name in ("sort_s", "sort_p95_s", "whole_run_s", "total_usd", "total_p95_usd"):
+        before, after = (_figures(of)[name] if of else None for of in (this, other))
+        change = after - before if before is not None and after is not None else None
+        rows[name] = [before, after, change, 100 * change / before if change is not None and before else None]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["this", "other", "difference", "percent"])
+
+
+def _figures(of: Candidate) -> dict[str, float]:
+    return {
+        "sort_s": of.time_s.expected,
+        "sort_p95_s": of.time_s.p95,
+        "whole_run_s": of.time_s.expected + sum(of.overheads_s.values()),
+        "total_usd": of.cost_usd.total,
+        "total_p95_usd": of.cost_usd.total_p95,
+    }
 
 
 def sizes_frame(sizes: Sequence[Candidate]) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from planner.planning.recommendation import refusal_of
 from planner.planning.what_if import Contrast
 from planner.report.frames import cluster_name, words
 from planner.report.overturning import overturn_text
@@ -30,6 +31,11 @@ def reasons(plan: Plan, contrast: Contrast) -> list[str]:
         *_storage_alone(best, contrast.storage_alone),
         *_evidence(best),
     ]
+
+
+def refusal(plan: Plan) -> list[str]:
+    """Return why nothing is feasible, in lines: what clashes first, then the nearest types."""
+    return str(refusal_of(plan)).splitlines()
 
 
 def _objective(plan: Plan) -> Iterator[str]:

@@ -6,24 +6,17 @@ At most 24 lines of 80 columns, as plain text, so that it reads alike in a termi
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
+from planner.report.bill_items import bill_of
 from planner.report.overturning import overturn_text
-from planner.schemas.plan import BillLine, Candidate, FrontierPoint, Plan
+from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.units import format_bytes, format_duration, format_usd
 
 LINES: Final = 24
 SENSIBLE: Final = 1.5
 """The fastest cluster that costs at most so many times the least is the fastest sensible one."""
-
-_GROUPS: Final = {
-    "sort": ("job",),
-    "boot, screen, tear down": ("boot", "screen", "teardown"),
-    "generate, load, validate, fetch": ("generate", "load", "validate", "fetch"),
-    "spare nodes": ("spares", "rounding"),
-}
-"""Which lines of the bill stand together; any other has a line of its own."""
 
 _EVIDENCE: Final = {
     "measured": "measured",
@@ -41,7 +34,7 @@ def short_answer(plan: Plan, *, width: int) -> list[str]:
     if best is None:
         return ["nothing feasible"]
     lines = [*_headline(plan, best, width), "", *_bill(best, width), *_choices(plan, best, width), ""]
-    lines += [*_wrapped(_binds(best), width), *_wrapped(_sureness(best), width)]
+    lines += [*_wrapped(binds(best), width), *_wrapped(_sureness(best), width)]
     lines += _wrapped(f"Most data: {plan.beyond}.", width) if plan.beyond else []
     notes = [f"Note: {warning}" for warning in (*_refreshed(plan), *plan.warnings, *best.warnings)]
     ending = _next(width, notes=len(notes))
@@ -80,39 +73,12 @@ def _limit(deadline_s: float | None) -> str:
 
 def _bill(best: Candidate, width: int) -> Iterator[str]:
     """Yield the groups of the bill, in cents that add up to the total."""
-    groups = _grouped(best.bill)
-    cents = _cents([sum(line.usd or 0.0 for line in lines) for _, lines in groups], best.cost_usd.total)
-    table = min(width, 64)
-    for (name, lines), amount in zip(groups, cents, strict=True):
-        seconds = sum(line.time_s or 0.0 for line in lines)
-        unknown = all(line.usd is None for line in lines)
-        cost = "unknown" if unknown else f"{amount / 100:,.2f}"
-        yield _row(name, format_duration(seconds) if seconds else "", cost, width=table)
-    whole = format_duration(best.time_s.expected + sum(best.overheads_s.values()))
-    yield _row(f"in all (95%: {format_usd(best.cost_usd.total_p95)})", whole, f"${sum(cents) / 100:,.2f}", width=table)
-
-
-def _grouped(bill: Sequence[BillLine]) -> list[tuple[str, list[BillLine]]]:
-    named = {line: group for group, lines in _GROUPS.items() for line in lines}
-    groups: dict[str, list[BillLine]] = {}
-    for line in bill:
-        groups.setdefault(named.get(line.name, line.name.replace("_", " ")), []).append(line)
-    return [(_only_present(name, lines), lines) for name, lines in groups.items()]
-
-
-def _only_present(name: str, lines: Sequence[BillLine]) -> str:
-    """Name the group by the lines that it has."""
-    words = {"boot": "boot", "screen": "screen", "teardown": "tear down", "job": "sort", "spares": "spare nodes"}
-    present = [words.get(line.name, line.name.replace("_", " ")) for line in lines]
-    return ", ".join(present) if name in _GROUPS else name
-
-
-def _cents(amounts: Sequence[float], total: float) -> list[int]:
-    """Round amounts to cents so that they add up to the rounded total: the largest takes what is left over."""
-    cents = [round(amount * 100) for amount in amounts]
-    if cents:
-        cents[cents.index(max(cents))] += round(total * 100) - sum(cents)
-    return cents
+    bill, table = bill_of(best), min(width, 64)
+    for item in bill.items:
+        cost = "unknown" if item.usd is None else f"{item.usd:,.2f}"
+        yield _row(item.name, format_duration(item.time_s) if item.time_s else "", cost, width=table)
+    in_all = f"in all (95%: {format_usd(best.cost_usd.total_p95)})"
+    yield _row(in_all, format_duration(bill.time_s), f"${bill.total_usd:,.2f}", width=table)
 
 
 def _row(name: str, time: str, cost: str, *, width: int) -> str:
@@ -126,7 +92,7 @@ def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
         return
     cheapest = min(points, key=lambda point: point.cost_usd_total)
     sensible = next(point for point in points if point.cost_usd_total <= SENSIBLE * cheapest.cost_usd_total)
-    recommended = next((point for point in points if _is(point, best)), cheapest)
+    recommended = next((point for point in points if is_of(point, best)), cheapest)
     named = {"cheapest": cheapest, "recommended": recommended, "fastest sensible": sensible}
     yield ""
     before = None
@@ -140,13 +106,10 @@ def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
         before = point
 
 
-def _is(point: FrontierPoint, best: Candidate) -> bool:
-    return (point.model, point.cloud, point.instance_type, point.nodes) == (
-        best.model,
-        best.cloud,
-        best.instance_type,
-        best.nodes,
-    )
+def is_of(point: FrontierPoint, best: Candidate) -> bool:
+    """Whether a point of the frontier is that cluster."""
+    place = (point.model, point.cloud, point.instance_type, point.nodes)
+    return place == (best.model, best.cloud, best.instance_type, best.nodes)
 
 
 def _per_minute(slower: FrontierPoint, faster: FrontierPoint) -> str:
@@ -155,18 +118,23 @@ def _per_minute(slower: FrontierPoint, faster: FrontierPoint) -> str:
     return f"{format_usd(dearer / minutes)}/min" if minutes > 0 and dearer > 0 else ""
 
 
-def _binds(best: Candidate) -> str:
+def binds(best: Candidate) -> str:
+    """Say what each phase waits for."""
     phases = [(phase.bottleneck.replace("_", " "), phase.name) for phase in best.phases if phase.resources]
     if len(phases) > 1 and len({bottleneck for bottleneck, _ in phases}) == 1:
         return f"What binds: {phases[0][0]}, in all phases."
     return f"What binds: {', then '.join(f'{bottleneck} ({name})' for bottleneck, name in phases)}."
 
 
-def _sureness(best: Candidate) -> str:
+def evidence_text(best: Candidate) -> str:
+    """Say what the rates that decide rest on."""
     at_worst = "" if best.evidence == "measured" else "at worst "
-    basis = f"Sureness: the rates that decide are {at_worst}{_EVIDENCE.get(best.evidence, best.evidence)}."
+    return f"Sureness: the rates that decide are {at_worst}{_EVIDENCE.get(best.evidence, best.evidence)}."
+
+
+def _sureness(best: Candidate) -> str:
     overturn = overturn_text(best)
-    return f"{basis} {overturn}." if overturn else basis
+    return f"{evidence_text(best)} {overturn}." if overturn else evidence_text(best)
 
 
 def _refreshed(plan: Plan) -> Iterator[str]:

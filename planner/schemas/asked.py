@@ -11,45 +11,59 @@ from planner.units import parse_duration, parse_size
 
 
 class Asked(TypedDict, total=False):
-    """What `recommend` takes beside data and model: the fields of `Request`, with their defaults and meanings.
+    """What `recommend` takes beside data and model: the options of `plan` under their names, then the fields of
+    `Request` whose names differ.
 
-    `deadline` (of the whole run) and `sort_deadline` are texts with a unit, or seconds. Rates to `assume` are texts
-    with units, or bytes/s.
+    Sizes, durations and rates are texts with units, or bytes, seconds and bytes/s. What may be given several times is a
+    text with commas or a sequence; what has a name and an amount is a mapping or a text such as `network=1.5`.
     """
 
-    catalogs: Sequence[str]
-    regions: Sequence[str]
-    instances: Sequence[str]
-    exclude: Sequence[str]
-    arch: str | None
-    previous_generations: bool
-    max_vcpus: int | None
-    nodes: int | None
-    max_nodes: int
-    head_room: float | None
-    deadline: str | float | None
-    sort_deadline: str | float | None
-    confidence: float | None
-    budget_usd: float | None
-    objective: Objective
-    evidence: str
-    pricing: str
-    interruptions_per_node_hour: float | None
-    assume: Mapping[str, str | float] | None
-    network_distribution: str | None
-    network: NetworkView
-    own_prices: Sequence[OwnPrice]
-    node_limits: Sequence[NodeLimit]
+    most_data: bool
+    map_ratio: float
+    reduce_ratio: float
+    compute: str | float | None
+    profile: str | None
+    option: Mapping[str, str] | str | None
+    cloud: str | Sequence[str]
+    catalog: str | Sequence[str]
+    region: str | Sequence[str]
     input: str | None
     output: str | None
     zones: int
-    map_ratio: float
-    reduce_ratio: float
-    compute_bytes_per_s_per_vcpu: float | None
+    instance: str | Sequence[str]
+    exclude: str | Sequence[str]
+    arch: str | None
+    previous_generations: bool
+    deadline: str | float | None
+    sort_deadline: str | float | None
+    confidence: str | float | None
+    budget: float | None
+    nodes: int | None
+    max_nodes: int
+    max_vcpus: int | None
+    capacity: Mapping[str, int] | str
+    head_room: str | float | None
+    objective: Objective
+    pricing: str
+    interruptions: float | None
+    discount: Mapping[str, str | float] | str | float
+    own_price: Mapping[str, float] | str
     engine: str
+    evidence: str
+    assume: Mapping[str, str | float] | str | None
+    what_if: Mapping[str, float] | str
+    network: NetworkView
+    network_distribution: str | None
     paper: bool
     top: int
-    most_data: bool
+    catalogs: str | Sequence[str]
+    regions: str | Sequence[str]
+    instances: str | Sequence[str]
+    budget_usd: float | None
+    interruptions_per_node_hour: float | None
+    compute_bytes_per_s_per_vcpu: float | None
+    own_prices: Sequence[OwnPrice]
+    node_limits: Sequence[NodeLimit]
 
 
 def is_plain(assumed: str) -> bool:
@@ -57,7 +71,7 @@ def is_plain(assumed: str) -> bool:
     return assumed == "price" or assumed.partition(":")[0] == "power"
 
 
-def the_size(data: str | int | None, *, most_data: bool) -> int:
+def the_size(data: str | float | None, *, most_data: bool) -> int:
     """Return the bytes to sort; 1, which stands for nothing, where the most data is asked for.
 
     Raises BadInputError where neither is said, or both are.
@@ -68,7 +82,7 @@ def the_size(data: str | int | None, *, most_data: bool) -> int:
         raise BadInputError("--data and --most-data contradict each other: give one")
     if data is None:
         return 1
-    return parse_size(data) if isinstance(data, str) else data
+    return parse_size(data) if isinstance(data, str) else round(data)
 
 
 def in_seconds(duration: str | float | None) -> float | None:

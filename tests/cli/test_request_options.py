@@ -58,11 +58,11 @@ def test_options_left_out_leave_the_defaults() -> None:
             assert getattr(request, field.name) == plain, field.name
 
 
-def test_recommend_takes_every_field_but_the_factors_of_what_if() -> None:
+def test_recommend_takes_every_option_and_every_field() -> None:
     parameters = inspect.signature(recommend).parameters
-    renamed = {"data_bytes": "data", "deadline_s": "deadline", "sort_deadline_s": "sort_deadline"}
-    names = [renamed.get(field.name, field.name) for field in fields(Request) if field.name != "scale"]
-    assert list(parameters) == [*names, "today"]
+    options = {field.name for field in fields(RequestOptions)}
+    renamed = {"data_bytes": "data", "deadline_s": "deadline", "sort_deadline_s": "sort_deadline", "scale": "what_if"}
+    assert options | {renamed.get(field.name, field.name) for field in fields(Request)} <= set(parameters)
     for field in fields(Request):
         if field.name in parameters and field.default is not MISSING:
             assert parameters[field.name].default == field.default

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.api import recommend as recommend_by
-from planner.cli.price_options import discounts, own_prices
 from planner.config.settings import load_settings
 from planner.errors import BadInputError
+from planner.schemas.asked_prices import discounts, own_prices
 from planner.schemas.plan import Candidate, OwnPrice, Plan
 
 recommend = partial(recommend_by, engine="ideal")

@@ -23,6 +23,13 @@ def answer() -> Recommendation:
     return planner.recommend(data="100TB", model="daytona", catalogs=["aws-2014"], deadline="1h", engine="ideal")
 
 
+@pytest.fixture(scope="session")
+def plan_file(answer: Recommendation, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pages") / "plan.html"
+    path.write_text(answer.to_html(), encoding="utf-8")
+    return path
+
+
 @pytest.fixture
 def plan(answer: Recommendation) -> Plan:
     return answer.plan

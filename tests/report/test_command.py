@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from planner.api import answer
 from planner.cli.app import build
-from planner.cli.price_options import discounts, own_prices
 from planner.report.command import plan_command, rent_commands, run_command
+from planner.schemas.asked_prices import discounts, own_prices
 from planner.schemas.json_values import to_jsonable
 from planner.schemas.plan import NodeLimit, OwnPrice, Request
 

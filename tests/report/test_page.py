@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from planner.api import Recommendation
 from planner.report.page import run_page
 from planner.schemas.plan import Plan
 from planner.schemas.run_report import Check, RunReport
 
-LARGEST_BYTES = 5_000_000
-
-
-@pytest.fixture(scope="module")
-def plan_file(answer: Recommendation, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("pages") / "plan.html"
-    path.write_text(answer.to_html(), encoding="utf-8")
-    return path
+LARGEST_BYTES = 1_500_000
+CUT = """[...document.querySelectorAll('.scroll, pre, table')].filter(
+  (part) => part.scrollWidth > part.clientWidth + 1).map((part) => part.textContent.slice(0, 40))"""
+"""What is wider than the place it has."""
+BLACK = """[...document.querySelectorAll('.chart svg path, .chart svg text')].filter((mark) => {
+  const { fill, fillOpacity, display } = getComputedStyle(mark), { width, height } = mark.getBoundingClientRect();
+  return fill === 'rgb(0, 0, 0)' && fillOpacity !== '0' && display !== 'none' && width * height > 0;
+}).map((mark) => mark.outerHTML.slice(0, 120))"""
+"""What is drawn in black."""
 
 
 @pytest.fixture
@@ -53,10 +53,11 @@ def test_page_holds_what_a_reader_needs_to_trust_and_repeat_it(plan_file: Path, 
 @pytest.mark.parametrize(
     ("which", "dark", "width"),
     [
-        pytest.param("plan_file", False, 1100, id="plan, light, wide"),
-        pytest.param("run_file", True, 390, id="run, dark, phone"),
-        pytest.param("plan_file", True, 390, id="plan, dark, phone", marks=(pytest.mark.soak, pytest.mark.quick)),
-        pytest.param("run_file", False, 1100, id="run, light, wide", marks=(pytest.mark.soak, pytest.mark.quick)),
+        pytest.param("plan_file", True, 390, id="plan, dark, phone"),
+        pytest.param("run_file", False, 1280, id="run, light, wide"),
+        pytest.param("plan_file", False, 1280, id="plan, light, wide", marks=(pytest.mark.soak, pytest.mark.quick)),
+        pytest.param("plan_file", True, 800, id="plan, dark, tablet", marks=(pytest.mark.soak, pytest.mark.quick)),
+        pytest.param("run_file", True, 390, id="run, dark, phone", marks=(pytest.mark.soak, pytest.mark.quick)),
     ],
 )
 def test_page_is_drawn_without_complaint_and_fits(
@@ -70,6 +71,8 @@ def test_page_is_drawn_without_complaint_and_fits(
     assert drawn.count() == charts.count() >= 2
     assert seen.complaints == []
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert seen.page.evaluate(CUT) == []
+    assert not dark or seen.page.evaluate(BLACK) == []
     for box in (drawn.nth(index).bounding_box() for index in range(drawn.count())):
         assert box["width"] <= width and box["height"] > 50
     broken = Axe().run(seen.page).response["violations"]
@@ -101,6 +104,26 @@ def test_pointing_at_a_cluster_tells_of_it_and_a_click_shows_its_phases(
     shown = page.locator("#picked").inner_text().removeprefix("Phases of ").removesuffix(" are shown below.")
     assert page.locator("#chart-phases select").input_value() == shown
     assert shown in {f"{candidate.nodes} x {candidate.instance_type}" for candidate in plan.candidates}
+
+
+@pytest.mark.needs_browser(why="turns the wheel")
+def test_the_frontier_zooms_only_when_asked(visit: Callable[..., Any], plan_file: Path) -> None:
+    page = visit(plan_file).page
+    chart = page.locator("#chart-frontier svg").first
+
+    def labels_after_the_wheel() -> list[str]:
+        chart.hover(force=True)
+        page.mouse.wheel(0, -200)
+        page.wait_for_timeout(100)
+        labels: list[str] = page.locator("#chart-frontier svg .role-axis-label text").all_inner_texts()
+        return labels
+
+    before = page.locator("#chart-frontier svg .role-axis-label text").all_inner_texts()
+    assert before and labels_after_the_wheel() == before
+    page.evaluate("delete document.documentElement.dataset.drawn")
+    page.locator("#zoom").check()
+    page.wait_for_selector("html[data-drawn=yes]", state="attached")
+    assert labels_after_the_wheel() != before
 
 
 @pytest.mark.needs_browser(why="uses the menu")

@@ -33,6 +33,11 @@ class Figure:
         return specification | {"width": "container", "description": f"{self.title}. {self.text}"}
 
 
+def script_json(values: Any) -> str:
+    """Return values as JSON in which nothing ends the script that it stands in."""
+    return json.dumps(values, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
 def render(template: str, *, figures: list[Figure], **values: Any) -> str:
     """Return the page that `template` gives. Raises PlannerError when the charting packages are not installed."""
     jinja2 = optional("jinja2", extra="plots", purpose="the HTML report")
@@ -46,10 +51,10 @@ def render(template: str, *, figures: list[Figure], **values: Any) -> str:
     }
     text: str = environment.get_template(template).render(
         figures={figure.name: figure for figure in figures},
-        style=_inline("page.css"),
-        script=_inline("page.js"),
+        style=inline("page.css"),
+        script=inline("page.js"),
         library=_library(),
-        embedded=json.dumps(embedded, allow_nan=False).replace("<", "\\u003c"),
+        embedded=script_json(embedded),
         **values,
     )
     return text
@@ -67,7 +72,8 @@ def _vega_lite_version() -> str:
     return ".".join(version.removeprefix("v").split(".")[:2])
 
 
-def _inline(name: str) -> str:
+def inline(name: str) -> str:
+    """Return the text of a file of this folder."""
     return resources.files(_FOLDER).joinpath(name).read_text(encoding="utf-8")
 
 

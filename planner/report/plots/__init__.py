@@ -1,5 +1,6 @@
 """Charts over Altair: pandas frames in, charts out, the same look everywhere. Needs the extra `plots`."""
 
+from planner.report.plots.look import in_words
 from planner.report.plots.network_charts import distributions, networks, scaling, volumes
 from planner.report.plots.plan_charts import by_nodes, frontier, phases, ranges, sensitivities
 from planner.report.plots.run_charts import agreement, predicted_and_measured, timeline
@@ -9,6 +10,7 @@ __all__ = [
     "by_nodes",
     "distributions",
     "frontier",
+    "in_words",
     "networks",
     "phases",
     "predicted_and_measured",

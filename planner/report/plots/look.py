@@ -7,6 +7,7 @@ follows the reader's setting gives `config(dark=True)` instead.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pandas as pd
@@ -48,7 +49,14 @@ def config(*, dark: bool = False) -> dict[str, Any]:
         "font": "system-ui, sans-serif",
         "view": {"stroke": None},
         "axis": {**words, "gridColor": faint, "domainColor": GREY, "tickColor": GREY, "labelLimit": 220},
-        "legend": {**words, "orient": "bottom", "columns": 4, "symbolStrokeWidth": 2},
+        "legend": {
+            **words,
+            "orient": "bottom",
+            "columns": 4,
+            "symbolStrokeWidth": 2,
+            "symbolBaseFillColor": ink,
+            "symbolBaseStrokeColor": ink,
+        },
         "header": words,
         "title": {"color": ink, "subtitleColor": ink, "anchor": "start", "fontSize": 14, "fontWeight": "bold"},
         "text": {"color": ink, "fontSize": 12},
@@ -67,3 +75,12 @@ def in_time_units(frame: pd.DataFrame, *columns: str) -> tuple[pd.DataFrame, str
     longest = float(frame[list(columns)].max().max()) if len(frame) else 0.0
     _, seconds, unit = next(row for row in _TIME_UNITS if longest >= row[0])
     return frame.assign(**{name: frame[name] / seconds for name in columns}), unit
+
+
+def in_words(lines: Sequence[str]) -> Any:
+    """Return a chart that says why there is nothing to draw."""
+    alt = altair()
+    frame = pd.DataFrame({"line": list(range(len(lines))), "text": list(lines)})
+    words = alt.Chart(frame).mark_text(align="left", fontSize=12, limit=WIDTH)
+    placed = words.encode(alt.Y("line:O", axis=None), x=alt.value(0), text="text:N", tooltip="text:N")
+    return dressed(placed, title="Nothing to draw", height=22 * max(len(lines), 1))

@@ -1,10 +1,10 @@
-"""`--discount` and `--own-price`: the user's own prices on the command line."""
+"""What types cost the user, and how many there are, in the words of the command line and of Python."""
 
 from __future__ import annotations
 
 from planner.config.settings import CLOUDS
 from planner.errors import BadInputError
-from planner.schemas.plan import OwnPrice
+from planner.schemas.plan import NodeLimit, OwnPrice
 
 
 def names(values: list[str] | None) -> list[str]:
@@ -24,6 +24,18 @@ def discounts(values: list[str] | None) -> list[OwnPrice]:
 def own_prices(values: list[str] | None) -> list[OwnPrice]:
     """Read `i4i.4xlarge=0.95`: US dollars per hour of a type. Raises BadInputError for what is none."""
     return [_own_price(item) for item in names(values)]
+
+
+def capacities(values: list[str] | None) -> list[NodeLimit]:
+    """Read `i4i.*=40`: at most so many instances of a type. Raises BadInputError for what is no number of nodes."""
+    return [_capacity(item) for item in names(values)]
+
+
+def _capacity(item: str) -> NodeLimit:
+    instance, _, count = item.rpartition("=")
+    if not instance or not count.isdecimal() or int(count) < 1:
+        raise BadInputError(f"--capacity {item}: write it as TYPE=NODES, such as 'i4i.*=40'")
+    return NodeLimit(instance=instance, nodes=int(count), note="--capacity")
 
 
 def _discount(item: str) -> OwnPrice:

@@ -1,0 +1,103 @@
+"""An answer to look at: its clusters, bill and reasons, in a terminal, a notebook and as frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from planner.schemas.plan import Candidate, FrontierPoint, Plan, Rejection
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from planner.report.bill_items import Bill
+
+
+@dataclass(frozen=True, repr=False)
+class Answer:
+    """A plan with what can be read off it; what is drawn and planned again is `planner.Recommendation`'s."""
+
+    plan: Plan
+
+    def __repr__(self) -> str:
+        from planner.report.card import card_text
+
+        return card_text(self.plan)
+
+    def _repr_html_(self) -> str:
+        from planner.report.card import card_html
+
+        return card_html(self.plan)
+
+    @property
+    def best(self) -> Candidate | None:
+        """The cluster to rent; None when nothing is feasible (then `rejected` says why)."""
+        return self.plan.best
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The best count of each type, best first."""
+        return self.plan.candidates
+
+    @property
+    def rejected(self) -> tuple[Rejection, ...]:
+        """Every type left out, with its reason."""
+        return self.plan.rejected
+
+    @property
+    def frontier(self) -> tuple[FrontierPoint, ...]:
+        """The clusters that nothing beats in both time and total cost, fastest first."""
+        return self.plan.frontier
+
+    @property
+    def bill(self) -> Bill | None:
+        """The items of the whole bill, in cents that add up to its total; None when nothing is feasible.
+
+        >>> import planner
+        >>> bill = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).bill
+        >>> round(sum(item.usd for item in bill), 2) == bill.total_usd
+        True
+        """
+        from planner.report.bill_items import bill_of
+
+        return None if self.best is None else bill_of(self.best)
+
+    @property
+    def why(self) -> list[str]:
+        """What binds, what the rates rest on, what would overturn it; or why nothing is feasible: sentences.
+
+        >>> import planner
+        >>> [sentence.split(":")[0] for sentence in planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).why][:2]
+        ['What binds', 'Sureness']
+        """
+        from planner.report.card import why
+
+        return why(self.plan)
+
+    def compare(self, other: Answer | Plan) -> pd.DataFrame:
+        """Return this answer beside another: the cluster, the seconds of the sort and of the whole run, the bill.
+
+        The columns are `this`, `other`, `difference` and `percent`, how much more the other takes; empty where either
+        has no cluster.
+
+        >>> import planner
+        >>> eight = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)
+        >>> eight.compare(eight.what_if(nodes=16)).loc["cluster"].tolist()[:2]
+        ['8 x i4i.4xlarge', '16 x i4i.4xlarge']
+        """
+        from planner.report.frames import comparison_frame
+
+        return comparison_frame(self.best, (other if isinstance(other, Plan) else other.plan).best)
+
+    def to_frame(self, *, wide: bool = False) -> pd.DataFrame:
+        """Return the candidates, one row each, best first: seven columns, in seconds and US dollars.
+
+        `wide` has every field instead, nested ones as columns such as `time_s.p95`.
+
+        >>> import planner
+        >>> planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).to_frame().columns.tolist()[:3]
+        ['cluster', 'region', 'time_s']
+        """
+        from planner.report.frames import answer_frame
+
+        return answer_frame(self.plan, wide=wide)

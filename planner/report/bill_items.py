@@ -1,0 +1,95 @@
+"""The whole bill in a few items that add up to the cent: what the terminal, notebooks and pages show of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from planner.schemas.plan import BillLine, Candidate
+from planner.units import format_duration
+
+BILL_GROUPS: Final = {
+    "sort": ("job",),
+    "boot, screen, tear down": ("boot", "screen", "teardown"),
+    "generate, load, validate, fetch": ("generate", "load", "validate", "fetch"),
+    "spare nodes": ("spares", "rounding"),
+}
+"""Which lines of the bill stand together; any other has a line of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BillItem:
+    """One item: how long all nodes are paid for it (None: it has no time), and whole cents in US dollars; None where
+    the price is unknown.
+    """
+
+    name: str
+    time_s: float | None
+    usd: float | None
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Bill:
+    """Items whose known amounts add up to `total_usd`, a whole number of cents."""
+
+    items: tuple[BillItem, ...]
+    total_usd: float
+
+    @property
+    def time_s(self) -> float:
+        """How long the whole run takes."""
+        return sum(item.time_s or 0.0 for item in self.items)
+
+    def __iter__(self) -> Iterator[BillItem]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __repr__(self) -> str:
+        rows = [(item.name, item.time_s, item.usd) for item in self.items]
+        rows.append(("in all", self.time_s, self.total_usd))
+        return "\n".join(_row(*row) for row in rows)
+
+
+def bill_of(best: Candidate) -> Bill:
+    """Return the bill of a cluster; the largest item takes what rounding leaves over."""
+    groups = _grouped(best.bill)
+    cents = _cents([sum(line.usd or 0.0 for line in lines) for _, lines in groups], best.cost_usd.total)
+    items = tuple(_item(name, lines, amount) for (name, lines), amount in zip(groups, cents, strict=True))
+    return Bill(items=items, total_usd=round(best.cost_usd.total * 100) / 100)
+
+
+def _item(name: str, lines: Sequence[BillLine], cents: int) -> BillItem:
+    times = [line.time_s for line in lines if line.time_s is not None]
+    unknown = all(line.usd is None for line in lines)
+    return BillItem(name=name, time_s=sum(times) if times else None, usd=None if unknown else cents / 100)
+
+
+def _row(name: str, time_s: float | None, usd: float | None) -> str:
+    cost = "unknown" if usd is None else f"${usd:,.2f}"
+    return f"{name:<36}{format_duration(time_s) if time_s else '':>14}{cost:>14}"
+
+
+def _grouped(bill: Sequence[BillLine]) -> list[tuple[str, list[BillLine]]]:
+    named = {line: group for group, lines in BILL_GROUPS.items() for line in lines}
+    groups: dict[str, list[BillLine]] = {}
+    for line in bill:
+        groups.setdefault(named.get(line.name, line.name.replace("_", " ")), []).append(line)
+    return [(_only_present(name, lines), lines) for name, lines in groups.items()]
+
+
+def _only_present(name: str, lines: Sequence[BillLine]) -> str:
+    """Name the group by the lines that it has."""
+    words = {"boot": "boot", "screen": "screen", "teardown": "tear down", "job": "sort", "spares": "spare nodes"}
+    present = [words.get(line.name, line.name.replace("_", " ")) for line in lines]
+    return ", ".join(present) if name in BILL_GROUPS else name
+
+
+def _cents(amounts: Sequence[float], total: float) -> list[int]:
+    """Round amounts to cents so that they add up to the rounded total: the largest takes what is left over."""
+    cents = [round(amount * 100) for amount in amounts]
+    if cents:
+        cents[cents.index(max(cents))] += round(total * 100) - sum(cents)
+    return cents

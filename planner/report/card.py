@@ -1,0 +1,119 @@
+"""An answer as a card for notebooks, and in five lines for a terminal. A card has no script, and takes the notebook's
+own colours, so that it is readable on a light and on a dark ground.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator
+from html import escape
+from typing import Final
+
+from planner.report.bill_items import bill_of
+from planner.report.overturning import overturn_text
+from planner.report.reasons import refusal
+from planner.report.short_answer import binds, evidence_text, is_of
+from planner.schemas.plan import Candidate, FrontierPoint, Plan
+from planner.units import format_bytes, format_duration, format_usd
+
+LINES: Final = 5
+WIDTH: Final = 79
+MARK: Final = "#D55E00"
+"""Vermillion of Okabe and Ito, which stands out on white and on black."""
+
+_NEXT: Final = "More: .bill, .why, .to_frame(), .compare(other), .what_if(network=2)"
+_RIGHT: Final = "text-align:right;padding-left:1.2em"
+_SVG_WIDTH, _SVG_HEIGHT, _MARGIN = 260, 130, 14
+
+
+def why(plan: Plan) -> list[str]:
+    """Return sentences: what binds, what the rates rest on, what would overturn it; or why nothing is feasible."""
+    if plan.best is None:
+        return refusal(plan)
+    overturn = overturn_text(plan.best)
+    return [binds(plan.best), evidence_text(plan.best), *([f"{overturn}."] if overturn else [])]
+
+
+def card_text(plan: Plan) -> str:
+    """Return at most `LINES` lines of at most `WIDTH` columns."""
+    best = plan.best
+    if best is None:
+        lines = [part for line in refusal(plan) for part in textwrap.wrap(line, WIDTH)]
+    else:
+        rates = evidence_text(best).removeprefix("Sureness: the ").capitalize()
+        lines = [textwrap.shorten(line, WIDTH) for line in (*_headline(plan, best), binds(best), rates, _NEXT)]
+    return "\n".join(lines[:LINES])
+
+
+def _headline(plan: Plan, best: Candidate) -> Iterator[str]:
+    size = format_bytes(plan.request.data_bytes)
+    yield f"{best.nodes} x {best.instance_type} ({best.cloud} {best.region}) for {size}, model {best.model}"
+    time_s, cost = best.time_s, best.cost_usd
+    time = f"sort {format_duration(time_s.expected)} (95%: {format_duration(time_s.p95)})"
+    yield f"{time}; {format_usd(cost.total)} in all (95%: {format_usd(cost.total_p95)})"
+
+
+def card_html(plan: Plan) -> str:
+    """Return the card: cluster, time, bill and frontier; the reason where nothing is feasible."""
+    style = "border:1px solid currentColor;border-radius:8px;padding:0.6em 0.9em;max-width:50em;overflow-x:auto"
+    if plan.best is None:
+        lines = "<br>".join(escape(line) for line in refusal(plan))
+        return f'<div style="{style}">{lines}</div>'
+    title, figures = _headline(plan, plan.best)
+    head = f"<div><strong>{escape(title)}</strong><br>{escape(figures)}</div>"
+    row = f'<div style="display:flex;flex-wrap:wrap;gap:1.5em">{_bill(plan.best)}{_frontier(plan, plan.best)}</div>'
+    return f'<div style="{style}">{head}{row}{"".join(f"<div>{escape(line)}</div>" for line in why(plan))}</div>'
+
+
+def _bill(best: Candidate) -> str:
+    bill = bill_of(best)
+    rows = [(item.name, item.time_s, item.usd) for item in bill]
+    rows.append(("in all", bill.time_s, bill.total_usd))
+    cells = "".join(_row(*row) for row in rows)
+    return f'<table style="align-self:flex-start;font:inherit"><tbody>{cells}</tbody></table>'
+
+
+def _row(name: str, time_s: float | None, usd: float | None) -> str:
+    time, cost = format_duration(time_s) if time_s else "", "unknown" if usd is None else f"${usd:,.2f}"
+    cells = "".join(f'<td style="{_RIGHT}">{cell}</td>' for cell in (time, cost))
+    return f'<tr><td style="text-align:left">{escape(name)}</td>{cells}</tr>'
+
+
+def _frontier(plan: Plan, best: Candidate) -> str:
+    """Draw the clusters that nothing beats, both axes logarithmic, as SVG; nothing for a single one."""
+    points = sorted(plan.frontier, key=lambda point: point.time_s)
+    if len(points) < 2 or min(min(p.time_s, p.cost_usd_total) for p in points) <= 0:
+        return ""
+    places = [_place(point, points) for point in points]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    marks = "".join(_mark(point, at, chosen=is_of(point, best)) for point, at in zip(points, places, strict=True))
+    ends = f"{format_duration(points[0].time_s)} to {format_duration(points[-1].time_s)}"
+    label = f"total cost against time of {len(points)} clusters that nothing beats in both: {ends}"
+    return (
+        f'<figure style="margin:0"><svg role="img" aria-label="{escape(label)}" width="{_SVG_WIDTH}" '
+        f'height="{_SVG_HEIGHT}" viewBox="0 0 {_SVG_WIDTH} {_SVG_HEIGHT}" style="max-width:100%">'
+        f'<polyline points="{line}" fill="none" stroke="currentColor" stroke-opacity="0.5"/>{marks}</svg>'
+        f"<figcaption>cost (up) against time, {escape(ends)}; diamond: this cluster</figcaption></figure>"
+    )
+
+
+def _place(point: FrontierPoint, points: list[FrontierPoint]) -> tuple[float, float]:
+    """Return pixels: fast at the left, cheap at the bottom."""
+    across = _share(point.time_s, [p.time_s for p in points])
+    up = _share(point.cost_usd_total, [p.cost_usd_total for p in points])
+    return _MARGIN + across * (_SVG_WIDTH - 2 * _MARGIN), _SVG_HEIGHT - _MARGIN - up * (_SVG_HEIGHT - 2 * _MARGIN)
+
+
+def _share(amount: float, amounts: list[float]) -> float:
+    low, high = math.log(min(amounts)), math.log(max(amounts))
+    return (math.log(amount) - low) / (high - low) if high > low else 0.5
+
+
+def _mark(point: FrontierPoint, at: tuple[float, float], *, chosen: bool) -> str:
+    x, y = at
+    tip = f"{point.nodes} x {point.instance_type}: {format_duration(point.time_s)}, {format_usd(point.cost_usd_total)}"
+    title = f"<title>{escape(tip)}</title>"
+    if chosen:
+        return f'<path d="M{x:.1f} {y - 8:.1f}l8 8l-8 8l-8-8z" fill="{MARK}">{title}</path>'
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="currentColor">{title}</circle>'

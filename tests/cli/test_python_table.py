@@ -1,0 +1,27 @@
+"""The table of options and what they are in Python is complete, and true."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import typer.main
+
+import planner
+from planner.cli.app import build
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reports.md"
+ROW = re.compile(r"^\| `--([a-z-]+)` \| (.*) \|$", re.MULTILINE)
+
+
+def test_every_option_of_plan_is_in_the_table_with_what_it_is_in_python() -> None:
+    group = typer.main.get_command(build())
+    options = {parameter.name for parameter in group.commands["plan"].params}  # type: ignore[attr-defined]
+    rows = {name.replace("-", "_"): cell for name, cell in ROW.findall(PAGE.read_text("utf-8"))}
+    assert rows.keys() == options
+    arguments = inspect.signature(planner.recommend).parameters
+    for name, cell in rows.items():
+        members = re.findall(r"`answer\.(?:plan\.)?(\w+)", cell)
+        assert (f"`{name}`" in cell and name in arguments) or members, name
+        assert all(hasattr(planner.Recommendation, m) or m == "to_json" for m in members), name

@@ -1,0 +1,86 @@
+"""An answer in Python: what it shows, says, compares and changes; what is not feasible says why and raises nothing."""
+
+from __future__ import annotations
+
+import doctest
+from types import ModuleType
+
+import pytest
+import vl_convert
+
+import planner
+import planner.api
+import planner.report.answer
+from planner.api import Recommendation
+from planner.errors import BadInputError
+from planner.report.frames import answer_frame
+from planner.schemas.asked import Asked
+
+CHARTS = [name for name in dir(Recommendation) if name.startswith("plot_")]
+
+
+@pytest.fixture(scope="module")
+def refused() -> Recommendation:
+    return planner.recommend("1TB", instance="i4i.4xlarge", nodes=8, deadline="1s")
+
+
+@pytest.mark.parametrize("module", [planner, planner.api, planner.report.answer], ids=lambda module: module.__name__)
+def test_every_example_in_a_docstring_is_true(module: ModuleType) -> None:
+    outcome = doctest.testmod(module)
+    assert outcome.attempted >= 2 and not outcome.failed
+
+
+def test_completion_shows_the_interface_and_nothing_else() -> None:
+    assert dir(planner) == ["Recommendation", "calibrate", "recommend"]
+
+
+def test_the_short_frame_has_seven_columns_and_the_wide_one_every_field(answer: Recommendation) -> None:
+    short, wide = answer.to_frame(), answer.to_frame(wide=True)
+    assert short.shape == (len(answer.candidates), 7) and not short.isna().any(axis=None)
+    assert {"time_s.p95", "cost_usd.total"} <= set(wide.columns)
+    assert short.cost_usd_total.tolist() == wide["cost_usd.total"].tolist()
+
+
+def test_a_comparison_subtracts_and_divides(answer: Recommendation) -> None:
+    assert answer.best is not None
+    dearer = answer.what_if(price=2, nodes=answer.best.nodes, instance=answer.best.instance_type, deadline=None)
+    frame = answer.compare(dearer)
+    this, other = frame.loc["total_usd", "this"], frame.loc["total_usd", "other"]
+    assert this == answer.best.cost_usd.total and other == pytest.approx(2 * this)
+    assert frame.loc["total_usd", "difference"] == other - this
+    assert frame.loc["total_usd", "percent"] == pytest.approx(100)
+    assert frame.loc["sort_s", "percent"] == pytest.approx(0)
+
+
+def test_a_what_if_replaces_arguments_and_multiplies_resources(answer: Recommendation) -> None:
+    request = answer.what_if(data="50TB", network=2, discount="10%", engine="ideal").plan.request
+    assert (request.data_bytes, request.scale) == (50 * 10**12, {"network": 2})
+    assert (request.deadline_s, request.catalogs) == (3600.0, ("aws-2014",))
+    assert [price.discount for price in request.own_prices] == [0.1]
+    assert answer.what_if(network="ideal").plan.request.network == "ideal"
+
+
+@pytest.mark.parametrize("wrong", ["prise", "profile"])
+def test_a_what_if_refuses_what_it_does_not_know(answer: Recommendation, wrong: str) -> None:
+    with pytest.raises(BadInputError, match=f"what_if {wrong}: no resource and no argument"):
+        answer.what_if(**{wrong: 1})
+
+
+def test_every_argument_is_in_the_signature() -> None:
+    import inspect
+
+    assert set(inspect.signature(planner.recommend).parameters) == {"data", "model", "today", *Asked.__annotations__}
+
+
+def test_what_is_not_feasible_says_why(refused: Recommendation) -> None:
+    assert refused.best is None and refused.bill is None
+    assert "misses the deadline of 1 s" in repr(refused) and "misses the deadline of 1 s" in refused._repr_html_()
+    assert refused.why[0].startswith("nothing feasible")
+    assert answer_frame(refused.plan, wide=False).empty
+    assert refused.compare(refused).loc["total_usd"].isna().all()
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_a_chart_of_nothing_says_why(refused: Recommendation, name: str) -> None:
+    picture = vl_convert.vegalite_to_svg(getattr(refused, name)().to_json())
+    assert "nothing feasible" in picture

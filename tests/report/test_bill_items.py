@@ -1,0 +1,31 @@
+"""The bill in items: cents that add up, and the same as the terminal's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.api import Recommendation
+from planner.report.bill_items import bill_of
+from planner.report.short_answer import short_answer
+from planner.schemas.plan import BillLine, Plan
+
+
+def test_items_add_up_to_the_total_and_are_those_of_the_terminal(answer: Recommendation, plan: Plan) -> None:
+    bill, best = answer.bill, plan.best
+    assert bill is not None and best is not None
+    assert sum(round((item.usd or 0) * 100) for item in bill) == round(bill.total_usd * 100)
+    assert bill.total_usd == round(best.cost_usd.total, 2)
+    lines = short_answer(plan, width=80)
+    for item in bill:
+        assert any(line.startswith(f"  {item.name} ") and line.endswith(f" {item.usd:,.2f}") for line in lines)
+
+
+def test_the_largest_item_takes_what_rounding_leaves_over_and_the_unknown_stays_unknown(plan: Plan) -> None:
+    """3 x $1.004 is $3.012: three times $1.00 and $0.01 more, for the largest."""
+    best = plan.best
+    assert best is not None
+    lines = [BillLine(name=name, time_s=None, usd=1.004) for name in ("a", "b")]
+    lines += [BillLine(name="c", time_s=5.0, usd=1.0041), BillLine(name="egress", time_s=None, usd=None)]
+    bill = bill_of(replace(best, bill=tuple(lines), cost_usd=replace(best.cost_usd, total=3.0121)))
+    assert [(item.name, item.usd) for item in bill] == [("a", 1.01), ("b", 1.0), ("c", 1.0), ("egress", None)]
+    assert repr(bill).splitlines()[-2].split() == ["egress", "unknown"]

@@ -1,0 +1,204 @@
+"""The page's JavaScript gives what Python gives: in a real browser, for settings drawn at random."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+import planner
+from planner.cost_model.model import JobVolumes
+from planner.planning.candidate_grid import CandidateGrid, build_grid
+from planner.planning.candidates import candidate
+from planner.planning.region import Region
+from planner.report.page import plan_page
+from planner.report.page.plan_page import SCRIPTS
+from planner.report.page.rendering import inline
+from planner.schemas.plan import Plan
+from planner.stores.request_inputs import inputs_of
+
+TOLERANCE: Final = 1e-3
+QUESTIONS: Final[dict[str, dict[str, Any]]] = {
+    "ray": {"data": "100TB", "instance": "i4i.*,i7i*,i8g*,i3en.*"},
+    "two clouds": {"data": "10TB", "cloud": "aws,gcp", "model": "indy", "instance": "i4i.*,z3-*,n2-*"},
+    "curves": {"data": "100TB", "model": "indy", "catalog": "aws-2014", "engine": "ideal"},
+    "paper": {"data": "10TB", "catalog": "aws-2014", "engine": "ideal", "paper": True},
+    "staged": {"data": "10TB", "instance": "i4i.*,i8g.*", "input": "s3://a/b", "output": "s3://a/c", "zones": 2},
+    "drawn": {"data": "10TB", "instance": "i3.*,r6gd.*", "model": "minutesort", "network_distribution": "A"},
+    "buckets": {"data": "1TB", "model": "indy", "catalog": "aws", "instance": "c5*,m5*,i3*"},
+    "ratios": {
+        "data": "10TB",
+        "instance": "i4i.*",
+        "model": "indy",
+        "map_ratio": 0.5,
+        "reduce_ratio": 0.1,
+        "head_room": 0.2,
+    },
+}
+EXACT: Final = """([formulas, settings]) => settings.map(([grid, row, nodes, asked]) => {
+  const of = formulas.grids[grid], made = cluster(formulas, of, of.rows[row], nodes, asked);
+  return [made.expected, made.p95, made.total, made.totalP95, made.spares, fewestNodes(of, of.rows[row], asked.data)];
+})"""
+CHOOSE: Final = """([formulas, asked]) => choose(formulas, asked).slice(0, 1).map(
+  (made) => ({ type: made.row.type, nodes: made.nodes, time_s: made.expected, usd: made.total }))"""
+
+
+@pytest.fixture(scope="module")
+def scripts(browser: Any) -> Iterator[Any]:
+    page = browser.new_page()
+    for name in SCRIPTS[:-1]:
+        page.add_script_tag(content=inline(name))
+    yield page
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def formulas() -> dict[str, Any]:
+    return planner.recommend(**QUESTIONS["ray"]).formulas()
+
+
+class Drawn:
+    """Settings drawn at random, and what Python gives for each."""
+
+    def __init__(self, question: str, count: int) -> None:
+        self.answer = planner.recommend(**QUESTIONS[question])
+        self.formulas = self.answer.formulas()
+        self.grids = self._grids()
+        draw = random.Random(f"{question} {count}")
+        self.settings = [self._setting(draw) for _ in range(count)]
+        self.wanted = [self._wanted(*setting) for setting in self.settings]
+
+    def _grids(self) -> list[CandidateGrid]:
+        request, given = inputs_of(self.answer.plan.request)
+        free = replace(request, nodes=None, deadline_s=None, sort_deadline_s=None, budget_usd=None)
+        grids = {}
+        for model in given.models:
+            for catalog in given.catalogs:
+                region = Region.of(free, catalog, catalog.default_region)
+                grid = build_grid(free, model=model, region=region, overheads=given.overheads)[0]
+                grids[model.name, catalog.cloud] = grid
+        return [grids[of["model"], of["cloud"]] for of in self.formulas["grids"]]
+
+    def _setting(self, draw: random.Random) -> tuple[int, int, int, dict[str, float]]:
+        grid = draw.randrange(len(self.grids))
+        row = draw.randrange(len(self.formulas["grids"][grid]["rows"]))
+        asked = {
+            "data": 10 ** draw.uniform(10, 15.5),
+            "network": 2 ** draw.uniform(-2, 2),
+            "discount": draw.uniform(0, 0.9),
+            "mapRatio": self.formulas["request"]["map_ratio"],
+        }
+        return grid, row, round(2 ** draw.uniform(0, 9.96)), asked
+
+    def _wanted(self, number: int, row: int, nodes: int, asked: dict[str, float]) -> list[float]:
+        grid, request = self.grids[number], self.answer.plan.request
+        rows = self.formulas["grids"][number]["rows"]
+        name = rows[row]["type"]
+        place = [at for at, of in enumerate(rows) if of["type"] == name].index(row)
+        layout = [at for at in range(len(grid.context.layouts.type_row)) if grid.type_name(at) == name][place]
+        job = JobVolumes.of(asked["data"], map_ratio=request.map_ratio, reduce_ratio=request.reduce_ratio)
+        context = replace(grid.context, job=job, rates=grid.context.rates.times({"network": asked["network"]}))
+        made = candidate(context, row=layout, nodes=nodes, offer=grid.offer.times(1 - asked["discount"]))
+        cost = made.cost_usd
+        return [made.time_s.expected, made.time_s.p95, cost.total, cost.total_p95, made.spares, made.nodes_min]
+
+
+def differ(scripts: Any, drawn: Drawn) -> None:
+    """Fail where the page is off by more than 0.1% anywhere, or by a single node."""
+    seen = np.array(scripts.evaluate(EXACT, [drawn.formulas, drawn.settings]), float)
+    wanted = np.array(drawn.wanted)
+    assert seen[:, 4:].tolist() == wanted[:, 4:].tolist()
+    off = np.abs(seen[:, :4] / np.where(wanted[:, :4] == 0, 1.0, wanted[:, :4]) - 1)
+    worst = int(off.max(axis=1).argmax())
+    assert off.max() < TOLERANCE, (drawn.settings[worst], seen[worst], wanted[worst])
+
+
+@pytest.mark.needs_browser(why="runs the page's script")
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_cluster_has_the_time_and_bill_that_python_gives_it(scripts: Any, question: str) -> None:
+    differ(scripts, Drawn(question, 12))
+
+
+@pytest.mark.soak
+@pytest.mark.quick
+@pytest.mark.needs_browser(why="runs the page's script")
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_so_it_is_for_ten_thousand_settings(scripts: Any, question: str) -> None:
+    differ(scripts, Drawn(question, 10_000 // len(QUESTIONS)))
+
+
+@pytest.mark.needs_browser(why="runs the page's script")
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"data": 2.5e13},
+        {"deadline": 3000.0},
+        {"network": 2.0, "discount": 0.3},
+        {"nodes": 90},
+        {"deadline": 1.0},
+        {"data": 3e14, "network": 0.5, "deadline": 2e4},
+    ],
+    ids=str,
+)
+def test_the_page_chooses_as_python_does(scripts: Any, formulas: dict[str, Any], changed: dict[str, float]) -> None:
+    asked = {"data": 1e14, "deadline": None, "discount": 0, "network": 1, "nodes": None, "mapRatio": 1} | changed
+    types = sorted({row["type"] for grid in formulas["grids"] for row in grid["rows"]})
+    again = planner.recommend(
+        asked["data"],
+        instance=types,
+        deadline=asked["deadline"],
+        nodes=asked["nodes"],
+        what_if={"network": asked["network"] or 1, "price": 1 - (asked["discount"] or 0)},
+    ).best
+    chosen = scripts.evaluate(CHOOSE, [formulas, asked])
+    if again is None:
+        assert chosen == []
+        return
+    assert (chosen[0]["type"], chosen[0]["nodes"]) == (again.instance_type, again.nodes)
+    assert chosen[0]["time_s"] == pytest.approx(again.time_s.expected, rel=TOLERANCE)
+    assert chosen[0]["usd"] == pytest.approx(again.cost_usd.total, rel=TOLERANCE)
+
+
+@pytest.mark.needs_browser(why="uses the controls")
+def test_the_controls_change_the_answer_and_reset_brings_it_back(
+    visit: Callable[..., Any], plan_file: Path, plan: Plan
+) -> None:
+    best = plan.best
+    assert best is not None
+    page = visit(plan_file, width=390).page
+    page.wait_for_function("document.documentElement.dataset.recomputed === '1'")
+    shown = page.locator("#what-if-answer")
+    planned = f"Rent {best.nodes} x {best.instance_type}"
+    assert planned in shown.inner_text() and f"${best.cost_usd.total:,.2f}" in shown.inner_text()
+    cells = page.locator("#what-if-bill td:last-child").all_inner_texts()
+    cents = [round(float(cell.replace("$", "").replace(",", "")) * 100) for cell in cells]
+    assert sum(cents[:-1]) == cents[-1] == round(best.cost_usd.total * 100)
+    page.locator("#wi-nodes").fill("150")
+    page.wait_for_function("document.getElementById('what-if-answer').textContent.startsWith('Rent 150 x')")
+    assert planned.removeprefix("Rent ") in page.locator("#what-if-change").inner_text()
+    page.locator("#wi-deadline").fill("0.02")
+    page.wait_for_function("document.getElementById('what-if-tables').hidden")
+    assert "None of these types does that" in shown.inner_text()
+    page.get_by_role("button", name="As planned").click()
+    page.wait_for_function("text => document.getElementById('what-if-answer').textContent.includes(text)", arg=planned)
+
+
+@pytest.mark.needs_browser(why="prints")
+def test_in_print_the_ground_is_white_and_nothing_is_cut(visit: Callable[..., Any], plan_file: Path) -> None:
+    page = visit(plan_file, dark=True, width=720).page
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+    assert not page.locator("#zoom").is_visible()
+
+
+def test_what_cannot_be_planned_in_the_page_says_so(plan: Plan) -> None:
+    page = plan_page(plan, None, formulas="of <this>")
+    assert "This page cannot plan again by itself: of &lt;this&gt;." in page
+    assert "what-if-given" not in page

@@ -1,0 +1,57 @@
+"""The arguments of `recommend`: names of `plan`, texts and Python values, and what contradicts itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner.errors import BadInputError
+from planner.schemas.arguments import request_fields
+from planner.schemas.plan import NodeLimit, OwnPrice
+
+
+@pytest.mark.parametrize(
+    ("asked", "field", "value"),
+    [
+        ({"cloud": "aws, gcp"}, "catalogs", ("aws", "gcp")),
+        ({"catalog": ["a,b"]}, "catalogs", ("a,b",)),
+        ({"region": "us-east-1"}, "regions", ("us-east-1",)),
+        ({"instance": ["i4i.*"]}, "instances", ("i4i.*",)),
+        ({"budget": 40}, "budget_usd", 40),
+        ({"compute": "50MB/s"}, "compute_bytes_per_s_per_vcpu", 50e6),
+        ({"assume": {"network": "1GB/s", "price": 1.65}}, "assume", {"network": 1e9, "price": 1.65}),
+        ({"assume": "network=1GB/s,price=1.65"}, "assume", {"network": 1e9, "price": 1.65}),
+        ({"what_if": "network=1.5"}, "scale", {"network": 1.5}),
+        ({"data": 1e12}, "data_bytes", 10**12),
+        ({"deadline": "1h 30m"}, "deadline_s", 5400.0),
+    ],
+)
+def test_each_form_is_understood(asked: dict[str, Any], field: str, value: object) -> None:
+    assert request_fields(asked)[field] == value
+
+
+@pytest.mark.parametrize("discount", ["15%", 0.15, {"*": "15%"}])
+def test_a_discount_is_a_text_a_share_or_one_for_each_type(discount: Any) -> None:
+    assert request_fields({"discount": discount})["own_prices"] == (OwnPrice(discount=0.15, note="--discount"),)
+
+
+def test_prices_and_capacities_add_up() -> None:
+    own = OwnPrice(instance="b", discount=0.5)
+    fields = request_fields({"own_price": {"a": 0.95}, "discount": "10%", "own_prices": [own], "capacity": "a=4"})
+    assert [price.instance for price in fields["own_prices"]] == ["a", "*", "b"]
+    assert fields["node_limits"] == (NodeLimit(instance="a", nodes=4, note="--capacity"),)
+
+
+@pytest.mark.parametrize(
+    ("asked", "complaint"),
+    [
+        ({"instnace": "a"}, "Did you mean instance"),
+        ({"cloud": "aws", "catalogs": ["gcp"]}, "says the same"),
+        ({"assume": "network"}, "NAME=AMOUNT"),
+        ({"assume": {"network": "fast"}}, "write it as"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(asked: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(BadInputError, match=complaint):
+        request_fields(asked)

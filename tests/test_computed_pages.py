@@ -17,6 +17,7 @@ import pytest
         "write_variation_page",
         "write_leave_one_out_page",
         "draw_architecture",
+        "write_shown_answers",
     ],
 )
 def test_what_the_script_writes_is_current(name: str) -> None:

@@ -53,7 +53,7 @@ def test_a_page_says_what_is_being_done(tmp_path: Path) -> None:
     assert terminal.end() == 0
     steps = [terminal.said.find(step) for step in ("planning around", "drawing charts", "writing the page")]
     assert -1 < steps[0] < steps[1] < steps[2]
-    piped = subprocess.run([*PLANNER, *plan], cwd=tmp_path, capture_output=True, text=True, check=True)
+    piped = subprocess.run([*PLANNER, *plan, "--force"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert piped.stderr == "written to plan.html\n"
 
 

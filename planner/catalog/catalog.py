@@ -17,7 +17,7 @@ from planner.catalog.facts import NetworkPoint, ObjectStore, Prices, Rates, Sour
 from planner.catalog.instances import Instances
 from planner.catalog.manifest import Manifest
 from planner.catalog.network_specs import StatedNetworks, stated_networks
-from planner.catalog.refreshed import REFRESHABLE
+from planner.catalog.refreshed import PUBLIC, REFRESHABLE
 from planner.errors import BadInputError, nearest
 from planner.tables import Table
 
@@ -221,10 +221,13 @@ class Catalog:
     def _unpriced(self, region: str, pricing: str) -> str:
         priced = self.regions(pricing)
         refresh = f"planner catalog refresh --cloud {self.cloud}" if self.name in REFRESHABLE else ""
+        public = " --public" if self.name in PUBLIC and (self.name, pricing) != ("aws", "spot") else ""
         if not priced:
-            return f"catalog {self.name} has no {pricing} prices" + (f"; {refresh} reads them" if refresh else "")
+            more = f"; {refresh}{public} reads them" if refresh else ""
+            return f"catalog {self.name} has no {pricing} prices{more}"
         hint = nearest(region, priced)
-        more = f". {refresh} --region {region} reads others" if refresh else ""
+        more = f". {refresh} --region {region}{public} reads them" if refresh else ""
+        more += ", without an account" if public else ""
         text = f"region {region!r} has no {pricing} prices in catalog {self.name}.{hint}"
         return f"{text} Priced: {', '.join(priced)}{more}"
 

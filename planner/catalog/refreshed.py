@@ -21,6 +21,8 @@ from planner.tables import Table
 
 REFRESHABLE: Final = ("aws", "azure", "gcp")
 """The clouds, and catalogs, that can be read anew."""
+PUBLIC: Final = ("aws", "azure")
+"""Those whose price lists everyone may read."""
 CURRENT: Final = "current"
 
 

@@ -27,6 +27,9 @@ def catalog_refresh(
     region: Annotated[
         list[str] | None, Option(help="Regions to read.", show_default="those that the catalog prices")
     ] = None,
+    public: Annotated[
+        bool, Option("--public", help="Only prices, from the public list of aws or azure: no account is needed.")
+    ] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Show what would change, and change nothing.")] = False,
     forget: Annotated[bool, Option("--forget", help="Go back to the shipped catalogs; no cloud is asked.")] = False,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
@@ -34,13 +37,15 @@ def catalog_refresh(
     """Read instance types and prices anew from the cloud's own API and price list, with your credentials for it.
 
     Example: planner catalog refresh --cloud aws --region us-east-1,eu-west-1
+
+    Example: planner catalog refresh --cloud aws --region eu-central-1 --public
     """
     clouds = [name.strip() for value in cloud for name in value.split(",") if name.strip()]
     regions = [name.strip() for value in region or [] for name in value.split(",") if name.strip()]
     if forget:
         _forget(clouds, json=json)
         return
-    read = [_refresh(name, regions, dry_run=dry_run) for name in clouds]
+    read = [_refresh(name, regions, dry_run=dry_run, public=public) for name in clouds]
     if json:
         show_json([_as_json(refreshed) for refreshed in read])
         return
@@ -48,7 +53,7 @@ def catalog_refresh(
         _show(refreshed, dry_run=dry_run)
 
 
-def _refresh(cloud: str, regions: list[str], *, dry_run: bool) -> Refreshed:
+def _refresh(cloud: str, regions: list[str], *, dry_run: bool, public: bool) -> Refreshed:
     from planner.config.settings import load_settings
     from planner.refresh import Access, refresh
 
@@ -56,7 +61,7 @@ def _refresh(cloud: str, regions: list[str], *, dry_run: bool) -> Refreshed:
     mine = load_settings(today=today).of(cloud)
     access = Access(account=mine.account, specs_url=mine.specs_url, prices_url=mine.prices_url)
     with _progress(cloud) as watch:
-        return refresh(cloud, regions=regions, access=access, today=today, watch=watch, dry_run=dry_run)
+        return refresh(cloud, regions=regions, access=access, today=today, watch=watch, dry_run=dry_run, public=public)
 
 
 @contextmanager

@@ -85,7 +85,7 @@ def _changes(answered: Recommendation, *, width: int) -> list[str]:
     if not answered.plan.request.scale or answered.best is None:
         return []
     before = answered.without_what_ifs().best
-    return textwrap.wrap(difference(before, answered.best), width) if before else []
+    return textwrap.wrap(difference(before, answered.best), width, subsequent_indent="  ") if before else []
 
 
 def _show_frame(answered: Recommendation, form: str, *, order: str | None, only: list[str] | None) -> None:
@@ -95,7 +95,7 @@ def _show_frame(answered: Recommendation, form: str, *, order: str | None, only:
             raise BadInputError(f"column {name}: there are {', '.join(frame.columns)}.{nearest(name, list(frame))}")
     frame = frame.sort_values(order, kind="stable") if order else frame
     frame = frame[names(only)] if only else frame
-    show_text(frame.to_csv(index=False).rstrip("\n") if form == "csv" else _markdown(frame))
+    show_text(frame.to_csv(index=False, float_format="%.7g").rstrip("\n") if form == "csv" else _markdown(frame))
 
 
 def _markdown(frame: Any) -> str:

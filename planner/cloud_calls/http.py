@@ -12,7 +12,7 @@ from urllib.request import Request, urlopen
 from planner.cloud_calls.reading import CallFailure, FailureReason, read_cloud
 from planner.cloud_calls.retry import RetryPolicy
 
-_TIMEOUT_S: Final = 60
+TIMEOUT_S: Final = 60
 _TOO_MANY_REQUESTS: Final = 429
 
 
@@ -31,16 +31,17 @@ def _get(url: str, read: Callable[[bytes], Any], *, accept: str, what: str, poli
 
     def call() -> Any:
         try:
-            with urlopen(request, timeout=_TIMEOUT_S) as answer:
+            with urlopen(request, timeout=TIMEOUT_S) as answer:
                 return read(answer.read())
         except HTTPError as error:
             error.close()  # an error is an open connection, too
             raise
 
-    return read_cloud(call, what=what, failure_of=_failure_of, policy=policy)
+    return read_cloud(call, what=what, failure_of=failure_of, policy=policy)
 
 
-def _failure_of(error: Exception) -> CallFailure | None:
+def failure_of(error: Exception) -> CallFailure | None:
+    """Return what went wrong with a call over HTTP; None for what is no such failure."""
     if isinstance(error, HTTPError):
         return failure_of_status(error.code, str(error.reason), wait=error.headers.get("Retry-After"))
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):

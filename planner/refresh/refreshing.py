@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ from planner.catalog.refreshed import REFRESHABLE
 from planner.errors import BadInputError, IoFailureError, nearest
 from planner.refresh import aws, azure, gcp
 from planner.refresh.access import Access
+from planner.refresh.public import read_public
 from planner.refresh.reading import Reading, Row, Watch
 from planner.refresh.writing import put_in_place, version_of
 
@@ -49,18 +51,21 @@ def refresh(
     today: date,
     watch: Watch = lambda what, count: None,
     dry_run: bool = False,
+    public: bool = False,
 ) -> Refreshed:
     """Read types and prices of `cloud` anew, of the regions its catalog prices unless others are named.
 
-    All is read before anything is written, and what is written counts at once or not at all; with `dry_run` it never
-    does. Raises BadInputError for an unknown cloud or region, ProviderRefusedError when the cloud refuses,
-    IoFailureError when it cannot be reached or understood or the catalog cannot be written.
+    With `public` only prices are read, from a list that needs no account. All is read before anything is written, and
+    what is written counts at once or not at all; with `dry_run` it never does. Raises BadInputError for an unknown
+    cloud or region, ProviderRefusedError when the cloud refuses, IoFailureError when it cannot be reached or understood
+    or the catalog cannot be written.
     """
     if cloud not in _READERS:
         raise BadInputError(f"cloud {cloud!r} cannot be refreshed.{nearest(cloud, CLOUDS)} Known: {', '.join(CLOUDS)}")
     before = load_catalog(cloud)
     chosen = tuple(regions) or tuple(before.regions())
-    reading = _READERS[cloud](chosen, access=access or Access(), watch=watch, catalog_rows=_rows_by_type(before))
+    read = partial(read_public, cloud) if public else _READERS[cloud]
+    reading = read(chosen, access=access or Access(), watch=watch, catalog_rows=_rows_by_type(before))
     _check(reading, cloud=cloud)
     with version_of(before, reading, today=today) as written:
         return Refreshed(

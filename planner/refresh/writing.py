@@ -120,7 +120,7 @@ def _as_failure(home: Path) -> Iterator[None]:
 def _write(directory: Path, before: Catalog, reading: Reading, *, today: date) -> int:
     """Write the three files of a version; return how many older prices it keeps."""
     seen = {"evidence": "spec", "as_of": today.isoformat()}
-    shapes = [row | seen | {"source": _SPECS} for row in reading.shapes]
+    shapes = [seen | {"source": _SPECS} | row for row in reading.shapes]  # known shapes keep where they are from
     prices = [row | seen | {"source": _PRICES} for row in reading.prices]
     older_prices = list(_kept_prices(before, reading))
     in_use = _version_in_use(before)

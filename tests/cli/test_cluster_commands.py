@@ -27,14 +27,14 @@ UP = [
 ]
 
 
-def output(*words: str) -> str:
+def printed(*words: str) -> str:
     done = CliRunner().invoke(build(), list(words), env={"COLUMNS": "80"})
     assert done.exit_code == 0, done.output
     return done.stdout
 
 
 def test_a_dry_run_begins_with_the_decision_and_ends_there() -> None:
-    text = output(*UP)
+    text = printed(*UP)
     lines = re.sub(r"\n  ", " ", text).splitlines()
     assert lines[0] == "21 x i8g.8xlarge in <zone of us-east-1>: 20 nodes, 1 spare, in one placement group"
     # 21 machines at $2.7456: $57.6576 an hour, $115.3152 in the 2 h of --max-hours; planning takes some of them
@@ -45,12 +45,12 @@ def test_a_dry_run_begins_with_the_decision_and_ends_there() -> None:
 
 
 def test_an_address_that_was_given_is_no_placeholder() -> None:
-    text = output(*UP, "--ssh-from", "198.51.100.0/24")
+    text = printed(*UP, "--ssh-from", "198.51.100.0/24")
     assert "198.51.100.0/24 alone" in text and "placeholder" not in text
 
 
 def test_verbose_adds_the_requests() -> None:
-    short, long = output(*UP), output(*UP, "--verbose")
+    short, long = printed(*UP), printed(*UP, "--verbose")
     number = int(re.search(r"(\d+)\s+requests", short)[1])  # type: ignore[index]
     assert long.splitlines()[0] == short.splitlines()[0] and f"\n {number} ec2 us-east-1 " in long
 
@@ -58,4 +58,4 @@ def test_verbose_adds_the_requests() -> None:
 def test_status_without_a_run_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert output("cluster", "status").startswith("No runs: ") and output("cluster", "status", "--json") == "[]\n"
+    assert printed("cluster", "status").startswith("No runs: ") and printed("cluster", "status", "--json") == "[]\n"

@@ -1,0 +1,94 @@
+"""Prices from the public lists, read over HTTP from a server of the test."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from planner.catalog import load_catalog
+from planner.errors import BadInputError, IoFailureError
+from planner.refresh import Access, Refreshed, refresh
+from tests.refresh.servers import HASTY, Answer, Asked, served
+
+REGION = "eu-central-1"
+HEADER = (
+    '"SKU","TermType","Unit","PricePerUnit","Currency",'
+    '"Instance Type","Tenancy","Operating System","Pre Installed S/W","CapacityStatus"'
+)
+PLAIN = '"X","OnDemand","Hrs","{usd}","USD","{type}","Shared","Linux","NA","Used"'
+LIST = [
+    '"FormatVersion","v1.0"',
+    '"Disclaimer","for information, only"',
+    HEADER,
+    PLAIN.format(type="i8g.8xlarge", usd="3.2848000000"),
+    PLAIN.format(type="i4i.4xlarge", usd="1.6300000000"),
+    PLAIN.format(type="brand.new", usd="9.0"),
+    PLAIN.format(type="m5.large", usd="0.0000000000"),
+    PLAIN.format(type="c5.large", usd="0.1").replace("Linux", "Windows"),
+    PLAIN.format(type="c5.large", usd="0.2").replace("OnDemand", "Reserved"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+
+
+def refreshed(lines: list[str], *, cut: int = 0, url: str = "") -> tuple[Refreshed, list[Asked]]:
+    with served(lambda asked: Answer("\r\n".join([*lines, ""]).encode(), cut=cut)) as prices:
+        access = Access(prices_url=url or prices.url, retry_policy=HASTY)
+        done = refresh("aws", regions=[REGION], access=access, today=date(2026, 11, 23), public=True)
+    return done, prices.asked
+
+
+def test_a_region_without_shipped_prices_is_priced_without_an_account() -> None:
+    before = load_catalog("aws")
+    with pytest.raises(BadInputError, match=f"refresh --cloud aws --region {REGION} --public reads them, without an"):
+        before.prices(REGION)
+    done, asked = refreshed(LIST)
+    assert [request.path for request in asked] == [f"/{REGION}/index.csv"]
+    assert (done.prices, done.left_out) == (2, {f"prices of types that the catalog does not have in {REGION}": 1})
+    after = load_catalog("aws")
+    price = after.prices(REGION).price_usd_per_hour
+    assert price[after.instances.index("i8g.8xlarge")] == 3.2848
+    shapes = after.tables["instances"]
+    assert len(after.instances) == len(before.instances)
+    assert shapes["source"].tolist() == before.tables["instances"]["source"].tolist()
+    home = before.prices("us-east-1").price_usd_per_hour[before.instances.index("i8g.8xlarge")]
+    assert after.prices("us-east-1").price_usd_per_hour[after.instances.index("i8g.8xlarge")] == home
+
+
+def test_it_is_read_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    with served(lambda asked: Answer("\r\n".join([*LIST, ""]).encode())) as proxy:
+        for name in ("no_proxy", "NO_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.setattr("urllib.request._opener", None)  # a process looks for proxies once
+        access = Access(prices_url="http://prices.example", retry_policy=HASTY)
+        done = refresh("aws", regions=[REGION], access=access, today=date(2026, 11, 23), public=True)
+    assert done.prices == 2 and proxy.asked[0].headers["Host"] == "prices.example"
+
+
+@pytest.mark.parametrize(
+    ("lines", "cut", "why"),
+    [
+        ([HEADER.replace("Currency", "Money")], 0, "no columns Currency"),
+        ([*LIST, '"X","OnDemand"'], 0, "a line is cut off"),
+        ([*LIST, PLAIN.format(type="m5.large", usd="dear")], 0, "'dear' is no price"),
+        (LIST, 60, "IncompleteRead|cut off"),
+    ],
+)
+def test_what_is_not_whole_changes_nothing(lines: list[str], cut: int, why: str) -> None:
+    with pytest.raises(IoFailureError, match=why):
+        refreshed(lines, cut=cut)
+    with pytest.raises(BadInputError):
+        load_catalog("aws").prices(REGION)
+
+
+def test_other_money_and_clouds_without_a_public_list_are_refused() -> None:
+    with pytest.raises(BadInputError, match="in CNY, and are not converted"):
+        refreshed([line.replace('"USD"', '"CNY"') for line in LIST])
+    with pytest.raises(BadInputError, match="gcp has no public price list; there are those of aws, azure"):
+        refresh("gcp", today=date(2026, 11, 23), public=True)

@@ -14,6 +14,7 @@ class Assumptions:
     """Figures of `spark_model.toml`, where each has its evidence. The sigmas are standard deviations of ln(time)."""
 
     sibling_share: float
+    speed_exponent: float
     memory_for_executors: float
     memory_fraction: float
     same_cluster_sigma: float

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from planner.arrays import Floats
 from planner.catalog import Catalog
 from planner.catalog.measured_cpus import measured_clocks_ghz
 from planner.errors import BadInputError
@@ -34,12 +35,12 @@ class Machine:
     disk_bytes_per_s: float
     price_usd_per_hour: float
 
-    def speed(self, busy: float, *, sibling_share: float) -> float:
+    def speed(self, busy: Floats, *, sibling_share: float) -> Floats:
         """Return the speed of a slot in GHz when a share `busy` of all slots computes: siblings slow each other once
         there are more tasks than cores.
         """
-        crowded = min(max(2 * busy - 1, 0.0), 1.0) if self.siblings else 0.0
-        return self.clock_ghz * (1 - sibling_share * crowded)
+        crowded = np.clip(2 * busy - 1, 0.0, 1.0) if self.siblings else np.zeros_like(busy)
+        return np.asarray(self.clock_ghz * (1 - sibling_share * crowded))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,6 +69,14 @@ class Work:
         return np.array([float(step.slots) for step in self.timeline.steps])
 
     @cached_property
+    def _logged_s(self) -> Floats:
+        return np.array([step.duration_s for step in self.timeline.steps])
+
+    @cached_property
+    def _extra_s(self) -> Floats:
+        return np.array([step.extra_s for step in self.timeline.steps])
+
+    @cached_property
     def _needed_bytes(self) -> Floats:
         """Execution memory that one task of each step would need so as not to spill."""
         return np.array(
@@ -84,7 +92,7 @@ class Work:
     @cached_property
     def unexplained(self) -> float:
         """The share of the stages' time of which the log does not tell what it waited for."""
-        durations = np.array([step.duration_s for step in self.timeline.steps])
+        durations = self._logged_s
         if not durations.sum():
             return 0.0
         return float((durations * (self._shares["storage"] + self._shares["waiting"])).sum() / durations.sum())
@@ -107,15 +115,12 @@ class Work:
 
     def predict(self, nodes: Nodes) -> Prediction:
         """Return how long the application would take on these nodes."""
-        steps = self.timeline.steps
-        if nodes == self.logged or not steps:
+        if nodes == self.logged or not self.timeline.steps:
             return self._ranged(self.timeline.duration_s, sigma=self.assumptions.same_cluster_sigma, ends_spill=False)
         slots = self.slots_of(nodes)
         factors = self._factors(nodes, slots=slots)
-        scaled = sum((self._shares[part] * factors[part] for part in _PARTS), np.zeros(len(steps)))
-        scaled = np.where(np.array([step.time.total for step in steps]) > 0, scaled, 1.0)
-        extra = np.array([step.extra_s for step in steps])
-        waves, logged = self.seconds_on_slots(slots), np.array([step.duration_s for step in steps])
+        scaled = np.sum([self._shares[part] * factors[part] for part in _PARTS], axis=0)
+        waves, logged, extra = self.seconds_on_slots(slots), self._logged_s, self._extra_s
         fit = np.where(extra < 0, logged / np.maximum(logged - extra, 1e-9), 1.0)
         seconds = np.maximum(waves * scaled * fit + np.maximum(extra, 0.0), self._least_s(nodes))
         ends = bool(((self._shares["spill"] > 0) & (factors["spill"] == 0)).any())
@@ -128,12 +133,8 @@ class Work:
         old, new, count = self.logged.machine, nodes.machine, len(self.timeline.steps)
         share = self.assumptions.sibling_share
         busy = np.minimum(self._busy * self._logged_slots / slots, 1.0)
-        cpu = np.array(
-            [
-                old.speed(before, sibling_share=share) / new.speed(after, sibling_share=share)
-                for before, after in zip(self._busy.tolist(), busy.tolist(), strict=True)
-            ]
-        )
+        faster = new.speed(busy, sibling_share=share) / old.speed(self._busy, sibling_share=share)
+        cpu = faster**-self.assumptions.speed_exponent
         ones = np.ones(count)
         network = _slower(old.network_bytes_per_s * self.logged.count, new.network_bytes_per_s * nodes.count)
         disk = _slower(old.disk_bytes_per_s * self.logged.count, new.disk_bytes_per_s * nodes.count)
@@ -161,7 +162,7 @@ class Work:
         """Return the least seconds of each step: its bytes over all networks, and over all disks; what the logged
         cluster did faster than that, from its memory, is granted to all.
         """
-        logged_s = np.array([step.duration_s for step in self.timeline.steps])
+        logged_s = self._logged_s
         least = np.zeros(len(logged_s))
         for rate, (before, after) in self._moved(nodes).items():
             logged_rate, new_rate = (getattr(n.machine, rate) * n.count for n in (self.logged, nodes))
@@ -170,13 +171,23 @@ class Work:
                 least = np.maximum(least, after / new_rate * granted)
         return least
 
+    @cached_property
+    def _bytes(self) -> dict[str, Floats]:
+        """Bytes of each step that were fetched from other nodes, fetched at all, and written to shuffle disks."""
+        sums = [sum((stage.sums for stage in step.stages), TaskSums()) for step in self.timeline.steps]
+        return {
+            "remote": np.array([float(step.shuffle_read_remote_bytes) for step in sums]),
+            "fetched": np.array([float(step.shuffle_read_bytes) for step in sums]),
+            "written": np.array([float(step.shuffle_write_bytes + step.spill_disk_bytes) for step in sums]),
+        }
+
     def _moved(self, nodes: Nodes) -> dict[str, tuple[Floats, Floats]]:
         """Return the bytes of each step over all networks and disks, as logged and on these nodes."""
-        sums = [sum((stage.sums for stage in step.stages), TaskSums()) for step in self.timeline.steps]
-        remote = np.array([float(step.shuffle_read_remote_bytes) for step in sums])
-        fetched = np.array([float(step.shuffle_read_bytes) for step in sums])
-        written = np.array([float(step.shuffle_write_bytes + step.spill_disk_bytes) for step in sums])
-        return {"network_bytes_per_s": (remote, fetched * _remote(nodes.count)), "disk_bytes_per_s": (written, written)}
+        moved = self._bytes
+        return {
+            "network_bytes_per_s": (moved["remote"], moved["fetched"] * _remote(nodes.count)),
+            "disk_bytes_per_s": (moved["written"], moved["written"]),
+        }
 
     def _sigma(self, nodes: Nodes, slots: int) -> float:
         assumed = self.assumptions

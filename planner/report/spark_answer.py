@@ -85,7 +85,7 @@ def _was(application: Application, plan: SparkPlan, explained: Explanation) -> s
     bounds = [f"{name} {format_duration(seconds)}" for name, seconds in list(explained.seconds_by_bound.items())[:4]]
     return (
         f"{application.name or application.app_id or 'It'} ran on {logged.name} ({logged.nodes.machine.cloud}) for"
-        f" {format_duration(logged.prediction.duration_s)}, {format_usd(logged.cost_usd)}. What bound its stages:"
+        f" {format_duration(logged.prediction.duration_s)}, {_usd(logged.cost_usd)}. What bound its stages:"
         f" {', '.join(bounds)}; no stage {format_duration(explained.timeline.driver_s)}."
     )
 
@@ -106,7 +106,7 @@ def _words(choice: Choice, logged: Choice) -> str:
     prediction = choice.prediction
     return (
         f"{choice.name} ({choice.nodes.machine.cloud}): {format_duration(prediction.duration_s)} (90%:"
-        f" {format_duration(prediction.low_s)} to {format_duration(prediction.high_s)}), {format_usd(choice.cost_usd)}"
+        f" {format_duration(prediction.low_s)} to {format_duration(prediction.high_s)}), {_usd(choice.cost_usd)}"
         f"{_change(choice, logged)}"
     )
 
@@ -126,10 +126,15 @@ def _table(plan: SparkPlan) -> list[str]:
         prediction = choice.prediction
         between = f"{_clock(prediction.low_s)} - {_clock(prediction.high_s)}"
         change = "" if choice is plan.logged else _change(choice, plan.logged).strip()
-        cells = (choice.name, _clock(prediction.duration_s), between, format_usd(choice.cost_usd), change)
+        cells = (choice.name, _clock(prediction.duration_s), between, _usd(choice.cost_usd), change)
         rows.append((label, *cells))
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     return ["  ".join(f"{cell:<{widths[place]}}" for place, cell in enumerate(row)).rstrip() for row in rows]
+
+
+def _usd(amount: float) -> str:
+    """Return dollars, with tenths of a cent where there is less than one."""
+    return f"${amount:.3f}" if 0.005 <= amount < 1 else format_usd(amount)
 
 
 def _clock(seconds: float) -> str:
@@ -164,9 +169,10 @@ def _few_tasks(plan: SparkPlan, explained: Explanation) -> Iterator[str]:
     seconds = explained.seconds_by_bound.get("too few tasks", 0.0)
     if seconds > _DOUBTED * explained.duration_s:
         tasks = max(stage.stage.tasks for stage in explained.stages if stage.bound == "too few tasks")
+        count = f"{tasks} task{'s' * (tasks != 1)}"
         yield (
-            f"Stages of at most {tasks} tasks held {plan.work.slots} slots for {format_duration(seconds)}: more"
-            " partitions would use them, where the input can be split."
+            f"Stages of at most {count} held {plan.work.slots} slots for {format_duration(seconds)}: more partitions"
+            " would use them, where the input can be split."
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -23,6 +24,8 @@ _MEMORY_SLACK: Final = 0.95
 """Types are sold with memory of 2, 4 or 8 GiB a core, less a little: so much less is as much."""
 _LATE: Final = 1.0 + 1e-9
 """Sums of times differ in their last digit."""
+_BURSTABLE: Final = re.compile(r"t\d\w*\.|Standard_B")
+"""Types that their clouds sell with a share of their processors, EC2's T and Azure's B."""
 _SMALLEST_EXECUTOR: Final = 4
 """Cores of an executor below which broadcast tables and the like take too much of its memory."""
 
@@ -74,6 +77,8 @@ def work_of(application: Application, logged: Nodes) -> Work:
     line = timeline(application)
     if not line.steps:
         raise BadInputError("the log holds no stage with its times: there is nothing to plan with")
+    if "rapids" in application.properties.get("spark.plugins", "").lower():
+        raise BadInputError("the log is of a run on GPUs: its times say nothing of machines without; log a run on CPUs")
     if math.isnan(logged.machine.clock_ghz):
         raise BadInputError(
             f"nobody measured the processors of {logged.machine.instance_type}: its log cannot be scaled to others"
@@ -153,6 +158,8 @@ def _unfit(work: Work, machine: Machine) -> str:
         return "its price is unknown"
     if math.isnan(machine.clock_ghz):
         return "nobody measured its processors"
+    if _BURSTABLE.match(machine.instance_type):
+        return "runs at its full speed on credit alone"
     least = max(work.task_cpus, min(work.cores_per_executor, _SMALLEST_EXECUTOR))
     if machine.vcpu < least:
         return f"smaller than an executor of {least} cores"

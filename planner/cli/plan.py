@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 def plan(
     *,
     asked: RequestOptions,
+    from_log: Annotated[
+        Path | None, Option(help="Instead of --data: plan the Spark application of this event log.")
+    ] = None,
+    ran_on: Annotated[str | None, Option(help="What the log's application ran on: 'm5.4xlarge x 4'.")] = None,
+    app: Annotated[str | None, Option(help="Of several applications in the log, the one with this id.")] = None,
     explain: Annotated[bool, Option("--explain", help="Say why, and print the sum with its numbers.")] = False,
     rejected: Annotated[bool, Option("--rejected", help="List every type left out, and why.")] = False,
     show: Annotated[
@@ -49,6 +54,11 @@ def plan(
     from planner.api import answer, answer_with_profile
     from planner.planning.recommendation import require_best
 
+    if from_log is not None:
+        from planner.cli.plan_from_log import plan_from_log
+
+        plan_from_log(from_log, asked=asked, ran_on=ran_on, app=app, as_json=json, rejected=rejected, out=out)
+        return
     form, views = forms_and_views([*(show or []), *(["wide"] if wide else []), *(["json"] if json else [])])
     require_new([out, html], force=force)
     asked = completed(asked)

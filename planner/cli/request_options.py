@@ -24,6 +24,7 @@ PANELS: Final = {
         "Cluster size": "nodes max_nodes max_vcpus capacity head_room",
         "Money": "objective pricing interruptions discount own_price",
         "Evidence and what-if": "engine evidence assume what_if network network_distribution paper",
+        "Spark": "from_log ran_on app",
         "Output": "explain show wide json out html force rejected top sort columns",
     }.items()
 }

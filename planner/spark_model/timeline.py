@@ -50,9 +50,13 @@ class Step:
         """The share of the slots' time that tasks used."""
         return self.time.total / (self.slots * self.duration_s) if self.duration_s > 0 else 0.0
 
+    def waves_s(self, slots: int) -> float:
+        """Return the seconds of the tasks alone on so many slots."""
+        return makespan_s(self.durations, slots=slots)
+
     def seconds_on(self, slots: int, *, factor: float = 1.0) -> float:
         """Return the seconds on so many slots, each task taking `factor` times as long as it did."""
-        tasks_s = makespan_s(self.durations, slots=slots) * factor
+        tasks_s = self.waves_s(slots) * factor
         return tasks_s + self.extra_s if self.extra_s >= 0 else tasks_s * self._fit
 
     @property
@@ -85,7 +89,7 @@ class Timeline:
 
 def timeline(application: Application) -> Timeline:
     """Return the steps of an application; a stage without times is left out."""
-    cpus = _task_cpus(application)
+    cpus = task_cpus(application)
     timed = [stage for stage in application.stages if stage.duration_s is not None and stage.started_at_s is not None]
     steps = tuple(_step(group, application.cores_over_time, cpus=cpus) for group in _groups(timed))
     begin, end = application.started_at_s, application.ended_at_s
@@ -102,7 +106,8 @@ def timeline(application: Application) -> Timeline:
     )
 
 
-def _task_cpus(application: Application) -> int:
+def task_cpus(application: Application) -> int:
+    """Return how many cores one task takes."""
     text = application.properties.get("spark.task.cpus", "1")
     return max(1, int(text)) if text.isdecimal() else 1
 

@@ -1,0 +1,220 @@
+"""How long a logged application would take on other nodes: each stage's task time scaled resource by resource.
+
+The work of a task is what the log has; on another machine its parts take longer or shorter as the machine's rates say,
+and its tasks are put on that cluster's slots again. No stage is faster than its bytes over the cluster's network and
+disks (the ideal resource times of Monotasks, SOSP 2017, section 6). What no stage explains stays as it was.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Floats
+from planner.spark_application.task_sums import TaskSums
+from planner.spark_model.assumptions import Assumptions
+from planner.spark_model.machines import Nodes
+from planner.spark_model.timeline import Timeline
+
+_PARTS: Final = ("cpu", "gc", "spill", "fetch", "shuffle_write", "storage", "waiting", "scheduling")
+_Z90: Final = 1.645
+_GC_LIMITS: Final = (0.5, 2.0)
+"""Garbage is collected more often in less memory, but a log of one cluster does not tell how much more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """Seconds on one cluster: as expected, and the range that holds 90%. `sigma` is the standard deviation of ln(time).
+
+    `ends_spill` is whether a stage that spilled would not.
+    """
+
+    duration_s: float
+    low_s: float
+    high_s: float
+    sigma: float
+    ends_spill: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Work:
+    """A logged application, ready to be put on other clusters. `logged` is where it ran; a task takes `task_cpus`."""
+
+    timeline: Timeline
+    logged: Nodes
+    task_cpus: int
+    cores_per_executor: int
+    assumptions: Assumptions
+
+    @cached_property
+    def slots(self) -> int:
+        """The most tasks that ran at once, as far as the log tells."""
+        return max((step.slots for step in self.timeline.steps), default=1)
+
+    @cached_property
+    def _shares(self) -> dict[str, Floats]:
+        totals = np.array([step.time.total or 1.0 for step in self.timeline.steps])
+        return {part: np.array([getattr(step.time, part) for step in self.timeline.steps]) / totals for part in _PARTS}
+
+    @cached_property
+    def _busy(self) -> Floats:
+        return np.array([min(step.busy, 1.0) for step in self.timeline.steps])
+
+    @cached_property
+    def _logged_slots(self) -> Floats:
+        return np.array([float(step.slots) for step in self.timeline.steps])
+
+    @cached_property
+    def _logged_s(self) -> Floats:
+        return np.array([step.duration_s for step in self.timeline.steps])
+
+    @cached_property
+    def _extra_s(self) -> Floats:
+        return np.array([step.extra_s for step in self.timeline.steps])
+
+    @cached_property
+    def _needed_bytes(self) -> Floats:
+        """Execution memory that one task of each step would need so as not to spill."""
+        return np.array(
+            [
+                max(
+                    stage.peak_execution_memory_bytes + stage.sums.spill_memory_bytes / max(stage.tasks, 1)
+                    for stage in step.stages
+                )
+                for step in self.timeline.steps
+            ]
+        )
+
+    @cached_property
+    def unexplained(self) -> float:
+        """The share of the stages' time of which the log does not tell what it waited for."""
+        durations = self._logged_s
+        if not durations.sum():
+            return 0.0
+        return float((durations * (self._shares["storage"] + self._shares["waiting"])).sum() / durations.sum())
+
+    def seconds_on_slots(self, slots: int) -> Floats:
+        """Return the seconds of each step on so many slots of the machines that were logged."""
+        if slots not in self._cache:
+            self._cache[slots] = np.array([step.waves_s(slots) for step in self.timeline.steps])
+        return self._cache[slots]
+
+    @cached_property
+    def _cache(self) -> dict[int, Floats]:
+        return {}
+
+    def slots_of(self, nodes: Nodes) -> int:
+        """Return how many tasks run at once on nodes all of whose virtual CPUs are given to executors."""
+        if nodes == self.logged:
+            return self.slots
+        return max(1, nodes.count * (nodes.machine.vcpu // self.task_cpus))
+
+    def predict(self, nodes: Nodes) -> Prediction:
+        """Return how long the application would take on these nodes."""
+        if nodes == self.logged or not self.timeline.steps:
+            return self._ranged(self.timeline.duration_s, sigma=self.assumptions.same_cluster_sigma, ends_spill=False)
+        slots = self.slots_of(nodes)
+        factors = self._factors(nodes, slots=slots)
+        scaled = np.sum([self._shares[part] * factors[part] for part in _PARTS], axis=0)
+        waves, logged, extra = self.seconds_on_slots(slots), self._logged_s, self._extra_s
+        fit = np.where(extra < 0, logged / np.maximum(logged - extra, 1e-9), 1.0)
+        seconds = np.maximum(waves * scaled * fit + np.maximum(extra, 0.0), self._least_s(nodes))
+        ends = bool(((self._shares["spill"] > 0) & (factors["spill"] == 0)).any())
+        return self._ranged(
+            self.timeline.driver_s + float(seconds.sum()), sigma=self._sigma(nodes, slots), ends_spill=ends
+        )
+
+    def _factors(self, nodes: Nodes, *, slots: int) -> dict[str, Floats]:
+        """Return by what each part of the task time in each step is multiplied."""
+        old, new, count = self.logged.machine, nodes.machine, len(self.timeline.steps)
+        share = self.assumptions.sibling_share
+        busy = np.minimum(self._busy * self._logged_slots / slots, 1.0)
+        faster = new.speed(busy, sibling_share=share) / old.speed(self._busy, sibling_share=share)
+        cpu = faster**-self.assumptions.speed_exponent
+        ones = np.ones(count)
+        network = _slower(old.network_bytes_per_s * self.logged.count, new.network_bytes_per_s * nodes.count)
+        disk = _slower(old.disk_bytes_per_s * self.logged.count, new.disk_bytes_per_s * nodes.count)
+        active = np.minimum(slots, self._busy * self._logged_slots) / np.maximum(self._busy * self._logged_slots, 1e-9)
+        memory = (old.memory_bytes / old.vcpu) / (new.memory_bytes / new.vcpu)
+        room = self.execution_bytes(nodes) >= self._needed_bytes
+        return {
+            "cpu": cpu,
+            "gc": cpu * min(max(memory, _GC_LIMITS[0]), _GC_LIMITS[1]),
+            "spill": np.where(room & (memory < 1), 0.0, disk * active),
+            "fetch": network * active * _remote(nodes.count) / (_remote(self.logged.count) or 1.0),
+            "shuffle_write": disk * active,
+            "storage": ones,
+            "waiting": ones,
+            "scheduling": ones,
+        }
+
+    def execution_bytes(self, nodes: Nodes) -> float:
+        """Return the memory that a task may use for its own data when all slots are taken."""
+        machine, assumed = nodes.machine, self.assumptions
+        whole = machine.memory_bytes * assumed.memory_for_executors * assumed.memory_fraction
+        return whole / max(machine.vcpu // self.task_cpus, 1)
+
+    def _least_s(self, nodes: Nodes) -> Floats:
+        """Return the least seconds of each step: its bytes over all networks, and over all disks; what the logged
+        cluster did faster than that, from its memory, is granted to all.
+        """
+        logged_s = self._logged_s
+        least = np.zeros(len(logged_s))
+        for rate, (before, after) in self._moved(nodes).items():
+            logged_rate, new_rate = (getattr(n.machine, rate) * n.count for n in (self.logged, nodes))
+            if logged_rate > 0 and new_rate > 0:
+                granted = np.minimum(1.0, logged_s / np.maximum(before / logged_rate, 1e-9))
+                least = np.maximum(least, after / new_rate * granted)
+        return least
+
+    @cached_property
+    def _bytes(self) -> dict[str, Floats]:
+        """Bytes of each step that were fetched from other nodes, fetched at all, and written to shuffle disks."""
+        sums = [sum((stage.sums for stage in step.stages), TaskSums()) for step in self.timeline.steps]
+        return {
+            "remote": np.array([float(step.shuffle_read_remote_bytes) for step in sums]),
+            "fetched": np.array([float(step.shuffle_read_bytes) for step in sums]),
+            "written": np.array([float(step.shuffle_write_bytes + step.spill_disk_bytes) for step in sums]),
+        }
+
+    def _moved(self, nodes: Nodes) -> dict[str, tuple[Floats, Floats]]:
+        """Return the bytes of each step over all networks and disks, as logged and on these nodes."""
+        moved = self._bytes
+        return {
+            "network_bytes_per_s": (moved["remote"], moved["fetched"] * _remote(nodes.count)),
+            "disk_bytes_per_s": (moved["written"], moved["written"]),
+        }
+
+    def _sigma(self, nodes: Nodes, slots: int) -> float:
+        assumed = self.assumptions
+        parts = (
+            assumed.other_cluster_sigma,
+            assumed.doubling_sigma * math.log2(slots / self.slots),
+            assumed.architecture_sigma * (nodes.machine.arch != self.logged.machine.arch),
+            assumed.unexplained_sigma * self.unexplained,
+        )
+        return math.hypot(*parts)
+
+    def _ranged(self, duration_s: float, *, sigma: float, ends_spill: bool) -> Prediction:
+        spread = math.exp(_Z90 * sigma)
+        return Prediction(
+            duration_s=duration_s,
+            low_s=duration_s / spread,
+            high_s=duration_s * spread,
+            sigma=sigma,
+            ends_spill=ends_spill,
+        )
+
+
+def _slower(before: float, after: float) -> float:
+    """Return how much longer the same bytes take; 1 where a rate is unknown."""
+    return before / after if before > 0 and after > 0 else 1.0
+
+
+def _remote(nodes: int) -> float:
+    """Return the share of shuffled data that another node holds."""
+    return 1 - 1 / nodes

@@ -1,0 +1,71 @@
+"""`plan --from-log`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from spark_events import CODECS, lines, small_job
+
+from planner.cli.app import build
+from planner.cli.console import exit_code_of
+
+ON = ("--ran-on", "m5.xlarge x 2", "--instance", "m5.*,m7g.*")
+
+
+def run(*words: str) -> int:
+    app = build()
+    return exit_code_of(lambda: app(["plan", *words], standalone_mode=False))
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    path = tmp_path / "app-1.zstd"
+    path.write_bytes(CODECS["zstd"](lines(small_job(tasks=80))))
+    return str(path)
+
+
+def test_one_screen(log: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run("--from-log", log, *ON) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert len(shown) <= 24
+    assert max(map(len, shown)) <= 80
+    text = " ".join(" ".join(shown).split())
+    assert "test ran on 2 x m5.xlarge (aws) for 2 min 35 s, $0.017." in text  # 2 + 10 x 10 + 10 x 5 + 3
+    assert "Move to" in text
+    assert "with a chance of" in text
+    assert "executor.cores=8" in text
+
+
+def test_json(log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "plan.json"
+    assert run("--from-log", log, *ON, "--json", "--out", str(out)) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document == json.loads(out.read_text())
+    assert document["logged"]["time_s"] == pytest.approx(155)
+    assert document["best"]["time_low_s"] < document["best"]["time_s"] < document["best"]["time_high_s"]
+    assert document["configuration"]["spark.executor.cores"]
+
+
+def test_what_is_left_out_is_listed(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--from-log", log, *ON, "--rejected") == 0
+    assert "not asked for" in capsys.readouterr().out
+
+
+def test_no_cluster_in_time_is_infeasible(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--from-log", log, *ON, "--deadline", "2s") == 3
+    shown = capsys.readouterr()
+    assert "No cluster ends within 2 s. The fastest:" in " ".join(shown.out.split())
+    assert "no cluster is expected to end within 2 s" in shown.err
+
+
+def test_what_the_log_does_not_tell_is_asked_for(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--from-log", log) == 2
+    assert "add --ran-on 'TYPE x NODES'" in capsys.readouterr().err
+
+
+def test_options_of_a_sort_are_refused(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--from-log", log, *ON, "--data", "1TB", "--zones", "3") == 2
+    assert "--data, --zones: of a sort" in capsys.readouterr().err

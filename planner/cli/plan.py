@@ -49,9 +49,6 @@ def plan(
 
     Example: plan --data 100TB --model daytona
     """
-    from datetime import date
-
-    from planner.api import answer, answer_with_profile
     from planner.planning.recommendation import require_best
 
     if from_log is not None:
@@ -61,12 +58,7 @@ def plan(
         return
     form, views = forms_and_views([*(show or []), *(["wide"] if wide else []), *(["json"] if json else [])])
     require_new([out, html], force=force)
-    asked = completed(asked)
-    request = asked.request()
-    if asked.profile:
-        answered = answer_with_profile(request, asked.profile, column_values(asked.option))
-    else:
-        answered = answer(request, today=date.today())
+    answered = _answered(completed(asked))
     if out:
         write_whole(out, answered.plan.to_json() + "\n", option="--out")
     if html and answered.best:
@@ -79,6 +71,17 @@ def plan(
     if form != "json":
         show_answer(answered, form, order=sort, only=columns)
         _show_more(answered, views, explained=explain, rejected=rejected)
+
+
+def _answered(asked: RequestOptions) -> Recommendation:
+    from datetime import date
+
+    from planner.api import answer, answer_with_profile
+
+    request = asked.request()
+    if asked.profile:
+        return answer_with_profile(request, asked.profile, column_values(asked.option))
+    return answer(request, today=date.today())
 
 
 def _show_more(answered: Recommendation, views: list[str], *, explained: bool, rejected: bool) -> None:

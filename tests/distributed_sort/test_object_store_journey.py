@@ -50,17 +50,23 @@ class Store:
             words, env=self._cluster.emulated.environment(), input=content, stdout=subprocess.PIPE, check=True
         ).stdout
 
-    def put(self, name: str, content: bytes) -> Copy:
-        self.on_head(f"obstore.put(store, {name!r}, sys.stdin.buffer.read())", content)
-        return Copy(uri=f"{BUCKET}/{name}")
+    def put(self, contents: dict[str, bytes]) -> list[Copy]:
+        """Put objects by one process, as to start it takes longer than to put one."""
+        sizes = {name: len(content) for name, content in contents.items()}
+        code = f"for name, size in {sizes!r}.items(): obstore.put(store, name, sys.stdin.buffer.read(size))"
+        self.on_head(code, b"".join(contents.values()))
+        return [Copy(uri=f"{BUCKET}/{name}") for name in contents]
 
     def sizes(self, prefix: str) -> dict[str, int]:
         code = f"for e in obstore.list(store, prefix={prefix!r}).collect(): print(e['path'], e['size'])"
         return {name: int(size) for name, size in (line.split() for line in self.on_head(code).decode().splitlines())}
 
-    def get(self, uri: str) -> bytes:
-        name = uri.removeprefix(f"{BUCKET}/")
-        return self.on_head(f"sys.stdout.buffer.write(obstore.get(store, {name!r}).bytes().to_bytes())")
+    def get(self, *uris: str) -> bytes:
+        """Return what objects hold, one after another."""
+        names = [uri.removeprefix(f"{BUCKET}/") for uri in uris]
+        return self.on_head(
+            f"for name in {names!r}: sys.stdout.buffer.write(obstore.get(store, name).bytes().to_bytes())"
+        )
 
 
 @pytest.fixture(scope="module")
@@ -91,12 +97,13 @@ urllib.request.urlopen(urllib.request.Request("http://{host}:{port}/sorted", met
 
 def stored(store: Store, name: str) -> tuple[Dataset, int]:
     """Put three partitions into the store; return the dataset and its checksum."""
-    partitions, checksum = [], 0
+    contents, checksum = {}, 0
     for number in range(3):
         records = np.empty(RECORDS * 100, np.uint8)
         core.generate_records(records.data, start=number * RECORDS, skewed=False, threads=1)
         checksum += core.validate_records(records.data).checksum
-        partitions.append(Partition(records=RECORDS, copies=(store.put(f"{name}/{number}", records.tobytes()),)))
+        contents[f"{name}/{number}"] = records.tobytes()
+    partitions = [Partition(records=RECORDS, copies=(copy,)) for copy in store.put(contents)]
     return Dataset(partitions=tuple(partitions)), checksum
 
 
@@ -112,7 +119,7 @@ def test_round_trip_through_a_store_that_fails_now_and_then(
     assert sizes == {
         partition.uri.removeprefix(f"{BUCKET}/"): partition.records * 100 for partition in output.partitions
     }
-    whole = core.validate_records(b"".join(store.get(partition.uri) for partition in output.partitions))
+    whole = core.validate_records(store.get(*(partition.uri for partition in output.partitions)))
     assert (whole.records, whole.unordered, whole.checksum) == (source.records, 0, checksum)
 
 

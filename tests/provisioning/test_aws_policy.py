@@ -71,6 +71,8 @@ def lending(policy: dict[str, Any], role: str) -> dict[str, Any]:
     return {**policy, "Statement": [*policy["Statement"], passing]}
 
 
+@pytest.mark.soak
+@pytest.mark.quick
 def test_an_instance_profile_is_lent_by_whom_may_pass_its_role(
     ec2: EmulatedEc2, enforce: Enforce, policy: dict[str, Any]
 ) -> None:

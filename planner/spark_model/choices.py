@@ -51,9 +51,9 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class SparkPlan:
-    """What to do. `logged` is the cluster as it was; `best` is the cheapest that keeps the deadline, `logged` if that
-    best; `cheapest` and `fastest` are at any time and any price. `choices` has the best size of each type, cheapest
-    first. `deadline_s` is the time it took unless another was asked for.
+    """What to do. `logged` is the cluster as it was; `best` is the cheapest that keeps the deadline, or `logged` where
+    that is best; `cheapest` and `fastest` are at any time and any price. `choices` has the best size of each type,
+    cheapest first. `deadline_s` is the time it took unless another was asked for.
     """
 
     logged: Choice

@@ -77,7 +77,7 @@ def _known(amount: float) -> float | None:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
+    return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _was(application: Application, plan: SparkPlan, explained: Explanation) -> str:

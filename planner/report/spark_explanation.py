@@ -14,6 +14,7 @@ from planner.units import format_bytes, format_duration
 
 LINES: Final = 24
 _STAGES_SHOWN: Final = 6
+_NOTES: Final = 1
 _WORTH: Final = 0.01
 _TIMES: Final = ("gc", "wait", "write", "sched")
 _HEAD: Final = ("stage", "time", "tasks", "bound by", "busy", "cpu", "gc", "input", "shuffle", "spill", "skew")
@@ -23,9 +24,10 @@ def explanation_lines(
     application: Application, explained: Explanation, *, notes: Sequence[str] = (), width: int = 80
 ) -> list[str]:
     """Return the explanation in lines of at most `width` columns."""
-    lines = [*_headline(application, explained, width), ""]
-    lines += [*_where(explained, width), "", *_longest(explained.stages), ""]
-    lines += _changes(explained, width)
+    head = [*_headline(application, explained, width), "", *_where(explained, width), ""]
+    changes = ["", *_changes(explained, width)]
+    room = LINES - len(head) - len(changes) - _NOTES
+    lines = [*head, *_longest(explained.stages, most=max(room - 1, 1)), *changes]
     for note in (*(f"Lost: {loss}" for loss in application.losses), *notes):
         wrapped = textwrap.wrap(note, width, subsequent_indent="  ", break_on_hyphens=False)
         if len(lines) + len(wrapped) >= LINES:
@@ -78,8 +80,8 @@ def _changes(explained: Explanation, width: int) -> Iterator[str]:
         yield from textwrap.wrap(f"Less than 1% would come of more or faster {', '.join(others)}.", width)
 
 
-def _longest(bounds: Sequence[StageBound]) -> list[str]:
-    longest = sorted(bounds, key=lambda bound: -(bound.stage.duration_s or 0.0))[:_STAGES_SHOWN]
+def _longest(bounds: Sequence[StageBound], *, most: int) -> list[str]:
+    longest = sorted(bounds, key=lambda bound: -(bound.stage.duration_s or 0.0))[: min(most, _STAGES_SHOWN)]
     rows = [_HEAD, *(_row(bound) for bound in longest)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(_HEAD))]
     cells = ((f"{cell:{'<' if place == 3 else '>'}{widths[place]}}" for place, cell in enumerate(row)) for row in rows)

@@ -24,6 +24,7 @@ _MEMORY_SLACK: Final = 0.95
 """Types are sold with memory of 2, 4 or 8 GiB a core, less a little: so much less is as much."""
 _LATE: Final = 1.0 + 1e-9
 """Sums of times differ in their last digit."""
+_GPU_PLUGIN: Final = "com.nvidia.spark."
 _BURSTABLE: Final = re.compile(r"t\d\w*\.|Standard_B")
 """Types that their clouds sell with a share of their processors, EC2's T and Azure's B."""
 _SMALLEST_EXECUTOR: Final = 4
@@ -50,9 +51,9 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class SparkPlan:
-    """What to do. `kept` is the cluster as it was; `best` is the cheapest that keeps the deadline, `kept` where that is
-    best; `cheapest` and `fastest` are at any time and any price. `choices` has the best size of each type, cheapest
-    first. `deadline_s` is the time it took unless another was asked for.
+    """What to do. `logged` is the cluster as it was; `best` is the cheapest that keeps the deadline, or `logged` where
+    that is best; `cheapest` and `fastest` are at any time and any price. `choices` has the best size of each type,
+    cheapest first. `deadline_s` is the time it took unless another was asked for.
     """
 
     logged: Choice
@@ -77,7 +78,9 @@ def work_of(application: Application, logged: Nodes) -> Work:
     line = timeline(application)
     if not line.steps:
         raise BadInputError("the log holds no stage with its times: there is nothing to plan with")
-    if "rapids" in application.properties.get("spark.plugins", "").lower():
+    if _GPU_PLUGIN in application.properties.get("spark.plugins", "") and (
+        application.properties.get("spark.rapids.sql.enabled", "true") == "true"
+    ):
         raise BadInputError("the log is of a run on GPUs: its times say nothing of machines without; log a run on CPUs")
     if math.isnan(logged.machine.clock_ghz):
         raise BadInputError(
@@ -106,7 +109,7 @@ def choose(
     met in expectation, or with the probability `confidence`.
     """
     limit_s = work.timeline.duration_s if deadline_s is None else deadline_s
-    kept = _choice(work, work.logged, limit_s=limit_s)
+    logged = _choice(work, work.logged, limit_s=limit_s)
     rejected: list[Rejection] = []
     tried: list[list[Choice]] = []
     for machine in offered:
@@ -117,11 +120,11 @@ def choose(
         sizes = [nodes] if nodes else [n for n in _sizes(work, machine) if n <= max_nodes]
         fitting = [n for n in sizes if max_vcpus is None or n * machine.vcpu <= max_vcpus]
         tried.append([_choice(work, Nodes(machine=machine, count=n), limit_s=limit_s) for n in fitting])
-    return _plan(kept, tried, limit_s=limit_s, confidence=confidence or 0.5, rejected=rejected, work=work)
+    return _plan(logged, tried, limit_s=limit_s, confidence=confidence or 0.5, rejected=rejected, work=work)
 
 
 def _plan(
-    kept: Choice,
+    logged: Choice,
     tried: Sequence[Sequence[Choice]],
     *,
     limit_s: float,
@@ -133,13 +136,13 @@ def _plan(
     in_time = [[choice for choice in choices if choice.chance_in_time >= confidence] for choices in tried]
     best_of_types = sorted((min(choices, key=_by_cost) for choices in in_time if choices), key=_by_cost)
     best = best_of_types[0] if best_of_types else None
-    if kept.chance_in_time >= confidence and (best is None or not best.cost_usd < _WORTH * kept.cost_usd):
-        best = kept
+    if logged.chance_in_time >= confidence and (best is None or not best.cost_usd < _WORTH * logged.cost_usd):
+        best = logged
     return SparkPlan(
-        logged=kept,
+        logged=logged,
         best=best,
-        cheapest=min([kept, *everything], key=_by_cost),
-        fastest=min([kept, *everything], key=lambda c: (round(c.prediction.duration_s, 3), c.cost_usd)),
+        cheapest=min([logged, *everything], key=_by_cost),
+        fastest=min([logged, *everything], key=lambda c: (round(c.prediction.duration_s, 3), c.cost_usd)),
         choices=tuple(best_of_types),
         rejected=tuple(rejected),
         deadline_s=limit_s,
@@ -175,13 +178,13 @@ def _sizes(work: Work, machine: Machine) -> list[int]:
 
 def _choice(work: Work, nodes: Nodes, *, limit_s: float) -> Choice:
     prediction = work.predict(nodes)
-    duration_s, kept_s = prediction.duration_s, work.timeline.duration_s
-    cost, kept_cost = (n.usd_per_hour * s / 3600 for n, s in ((nodes, duration_s), (work.logged, kept_s)))
+    duration_s, logged_s = prediction.duration_s, work.timeline.duration_s
+    cost, logged_cost = (n.usd_per_hour * s / 3600 for n, s in ((nodes, duration_s), (work.logged, logged_s)))
     return Choice(
         nodes=nodes,
         prediction=prediction,
         cost_usd=cost,
-        chance_cheaper=_chance(below=kept_cost, expected=cost, sigma=prediction.sigma),
+        chance_cheaper=_chance(below=logged_cost, expected=cost, sigma=prediction.sigma),
         chance_in_time=_chance(below=limit_s * _LATE, expected=duration_s, sigma=prediction.sigma),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -25,7 +26,7 @@ from spark_events import (
 )
 
 from planner import spark_log
-from planner.errors import BadInputError
+from planner.errors import BadInputError, PlannerError
 
 
 def test_the_sums_of_a_small_job(tmp_path: Path) -> None:
@@ -251,3 +252,14 @@ def test_a_task_that_started_only(tmp_path: Path) -> None:
     path.write_bytes(lines([task_start(5, stage=2, launch_ms=START_MS)]))
     (stage,) = spark_log.read(path).only().stages
     assert (stage.stage_id, stage.running, stage.tasks, stage.tasks_planned) == (2, 1, 0, None)
+
+
+@pytest.mark.parametrize(("codec", "package"), [("zstd", "zstandard"), ("lz4", "cramjam"), ("snappy", "cramjam")])
+def test_without_a_package_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: str, package: str
+) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(CODECS[codec](lines(small_job())))
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(PlannerError, match=rf"{codec} needs the package {package}.*pip install 'sortplanner\[spark\]'"):
+        spark_log.read(path)

@@ -79,6 +79,6 @@ def test_a_log_without_stages_or_of_gpus_is_refused(read: Reader, machine: Maker
     with pytest.raises(BadInputError, match="no stage with its times"):
         work_of(read([application_start(), application_end(1_700_000_001_000)]), nodes)
     with pytest.raises(BadInputError, match="of a run on GPUs"):
-        work_of(read(small_job(properties={"spark.plugins": "com.nvidia.spark.SQLPlugin,rapids"})), nodes)
+        work_of(read(small_job(properties={"spark.plugins": "com.nvidia.spark.SQLPlugin"})), nodes)
     with pytest.raises(BadInputError, match=r"nobody measured the processors of m\.4"):
         work_of(read(small_job()), Nodes(machine=machine(clock_ghz=math.nan), count=2))

@@ -59,7 +59,7 @@ docs: setup
 wheel: $(STAMPS)/install
 	$(PIP) --group wheel
 	rm -rf build/dist && mkdir -p dist
-	$(PYTHON_IN_VENV) -m build --no-isolation --outdir build/dist .
+	SORTPLANNER_NATIVE=1 $(PYTHON_IN_VENV) -m build --no-isolation --outdir build/dist .
 	mv build/dist/*.tar.gz dist
 	@if [ "$$(uname)" = Linux ]; then PATH="$(VENV)/bin:$$PATH" auditwheel repair --wheel-dir dist build/dist/*.whl; \
 	else mv build/dist/*.whl dist; fi

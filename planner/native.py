@@ -19,8 +19,12 @@ try:
     from planner._sortcore import Progress, Splitters
 except ImportError as missing:
     raise PlannerError(
-        "the compiled sort core (planner._sortcore) is missing: did you forget to build it?",
-        ["run `make run` once, or `python -m pip install .` in the checkout; it needs a C++20 compiler", str(missing)],
+        "the compiled sort core (planner._sortcore) is missing: this installation plans, and does not sort",
+        [
+            "run `make run` once, or `SORTPLANNER_NATIVE=1 python -m pip install --force-reinstall .` in the checkout;"
+            " it needs a C++20 compiler",
+            str(missing),
+        ],
     ) from missing
 
 Result = TypeVar("Result")

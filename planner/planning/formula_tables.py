@@ -13,6 +13,7 @@ from planner.arrays import Floats, Rows
 from planner.cost_model.capacity import node_bounds
 from planner.cost_model.charges import known_usd
 from planner.cost_model.engine import Engine
+from planner.cost_model.estimate import later
 from planner.cost_model.model import Phase
 from planner.cost_model.rate_doubts import DOUBTED
 from planner.cost_model.staging_steps import around_node_seconds
@@ -62,6 +63,8 @@ class Tables:
             "lost_nodes": life.lost_nodes,
             "nodes_min": context.model.nodes_min,
             "shared_sigma": life.shared_sigma,
+            "later_at_95": later(0.95, shared_sigma=life.shared_sigma),
+            "later_as_asked": later(request.confidence or 0.5, shared_sigma=life.shared_sigma),
             "billing": asdict(billing) if billing else None,
             "keeps_own_share": not context.paper,
             "engine": _engine(context.model.engine, context.rates.cpu_factor),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planner.report.page import run_page
+from planner.report.page import plan_page, run_page
 from planner.schemas.plan import Plan
 from planner.schemas.run_report import Check, RunReport
 
@@ -149,3 +149,43 @@ def test_names_in_a_file_cannot_become_markup(run_report: RunReport) -> None:
     page = run_page(replace(run_report, checks=(check,), phases=(phase,)))
     assert nasty not in page
     assert "FAILED" in page and "WRONG" in page and "&lt;script&gt;" in page
+
+
+@pytest.mark.needs_browser(why="uses the controls")
+def test_the_controls_change_the_answer_and_reset_brings_it_back(
+    visit: Callable[..., Any], plan_file: Path, plan: Plan
+) -> None:
+    best = plan.best
+    assert best is not None
+    page = visit(plan_file, width=390).page
+    page.wait_for_function("document.documentElement.dataset.recomputed === '1'")
+    shown = page.locator("#what-if-answer")
+    planned = f"Rent {best.nodes} x {best.instance_type}"
+    assert planned in shown.inner_text() and f"${best.cost_usd.total:,.2f}" in shown.inner_text()
+    cells = page.locator("#what-if-bill td:last-child").all_inner_texts()
+    cents = [round(float(cell.replace("$", "").replace(",", "")) * 100) for cell in cells]
+    assert sum(cents[:-1]) == cents[-1] == round(best.cost_usd.total * 100)
+    page.locator("#wi-nodes").fill("150")
+    page.wait_for_function("document.getElementById('what-if-answer').textContent.startsWith('Rent 150 x')")
+    assert planned.removeprefix("Rent ") in page.locator("#what-if-change").inner_text()
+    page.locator("#chart-frontier path[aria-label*='what if']").wait_for(state="attached")
+    page.locator("#wi-deadline").fill("0.02")
+    page.wait_for_function("document.getElementById('what-if-tables').hidden")
+    assert "None of these types does that" in shown.inner_text()
+    page.get_by_role("button", name="As planned").click()
+    page.wait_for_function("text => document.getElementById('what-if-answer').textContent.includes(text)", arg=planned)
+
+
+@pytest.mark.needs_browser(why="prints")
+def test_in_print_the_ground_is_white_and_nothing_is_cut(visit: Callable[..., Any], plan_file: Path) -> None:
+    page = visit(plan_file, dark=True, width=720).page
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+    assert not page.locator("#zoom").is_visible()
+
+
+def test_what_cannot_be_planned_in_the_page_says_so(plan: Plan) -> None:
+    page = plan_page(plan, None, formulas="of <this>")
+    assert "This page cannot plan again by itself: of &lt;this&gt;." in page
+    assert "what-if-given" not in page

@@ -33,40 +33,15 @@ function cellsOf(formulas, grid, row, asked) {
 // constraints.py: what is asked, each as a measure and the most it may be.
 function limits(formulas, grid, row, nodes, asked, time) {
   const { confidence, budget_usd: budget, sort_deadline_s: sortDeadline } = formulas.request, made = [];
-  const sort = time * (confidence ? later(grid, confidence) : 1);
+  const sort = time * (confidence ? grid.later_as_asked : 1);
   if (asked.deadline) made.push({ measure: sort + aroundSeconds(grid, row, nodes, asked.data), limit: asked.deadline });
   if (sortDeadline) made.push({ measure: sort, limit: sortDeadline });
   if (budget) {
     const lateS = at(grid, grid.late_boot_s, nodes) - at(grid, grid.boot_s, nodes);
-    made.push({ measure: totalUsd(grid, row, nodes, asked, time * later(grid, 0.95), launchedNodes(grid, nodes), lateS), limit: budget });
+    made.push({ measure: totalUsd(grid, row, nodes, asked, time * grid.later_at_95, launchedNodes(grid, nodes), lateS), limit: budget });
   }
   if (row.most !== null) made.push({ measure: launchedNodes(grid, nodes), limit: row.most });
   return made;
-}
-
-function later(grid, probability) {
-  return Math.exp(grid.shared_sigma * normalQuantile(probability) - grid.shared_sigma ** 2 / 2);
-}
-
-// The standard normal's quantile, by halving: precise to 1e-12.
-function normalQuantile(probability) {
-  let low = -9, high = 9;
-  for (let step = 0; step < 60; step += 1) {
-    const middle = (low + high) / 2;
-    if (standardNormal(middle) < probability) low = middle; else high = middle;
-  }
-  return (low + high) / 2;
-}
-
-// P(Z <= z) by Simpson's rule.
-function standardNormal(z) {
-  const steps = 200, width = z / steps;
-  let sum = 0;
-  for (let at = 0; at <= steps; at += 1) {
-    const weight = at === 0 || at === steps ? 1 : at % 2 ? 4 : 2;
-    sum += weight * Math.exp(-((at * width) ** 2) / 2);
-  }
-  return 0.5 + (sum * width) / 3 / Math.sqrt(2 * Math.PI);
 }
 
 function admissible(cell) {

@@ -4,18 +4,21 @@
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const given = JSON.parse(document.getElementById("given").textContent);
 const views = {};
+let marked = []; // the what-if's cluster, where it is another than the plan's: rows of the frontier's own columns
 const zoom = document.getElementById("zoom");
 
 async function draw() {
-  for (const [name, specification] of Object.entries(given.figures)) {
-    const place = document.getElementById("chart-" + name);
-    if (views[name]) views[name].finalize();
-    const options = { actions: false, renderer: "svg", config: look(place.clientWidth) };
-    views[name] = (await vegaEmbed(place, zoomable(specification), options)).view;
-    for (const select of place.querySelectorAll("select")) select.setAttribute("aria-label", "cluster shown");
-  }
-  if (views.frontier && views.phases) views.frontier.addSignalListener("picked", (_, picked) => show(picked.cluster));
+  for (const name of Object.keys(given.figures)) await drawOne(name);
   document.documentElement.dataset.drawn = "yes";
+}
+
+async function drawOne(name) {
+  const place = document.getElementById("chart-" + name), specification = given.figures[name];
+  if (views[name]) views[name].finalize();
+  const options = { actions: false, renderer: "svg", config: look(place.clientWidth) };
+  views[name] = (await vegaEmbed(place, name === "frontier" ? frontier(specification) : specification, options)).view;
+  for (const select of place.querySelectorAll("select")) select.setAttribute("aria-label", "cluster shown");
+  if (name === "frontier") views.frontier.addSignalListener("picked", (_, picked) => show(picked.cluster));
 }
 
 // The colours of the reader's choice; on a narrow page the keys of a chart stand below each other.
@@ -24,15 +27,28 @@ function look(width) {
   return width < 500 ? { ...config, legend: { ...config.legend, columns: 1 } } : config;
 }
 
-// A chart follows the mouse only where the reader asked for it: a page that is scrolled must not zoom by chance.
-function zoomable(specification) {
-  if (zoom && zoom.checked) return specification;
-  const params = (specification.params || []).filter((param) => param.name !== "zoom");
-  return { ...specification, params };
+// The frontier with the what-if's mark. It follows the mouse only where the reader asked for it: a page that is
+// scrolled must not zoom by chance.
+function frontier(specification) {
+  const { x, y } = specification.layer[0].encoding;
+  const mark = { type: "point", shape: "cross", size: 220, filled: true, opacity: 1, color: "#E69F00" };
+  const tooltip = { field: "cluster", type: "nominal", title: "what if" };
+  const marks = marked.length ? [{ data: { values: marked }, mark, encoding: { x, y, tooltip } }] : [];
+  const layer = [...specification.layer, ...marks];
+  const params = (specification.params || []).filter((param) => param.name !== "zoom" || zoom.checked);
+  return { ...specification, params, layer };
+}
+
+// The frontier's unit of time is found by the recommended cluster, which both know.
+function markOnFrontier(made, planned) {
+  const rows = Object.values(given.figures.frontier.datasets).flat(), chosen = rows.find((row) => row.chosen);
+  const unit = planned.time_s / chosen.time_s, before = JSON.stringify(marked);
+  marked = made ? [{ cluster: made.cluster, time_s: made.time_s / unit, cost_usd_total: made.total_usd }] : [];
+  if (JSON.stringify(marked) !== before) drawOne("frontier");
 }
 
 function show(clusters) {
-  if (!clusters || !clusters.length) return;
+  if (!clusters || !clusters.length || !views.phases) return;
   views.phases.signal("cluster", clusters[0]).runAsync();
   document.getElementById("picked").textContent = "Phases of " + clusters[0] + " are shown below.";
 }

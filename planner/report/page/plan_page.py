@@ -80,7 +80,8 @@ def plan_figures(plan: Plan, contrast: Contrast | None) -> list[Figure]:
             name="frontier",
             title="Time and total cost",
             text=f"Total cost against expected time. The line joins {len(points)} clusters that nothing beats in both; "
-            "the marks are the candidates of the table below, the diamond is the one recommended.",
+            "the marks are the candidates of the table below, the diamond is the one recommended, a cross that of the "
+            "what-if above.",
             chart=plots.frontier(points, candidates),
         ),
         Figure(

@@ -97,6 +97,12 @@ function showRows(id, rows) {
   }
 }
 
+function showOnFrontier(best) {
+  const made = best && { cluster: name(best), time_s: best.expected, total_usd: best.total };
+  const other = made && (made.cluster !== whatIf.best.cluster || Math.abs(made.total_usd / whatIf.best.total_usd - 1) > 1e-3);
+  markOnFrontier(other ? made : null, whatIf.best);
+}
+
 function percent(now, before) {
   const change = Math.round((now / before - 1) * 100);
   return `${change > 0 ? "+" : ""}${change}%`;
@@ -130,7 +136,9 @@ function recompute() {
   const times = asked.network === 1 ? "as planned" : `${number.format(asked.network)} times as fast`;
   document.getElementById("network-shown").textContent = times;
   document.getElementById("discount-shown").textContent = `${Math.round(asked.discount * 100)}%`;
-  showAnswer(choose(whatIf.formulas, asked), asked);
+  const chosen = choose(whatIf.formulas, asked);
+  showAnswer(chosen, asked);
+  showOnFrontier(chosen[0]);
   document.documentElement.dataset.recomputed = String(Number(document.documentElement.dataset.recomputed ?? 0) + 1);
 }
 

@@ -262,10 +262,10 @@ def _option(
     """Blank out the types for which anything needed is unknown, or for which a volume cannot be so large."""
     capacity_usd = volume.price_usd_per_gib_month / _GIB / catalog.hours_per_month
     bytes_max = columns["count"] * volume.size_bytes_max
-    is_priced = np.isfinite(
-        sum(columns[name] for name in ("read", "write", "count")) + monthly_usd + capacity_usd + bytes_min
+    complete = np.isfinite(
+        columns["read"] + columns["write"] + columns["count"] + monthly_usd + capacity_usd + bytes_min
     )
-    plannable = is_priced & (bytes_min <= bytes_max * (1 + 1e-9))
+    plannable = complete & (bytes_min <= bytes_max * (1 + 1e-9))
     return VolumeChoice(
         **{name: np.where(plannable, values, np.nan) for name, values in columns.items()},
         evidence=np.where(plannable, evidence, -1).astype(np.int8),

@@ -88,8 +88,8 @@ def _only_present(name: str, lines: Sequence[BillLine]) -> str:
 
 
 def _cents(amounts: Sequence[float], total: float) -> list[int]:
-    """Round amounts to cents so that they add up to the rounded total: the largest takes what is left over."""
+    """Round amounts to cents so that they add up to the rounded total: the largest amount takes what is left over."""
     cents = [round(amount * 100) for amount in amounts]
     if cents:
-        cents[cents.index(max(cents))] += round(total * 100) - sum(cents)
+        cents[amounts.index(max(amounts))] += round(total * 100) - sum(cents)
     return cents

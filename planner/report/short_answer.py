@@ -82,7 +82,7 @@ def _bill(best: Candidate, width: int) -> Iterator[str]:
 
 
 def _row(name: str, time: str, cost: str, *, width: int) -> str:
-    return f"  {name:<{width - 28}}{time:>14}{cost:>12}"
+    return f"  {name:<{width - 28}}{time:>14} {cost:>11}"
 
 
 def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
@@ -101,7 +101,7 @@ def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
             continue
         saved = "" if before is None else _per_minute(before, point)
         cluster = f"{point.nodes} x {point.instance_type}"
-        line = f"  {name:<17}{cluster:<26}{format_duration(point.time_s):>12}{format_usd(point.cost_usd_total):>10}"
+        line = f"  {name:<16} {cluster:<25} {format_duration(point.time_s):>12} {format_usd(point.cost_usd_total):>9}"
         yield f"{line}  {saved}".rstrip() if len(line) + len(saved) + 2 <= width else line[:width]
         before = point
 

@@ -60,6 +60,11 @@ def test_one_node_cannot_keep_copies_apart() -> None:
     assert best.nodes >= 2
 
 
+def test_volumes_follow_their_ratios() -> None:
+    """100 B in, half of that out of the map, three times that out of the reduce."""
+    assert JobVolumes.of(100, map_ratio=0.5, reduce_ratio=3.0) == JobVolumes(map_in=100, map_out=50, reduce_out=150)
+
+
 def test_volumes_total_by_their_coefficients() -> None:
     job = JobVolumes(map_in=10, map_out=5, reduce_out=1)
     assert job.total({"map_in": 2, "reduce_out": 3}) == 23
@@ -74,3 +79,4 @@ def test_the_output_has_as_many_copies_as_the_last_phase_writes(
     indy = load_model("indy")
     last = replace(indy.phases[-1], write=writes)
     assert replace(indy, phases=(*indy.phases[:-1], last)).output_copies == copies
+    assert replace(indy, phases=(*indy.phases, last)).output_copies == copies, "of three phases the third"

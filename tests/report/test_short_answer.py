@@ -85,3 +85,17 @@ def test_what_stands_against_more_data_is_said() -> None:
     text = " ".join(" ".join(short_answer(plan, width=80)).split())
     assert "The sort of 1.353 TB, the most within what is asked, takes 30.7 s" in text
     assert "Most data: 1.354 TB would be too much: dl380g6 does not hold the data within --nodes 66" in text
+
+
+def test_the_cent_left_over_goes_to_what_costs_most() -> None:
+    """A megabyte sorts in a second; the three minutes around that are what is paid for, less than half a cent each."""
+    answered = planner.recommend("1MB", model="indy", catalogs=["aws"], instances=["c6gd.medium"], nodes=2)
+    rows = {line[:26].strip(): line.split()[-1] for line in short_answer(answered.plan, width=80) if line}
+    assert (rows["sort"], rows["boot, screen, tear down"]) == ("0.00", "0.01")
+
+
+def test_columns_never_touch() -> None:
+    """A sort for ten million dollars."""
+    asked = {"instances": ["i4i.8xlarge"], "nodes": 200, "assume": {"price": 100_000.0}}
+    answered = planner.recommend("100TB", model="indy", **asked)  # type: ignore[arg-type]
+    assert not [line for line in short_answer(answered.plan, width=80) if re.search(r"(min|s)[\d$]", line)]

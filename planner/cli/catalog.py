@@ -27,8 +27,8 @@ def catalog_show(
 ) -> None:
     """Print every fact on an instance type and where it is from; without a type, list the catalogs.
 
-    The column `truth` is a measured rate's "cloud truth": how many it meets of six demands on cloud benchmarks. They are:
-    a basic property, many instances, a substantial period, a reproducible method, what was measured, how it was
+    The column `truth` is a measured rate's "cloud truth": how many it meets of six demands on cloud benchmarks: a
+    basic property, many instances, a substantial period, a reproducible method, what was measured, how it was
     aggregated.
 
     Example: planner catalog show i4i.4xlarge

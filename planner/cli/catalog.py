@@ -27,6 +27,10 @@ def catalog_show(
 ) -> None:
     """Print every fact on an instance type and where it is from; without a type, list the catalogs.
 
+    The column `truth` is a measured rate's "cloud truth": how many it meets of six demands on cloud benchmarks: a
+    basic property, many instances, a substantial period, a reproducible method, what was measured, how it was
+    aggregated.
+
     Example: planner catalog show i4i.4xlarge
     """
     from planner.catalog import catalog_names, load_catalog
@@ -48,6 +52,8 @@ def catalog_check(
     json: _JSON = False,
 ) -> None:
     """Report every error of every file, stale prices, what is missing, and what to measure next. Errors end with 2.
+
+    "Cloud truth" counts how many a rate meets of six demands on cloud benchmarks; `planner catalog show` names them.
 
     Example: planner catalog check aws
     """

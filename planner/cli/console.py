@@ -18,6 +18,10 @@ from planner.cli.help_text import PlainHelp
 from planner.errors import InterruptedRunError, PlannerError
 
 _EXAMPLE = "Example: "
+_NAME = 18
+"""Cells of at most so many characters are names, dates or numbers, which are not broken over lines."""
+_LEAST = 6
+"""A column of sentences can be as narrow as this."""
 
 
 class PlannerCommand(PlainHelp, TakesAsGiven, TyperCommand):
@@ -37,6 +41,12 @@ class PlannerCommand(PlainHelp, TakesAsGiven, TyperCommand):
         for parameter in self.params:
             if getattr(parameter, "is_flag", False):
                 parameter.display_type_rich = lambda ctx: None  # type: ignore[attr-defined]  # a flag takes no value
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take `plan 100TB` for `plan --data 100TB`."""
+        if self.name == "plan" and args and not args[0].startswith("-"):
+            args = ["--data", *args]
+        return list(super().parse_args(ctx, args))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an interrupt, or another signal to end, becomes an InterruptedRunError."""
@@ -113,6 +123,20 @@ def show(*renderables: Any, width: int | None = None) -> None:
     console = Console(highlight=False, soft_wrap=False, width=width)
     with console.capture() as captured:
         for renderable in renderables:
+            _keep_names_whole(renderable, width=console.width)
             console.print(renderable)
     with _reader_may_leave():
         print(captured.get(), end="")
+
+
+def _keep_names_whole(renderable: Any, *, width: int) -> None:
+    """Let a table's columns of names, dates and numbers keep their width, where columns of sentences can give way."""
+    from rich.table import Table
+
+    if not isinstance(renderable, Table):
+        return
+    sized = [(max(len(str(cell)) for cell in (column.header, *column.cells)), column) for column in renderable.columns]
+    needed = sum(min(size, _LEAST) + 2 for size, _ in sized)
+    for size, column in sorted(sized, key=lambda pair: pair[0]):
+        needed += size - min(size, _LEAST)
+        column.no_wrap = column.no_wrap or (size <= _NAME and needed <= width + 2)

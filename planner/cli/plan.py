@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
+from planner.cli.console import columns as width_of_screen
 from planner.cli.console import show as show_rich
 from planner.cli.console import show_text
 from planner.cli.files import Force, require_new, write_whole
@@ -111,5 +113,9 @@ def _explain(answered: Recommendation) -> None:
 
     plan = answered.plan
     name = require_best(plan).model if plan.request.model == ALL_MODELS else plan.request.model
-    show_text("\n".join(["\nWhy this cluster", *(f"* {why}" for why in reasons(plan, answered.contrast()))]))
+    why = (
+        fill(f"* {reason}", min(width_of_screen(), 100), subsequent_indent="  ")
+        for reason in reasons(plan, answered.contrast())
+    )
+    show_text("\n".join(["\nWhy this cluster", *why]))
     show_text("\nThe sum\n" + explain(plan, load_model(name)))

@@ -8,6 +8,7 @@ virtual CPUs in all as the recommended cluster has, with its own best number of 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -87,5 +88,6 @@ def _size(request: Request, name: str, vcpu: float, total: float, plan_of: Calla
 def _reason(plan: Plan) -> str:
     for rejection in plan.rejected:
         if not rejection.reason.startswith(("not asked", "excluded")):
-            return rejection.reason + (f" ({rejection.detail})" if rejection.detail else "")
+            reason = re.sub(r" within --(max-)?nodes \d+", "", rejection.reason)  # that option is not the user's
+            return reason + (f" ({rejection.detail})" if rejection.detail else "")
     return "not asked for"

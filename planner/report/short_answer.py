@@ -75,6 +75,8 @@ def _bill(best: Candidate, width: int) -> Iterator[str]:
     """Yield the groups of the bill, in cents that add up to the total."""
     bill, table = bill_of(best), min(width, 64)
     for item in bill.items:
+        if not (item.usd is None or item.time_s or round(item.usd * 100)):
+            continue  # what is left of rounding, and is nothing
         cost = "unknown" if item.usd is None else f"{item.usd:,.2f}"
         yield _row(item.name, format_duration(item.time_s) if item.time_s else "", cost, width=table)
     in_all = f"in all (95%: {format_usd(best.cost_usd.total_p95)})"
@@ -101,8 +103,13 @@ def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
             continue
         saved = "" if before is None else _per_minute(before, point)
         cluster = f"{point.nodes} x {point.instance_type}"
-        line = f"  {name:<16} {cluster:<25} {format_duration(point.time_s):>12} {format_usd(point.cost_usd_total):>9}"
-        yield f"{line}  {saved}".rstrip() if len(line) + len(saved) + 2 <= width else line[:width]
+        cluster = f"{cluster:<{min(25, max(11, width - 42))}}"
+        costs = f"{format_duration(point.time_s):>12} {format_usd(point.cost_usd_total):>9}"
+        line = f"  {name:<16} {cluster} {costs}"
+        if len(line) > width:  # a long name stands on a line of its own
+            yield f"  {name} {cluster.rstrip()}"[:width]
+            line = f"{costs:>{width}}"
+        yield f"{line}  {saved}".rstrip() if len(line) + len(saved) + 2 <= width else line
         before = point
 
 

@@ -143,3 +143,8 @@ def test_the_options_of_general_jobs_and_of_filters_reach_the_plan() -> None:
     assert plan.best.energy_j is not None
     assert {"indy", "daytona", "minutesort"} <= {candidate.model for candidate in plan.candidates}
     assert all("days old" in warning for warning in plan.warnings)
+
+
+def test_data_may_come_first() -> None:
+    first = call("100TB", "--paper", "--catalog", "aws-2014", "--model", "indy")
+    assert first.returncode == 0 and first.stdout == call(*REPLAY, "--model", "indy").stdout

@@ -34,6 +34,8 @@ def test_no_line_is_wider_than_asked_and_the_answer_fits_a_screen(
     lines = short_answer(plans[name], width=width)
     assert max(map(len, lines)) <= width
     assert width < 80 or len(lines) <= LINES
+    choices = [line for line in lines if re.match("  (cheapest|recommended|fastest sensible) ", line)]
+    assert sum(bool(re.search(r"\d s +\$[\d,.]+|min +\$[\d,.]+", line)) for line in lines) >= len(choices)
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

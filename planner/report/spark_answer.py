@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -73,7 +74,7 @@ def _choice_json(choice: Choice) -> dict[str, Any]:
 
 
 def _known(amount: float) -> float | None:
-    return amount if amount == amount else None  # NaN is unknown, and JSON has none  # noqa: PLR0124
+    return None if math.isnan(amount) else amount
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -98,6 +99,8 @@ def _advice(plan: SparkPlan) -> str:
         return f"Keep what you have: no other cluster that ends within {limit} costs 5% less."
     sure = plan.best.chance_cheaper
     doubt = "" if sure >= _SURE else f" The log cannot tell for sure: it is cheaper with a chance of {sure:.0%}."
+    if math.isnan(sure):
+        doubt = " What it cost where it ran is unknown."
     in_time = f"with a chance of {plan.best.chance_in_time:.0%}"
     return f"Move to {_words(plan.best, plan.logged)}: the cheapest that ends within {limit}, {in_time}.{doubt}"
 
@@ -155,6 +158,12 @@ def _notes(application: Application, plan: SparkPlan, explained: Explanation) ->
         )
     if not all(step.slots_known for step in plan.work.timeline.steps):
         yield "The log does not tell the executors' cores: as many are taken as its tasks needed."
+    nodes, slots = plan.logged.nodes, plan.work.slots
+    if slots * plan.work.task_cpus > nodes.count * nodes.machine.vcpu:
+        yield (
+            f"{slots} tasks ran at once, and {nodes.name} has {nodes.count * nodes.machine.vcpu} virtual CPUs: is that"
+            " what it ran on?"
+        )
     yield from _few_tasks(plan, explained)
     if plan.best is not None and plan.best.prediction.ends_spill:
         yield "Its memory ends the spill."

@@ -136,7 +136,8 @@ def _plan(
     in_time = [[choice for choice in choices if choice.chance_in_time >= confidence] for choices in tried]
     best_of_types = sorted((min(choices, key=_by_cost) for choices in in_time if choices), key=_by_cost)
     best = best_of_types[0] if best_of_types else None
-    if logged.chance_in_time >= confidence and (best is None or not best.cost_usd < _WORTH * logged.cost_usd):
+    saves = best is not None and (math.isnan(logged.cost_usd) or best.cost_usd < _WORTH * logged.cost_usd)
+    if logged.chance_in_time >= confidence and not saves:
         best = logged
     return SparkPlan(
         logged=logged,
@@ -151,7 +152,8 @@ def _plan(
 
 
 def _by_cost(choice: Choice) -> tuple[float, float]:
-    return (choice.cost_usd, choice.prediction.duration_s)
+    cost = choice.cost_usd
+    return (math.inf if math.isnan(cost) else cost, choice.prediction.duration_s)
 
 
 def _unfit(work: Work, machine: Machine) -> str:

@@ -69,3 +69,9 @@ def test_what_the_log_does_not_tell_is_asked_for(log: str, capsys: pytest.Captur
 def test_options_of_a_sort_are_refused(log: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--from-log", log, *ON, "--data", "1TB", "--zones", "3") == 2
     assert "--data, --zones: of a sort" in capsys.readouterr().err
+
+
+def test_a_cluster_too_small_for_the_log_is_doubted(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--from-log", log, "--ran-on", "m5.xlarge x 1", "--instance", "m5.*") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "8 tasks ran at once, and 1 x m5.xlarge has 4 virtual CPUs: is that what it ran on?" in shown

@@ -82,3 +82,11 @@ def test_a_log_without_stages_or_of_gpus_is_refused(read: Reader, machine: Maker
         work_of(read(small_job(properties={"spark.plugins": "com.nvidia.spark.SQLPlugin"})), nodes)
     with pytest.raises(BadInputError, match=r"nobody measured the processors of m\.4"):
         work_of(read(small_job()), Nodes(machine=machine(clock_ghz=math.nan), count=2))
+
+
+def test_where_the_logged_price_is_unknown_the_cheapest_in_time_is_taken(read: Reader, machine: Maker) -> None:
+    work = work_of(read(small_job()), Nodes(machine=machine(price_usd_per_hour=math.nan), count=2))
+    plan = choose(work, [machine("x")])
+    assert plan.best is not None
+    assert (plan.best.name, plan.cheapest.nodes.machine.instance_type) == ("2 x x", "x")
+    assert math.isnan(plan.best.chance_cheaper)

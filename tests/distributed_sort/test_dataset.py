@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from planner.distributed_sort.dataset import Copy, Dataset, Partition, dataset_of, read_manifest, write_manifest
-from planner.errors import BadInputError, IoFailureError
+from planner.errors import BadInputError
 
 PARTITION = Partition(records=5, copies=(Copy(uri="/a", node="a"), Copy(uri="/b", node="b"), Copy(uri="s3://b/c")))
 
@@ -41,5 +41,5 @@ def test_what_is_no_manifest_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_a_manifest_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(IoFailureError, match=r"m\.json: No such file"):
+    with pytest.raises(BadInputError, match=r"m\.json: No such file"):
         read_manifest(tmp_path / "m.json")

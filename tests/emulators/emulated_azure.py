@@ -71,7 +71,7 @@ def emulated_azure(home: Path) -> Iterator[EmulatedAzure]:
     """Start the emulator and its proxy, and end both."""
     plan = home / "plan.json"
     size = ["Standard_L8s_v3"]
-    answer = recommend(data="100GB", model="indy", catalogs=("azure",), regions=("eastus",), instances=size, nodes=3)
+    answer = recommend(data="100GB", model="indy", catalogs=("azure",), regions=("eastus",), instances=size, nodes=4)
     plan.write_text(answer.plan.to_json(), "utf-8")
     with served("azure_server.py", naming=action_of) as proxy:
         made = EmulatedAzure(port=proxy.upstream, proxy=proxy, home=home, plan=plan)

@@ -76,7 +76,7 @@ class EmulatedCloud(ABC):
 
     @property
     def up(self) -> tuple[str, ...]:
-        """The command that launches three nodes and a spare."""
+        """The command that launches four nodes."""
         cloud = () if self.cloud == "aws" else ("--cloud", self.cloud)
         return ("cluster", "up", str(self.plan), *cloud, "--ssh-from", "203.0.113.7/32", "--staging", "--yes")
 

@@ -88,7 +88,7 @@ class EmulatedEc2(EmulatedCloud):
 def emulated_ec2(home: Path) -> Iterator[EmulatedEc2]:
     """Start the emulator and its proxy, and end both."""
     plan = home.with_name(f"{home.name}-plan.json")
-    plan.write_text(recommend(data="100GB", model="indy", instances=["i4i.large"], nodes=3).plan.to_json(), "utf-8")
+    plan.write_text(recommend(data="100GB", model="indy", instances=["i4i.large"], nodes=4).plan.to_json(), "utf-8")
     with served("ec2_server.py") as proxy:
         yield EmulatedEc2(port=proxy.upstream, proxy=proxy, home=home, plan=plan)
 

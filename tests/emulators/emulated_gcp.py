@@ -90,7 +90,7 @@ def emulated_gcp(home: Path) -> Iterator[EmulatedGcp]:
         catalogs=("gcp",),
         regions=("us-central1",),
         instances=["n2-standard-4+2x*"],
-        nodes=3,
+        nodes=4,
         assume={"local_read": "1GB/s", "local_write": "700MB/s"},  # nobody has measured disks of so small a machine
     )
     plan.write_text(answer.plan.to_json(), "utf-8")

@@ -21,7 +21,7 @@ PRIOR_WORTH_RUNS: Final = 2.0
 """How many runs the prior is worth in judging how far a prediction may be off; chosen by leaving out whole jobs
 (docs/calibration.md).
 """
-_BISECTIONS: Final = 40
+_BISECTIONS: Final = 28
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

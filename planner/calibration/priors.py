@@ -9,6 +9,7 @@ output that every node writes for itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Any, Final
 
@@ -63,13 +64,13 @@ class Family:
         """The priors in the order of COEFFICIENTS."""
         return tuple(getattr(self, name) for name in COEFFICIENTS)
 
-    @property
+    @cached_property
     def mean(self) -> Floats:
         """Prior means as `physics.log_seconds` takes them, shape (7,)."""
         centres = np.array([prior.centre for prior in self.priors])
         return np.append(np.log(centres[:-1]), centres[-1])
 
-    @property
+    @cached_property
     def sd(self) -> Floats:
         """Prior standard deviations, shape (7,)."""
         return np.array([prior.spread for prior in self.priors])

@@ -22,13 +22,17 @@ from planner.planning.evidence_filter import weak_network
 from planner.planning.node_limits import most_nodes
 from planner.schemas.plan import Request
 from planner.statistics.order_statistics import Spread, lognormal, slowest_mean
-from planner.statistics.scaling_curve import BAND_VALUES, ScalingCurve, unmeasured
+from planner.statistics.scaling_curve import BAND_VALUES, ScalingCurve
 
 _DIGITS: Final = 9
 """Figures of a number: far more than a page is checked to."""
 
-_DENSE: Final = 40
-"""Cluster sizes up to which the tables have every one; beyond, each is 4% more than the one before."""
+_TABLE_DIGITS: Final = 8
+_CELLS: Final = 30_000
+"""Numbers in all tables together: they take 0.3 MB of a page."""
+
+_FEWEST, _MOST = 40, 1000
+"""Up to so many nodes, within these bounds, tables have every cluster size; beyond, each is 1% more than the last."""
 
 _RESOURCES: Final = ("local_disks", "data_disks", "intermediate_disks")
 
@@ -36,11 +40,11 @@ _RESOURCES: Final = ("local_disks", "data_disks", "intermediate_disks")
 class Tables:
     """The formulas of some layouts of one grid; spreads and curves are numbered as they come up."""
 
-    def __init__(self, grid: CandidateGrid, rows: Rows) -> None:
+    def __init__(self, grid: CandidateGrid, rows: Rows, sizes: Floats) -> None:
         self.context, self.offer = grid.context.only_rows(rows), grid.offer
         self.data_bytes = float(self.context.job.map_in)
         self.curves = {int(row): curve for row, curve in self.context.rates.network.curves.items()}
-        self.sizes = _sizes(float(grid.estimates.nodes[-1]), [self.curves[row] for row in self._own_curves()])
+        self.sizes = sizes
         self.spreads: list[Spread] = []
 
     def document(self, request: Request) -> dict[str, Any]:
@@ -53,7 +57,6 @@ class Tables:
             "model": context.model.name,
             "cloud": context.catalog.cloud,
             "region": self.offer.region,
-            "sizes": self.sizes.tolist(),
             "boot_s": short(life.booting_s(self.sizes)),
             "late_boot_s": short(life.late_booting_s(self.sizes)),
             "screen_s": life.screen_s,
@@ -69,7 +72,6 @@ class Tables:
             "keeps_own_share": not context.paper,
             "engine": _engine(context.model.engine, context.rates.cpu_factor),
             "varies": bool(context.spreads.node_sigma),
-            "stated": self._at_scale(unmeasured()),
             "curves": [self._curve(type_row) for type_row in curves],
             "phases": [self._phase(phase) for phase in context.model.phases],
             "rows": rows,
@@ -79,17 +81,11 @@ class Tables:
     def _own_curves(self) -> list[int]:
         return [row for row in sorted({*self.context.layouts.type_row.tolist()}) if row in self.curves]
 
-    def _at_scale(self, curve: ScalingCurve) -> list[list[float]]:
-        """Return the slowdowns of a curve, rising, shape (8, sizes); 1 for a single node."""
-        slowdowns = curve.slowdowns_at(self.sizes, count=BAND_VALUES)
-        return [short(np.where(self.sizes < 2, 1.0, row)) for row in slowdowns]
-
     def _curve(self, type_row: int) -> dict[str, Any]:
         curve = self.curves[type_row]
-        rates = np.array([float(curve.at([size])[0]) for size in self.sizes.tolist()])
         return {
-            "log_rate": short(np.log(rates)),
-            "slowdowns": self._at_scale(curve),
+            "log_rate": short(np.log(curve.each(self.sizes))),
+            "slowdowns": at_scale(curve, self.sizes),
             "measured_to": curve.measured_to_nodes,
         }
 
@@ -203,19 +199,35 @@ def _engine(engine: Engine, cpu_factor: float) -> dict[str, Any] | None:
     }
 
 
-def _sizes(most: float, curves: Sequence[ScalingCurve]) -> Floats:
-    """Return the cluster sizes of the tables: between two of them nothing bends."""
-    steps = max(2, math.ceil(math.log(max(most / _DENSE, 1.01)) / math.log(1.04)) + 1)
-    bends = [curve.nodes for curve in curves]
-    sizes = np.concatenate([np.arange(1.0, _DENSE + 1), np.geomspace(_DENSE, max(most, _DENSE), steps), *bends])
+def at_scale(curve: ScalingCurve, sizes: Floats) -> list[list[float]]:
+    """Return the slowdowns of a curve, rising, shape (8, sizes); 1 for a single node."""
+    slowdowns = curve.slowdowns_at(sizes, count=BAND_VALUES)
+    return [short(np.where(sizes < 2, 1.0, row)) for row in slowdowns]
+
+
+def table_sizes(most: float, curves: Sequence[Sequence[ScalingCurve]]) -> Floats:
+    """Return the cluster sizes of the tables up to `most` nodes, for grids with these curves of their own: all sizes,
+    as far as the tables stay small, and those between which a curve bends.
+    """
+    tables = BAND_VALUES + sum(6 + (1 + BAND_VALUES) * len(of_grid) for of_grid in curves)
+    dense = float(np.clip(_CELLS // tables, _FEWEST, _MOST))
+    steps = max(2, math.ceil(math.log(max(most / dense, 1.01)) / math.log(1.01)) + 1)
+    bends = [curve.nodes for of_grid in curves for curve in of_grid]
+    sizes = np.concatenate([np.arange(1.0, dense + 1), np.geomspace(dense, max(most, dense), steps), *bends])
     return np.unique(sizes[sizes <= max(most, 1.0)])
 
 
-def _one(number: float) -> float | None:
+def own_curves(grid: CandidateGrid, rows: Rows) -> list[ScalingCurve]:
+    """Return the measured curves of some layouts' types."""
+    curves = grid.context.rates.network.curves
+    return [curves[row] for row in sorted(set(grid.context.layouts.type_row[rows].tolist())) if row in curves]
+
+
+def _one(number: float, digits: int = _DIGITS) -> float | None:
     """Return a number with few digits; None for what is unknown or without limit."""
-    return float(f"{number:.{_DIGITS}g}") if math.isfinite(number) else None
+    return float(f"{number:.{digits}g}") if math.isfinite(number) else None
 
 
 def short(numbers: Floats) -> list[Any]:
     """Return numbers with few digits; None for what is unknown or without limit."""
-    return [_one(number) for number in np.asarray(numbers, float).tolist()]
+    return [_one(number, _TABLE_DIGITS) for number in np.asarray(numbers, float).tolist()]

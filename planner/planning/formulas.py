@@ -24,10 +24,11 @@ from planner.cost_model.workload import JobContext
 from planner.errors import BadInputError
 from planner.planning.candidate_grid import CandidateGrid, build_grid
 from planner.planning.candidates import candidate
-from planner.planning.formula_tables import Tables, short
+from planner.planning.formula_tables import Tables, at_scale, own_curves, short, table_sizes
 from planner.planning.region import Region
 from planner.schemas.plan import Candidate, Request
 from planner.statistics.order_statistics import lognormal
+from planner.statistics.scaling_curve import unmeasured
 
 MOST_TYPES: Final = 24
 
@@ -52,7 +53,9 @@ def formulas(
         for name in request.regions or (catalog.default_region,)
     ]
     types = _leading(grids, candidates)
-    parts = [(Tables(grid, rows), grid) for grid in grids if len(rows := _rows(grid, types))]
+    chosen = [(grid, rows) for grid in grids if len(rows := _rows(grid, types))]
+    sizes = table_sizes(request.max_nodes, [own_curves(grid, rows) for grid, rows in chosen])
+    parts = [(Tables(grid, rows, sizes), grid) for grid, rows in chosen]
     if request.objective == "energy":
         raise BadInputError("what energy a cluster takes is not among its formulas")
     for part, grid in parts:
@@ -65,6 +68,8 @@ def formulas(
         "request": _asked(request),
         "normal_log_cdf": short(lognormal(1.0).log_cdf),
         "orders": ORDERS,
+        "sizes": sizes.tolist(),
+        "stated": at_scale(unmeasured(), sizes),
         "grids": [part.document(request) for part, _ in parts],
     }
 

@@ -106,6 +106,14 @@ class ScalingCurve:
             x, y = np.append(x, further[1:]), np.append(y, y[-1] + fall[1:])
         return np.asarray(np.exp(np.interp(wanted, x, y)))
 
+    def each(self, nodes: Floats) -> Floats:
+        """Return what `at` gives for each of `nodes` (N,) by itself, shape (N,): several at once share its steps."""
+        alone = self.at(np.minimum(nodes, self.nodes[-1]))
+        beyond = nodes > self.nodes[-1]
+        if len(self.nodes) > 1 and beyond.any():
+            alone[beyond] *= np.exp(self._posterior.log_fall(start=self.measured_to_nodes, nodes=nodes[beyond]))
+        return alone
+
     def band(self, nodes: ArrayLike, *, coverage: float = 0.9) -> Band:
         """Return the central range that holds the true curve with probability `coverage`, size by size.
 

@@ -38,11 +38,11 @@ QUESTIONS: Final[dict[str, dict[str, Any]]] = {
         "head_room": 0.2,
     },
 }
-EXACT: Final = """([formulas, settings]) => settings.map(([grid, row, nodes, asked]) => {
-  const of = formulas.grids[grid], made = cluster(formulas, of, of.rows[row], nodes, asked);
+EXACT: Final = """([given, settings]) => settings.map(([grid, row, nodes, asked]) => {
+  const formulas = prepared(given), of = formulas.grids[grid], made = cluster(formulas, of, of.rows[row], nodes, asked);
   return [made.expected, made.p95, made.total, made.totalP95, made.spares, fewestNodes(of, of.rows[row], asked.data)];
 })"""
-CHOOSE: Final = """([formulas, asked]) => choose(formulas, asked).slice(0, 1).map(
+CHOOSE: Final = """([formulas, asked]) => choose(prepared(formulas), asked).slice(0, 1).map(
   (made) => ({ type: made.row.type, nodes: made.nodes, time_s: made.expected, usd: made.total }))"""
 
 

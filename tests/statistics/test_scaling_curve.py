@@ -183,3 +183,9 @@ def test_three_that_rise_are_levelled_to_one_mean() -> None:
     """80, 90 and 130 of one, two and one measurements: (80 + 2 x 90 + 130) / 4 = 97.5; what falls stays."""
     curve = ScalingCurve.through([2, 4, 4, 8, 16], [80, 85, 95, 130, 50])
     assert curve.bytes_per_s == pytest.approx([97.5, 97.5, 97.5, 50])
+
+
+def test_each_size_by_itself_has_the_rate_that_it_has_alone() -> None:
+    curve, sizes = ScalingCurve.through([2, 8, 32], [1e9, 9e8, 7e8]), np.array([1.0, 2.0, 5.0, 32.0, 33.0, 400.0])
+    assert curve.each(sizes) == pytest.approx([float(curve.at(size)) for size in sizes.tolist()])
+    assert ScalingCurve.through([2], [1e9]).each(sizes) == pytest.approx(1e9)

@@ -3,6 +3,12 @@
 // { data, network, discount }: bytes, a factor on network rates, a share of the price.
 "use strict";
 
+// The formulas with what all grids share in each of them.
+function prepared(formulas) {
+  for (const grid of formulas.grids) Object.assign(grid, { sizes: formulas.sizes, stated: formulas.stated });
+  return formulas;
+}
+
 // A table over cluster sizes, read at any size: straight between neighbours in ln(nodes).
 function at(grid, table, nodes) {
   const { low, part } = grid.places?.[nodes] ?? placeOf(grid, nodes);

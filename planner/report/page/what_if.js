@@ -2,6 +2,7 @@
 "use strict";
 
 const whatIf = JSON.parse(document.getElementById("what-if-given").textContent);
+prepared(whatIf.formulas);
 const controls = document.getElementById("what-if-controls");
 const number = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 3 });
 

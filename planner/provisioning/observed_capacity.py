@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from planner.config.paths import user_directory
 from planner.errors import PlannerError
-from planner.provisioning.run_directory import Event, RunDirectory, known_runs
 from planner.schemas.plan import NodeLimit
+
+if TYPE_CHECKING:
+    from planner.provisioning.run_directory import Event
 
 SEEN_DAYS: Final = 7
 
@@ -39,6 +42,10 @@ def capacity_seen(*, now: datetime | None = None) -> list[NodeLimit]:
 
 def _events(since: datetime) -> Iterator[tuple[str, Event]]:
     """Yield refusals and clusters that came up, oldest first, with their cloud; of runs that can be read."""
+    if not user_directory("runs").is_dir():
+        return iter(())
+    from planner.provisioning.run_directory import RunDirectory, known_runs
+
     events: list[tuple[str, Event]] = []
     for run in known_runs():
         try:

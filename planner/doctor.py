@@ -19,8 +19,9 @@ from planner.catalog import catalog_names, load_catalog
 from planner.catalog.checking import staleness_days
 from planner.catalog.refreshed import REFRESHABLE
 from planner.config import paths
-from planner.config.settings import CLOUDS, load_settings, settings_file
+from planner.config.settings import load_settings, settings_file
 from planner.errors import PlannerError
+from planner.schemas.asked_prices import CLOUDS
 from planner.units import format_bytes
 
 State = Literal["ok", "old", "optional", "missing"]

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.errors import BadInputError, nearest
+from planner.schemas.asked_prices import CLOUDS
 from planner.schemas.plan import OwnPrice
 
 FILE_VARIABLE: Final = "PLANNER_SETTINGS"
-CLOUDS: Final[tuple[str, ...]] = ("aws", "gcp", "azure", "oci")
 _ACCESS: Final = ("account", "specs_url", "prices_url")
 _OF_CLOUD: Final = (*_ACCESS, "discount", "prices")
 _OF_PRICE: Final = ("instance", "region", "pricing", "discount", "price_usd_per_hour", "nodes", "until", "note")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from planner.config.settings import CLOUDS
+from typing import Final
+
 from planner.errors import BadInputError
 from planner.schemas.plan import NodeLimit, OwnPrice
+
+CLOUDS: Final[tuple[str, ...]] = ("aws", "gcp", "azure", "oci")
+"""The clouds of which catalogs ship."""
 
 
 def names(values: list[str] | None) -> list[str]:

@@ -30,6 +30,7 @@ _EXTRAS: Final = {
     "plots": (("altair", "jinja2", "vl_convert"), "charts and `plan --html`"),
     "notebooks": (("ipykernel", "ipywidgets"), "the notebooks"),
     "ray": (("ray", "psutil"), "sorting on a cluster"),
+    "spark": (("zstandard", "cramjam"), "reading compressed logs of Spark"),
     "objects": (("obstore",), "a cluster sort from and to object stores"),
     "aws": (("boto3",), "renting on AWS and refreshing its catalog"),
     "gcp": (

@@ -53,13 +53,16 @@ def plan(
     """
     from planner.planning.recommendation import require_best
 
+    require_new([out, html], force=force)
     if from_log is not None:
-        from planner.cli.plan_from_log import plan_from_log
+        from planner.cli.plan_from_log import plan_from_log, refuse_forms
 
+        refuse_forms(
+            {"--html": html, "--show": show, "--wide": wide, "--explain": explain, "--sort": sort, "--columns": columns}
+        )
         plan_from_log(from_log, asked=asked, ran_on=ran_on, app=app, as_json=json, rejected=rejected, out=out)
         return
     form, views = forms_and_views([*(show or []), *(["wide"] if wide else []), *(["json"] if json else [])])
-    require_new([out, html], force=force)
     answered = _answered(completed(asked))
     if out:
         write_whole(out, answered.plan.to_json() + "\n", option="--out")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
@@ -53,6 +54,12 @@ def plan_from_log(
             show_text("\n" + "\n".join(rejected_lines(plan)))
     if plan.best is None:
         raise InfeasibleError(f"no cluster is expected to end within {plan.deadline_s:.0f} s; the fastest is shown")
+
+
+def refuse_forms(given: Mapping[str, object]) -> None:
+    """Raise BadInputError for forms of an answer, by their options, that a logged application's does not have."""
+    if named := [option for option, value in given.items() if value]:
+        raise BadInputError(f"{', '.join(named)}: not with --from-log, whose answer is text or --json; leave it out")
 
 
 def _refuse_others(asked: RequestOptions) -> None:

@@ -75,3 +75,15 @@ def test_a_cluster_too_small_for_the_log_is_doubted(log: str, capsys: pytest.Cap
     assert run("--from-log", log, "--ran-on", "m5.xlarge x 1", "--instance", "m5.*") == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "8 tasks ran at once, and 1 x m5.xlarge has 4 virtual CPUs: is that what it ran on?" in shown
+
+
+def test_forms_that_a_logged_application_has_not_are_refused(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--from-log", log, *ON, "--html", "page.html", "--explain") == 2
+    assert "--html, --explain: not with --from-log" in capsys.readouterr().err
+
+
+def test_a_file_is_not_written_over(log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "plan.json"
+    out.write_text("mine")
+    assert run("--from-log", log, *ON, "--out", str(out)) == 2
+    assert "--force" in capsys.readouterr().err and out.read_text() == "mine"

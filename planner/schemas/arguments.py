@@ -105,7 +105,7 @@ _CONVERTED: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     "interruptions": ("interruptions_per_node_hour", _as_it_is),
     "compute": ("compute_bytes_per_s_per_vcpu", _rate_or_none),
     "assume": ("assume", _assumed),
-    "what_if": ("scale", _assumed),
+    **dict.fromkeys(("what_if", "scale"), ("scale", _assumed)),
     "discount": ("own_prices", lambda amount: discounts(_texts(amount))),
     "own_price": ("own_prices", lambda amount: own_prices(_texts(amount))),
     "own_prices": ("own_prices", tuple),
@@ -121,7 +121,7 @@ _ADDED: Final = frozenset({"own_prices", "node_limits"})
 def with_all_arguments(function: Callable[..., Any]) -> Signature:
     """Return the signature of `recommend` with every argument of `Asked`, for help and completion in notebooks."""
     plain, defaults = signature(function), {field.name: field.default for field in fields(Request)}
-    defaults |= dict.fromkeys(("assume", "what_if"))  # what is collected in a mapping begins empty
+    defaults |= dict.fromkeys(("assume", "what_if", "scale"))  # what is collected in a mapping begins empty
     first, *rest = [p for p in plain.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
     arguments = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=hint.__forward_arg__)

@@ -60,6 +60,7 @@ class Asked(TypedDict, total=False):
     regions: str | Sequence[str]
     instances: str | Sequence[str]
     budget_usd: float | None
+    scale: Mapping[str, float] | str
     interruptions_per_node_hour: float | None
     compute_bytes_per_s_per_vcpu: float | None
     own_prices: Sequence[OwnPrice]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -25,6 +26,15 @@ UP = [
     "2h",
     "--dry-run",
 ]
+
+
+@pytest.fixture(autouse=True)
+def _without_an_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dry run asks the cloud where there are credentials, be they the developer's or another test's."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("HOME", str(tmp_path))
 
 
 def printed(*words: str) -> str:

@@ -91,7 +91,9 @@ def test_python_of_documents_runs(document: str, number: int, desk: Path) -> Non
     blocks = re.findall(
         r"^```python\n(.*?)^```", (CHECKOUT / document).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
     )
-    exec(blocks[number], {})
+    names: dict[str, object] = {}
+    for block in blocks[: number + 1]:  # a later block goes on with what an earlier one has made
+        exec(block, names)
 
 
 def test_what_the_tutorial_sorts_is_as_it_says(desk: Path) -> None:

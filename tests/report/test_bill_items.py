@@ -27,5 +27,5 @@ def test_the_largest_item_takes_what_rounding_leaves_over_and_the_unknown_stays_
     lines = [BillLine(name=name, time_s=None, usd=1.004) for name in ("a", "b")]
     lines += [BillLine(name="c", time_s=5.0, usd=1.0041), BillLine(name="egress", time_s=None, usd=None)]
     bill = bill_of(replace(best, bill=tuple(lines), cost_usd=replace(best.cost_usd, total=3.0121)))
-    assert [(item.name, item.usd) for item in bill] == [("a", 1.01), ("b", 1.0), ("c", 1.0), ("egress", None)]
+    assert [(item.name, item.usd) for item in bill] == [("a", 1.0), ("b", 1.0), ("c", 1.01), ("egress", None)]
     assert repr(bill).splitlines()[-2].split() == ["egress", "unknown"]

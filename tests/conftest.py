@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     absent = {"needs_root": NEEDS_ROOT} if os.geteuid() else {}
     absent |= {} if any(map(shutil.which, BROWSERS)) else {"needs_browser": NEEDS_BROWSER}
     for item in items:
-        if not _is_its_turn(item):
+        if not _is_its_turn(item) and item.get_closest_marker("soak") is None:
             item.add_marker(pytest.mark.soak)
             item.add_marker(pytest.mark.quick)
     if hasattr(config, "workerinput"):  # in a process of several
@@ -90,6 +90,8 @@ def _is_its_turn(item: pytest.Item) -> bool:
     """Say whether `make test` runs a test that is the same on every cloud on this one: each runs on one of them there,
     and on the others in the quick part of the soak.
     """
+    if "EmulatedCloud" not in _text_of(item.nodeid.partition("::")[0]):
+        return True
     cloud = getattr(item, "callspec", None) and item.callspec.params.get("cloud")
     return cloud not in CLOUDS or CLOUDS.index(cloud) == crc32(item.originalname.encode()) % len(CLOUDS)
 

@@ -123,7 +123,6 @@ def test_a_cluster_has_the_time_and_bill_that_python_gives_it(scripts: Any, ques
 
 
 @pytest.mark.soak
-@pytest.mark.quick
 @pytest.mark.needs_browser(why="runs the page's script")
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_so_it_is_for_ten_thousand_settings(scripts: Any, question: str) -> None:

@@ -87,7 +87,7 @@ def emulate_sweep(*, json: Annotated[bool, Option("--json", help="Print the ids 
     """
     from planner.emulation.cluster import sweep
 
-    removed = sweep()
+    removed = sweep(by_name=True)
     if json:
         show_json({"removed": removed})
     else:

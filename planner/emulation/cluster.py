@@ -121,7 +121,7 @@ class EmulatedCluster:
         """Make the folders and the namespaces."""
         if self.namespaces is not None:
             Path("/tmp/ray").mkdir(exist_ok=True)  # what each node hides behind its own
-            self.namespaces.create()
+            self.namespaces.create(mark=self.entry.mark)
         for node in range(self.workers + 1):
             self.directory(node).mkdir(parents=True)
             self.volume(node).mkdir()
@@ -167,13 +167,16 @@ def emulated_cluster(
         cluster.remove()
 
 
-def sweep() -> list[str]:
+def sweep(*, by_name: bool = False) -> list[str]:
     """Remove every emulated cluster whose owner is gone and return their ids.
 
-    Raises LeftBehindError, after all others are removed, naming those that could not be.
+    They are those of this state directory; `by_name`, also those whose namespaces alone are known, whatever state
+    directory recorded them. Raises LeftBehindError, after all others are removed, naming those that could not be.
     """
-    removed, left = [], []
-    for entry in list(registry.entries()):
+    recorded = list(registry.entries())
+    removed: list[str] = []
+    left: list[str] = []
+    for entry in [*recorded, *(_unrecorded(recorded, left) if by_name else ())]:
         if entry.is_owned:
             continue
         try:
@@ -184,6 +187,18 @@ def sweep() -> list[str]:
     if left:
         raise LeftBehindError("emulated clusters remain; run `planner emulate sweep` as the user who made them", left)
     return removed
+
+
+def _unrecorded(recorded: Sequence[Entry], left: list[str]) -> list[Entry]:
+    """Return the clusters that only their namespaces tell of; those that do not say whose they are go to `left`."""
+    entries = []
+    marks = namespaces.marks() if namespaces.usable() else {}
+    for cluster_id in marks.keys() - {entry.cluster_id for entry in recorded}:
+        try:
+            entries.append(Entry.of_mark(cluster_id, marks[cluster_id]))
+        except ValueError:
+            left.append(f"{cluster_id}: its namespaces do not say who made them; delete them with `ip netns delete`")
+    return entries
 
 
 @contextmanager

@@ -9,10 +9,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 from typing import Final
 
 from planner.emulation.shaping import Cap
@@ -27,6 +29,9 @@ _CONGESTION_CONTROL_FILE: Final = "/proc/sys/net/ipv4/tcp_congestion_control"
 _QUEUE_S: Final = 0.02
 _LEAST_BURST_BYTES: Final = 128 * 1024
 _LONGEST_END_S: Final = 10.0
+_LONGEST_ALIAS_BYTES: Final = 255
+_LONGEST_MAKING_S: Final = 60.0
+_NAMESPACES: Final = Path("/run/netns")
 
 
 def usable() -> bool:
@@ -55,10 +60,15 @@ class Namespaces:
         """Return a node's IPv4 address."""
         return f"10.0.{(node + 1) // 250}.{(node + 1) % 250}"
 
-    def create(self) -> None:
-        """Make all of it, links uncapped. Raises IoFailureError with what the system said."""
+    def create(self, *, mark: str = "") -> None:
+        """Make all of it, links uncapped; the bridge's alias is `mark`.
+
+        Raises IoFailureError with what the system said.
+        """
         _run("ip", "netns", "add", self.switch)
         _run("ip", "-n", self.switch, "link", "add", "bridge", "type", "bridge")
+        if 0 < len(mark.encode()) <= _LONGEST_ALIAS_BYTES:
+            _run("ip", "-n", self.switch, "link", "set", "bridge", "alias", mark)
         _run("ip", "-n", self.switch, "link", "set", "bridge", "up")
         for node in range(self.nodes):
             self._create_node(node)
@@ -112,6 +122,24 @@ def namespaces_of(cluster_id: str) -> list[str]:
     """Return the existing namespaces of a cluster."""
     listed = json.loads(_run("ip", "-j", "netns", "list") or "[]")
     return [entry["name"] for entry in listed if entry["name"].startswith(f"{PREFIX}{cluster_id}-")]
+
+
+def marks() -> dict[str, str]:
+    """Return what marks each cluster, by its id; '' where nothing does though it is no longer being made."""
+    listed = json.loads(_run("ip", "-j", "netns", "list") or "[]")
+    switches = [entry["name"] for entry in listed if re.fullmatch(f"{PREFIX}[0-9a-f]+-switch", entry["name"])]
+    marked = {name.removeprefix(PREFIX).removesuffix("-switch"): _mark(name) for name in switches}
+    return {cluster_id: mark for cluster_id, mark in marked.items() if mark is not None}
+
+
+def _mark(switch: str) -> str | None:
+    try:
+        young = time.time() - (_NAMESPACES / switch).stat().st_mtime < _LONGEST_MAKING_S
+        links = json.loads(_run("ip", "-n", switch, "-j", "link") or "[]")
+    except (IoFailureError, FileNotFoundError):  # it has just been taken away
+        return None
+    mark = "".join(link.get("ifalias", "") for link in links)
+    return mark if mark or not young else None
 
 
 def token_bucket_filter(cap: Cap) -> list[str]:

@@ -32,6 +32,24 @@ class Entry:
         """Whether the process that made the cluster still runs."""
         return start_ticks(self.owner_pid) == self.owner_start_ticks
 
+    @property
+    def mark(self) -> str:
+        """What its namespaces bear, so that they are known without the file."""
+        return json.dumps([self.owner_pid, self.owner_start_ticks, self.nodes, self.directory])
+
+    @classmethod
+    def of_mark(cls, cluster_id: str, mark: str) -> Entry:
+        """Return the entry that a mark stands for. Raises ValueError for what is none."""
+        owner_pid, owner_start_ticks, nodes, directory = json.loads(mark)
+        return cls(
+            cluster_id=cluster_id,
+            owner_pid=int(owner_pid),
+            owner_start_ticks=int(owner_start_ticks),
+            nodes=int(nodes),
+            directory=str(directory),
+            shaped=True,
+        )
+
 
 def registry_directory() -> Path:
     """Return where entries are kept: $PLANNER_STATE, else planner in $XDG_STATE_HOME or ~/.local/state."""

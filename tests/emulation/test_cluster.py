@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import signal
 import subprocess
 import sys
@@ -16,27 +17,26 @@ import pytest
 
 from planner.emulation import namespaces
 from planner.emulation.cluster import EmulatedCluster, emulated_cluster, sweep
-from planner.emulation.namespaces import namespaces_of
+from planner.emulation.namespaces import Namespaces, namespaces_of
 from planner.emulation.registry import entries, registry_directory
 from planner.emulation.shaping import Shaping, parse_shaping
-from planner.errors import BadInputError, IoFailureError
+from planner.errors import BadInputError, IoFailureError, LeftBehindError
 
 NEEDS_ROOT = pytest.mark.needs_root(why="makes network namespaces")
 SEND = """
 import socket, sys, time
+print(time.monotonic())
 with socket.create_connection((sys.argv[1], 7000)) as peer:
-    began, sent = time.monotonic(), 0
-    while time.monotonic() - began < float(sys.argv[2]):
-        sent += peer.send(bytes(65536))
-print(sent)
+    peer.sendall(bytes(int(sys.argv[2])))
 """
 RECEIVE = """
-import socket, sys
+import socket, sys, time
 with socket.create_server((sys.argv[1], 7000)) as server:
     print("listening", flush=True)
     peer, _ = server.accept()
     while peer.recv(1 << 20):
         pass
+    print(time.monotonic())
 """
 
 
@@ -45,13 +45,15 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANNER_STATE", str(tmp_path / "state"))
 
 
-def sent_bytes_per_s(cluster: EmulatedCluster, *, source: int, target: int, seconds: float) -> float:
+def seconds_to_send(cluster: EmulatedCluster, size_bytes: int, *, source: int, target: int) -> float:
+    """From before the connection until the last byte has arrived, so that no cap can look higher than it is."""
     listen = cluster.command(target, sys.executable, "-c", RECEIVE, cluster.address(target))
     with subprocess.Popen(listen, stdout=subprocess.PIPE, text=True) as receiver:
         assert receiver.stdout is not None
         assert receiver.stdout.readline() == "listening\n"
-        send = cluster.command(source, sys.executable, "-c", SEND, cluster.address(target), str(seconds))
-        return int(subprocess.check_output(send, text=True)) / seconds
+        send = cluster.command(source, sys.executable, "-c", SEND, cluster.address(target), str(size_bytes))
+        begun_s = float(subprocess.check_output(send, text=True))
+        return float(receiver.stdout.readline()) - begun_s
 
 
 def nothing_is_left(cluster: EmulatedCluster) -> bool:
@@ -65,10 +67,10 @@ def nothing_is_left(cluster: EmulatedCluster) -> bool:
 def test_links_are_capped_and_nothing_is_left(tmp_path: Path) -> None:
     with emulated_cluster(workers=2, shaping=parse_shaping(rate="80Mbit,40Mbit"), directory=tmp_path) as cluster:
         assert len(namespaces_of(cluster.entry.cluster_id)) == 4
-        rate_down = sent_bytes_per_s(cluster, source=1, target=2, seconds=1.5)
-        rate_to_head = sent_bytes_per_s(cluster, source=1, target=0, seconds=1)
-    assert rate_down < 1.25 * 5e6, "the receiver's cap holds"
-    assert 1.25 * 5e6 < rate_to_head < 1.25 * 10e6, "the sender's own cap holds, the head has none"
+        rate_down = 5e6 / seconds_to_send(cluster, 5_000_000, source=1, target=2)
+        rate_to_head = 10e6 / seconds_to_send(cluster, 10_000_000, source=1, target=0)
+    assert rate_down < 1.1 * 5e6, "the receiver's cap holds"
+    assert 1.1 * 5e6 < rate_to_head < 1.1 * 10e6, "the sender's own cap holds, the head has none"
     assert nothing_is_left(cluster)
 
 
@@ -76,8 +78,10 @@ def test_links_are_capped_and_nothing_is_left(tmp_path: Path) -> None:
 def test_a_bucket_bursts_until_it_is_empty(tmp_path: Path) -> None:
     shaping = parse_shaping(rate="16Mbit", bucket="5MB", burst_rate="160Mbit")
     with emulated_cluster(workers=2, shaping=shaping, directory=tmp_path) as cluster:
-        sent = 1.5 * sent_bytes_per_s(cluster, source=1, target=2, seconds=1.5)
-    assert 5e6 < sent < 16e6, "5 MB of tokens, 3 MB of refill, and what sockets hold; 30 MB without a bucket"
+        seconds = seconds_to_send(cluster, 8_000_000, source=1, target=2)
+    assert 0.9 * 1.5 < seconds < 4, (
+        "5 of 8 MB are tokens, 3 MB come at 2 MB/s; 0.4 s without a bucket, 4 s without a burst"
+    )
 
 
 @NEEDS_ROOT
@@ -97,12 +101,12 @@ def test_a_cut_link_carries_nothing_until_it_is_mended(tmp_path: Path) -> None:
     with emulated_cluster(workers=2, shaping=Shaping(), directory=tmp_path) as cluster:
         cluster.cut(2)
         with pytest.raises(subprocess.CalledProcessError):
-            sent_bytes_per_s_or_fail(cluster)
+            connect_or_fail(cluster)
         cluster.mend(2)
-        assert sent_bytes_per_s(cluster, source=1, target=2, seconds=0.2) > 0
+        assert seconds_to_send(cluster, 65_536, source=1, target=2) > 0
 
 
-def sent_bytes_per_s_or_fail(cluster: EmulatedCluster) -> None:
+def connect_or_fail(cluster: EmulatedCluster) -> None:
     code = "import socket, sys; socket.create_connection((sys.argv[1], 7000), timeout=0.5)"
     connect = cluster.command(1, sys.executable, "-c", code, cluster.address(2))
     subprocess.run(connect, check=True, capture_output=True)
@@ -168,6 +172,34 @@ def test_what_a_killed_owner_left_is_removed(tmp_path: Path, next_call: Callable
         with emulated_cluster(workers=1, shaping=Shaping(), directory=tmp_path):
             assert not namespaces_of(cluster_id)
     assert nothing_is_left(left)
+
+
+@NEEDS_ROOT
+def test_what_another_state_directory_recorded_is_found_by_its_namespaces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with killed_owner(tmp_path, "wait") as cluster_id:
+        (entry,) = entries()
+        monkeypatch.setenv("PLANNER_STATE", str(tmp_path / "another"))
+        assert cluster_id not in sweep(by_name=True), "it has an owner"
+    assert sweep() == [], "this state directory recorded nothing"
+    assert cluster_id in sweep(by_name=True)
+    assert nothing_is_left(EmulatedCluster(entry))
+
+
+@NEEDS_ROOT
+def test_namespaces_that_do_not_say_whose_they_are_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    nameless = Namespaces(secrets.token_hex(3), 1)
+    nameless.create()
+    try:
+        assert nameless.cluster_id not in namespaces.marks(), "it may still be being made"
+        monkeypatch.setattr(namespaces, "_LONGEST_MAKING_S", 0.0)
+        with pytest.raises(LeftBehindError) as caught:
+            sweep(by_name=True)
+        assert any(nameless.cluster_id in line for line in caught.value.details)
+        assert namespaces_of(nameless.cluster_id), "what nobody knows is left alone"
+    finally:
+        nameless.remove()
 
 
 @NEEDS_ROOT

@@ -75,7 +75,7 @@ def work_of(application: Application, logged: Nodes) -> Work:
     """Return the application, ready to be put on other clusters. Raises BadInputError where its log holds no work, or
     nobody measured the processor that it ran on.
     """
-    line = timeline(application)
+    line = timeline(application, share=logged.machine.cpu_share)
     if not line.steps:
         raise BadInputError("the log holds no stage with its times: there is nothing to plan with")
     if _GPU_PLUGIN in application.properties.get("spark.plugins", "") and (

@@ -14,6 +14,7 @@ from planner.schemas.plan import Rejection, Request
 from planner.spark_application.application import Application
 from planner.spark_model.choices import SparkPlan, choose, work_of
 from planner.spark_model.machines import Machine, Nodes, machines, parse_ran_on
+from planner.spark_model.timeline import cpu_share
 
 _ASK: Final = "add --ran-on 'TYPE x NODES', such as --ran-on 'm5.4xlarge x 4'"
 
@@ -65,7 +66,8 @@ def logged_nodes(application: Application, request: Request, *, ran_on: str | No
     machine = next(_named(name, application, request), None)
     if machine is None:
         raise BadInputError(f"no catalog has the type {name} that the log was written on: {_ASK}")
-    return Logged(nodes=Nodes(machine=machine, count=count), told_by="--ran-on" if ran_on else "log")
+    limited = replace(machine, cpu_share=cpu_share(application))
+    return Logged(nodes=Nodes(machine=limited, count=count), told_by="--ran-on" if ran_on else "log")
 
 
 def _named(name: str, application: Application, request: Request) -> Iterator[Machine]:

@@ -134,7 +134,7 @@ class Work:
         share = self.assumptions.sibling_share
         busy = np.minimum(self._busy * self._logged_slots / slots, 1.0)
         faster = new.speed(busy, sibling_share=share) / old.speed(self._busy, sibling_share=share)
-        cpu = faster**-self.assumptions.speed_exponent
+        cpu = faster**-self.assumptions.speed_exponent * (old.cpu_share / new.cpu_share)
         ones = np.ones(count)
         network = _slower(old.network_bytes_per_s * self.logged.count, new.network_bytes_per_s * nodes.count)
         disk = _slower(old.disk_bytes_per_s * self.logged.count, new.disk_bytes_per_s * nodes.count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,8 @@ from planner.spark_application.stage import Stage
 from planner.spark_model.task_time import TaskTime, task_time
 from planner.spark_model.waves import makespan_s, task_seconds
 
+_LIMIT: Final = re.compile(r"(\d+(?:\.\d+)?)(m?)")
+"""CPUs as Kubernetes writes them: `2`, `0.5` or `500m`."""
 _TOUCH_S: Final = 0.01
 """Stages that overlap by less than the log's own precision follow each other."""
 
@@ -21,7 +24,7 @@ _TOUCH_S: Final = 0.01
 @dataclass(frozen=True, kw_only=True)
 class Step:
     """Stages that ran at the same time, on `slots` tasks at once; `slots_known` is False where they are only as many as
-    the tasks' time needs, since the log does not tell the cores.
+    the tasks' time needs, since the log does not tell the cores. A slot has a `cpu_share` of a CPU.
     """
 
     stages: tuple[Stage, ...]
@@ -29,6 +32,7 @@ class Step:
     duration_s: float
     slots: int
     slots_known: bool
+    cpu_share: float = 1.0
 
     @cached_property
     def durations(self) -> list[float]:
@@ -38,7 +42,7 @@ class Step:
     @cached_property
     def time(self) -> TaskTime:
         """Where the tasks' time went."""
-        return sum((task_time(stage.sums) for stage in self.stages), TaskTime())
+        return sum((task_time(stage.sums, cpu_share=self.cpu_share) for stage in self.stages), TaskTime())
 
     @cached_property
     def extra_s(self) -> float:
@@ -87,11 +91,13 @@ class Timeline:
         return self.startup_s + self.between_s + self.after_s
 
 
-def timeline(application: Application) -> Timeline:
-    """Return the steps of an application; a stage without times is left out."""
-    cpus = task_cpus(application)
+def timeline(application: Application, *, share: float | None = None) -> Timeline:
+    """Return the steps of an application; a stage without times is left out. `share` is the part of a CPU that a core
+    has, `cpu_share` of the application if None.
+    """
+    cpus, share = task_cpus(application), cpu_share(application) if share is None else share
     timed = [stage for stage in application.stages if stage.duration_s is not None and stage.started_at_s is not None]
-    steps = tuple(_step(group, application.cores_over_time, cpus=cpus) for group in _groups(timed))
+    steps = tuple(_step(group, application.cores_over_time, cpus=cpus, share=share) for group in _groups(timed))
     begin, end = application.started_at_s, application.ended_at_s
     first = steps[0].start_s if steps else end
     last = steps[-1].start_s + steps[-1].duration_s if steps else end
@@ -112,6 +118,16 @@ def task_cpus(application: Application) -> int:
     return max(1, int(text)) if text.isdecimal() else 1
 
 
+def cpu_share(application: Application) -> float:
+    """Return how much of a CPU each core of an executor may use: below 1 where a limit of Kubernetes holds it."""
+    limit = _LIMIT.fullmatch(application.properties.get("spark.kubernetes.executor.limit.cores", ""))
+    cores = application.cluster.cores_per_executor
+    if limit is None or not cores:
+        return 1.0
+    cpus = float(limit[1]) / (1000 if limit[2] else 1)
+    return min(1.0, cpus / cores) if cpus > 0 else 1.0
+
+
 def _groups(stages: Sequence[Stage]) -> list[list[Stage]]:
     groups: list[list[Stage]] = []
     until = -math.inf
@@ -123,14 +139,16 @@ def _groups(stages: Sequence[Stage]) -> list[list[Stage]]:
     return groups
 
 
-def _step(stages: Sequence[Stage], cores: Sequence[CoresStep], *, cpus: int) -> Step:
+def _step(stages: Sequence[Stage], cores: Sequence[CoresStep], *, cpus: int, share: float) -> Step:
     start = min(stage.started_at_s or 0.0 for stage in stages)
     end = max(stage.ended_at_s or 0.0 for stage in stages)
     there = _mean_cores(cores, start_s=start, end_s=end)
     elapsed = sum(stage.sums.elapsed_s for stage in stages)
     needed = max(1, math.ceil(elapsed / (end - start))) if end > start else 1
     slots = max(1, round(there / cpus)) if there else needed
-    return Step(stages=tuple(stages), start_s=start, duration_s=end - start, slots=slots, slots_known=there > 0)
+    return Step(
+        stages=tuple(stages), start_s=start, duration_s=end - start, slots=slots, slots_known=there > 0, cpu_share=share
+    )
 
 
 def _mean_cores(steps: Sequence[CoresStep], *, start_s: float, end_s: float) -> float:

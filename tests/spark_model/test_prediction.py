@@ -42,6 +42,11 @@ def test_half_the_slots_take_two_waves(work: Work, machine: Maker) -> None:
     assert work.predict(Nodes(machine=machine(), count=1)).duration_s == pytest.approx(5 + 2 * 10 + 2 * 3.5)
 
 
+def test_half_of_a_processor_doubles_what_computes(work: Work, machine: Maker) -> None:
+    limited = work.predict(Nodes(machine=machine("limited", cpu_share=0.5), count=2))
+    assert limited.duration_s == pytest.approx(20 + (8 + 0.1 + 0.5) + (2 + 0.1))
+
+
 def test_faster_cores_shorten_what_computes(work: Work, machine: Maker) -> None:
     # four times the measured speed is twice as fast for Spark: 8.1 of 10 s and 2 of 5 s compute, and 0.5 and 0.1 s
     # collect garbage

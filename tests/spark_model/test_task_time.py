@@ -25,6 +25,12 @@ def test_a_stage_by_hand() -> None:
     assert time.share("processors") == 0.54
 
 
+def test_pauses_under_a_limit_of_processors_are_computing() -> None:
+    # 30 s of CPU time at half a CPU take 60 of the 90 s run; 20 s are left to wait
+    sums = TaskSums(elapsed_s=100, run_s=90, cpu_s=30, gc_s=10, deserialisation_cpu_s=2)
+    assert task_time(sums, cpu_share=0.5) == TaskTime(cpu=64, gc=10, waiting=20, scheduling=6)
+
+
 @pytest.mark.parametrize(
     ("moved", "part"),
     [({}, "waiting"), ({"output_bytes": 1.0}, "storage"), ({"input_bytes": 1.0, "spill_disk_bytes": 2.0}, "spill")],

@@ -1,0 +1,173 @@
+"""A standalone Spark cluster on emulated nodes: links are capped, a control group gives each node its processors."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from planner.emulation.cluster import HEAD, EmulatedCluster, emulated_cluster
+from planner.emulation.shaping import parse_shaping
+from planner.spark_model.machines import Machine, Nodes
+
+_GROUPS: Final = Path("/sys/fs/cgroup/cpu")
+_PERIOD_US: Final = 20_000
+_IN_GROUP: Final = 'echo $$ > "$0/cgroup.procs" && exec "$@"'
+"""Before the node is entered, as it has a /sys of its own."""
+_START_S: Final = 120.0
+_USD_PER_PROCESSOR_HOUR: Final = 0.05
+_MEMORY_BYTES: Final = 2_000_000_000
+_JOBS: Final = Path(__file__).with_name("spark_jobs.py")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """So many nodes with `slots` tasks at once, `processors` of this machine's time and a link of `rate` each."""
+
+    nodes: int
+    slots: int
+    processors: float
+    rate: str
+
+    @property
+    def name(self) -> str:
+        """Return `2 nodes, 1 slot, 0.5 processors, 100Mbit`."""
+        return f"{self.nodes} nodes, {self.slots} slots, {self.processors:g} processors, {self.rate}"
+
+    def described(self) -> Nodes:
+        """Return the nodes as the model of Spark applications takes them; they are paid by their processors' time."""
+        machine = Machine(
+            cloud="emulated",
+            instance_type=f"{self.slots}slots-{self.processors:g}cpu-{self.rate}",
+            arch="x86_64",
+            vcpu=self.slots,
+            siblings=False,
+            clock_ghz=1.0,
+            cpu_share=self.processors / self.slots,
+            memory_bytes=float(_MEMORY_BYTES * self.slots),
+            network_bytes_per_s=float(self.rate.removesuffix("Mbit")) * 1e6 / 8,
+            disk_bytes_per_s=float("nan"),
+            price_usd_per_hour=self.processors * _USD_PER_PROCESSOR_HOUR,
+        )
+        return Nodes(machine=machine, count=self.nodes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparkNodes:
+    """A running cluster that jobs are sent to."""
+
+    nodes: EmulatedCluster
+    spark_home: Path
+    environment: dict[str, str]
+
+    def run(self, job: str, rows: int, *, shape: Shape, log: Path) -> None:
+        """Run a job and leave its event log in the file `log`."""
+        folder = log.with_suffix(".folder")
+        folder.mkdir(parents=True)
+        workers, address = shape.nodes, self.nodes.address(HEAD)
+        settings = {
+            "spark.master": f"spark://{address}:7077",
+            "spark.driver.host": address,
+            "spark.driver.memory": "1g",
+            "spark.executor.memory": f"{900 * shape.slots}m",
+            "spark.executor.cores": shape.slots,
+            "spark.cores.max": workers * shape.slots,
+            "spark.scheduler.minRegisteredResourcesRatio": 1.0,
+            "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
+            "spark.sql.shuffle.partitions": 24,
+            "spark.sql.adaptive.enabled": "false",
+            "spark.sql.autoBroadcastJoinThreshold": -1,
+            "spark.locality.wait": 0,
+            "spark.ui.enabled": "false",
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": folder.as_uri(),
+        }
+        words = [str(self.spark_home / "bin" / "spark-submit")]
+        words += [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+        command = self.nodes.command(HEAD, *words, str(_JOBS), job, str(rows))
+        subprocess.run(command, env=self.environment, check=True, capture_output=True, timeout=1200)
+        (written,) = folder.iterdir()
+        written.rename(log)
+        folder.rmdir()
+
+
+@contextmanager
+def spark_nodes(shape: Shape, *, spark_home: Path, directory: Path) -> Iterator[SparkNodes]:
+    """Yield a cluster of a shape; nothing of it is left afterwards."""
+    shaping = parse_shaping(rate=shape.rate)
+    with ExitStack() as stack:
+        nodes = stack.enter_context(emulated_cluster(workers=shape.nodes, shaping=shaping, directory=directory))
+        cluster = SparkNodes(nodes=nodes, spark_home=spark_home, environment=_environment(spark_home))
+        stack.enter_context(_daemon(cluster, HEAD, "master.Master", "--port", "7077"))
+        for node in range(1, shape.nodes + 1):
+            group = stack.enter_context(_control_group(f"{nodes.entry.cluster_id}-{node}", shape.processors))
+            words = ["worker.Worker", "--cores", str(shape.slots), "--memory", f"{1000 * shape.slots}m"]
+            words += ["--work-dir", str(nodes.directory(node)), f"spark://{nodes.address(HEAD)}:7077"]
+            stack.enter_context(_daemon(cluster, node, *words, group=group))
+        _wait_for(cluster, workers=shape.nodes)
+        yield cluster
+
+
+def _environment(spark_home: Path) -> dict[str, str]:
+    known = {name: os.environ[name] for name in ("PATH", "JAVA_HOME", "HOME") if name in os.environ}
+    python = str(spark_home.parents[3] / "bin" / "python")
+    return {**known, "SPARK_HOME": str(spark_home), "PYSPARK_PYTHON": python, "SPARK_LOG_DIR": "/tmp"}
+
+
+@contextmanager
+def _control_group(name: str, processors: float) -> Iterator[Path]:
+    group = _GROUPS / f"planner-spark-{name}"
+    group.mkdir()
+    (group / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
+    (group / "cpu.cfs_quota_us").write_text(str(round(processors * _PERIOD_US)))
+    try:
+        yield group
+    finally:
+        deadline = time.monotonic() + 30
+        while (group / "cgroup.procs").read_text() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        group.rmdir()
+
+
+@contextmanager
+def _daemon(cluster: SparkNodes, node: int, *words: str, group: Path | None = None) -> Iterator[None]:
+    """Run a part of Spark on a node, in a control group where one is given."""
+    address = cluster.nodes.address(node)
+    part, *rest = words
+    command = [str(cluster.spark_home / "bin" / "spark-class"), f"org.apache.spark.deploy.{part}", "--host", address]
+    within = ["sh", "-c", _IN_GROUP, str(group)] if group else []
+    log = cluster.nodes.directory(node) / "daemon.log"
+    with log.open("wb") as written:
+        process = subprocess.Popen(
+            [*within, *cluster.nodes.command(node, *command, "--webui-port", "0", *rest)],
+            env={**cluster.environment, "SPARK_LOCAL_IP": address, "SPARK_DAEMON_MEMORY": "256m"},
+            stdout=written,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            yield
+        finally:
+            cluster.nodes.end(node)
+            process.wait()
+
+
+def _wait_for(cluster: SparkNodes, *, workers: int) -> None:
+    log = cluster.nodes.directory(HEAD) / "daemon.log"
+    deadline = time.monotonic() + _START_S
+    while log.read_text(errors="replace").count("Registering worker") < workers:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{workers} workers did not register: {log.read_text(errors='replace')[-500:]}")
+        time.sleep(0.2)
+
+
+def usable(spark_home: Path) -> str:
+    """Return why no cluster can be made here, '' when one can."""
+    if os.geteuid() != 0 or not (_GROUPS / "cpu.cfs_quota_us").exists():
+        return "needs root and control groups of version 1 for processors"
+    return "" if shutil.which("java") and spark_home.is_dir() else "needs java and pyspark"

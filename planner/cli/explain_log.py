@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from planner.cli.console import columns, show_json, show_text, table
 from planner.cli.console import show as show_rich
+from planner.cli.files import require_new, write_whole
 
 if TYPE_CHECKING:
     from planner.spark_application.application import Application
@@ -22,6 +23,8 @@ def explain_log(
     app: Annotated[str | None, Option(help="Of several applications, the one with this id.")] = None,
     show: Annotated[Literal["answer", "stages", "executors", "csv"], Option(help="What to print.")] = "answer",
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
+    html: Annotated[Path | None, Option(help="Write a page to this file; it opens without a network.")] = None,
+    force: Annotated[bool, Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
     """Say where a Spark application's time went: what bound each stage, and what more of each resource could change.
 
@@ -30,9 +33,14 @@ def explain_log(
     from planner import spark_log
     from planner.spark_model.bounds import explain
 
+    require_new([html], force=force)
     logs = spark_log.read(path)
     application = logs.only(app)
     explained = explain(application)
+    if html:
+        from planner.cli.pages import spark_html
+
+        write_whole(html, spark_html(application, explained), option="--html")
     if json:
         show_json(_document(logs, application, explained))
     elif show == "answer":

@@ -10,6 +10,9 @@ from planner.cli.progress import stepped
 if TYPE_CHECKING:
     from planner.api import Recommendation
     from planner.schemas.run_report import RunReport
+    from planner.spark_application.application import Application
+    from planner.spark_model.bounds import Explanation
+    from planner.spark_model.choices import SparkPlan
 
 
 def plan_html(recommendation: Recommendation) -> str:
@@ -18,6 +21,15 @@ def plan_html(recommendation: Recommendation) -> str:
 
     with stepped(1 + PLAN_PAGE_STEPS) as on_step:
         return recommendation.to_html(made_on=date.today(), on_step=on_step)
+
+
+def spark_html(application: Application, explained: Explanation, plan: SparkPlan | None = None) -> str:
+    """Return the page of a logged Spark application, made today."""
+    from planner.report.page import spark_page
+
+    with stepped(1) as on_step:
+        on_step("writing the page")
+        return spark_page(application, explained, plan, made_on=date.today())
 
 
 def run_html(report: RunReport) -> str:

@@ -57,10 +57,10 @@ def plan(
     if from_log is not None:
         from planner.cli.plan_from_log import plan_from_log, refuse_forms
 
-        refuse_forms(
-            {"--html": html, "--show": show, "--wide": wide, "--explain": explain, "--sort": sort, "--columns": columns}
+        refuse_forms({"--show": show, "--wide": wide, "--explain": explain, "--sort": sort, "--columns": columns})
+        plan_from_log(
+            from_log, asked=asked, ran_on=ran_on, app=app, as_json=json, rejected=rejected, out=out, html=html
         )
-        plan_from_log(from_log, asked=asked, ran_on=ran_on, app=app, as_json=json, rejected=rejected, out=out)
         return
     form, views = forms_and_views([*(show or []), *(["wide"] if wide else []), *(["json"] if json else [])])
     answered = _answered(completed(asked))

@@ -29,6 +29,7 @@ def plan_from_log(
     as_json: bool,
     rejected: bool,
     out: Path | None,
+    html: Path | None = None,
 ) -> None:
     """Show the plan for the application of an event log. Raises InfeasibleError when no cluster ends in time."""
     from planner import spark_log
@@ -46,6 +47,10 @@ def plan_from_log(
     document: dict[str, Any] = answer_json(application, plan, explained)
     if out:
         write_whole(out, json.dumps(document, indent=2, allow_nan=False) + "\n", option="--out")
+    if html:
+        from planner.cli.pages import spark_html
+
+        write_whole(html, spark_html(application, explained, plan), option="--html")
     if as_json:
         show_json(document)
     else:
@@ -59,7 +64,9 @@ def plan_from_log(
 def refuse_forms(given: Mapping[str, object]) -> None:
     """Raise BadInputError for forms of an answer, by their options, that a logged application's does not have."""
     if named := [option for option, value in given.items() if value]:
-        raise BadInputError(f"{', '.join(named)}: not with --from-log, whose answer is text or --json; leave it out")
+        raise BadInputError(
+            f"{', '.join(named)}: not with --from-log, whose answer is text, --json or --html; leave it out"
+        )
 
 
 def _refuse_others(asked: RequestOptions) -> None:

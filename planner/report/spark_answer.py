@@ -23,13 +23,13 @@ _CHOICES_SHOWN: Final = 5
 def answer_lines(application: Application, plan: SparkPlan, explained: Explanation, *, width: int = 80) -> list[str]:
     """Return the answer in lines of at most `width` columns."""
     lines = [*_wrapped(_was(application, plan, explained), width), ""]
-    lines += [*_wrapped(_advice(plan), width), "", *_table(plan), ""]
+    lines += [*_wrapped(advice(plan), width), "", *_table(plan), ""]
     chosen = plan.best or plan.fastest
     properties = " ".join(
         f"{key.removeprefix('spark.')}={value}" for key, value in configuration(plan.work, chosen.nodes).items()
     )
     lines += _wrapped(f"With it, of spark.*: {properties}", width)
-    for note in _notes(application, plan, explained):
+    for note in notes(application, plan, explained):
         wrapped = _wrapped(note, width)
         if len(lines) + len(wrapped) >= LINES:
             return [*lines, "More notes: --json."]
@@ -53,7 +53,7 @@ def answer_json(application: Application, plan: SparkPlan, explained: Explanatio
         "seconds_by_bound": explained.seconds_by_bound,
         "unexplained_share": plan.work.unexplained,
         "rejected": [to_jsonable(rejection) for rejection in plan.rejected],
-        "notes": list(_notes(application, plan, explained)),
+        "notes": list(notes(application, plan, explained)),
         "losses": [str(loss) for loss in application.losses],
     }
 
@@ -91,7 +91,8 @@ def _was(application: Application, plan: SparkPlan, explained: Explanation) -> s
     )
 
 
-def _advice(plan: SparkPlan) -> str:
+def advice(plan: SparkPlan) -> str:
+    """Return in a sentence or two what to do."""
     limit = format_duration(plan.deadline_s)
     if plan.best is None:
         return f"No cluster ends within {limit}. The fastest: {_words(plan.fastest, plan.logged)}."
@@ -119,20 +120,26 @@ def _change(choice: Choice, logged: Choice) -> str:
 
 
 def _table(plan: SparkPlan) -> list[str]:
+    rows = choice_rows(plan, others=_CHOICES_SHOWN)
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    return ["  ".join(f"{cell:<{widths[place]}}" for place, cell in enumerate(row)).rstrip() for row in rows]
+
+
+def choice_rows(plan: SparkPlan, *, others: int) -> list[tuple[str, ...]]:
+    """Return a head and a row for the cluster as it was, for at most so many others, the cheapest and the fastest."""
     named = [("as it was", plan.logged), ("cheapest", plan.cheapest), ("fastest", plan.fastest)]
-    others = [
+    unnamed = [
         choice for choice in plan.choices if choice.nodes not in [named_choice.nodes for _, named_choice in named]
     ]
-    named[1:1] = [("in time", choice) for choice in others[:_CHOICES_SHOWN]]
-    rows = [("", "cluster", "time", "90% range", "cost", "")]
+    named[1:1] = [("in time", choice) for choice in unnamed[:others]]
+    rows: list[tuple[str, ...]] = [("", "cluster", "time", "90% range", "cost", "")]
     for label, choice in named:
         prediction = choice.prediction
         between = f"{_clock(prediction.low_s)} - {_clock(prediction.high_s)}"
         change = "" if choice is plan.logged else _change(choice, plan.logged).strip()
         cells = (choice.name, _clock(prediction.duration_s), between, _usd(choice.cost_usd), change)
         rows.append((label, *cells))
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    return ["  ".join(f"{cell:<{widths[place]}}" for place, cell in enumerate(row)).rstrip() for row in rows]
+    return rows
 
 
 def _usd(amount: float) -> str:
@@ -147,7 +154,8 @@ def _clock(seconds: float) -> str:
     return f"{whole // 3600}:{minutes}" if whole >= 3600 else minutes
 
 
-def _notes(application: Application, plan: SparkPlan, explained: Explanation) -> Iterator[str]:
+def notes(application: Application, plan: SparkPlan, explained: Explanation) -> Iterator[str]:
+    """Yield what a reader has to know beside the answer."""
     yield from (f"Lost: {loss}" for loss in application.losses)
     if not application.ended:
         yield "The log has no end: what came after it is not in these times."

@@ -114,6 +114,11 @@ def _size(size: float) -> str:
     return format_bytes(float(f"{size:.2g}")).replace(" ", "") if size else "-"
 
 
+def brief_stage_table(explained: Explanation) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the columns and the cells of every stage, in order of start, as few as fit a page."""
+    return _HEAD, [_row(bound) for bound in explained.stages]
+
+
 def stage_table(explained: Explanation) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return the columns and the cells of every stage, in order of start, for people."""
     columns = (*_HEAD[:6], "failed", "input", "local", "remote", "written", "spill", "output", *_TIMES, "skew", "name")

@@ -65,3 +65,12 @@ def test_several_applications_need_a_choice(log: Path, tmp_path: Path, capsys: p
 def test_what_is_no_log_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("explain-log", str(tmp_path / "absent")) == 2
     assert "no such file or directory" in capsys.readouterr().err
+
+
+def test_page(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+    assert run("explain-log", str(log), "--html", str(page)) == 0
+    text = page.read_text()
+    assert "test took 20 s" in text and "Lost: 1 x line that is not JSON" in text and "Other clusters" not in text
+    assert run("explain-log", str(log), "--html", str(page)) == 2
+    assert "--force" in capsys.readouterr().err

@@ -78,8 +78,8 @@ def test_a_cluster_too_small_for_the_log_is_doubted(log: str, capsys: pytest.Cap
 
 
 def test_forms_that_a_logged_application_has_not_are_refused(log: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--from-log", log, *ON, "--html", "page.html", "--explain") == 2
-    assert "--html, --explain: not with --from-log" in capsys.readouterr().err
+    assert run("--from-log", log, *ON, "--wide", "--explain") == 2
+    assert "--wide, --explain: not with --from-log" in capsys.readouterr().err
 
 
 def test_a_file_is_not_written_over(log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,3 +87,11 @@ def test_a_file_is_not_written_over(log: str, tmp_path: Path, capsys: pytest.Cap
     out.write_text("mine")
     assert run("--from-log", log, *ON, "--out", str(out)) == 2
     assert "--force" in capsys.readouterr().err and out.read_text() == "mine"
+
+
+def test_page(log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+    assert run("--from-log", log, *ON, "--html", str(page)) == 0
+    assert "Time and cost of other clusters" in page.read_text()
+    assert run("--from-log", log, *ON, "--html", str(page)) == 2
+    assert "--force" in capsys.readouterr().err

@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark_events import lines, small_job
 
 import planner
+from planner import spark_log
 from planner.api import Recommendation
-from planner.schemas.plan import Plan
+from planner.report.page import spark_page
+from planner.schemas.plan import Plan, Request
 from planner.schemas.run_report import Check, PhaseComparison, RunReport
+from planner.spark_model.bounds import explain
+from planner.spark_model.from_log import plan_application
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -33,6 +38,19 @@ def plan_file(answer: Recommendation, tmp_path_factory: pytest.TempPathFactory) 
 @pytest.fixture
 def plan(answer: Recommendation) -> Plan:
     return answer.plan
+
+
+@pytest.fixture(scope="session")
+def spark_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of 80 tasks of 10 s and 80 of 5 s that ran on 2 x m5.xlarge, with other clusters."""
+    folder = tmp_path_factory.mktemp("spark")
+    (folder / "log").write_bytes(lines(small_job(tasks=80)))
+    application = spark_log.read(folder / "log").only()
+    request = Request(data_bytes=1, catalogs=("aws",), instances=("m5.*", "m7g.*"))
+    plan = plan_application(application, request, ran_on="m5.xlarge x 2")
+    path = folder / "spark.html"
+    path.write_text(spark_page(application, explain(application), plan), encoding="utf-8")
+    return path
 
 
 @pytest.fixture

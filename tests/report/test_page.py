@@ -49,12 +49,21 @@ def test_page_holds_what_a_reader_needs_to_trust_and_repeat_it(plan_file: Path, 
     assert "http-equiv" not in page and "<link" not in page and "src=" not in page.partition("<footer")[0]
 
 
+def test_page_of_a_spark_application_says_where_it_was_and_where_to_go(spark_file: Path) -> None:
+    page = spark_file.read_text(encoding="utf-8")
+    assert len(page.encode()) < LARGEST_BYTES
+    for word in ["Move to", "test, app-1, Spark 3.5.1", "2 min 35 s", "Bound by processors", "2 x m5.xlarge", "$0.017"]:
+        assert word in page  # 2 + 10 x 10 + 10 x 5 + 3 s
+
+
 @pytest.mark.needs_browser(why="draws the page")
 @pytest.mark.parametrize(
     ("which", "dark", "width"),
     [
         pytest.param("plan_file", True, 390, id="plan, dark, phone"),
         pytest.param("run_file", False, 1280, id="run, light, wide"),
+        pytest.param("spark_file", True, 390, id="spark, dark, phone"),
+        pytest.param("spark_file", False, 800, id="spark, light, tablet", marks=(pytest.mark.soak, pytest.mark.quick)),
         pytest.param("plan_file", False, 1280, id="plan, light, wide", marks=(pytest.mark.soak, pytest.mark.quick)),
         pytest.param("plan_file", True, 800, id="plan, dark, tablet", marks=(pytest.mark.soak, pytest.mark.quick)),
         pytest.param("run_file", True, 390, id="run, dark, phone", marks=(pytest.mark.soak, pytest.mark.quick)),

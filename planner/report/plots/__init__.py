@@ -4,10 +4,12 @@ from planner.report.plots.look import in_words
 from planner.report.plots.network_charts import distributions, networks, scaling, volumes
 from planner.report.plots.plan_charts import by_nodes, frontier, phases, ranges, sensitivities
 from planner.report.plots.run_charts import agreement, predicted_and_measured, timeline
+from planner.report.plots.spark_charts import clusters, stage_timeline, task_time
 
 __all__ = [
     "agreement",
     "by_nodes",
+    "clusters",
     "distributions",
     "frontier",
     "in_words",
@@ -17,6 +19,8 @@ __all__ = [
     "ranges",
     "scaling",
     "sensitivities",
+    "stage_timeline",
+    "task_time",
     "timeline",
     "volumes",
 ]

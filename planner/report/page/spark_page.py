@@ -1,0 +1,142 @@
+"""The page of a logged Spark application: where its time went, and where it would cost less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+
+from planner.report import plots
+from planner.report.page.rendering import Figure, render
+from planner.report.spark_answer import advice, choice_rows, notes
+from planner.report.spark_explanation import brief_stage_table, cluster_text
+from planner.spark_application.application import Application
+from planner.spark_model.bounds import Explanation, StageBound
+from planner.spark_model.choices import SparkPlan
+from planner.spark_model.task_time import RESOURCES
+from planner.units import format_duration
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_STAGES_DRAWN: Final = 40
+_CLUSTERS_SHOWN: Final = 20
+
+
+def spark_page(
+    application: Application, explained: Explanation, plan: SparkPlan | None = None, *, made_on: date | None = None
+) -> str:
+    """Return the page as HTML, with other clusters where there is a plan.
+
+    Raises PlannerError without the extra `plots`.
+    """
+    name = application.name or application.app_id or "A Spark application"
+    columns, rows = brief_stage_table(explained)
+    return render(
+        "spark.html",
+        figures=[*_figures(application, explained), *([_clusters(plan)] if plan else [])],
+        title=name,
+        version=version("sortplanner"),
+        made_on=made_on,
+        asked=f"{name}, {application.app_id or 'id unknown'}, Spark {application.spark_version or '(unknown version)'}",
+        headline=advice(plan) if plan else f"{name} took {format_duration(explained.duration_s)}",
+        ran_on=cluster_text(application.cluster),
+        key_figures=list(_key_figures(explained)),
+        changes=_changes(explained),
+        stages={"columns": columns, "rows": rows, "numbers": tuple(range(4, len(columns)))},
+        drawn=min(_STAGES_DRAWN, len(explained.stages)),
+        clusters=_cluster_table(plan) if plan else None,
+        notes=list(notes(application, plan, explained)) if plan else [f"Lost: {loss}" for loss in application.losses],
+    )
+
+
+def _figures(application: Application, explained: Explanation) -> Iterator[Figure]:
+    import pandas as pd
+
+    longest = sorted(explained.stages, key=lambda bound: -(bound.stage.duration_s or 0.0))[:_STAGES_DRAWN]
+    drawn = sorted(longest, key=lambda bound: bound.stage.started_at_s or 0.0)
+    bounds = ", ".join(f"{word} {format_duration(s)}" for word, s in explained.seconds_by_bound.items())
+    yield Figure(
+        name="stages",
+        title="Stages over time",
+        text=f"Each bar is a stage; its colour is what bound it. In all: {bounds or 'no stage'}.",
+        chart=plots.stage_timeline(_timeline_frame(drawn, origin_s=application.started_at_s or 0.0)),
+    )
+    spent = ", ".join(f"{name} {explained.time.share(name):.0%}" for name in RESOURCES)
+    rows = [
+        {
+            "stage": _label(bound),
+            "resource": name,
+            "place": place,
+            "task_time_s": bound.time.total * bound.time.share(name),
+        }
+        for bound in drawn
+        for place, name in enumerate(RESOURCES)
+    ]
+    yield Figure(
+        name="tasks",
+        title="Where the tasks' time went",
+        text=f"What the tasks of each stage spent their time on. Of all stages: {spent}.",
+        chart=plots.task_time(pd.DataFrame(rows, columns=["stage", "resource", "place", "task_time_s"])),
+    )
+
+
+def _label(bound: StageBound) -> str:
+    attempt = f".{bound.stage.attempt}" if bound.stage.attempt else ""
+    return f"{bound.stage.stage_id}{attempt}"
+
+
+def _timeline_frame(drawn: Sequence[StageBound], *, origin_s: float) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = []
+    for bound in drawn:
+        start_s = (bound.stage.started_at_s or origin_s) - origin_s
+        end_s = start_s + (bound.stage.duration_s or 0.0)
+        rows.append({"stage": _label(bound), "bound": bound.bound or "nothing", "start_s": start_s, "end_s": end_s})
+    return pd.DataFrame(rows, columns=["stage", "bound", "start_s", "end_s"])
+
+
+def _key_figures(explained: Explanation) -> Iterator[dict[str, Any]]:
+    line = explained.timeline
+    yield {"name": "It took", "value": format_duration(explained.duration_s), "note": f"{len(explained.stages)} stages"}
+    for word, seconds in list(explained.seconds_by_bound.items())[:2]:
+        share = seconds / explained.duration_s if explained.duration_s else 0.0
+        yield {"name": f"Bound by {word}", "value": format_duration(seconds), "note": f"{share:.0%} of the time"}
+    before = f"{format_duration(line.startup_s)} of it before the first"
+    yield {"name": "No stage ran", "value": format_duration(line.driver_s), "note": before}
+
+
+def _changes(explained: Explanation) -> dict[str, Any]:
+    rows = [[c.what, format_duration(c.duration_s), f"{c.share:+.0%}"] for c in explained.changes]
+    return {"columns": ["with", "at best", "change"], "rows": rows, "numbers": (1, 2)}
+
+
+def _clusters(plan: SparkPlan) -> Figure:
+    import pandas as pd
+
+    chosen = plan.best.nodes if plan.best else None
+    rows = [
+        {
+            "cluster": choice.name,
+            "which": "as it was" if choice is plan.logged else "recommended" if choice.nodes == chosen else "other",
+            "time_s": choice.prediction.duration_s,
+            "low_s": choice.prediction.low_s,
+            "high_s": choice.prediction.high_s,
+            "cost_usd": choice.cost_usd,
+        }
+        for choice in (plan.logged, *plan.choices[:_CLUSTERS_SHOWN], *([] if plan.choices else [plan.fastest]))
+        if choice.cost_usd == choice.cost_usd
+    ]
+    return Figure(
+        name="clusters",
+        title="Time and cost of other clusters",
+        text="The best size of each type; lines are the ranges that hold 90%. The table has the same in figures.",
+        chart=plots.clusters(pd.DataFrame(rows, columns=["cluster", "which", "time_s", "low_s", "high_s", "cost_usd"])),
+    )
+
+
+def _cluster_table(plan: SparkPlan) -> dict[str, Any]:
+    head, *rows = choice_rows(plan, others=_CLUSTERS_SHOWN)
+    return {"columns": ["which", *head[1:-1], "change"], "rows": rows, "numbers": (2, 3, 4, 5)}

@@ -26,8 +26,13 @@ def plan(
     from_log: Annotated[
         Path | None, Option(help="Instead of --data: plan the Spark application of this event log.")
     ] = None,
-    ran_on: Annotated[str | None, Option(help="What the log's application ran on: 'm5.4xlarge x 4'.")] = None,
-    app: Annotated[str | None, Option(help="Of several applications in the log, the one with this id.")] = None,
+    ran_on: Annotated[
+        list[str] | None,
+        Option(help="What the log's application ran on: 'm5.4xlarge x 4'; of several, 'APP=m5.4xlarge x 4' for each."),
+    ] = None,
+    app: Annotated[
+        str | None, Option(help="Of several applications in the log, the one with this id, or the runs with this name.")
+    ] = None,
     explain: Annotated[bool, Option("--explain", help="Say why, and print the sum with its numbers.")] = False,
     rejected: Annotated[bool, Option("--rejected", help="List every type left out, and why.")] = False,
     show: Annotated[

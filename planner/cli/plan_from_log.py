@@ -24,7 +24,7 @@ def plan_from_log(
     path: Path,
     *,
     asked: RequestOptions,
-    ran_on: str | None,
+    ran_on: list[str] | None,
     app: str | None,
     as_json: bool,
     rejected: bool,
@@ -36,13 +36,14 @@ def plan_from_log(
     from planner.report.spark_answer import answer_json, answer_lines, rejected_lines
     from planner.spark_model.bounds import explain
     from planner.spark_model.from_log import plan_application
+    from planner.spark_model.several_logs import latest_first
 
     _refuse_others(asked)
     request = replace(asked, data="1B").request()
-    application = spark_log.read(path).only(app)
-    if ran_on is None and not (asked.cloud or asked.catalog) and application.cluster.cloud:
+    application, *earlier = latest_first(spark_log.read(path).runs(app))
+    if not ran_on and not (asked.cloud or asked.catalog) and application.cluster.cloud:
         request = replace(request, catalogs=(application.cluster.cloud,))
-    plan = plan_application(application, request, ran_on=ran_on)
+    plan = plan_application(application, request, ran_on=ran_on, earlier=earlier)
     explained = explain(application)
     document: dict[str, Any] = answer_json(application, plan, explained)
     if out:

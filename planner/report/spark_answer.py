@@ -54,6 +54,8 @@ def answer_json(application: Application, plan: SparkPlan, explained: Explanatio
         "unexplained_share": plan.work.unexplained,
         "rejected": [to_jsonable(rejection) for rejection in plan.rejected],
         "notes": list(notes(application, plan, explained)),
+        "runs": plan.runs,
+        "unused_runs": list(plan.unused),
         "losses": [str(loss) for loss in application.losses],
     }
 
@@ -157,6 +159,9 @@ def _clock(seconds: float) -> str:
 def notes(application: Application, plan: SparkPlan, explained: Explanation) -> Iterator[str]:
     """Yield what a reader has to know beside the answer."""
     yield from (f"Lost: {loss}" for loss in application.losses)
+    if plan.runs > 1:
+        yield f"The times rest on {plan.runs} runs, weighed by how near they are; the latest is 'as it was'."
+    yield from (f"Not counted: {reason}" for reason in plan.unused)
     if not application.ended:
         yield "The log has no end: what came after it is not in these times."
     if plan.work.unexplained > _DOUBTED:

@@ -37,7 +37,21 @@ class EventLogs:
         names = [f"{a.app_id or 'unknown'} in {', '.join(a.files[:1])}" for a in fitting or self.applications]
         if not fitting:
             raise BadInputError(f"{self.path} holds no application {app_id}", names[:20])
-        raise BadInputError(f"{self.path} holds {len(names)} applications, give the file of one", names[:20])
+        raise BadInputError(f"{self.path} holds {len(names)} applications, give the file of one, or its id", names[:20])
+
+    def runs(self, app: str | None = None) -> tuple[Application, ...]:
+        """Return the runs of one job: all applications, or those of this id or name, where they bear one name.
+
+        Raises BadInputError that names those there are.
+        """
+        fitting = [a for a in self.applications if app in (None, a.app_id, a.name) and a.name]
+        if (
+            len(fitting) > 1
+            and len({a.name for a in fitting}) == 1
+            and len({a.app_id for a in fitting}) == len(fitting)
+        ):
+            return tuple(fitting)
+        return (self.only(app),)
 
 
 def read(path: str | os.PathLike[str]) -> EventLogs:

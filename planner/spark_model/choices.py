@@ -14,6 +14,7 @@ from planner.spark_application.application import Application
 from planner.spark_model.assumptions import shipped
 from planner.spark_model.machines import Machine, Nodes
 from planner.spark_model.prediction import Prediction, Work
+from planner.spark_model.several_logs import Runs
 from planner.spark_model.timeline import task_cpus, timeline
 
 _SLOTS_TRIED: Final = (1 / 16, 1 / 8, 1 / 6, 1 / 4, 1 / 3, 1 / 2, 2 / 3, 3 / 4, 1, 5 / 4, 3 / 2, 2, 3, 4, 6, 8)
@@ -53,7 +54,8 @@ class Choice:
 class SparkPlan:
     """What to do. `logged` is the cluster as it was; `best` is the cheapest that keeps the deadline, or `logged` where
     that is best; `cheapest` and `fastest` are at any time and any price. `choices` has the best size of each type,
-    cheapest first. `deadline_s` is the time it took unless another was asked for.
+    cheapest first. `deadline_s` is the time it took unless another was asked for. `runs` of the job were counted; those
+    `unused` are named with the reason.
     """
 
     logged: Choice
@@ -64,6 +66,8 @@ class SparkPlan:
     rejected: tuple[Rejection, ...]
     deadline_s: float
     work: Work
+    runs: int = 1
+    unused: tuple[str, ...] = ()
 
     @property
     def keep(self) -> bool:
@@ -99,6 +103,7 @@ def choose(
     work: Work,
     offered: Sequence[Machine],
     *,
+    others: Sequence[Work] = (),
     deadline_s: float | None = None,
     confidence: float | None = None,
     nodes: int | None = None,
@@ -106,10 +111,11 @@ def choose(
     max_vcpus: int | None = None,
 ) -> SparkPlan:
     """Return the clusters of `offered` types. `deadline_s` is that of the application, the time it took if None; it is
-    met in expectation, or with the probability `confidence`.
+    met in expectation, or with the probability `confidence`. `others` are earlier runs of the same job.
     """
+    runs = Runs(works=(work, *others))
     limit_s = work.timeline.duration_s if deadline_s is None else deadline_s
-    logged = _choice(work, work.logged, limit_s=limit_s)
+    logged = _choice(work, work.logged, work.predict(work.logged), limit_s=limit_s)
     rejected: list[Rejection] = []
     tried: list[list[Choice]] = []
     for machine in offered:
@@ -119,7 +125,8 @@ def choose(
             continue
         sizes = [nodes] if nodes else [n for n in _sizes(work, machine) if n <= max_nodes]
         fitting = [n for n in sizes if max_vcpus is None or n * machine.vcpu <= max_vcpus]
-        tried.append([_choice(work, Nodes(machine=machine, count=n), limit_s=limit_s) for n in fitting])
+        clusters = [Nodes(machine=machine, count=n) for n in fitting]
+        tried.append([_choice(work, nodes, runs.predict(nodes), limit_s=limit_s) for nodes in clusters])
     return _plan(logged, tried, limit_s=limit_s, confidence=confidence or 0.5, rejected=rejected, work=work)
 
 
@@ -178,8 +185,7 @@ def _sizes(work: Work, machine: Machine) -> list[int]:
     return sorted({max(1, math.ceil(work.slots * share / per_node)) for share in _SLOTS_TRIED})
 
 
-def _choice(work: Work, nodes: Nodes, *, limit_s: float) -> Choice:
-    prediction = work.predict(nodes)
+def _choice(work: Work, nodes: Nodes, prediction: Prediction, *, limit_s: float) -> Choice:
     duration_s, logged_s = prediction.duration_s, work.timeline.duration_s
     cost, logged_cost = (n.usd_per_hour * s / 3600 for n, s in ((nodes, duration_s), (work.logged, logged_s)))
     return Choice(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,6 +14,8 @@ from planner.schemas.plan import Rejection, Request
 from planner.spark_application.application import Application
 from planner.spark_model.choices import SparkPlan, choose, work_of
 from planner.spark_model.machines import Machine, Nodes, machines, parse_ran_on
+from planner.spark_model.prediction import Work
+from planner.spark_model.several_logs import latest_first, unlike
 from planner.spark_model.timeline import cpu_share
 
 _ASK: Final = "add --ran-on 'TYPE x NODES', such as --ran-on 'm5.4xlarge x 4'"
@@ -27,13 +29,22 @@ class Logged:
     told_by: str
 
 
-def plan_application(application: Application, request: Request, *, ran_on: str | None = None) -> SparkPlan:
-    """Return the clusters for an application. `ran_on` says what the log does not, as `m5.4xlarge x 4`.
+def plan_application(
+    application: Application,
+    request: Request,
+    *,
+    ran_on: str | Sequence[str] | None = None,
+    earlier: Sequence[Application] = (),
+) -> SparkPlan:
+    """Return the clusters for an application. `ran_on` says what the log does not, as `m5.4xlarge x 4`; where runs
+    differ in it, `app-1=m5.4xlarge x 4` for each. `earlier` runs of the same job on the same data narrow the times.
 
     Of the request count catalogs, regions, filters of types, prices, numbers of nodes and the deadline. Raises
     BadInputError where neither says what the application ran on, or nothing can be planned with.
     """
-    logged = logged_nodes(application, request, ran_on=ran_on)
+    told = [ran_on] if isinstance(ran_on, str) else list(ran_on or ())
+    logged = logged_nodes(application, request, ran_on=_told_of(application, told))
+    others, unused = _earlier_works(application, earlier, request, told)
     offered: list[Machine] = []
     unasked: list[Rejection] = []
     for name in request.catalogs:
@@ -45,13 +56,36 @@ def plan_application(application: Application, request: Request, *, ran_on: str 
     plan = choose(
         work_of(application, logged.nodes),
         offered,
+        others=others,
         deadline_s=request.deadline_s,
         confidence=request.confidence,
         nodes=request.nodes,
         max_nodes=request.max_nodes,
         max_vcpus=request.max_vcpus,
     )
-    return replace(plan, rejected=(*plan.rejected, *unasked))
+    return replace(plan, rejected=(*plan.rejected, *unasked), runs=1 + len(others), unused=tuple(unused))
+
+
+def _told_of(application: Application, told: Sequence[str]) -> str | None:
+    """Return what the caller says of where a run was: what names it, else what names none."""
+    named = {text.partition("=")[0].strip(): text.partition("=")[2] for text in told if "=" in text}
+    return named.get(application.app_id) or next((text for text in told if "=" not in text), None)
+
+
+def _earlier_works(
+    application: Application, earlier: Sequence[Application], request: Request, told: Sequence[str]
+) -> tuple[list[Work], list[str]]:
+    """Return the other runs that count, and why the rest do not."""
+    works, unused = [], []
+    for other in latest_first(earlier):
+        try:
+            if reason := unlike(application, other):
+                raise BadInputError(reason)
+            logged = logged_nodes(other, request, ran_on=_told_of(other, told))
+            works.append(work_of(other, logged.nodes))
+        except BadInputError as error:
+            unused.append(f"{other.app_id or other.files[0]}: {error}")
+    return works, unused
 
 
 def logged_nodes(application: Application, request: Request, *, ran_on: str | None) -> Logged:

@@ -116,7 +116,7 @@ class Work:
     def predict(self, nodes: Nodes) -> Prediction:
         """Return how long the application would take on these nodes."""
         if nodes == self.logged or not self.timeline.steps:
-            return self._ranged(self.timeline.duration_s, sigma=self.assumptions.same_cluster_sigma, ends_spill=False)
+            return ranged(self.timeline.duration_s, sigma=self.assumptions.same_cluster_sigma, ends_spill=False)
         slots = self.slots_of(nodes)
         factors = self._factors(nodes, slots=slots)
         scaled = np.sum([self._shares[part] * factors[part] for part in _PARTS], axis=0)
@@ -124,9 +124,7 @@ class Work:
         fit = np.where(extra < 0, logged / np.maximum(logged - extra, 1e-9), 1.0)
         seconds = np.maximum(waves * scaled * fit + np.maximum(extra, 0.0), self._least_s(nodes))
         ends = bool(((self._shares["spill"] > 0) & (factors["spill"] == 0)).any())
-        return self._ranged(
-            self.timeline.driver_s + float(seconds.sum()), sigma=self._sigma(nodes, slots), ends_spill=ends
-        )
+        return ranged(self.timeline.driver_s + float(seconds.sum()), sigma=self._sigma(nodes, slots), ends_spill=ends)
 
     def _factors(self, nodes: Nodes, *, slots: int) -> dict[str, Floats]:
         """Return by what each part of the task time in each step is multiplied."""
@@ -199,15 +197,13 @@ class Work:
         )
         return math.hypot(*parts)
 
-    def _ranged(self, duration_s: float, *, sigma: float, ends_spill: bool) -> Prediction:
-        spread = math.exp(_Z90 * sigma)
-        return Prediction(
-            duration_s=duration_s,
-            low_s=duration_s / spread,
-            high_s=duration_s * spread,
-            sigma=sigma,
-            ends_spill=ends_spill,
-        )
+
+def ranged(duration_s: float, *, sigma: float, ends_spill: bool) -> Prediction:
+    """Return a prediction with the range that holds 90% where ln(time) is normal with `sigma`."""
+    spread = math.exp(_Z90 * sigma)
+    return Prediction(
+        duration_s=duration_s, low_s=duration_s / spread, high_s=duration_s * spread, sigma=sigma, ends_spill=ends_spill
+    )
 
 
 def _slower(before: float, after: float) -> float:

@@ -95,3 +95,21 @@ def test_page(log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "Time and cost of other clusters" in page.read_text()
     assert run("--from-log", log, *ON, "--html", str(page)) == 2
     assert "--force" in capsys.readouterr().err
+
+
+def test_runs_of_one_job_count_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, tasks in (("app-1", 8), ("app-2", 8), ("app-3", 80)):
+        (tmp_path / name).write_bytes(lines(small_job(name, tasks=tasks)))
+    told = ("--ran-on", "m5.xlarge x 2", "--ran-on", "app-2=m6i.xlarge x 2", "--instance", "m5.*", "--json")
+    (tmp_path / "app-3").rename(tmp_path / "0-app-3")
+    assert run("--from-log", str(tmp_path), *told) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["app_id"], document["runs"]) == ("app-3", 1)
+    assert [line.partition(":")[0] for line in document["unused_runs"]] == ["app-1", "app-2"]
+    (tmp_path / "0-app-3").unlink()
+    assert run("--from-log", str(tmp_path), *told) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["runs"], document["unused_runs"]) == (2, [])
+    assert run("--from-log", str(tmp_path), *told, "--app", "app-2") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["runs"], document["logged"]["instance_type"]) == (1, "m6i.xlarge")

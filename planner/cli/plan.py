@@ -28,11 +28,9 @@ def plan(
     ] = None,
     ran_on: Annotated[
         list[str] | None,
-        Option(help="What the log's application ran on: 'm5.4xlarge x 4'; of several, 'APP=m5.4xlarge x 4' for each."),
+        Option(help="What the log's application ran on: 'm5.4xlarge x 4'; of several runs, 'APP=m5.4xlarge x 4'."),
     ] = None,
-    app: Annotated[
-        str | None, Option(help="Of several applications in the log, the one with this id, or the runs with this name.")
-    ] = None,
+    app: Annotated[str | None, Option(help="Of several applications, this id, or the runs of this name.")] = None,
     explain: Annotated[bool, Option("--explain", help="Say why, and print the sum with its numbers.")] = False,
     rejected: Annotated[bool, Option("--rejected", help="List every type left out, and why.")] = False,
     show: Annotated[

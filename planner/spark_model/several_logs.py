@@ -49,11 +49,11 @@ class Runs:
         """
         count = len(self.works)
         squares = [
-            (math.log(known.timeline.duration_s / prediction.duration_s) / prediction.sigma) ** 2
+            (math.log(other.timeline.duration_s / prediction.duration_s) / prediction.sigma) ** 2
             for work in self.works
-            for known in self.works
-            if known is not work and known.timeline.duration_s > 0
-            for prediction in [work.predict(known.logged)]
+            for other in self.works
+            if other is not work and other.timeline.duration_s > 0
+            for prediction in [work.predict(other.logged)]
         ]
         seen = sum(squares) / max(count - 1, 1)
         return math.sqrt((_PRIOR_RUNS + seen) / (_PRIOR_RUNS + len(squares) / max(count - 1, 1)))

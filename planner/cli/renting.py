@@ -135,15 +135,18 @@ def plan_of(
 
 
 def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool, screened: bool = True) -> Order:
-    """Return the order of a run that begins now. A dry run does not look for this machine's public address. Spares are
-    for machines that are `screened`.
+    """Return the order of a run that begins now. Spares are for machines that are `screened`.
+
+    A dry run asks nobody, neither for this machine's public address nor for today's price: the plan's price decides
+    what keeps to the limits.
     """
-    from planner.provisioning.order_from_plan import choices_of, order_of, own_network
+    from planner.provisioning.order_from_plan import choices_of, order_of, own_network, within
     from planner.provisioning.run_directory import new_run_id
 
     now = datetime.now(UTC)
+    choices = choices_of(plan, cloud=rental.cloud, regions=rental.regions, screened=screened)
     return order_of(
-        choices_of(plan, cloud=rental.cloud, regions=rental.regions, screened=screened),
+        within(choices, rental.limits) if is_dry_run else choices,
         run=new_run_id(now),
         cloud=rental.cloud,
         ssh_from=rental.ssh_from or (_PLACEHOLDER if is_dry_run else own_network()),

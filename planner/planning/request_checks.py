@@ -106,8 +106,8 @@ def _patterns(request: Request) -> Iterator[tuple[str, str]]:
     """Yield each pattern of types that the user typed, with its option."""
     yield from (("--instance", pattern) for pattern in request.instances)
     yield from (("--exclude", pattern) for pattern in request.exclude)
-    typed = [own for own in (*request.own_prices, *request.node_limits) if own.note.startswith("--")]
-    yield from ((own.note, own.instance) for own in typed)
+    yield from ((own.note, own.instance) for own in request.own_prices if own.note.startswith("--"))
+    yield from ((limit.note, limit.instance) for limit in request.node_limits if limit.note.startswith("--"))
 
 
 def _meant(pattern: str, names: Sequence[str]) -> str:

@@ -104,6 +104,18 @@ def hours_allowed(choices: Sequence[Choice], limits: Limits) -> float:
     return min(hours, limits.cost_usd / max(choice.launched_usd_per_hour for choice in choices))
 
 
+def within(choices: Sequence[Choice], limits: Limits) -> list[Choice]:
+    """Return the choices whose run is expected to keep to the limits at the plan's price.
+
+    Raises InfeasibleError with each one's reason when there is none.
+    """
+    reasons = {f"{choice.machines} x {choice.instance_type}: {_over(choice, limits)}" for choice in choices}
+    keeping = [choice for choice in choices if not _over(choice, limits)]
+    if not keeping:
+        raise InfeasibleError("no planned cluster keeps to the limits", sorted(reasons))
+    return keeping
+
+
 def affordable(seen: Preflight, limits: Limits) -> tuple[tuple[Place, ...], list[str]]:
     """Return the places where the whole run is expected to keep to the limits at today's price, and why others do not.
 

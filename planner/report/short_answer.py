@@ -37,13 +37,13 @@ def short_answer(plan: Plan, *, width: int) -> list[str]:
     lines += [*_wrapped(binds(best), width), *_wrapped(_sureness(best), width)]
     lines += _wrapped(f"Most data: {plan.beyond}.", width) if plan.beyond else []
     notes = [f"Note: {warning}" for warning in (*_refreshed(plan), *plan.warnings, *best.warnings)]
-    ending = _next(width, notes=len(notes))
+    ending = _next(plan, width, notes=len(notes))
     for number, note in enumerate(notes):
         wrapped = _wrapped(note, width)
         if len(lines) + len(wrapped) + len(ending) > LINES:
-            return [*lines, *_next(width, notes=len(notes) - number)]
+            return [*lines, *_next(plan, width, notes=len(notes) - number)]
         lines += wrapped
-    return [*lines, *_next(width, notes=0)]
+    return [*lines, *_next(plan, width, notes=0)]
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -149,8 +149,11 @@ def _refreshed(plan: Plan) -> Iterator[str]:
         yield f"types and prices of {', '.join(plan.catalog.refreshed)} as you refreshed them"
 
 
-def _next(width: int, *, notes: int) -> list[str]:
+def _next(plan: Plan, width: int, *, notes: int) -> list[str]:
     several = f" and {notes} more note{'s' * (notes > 1)}" if notes else ""
+    stored = plan.request.output and "all" not in plan.request.model and plan.request.model != "object-store"
+    if stored:
+        return _wrapped(f"Next: --model all, as a store keeps copies itself; --explain; --wide{several}.", width)
     return _wrapped(f"Next: --explain says why; --wide shows all candidates{several}.", width)
 
 

@@ -116,7 +116,7 @@ class _Trial:
         cell, before = self._estimated(fraction), self._as_planned
         if cell is None or before is None:
             return None
-        time_s, total = (of_cell / as_planned for of_cell, as_planned in zip(cell, before, strict=True))
+        time_s, total = (after / planned if planned else 1.0 for after, planned in zip(cell, before, strict=True))
         best = self.best
         return replace(
             best,

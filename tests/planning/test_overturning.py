@@ -82,3 +82,9 @@ def test_measuring_costs_what_the_small_cluster_costs_for_its_minutes() -> None:
     assert turn is not None
     nodes, seconds = (16, 120 + 3 * 60 * 4) if turn.rate == "network" else (10, 120 + 3 * 60 * 3)
     assert turn.measure_usd == pytest.approx(nodes * best.price_usd_per_hour * seconds / 3600)
+
+
+def test_what_costs_nothing_stays_free_at_any_rate() -> None:
+    """The testbed of TritonSort has no price: its total is $0 whatever its disks do."""
+    best = planner.recommend(data="1TB", model="daytona", catalogs=["tritonsort-2011"]).best
+    assert best is not None and best.cost_usd.total == 0

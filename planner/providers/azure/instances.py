@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from planner.cloud_calls.retry import RetryPolicy
-from planner.errors import PlannerError
+from planner.errors import PlannerError, ProviderRefusedError
 from planner.providers.azure.client import Arm
 from planner.providers.azure.cloud_errors import meaning_of
 from planner.providers.azure.network import RunNetwork
@@ -151,10 +151,21 @@ def _interface(network: RunNetwork, role: str) -> dict[str, Any]:
     return {"name": "cluster", "properties": properties}
 
 
+def volumes_obstacle(volumes: VolumeOrder | None) -> str:
+    """Return why a machine cannot be made with its volumes, '' when it can."""
+    if volumes is None or volumes.volume_type in VOLUME_SKUS:
+        return ""
+    return f"volumes of type {volumes.volume_type} cannot be made with their machine"
+
+
 def _storage(size: str, volumes: VolumeOrder | None, image: str | None) -> dict[str, Any]:
     """The root and the plan's volumes, gone with the machine; Azure encrypts them at rest, and the host the rest."""
     arm = re.fullmatch(r"Standard_[A-Z]+\d+(-\d+)?[a-z]*p[a-z]*_.*", size)
     usual = _IMAGE | {"sku": "server-arm64" if arm else "server"}
+    if obstacle := volumes_obstacle(volumes):
+        raise ProviderRefusedError(
+            f"{size}: {obstacle}; nothing is launched", [f"volumes that can: {', '.join(VOLUME_SKUS)}"]
+        )
     disks = [
         {
             "lun": number,

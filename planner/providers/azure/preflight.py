@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from planner.errors import PlannerError
 from planner.providers.azure.client import Arm
-from planner.providers.azure.instances import VOLUME_SKUS
+from planner.providers.azure.instances import volumes_obstacle
 from planner.providers.order import Choice, Order
 from planner.providers.preflight import PreflightLog
 from planner.providers.protocol import Finding, Preflight
@@ -133,9 +133,7 @@ def _obstacle(size: dict[str, Any], choice: Choice) -> str:
         return "closed to this subscription"
     if _capabilities(size).get("EncryptionAtHostSupported", "True") != "True":
         return "cannot encrypt at host"
-    if choice.volumes and choice.volumes.volume_type not in VOLUME_SKUS:
-        return f"volumes of type {choice.volumes.volume_type} cannot be made with their machine"
-    return ""
+    return volumes_obstacle(choice.volumes)
 
 
 def _zones(size: dict[str, Any]) -> Iterator[str]:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
+from typing import Final
 
 import numpy as np
 
@@ -33,8 +34,9 @@ from planner.cost_model.workload import JobContext, Work
 from planner.statistics.order_statistics import Spread, slowest_mean_cached
 from planner.statistics.scaling_curve import mean_slowdowns
 
-BLOCK_ROWS = 64
-"""Rows evaluated together: 64 rows of 1,000 cluster sizes stay in the cache."""
+BLOCK_ROWS: Final = 64
+BLOCK_CELLS: Final = 64_000
+"""Rows, and rows times cluster sizes, that are evaluated together: so many stay in the cache."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -102,7 +104,7 @@ def later(probability: float, *, shared_sigma: float) -> float:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Block:
-    """Rows evaluated together, and the columns of cluster sizes that hold the data on any of them.
+    """Rows evaluated together, and columns of cluster sizes of which some hold the data on any of them.
 
     `too_few` (rows, columns) is inf where a row's nodes do not hold the data, else 0.
     """
@@ -116,9 +118,11 @@ def _blocks(fewest: Floats, nodes: Floats) -> Iterator[_Block]:
     """Divide rows in the order of `fewest`; those that no cluster size suffices for are in none."""
     for start in range(0, int((fewest <= nodes[-1]).sum()), BLOCK_ROWS):
         rows = slice(start, min(len(fewest), start + BLOCK_ROWS))
-        columns = slice(int(np.searchsorted(nodes, fewest[start])), len(nodes))
-        too_few = np.where(nodes[columns] < fewest[rows, None], np.inf, 0.0)
-        yield _Block(rows=rows, columns=columns, too_few=too_few)
+        width = BLOCK_CELLS // (rows.stop - rows.start)
+        for first in range(int(np.searchsorted(nodes, fewest[start])), len(nodes), width):
+            columns = slice(first, min(len(nodes), first + width))
+            too_few = np.where(nodes[columns] < fewest[rows, None], np.inf, 0.0)
+            yield _Block(rows=rows, columns=columns, too_few=too_few)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
+from planner.arrays import Floats
 from planner.catalog import Catalog
 from planner.cost_model.model import CostModel
 from planner.cost_model.run_overheads import RunOverheads
@@ -31,12 +33,18 @@ _SAME_COST = 1e-6
 
 
 def recommend(
-    request: Request, *, model: CostModel | Sequence[CostModel], catalogs: Sequence[Catalog], overheads: RunOverheads
+    request: Request,
+    sizes: Floats | None = None,
+    *,
+    model: CostModel | Sequence[CostModel],
+    catalogs: Sequence[Catalog],
+    overheads: RunOverheads,
 ) -> Plan:
     """Return the plan for `request`: candidates best first, the frontier, and every type left out with its reason.
 
     Of several models the clusters are ranked against each other, each type once for each model. `best` is None when
-    nothing is feasible; `require_best` turns that into the error a command ends with.
+    nothing is feasible; `require_best` turns that into the error a command ends with. With `sizes` only clusters of so
+    many nodes are planned.
     Raises BadInputError for an unpriced region, an unknown instance type, distribution or assumption.
     """
     check_request(request, catalogs)
@@ -49,7 +57,8 @@ def recommend(
     rejected: list[Rejection] = []
     models = [model] if isinstance(model, CostModel) else list(model)
     for cost_model in models:
-        built = [build_grid(request, model=cost_model, region=region, overheads=overheads) for region in regions]
+        grid_of = partial(build_grid, request, model=cost_model, overheads=overheads, sizes=sizes)
+        built = [grid_of(region=region) for region in regions]
         grids.append([grid for grid, _ in built])
         rejected += [rejection for _, unusable in built for rejection in unusable]
     chosen, missed = choose(request, grids)

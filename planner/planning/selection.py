@@ -37,11 +37,11 @@ def limit_above(least_usd: float, *, charges_usd: float) -> float:
 
 def least_and_limit(estimates: Estimates, good: Flags) -> tuple[float, float]:
     """Return the least total of the admissible clusters, and the `limit_above` it; inf where there is none."""
-    total = np.where(good, estimates.total_usd, np.inf)
-    if not np.isfinite(total).any():
+    least_of_rows = np.min(estimates.total_usd, axis=1, where=good, initial=np.inf)
+    if not np.isfinite(least_of_rows).any():
         return math.inf, math.inf
-    row, column = np.unravel_index(np.argmin(total), total.shape)
-    least = float(total[row, column])
+    row = np.argmin(least_of_rows)
+    least = float(least_of_rows[row])
     return least, limit_above(least, charges_usd=float(estimates.charges_usd[row]))
 
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from planner.arrays import Flags, Floats
 from planner.errors import BadInputError
 from planner.statistics.scaling_prior import Posterior, condition
+from planner.statistics.size_ladder import on_ladder
 
 ENOUGH_POINTS: Final = 4
 """Cluster sizes from which on the points, not the prior, decide how the curve falls."""
@@ -39,7 +40,7 @@ def mean_slowdowns(nodes: bytes) -> Floats:
     bytes of a float array (N,).
     """
     sizes = np.frombuffer(nodes)
-    slowdowns = unmeasured().slowdowns_at(sizes, count=BAND_VALUES).mean(axis=0)
+    slowdowns = on_ladder(lambda some: unmeasured().slowdowns_at(some, count=BAND_VALUES).mean(axis=0), sizes)
     return np.where(sizes < 2, 1.0, slowdowns)
 
 

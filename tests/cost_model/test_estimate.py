@@ -47,6 +47,20 @@ def test_how_much_later_a_quantile_is_than_the_mean() -> None:
     assert later(0.95, shared_sigma=0) == 1
 
 
+def test_how_many_are_worked_out_together_changes_nothing(make_context: Make) -> None:
+    """70,000 sizes of one type are several blocks, 65 types of two sizes too. 10 nodes take 1,650 s, as below."""
+    one = certain(make_context({"a": NODE}, max_nodes=70_000))
+    sizes = [float(n) for n in range(1, 70_001)]
+    many = estimated(one, sizes)
+    picked = [7, 63_999, 64_000, 64_006, 64_007, 69_999]
+    alone = estimated(one, [sizes[place] for place in picked])
+    for together, apart in ((many.expected_s, alone.expected_s), (many.total_usd, alone.total_usd)):
+        assert together[0, picked] == pytest.approx(apart[0], rel=1e-9)
+    rows = estimated(certain(make_context({f"a{place}": NODE for place in range(65)})), [10.0, 20.0])
+    on_disks = rows.expected_s[rows.fewest == 8]
+    assert on_disks.tolist() == [[pytest.approx(1650), pytest.approx(850)]] * 65
+
+
 def test_a_job_and_its_bill_by_hand(make_context: Make) -> None:
     """10 TB on 10 nodes: 1 TB a node is read and written in 750 s in either phase, 0.9 TB sent in 900 s.
 

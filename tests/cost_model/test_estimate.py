@@ -121,6 +121,7 @@ def tail(resource: str) -> tuple[Straggler, ...]:
     return (Straggler(resource=resource, **seen),)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("tailed", [0, 1, 2])
 @pytest.mark.parametrize(
     ("resource", "slowest_of_n", "seconds"),
     [
@@ -131,18 +132,19 @@ def tail(resource: str) -> tuple[Straggler, ...]:
     ],
 )
 def test_a_tail_counts_on_its_own_type_alone(
-    make_context: Make, resource: str, slowest_of_n: bool, seconds: float
+    make_context: Make, tailed: int, resource: str, slowest_of_n: bool, seconds: float
 ) -> None:
     """0.5 TB on each of two nodes: 375 s of disks in either phase, 500 s of network in the first. The slower of two is
     slow with chance 3/4.
     """
     types = dict.fromkeys(("a", "b", "c"), NODE | {"network_baseline_bytes_per_s": 5 * 10**8})
     context = certain(make_context(types, data_bytes=10**12))
-    context = replace(context, spreads=replace(context.spreads, tails={1: tail(resource)}))
+    context = replace(context, spreads=replace(context.spreads, tails={tailed: tail(resource)}))
     slowest = replace(context.rates.network, slowest_of_n=np.full(3, slowest_of_n))
     context = replace(context, rates=replace(context.rates, network=slowest))
     expected_s = estimated(context, [2.0]).expected_s[context.layouts.first_of_types(), 0]
-    assert expected_s.tolist() == pytest.approx([875, seconds, 875], rel=1e-6)
+    by_hand = [seconds if place == tailed else 875 for place in range(3)]
+    assert expected_s.tolist() == pytest.approx(by_hand, rel=1e-6)
 
 
 @pytest.mark.parametrize("tailed", [False, True])

@@ -97,6 +97,7 @@ def test_the_chance_of_no_interruption_is_exact(recovery: str, spared: float) ->
     if recovery == "redo":
         assert whole.mean_s == pytest.approx(3600 + 0.05 * (1800 + 240))
     else:
+        assert whole.cdf[-1] == 1
         mean = risk(recovery).expected_s(np.array([3600.0]), nodes=np.array([20.0]), load_s=1800)
         assert whole.mean_s == pytest.approx(float(mean[0]), rel=0.02)
 

@@ -190,15 +190,16 @@ def conflicts(grids: Sequence[Asked]) -> Iterator[str]:
 
 def _unmet(grids: Sequence[Asked], name: str) -> str:
     """Say that no cluster keeps to a constraint, and what the nearest one does; '' where none holds the data."""
-    best = (np.inf, "", "")
+    least, nearest = np.inf, ""
     for grid in grids:
         for constraint in grid.constraints:
             if constraint.name == name and constraint.measure.size:
                 row, column = np.unravel_index(np.argmin(constraint.measure), constraint.measure.shape)
-                least = float(constraint.measure[row, column])
-                if least < best[0]:
-                    best = (least, constraint.show(least), grid.cluster_name(int(row), int(column)))
-    return f"no cluster meets the {name} alone: the nearest, {best[2]}, {best[1]}" if best[1] else ""
+                measure = float(constraint.measure[row, column])
+                if measure < least:
+                    least = measure
+                    nearest = f"{grid.cluster_name(int(row), int(column))}, {constraint.show(measure)}"
+    return f"no cluster meets the {name} alone: the nearest, {nearest}" if nearest else ""
 
 
 def _trade(grids: Sequence[dict[str, Constraint]], met: str, broken: str) -> str:

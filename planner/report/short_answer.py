@@ -28,22 +28,35 @@ _EVIDENCE: Final = {
 }
 
 
-def short_answer(plan: Plan, *, width: int) -> list[str]:
-    """Return the answer in lines of at most `width` columns; the plan must have a best candidate."""
+def short_answer(plan: Plan, *, width: int, before: Candidate | None = None) -> list[str]:
+    """Return the answer in lines of at most `width` columns; the plan must have a best candidate. What a what-if
+    changes, if the best cluster was another one `before`, comes first.
+    """
     best = plan.best
     if best is None:
         return ["nothing feasible"]
-    lines = [*_headline(plan, best, width), "", *_bill(best, width), *_choices(plan, best, width), ""]
-    lines += [*_wrapped(binds(best), width), *_wrapped(_sureness(best), width)]
-    lines += _wrapped(f"Most data: {plan.beyond}.", width) if plan.beyond else []
+    changes = [] if before is None else _wrapped(difference(before, best), width)
+    lines = [*changes, *_headline(plan, best, width), "", *_bill(best, width), *_choices(plan, best, width), ""]
+    reasons = [binds(best), _sureness(best), *([f"Most data: {plan.beyond}."] if plan.beyond else [])]
+    lines += [line for reason in reasons for line in _wrapped(reason, width)]
     notes = [f"Note: {warning}" for warning in (*_refreshed(plan), *plan.warnings, *best.warnings)]
     ending = _next(plan, width, notes=len(notes))
+    lines = _closer(lines, over=len(lines) + len(ending) - LINES)
     for number, note in enumerate(notes):
         wrapped = _wrapped(note, width)
         if len(lines) + len(wrapped) + len(ending) > LINES:
             return [*lines, *_next(plan, width, notes=len(notes) - number)]
         lines += wrapped
     return [*lines, *_next(plan, width, notes=0)]
+
+
+def _closer(lines: list[str], *, over: int) -> list[str]:
+    """Return the lines without so many of the empty ones between its parts, the last first."""
+    for _ in range(over):
+        if "" not in lines:
+            break
+        del lines[len(lines) - 1 - lines[::-1].index("")]
+    return lines
 
 
 def _wrapped(text: str, width: int) -> list[str]:

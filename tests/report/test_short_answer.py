@@ -16,6 +16,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "volumes": {"data": "100TB", "model": "cloudsort"},
     "store": {"data": "10TB", "model": "object-store"},
     "staged": {"data": "1TB", "model": "indy", "catalogs": ["gcp", "azure"], "input": "s3://bucket/path"},
+    "staged both ways": {"data": "10TB", "input": "s3://in", "output": "s3://out", "deadline": "2h", "zones": 2},
     "paper": {"data": "100TB", "model": "indy", "catalogs": ["aws-2014"], "paper": True},
     "one node": {"data": "10GB", "model": "indy", "nodes": 1},
 }
@@ -48,6 +49,18 @@ def test_the_bill_adds_up_to_the_cent(plans: dict[str, Plan], name: str) -> None
     amounts = [round(float(line.split()[-1].lstrip("$").replace(",", "")) * 100) for line in bill if line[-1].isdigit()]
     assert sum(amounts[:-1]) == amounts[-1] == round(best.cost_usd.total * 100)
     assert 2 <= len(bill) <= 7
+
+
+def test_with_what_a_what_if_changes_it_fits_a_screen(plans: dict[str, Plan]) -> None:
+    """The empty lines between the parts go first; the cluster that was, the bill and what binds stay."""
+    plan = plans["staged both ways"]
+    lines = short_answer(plan, width=80, before=plans["copies"].best)
+    alone = short_answer(plan, width=80)
+    assert len(lines) <= LINES
+    assert lines[0].startswith("What if: was 62 x i8g.8xlarge, $144.83")
+    assert [line for line in alone if line and not line.startswith(("Note", "Next"))] == [
+        line for line in lines[2:] if line and not line.startswith(("Note", "Next"))
+    ]
 
 
 def test_it_says_what_to_rent_how_long_for_how_much_and_what_may_be_lost(plans: dict[str, Plan]) -> None:

@@ -102,6 +102,11 @@ class JobContext:
         """Return the same job on these layouts alone."""
         return replace(self, layouts=self.layouts.only(rows))
 
+    @property
+    def nodes_min(self) -> int:
+        """The fewest nodes that keep the model's copies apart and stand in as many zones as are asked for."""
+        return max(self.model.nodes_min, self.staging.zones)
+
     def group_bytes(self) -> dict[str, float]:
         """Return what each disk group must hold over the whole cluster."""
         return {group: self.job.total(self.model.capacity.get(group, {})) for group in GROUPS}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
@@ -63,16 +63,19 @@ def recommend(
         rejected += [rejection for _, unusable in built for rejection in unusable]
     chosen, missed = choose(request, grids)
     all_grids = list(chain(*grids))
-    ranked = selection.order(chosen, request.objective)
+    points = _EstimatedPoints.of(request, all_grids)
+    cheapest = points.cheaper_than(min((candidate.cost_usd.total for candidate in chosen), default=-math.inf))
+    ranked = selection.order(chosen, request.objective, cheapest=cheapest)
     if ranked:
-        ranked[0] = replace(ranked[0], overturned_by=overturned_by(request, ranked, all_grids))
+        turn = overturned_by(request, ranked, all_grids, cheapest=cheapest)
+        ranked[0] = replace(ranked[0], overturned_by=turn)
     return Plan(
         request=request,
         catalog=_stamp(catalogs),
         best=ranked[0] if ranked else None,
         candidates=tuple(_shown(ranked, request, models=len(models))),
         rejected=tuple(_sorted([*rejected, *missed], chosen, models=len(models))),
-        frontier=tuple(_frontier(all_grids, ranked)),
+        frontier=tuple(_frontier(points, ranked, cheapest)),
         conflicts=() if ranked else tuple(_conflicts(request, catalogs, all_grids)),
         warnings=(*_left_aside(request), *_capacity_seen(request, regions), *_beyond_the_link(request, ranked[:1])),
     )
@@ -173,15 +176,60 @@ def _sorted(rejected: Sequence[Rejection], chosen: Sequence[Candidate], *, model
     return sorted(unique, key=lambda r: (r.reason, r.nearness or 0.0, r.instance_type))
 
 
-def _frontier(grids: Sequence[CandidateGrid], ranked: Sequence[Candidate]) -> list[FrontierPoint]:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _EstimatedPoints:
+    """The frontier as estimated: cells by the point they make, without those that turn out to miss what was asked."""
+
+    request: Request
+    cells: dict[FrontierPoint, tuple[CandidateGrid, selection.Cell]]
+
+    @classmethod
+    def of(cls, request: Request, grids: Sequence[CandidateGrid]) -> _EstimatedPoints:
+        cells = ((grid, cell) for grid in grids for cell in selection.frontier(grid.estimates, grid.good))
+        return cls(request=request, cells={grid.point(cell): (grid, cell) for grid, cell in cells})
+
+    def cheaper_than(self, usd: float) -> list[Candidate]:
+        """Return the clusters, worked out exactly, of all points that can cost less than `usd` and those before."""
+        cheaper: list[Candidate] = []
+        for point in sorted(self.cells, key=lambda point: point.cost_usd_total):
+            if point.cost_usd_total >= usd:
+                break
+            if (cluster := self.exact(point)) is not None:
+                cheaper.append(cluster)
+                usd = min(usd, cluster.cost_usd.total)
+        return cheaper
+
+    def fastest_within(self, usd: float) -> list[Candidate]:
+        """Return the cluster, worked out exactly, of the fastest point that costs at most so much; none if there is
+        none.
+        """
+        for point in sorted(self.cells, key=lambda point: point.time_s):
+            if point.cost_usd_total <= usd and (cluster := self.exact(point)) and cluster.cost_usd.total <= usd:
+                return [cluster]
+        return []
+
+    def exact(self, point: FrontierPoint) -> Candidate | None:
+        """Work a point out exactly; one that misses what was asked is None and no point any longer."""
+        grid, cell = self.cells[point]
+        cluster, excess = grid.exact(cell, self.request)
+        if excess <= 1:
+            return cluster
+        del self.cells[point]
+        return None
+
+
+def _frontier(
+    estimated: _EstimatedPoints, ranked: Sequence[Candidate], cheapest: Sequence[Candidate]
+) -> list[FrontierPoint]:
     """Return the clusters that no other beats in both time and total cost, fastest first; the recommended one and the
-    cheapest of the candidates are always there. Candidates have their exact figures, others the estimates'.
+    cheapest are always there. Candidates, the cheapest and the fastest sensible cluster have their exact figures,
+    others the estimates'.
     """
-    exact = {_place(point): point for point in map(_point, ranked)}
-    estimated = [grid.point(cell) for grid in grids for cell in selection.frontier(grid.estimates, grid.good)]
-    points = [*exact.values(), *(point for point in estimated if _place(point) not in exact)]
-    always = [_point(candidate) for candidate in ranked[:1]]
-    always += [_point(min(ranked, key=lambda candidate: candidate.cost_usd.total))] if ranked else []
+    by_cost = sorted([*ranked, *cheapest], key=lambda candidate: candidate.cost_usd.total)
+    sensible = estimated.fastest_within(selection.SENSIBLE * by_cost[0].cost_usd.total) if by_cost else []
+    exact = {_place(point): point for point in map(_point, [*ranked, *cheapest, *sensible])}
+    points = [*exact.values(), *(point for point in estimated.cells if _place(point) not in exact)]
+    always = [_point(candidate) for candidate in [*ranked[:1], *by_cost[:1]]]
     best: list[FrontierPoint] = []
     least = math.inf
     for point in sorted(points, key=lambda p: (p.time_s, p.cost_usd_total)):

@@ -18,6 +18,9 @@ from planner.arrays import Flags, Rows
 from planner.cost_model.estimate import Estimates
 from planner.schemas.plan import Candidate, Objective
 
+SENSIBLE: Final = 1.5
+"""The fastest cluster that costs at most so many times the least is the fastest sensible one."""
+
 SLACK: Final = 1.05
 """How far above the least total cost, without charges, a faster cluster may lie under the default objective."""
 
@@ -69,11 +72,15 @@ def best_cell(rows: Rows, estimates: Estimates, good: Flags, *, objective: Objec
     return Cell(row=int(rows[row]), column=int(column))
 
 
-def order(candidates: Sequence[Candidate], objective: Objective) -> list[Candidate]:
-    """Return the candidates best first under `objective`."""
+def order(
+    candidates: Sequence[Candidate], objective: Objective, *, cheapest: Sequence[Candidate] = ()
+) -> list[Candidate]:
+    """Return the candidates best first under `objective`; `cheapest` are clusters that are not among them and may cost
+    less than all that are.
+    """
     if not candidates:
         return []
-    limit = limit_of(candidates)
+    limit = limit_of([*candidates, *cheapest])
     keys: dict[str, Callable[[Candidate], tuple[float, ...]]] = {
         "cost": lambda c: (c.cost_usd.total, c.time_s.expected),
         "energy": lambda c: (math.inf if c.energy_j is None else c.energy_j, c.time_s.expected),

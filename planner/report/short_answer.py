@@ -9,15 +9,13 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
+from planner.planning.selection import SENSIBLE
 from planner.report.bill_items import bill_of
 from planner.report.overturning import overturn_text
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.units import format_bytes, format_duration, format_usd
 
 LINES: Final = 24
-SENSIBLE: Final = 1.5
-"""The fastest cluster that costs at most so many times the least is the fastest sensible one."""
-
 _EVIDENCE: Final = {
     "measured": "measured",
     "derived": "computed from measured or stated ones",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -145,3 +146,22 @@ def test_what_would_exceed_a_limit_by_as_much_is_not_tried() -> None:
     grid, outcome = settled({0: 9.0, 1: 9.0, 2: 5.0})  # as if in 50 s: none is below 2 s
     assert grid.tried == [2, 1]
     assert outcome.nearness == 5
+
+
+def test_layouts_within_a_hundredth_are_compared_exactly() -> None:
+    """Of 10.05 s and 10.2 s beside 10, the first is: it may be the faster one after all."""
+    grid = Grid({0: 1.0})
+    times = np.array([[10.0], [10.05], [10.2]])
+    grid.estimates = replace(
+        Grid.estimates, nodes=np.ones(1), fewest=np.ones(3), expected_s=times, total_usd=np.full((3, 1), 10.0)
+    )
+    grid.asked, grid.good = (), np.ones((3, 1), bool)  # type: ignore[assignment]
+    rows: list[int] = []
+
+    def exact(cell: Cell, request: Request) -> tuple[Any, float]:
+        rows.append(cell.row)
+        return grid.cluster, 1.0
+
+    grid.exact, grid.rows_of_types = exact, lambda: [np.arange(3)]  # type: ignore[method-assign]
+    choose(Request(data_bytes=1, model="indy", top=1), [[grid]])  # type: ignore[list-item]
+    assert rows == [0, 1]

@@ -151,12 +151,9 @@ def missed(name: str, rows: Rows, asked: Sequence[Constraint]) -> Rejection:
     for constraint in asked:
         least = float(constraint.measure[rows].min())
         if least > constraint.limit:
-            return Rejection(
-                instance_type=name,
-                reason=constraint.reason,
-                detail=constraint.show(least),
-                nearness=least / constraint.limit,
-            )
+            shown, over = constraint.show(least), least / constraint.limit
+            by = f", {100 * (over - 1):.2g}% too much" if shown == constraint.show(constraint.limit) else ""
+            return Rejection(instance_type=name, reason=constraint.reason, detail=shown + by, nearness=over)
     together = " and ".join(f"the {constraint.name}" for constraint in asked)
     measured = (constraint for constraint in asked if constraint.name != "evidence")
     detail = ", ".join(f"{constraint.show(float(constraint.measure[rows].min()))} at least" for constraint in measured)

@@ -16,6 +16,8 @@ from planner.schemas.plan import Rejection, Request
 UNASKED: Final = "not asked for"
 """How the reason begins that rejects a type which --instance does not name."""
 
+PREVIOUS: Final = "of a previous generation"
+
 Filter = Callable[[str, str], str]
 """Takes a type's name and architecture, and returns why it is left out, '' when it is not."""
 
@@ -62,7 +64,7 @@ def _past_their_time(request: Request, catalog: Catalog) -> Flags:
 def _past(name: str) -> Rejection:
     return Rejection(
         instance_type=name,
-        reason="of a previous generation",
+        reason=PREVIOUS,
         detail="its cloud says so; --previous-generations or --instance takes it in",
     )
 

@@ -21,7 +21,7 @@ from planner.planning import constraints, selection
 from planner.planning.best_clusters import choose
 from planner.planning.candidate_grid import CandidateGrid, build_grid
 from planner.planning.feasibility import TOO_FEW
-from planner.planning.filters import UNASKED, filter_conflicts
+from planner.planning.filters import PREVIOUS, UNASKED, filter_conflicts
 from planner.planning.overturning import overturned_by
 from planner.planning.region import Region
 from planner.planning.request_checks import check_request
@@ -107,7 +107,7 @@ def _nearness(rejection: Rejection) -> tuple[bool, float]:
 def _lacking(rejection: Rejection) -> tuple[bool, int]:
     """Order rejections that have no distance: first the types that were asked for, each by how many facts it lacks."""
     also = rejection.detail.partition("also ")[2]
-    return rejection.reason.startswith(UNASKED), len(also.split(", ")) if also else 0
+    return rejection.reason.startswith((UNASKED, PREVIOUS)), len(also.split(", ")) if also else 0
 
 
 def _conflicts(request: Request, catalogs: Sequence[Catalog], grids: Sequence[CandidateGrid]) -> Iterator[str]:

@@ -145,9 +145,9 @@ def binds(best: Candidate) -> str:
 
 
 def evidence_text(best: Candidate) -> str:
-    """Say what the rates that decide rest on."""
+    """Say what the figures that decide, rates as well as prices and shapes, rest on."""
     at_worst = "" if best.evidence == "measured" else "at worst "
-    return f"Sureness: the rates that decide are {at_worst}{_EVIDENCE.get(best.evidence, best.evidence)}."
+    return f"Sureness: the figures that decide are {at_worst}{_EVIDENCE.get(best.evidence, best.evidence)}."
 
 
 def _sureness(best: Candidate) -> str:

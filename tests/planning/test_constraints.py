@@ -48,7 +48,9 @@ def test_a_constraint_is_met_up_to_its_limit() -> None:
 def test_the_first_constraint_that_no_size_meets_is_the_reason() -> None:
     rejection = missed("b", np.array([1]), [DEADLINE, BUDGET])
     assert (rejection.reason, rejection.nearness) == (DEADLINE.reason, 70 / 60)
-    assert rejection.detail.startswith("takes 1")
+    assert rejection.detail == "takes 1 min 10 s"
+    barely = replace(DEADLINE, measure=np.array([[60.012, 61.0]]))
+    assert missed("a", np.array([0]), [barely]).detail == "takes 1 min 0 s, 0.02% too much"
 
 
 def test_a_type_that_meets_each_but_not_both_says_so() -> None:

@@ -88,3 +88,11 @@ def test_what_costs_nothing_stays_free_at_any_rate() -> None:
     """The testbed of TritonSort has no price: its total is $0 whatever its disks do."""
     best = planner.recommend(data="1TB", model="daytona", catalogs=["tritonsort-2011"]).best
     assert best is not None and best.cost_usd.total == 0
+
+
+def test_one_node_is_no_nodes() -> None:
+    """A copy in the object store's model needs no second node."""
+    best = planner.recommend("10TB", model="object-store", catalogs=["aws"]).best
+    assert best is not None and best.overturned_by is not None
+    assert ("at 1 node keep" in overturn_text(best)) == (best.nodes == 1)
+    assert "at 1 nodes" not in overturn_text(best)

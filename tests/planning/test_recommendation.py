@@ -421,3 +421,11 @@ def test_in_every_zone_stands_a_node(
     else:
         crossing = next(line.usd for line in answered.best.bill if line.name == "traffic between zones")
         assert crossing == pytest.approx(1e12 * 2 / 3 / 2**30 * 0.02)
+
+
+def test_where_every_type_lacks_a_fact_that_is_named_and_not_what_is_left_aside() -> None:
+    """Of no type the power is known: that types of a previous generation are left out explains nothing."""
+    with pytest.raises(InfeasibleError) as caught:
+        require_best(recommend("10TB", objective="energy").plan)
+    assert len(caught.value.details) == 5
+    assert all("power unknown (or --assume power:TYPE=WATTS)" in line for line in caught.value.details)

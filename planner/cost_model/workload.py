@@ -185,8 +185,7 @@ class JobContext:
         """Return the bytes per node through the busier direction of its NIC, shape (rows, N).
 
         Of a shuffle (n-1)/n crosses the network; the papers charge all of it. A copy for another node crosses it whole.
-        The object store, and volumes without a
-        link of their own, add their traffic: reads come in, writes go out.
+        The object store, and volumes without a link of their own, add their traffic: reads come in, writes go out.
         """
         crossing = 1.0 if self.paper else (nodes - 1) / nodes
         exchanged = (self.job.total(phase.network) * crossing + self.job.total(phase.replicate)) / nodes

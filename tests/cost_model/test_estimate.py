@@ -49,11 +49,11 @@ def test_how_much_later_a_quantile_is_than_the_mean() -> None:
 
 def test_how_many_are_worked_out_together_changes_nothing(make_context: Make) -> None:
     """70,000 sizes of one type are several blocks, 65 types of two sizes too. 10 nodes take 1,650 s, as below."""
-    one = certain(make_context({"a": NODE}, max_nodes=70_000))
+    context = certain(make_context({"a": NODE}, max_nodes=70_000))
     sizes = [float(n) for n in range(1, 70_001)]
-    many = estimated(one, sizes)
+    many = estimated(context, sizes)
     picked = [7, 63_999, 64_000, 64_006, 64_007, 69_999]
-    alone = estimated(one, [sizes[place] for place in picked])
+    alone = estimated(context, [sizes[place] for place in picked])
     for together, apart in ((many.expected_s, alone.expected_s), (many.total_usd, alone.total_usd)):
         assert together[0, picked] == pytest.approx(apart[0], rel=1e-9)
     rows = estimated(certain(make_context({f"a{place}": NODE for place in range(65)})), [10.0, 20.0])

@@ -35,8 +35,8 @@ def test_charges_stand_together_where_their_price_is_known(plan: Plan) -> None:
     """$0.24, $0.50 and $2 are $2.74; what is not known is no part of a sum. One charge alone keeps its name."""
     best = plan.best
     assert best is not None
-    known = {"stage in: requests": 0.24, "stage out: requests": 0.5, "traffic between zones": 2.0}
-    lines = [BillLine(name=name, time_s=None, usd=usd) for name, usd in known.items()]
+    priced = {"stage in: requests": 0.24, "stage out: requests": 0.5, "traffic between zones": 2.0}
+    lines = [BillLine(name=name, time_s=None, usd=usd) for name, usd in priced.items()]
     lines += [BillLine(name=f"stage {way}", time_s=60.0, usd=1.0) for way in ("in", "out")]
     lines.append(BillLine(name="stage out: egress", time_s=None, usd=None))
     bill = bill_of(replace(best, bill=tuple(lines), cost_usd=replace(best.cost_usd, total=4.74)))

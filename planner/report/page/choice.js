@@ -4,6 +4,7 @@
 const SLACK = 1.05; // how far above the least cost a faster cluster may lie
 const ALIKE = 1.01; // layouts whose estimated times are so near are compared exactly
 const TRIES = 6;
+const FRONTIER_SIZES = 60; // cluster sizes of the frontier, evenly spread in their logarithm
 const EXACT_TYPES = 10; // types worked out in full, the most promising first
 
 function limitAbove(least, charges) {
@@ -98,9 +99,34 @@ function inOrder(items, figures, objective, limit) {
   return [...items].sort(compare);
 }
 
-function ordered(clusters, objective) {
+function ordered(clusters, objective, cheapest = []) {
   const figures = (made) => ({ time: made.expected, total: made.total });
-  return inOrder(clusters, figures, objective, overallLimit(clusters));
+  return inOrder(clusters, figures, objective, overallLimit([...clusters, ...cheapest]));
+}
+
+// selection.frontier: of some sizes the cells of a grid that no other beats in time and cost, fastest first.
+function frontierCells(formulas, cells, asked) {
+  const most = formulas.request.max_nodes, count = Math.min(most, FRONTIER_SIZES);
+  const sizes = new Set(Array.from({ length: count }, (_, at) => Math.round(most ** (at / Math.max(1, count - 1)))));
+  const some = cells.filter((cell) => asked.nodes || sizes.has(cell.nodes));
+  let least = Infinity;
+  return some.sort((a, b) => a.time - b.time || a.total - b.total).filter((cell) => {
+    const kept = cell.total < least * (1 - 1e-9);
+    least = Math.min(least, cell.total);
+    return kept;
+  });
+}
+
+// recommendation.py: the clusters, computed exactly, of all points of the frontier that can cost less than others do.
+function cheaperThan(formulas, good, asked, others) {
+  const points = formulas.grids.flatMap((grid) => frontierCells(formulas, good.filter((cell) => cell.grid === grid), asked));
+  const cheaper = [];
+  for (const cell of points.sort((a, b) => a.total - b.total)) {
+    if (cell.total >= Math.min(...[...others, ...cheaper].map((made) => made.total))) break;
+    const made = exact(formulas, cell, asked);
+    if (excess(formulas, made, asked) <= 1) cheaper.push(made);
+  }
+  return cheaper;
 }
 
 // By what factor a cluster exceeds what is asked, computed exactly.
@@ -155,5 +181,5 @@ function choose(formulas, asked) {
     const best = settled(formulas, cells, asked, limit);
     if (best) made.push(best);
   }
-  return made.length ? ordered(made, objective) : [];
+  return made.length ? ordered(made, objective, cheaperThan(formulas, good, asked, made)) : [];
 }

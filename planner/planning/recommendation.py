@@ -77,7 +77,12 @@ def recommend(
         rejected=tuple(_sorted([*rejected, *missed], chosen, models=len(models))),
         frontier=tuple(_frontier(points, ranked, cheapest)),
         conflicts=() if ranked else tuple(_conflicts(request, catalogs, all_grids)),
-        warnings=(*_left_aside(request), *_capacity_seen(request, regions), *_beyond_the_link(request, ranked[:1])),
+        warnings=(
+            *_left_aside(request),
+            *_capacity_seen(request, regions),
+            *_beyond_the_link(request, ranked[:1]),
+            *_as_if_free(ranked),
+        ),
     )
 
 
@@ -150,6 +155,19 @@ def _capacity_seen(request: Request, regions: Sequence[Region]) -> Iterator[str]
     for limit in request.node_limits:
         if (limit.cloud, limit.region) in places:
             yield f"at most {limit.nodes} x {limit.instance} in {limit.region}: {limit.note}; --capacity overrides that"
+
+
+def _as_if_free(ranked: Sequence[Candidate]) -> Iterator[str]:
+    """Say where the recommended cluster is compared with some that pay for what nobody knows the price of for it."""
+    unpriced = [name for name in (ranked[0].cost_usd.unknown if ranked else ()) if _is_paid(name, ranked)]
+    if unpriced:
+        without = f"without the price of {', '.join(unpriced)}, which is unknown"
+        yield f"{ranked[0].cloud} comes first {without}; other clouds' totals have it"
+
+
+def _is_paid(name: str, ranked: Sequence[Candidate]) -> bool:
+    """Whether any cluster has a charge of this name with a known price in its bill."""
+    return any(line.name == name and line.usd for candidate in ranked for line in candidate.bill)
 
 
 def _shown(ranked: Sequence[Candidate], request: Request, *, models: int) -> list[Candidate]:

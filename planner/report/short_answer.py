@@ -66,7 +66,8 @@ def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     place = f"{best.cloud} {best.region}" + (", one placement group" if best.placement_group else "")
     yield from _wrapped(f"Rent {best.nodes} x {best.instance_type} ({place})", width)
     whole += _limit(plan.request.deadline_s)
-    yield from _wrapped(f"for {whole}, {format_usd(best.cost_usd.total)} in all.", width)
+    beside = f" and {', '.join(best.cost_usd.unknown)}, of unknown price" if best.cost_usd.unknown else " in all"
+    yield from _wrapped(f"for {whole}, {format_usd(best.cost_usd.total)}{beside}.", width)
     most = ", the most within what is asked," if plan.beyond else ""
     time = f"{format_duration(best.time_s.expected)} (95%: {format_duration(best.time_s.p95)})"
     time += _limit(plan.request.sort_deadline_s)
@@ -90,7 +91,8 @@ def _bill(best: Candidate, width: int) -> Iterator[str]:
             continue  # what is left of rounding, and is nothing
         cost = "unknown" if item.usd is None else f"{item.usd:,.2f}"
         yield _row(item.name, format_duration(item.time_s) if item.time_s else "", cost, width=table)
-    in_all = f"in all (95%: {format_usd(best.cost_usd.total_p95)})"
+    in_all = "all that is known" if best.cost_usd.unknown else "in all"
+    in_all += f" (95%: {format_usd(best.cost_usd.total_p95)})"
     yield _row(in_all, format_duration(bill.time_s), f"${bill.total_usd:,.2f}", width=table)
 
 

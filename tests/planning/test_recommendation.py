@@ -429,3 +429,22 @@ def test_where_every_type_lacks_a_fact_that_is_named_and_not_what_is_left_aside(
         require_best(recommend("10TB", objective="energy").plan)
     assert len(caught.value.details) == 5
     assert all("power unknown (or --assume power:TYPE=WATTS)" in line for line in caught.value.details)
+
+
+def test_what_is_cheapest_for_want_of_a_price_says_so(make_catalog: Callable[..., str]) -> None:
+    """Two clouds with the same type; what crosses zones costs $0.02/GiB in one, in the other nobody knows."""
+    types = {"a": {"read": 1e9, "write": 1e9}}
+    priced = make_catalog(types, transfers=[{"transfer": "zone", "price_usd_per_gib": 0.02}])
+    unpriced = Path(make_catalog(types))
+    manifest = unpriced / "catalog.toml"
+    manifest.write_text(manifest.read_text().replace('cloud = "aws"', 'cloud = "oci"'))
+    warning = (
+        "oci comes first without the price of traffic between zones, which is unknown; other clouds' totals have it"
+    )
+    both, alone, in_one_zone = (
+        recommend("1TB", model="indy", catalogs=catalogs, zones=zones).plan
+        for catalogs, zones in (((priced, str(unpriced)), 2), ((str(unpriced),), 2), ((priced, str(unpriced)), 1))
+    )
+    assert both.best is not None and both.best.cloud == "oci"
+    assert both.best.cost_usd.unknown == ("traffic between zones",)
+    assert [warning in plan.warnings for plan in (both, alone, in_one_zone)] == [True, False, False]

@@ -114,3 +114,11 @@ def test_columns_never_touch() -> None:
     asked = {"instances": ["i4i.8xlarge"], "nodes": 200, "assume": {"price": 100_000.0}}
     answered = planner.recommend("100TB", model="indy", **asked)  # type: ignore[arg-type]
     assert not [line for line in short_answer(answered.plan, width=80) if re.search(r"(min|s)[\d$]", line)]
+
+
+def test_what_has_no_known_price_is_no_part_of_all() -> None:
+    plan = planner.recommend("1TB", model="indy", catalogs=["oci"], zones=2).plan
+    text = "\n".join(short_answer(plan, width=80))
+    assert plan.best is not None and plan.best.cost_usd.unknown == ("traffic between zones",)
+    assert f"${plan.best.cost_usd.total:.2f} and traffic between zones, of unknown price." in text
+    assert "  all that is known (95%: $" in text and "in all" not in text

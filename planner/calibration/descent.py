@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Final
@@ -50,9 +51,9 @@ class Whitening:
         white = np.empty_like(columns)
         for level in np.unique(self.level):
             ways = np.flatnonzero(self.level == level)
-            side_by_side = columns[ways].transpose(1, 0, 2).reshape(columns.shape[1], -1)
-            product = (self.factors[level] @ side_by_side).reshape(columns.shape[1], len(ways), -1)
-            white[ways] = product.transpose(1, 0, 2)
+            side_by_side = columns[ways].transpose(1, 0, 2)
+            product = self.factors[level] @ side_by_side.reshape(len(side_by_side), math.prod(side_by_side.shape[1:]))
+            white[ways] = product.reshape(side_by_side.shape).transpose(1, 0, 2)
         return white
 
 

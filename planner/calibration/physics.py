@@ -4,9 +4,9 @@ The two-phase model of Conley, Vahdat and Porter (SoCC 2015, section 3: a phase 
 with the terms that frameworks add: compute, one serial stream, start-up and per-node overhead. With |.|_p the p-norm, a
 maximum with a rounded corner:
 
-    T = (startup + per_node n + |disk_1, net_1, cpu_1|_p + |disk_2, net_2, cpu_2, serial|_p) m^-memory
+    T = work (startup + per_node n + |disk_1, net_1, cpu_1|_p + |disk_2, net_2, cpu_2, serial|_p) m^-memory
 
-where m is the memory per core over 4 GB.
+where m is the memory per core over 4 GB, and `work` is 1 for a job that passes over its data as a sort does.
 
 Every coefficient but `memory` is held as its logarithm, so none can turn negative.
 """
@@ -27,6 +27,7 @@ COEFFICIENTS: Final = {
     "network": "times the bytes of an ideal two-pass job",
     "cpu": "core GHz s per GB",
     "serial": "as STREAMS says",
+    "work": "times what passing over the data as a sort does takes",
     "memory": "exponent",
 }
 """Coefficients in the order of every coefficient array, with their units."""
@@ -119,18 +120,19 @@ def _stream_rate(work: Workload, stream: Stream) -> Floats:
 
 
 def log_seconds(coefficients: Floats, units: UnitSeconds) -> tuple[Floats, Floats]:
-    """Return log T, shape (..., rows), and its derivative by the coefficients, shape (..., rows, 7).
+    """Return log T, shape (..., rows), and its derivative by the coefficients, shape (..., rows, 8).
 
-    `coefficients` has shape (..., 7); leading axes of both are matched as numpy does.
+    `coefficients` has shape (..., 8); leading axes of both are matched as numpy does.
     """
     scale, memory = np.exp(coefficients[..., None, :-1]), coefficients[..., -1:]
     fixed = units.fixed * scale[..., :2]
-    phases = _rounded_maximum(units.first * scale[..., 2:]) + _rounded_maximum(units.second * scale[..., 2:])
+    phases = _rounded_maximum(units.first * scale[..., 2:6]) + _rounded_maximum(units.second * scale[..., 2:6])
     terms = np.concatenate([fixed, phases], axis=-1)
     seconds = terms.sum(axis=-1)
     by_memory = np.broadcast_to(-units.log_memory, seconds.shape)[..., None]
-    jacobian = np.concatenate([terms / seconds[..., None], by_memory], axis=-1)
-    return np.log(seconds) - memory * units.log_memory, jacobian
+    by_work = np.ones_like(by_memory)
+    jacobian = np.concatenate([terms / seconds[..., None], by_work, by_memory], axis=-1)
+    return np.log(seconds) + coefficients[..., 6:7] - memory * units.log_memory, jacobian
 
 
 def _rounded_maximum(times: Floats) -> Floats:

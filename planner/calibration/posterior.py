@@ -76,8 +76,9 @@ class Runs:
         return Kinship(self.where, self.where, self.where)
 
     def sample(self, count: int) -> Runs:
-        """Return so many of the runs, evenly spaced."""
-        rows = np.linspace(0, len(self) - 1, count).round().astype(int)
+        """Return so many of the runs, evenly spaced from few nodes to many."""
+        order = np.lexsort([self.log_s, self.work.data_gb, self.work.nodes])
+        rows = order[np.linspace(0, len(self) - 1, count).round().astype(int)]
         work = Workload(**{field.name: getattr(self.work, field.name)[rows] for field in fields(Workload)})
         return replace(self, work=work, options=self.options[rows], log_s=self.log_s[rows], outlier=self.outlier[rows])
 
@@ -209,7 +210,7 @@ def _log_prior(way: Way) -> float:
     """Return the log weight of a way before the runs, less the volume of its prior."""
     amplitude, noise_sd, family = way
     doubt = _log_bell(noise_sd / family.scatter, NOISE_DOUBT) + _log_bell(amplitude / USUAL_AMPLITUDE, AMPLITUDE_DOUBT)
-    return float(doubt - np.log(family.sd).sum())
+    return float(doubt + np.log(family.odds) - np.log(family.sd).sum())
 
 
 def _log_bell(ratio: float, sd: float) -> float:

@@ -32,6 +32,12 @@ class Prior:
     spread: float
 
 
+AS_A_SORT: Final = Prior(centre=1, spread=0.001)
+"""The work of a job that passes over its data as a sort does: the coefficient is not free."""
+OTHER_WORK: Final = Prior(centre=1, spread=1.5)
+OTHER_ODDS: Final = 1.0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Family:
     """Priors of all coefficients for one kind of software, and the scatter of log time between repeats that is usual
@@ -51,6 +57,8 @@ class Family:
     serial: Prior
     memory: Prior
     scatter: float
+    work: Prior = AS_A_SORT
+    odds: float = 1.0
     stream: Stream = "core"
     selective: bool = False
 
@@ -157,11 +165,17 @@ def families(model: str, *, share_option: str | None = None) -> tuple[Family, ..
     if model not in MODELS:
         hint = nearest(model, list(MODELS))
         raise BadInputError(f"no calibration prior for model {model!r}; use one of {', '.join(MODELS)}.{hint}")
-    if share_option is None:
-        return MODELS[model]
-    selective = [
-        replace(family, name=f"{family.name}; {share_option} is the share let out", selective=True)
-        for family in MODELS[model]
-        if family in ONE_STREAM
-    ]
-    return (*MODELS[model], *selective)
+    of_model = MODELS[model]
+    if share_option is not None:
+        of_model = (
+            *of_model,
+            *(
+                replace(family, name=f"{family.name}; {share_option} is the share let out", selective=True)
+                for family in of_model
+                if family in ONE_STREAM
+            ),
+        )
+    if model == "native":
+        return of_model
+    other = [replace(family, name=f"{family.name}; other work", work=OTHER_WORK, odds=OTHER_ODDS) for family in of_model]
+    return (*of_model, *other)

@@ -34,6 +34,8 @@ class Prior:
 
 AS_A_SORT: Final = Prior(centre=1, spread=0.001)
 """The work of a job that passes over its data as a sort does: the coefficient is not free."""
+NO_CACHE: Final = Prior(centre=0, spread=0.001)
+OTHER_CACHE: Final = Prior(centre=0.7, spread=0.7)
 OTHER_WORK: Final = Prior(centre=1, spread=1.5)
 OTHER_ODDS: Final = 1.0
 
@@ -58,6 +60,7 @@ class Family:
     memory: Prior
     scatter: float
     work: Prior = AS_A_SORT
+    cache: Prior = NO_CACHE
     odds: float = 1.0
     stream: Stream = "core"
     selective: bool = False
@@ -74,13 +77,13 @@ class Family:
 
     @cached_property
     def mean(self) -> Floats:
-        """Prior means as `physics.log_seconds` takes them, shape (7,)."""
+        """Prior means as `physics.log_seconds` takes them, shape (9,)."""
         centres = np.array([prior.centre for prior in self.priors])
-        return np.append(np.log(centres[:-1]), centres[-1])
+        return np.append(np.log(centres[:-2]), centres[-2:])
 
     @cached_property
     def sd(self) -> Floats:
-        """Prior standard deviations, shape (7,)."""
+        """Prior standard deviations, shape (9,)."""
         return np.array([prior.spread for prior in self.priors])
 
 
@@ -177,5 +180,5 @@ def families(model: str, *, share_option: str | None = None) -> tuple[Family, ..
         )
     if model == "native":
         return of_model
-    other = [replace(family, name=f"{family.name}; other work", work=OTHER_WORK, odds=OTHER_ODDS) for family in of_model]
+    other = [replace(family, name=f"{family.name}; other work", work=OTHER_WORK, cache=OTHER_CACHE, odds=OTHER_ODDS) for family in of_model]
     return (*of_model, *other)

@@ -35,9 +35,9 @@ class Prior:
 AS_A_SORT: Final = Prior(centre=1, spread=0.001)
 """The work of a job that passes over its data as a sort does: the coefficient is not free."""
 NO_CACHE: Final = Prior(centre=0, spread=0.001)
-OTHER_CACHE: Final = Prior(centre=0.7, spread=0.7)
+OTHER_CACHE: Final = Prior(centre=0, spread=1.0)
 OTHER_WORK: Final = Prior(centre=1, spread=1.5)
-OTHER_ODDS: Final = 1.0
+OTHER_ODDS: Final = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,5 +180,9 @@ def families(model: str, *, share_option: str | None = None) -> tuple[Family, ..
         )
     if model == "native":
         return of_model
-    other = [replace(family, name=f"{family.name}; other work", work=OTHER_WORK, cache=OTHER_CACHE, odds=OTHER_ODDS) for family in of_model]
+    other = [
+        replace(family, name=f"{family.name}; other work", work=OTHER_WORK, cache=OTHER_CACHE, odds=OTHER_ODDS)
+        for family in of_model
+        if family.cpu.centre >= 1000
+    ]
     return (*of_model, *other)

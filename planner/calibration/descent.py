@@ -49,7 +49,7 @@ class Whitening:
     def apply(self, columns: Floats) -> Floats:
         """Return the whitened columns, shape (ways, rows, columns)."""
         white = np.empty_like(columns)
-        for level in np.unique(self.level):
+        for level in sorted(set(self.level.tolist())):
             ways = np.flatnonzero(self.level == level)
             side_by_side = columns[ways].transpose(1, 0, 2)
             product = self.factors[level] @ side_by_side.reshape(len(side_by_side), math.prod(side_by_side.shape[1:]))
@@ -131,6 +131,8 @@ class Fit:
 
     def where(self, better: Flags, other: Fit) -> Fit:
         """Return `other` where it is better."""
+        if better.all():
+            return other
 
         def pick(a: Floats, b: Floats) -> Floats:
             return np.where(better.reshape(-1, *(1,) * (a.ndim - 1)), b, a)

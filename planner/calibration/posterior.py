@@ -31,7 +31,7 @@ AMPLITUDE_DOUBT: Final = 1.0
 OUTLIER_SD: Final = 1.0
 """Noise of a run taken for an outlier: it may be off by a factor e and teaches next to nothing."""
 NEGLIGIBLE: Final = 1e-3
-_SAMPLE: Final = 40
+_SAMPLES: Final = (24, 64)
 """Of more than twice as many runs, so many are looked at first, to give up what is hopeless."""
 _FIRST_STEPS: Final = 3
 _HOPELESS: Final = 12.0
@@ -84,7 +84,9 @@ class Runs:
 
     def without(self, outlier: Flags) -> Runs:
         """Return the same runs with other rows taken for outliers."""
-        return replace(self, outlier=outlier)
+        same = replace(self, outlier=outlier)
+        vars(same).update({name: vars(self)[name] for name in ("where", "units", "kinship") if name in vars(self)})
+        return same
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,8 +112,9 @@ def explain_runs(runs: Runs, families: tuple[Family, ...]) -> tuple[Explanation,
     """Return the explanations whose posterior weight is not negligible; without runs these are the prior's."""
     ways = list(product(AMPLITUDES, _levels(runs.least_noise), families))
     start = np.array([family.mean for _, _, family in ways])
-    if len(runs) > 2 * _SAMPLE:
-        ways, start = _screened(runs.sample(_SAMPLE), ways, start)
+    for size in _SAMPLES:
+        if len(runs) > 2 * size:
+            ways, start = _screened(runs.sample(size), ways, start)
     return _explain(runs, ways, start)
 
 
@@ -125,11 +128,8 @@ def surprises(explanation: Explanation) -> Floats:
     """Return how far each run lies from what the others predict for it, in standard deviations (positive: slower),
     shape (rows,).
     """
-    inner = (
-        np.eye(len(explanation.white_gap))
-        - explanation.white_jacobian @ explanation.spread @ explanation.white_jacobian.T
-    )
-    precision = np.diag(explanation.whitening.T @ inner @ explanation.whitening)
+    learned = explanation.whitening.T @ explanation.white_jacobian
+    precision = (explanation.whitening**2).sum(axis=0) - ((learned @ explanation.spread) * learned).sum(axis=1)
     return explanation.whitening.T @ explanation.white_gap / np.sqrt(np.maximum(precision, 1e-12))
 
 

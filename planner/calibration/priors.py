@@ -183,6 +183,6 @@ def families(model: str, *, share_option: str | None = None) -> tuple[Family, ..
     other = [
         replace(family, name=f"{family.name}; other work", work=OTHER_WORK, cache=OTHER_CACHE, odds=OTHER_ODDS)
         for family in of_model
-        if family.cpu.centre >= 1000
+        if family.cpu.centre >= 1000 and not family.selective
     ]
     return (*of_model, *other)

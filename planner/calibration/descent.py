@@ -38,7 +38,7 @@ class Whitening:
         """The log of each way's determinant, shape (ways,): minus half that of its covariance."""
         return np.log(np.diagonal(self.factors, axis1=1, axis2=2)).sum(axis=1)[self.level]  # type: ignore[no-any-return]
 
-    def of(self, way: int) -> Floats:
+    def of_way(self, way: int) -> Floats:
         """Return the factor of one way, shape (rows, rows)."""
         return self.factors[self.level[way]]  # type: ignore[no-any-return]
 
@@ -68,7 +68,9 @@ class Problem:
     sd: Floats
 
     @classmethod
-    def of(cls, log_s: Floats, units: Sequence[UnitSeconds], whitening: Whitening, priors: Sequence[Floats]) -> Problem:
+    def of(
+        cls, log_s: Floats, units: Sequence[UnitSeconds], whitening: Whitening, priors: Sequence[tuple[Floats, Floats]]
+    ) -> Problem:
         """Return the problem of ways with the given terms, and prior means and deviations (ways, 2, 7)."""
         mean, sd = np.array(priors).swapaxes(0, 1)
         columns = (np.array(column) for column in zip(*units, strict=True))

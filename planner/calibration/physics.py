@@ -6,8 +6,8 @@ maximum with a rounded corner:
 
     T = work (startup + per_node n + |disk_1, net_1, cpu_1|_p + |disk_2, net_2, cpu_2, serial|_p) m^-memory e^(cache u)
 
-where m is the memory per core over 4 GB, and `work` is 1 for a job that passes over its data as a sort does. `u`, from 0 to 1, says how much of the data cannot stay in the nodes' memory between two
-passes.
+where m is the memory per core over 4 GB, and `work` is 1 for a job that passes over its data as a sort does. `u`,
+from 0 to 1, says how much of the data cannot stay in the nodes' memory between two passes.
 
 Every coefficient but `cache` and `memory` is held as its logarithm, so none can turn negative.
 """
@@ -108,9 +108,7 @@ def unit_seconds(work: Workload, stream: Stream, *, selective: bool = False) -> 
         fixed=np.stack([np.ones_like(share_gb), work.nodes], axis=1),
         first=np.stack([disk * work.disk_passes_1, network * work.network_passes_1, cpu, 0 * serial], axis=1),
         second=np.stack([disk * work.disk_passes_2, network * work.network_passes_2, cpu, serial], axis=1),
-        exponents=np.stack(
-            [_uncached(work), -np.log(work.memory_gb / work.cores / USUAL_MEMORY_GB_PER_CORE)], axis=1
-        ),
+        exponents=np.stack([_uncached(work), -np.log(work.memory_gb / work.cores / USUAL_MEMORY_GB_PER_CORE)], axis=1),
     )
 
 
@@ -132,7 +130,7 @@ def _uncached(work: Workload) -> Floats:
     """Return 0 where the data surely stays in the nodes' memory, 1 where hardly any of it does, shape (rows,)."""
     share = work.data_gb / work.nodes / work.memory_gb
     low, high = np.log(CACHE_FILLS)
-    return np.clip((np.log(share) - low) / (high - low), 0.0, 1.0)
+    return np.asarray(np.clip((np.log(share) - low) / (high - low), 0.0, 1.0))
 
 
 def log_seconds(coefficients: Floats, units: UnitSeconds) -> tuple[Floats, Floats]:

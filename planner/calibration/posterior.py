@@ -130,7 +130,7 @@ def surprises(explanation: Explanation) -> Floats:
     """
     learned = explanation.whitening.T @ explanation.white_jacobian
     precision = (explanation.whitening**2).sum(axis=0) - ((learned @ explanation.spread) * learned).sum(axis=1)
-    return explanation.whitening.T @ explanation.white_gap / np.sqrt(np.maximum(precision, 1e-12))
+    return np.asarray(explanation.whitening.T @ explanation.white_gap / np.sqrt(np.maximum(precision, 1e-12)))
 
 
 def weights(explanations: tuple[Explanation, ...]) -> Floats:
@@ -187,7 +187,7 @@ def _explain(runs: Runs, ways: list[Way], start: Floats) -> tuple[Explanation, .
             log_evidence=float(log_evidence[i]),
             coefficients=fit.coefficients[i],
             spread=spread[i],
-            whitening=problem.whitening.of(i),
+            whitening=problem.whitening.of_way(int(i)),
             white_gap=fit.white_gap[i],
             white_jacobian=fit.white_jacobian[i],
         )

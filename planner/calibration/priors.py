@@ -32,12 +32,18 @@ class Prior:
     spread: float
 
 
-AS_A_SORT: Final = Prior(centre=1, spread=0.001)
-"""The work of a job that passes over its data as a sort does: the coefficient is not free."""
-NO_CACHE: Final = Prior(centre=0, spread=0.001)
-OTHER_CACHE: Final = Prior(centre=0, spread=1.0)
+AS_A_SORT: Final = Prior(centre=1, spread=1e-5)
+NO_CACHE: Final = Prior(centre=0, spread=1e-5)
+"""Work and cache of a job that passes over its data once, as a sort does: these coefficients are not free."""
+
 OTHER_WORK: Final = Prior(centre=1, spread=1.5)
+OTHER_CACHE: Final = Prior(centre=0, spread=1.0)
 OTHER_ODDS: Final = 2.0
+"""A job may be no sort: it iterates, or its work is not counted in gigabytes. Each explanation in which cores count is
+also held with its work unknown, at these odds, so that before any run half of the belief lies there.
+"""
+_COMPUTES: Final = 1000
+"""Core GHz s/GB from which cores count; sorters that move bytes at device speed are sorters, and have less."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,19 +176,14 @@ def families(model: str, *, share_option: str | None = None) -> tuple[Family, ..
         raise BadInputError(f"no calibration prior for model {model!r}; use one of {', '.join(MODELS)}.{hint}")
     of_model = MODELS[model]
     if share_option is not None:
-        of_model = (
-            *of_model,
-            *(
-                replace(family, name=f"{family.name}; {share_option} is the share let out", selective=True)
-                for family in of_model
-                if family in ONE_STREAM
-            ),
-        )
-    if model == "native":
-        return of_model
-    other = [
-        replace(family, name=f"{family.name}; other work", work=OTHER_WORK, cache=OTHER_CACHE, odds=OTHER_ODDS)
-        for family in of_model
-        if family.cpu.centre >= 1000 and not family.selective
-    ]
-    return (*of_model, *other)
+        selective = [
+            replace(family, name=f"{family.name}; {share_option} is the share let out", selective=True)
+            for family in of_model
+            if family in ONE_STREAM
+        ]
+        of_model = (*of_model, *selective)
+    return (*of_model, *(_of_other_work(family) for family in of_model if family.cpu.centre >= _COMPUTES))
+
+
+def _of_other_work(family: Family) -> Family:
+    return replace(family, work=OTHER_WORK, cache=OTHER_CACHE, odds=OTHER_ODDS)

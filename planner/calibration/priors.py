@@ -169,20 +169,23 @@ MODELS: Final = {
 def families(model: str, *, share_option: str | None = None) -> tuple[Family, ...]:
     """Return the families of a model, those with one stream also as selective ones if an option may be the share.
 
+    Of the explanations whose work is open only the selective ones are then held.
+
     Raises BadInputError for an unknown name.
     """
     if model not in MODELS:
         hint = nearest(model, list(MODELS))
         raise BadInputError(f"no calibration prior for model {model!r}; use one of {', '.join(MODELS)}.{hint}")
     of_model = MODELS[model]
-    if share_option is not None:
-        selective = [
-            replace(family, name=f"{family.name}; {share_option} is the share let out", selective=True)
-            for family in of_model
-            if family in ONE_STREAM
-        ]
-        of_model = (*of_model, *selective)
-    return (*of_model, *(_of_other_work(family) for family in of_model if family.cpu.centre >= _COMPUTES))
+    sharing = of_model if share_option is None else tuple(_selective(family, share_option) for family in of_model)
+    other = (_of_other_work(family) for family in sharing if family.cpu.centre >= _COMPUTES)
+    return tuple(dict.fromkeys((*of_model, *sharing, *other)))
+
+
+def _selective(family: Family, share_option: str) -> Family:
+    if family not in ONE_STREAM:
+        return family
+    return replace(family, name=f"{family.name}; {share_option} is the share let out", selective=True)
 
 
 def _of_other_work(family: Family) -> Family:

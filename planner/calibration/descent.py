@@ -59,7 +59,7 @@ class Whitening:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Problem:
-    """What the descent needs of each way: prior mean and sd (ways, 7), terms and whitening of the runs."""
+    """What the descent needs of each way: prior mean and sd (ways, 8), terms and whitening of the runs."""
 
     log_s: Floats
     units: UnitSeconds
@@ -71,7 +71,7 @@ class Problem:
     def of(
         cls, log_s: Floats, units: Sequence[UnitSeconds], whitening: Whitening, priors: Sequence[tuple[Floats, Floats]]
     ) -> Problem:
-        """Return the problem of ways with the given terms, and prior means and deviations (ways, 2, 7)."""
+        """Return the problem of ways with the given terms, and prior means and deviations (ways, 2, 8)."""
         mean, sd = np.array(priors).swapaxes(0, 1)
         columns = (np.array(column) for column in zip(*units, strict=True))
         return cls(log_s=log_s, units=UnitSeconds(*columns), whitening=whitening, mean=mean, sd=sd)
@@ -84,7 +84,7 @@ class Problem:
         )
 
     def at(self, coefficients: Floats) -> Fit:
-        """Return the misfit and its derivatives at the given coefficients (ways, 7)."""
+        """Return the misfit and its derivatives at the given coefficients (ways, 8)."""
         log_s, jacobian = log_seconds(coefficients, self.units)
         white = self.whitening.apply(np.concatenate([jacobian, (self.log_s - log_s)[:, :, None]], axis=2))
         white_jacobian, white_gap = white[:, :, :-1], white[:, :, -1]
@@ -108,7 +108,7 @@ class Fit:
 
     @property
     def precision(self) -> Floats:
-        """The precision of each way's posterior, shape (ways, 7, 7)."""
+        """The precision of each way's posterior, shape (ways, 8, 8)."""
         transposed = self.white_jacobian.transpose(0, 2, 1)
         return transposed @ self.white_jacobian + self.sd[:, :, None] ** -2 * np.eye(self.sd.shape[1])
 
@@ -120,7 +120,7 @@ class Fit:
 
     @property
     def step(self) -> Floats:
-        """The full step of Gauss-Newton, shape (ways, 7)."""
+        """The full step of Gauss-Newton, shape (ways, 8)."""
         descent = np.einsum("wij,wi->wj", self.white_jacobian, self.white_gap) - self.pull
         return np.asarray(np.linalg.solve(self.precision, descent[:, :, None])[:, :, 0], np.float64)
 

@@ -40,7 +40,7 @@ def explain(profile: Profile) -> dict[str, Any]:
 def _coefficients(profile: Profile, likeliest: Explanation) -> dict[str, dict[str, Any]]:
     half = 1.645 * np.sqrt(np.diag(likeliest.spread))
     ends = np.array([likeliest.coefficients, likeliest.coefficients - half, likeliest.coefficients + half])
-    ends[:, :-2] = np.exp(ends[:, :-2])
+    ends[:, :-1] = np.exp(ends[:, :-1])
     shares = _shares(profile, likeliest)
     return {
         name: {

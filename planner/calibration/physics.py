@@ -4,12 +4,12 @@ The two-phase model of Conley, Vahdat and Porter (SoCC 2015, section 3: a phase 
 with the terms that frameworks add: compute, one serial stream, start-up and per-node overhead. With |.|_p the p-norm, a
 maximum with a rounded corner:
 
-    T = work (startup + per_node n + |disk_1, net_1, cpu_1|_p + |disk_2, net_2, cpu_2, serial|_p) m^-memory e^(cache u)
+    T = (startup + per_node n + |disk_1, net_1, cpu_1|_p + |disk_2, net_2, cpu_2, serial|_p) m^-memory
 
-where m is the memory per core over 4 GB, and `work` is 1 for a job that passes over its data as a sort does. `u`,
-from 0 to 1, says how much of the data cannot stay in the nodes' memory between two passes.
+where m is the memory per core over 4 GB. `work` multiplies everything but `serial`, as a job's result is let out once;
+it is 1 for a job that passes over its data as a sort does.
 
-Every coefficient but `cache` and `memory` is held as its logarithm, so none can turn negative.
+Every coefficient but `memory` is held as its logarithm, so none can turn negative.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ COEFFICIENTS: Final = {
     "cpu": "core GHz s per GB",
     "serial": "as STREAMS says",
     "work": "times what passing over the data as a sort does takes",
-    "cache": "logarithm of how much slower a job is whose data cannot stay in memory",
     "memory": "exponent",
 }
 """Coefficients in the order of every coefficient array, with their units."""
@@ -49,11 +48,6 @@ OVERLAP: Final = 5.0
 """The p of the rounded maximum: 1 adds resources up, infinity overlaps them perfectly."""
 
 USUAL_MEMORY_GB_PER_CORE: Final = 4.0
-
-CACHE_FILLS: Final = (0.08, 0.25)
-"""Shares of the nodes' memory that the data may take before it begins not to stay there, and at which hardly any does:
-objects are two to three times as large as their text, and a framework caches in about a third of the memory.
-"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -85,13 +79,13 @@ class Workload:
 
 class UnitSeconds(NamedTuple):
     """Seconds per unit of coefficient: `fixed` (rows, 2), both phases (rows, 4: disk, network, cpu, serial),
-    `exponents` (rows, 2): what `cache` and `memory` multiply in log time.
+    `log_memory` (rows,).
     """
 
     fixed: Floats
     first: Floats
     second: Floats
-    exponents: Floats
+    log_memory: Floats
 
 
 def unit_seconds(work: Workload, stream: Stream, *, selective: bool = False) -> UnitSeconds:
@@ -108,7 +102,7 @@ def unit_seconds(work: Workload, stream: Stream, *, selective: bool = False) -> 
         fixed=np.stack([np.ones_like(share_gb), work.nodes], axis=1),
         first=np.stack([disk * work.disk_passes_1, network * work.network_passes_1, cpu, 0 * serial], axis=1),
         second=np.stack([disk * work.disk_passes_2, network * work.network_passes_2, cpu, serial], axis=1),
-        exponents=np.stack([_uncached(work), -np.log(work.memory_gb / work.cores / USUAL_MEMORY_GB_PER_CORE)], axis=1),
+        log_memory=np.log(work.memory_gb / work.cores / USUAL_MEMORY_GB_PER_CORE),
     )
 
 
@@ -126,27 +120,21 @@ def _stream_rate(work: Workload, stream: Stream) -> Floats:
     return rates.get(stream, np.ones_like(work.nodes))
 
 
-def _uncached(work: Workload) -> Floats:
-    """Return 0 where the data surely stays in the nodes' memory, 1 where hardly any of it does, shape (rows,)."""
-    share = work.data_gb / work.nodes / work.memory_gb
-    low, high = np.log(CACHE_FILLS)
-    return np.asarray(np.clip((np.log(share) - low) / (high - low), 0.0, 1.0))
-
-
 def log_seconds(coefficients: Floats, units: UnitSeconds) -> tuple[Floats, Floats]:
-    """Return log T, shape (..., rows), and its derivative by the coefficients, shape (..., rows, 9).
+    """Return log T, shape (..., rows), and its derivative by the coefficients, shape (..., rows, 8).
 
-    `coefficients` has shape (..., 9); leading axes of both are matched as numpy does.
+    `coefficients` has shape (..., 8); leading axes of both are matched as numpy does.
     """
-    scale, exponents = np.exp(coefficients[..., None, :6]), coefficients[..., None, 7:]
+    scale, memory = np.exp(coefficients[..., None, :6]), coefficients[..., 7:]
+    scale[..., :5] *= np.exp(coefficients[..., None, 6:7])
     fixed = units.fixed * scale[..., :2]
     phases = _rounded_maximum(units.first * scale[..., 2:]) + _rounded_maximum(units.second * scale[..., 2:])
     terms = np.concatenate([fixed, phases], axis=-1)
     seconds = terms.sum(axis=-1)
-    by_work = np.ones((*seconds.shape, 1))
-    by_exponent = np.broadcast_to(units.exponents, (*seconds.shape, 2))
-    jacobian = np.concatenate([terms / seconds[..., None], by_work, by_exponent], axis=-1)
-    return np.log(seconds) + coefficients[..., 6:7] + (units.exponents * exponents).sum(axis=-1), jacobian
+    by_work = terms[..., :5].sum(axis=-1, keepdims=True) / seconds[..., None]
+    by_memory = np.broadcast_to(-units.log_memory, seconds.shape)[..., None]
+    jacobian = np.concatenate([terms / seconds[..., None], by_work, by_memory], axis=-1)
+    return np.log(seconds) - memory * units.log_memory, jacobian
 
 
 def _rounded_maximum(times: Floats) -> Floats:

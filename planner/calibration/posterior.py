@@ -91,10 +91,10 @@ class Runs:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Explanation:
-    """One way to explain the runs: `coefficients` (7,) with covariance `spread` (7, 7).
+    """One way to explain the runs: `coefficients` (8,) with covariance `spread` (8, 8).
 
     `whitening` (rows, rows) is the inverse Cholesky factor of the runs' covariance; `white_gap` (rows,) is what the
-    physics leaves over and `white_jacobian` (rows, 7) its derivative, both whitened.
+    physics leaves over and `white_jacobian` (rows, 8) its derivative, both whitened.
     """
 
     family: Family

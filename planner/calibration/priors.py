@@ -8,6 +8,7 @@ output that every node writes for itself.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -33,14 +34,13 @@ class Prior:
 
 
 AS_A_SORT: Final = Prior(centre=1, spread=1e-5)
-NO_CACHE: Final = Prior(centre=0, spread=1e-5)
-"""Work and cache of a job that passes over its data once, as a sort does: these coefficients are not free."""
+"""The work of a job that passes over its data once, as a sort does: the coefficient is not free."""
 
 OTHER_WORK: Final = Prior(centre=1, spread=1.5)
-OTHER_CACHE: Final = Prior(centre=0, spread=1.0)
 OTHER_ODDS: Final = 2.0
 """A job may be no sort: it iterates, or its work is not counted in gigabytes. Each explanation in which cores count is
-also held with its work unknown, at these odds, so that before any run half of the belief lies there.
+also held with its work unknown, at these odds, so that before any run half of the belief lies there. How much it lets
+out is then as unknown as its work.
 """
 _COMPUTES: Final = 1000
 """Core GHz s/GB from which cores count; sorters that move bytes at device speed are sorters, and have less."""
@@ -66,7 +66,6 @@ class Family:
     memory: Prior
     scatter: float
     work: Prior = AS_A_SORT
-    cache: Prior = NO_CACHE
     odds: float = 1.0
     stream: Stream = "core"
     selective: bool = False
@@ -83,13 +82,13 @@ class Family:
 
     @cached_property
     def mean(self) -> Floats:
-        """Prior means as `physics.log_seconds` takes them, shape (9,)."""
+        """Prior means as `physics.log_seconds` takes them, shape (8,)."""
         centres = np.array([prior.centre for prior in self.priors])
-        return np.append(np.log(centres[:-2]), centres[-2:])
+        return np.append(np.log(centres[:-1]), centres[-1])
 
     @cached_property
     def sd(self) -> Floats:
-        """Prior standard deviations, shape (9,)."""
+        """Prior standard deviations, shape (8,)."""
         return np.array([prior.spread for prior in self.priors])
 
 
@@ -189,4 +188,5 @@ def _selective(family: Family, share_option: str) -> Family:
 
 
 def _of_other_work(family: Family) -> Family:
-    return replace(family, work=OTHER_WORK, cache=OTHER_CACHE, odds=OTHER_ODDS)
+    let_out = Prior(centre=family.serial.centre, spread=math.hypot(family.serial.spread, OTHER_WORK.spread))
+    return replace(family, work=OTHER_WORK, serial=let_out, odds=OTHER_ODDS)

@@ -25,7 +25,7 @@ SAME_DISK: dict[str, dict[str, float]] = {
 
 def serial_job(times: float, rest: Sequence[float]) -> np.ndarray:
     """Coefficients of a job that a serial stream dominates: `times` its unit, next to `rest`: disk, network and cpu."""
-    return np.append(np.log([20, 0.5, *rest, times, 1]), [0.0, 0.0])
+    return np.append(np.log([20, 0.5, *rest, times, 1]), 0.0)
 
 
 def profile_of(rows: list[dict[str, Any]]) -> Profile:

@@ -1,4 +1,4 @@
-"""`planner gnusort`: GNU sort's options, output and exit codes, on the planner's sort core. Bytes compare as in LC_ALL=C.
+"""`planner gnusort`: GNU sort's options, output and exit codes, on the planner's sort core, as under LC_ALL=C.
 
 Its messages begin with `sort: `, as scripts that stand before GNU sort expect them. It loads as little as it can:
 many files are small.

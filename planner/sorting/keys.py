@@ -19,7 +19,7 @@ class BadKeyError(ValueError):
 
 
 class Key(NamedTuple):
-    """From a byte of a field to a byte of a field, both counted from 0, and how that compares; as the sort core takes it."""
+    """From a byte of a field to a byte of a field, counted from 0, and how that compares; as the core takes it."""
 
     first_field: int = UNLIMITED
     first_byte: int = 0

@@ -16,17 +16,19 @@ from planner.cli.gnusort_options import GnuSortError, parse
 
 GNU_SORT = shutil.which("sort") or ""
 REFUSED = [
-    ["-k0"], ["-k"], ["-k1.0"], ["-kx"], ["-k1,x"], ["-k1q"], ["-t", "ab"], ["-t", ""], ["--batch-size=1"], ["--batch-size=x"],
-    ["-S", "x"], ["-S", "1xx"], ["--buffer-size=q"], ["-dn"], ["-ghM"], ["-nif"], ["-c", "-o", "x"], ["-cC"], ["--check=foo"],
-    ["--sort=foo"], ["--sort"], ["--foo"], ["--s"], ["--ve"], ["--stable=1"], ["--parallel=0"], ["--parallel=x"], ["-1"],
-    ["nofile"], ["-c", "nofile"], ["-m", "nofile"], ["-c", "a", "b"], ["--files0-from=nofile"], ["-o", "/nodir/x", "/dev/null"],
-    ["/"], ["-k1n,1R"], ["-t", "x", "-t", "y"], ["-o", "a", "-o", "b"], ["--files0-from=-", "x"], ["-k", "-1"], ["-c", "lines"],
+    ["-k0"], ["-k"], ["-k1.0"], ["-kx"], ["-k1,x"], ["-k1q"], ["-t", "ab"], ["-t", ""], ["--batch-size=1"],
+    ["--batch-size=x"], ["-S", "x"], ["-S", "1xx"], ["--buffer-size=q"], ["-dn"], ["-ghM"], ["-nif"],
+    ["-c", "-o", "x"], ["-cC"], ["--check=foo"], ["--sort=foo"], ["--sort"], ["--foo"], ["--s"], ["--ve"],
+    ["--stable=1"], ["--parallel=0"], ["--parallel=x"], ["-1"], ["nofile"], ["-c", "nofile"], ["-m", "nofile"],
+    ["-c", "a", "b"], ["--files0-from=nofile"], ["-o", "/nodir/x", "/dev/null"], ["/"], ["-k1n,1R"],
+    ["-t", "x", "-t", "y"], ["-o", "a", "-o", "b"], ["--files0-from=-", "x"], ["-k", "-1"], ["-c", "lines"],
     ["-C", "lines"], ["-cu", "twice"], ["-c", "-r", "lines"],
 ]  # fmt: skip
 ACCEPTED = [
-    [], ["-r"], ["-n"], ["--reverse", "--num"], ["-k", "2", "-t:"], ["-t:", "-k2,2nr", "-k1,1"], ["--key=2", "--field-sep=:"],
-    ["-u"], ["-z"], ["lines", "-r"], ["--", "lines"], ["-", "lines"], ["lines", "twice"], ["-m", "twice", "twice"], ["+1", "-2", "-t:"],
-    ["-fu"], ["--sort=hum"], ["-t", "\\0", "-k1"], ["-S10%", "-T", "/nodir", "--parallel=3"], ["-c", "twice"], ["-y0", "-s"],
+    [], ["-r"], ["-n"], ["--reverse", "--num"], ["-k", "2", "-t:"], ["-t:", "-k2,2nr", "-k1,1"],
+    ["--key=2", "--field-sep=:"], ["-u"], ["-z"], ["lines", "-r"], ["--", "lines"], ["-", "lines"],
+    ["lines", "twice"], ["-m", "twice", "twice"], ["+1", "-2", "-t:"], ["-fu"], ["--sort=hum"],
+    ["-t", "\\0", "-k1"], ["-S10%", "-T", "/nodir", "--parallel=3"], ["-c", "twice"], ["-y0", "-s"],
     ["--check=quiet", "twice"], ["-bk2"], ["--files0-from=list"],
 ]  # fmt: skip
 

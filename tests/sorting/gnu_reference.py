@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
 
-from planner.sorting.keys import UNLIMITED, Key
+from planner.sorting.keys import UNLIMITED, Key, with_defaults
 
 _BLANKS = b" \t\n"
-_MONTHS = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split()
+_MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
 _SUFFIXES = {b: order for order, both in enumerate(["", "Kk", "M", "G", "T", "P", "E", "Z", "Y"]) for b in both}
 
 
@@ -203,9 +203,10 @@ def _compare_runs(a: bytes, b: bytes) -> int:
 
 
 _WORDS = [
-    b"", b"a", b"B", b"b", b"ab", b"a.b", b"A~", b"a-1.2", b"a01", b"a1", b"a1b", b".x", b"..", b"x.tar.gz", b"1", b"01", b"10",
-    b"-1", b"-0", b"+1", b"1.5", b"1.50", b".5", b"-.5", b"1,000", b"1K", b"2k", b"1M", b"-1G", b"0K", b"3Y", b"1e3", b"0x1F", b"inf",
-    b"-inf", b"nan", b"-nan", b"1e-2", b"99999999999999999999", b"jan", b"FEB", b"marsh", b"Dec", b"de", b"\0", b"\1", b"\xff", b"!", b"a\0b",
+    b"", b"a", b"B", b"b", b"ab", b"a.b", b"A~", b"a-1.2", b"a01", b"a1", b"a1b", b".x", b"..", b"x.tar.gz", b"1",
+    b"01", b"10", b"-1", b"-0", b"+1", b"1.5", b"1.50", b".5", b"-.5", b"1,000", b"1K", b"2k", b"1M", b"-1G", b"0K",
+    b"3Y", b"1e3", b"0x1F", b"inf", b"-inf", b"nan", b"-nan", b"1e-2", b"99999999999999999999", b"jan", b"FEB",
+    b"marsh", b"Dec", b"de", b"\0", b"\1", b"\xff", b"!", b"a\0b",
 ]  # fmt: skip
 _GAPS = [b" ", b"  ", b"\t", b",", b":", b" \t", b",,"]
 
@@ -223,8 +224,6 @@ def random_case(chance: random.Random) -> Case:
     arguments += [f"-k{shown(key)}" for key in keys]
     text = line_end.join(_random_line(chance, line_end) for _ in range(chance.randrange(12)))
     text += line_end if chance.random() < 0.8 else b""
-    from planner.sorting.keys import with_defaults
-
     return Case(
         text, tuple(with_defaults(list(keys), options)), tuple(arguments), separator, line_end,
         stable=flags["s"], unique=flags["u"], reversed="r" in options,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import subprocess
@@ -10,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from planner.errors import IoFailureError
 from planner.native import core
 from planner.sorting.keyed import TextOrder, find_disorder, sort_text
+from planner.sorting.keys import parse_key
 from tests.sorting.gnu_reference import Case, compare, expected, random_case, split
 
 GNU_SORT = shutil.which("sort") or ""
@@ -119,8 +120,6 @@ def big_case(lines: int) -> Case:
     """Return a text of many lines with few keys, to be kept in order."""
     chance = random.Random(19)
     text = b"".join(b"%d,%s,%d\n" % (chance.randrange(1000), b"x" * chance.randrange(40), i) for i in range(lines))
-    from planner.sorting.keys import parse_key
-
     keys = (parse_key("1,1n"),)
     return Case(text, keys, (), b",", b"\n", stable=True, unique=False, reversed=False)
 
@@ -161,8 +160,6 @@ def test_of_equal_keys_the_first_is_kept_across_runs(tmp_path: Path) -> None:
 def test_merging_keeps_the_order_of_inputs_and_an_output_may_be_an_input(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"1 a\n2 a\n")
     (tmp_path / "b").write_bytes(b"1 b\n3 b")
-    from planner.sorting.keys import parse_key
-
     order = TextOrder(keys=(parse_key("1,1n"),), stable=True)
     sort_text([str(tmp_path / "a"), str(tmp_path / "b")], str(tmp_path / "a"), order=order, merge=True)
     assert (tmp_path / "a").read_bytes() == b"1 a\n1 b\n2 a\n3 b\n"
@@ -171,8 +168,6 @@ def test_merging_keeps_the_order_of_inputs_and_an_output_may_be_an_input(tmp_pat
 def test_disorder_is_found_where_it_begins(tmp_path: Path) -> None:
     path = tmp_path / "in"
     path.write_bytes(b"1\n2\n10\n9\n")
-    from planner.sorting.keys import parse_key
-
     numbers = (parse_key("1n"),)
     assert find_disorder(str(path), order=TextOrder()) == (3, b"10")
     assert find_disorder(str(path), order=TextOrder(keys=numbers)) == (4, b"9")
@@ -191,8 +186,6 @@ def test_a_line_longer_than_memory_is_sorted(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
-    from planner.errors import IoFailureError
-
     with pytest.raises(IoFailureError, match=f"read failed: {tmp_path}: Is a directory"):
         sort_text([str(tmp_path)], str(tmp_path / "out"), order=TextOrder())
-    assert os.listdir(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from planner.cli.gnusort_options import GnuSortError, Options, parse
+from planner.cli.gnusort_options import Options, parse
+from planner.cli.gnusort_words import GnuSortError
 
 if TYPE_CHECKING:
     from planner.sorting.keyed import TextOrder

@@ -6,12 +6,20 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from planner.cli.gnusort_words import (
+    TRY_HELP,
+    GnuSortError,
+    long_option,
+    match_word,
+    memory_size,
+    short_options,
+    whole_number,
+)
 from planner.sorting.keys import BadKeyError, Key, check_compatible, parse_key, parse_old_key, quoted, with_defaults
 
 if TYPE_CHECKING:
     from planner.sorting.keyed import TextOrder
 
-_TRY_HELP = "\nTry 'sort --help' for more information."
 _SHORT = "bcCdfghik:mMno:rRsS:t:T:uVy:z"
 _LONG = {
     "ignore-leading-blanks": "b", "check": "check?", "compress-program": "unsupported:", "debug": "unsupported",
@@ -27,8 +35,6 @@ _SORTS = {
     "general-numeric": "g", "human-numeric": "h", "month": "M", "numeric": "n", "random": "R", "version": "V",
 }  # fmt: skip
 _CHECKS = {"quiet": "C", "silent": "C", "diagnose-first": "c"}
-_UNITS = {unit: 1024**power for power, units in enumerate(["b", "kK", "mM", "gG", "tT", "P", "E", "Z", "Y"])
-          for unit in units}  # fmt: skip
 _HELP = """\
 Usage: planner gnusort [OPTION]... [FILE]...
   or:  planner gnusort [OPTION]... --files0-from=F
@@ -40,14 +46,6 @@ Others:   -k POS1[,POS2][OPTS]  -t SEP  -s  -u  -z  -m  -c  -C  --check=WORD  -o
           -S SIZE  -T DIR  --parallel=N  --batch-size=N  --files0-from=F
 All have GNU sort's meanings and long names. --debug and --compress-program are not supported.
 """
-
-
-class GnuSortError(Exception):
-    """What ends the command; its message follows `sort: `."""
-
-    def __init__(self, message: str, exit_code: int = 2) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
 
 
 class Options:
@@ -97,7 +95,7 @@ class Options:
             return self.operands or ["-"]
         if self.operands:
             both = "file operands cannot be combined with --files0-from"
-            raise GnuSortError(f"extra operand {quoted(self.operands[0])}\n{both}{_TRY_HELP}")
+            raise GnuSortError(f"extra operand {quoted(self.operands[0])}\n{both}{TRY_HELP}")
         names = _read_all(self.files_from).split(b"\0")
         if names[-1] == b"":
             names.pop()
@@ -129,48 +127,16 @@ def parse(arguments: Sequence[str]) -> Options:
         if word == "--":
             break
         if word.startswith("--"):
-            _take_long(options, word[2:], rest)
+            _apply(options, *long_option(word[2:], rest, _LONG))
         elif word.startswith("-") and word != "-":
-            _take_short(options, word[1:], rest)
+            for option in short_options(word[1:], rest, _SHORT):
+                _apply(options, *option)
         elif not (word.startswith("+") and _take_old_key(options, word, rest)):
             options.operands.append(word)
             if strict:
                 break
     options.operands += rest
     return options
-
-
-def _take_short(options: Options, letters: str, rest: list[str]) -> None:
-    while letters:
-        letter, letters = letters[0], letters[1:]
-        at = _SHORT.find(letter)
-        if at < 0 or letter == ":":
-            raise GnuSortError(f"invalid option -- '{letter}'{_TRY_HELP}")
-        if _SHORT[at + 1 : at + 2] != ":":
-            _apply(options, letter, "", f"-{letter}")
-            continue
-        if not letters and not rest:
-            raise GnuSortError(f"option requires an argument -- '{letter}'{_TRY_HELP}")
-        _apply(options, letter, letters or rest.pop(0), f"-{letter}")
-        return
-
-
-def _take_long(options: Options, word: str, rest: list[str]) -> None:
-    name, equals, argument = word.partition("=")
-    matches = [name] if name in _LONG else [long for long in _LONG if long.startswith(name)]
-    if not matches:
-        raise GnuSortError(f"unrecognized option '--{name}{equals}{argument}'{_TRY_HELP}")
-    if len(matches) > 1:
-        possible = " ".join(f"'--{match}'" for match in matches)
-        raise GnuSortError(f"option '--{word}' is ambiguous; possibilities: {possible}{_TRY_HELP}")
-    meaning = _LONG[matches[0]]
-    if equals and meaning[-1] not in ":?":
-        raise GnuSortError(f"option '--{matches[0]}' doesn't allow an argument{_TRY_HELP}")
-    if meaning[-1] == ":" and not equals:
-        if not rest:
-            raise GnuSortError(f"option '--{matches[0]}' requires an argument{_TRY_HELP}")
-        argument = rest.pop(0)
-    _apply(options, meaning.rstrip(":?"), argument, f"--{matches[0]}")
 
 
 def _take_old_key(options: Options, word: str, rest: list[str]) -> bool:
@@ -196,9 +162,9 @@ def _apply(options: Options, what: str, argument: str, name: str) -> None:
     elif what in _FLAGS:
         setattr(options, _FLAGS[what], True)
     elif what in ("c", "C", "check"):
-        _set_check(options, _CHECKS[_match(argument, _CHECKS, name)] if argument else what[0])
+        _set_check(options, _CHECKS[match_word(argument, _CHECKS, name)] if argument else what[0])
     elif what == "sort":
-        options.ordering += _SORTS[_match(argument, _SORTS, name)]
+        options.ordering += _SORTS[match_word(argument, _SORTS, name)]
     elif what in _SETTERS:
         _SETTERS[what](options, argument, name)
     elif what == "unsupported":
@@ -242,30 +208,17 @@ def _set_output(options: Options, argument: str, name: str) -> None:
 
 
 def _set_memory(options: Options, argument: str, name: str) -> None:
-    digits = argument.strip(" \t").removeprefix("+")
-    unit = digits.lstrip("0123456789")
-    number = digits[: len(digits) - len(unit)]
-    if not number:
-        raise GnuSortError(f"invalid {name} argument {quoted(argument)}")
-    if unit not in ("", "%", *_UNITS):
-        raise GnuSortError(f"invalid suffix in {name} argument {quoted(argument)}")
-    if unit == "%":
-        size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * int(number) // 100
-    else:
-        size = int(number) * (_UNITS[unit] if unit else 1024)
-    if size >= 2**64:
-        raise GnuSortError(f"{name} argument {quoted(argument)} too large")
-    options.memory_bytes = max(options.memory_bytes, size, 1)
+    options.memory_bytes = max(options.memory_bytes, memory_size(argument, name), 1)
 
 
 def _set_threads(options: Options, argument: str, name: str) -> None:
-    options.threads = min(_whole_number(argument, name), 2**32 - 1)
+    options.threads = min(whole_number(argument, name), 2**32 - 1)
     if options.threads == 0:
         raise GnuSortError("number in parallel must be nonzero")
 
 
 def _set_batch_size(options: Options, argument: str, name: str) -> None:
-    options.batch_size = min(_whole_number(argument, name), 2**32 - 1)
+    options.batch_size = min(whole_number(argument, name), 2**32 - 1)
     if options.batch_size < 2:
         raise GnuSortError(
             f"invalid --batch-size argument {quoted(argument)}\nsort: minimum --batch-size argument is '2'"
@@ -308,28 +261,6 @@ _SETTERS = {
     "parallel": _set_threads, "batch-size": _set_batch_size, "files0": _set_files, "help": _set_show,
     "version": _set_show, "random-source": _set_random_source,
 }  # fmt: skip
-
-
-def _match(word: str, words: dict[str, str], name: str) -> str:
-    """Return the word that is meant, which may be abbreviated."""
-    matches = [word] if word in words else [candidate for candidate in words if candidate.startswith(word)]
-    if len({words[match] for match in matches}) != 1:
-        problem = "ambiguous" if matches else "invalid"
-        groups: dict[str, list[str]] = {}
-        for candidate, meaning in words.items():
-            groups.setdefault(meaning, []).append(f"'{candidate}'")
-        valid = "".join(f"\n  - {', '.join(group)}" for group in groups.values())
-        message = f"{problem} argument {quoted(word)} for '{name}'\nValid arguments are:{valid}{_TRY_HELP}"
-        raise GnuSortError(message, exit_code=1)
-    return matches[0]
-
-
-def _whole_number(text: str, name: str) -> int:
-    digits = text.strip(" \t").removeprefix("+")
-    if not (digits.isascii() and digits.isdigit()):
-        problem = "invalid suffix in" if digits[:1].isdigit() else "invalid"
-        raise GnuSortError(f"{problem} {name} argument {quoted(text)}")
-    return int(digits)
 
 
 def _read_all(path: str, most: int = -1) -> bytes:

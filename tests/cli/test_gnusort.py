@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from planner.cli.gnusort import main
-from planner.cli.gnusort_options import GnuSortError, parse
+from planner.cli.gnusort_options import parse
+from planner.cli.gnusort_words import GnuSortError
 
 GNU_SORT = shutil.which("sort") or ""
 REFUSED = [
@@ -109,8 +110,8 @@ def test_the_output_may_be_the_input_and_keeps_its_mode(folder: Path) -> None:
 
 def test_an_output_that_is_no_file_is_written_as_it_is(folder: Path) -> None:
     assert ours(["lines", "-o", "/dev/stdout"], folder) == beside(["sort", "lines"], folder, GNU_SORT)
-    code, _, said = ours(["lines", "-o", "/dev/full"], folder)
-    assert (code, said) == (2, b"sort: write failed: /dev/full: No space left on device\n")
+    code, _, messages = ours(["lines", "-o", "/dev/full"], folder)
+    assert (code, messages) == (2, b"sort: write failed: /dev/full: No space left on device\n")
 
 
 def test_the_command_goes_through_planner(folder: Path) -> None:

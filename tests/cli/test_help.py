@@ -22,6 +22,7 @@ CALLED_ELSEWHERE = {
     "bench net": "needs agents on other machines: tests/measure/test_net.py",
     "bench disk": "fills disks: tests/cli/test_bench.py",
     "bench sort": "takes long: tests/cli/test_bench.py",
+    "gnusort": "takes GNU sort's options: tests/cli/test_gnusort.py",
     "run": "sorts a gigabyte: `make run`",
     "catalog refresh": "needs a cloud: tests/refresh",
     "cluster up": "rents machines: tests/provisioning",

@@ -239,8 +239,8 @@ def _random_line(chance: random.Random, line_end: bytes) -> bytes:
 
 
 def _random_key(chance: random.Random) -> Key:
-    kind = chance.choice(["", "", "n", "g", "h", "M", "V", "d", "i", "di"])
-    options = kind + "".join(letter for letter in "bBfr" if chance.random() < 0.2)
+    how = chance.choice(["", "", "n", "g", "h", "M", "V", "d", "i", "di"])
+    options = how + "".join(letter for letter in "bBfr" if chance.random() < 0.2)
     first_field = chance.randrange(3)
     first_byte = chance.choice([0, 0, 0, 1, 2])
     ends = chance.random() < 0.6

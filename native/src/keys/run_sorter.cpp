@@ -144,37 +144,29 @@ bool RunSorter::encode_run(const std::byte* text, const RecordRun& run, LineEnco
 template <typename Keys>
 void RunSorter::order_by(Ordering<Keys>& ordering, const Keys& keys, const Progress* progress) {
   ordering.distribute(keys, line_runs_, threads_, progress);
-  for_each_in_parallel(ordering.buckets(), useful_threads(ordering.records(), threads_),
-                       [&](std::uint64_t bucket) {
-                         throw_if_cancelled(progress);
-                         ordering.finish(bucket);
-                       });
   sorted_ = ordering.order();
   count_ = ordering.records();
-  std::vector<std::uint64_t> starts;
-  for (std::size_t bucket = 0; bucket < ordering.buckets(); ++bucket)
-    starts.push_back(ordering.start(bucket));
-  starts.push_back(count_);
-  if (unique_) keep_first_of_equals(starts);
-}
-
-// Equal keys are in one bucket.
-void RunSorter::keep_first_of_equals(std::span<const std::uint64_t> starts) {
-  std::vector<std::uint64_t> kept(starts.size() - 1);
+  std::vector<std::uint64_t> kept(ordering.buckets());
   for_each_in_parallel(kept.size(), useful_threads(count_, threads_), [&](std::uint64_t bucket) {
-    kept[bucket] = keep_first_of({sorted_ + starts[bucket], starts[bucket + 1] - starts[bucket]});
+    throw_if_cancelled(progress);
+    ordering.finish(bucket);
+    const std::uint64_t start = ordering.start(bucket), lines = ordering.start(bucket + 1) - start;
+    kept[bucket] = unique_ ? keep_first_of_equals({sorted_ + start, lines}) : lines;
   });
+  if (!unique_) return;
   count_ = 0;
   for (std::size_t bucket = 0; bucket < kept.size(); ++bucket) {
-    std::memmove(sorted_ + count_, sorted_ + starts[bucket], kept[bucket] * sizeof *sorted_);
+    std::memmove(sorted_ + count_, sorted_ + ordering.start(bucket), kept[bucket] * sizeof *sorted_);
     count_ += kept[bucket];
   }
 }
 
-std::uint64_t RunSorter::keep_first_of(std::span<std::uint32_t> lines) const {
+// Equal keys are in one bucket, whose lines are in the cache just after they have been sorted.
+std::uint64_t RunSorter::keep_first_of_equals(std::span<std::uint32_t> lines) const {
   const StringPlaces strings = order_.is_whole_line() ? texts() : keys();
   const auto equal = [&](std::uint32_t a, std::uint32_t b) {
-    return std::ranges::equal(strings[a], strings[b]);
+    const auto first = strings[a], second = strings[b];
+    return first.size() == second.size() && compare_bytes(first, second) == 0;
   };
   return static_cast<std::uint64_t>(std::unique(lines.begin(), lines.end(), equal) - lines.begin());
 }

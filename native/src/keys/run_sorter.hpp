@@ -45,8 +45,7 @@ class RunSorter {
   bool encode_run(const std::byte* text, const RecordRun& run, LineEncoder& encoder, GrowingBytes& keys);
   template <typename Keys>
   void order_by(Ordering<Keys>& ordering, const Keys& keys, const Progress* progress);
-  void keep_first_of_equals(std::span<const std::uint64_t> starts);
-  std::uint64_t keep_first_of(std::span<std::uint32_t> lines) const;
+  std::uint64_t keep_first_of_equals(std::span<std::uint32_t> lines) const;
   void add_up_chunks();
   StringPlaces texts() const noexcept { return {places_.base, places_.starts}; }
   StringPlaces keys() const noexcept { return {keys_.data(), key_starts_.as_const()}; }

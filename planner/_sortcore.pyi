@@ -269,6 +269,8 @@ def sort_text(
     *,
     unique: bool = False,
     merge: bool = False,
+    durable: bool = False,
+    most_lines: int = ...,
     memory_bytes: int = 0,
     temporary_directories: Sequence[bytes] = (),
     threads: int = 0,

@@ -75,14 +75,17 @@ KeyOrder make_order(const std::vector<PartGiven>& parts, const std::optional<std
 }
 
 py::tuple sort_paths(std::vector<std::string> inputs, std::string output, const KeyOrder& order, bool unique,
-                     bool merge, std::uint64_t memory_bytes, std::vector<std::string> temporary_directories,
-                     unsigned threads, unsigned most_merged, Progress* progress) {
+                     bool merge, bool durable, std::uint64_t most_lines, std::uint64_t memory_bytes,
+                     std::vector<std::string> temporary_directories, unsigned threads, unsigned most_merged,
+                     Progress* progress) {
   TextSortRequest request;
   request.inputs = std::move(inputs);
   request.output = std::move(output);
   request.order = order;
   request.unique = unique;
   request.inputs_are_sorted = merge;
+  request.most_lines = most_lines;
+  if (durable) request.durability = OutputFile::Durability::on_disk;
   request.memory_bytes = memory_bytes;
   request.temporary_directories = std::move(temporary_directories);
   request.threads = threads;
@@ -126,7 +129,8 @@ void register_sort_text(py::module_& module) {
            py::arg("reversed") = false, py::arg("random_seed") = py::bytes(""))
       .def("key_of", &key_of, py::arg("line"));
   module.def("sort_text", &sort_paths, py::arg("inputs"), py::arg("output"), py::arg("order"), py::kw_only(),
-             py::arg("unique") = false, py::arg("merge") = false, py::arg("memory_bytes") = 0,
+             py::arg("unique") = false, py::arg("merge") = false, py::arg("durable") = false,
+             py::arg("most_lines") = UINT64_MAX, py::arg("memory_bytes") = 0,
              py::arg("temporary_directories") = std::vector<std::string>{}, py::arg("threads") = 0,
              py::arg("most_merged") = 0, py::arg("progress") = py::none());
   module.def("sorted_text", &sort_buffer, py::arg("text"), py::arg("order"), py::kw_only(),

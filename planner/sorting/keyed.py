@@ -42,6 +42,8 @@ def sort_text(
     *,
     order: TextOrder,
     merge: bool = False,
+    durable: bool = False,
+    most_lines: int | None = None,
     memory_bytes: int = 0,
     temp_dirs: Sequence[str] = (),
     threads: int = 0,
@@ -51,7 +53,8 @@ def sort_text(
     """Sort the lines of `inputs` into `output`; return the lines written, and how many runs memory divided them into.
 
     `-` is standard input, no output standard output. The output may be an input. With `merge` the inputs are sorted
-    already. `memory_bytes` 0 is four fifths of what is available; fewer than 8 MiB are taken for 8 MiB.
+    already; of the result the first `most_lines` are written. With `durable` an output file is on disk before it gets
+    its name. `memory_bytes` 0 is four fifths of what is available; fewer than 8 MiB are taken for 8 MiB.
 
     Raises IoFailureError with the step, the path and the system's reason; BadInputError for too little memory.
     """
@@ -62,6 +65,8 @@ def sort_text(
             order.for_core(),
             unique=order.unique,
             merge=merge,
+            durable=durable,
+            most_lines=2**64 - 1 if most_lines is None else most_lines,
             memory_bytes=memory_bytes,
             temporary_directories=[os.fsencode(path) for path in temp_dirs],
             threads=threads,

@@ -106,15 +106,15 @@ int compare_lines(const KeyedLine& a, const KeyedLine& b, const KeyOrder& order)
   return order.reversed ? -by_line : by_line;
 }
 
-std::uint64_t merge_lines(std::vector<LineStream>& streams, const KeyOrder& order, bool unique,
+std::uint64_t merge_lines(std::vector<LineStream>& streams, const KeyOrder& order, const Wanted& wanted,
                           TextOutput& output, const Progress* progress) {
   constexpr std::uint64_t lines_between_polls = 1 << 16;
   StreamHeap heap(streams, order);
   BlockWriter writer(output);
   LastKey last;
   std::uint64_t lines = 0;
-  for (; !heap.empty(); heap.advance()) {
-    if (unique) {
+  for (; !heap.empty() && lines < wanted.most_lines; heap.advance()) {
+    if (wanted.unique) {
       if (last.is(heap.front().key())) continue;
       last.set(heap.front().key());
     }

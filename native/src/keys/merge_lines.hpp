@@ -20,9 +20,15 @@ struct KeyedLine {
 // < 0, 0, > 0 as `a` comes before, is equal to, comes after `b`.
 int compare_lines(const KeyedLine& a, const KeyedLine& b, const KeyOrder& order) noexcept;
 
-// Writes the lines of all streams in order; equal ones in the order of the streams, with `unique` the first
-// of them. Returns the lines written.
-std::uint64_t merge_lines(std::vector<LineStream>& streams, const KeyOrder& order, bool unique,
+// Which lines are written: with `unique` the first of those with equal keys.
+struct Wanted {
+  bool unique = false;
+  std::uint64_t most_lines = UINT64_MAX;
+};
+
+// Writes the lines of all streams in order; equal ones in the order of the streams. Returns the lines
+// written.
+std::uint64_t merge_lines(std::vector<LineStream>& streams, const KeyOrder& order, const Wanted& wanted,
                           TextOutput& output, const Progress* progress);
 
 }  // namespace sortcore

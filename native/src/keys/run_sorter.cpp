@@ -42,11 +42,12 @@ KeyOrder opposite(KeyOrder order) {
 
 }  // namespace
 
-RunSorter::RunSorter(const KeyOrder& order, bool unique, unsigned threads)
+RunSorter::RunSorter(const KeyOrder& order, bool unique, unsigned threads, std::uint64_t most_lines)
     : order_(order),
       unique_(unique),
       backwards_(order.reversed && (order.is_whole_line() || order.whole_line_last)),
-      threads_(threads) {
+      threads_(threads),
+      most_lines_(most_lines) {
   if (backwards_) order_ = opposite(std::move(order_));
 }
 
@@ -65,6 +66,7 @@ std::size_t RunSorter::sort(std::span<const std::byte> text, std::uint64_t memor
     order_by(by_string_, whole_keys, progress);
   }
   if (backwards_) std::reverse(sorted_, sorted_ + count_);
+  count_ = std::min(count_, most_lines_);
   add_up_chunks();
   return runs_.empty() ? 0 : runs_.back().first_byte + runs_.back().bytes;
 }

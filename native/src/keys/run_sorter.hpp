@@ -23,8 +23,8 @@ namespace sortcore {
 // backwards.
 class RunSorter {
  public:
-  // With `unique` the first of lines with equal keys is kept.
-  RunSorter(const KeyOrder& order, bool unique, unsigned threads);
+  // With `unique` the first of lines with equal keys is kept; in the end the first `most_lines` of all.
+  RunSorter(const KeyOrder& order, bool unique, unsigned threads, std::uint64_t most_lines = UINT64_MAX);
 
   // Sorts whole lines from the beginning of `text`, whose last may lack its end: all, or as many as
   // `memory_bytes` are enough for beside the text. Returns their bytes. `text` must stay until the last
@@ -62,6 +62,7 @@ class RunSorter {
   bool unique_;
   bool backwards_;
   unsigned threads_;
+  std::uint64_t most_lines_;
   std::vector<TextRun> runs_;
   LineIndex index_;
   std::vector<RecordRun> line_runs_;

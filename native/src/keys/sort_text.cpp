@@ -83,15 +83,19 @@ class TextSort {
     } else {
       sort();
     }
-    output_.finish();
+    output_.finish(request_.durability);
     return report_;
   }
 
  private:
   MergeSettings merge_settings() const {
     constexpr std::uint64_t least_buffer_bytes = 256 << 10, most_at_once = 256, fewest_at_once = 16;
-    MergeSettings settings{request_.temporary_directories, memory_bytes_, request_.most_merged,
-                           request_.unique, threads_};
+    MergeSettings settings{request_.temporary_directories,
+                           memory_bytes_,
+                           request_.most_merged,
+                           request_.unique,
+                           request_.most_lines,
+                           threads_};
     if (settings.directories.empty()) settings.directories.emplace_back("/tmp");
     if (settings.most_merged == 0)
       settings.most_merged = std::clamp(memory_bytes_ / 2 / least_buffer_bytes, fewest_at_once, most_at_once);
@@ -100,7 +104,7 @@ class TextSort {
 
   void sort() {
     JoinedInputs inputs(request_.inputs, request_.order.line_end);
-    sorter_ = std::make_unique<RunSorter>(request_.order, request_.unique, threads_);
+    sorter_ = std::make_unique<RunSorter>(request_.order, request_.unique, threads_, request_.most_lines);
     Buffer head(head_bytes + 1);
     const std::size_t have = inputs.read(head.data(), head_bytes, 1);
     const auto first = std::as_const(head).first(have);

@@ -61,7 +61,7 @@ std::uint64_t SortedRuns::merge_some(std::size_t first, std::size_t count, TextO
                          order_, buffer_bytes);
     input.scratch.clear();  // its space is free as soon as it has been read
   }
-  return merge_lines(streams, order_, settings_.unique, output, progress);
+  return merge_lines(streams, order_, {settings_.unique, settings_.most_lines}, output, progress);
 }
 
 }  // namespace sortcore

@@ -17,6 +17,7 @@ struct MergeSettings {
   std::uint64_t memory_bytes = 0;
   std::size_t most_merged = 16;
   bool unique = false;
+  std::uint64_t most_lines = UINT64_MAX;
   unsigned threads = 1;
 };
 

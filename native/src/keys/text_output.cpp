@@ -129,10 +129,10 @@ void TextOutput::write(std::uint64_t bytes, unsigned threads, const Gather& gath
   }
 }
 
-void TextOutput::finish() {
+void TextOutput::finish(OutputFile::Durability durability) {
   if (file_) {
     file_->set_size(*place_);
-    OutputFile::commit({&*file_, 1}, OutputFile::Durability::of_the_system);
+    OutputFile::commit({&*file_, 1}, durability);
   } else if (place_ && !owned_) {
     ::lseek(descriptor_, static_cast<off_t>(*place_), SEEK_SET);
   }

@@ -30,9 +30,8 @@ class TextOutput {
   void write(std::uint64_t bytes, unsigned threads, const Gather& gather, const Progress* progress);
   // Writes what comes next.
   void append(std::span<const std::byte> bytes);
-  // To be called in the end: a file gets its name. What GNU sort does not wait for, the disk, is not waited
-  // for here.
-  void finish();
+  // To be called in the end: a file gets its name.
+  void finish(OutputFile::Durability durability);
 
  private:
   void write_at(std::span<const std::byte> bytes, std::uint64_t offset) const;

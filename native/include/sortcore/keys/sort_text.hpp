@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sortcore/io/output_file.hpp"
 #include "sortcore/keys/key_order.hpp"
 #include "sortcore/progress.hpp"
 
@@ -16,9 +17,11 @@ struct TextSortRequest {
   std::vector<std::string> inputs;  // "-": standard input
   std::string output;               // empty: standard output; may be an input
   KeyOrder order;
-  bool unique = false;             // of lines with equal keys the first is kept
-  bool inputs_are_sorted = false;  // and are merged
-  std::uint64_t memory_bytes = 0;  // 0: four fifths of what is available
+  OutputFile::Durability durability = OutputFile::Durability::of_the_system;  // as GNU sort has it
+  bool unique = false;                    // of lines with equal keys the first is kept
+  bool inputs_are_sorted = false;         // and are merged
+  std::uint64_t most_lines = UINT64_MAX;  // written: the first in order
+  std::uint64_t memory_bytes = 0;         // 0: four fifths of what is available
   std::vector<std::string> temporary_directories;
   unsigned threads = 0;      // 0: all available
   unsigned most_merged = 0;  // runs at once; 0: as many as memory has room for

@@ -73,36 +73,34 @@ def sort(
 
     Example: planner sort input.json output.json --ray 10.0.0.1:6379 --copies 2
     """
-    memory_bytes = None if memory is None else parse_size(memory)
-    require_readable(path for path in sources if str(path) != "-")
-    _keep_what_exists([output, *(more_output or ())], sources, force=force)
+    limits: dict[str, Any] = {
+        "memory_bytes": None if memory is None else parse_size(memory),
+        "threads": threads,
+        "stable": stable,
+        "temp_dirs": temp_dir or (),
+    }
+    require_readable(path for path in sources if not (keys.are_given and str(path) == "-"))
+    outputs = [output, *(more_output or ())]
+    _keep_what_exists(outputs, sources, force=force)
     if keys.are_given:
         _refuse_other_options(record_size, key_offset, key_size, ray, more_output)
-        limits: dict[str, Any] = {"memory_bytes": memory_bytes, "threads": threads, "temp_dirs": temp_dir or ()}
-        sort_by_keys(sources, output, keys, stable=stable, json=json, **limits)
-        return
-    if ray is not None:
+        sort_by_keys(sources, output, keys, json=json, **limits)
+    elif ray is not None:
         _require_one_of_each(sources, more_output)
-        options = {"copies": copies, "memory_bytes": memory_bytes, "uniform": uniform, "output": to or output.stem}
+        options: dict[str, Any] = {"copies": copies, "uniform": uniform, "output": to or output.stem}
+        options["memory_bytes"] = limits["memory_bytes"]
         _sort_on_ray(sources[0], output, address=ray, options=options, json=json)
-        return
+    else:
+        layout = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size, "lines": lines}
+        report = _sort_here(sources, outputs, **layout, **limits)
+        _show(report, what="lines" if lines else "records", explain=explain, json=json)
+
+
+def _sort_here(sources: list[Path], outputs: list[Path], **options: Any) -> SortReport:
     from planner.sorting.local import sort_file
 
     with watched(["read", "distribute", "write"]) as progress:
-        report = sort_file(
-            sources,
-            [output, *(more_output or ())],
-            memory_bytes=memory_bytes,
-            threads=threads,
-            record_size=record_size,
-            key_offset=key_offset,
-            key_size=key_size,
-            lines=lines,
-            stable=stable,
-            temp_dirs=temp_dir or (),
-            progress=progress,
-        )
-    _show(report, what="lines" if lines else "records", explain=explain, json=json)
+        return sort_file(sources, outputs, progress=progress, **options)
 
 
 def _require_one_of_each(sources: list[Path], more_output: list[Path] | None) -> None:

@@ -31,10 +31,18 @@ KeyOrder settled(KeyOrder order, bool unique) {
   return order;
 }
 
+// What is taken however few lines there are: work space of the threads, blocks to write, rounding to huge
+// pages.
+std::uint64_t fixed_bytes(unsigned threads) {
+  constexpr std::uint64_t block_bytes = std::uint64_t{1} << 20, buffers = 4;
+  return line_scratch_bytes(0, threads) + threads * 4 * block_bytes + buffers * Buffer::huge_page_bytes;
+}
+
 // How many bytes of text fit into memory beside what sorting them takes, as the first lines tell.
 std::uint64_t text_bytes_for(std::span<const std::byte> head, const KeyOrder& order,
                              std::uint64_t memory_bytes, unsigned threads) {
   constexpr std::uint64_t spare_share = 10, many = 1'000'000;
+  memory_bytes -= std::min(fixed_bytes(threads), memory_bytes / 2);
   LineEncoder encoder(order);
   GrowingBytes keys;
   std::uint64_t lines = 1;

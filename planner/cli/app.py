@@ -26,6 +26,7 @@ _COMMANDS: Final = {
     "doctor": "doctor.doctor",
     "report": "report.report",
     "sort": "sort.sort",
+    "gnusort": "gnusort_help.gnusort",
     "generate": "generate.generate",
     "validate": "validate.validate",
     "ingest": "ingest.ingest",

@@ -191,22 +191,26 @@ class Catalog:
         return float(table["price_usd_per_gib"][chosen[0]]), str(table["evidence"][chosen[0]])
 
     def _rates(self, table: Table, wanted: Any) -> Rates:
-        chosen = np.flatnonzero(wanted)
-        evidence = table["evidence"][chosen].tolist()
-        aggregate = table.columns.get("aggregate", np.full(len(table), "mean"))[chosen]
-        weakness = [EVIDENCE.index(word) for word in evidence]
-        # The best row of a type is written last, over the others.
-        order = np.lexsort((weakness, aggregate == "slowest_of_n"))[::-1]
-        chosen, aggregate = chosen[order], aggregate[order]
-        rows = self._rows(table, chosen)
+        rows, chosen = self._strongest(table, wanted & ~np.isnan(table["bytes_per_s"]))
+        aggregate = table.columns.get("aggregate", np.full(len(table), "mean"))
         operations = table.columns.get("operations_per_s", np.full(len(table), np.nan))
+        of_operations, stating = self._strongest(table, wanted & ~np.isnan(operations))
         return Rates(
-            operations_per_s=self._aligned(rows, operations[chosen]),
             bytes_per_s=self._aligned(rows, table["bytes_per_s"][chosen]),
             evidence=self._aligned(rows, table["evidence"][chosen]),
-            aggregate=self._aligned(rows, aggregate),
+            aggregate=self._aligned(rows, aggregate[chosen]),
             source=self._aligned(rows, table["source"][chosen]),
+            operations_per_s=self._aligned(of_operations, operations[stating]),
+            operations_evidence=self._aligned(of_operations, table["evidence"][stating]),
         )
+
+    def _strongest(self, table: Table, wanted: Any) -> tuple[list[int], Any]:
+        """Return the rows of types and those of the table: of one type's the strongest comes last, over the others."""
+        chosen = np.flatnonzero(wanted)
+        aggregate = table.columns.get("aggregate", np.full(len(table), "mean"))[chosen]
+        weakness = [EVIDENCE.index(word) for word in table["evidence"][chosen].tolist()]
+        chosen = chosen[np.lexsort((weakness, aggregate == "slowest_of_n"))[::-1]]
+        return self._rows(table, chosen), chosen
 
     def _rows(self, table: Table, chosen: Any) -> list[int]:
         return [self.instances.rows[name] for name in table["instance_type"][chosen].tolist()]

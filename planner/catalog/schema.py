@@ -90,10 +90,12 @@ DISKS: Final = Schema(
 
 SMALL_IO_RATES: Final = Schema(
     name="small_io",
-    meaning="measured rates of small operations at random places of an instance's local disks",
-    key=("instance_type", "operation", "aggregate"),
+    meaning="measured rates of small operations at random places of an instance's local disks or block volumes",
+    key=("instance_type", "operation", "volume_type", "volumes", "aggregate"),
     columns=(
         TYPE,
+        Column(name="volume_type", required=False, meaning="one of volumes.csv; blank: the local disks"),
+        count("volumes", "block volumes, striped"),
         choice("operation", SMALL_IO, "what is done at once"),
         count("threads", "threads that did it: the fewest within 5% of the best"),
         rate("bytes_per_s", "all threads together", required=True),
@@ -241,6 +243,7 @@ VOLUME_RATES: Final = Schema(
         MODE,
         count("volumes_least", "volumes from which on the rate holds"),
         rate("bytes_per_s", "whole instance", required=True),
+        number("operations_per_s", "1/s", "random operations of 4 KiB"),
         *MEASURED,
     ),
 )

@@ -51,26 +51,25 @@ def _common(path: Path, document: dict[str, Any]) -> Reading:
 
 
 def _disk(path: Path, document: dict[str, Any]) -> list[Reading]:
-    """Each disk on its own is how the sort uses them; an array counts where it was all that was measured."""
     seconds = {run["mode"]: number(path, run, "seconds") for run in document["runs"]}
-    layouts = {rate.get("layout", "jbod") for rate in document["rates"]}
-    notes = ["striped as RAID-0"] if layouts == {"raid0"} else []
     return [
         {
             "quantity": _QUANTITY[rate["mode"]],
-            "bytes_per_s": min(
-                number(path, rate, name) for name in ("read_bytes_per_s", "write_bytes_per_s") if rate[name] is not None
-            ),
+            "side": side if rate["mode"] == "mixed" else None,
+            "pattern": "sequential",
+            "layout": rate.get("layout", "jbod"),
+            "bytes_per_s": number(path, rate, f"{side}_bytes_per_s"),
             "disks": len({system["device"] for system in document["file_systems"]}),
             "instances": 1,
             "repeats": int(rate["repeats"]),
             "aggregate": "median",
             "seconds": seconds[rate["mode"]],
             "within_run_sigma": rate.get("within_run_sigma"),
-            "note": "; ".join([*notes, *document["notes"]]),
+            "note": "; ".join(document["notes"]),
         }
         for rate in document["rates"]
-        if rate.get("layout", "jbod") == "jbod" or layouts == {"raid0"}
+        for side in ("read", "write")
+        if rate[f"{side}_bytes_per_s"] is not None
     ]
 
 
@@ -103,6 +102,9 @@ def _small_io(path: Path, document: dict[str, Any]) -> list[Reading]:
         {
             "quantity": run["operation"],
             "bytes_per_s": number(path, run, "bytes_per_s"),
+            "operations_per_s": run.get("operations_per_s"),
+            "latency_mean_s": run.get("mean_latency_s"),
+            **{f"latency_{rank}_s": run.get(f"latency_{rank}_s") for rank in ("p50", "p90", "p99", "p999")},
             "threads": int(run["threads"]),
             "instances": 1,
             "repeats": 1,

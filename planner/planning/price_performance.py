@@ -81,7 +81,9 @@ def _choices(catalog: Catalog, offer: Offer, *, by: str, mode: str) -> list[list
     local = catalog.disk_rates(mode)
     if by == "usd_per_op":
         rate = local.operations_per_s
-        return [_worths(catalog, offer, "local", price=price, rate=rate, words=local.evidence, per_hour=False)]
+        return [
+            _worths(catalog, offer, "local", price=price, rate=rate, words=local.operations_evidence, per_hour=False)
+        ]
     rate = local.bytes_per_s / 1e6
     on_disks = _worths(catalog, offer, "local", price=price, rate=rate, words=local.evidence, per_hour=True)
     return [on_disks] if mode == "simultaneous" else [on_disks, _on_volumes(catalog, offer, mode=mode)]

@@ -61,3 +61,26 @@ def test_one_bad_file_stores_none(tmp_path: Path, directory: Path) -> None:
 def test_a_day_is_a_day() -> None:
     with pytest.raises(BadInputError, match="YYYY-MM-DD"):
         call("ingest", str(DATA / "fio_read.json"), "--as-of", "yesterday")
+
+
+def test_volumes_are_planned_with_by_type_and_number() -> None:
+    place = ("--where", "us-east-1a", "--type", "r5.4xlarge")
+    file = str(DATA / "samples" / "fio-in-turn.json")
+    with pytest.raises(BadInputError, match="not of catalog aws") as caught:
+        call("ingest", file, *place)
+    assert "--volume gp3 --count 4" in caught.value.details[0]
+    shown = call("ingest", file, *place, "--volume", "gp3", "--count", "4")
+    assert "4 x gp3, 1024 KiB, sequential" in shown and "73,143" in shown and "ms" in shown
+    rates = [
+        row for row in json.loads(call("catalog", "show", "r5.4xlarge", "--json")) if row["kind"] == "volume_rates"
+    ]
+    assert {row["field"] for row in rates if row["unit"] in ("bytes/s", "1/s")} == {
+        f"{name} [gp3, {mode}, mean]" for name in ("bytes_per_s", "operations_per_s") for mode in ("read_only", "write_only")
+    }  # fmt: skip
+
+
+def test_a_file_ingested_again_replaces_its_rows() -> None:
+    file = ("ingest", str(DATA / "fio_read.json"), "--type", "i4i.4xlarge", "--where", "us-east-1a")
+    call(*file)
+    outcome = CliRunner().invoke(build(), file)
+    assert outcome.exit_code == 0 and "1 rows of the same file, day and circumstances were replaced" in outcome.stderr

@@ -1,4 +1,4 @@
-"""Fifty files as instruments write them (`scripts/write_ingest_samples.py`): what is stored, and that nothing is lost."""
+"""Fifty files as instruments write them (`scripts/write_ingest_samples.py`): what is stored, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -160,8 +160,5 @@ def test_all_files_together_are_stored_and_read_back(tmp_path: Path, monkeypatch
     assert len(read_table(path, MEASUREMENTS)) == len(rows) == 76
     assert store(rows, catalog="aws").replaced == len(rows)
     catalog = load_catalog("aws")
-    disks, row = catalog.disk_rates("read_only"), catalog.instances.index("i4i.large")
-    direct = [m for m in rows if m.quantity == "read_only" and m.buffered != "yes" and m.layout != "raid0"]
-    assert disks.bytes_per_s[row] == max(m.bytes_per_s for m in direct if (m.block_bytes or 2**20) >= 2**16)
-    random = [m for m in direct if m.block_bytes == 4096 and m.pattern == "random"]
-    assert disks.operations_per_s[row] == max(m.operations_per_s or 0 for m in random)
+    operations = catalog.disk_rates("read_only").operations_per_s[catalog.instances.index("i4i.large")]
+    assert operations == next(m.operations_per_s for m in rows if m.job == "rr")

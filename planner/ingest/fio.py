@@ -59,11 +59,28 @@ def read_fio(path: Path, document: dict[str, Any], *, job: str | None = None) ->
     `job` picks the jobs of one name. Raises BadInputError for fio 2, failed jobs, patterns other than reading and
     writing, jobs of several block sizes at once, jobs that were held back, or a run of no length.
     """
+    return [
+        reading
+        for hosts in _groups(_chosen(path, document, job))
+        for reading in _over_hosts(path, document, list(hosts.values()))
+    ]
+
+
+def readings_by_host(path: Path, document: dict[str, Any]) -> dict[str, list[Reading]]:
+    """Return the readings of every machine of a client/server run; those of a plain run are of host ''."""
+    by_host: dict[str, list[Reading]] = {}
+    for hosts in _groups(_chosen(path, document, None)):
+        for host, jobs in hosts.items():
+            by_host.setdefault(host, []).extend(_of_group(path, document, jobs))
+    return by_host
+
+
+def _groups(jobs: Sequence[_Job]) -> list[dict[str, list[_Job]]]:
+    """Return the jobs of each group by host."""
     groups: dict[Any, dict[str, list[_Job]]] = {}
-    for fio_job in _chosen(path, document, job):
-        hosts = groups.setdefault(fio_job.result.get("groupid"), {})
-        hosts.setdefault(fio_job.host, []).append(fio_job)
-    return [reading for hosts in groups.values() for reading in _over_hosts(path, document, list(hosts.values()))]
+    for fio_job in jobs:
+        groups.setdefault(fio_job.result.get("groupid"), {}).setdefault(fio_job.host, []).append(fio_job)
+    return list(groups.values())
 
 
 def _chosen(path: Path, document: dict[str, Any], name: str | None) -> list[_Job]:

@@ -34,14 +34,18 @@ def read_measurements(
     readings = [
         {**reading, "file": path.resolve()}
         for path in paths
-        for reading in _readings(path, mapping=mapping, only=only, job=job)
+        for reading in readings_of(path, mapping=mapping, only=only, job=job)
     ]
     return [completed(reading, user_values) for reading in merged(readings, files_are=files_are)]
 
 
-def _readings(
-    path: Path, *, mapping: Mapping[str, tuple[str, str]], only: Mapping[str, str] | None, job: str | None
+def readings_of(
+    path: Path, *, mapping: Mapping[str, tuple[str, str]], only: Mapping[str, str] | None = None, job: str | None = None
 ) -> list[Reading]:
+    """Return what one file says, as it says it; options as for `read_measurements`, which also fills the gaps.
+
+    Raises BadInputError for a file that cannot be used.
+    """
     text = read_text(path)
     if not text.strip():
         raise BadInputError(f"{path}: empty")

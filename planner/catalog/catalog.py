@@ -18,6 +18,7 @@ from planner.catalog.instances import Instances
 from planner.catalog.manifest import Manifest
 from planner.catalog.network_specs import StatedNetworks, stated_networks
 from planner.catalog.refreshed import PUBLIC, REFRESHABLE
+from planner.catalog.volume_limits import FIELDS, VolumeLimits, volume_limits
 from planner.errors import BadInputError, nearest
 from planner.tables import Table
 
@@ -73,10 +74,12 @@ class Catalog:
 
     @cached_property
     def instances(self) -> Instances:
-        """All types as aligned arrays; their network is the one that counts of all that is stated."""
+        """All types as aligned arrays; their network and volume limits are those that count of all that is stated."""
         listed, stated = Instances.from_table(self.tables["instances"], where=f"catalog {self.name}"), self.networks
+        limits = self.volume_limits
         return replace(
             listed,
+            **{name: getattr(limits, name) for name in FIELDS},
             network_baseline_bytes_per_s=stated.baseline_bytes_per_s,
             network_peak_bytes_per_s=stated.peak_bytes_per_s,
         )
@@ -85,6 +88,11 @@ class Catalog:
     def networks(self) -> StatedNetworks:
         """The network of every type as its cloud states it, and what that rests on."""
         return stated_networks(self.tables["instances"], self.tables["network_specs"])
+
+    @cached_property
+    def volume_limits(self) -> VolumeLimits:
+        """What the block volumes of every type do together at most, and what that rests on."""
+        return volume_limits(self.tables["instances"], self.tables["volume_limits"])
 
     def regions(self, pricing: str = "on-demand") -> list[str]:
         """Return the regions that have prices of this kind, sorted."""

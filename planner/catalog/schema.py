@@ -202,6 +202,21 @@ SURCHARGES: Final = Schema(
     ),
 )
 
+VOLUME_LIMITS: Final = Schema(
+    name="volume_limits",
+    meaning="limits of all block volumes of an instance together, where instances.csv leaves them blank",
+    key=("instance_type",),
+    columns=(
+        TYPE,
+        rate("volume_bytes_per_s", "sustained"),
+        rate("volume_peak_bytes_per_s", "burst"),
+        number("volume_iops", "1/s", "sustained"),
+        count("volumes_max", "block volumes that can be attached"),
+        NOTE,
+        *PROVENANCE,
+    ),
+)
+
 VOLUMES: Final = Schema(
     name="volumes",
     meaning="block volume types: prices and limits, each with its own evidence",
@@ -329,6 +344,7 @@ OPTIONAL: Final = (
     NETWORK_SPECS,
     TOKEN_BUCKETS,
     SURCHARGES,
+    VOLUME_LIMITS,
     VOLUMES,
     VOLUME_RATES,
     STRAGGLERS,

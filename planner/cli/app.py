@@ -22,6 +22,7 @@ _COMMANDS: Final = {
     "scale": "scale.scale",
     "explain-log": "explain_log.explain_log",
     "models": "models.models",
+    "storage": "storage.storage",
     "run": "run.run",
     "doctor": "doctor.doctor",
     "report": "report.report",

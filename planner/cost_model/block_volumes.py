@@ -172,7 +172,7 @@ def stated_volumes(catalog: Catalog, volume: VolumeType, *, link: Floats, bytes_
         {"read": rate, "write": rate, "count": count},
         monthly_usd=monthly,
         bytes_min=np.maximum(bytes_min, smallest),
-        evidence=np.maximum(evidence_codes(catalog.instances.evidence), evidence_codes(words).max()),
+        evidence=np.maximum(evidence_codes(catalog.volume_limits.evidence), evidence_codes(words).max()),
     )
 
 
@@ -197,7 +197,7 @@ def _bursting(catalog: Catalog, volume: VolumeType, *, link: Floats) -> VolumeCh
         {"read": rate, "write": rate, "count": count},
         monthly_usd=np.zeros(len(rate)),
         bytes_min=bytes_min,
-        evidence=np.maximum(evidence_codes(catalog.instances.evidence), evidence_codes(words).max()),
+        evidence=np.maximum(evidence_codes(catalog.volume_limits.evidence), evidence_codes(words).max()),
     )
     lasts = np.divide(credit, spending, out=np.full(len(rate), np.inf), where=spending > 0)
     return replace(option, credit_bytes=lasts)

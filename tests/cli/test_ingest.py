@@ -82,3 +82,11 @@ def test_a_file_ingested_again_replaces_its_rows() -> None:
     call(*file)
     outcome = CliRunner().invoke(build(), file)
     assert outcome.exit_code == 0 and "1 rows of the same file, day and circumstances were replaced" in outcome.stderr
+
+
+def test_small_operations_on_volumes_are_ranked_by_what_a_dollar_buys() -> None:
+    file = ("ingest", str(DATA / "samples" / "own-small-io.json"), "--where", "us-east-1a", "--volume", "gp3")
+    for count in ("1", "4"):
+        call(*file, "--count", count)
+    shown = call("catalog", "rank", "--by", "usd_per_op", "--operation", "all", "--instance", "i4i.large")
+    assert "1 x gp3" in shown and "4 x gp3" in shown and "write4K/64 per $" in shown

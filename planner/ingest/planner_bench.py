@@ -7,6 +7,7 @@ over a job as what moves within a run does. Variation over time is what several 
 
 from __future__ import annotations
 
+import statistics
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
@@ -95,25 +96,33 @@ def _cluster(path: Path, nodes: int, runs: list[dict[str, Any]]) -> Reading:
 
 
 def _small_io(path: Path, document: dict[str, Any]) -> list[Reading]:
-    """The run with the recommended number of threads stands for its operation."""
-    threads = document["recommended_threads"]
-    chosen = [run for run in document["runs"] if threads[run["operation"]] == run["threads"]]
+    """The runs with the recommended number of threads stand for their operation: their median."""
+    chosen: dict[str, list[dict[str, Any]]] = {}
+    for run in document["runs"]:
+        if document["recommended_threads"][run["operation"]] == run["threads"]:
+            chosen.setdefault(run["operation"], []).append(run)
     return [
         {
-            "quantity": run["operation"],
-            "bytes_per_s": number(path, run, "bytes_per_s"),
-            "operations_per_s": run.get("operations_per_s"),
-            "latency_mean_s": run.get("mean_latency_s"),
-            **{f"latency_{rank}_s": run.get(f"latency_{rank}_s") for rank in ("p50", "p90", "p99", "p999")},
-            "threads": int(run["threads"]),
+            "quantity": operation,
+            "bytes_per_s": statistics.median(number(path, run, "bytes_per_s") for run in runs),
+            "operations_per_s": _median(runs, "operations_per_s"),
+            "latency_mean_s": _median(runs, "mean_latency_s"),
+            **{f"latency_{rank}_s": _median(runs, f"latency_{rank}_s") for rank in ("p50", "p90", "p99", "p999")},
+            "threads": int(runs[0]["threads"]),
             "instances": 1,
-            "repeats": 1,
-            "aggregate": "mean",
-            "seconds": number(path, run, "seconds"),
-            "within_run_sigma": within_runs([run["series_bytes_per_s"]]),
+            "repeats": len(runs),
+            "aggregate": "mean" if len(runs) == 1 else "median",
+            "seconds": number(path, runs[0], "seconds"),
+            "within_run_sigma": within_runs([run["series_bytes_per_s"] for run in runs]),
         }
-        for run in chosen
+        for operation, runs in chosen.items()
     ]
+
+
+def _median(runs: list[dict[str, Any]], name: str) -> float | None:
+    """Return the median of the runs that have a figure; None without any, as in files of older versions."""
+    values = [run[name] for run in runs if run.get(name) is not None]
+    return statistics.median(values) if values else None
 
 
 def _sort(path: Path, document: dict[str, Any]) -> list[Reading]:

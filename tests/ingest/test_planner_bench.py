@@ -95,3 +95,15 @@ def test_bad_files_of_ours_say_why(
     document: dict[str, Any], says: str, changed: Callable[..., Any], refusal: Callable[..., Any]
 ) -> None:
     assert says in refusal(changed(document, lambda d: None))
+
+
+def test_repeated_small_operations_count_by_their_median(changed: Callable[..., Any]) -> None:
+    run = {"operation": "read4K", "threads": 8, "seconds": 5, "series_bytes_per_s": [4e6, 4e6], "mean_latency_s": 1e-3}
+    runs = [{**run, "bytes_per_s": rate, "operations_per_s": rate / 4096} for rate in (4e6, 9e6, 5e6)]
+    other = {**run, "threads": 1, "bytes_per_s": 1e6, "operations_per_s": 244}
+    document = {
+        **ORIGIN, "instrument": "smallio", "runs": [*runs, other], "recommended_threads": {"read4K": 8}, "repeats": 3,
+    }  # fmt: skip
+    (row,) = read_measurements([changed(document, lambda d: None)], user_values={"zone": "here"}, mapping={})
+    assert (row.bytes_per_s, row.repeats, row.aggregate, row.latency_mean_s) == (5e6, 3, "median", 1e-3)
+    assert row.operations_per_s == pytest.approx(5e6 / 4096) and row.latency_p99_s is None

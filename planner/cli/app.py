@@ -62,7 +62,12 @@ _GROUPS: Final = {
     ),
     "bench": (
         "Measure this machine's disks and processors, and networks.",
-        {"disk": "bench.bench_disk", "net": "bench.bench_net", "sort": "bench.bench_sort"},
+        {
+            "disk": "bench.bench_disk",
+            "net": "bench.bench_net",
+            "sort": "bench.bench_sort",
+            "fleet": "bench_fleet.bench_fleet",
+        },
     ),
     "emulate": (
         "Clusters emulated on this machine, their links capped.",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Study:
+class Study:
     """What the runs of nodes say, by metric; `lower` has the metrics of which less is better."""
 
     runs: NodeRuns
@@ -60,7 +61,7 @@ def screen(
     Example: planner screen nodes.csv --spares-for 178 --work 15m
     """
     require_new([html], force=force)
-    study = _studied(results, lower_is_better or [])
+    study = studied(results, lower_is_better or [])
     spares = None
     if spares_for is not None:
         paced = _paced_by(study, metric)
@@ -68,28 +69,35 @@ def screen(
     if html is not None:
         write_whole(html, _page(study), option="--html")
     if json:
-        show_json(_plain(study, spares))
+        show_json(plain(study, spares))
         return
-    _show(study.verdict)
-    _show_variation(study, chart=chart)
+    show_study(study, chart=chart)
     if spares is not None and spares_for is not None:
         show_text(_spares_text(spares, spares_for))
 
 
-def _studied(paths: list[Path], named: list[str]) -> _Study:
+def studied(paths: list[Path], named: list[str], *, rates_only: bool = False) -> Study:
+    """Return what files of results say; of the metrics `named` less is better, and of those whose name tells.
+
+    `rates_only` is for short runs: it leaves out latencies, of which the slowest are a matter of chance, and operations
+    that most runs were too short for.
+    """
     from planner.ingest.node_results import lower_is_better, median_rates, read_node_results
     from planner.statistics.bad_apples import staying
     from planner.statistics.slow_node_screening import screen as judge
     from planner.statistics.variance_components import variation
 
     runs = read_node_results(paths)
+    if rates_only:
+        medians = {name: list(by_node.values()) for name, by_node in median_rates(runs).items()}
+        runs = {n: by_node for n, by_node in runs.items() if not lower_is_better(n) and median(medians[n]) > 0}
     if unknown := [name for name in named if name not in runs]:
         hint = nearest(unknown[0], list(runs))
         raise BadInputError(f"--lower-is-better {unknown[0]}: not among {', '.join(runs)}.{hint}")
     lower = frozenset(name for name in runs if name in named or lower_is_better(name))
     rates = median_rates(runs)
     stays = {name: staying(name, by_node, lower_is_better=name in lower) for name, by_node in runs.items()}
-    return _Study(
+    return Study(
         runs=runs,
         rates=rates,
         lower=lower,
@@ -99,9 +107,11 @@ def _studied(paths: list[Path], named: list[str]) -> _Study:
     )
 
 
-def _show_variation(study: _Study, *, chart: bool) -> None:
+def show_study(study: Study, *, chart: bool) -> None:
+    """Show which nodes to keep, by which rule, and how the nodes vary."""
     from planner.report.node_ranges import render_ranges
 
+    _show(study.verdict)
     for name in study.runs:
         if chart:
             show(render_ranges(name, study.runs[name], study.verdict))
@@ -109,14 +119,14 @@ def _show_variation(study: _Study, *, chart: bool) -> None:
             show_text(line)
 
 
-def _lines(study: _Study, name: str) -> list[str]:
+def _lines(study: Study, name: str) -> list[str]:
     """Return what several runs of a metric say: how much stays with a node, and whether bad apples stay bad."""
     spread, answer = study.varies.get(name), study.stays.get(name)
     lines = [] if spread is None else [f"{name} {spread.text}"]
     return lines if answer is None else [*lines, answer.text]
 
 
-def _page(study: _Study) -> str:
+def _page(study: Study) -> str:
     from planner.cli.progress import stepped
     from planner.report.page import screen_page
 
@@ -126,7 +136,7 @@ def _page(study: _Study) -> str:
         return screen_page(study.runs, study.verdict, lines=lines, made_on=date.today())
 
 
-def _paced_by(study: _Study, metric: str | None) -> list[float]:
+def _paced_by(study: Study, metric: str | None) -> list[float]:
     """Return the rates of the metric that sets the pace; of times their inverses, which are as good."""
     rates = study.rates
     if metric is None and len(rates) > 1:
@@ -152,7 +162,8 @@ def _spares(
     return best_spares(rates, nodes=nodes, work_s=parse_duration(work), screen_s=before_s, objective=objective)
 
 
-def _plain(study: _Study, spares: Spares | None) -> dict[str, Any]:
+def plain(study: Study, spares: Spares | None) -> dict[str, Any]:
+    """Return a study as JSON-able values."""
     from dataclasses import asdict
 
     verdict = study.verdict

@@ -22,6 +22,7 @@ _COMMANDS: Final = {
     "scale": "scale.scale",
     "explain-log": "explain_log.explain_log",
     "models": "models.models",
+    "storage": "storage.storage",
     "run": "run.run",
     "doctor": "doctor.doctor",
     "report": "report.report",
@@ -62,7 +63,12 @@ _GROUPS: Final = {
     ),
     "bench": (
         "Measure this machine's disks and processors, and networks.",
-        {"disk": "bench.bench_disk", "net": "bench.bench_net", "sort": "bench.bench_sort"},
+        {
+            "disk": "bench.bench_disk",
+            "net": "bench.bench_net",
+            "sort": "bench.bench_sort",
+            "fleet": "bench_fleet.bench_fleet",
+        },
     ),
     "emulate": (
         "Clusters emulated on this machine, their links capped.",

@@ -137,10 +137,10 @@ def _measured_count(catalog: Catalog, volume: VolumeType) -> Floats:
     """As many volumes as the measured rate needs, where that is known; else all that can be attached, or one."""
     most = catalog.instances.volumes_max
     count = np.where(np.isnan(most), 1.0, most)
-    rows = catalog.tables["volume_rates"]
-    for name, of_type, least in zip(rows["instance_type"], rows["volume_type"], rows["volumes_least"], strict=True):
-        if of_type == volume.volume_type and np.isfinite(least):
-            count[catalog.instances.index(str(name))] = least
+    table = catalog.tables["volume_rates"]
+    for row in table.rows(np.flatnonzero(table["volume_type"] == volume.volume_type)):
+        if np.isfinite(row["volumes_least"] + row["bytes_per_s"]):
+            count[catalog.instances.index(row["instance_type"])] = row["volumes_least"]
     return count
 
 
@@ -172,7 +172,7 @@ def stated_volumes(catalog: Catalog, volume: VolumeType, *, link: Floats, bytes_
         {"read": rate, "write": rate, "count": count},
         monthly_usd=monthly,
         bytes_min=np.maximum(bytes_min, smallest),
-        evidence=np.maximum(evidence_codes(catalog.instances.evidence), evidence_codes(words).max()),
+        evidence=np.maximum(evidence_codes(catalog.volume_limits.evidence), evidence_codes(words).max()),
     )
 
 
@@ -197,7 +197,7 @@ def _bursting(catalog: Catalog, volume: VolumeType, *, link: Floats) -> VolumeCh
         {"read": rate, "write": rate, "count": count},
         monthly_usd=np.zeros(len(rate)),
         bytes_min=bytes_min,
-        evidence=np.maximum(evidence_codes(catalog.instances.evidence), evidence_codes(words).max()),
+        evidence=np.maximum(evidence_codes(catalog.volume_limits.evidence), evidence_codes(words).max()),
     )
     lasts = np.divide(credit, spending, out=np.full(len(rate), np.inf), where=spending > 0)
     return replace(option, credit_bytes=lasts)

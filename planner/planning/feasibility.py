@@ -45,7 +45,8 @@ def _lacks(context: JobContext, offer: Offer, *, networked: bool, powered: bool)
     instances, rates, layouts = context.catalog.instances, context.rates, context.layouts
     type_rows, local = layouts.type_row, layouts.uses(LOCAL)
     disks = instances.local_disks[type_rows]
-    by_default = local | (layouts.intermediate_on == VOLUMES)
+    # A model of local intermediate data keeps it on volumes where a type has no disks; whether it has must be known.
+    by_default = local | ((layouts.intermediate_on == VOLUMES) & (context.model.storage["intermediate"] == "local"))
     yield by_default & np.isnan(disks), "number of local disks unknown", ""
     yield local & (disks == 0), "no local disks", "the model keeps its data on them"
     measure = "measure it, or --assume {0}_read=RATE,{0}_write=RATE"

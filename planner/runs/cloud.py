@@ -175,4 +175,4 @@ def remember(directory: RunDirectory) -> Path:
     report = RunReport.from_json((directory.path / REPORT).read_text(encoding="utf-8"))
     planned = require_best(report.plan).instance_type  # the catalog's name, which may say what disks were added
     named = [replace(measurement, instance_type=planned) for measurement in measurements]
-    return store(named, catalog=directory.order().cloud, replace=True)
+    return store(named, catalog=directory.order().cloud).path

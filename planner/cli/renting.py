@@ -33,7 +33,7 @@ SshFrom = Annotated[
     str | None, Option(help="The only network that may reach the head.", show_default="this machine's address")
 ]
 Image = Annotated[str | None, Option(help="Machine image.", show_default="the newest stock Ubuntu 24.04")]
-Pricing = Annotated[str, Option(help="Only on-demand machines are rented; spot ones are planned for.")]
+Pricing = Annotated[str, Option(help="on-demand, or spot: all but the head may be taken back, and are replaced.")]
 NodeIdentity = Annotated[
     str | None, Option(help="What the machines are to the cloud: instance profile, service account, managed identity.")
 ]
@@ -57,6 +57,7 @@ class RentalOptions:
     image: str | None = None
     staging: bool = False
     node_identity: str = ""
+    pricing: str = "on-demand"
 
     @property
     def limits(self) -> Limits:
@@ -68,12 +69,9 @@ class RentalOptions:
 
 
 def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> RentalOptions:
-    """Return what the options of a command say. Raises BadInputError for spot machines."""
-    if options["pricing"] != "on-demand":
-        raise BadInputError(
-            f"--pricing {options['pricing']}: only on-demand machines are rented, because the sort cannot go on when "
-            "many are taken back at once; `plan --pricing spot` says what spot ones would cost"
-        )
+    """Return what the options of a command say. Raises BadInputError for machines that are bought otherwise."""
+    if options["pricing"] not in ("on-demand", "spot"):
+        raise BadInputError(f"--pricing {options['pricing']}: use on-demand or spot")
     return RentalOptions(
         cloud=options["cloud"],
         regions=tuple(options["region"] or ()),
@@ -83,6 +81,7 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
         image=options["image"],
         staging=staging,
         node_identity=options["node_identity"] or "",
+        pricing=options["pricing"],
     )
 
 
@@ -114,9 +113,12 @@ def plan_of(
 
     if path:
         try:
-            return Plan.from_json(path.read_text(encoding="utf-8"))
+            plan = Plan.from_json(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise BadInputError(f"{path}: {error.strerror}; write a plan with `plan --json`") from error
+        if rental.pricing not in ("on-demand", plan.request.pricing):
+            raise BadInputError(f"--pricing {rental.pricing}: {path} is a plan for {plan.request.pricing} machines")
+        return plan
     if not data or not model:
         raise BadInputError("say what for: a plan's file, or --data and --model")
     answer = recommend(
@@ -127,6 +129,7 @@ def plan_of(
         instances=tuple(instances or ()),
         arch=architecture,
         nodes=nodes,
+        pricing=rental.pricing,
         input=input,
         output=output,
         today=datetime.now(UTC).date(),

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from planner.distributed_sort import object_store, staging
+from planner.distributed_sort import node_tasks, object_store, staging
 from planner.distributed_sort.dataset import Dataset, Partition
-from planner.distributed_sort.generate import generate
+from planner.distributed_sort.generate import INPUT, generate
 from planner.distributed_sort.job import Emit, SortRequest
+from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.sort import ClusterSortReport, sort_dataset
 from planner.distributed_sort.validate import Validation, copy_summaries, validated, validation_of, with_sound_copies
+from planner.errors import PlannerError
 from planner.sorting.stopwatch import Stopwatch
 
 OUTPUT: Final = "output"
@@ -82,15 +84,69 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
     """Do the run. As soon as the sort is done, an event `sorted` tells where the output lies. Output of which not every
     partition has a right copy is not taken to the store.
 
-    Raises what `sort_dataset` raises, and IoFailureError when a node is lost before or after the sort.
+    What fails because a node is lost is done again, with the nodes that are left and those that have joined: the input
+    from its beginning, or all from the sort on. Raises what `sort_dataset` raises, and IoFailureError.
     """
     steps = _Steps(emit=emit)
     nodes = steps.timed("connect", lambda: Nodes(ray))
     if request.output:
         tried = nodes.run(nodes.names[0], object_store.require_writable, request.output)
         nodes.outcomes([tried], doing="the store was tried")
-    source, checksum, staged = _input(request, nodes, steps)
-    sort_request = _sort_request(request, source, sums_input=not checksum)
+    staged: dict[str, Moved] = {}
+    nodes, (source, checksum) = _despite_losses(
+        nodes, ray, emit, lambda alive: _input(request, alive, steps, staged), undone=_undone(request, INPUT)
+    )
+
+    def sorted_on(alive: Nodes) -> RunResult:
+        return _sorted(request, alive, steps, staged, source=source, checksum=checksum, ray=ray, journal=journal)
+
+    return _despite_losses(nodes, ray, emit, sorted_on, undone=_undone(request, OUTPUT))[1]
+
+
+def _despite_losses(
+    nodes: Nodes, ray: Any, emit: Emit, doing: Callable[[Nodes], Result], *, undone: Callable[[Nodes], None]
+) -> tuple[Nodes, Result]:
+    """Do something, as often as it fails with nodes lost meanwhile; `undone` frees what the last attempt has written.
+    Return the nodes that did it, and its result.
+    """
+    while True:
+        try:
+            return nodes, doing(nodes)
+        except PlannerError as error:
+            nodes.newly_lost(at_once=True)
+            if not nodes.lost - nodes.avoided:
+                raise
+            emit({"event": "again", "lost": sorted(nodes.lost), "reason": str(error)})
+            nodes = Nodes(ray)
+            undone(nodes)
+
+
+def _undone(request: RunRequest, output: str) -> Callable[[Nodes], None]:
+    """Return what frees the space of an attempt: on the nodes' disks, and in the store that output was sent to."""
+
+    def undone(nodes: Nodes) -> None:
+        nodes.on_all(node_tasks.undo, JobFiles(job=output, output=output, on_volume=request.on_volume))
+        if output == OUTPUT and request.output:
+            deleted = nodes.run(nodes.names[0], object_store.delete_partitions, request.output)
+            nodes.outcomes([deleted], doing="what had been sent to the store was deleted")
+
+    return undone
+
+
+def _sorted(
+    request: RunRequest,
+    nodes: Nodes,
+    steps: _Steps,
+    staged: dict[str, Moved],
+    *,
+    source: Dataset,
+    checksum: str,
+    ray: Any,
+    journal: Path,
+) -> RunResult:
+    """Sort, read the output back, and take it to the store."""
+    emit = steps.emit
+    sort_request = _sort_request(request, source, nodes, sums_input=not checksum)
     dataset, report = steps.timed("sort", lambda: sort_dataset(sort_request, ray=ray, journal=journal, emit=emit))
     emit({"event": "sorted", "dataset": json.loads(dataset.to_json())})
     nodes.newly_lost(at_once=True)
@@ -113,31 +169,32 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
     )
 
 
-def _sort_request(request: RunRequest, source: Dataset, *, sums_input: bool) -> SortRequest:
+def _sort_request(request: RunRequest, source: Dataset, nodes: Nodes, *, sums_input: bool) -> SortRequest:
     return SortRequest(
         source=source,
         output=request.output if request.in_place and request.output else OUTPUT,
         copies=request.copies,
         memory_bytes=request.memory_bytes,
-        rates=dict(request.rates),
+        rates={name: rate for name, rate in request.rates.items() if name in nodes.names},
         on_volume=request.on_volume,
         in_memory=request.in_memory,
         sums_input=sums_input,
     )
 
 
-def _input(request: RunRequest, nodes: Nodes, steps: _Steps) -> tuple[Dataset, str, dict[str, Moved]]:
-    """Return the dataset to sort, its checksum ('' if the sort is to find it), and what staging moved."""
+def _input(request: RunRequest, nodes: Nodes, steps: _Steps, staged: dict[str, Moved]) -> tuple[Dataset, str]:
+    """Return the dataset to sort and its checksum, '' if the sort is to find it; `staged` gets what staging moved."""
     source = request.source
     if source is not None and request.in_place:
-        return source, "", {}
+        return source, ""
     if source is not None:
         local, requests = steps.timed("stage in", lambda: staging.stage_in(nodes, source))
-        return local, _total(local.partitions), {"stage in": Moved(bytes=local.bytes, requests=requests)}
+        staged["stage in"] = Moved(bytes=local.bytes, requests=requests)
+        return local, _total(local.partitions)
     made = steps.timed(
         "generate", lambda: generate(nodes, records=request.records, skew=request.skew, on_volume=request.on_volume)
     )
-    return made, steps.timed("checksum of the input", lambda: validated(nodes, made)).checksum, {}
+    return made, steps.timed("checksum of the input", lambda: validated(nodes, made)).checksum
 
 
 def _output(

@@ -274,6 +274,35 @@ def test_a_lost_node_costs_time_but_no_data(sort_cluster: SortCluster, tmp_path:
 @pytest.mark.quick
 @pytest.mark.needs_root(why="kills nodes in network namespaces")
 @pytest.mark.usefixtures("restarted")
+@pytest.mark.parametrize(
+    ("step", "copies"), [("generate", 1), ("checksum of the input", 1), ("sort", 2), ("validate", 1), ("validate", 2)]
+)
+def test_a_whole_run_outlives_a_node_at_any_step(
+    sort_cluster: SortCluster, tmp_path: Path, step: str, copies: int
+) -> None:
+    """As the step begins a node is lost, with the only copy of a third of the data or one of two."""
+    lost = []
+
+    def on_event(event: Event) -> None:
+        if event["event"] == "step" and event["name"] == step and not lost:
+            lost.append(sort_cluster.kill(3, "raylet"))
+
+    request = {"records": 300_000, "copies": copies, "rates": {f"node-{number}": 1e9 for number in (1, 2, 3)}}
+    done = sort_cluster.do({"do": "run", "request": request, "journal": str(tmp_path / "j")}, on_event)
+    assert lost == [1]
+    whole = (300_000, done["checksum"], True)
+    assert (done["validations"][0]["records"], *[done["validations"][0][k] for k in ("checksum", "sorted")]) == whole
+    used = {copy["node"] for partition in done["dataset"]["partitions"] for copy in partition["copies"]}
+    assert used == {"node-1", "node-2"} and done["dataset"]["records"] == 300_000
+    for node in (1, 2):
+        files = [path for number in (0, 1) for path in (sort_cluster.emulated.disk(node, number) / "input").iterdir()]
+        assert len(files) == 2, "what an attempt had written is not there twice"
+
+
+@pytest.mark.soak
+@pytest.mark.quick
+@pytest.mark.needs_root(why="kills nodes in network namespaces")
+@pytest.mark.usefixtures("restarted")
 def test_lost_input_that_cannot_be_had_again_is_named(sort_cluster: SortCluster, tmp_path: Path) -> None:
     source = generated(sort_cluster, "lost-in", recipes=False)
     event = Once(lambda: sort_cluster.kill(3, "raylet"), phase=MAP, share=0.0)

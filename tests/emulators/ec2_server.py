@@ -54,6 +54,7 @@ class World:
     """How the cloud is today. Counts of polls are calls of DescribeInstances."""
 
     capacity: dict[str, int] = field(default_factory=dict)  # machines that a zone still has; others have enough
+    spot_capacity: dict[str, int] = field(default_factory=dict)  # of these, spot ones; others have enough
     quota_vcpus: dict[str, float] = field(default_factory=dict)  # per region; 5000 elsewhere
     price_usd_per_hour: dict[str, float] = field(default_factory=dict)  # per type; others are not listed
     offered_in: list[str] | None = None  # zones; all if None
@@ -118,17 +119,18 @@ class Additions:
         if used + least * vcpus(self.ec2_backend, instance_type) > quota_of(self.region):
             raise EC2ClientError("VcpuLimitExceeded", "You have requested more vCPU capacity than your limit allows.")
         require_root(self)
+        rooms = rooms_of(self)
         if least > State.tokens():
             raise EC2ClientError("RequestLimitExceeded", "Request limit exceeded.")
-        free = State.world.capacity.get(zone, most)
+        free = min(room.get(zone, most) for room in rooms)
         if free < least or (State.world.offered_in is not None and zone not in State.world.offered_in):
             return 500, {"status": 500}, NO_CAPACITY.format(kind=instance_type, zone=zone)
         count = min(free, most)
         State.spent += count
         self.params["MinCount"] = count
         answer = original(self)
-        if zone in State.world.capacity:
-            State.world.capacity[zone] -= count
+        for room in [room for room in rooms if zone in room]:
+            room[zone] -= count
         tags = self._parse_tag_specification().get("network-interface", {})
         for instance in answer.result.instances:
             instance.planner_group = group
@@ -236,6 +238,18 @@ def require_root(response: Any) -> None:
     mappings = response._get_param("BlockDeviceMappings", []) or response._get_param("BlockDeviceMapping", [])
     if mappings and image.root_device_name not in [mapping["DeviceName"] for mapping in mappings]:
         raise EC2ClientError("InvalidBlockDeviceMapping", f"The root of {image.id} is {image.root_device_name}.")
+
+
+def rooms_of(response: Any) -> list[dict[str, int]]:
+    """Return where a launch must find room. A spot instance that would only stop itself is refused."""
+    market = response._get_param("InstanceMarketOptions", {})
+    if market.get("MarketType") != "spot":
+        return [State.world.capacity]
+    if response._get_param("InstanceInitiatedShutdownBehavior") != "terminate":
+        raise EC2ClientError(
+            "InvalidParameterCombination", "instanceInitiatedShutdownBehavior=stop is not supported for spot instances"
+        )
+    return [State.world.capacity, State.world.spot_capacity]
 
 
 def begin(instance: Any, name: str, code: int, polls: int, then: str) -> None:

@@ -73,8 +73,7 @@ class _Checks:
         name = choice.instance_type
         if not (self._fits(choice, region) and self._within_quota(choice, region)):
             return
-        price = prices.price_now(self.connect("pricing", prices.REGION), instance_type=name, region=region)
-        self.log.note_price(choice, region, price)
+        self.log.note_prices(choice, region, lambda pricing: self._price(name, region, pricing))
         zones = sorted(self._zones(name, region))
         text = f"offered in {', '.join(zones)}" if zones else "offered in no zone"
         self.log.note(f"{name} in {region}", bool(zones), text)
@@ -99,14 +98,25 @@ class _Checks:
         return True
 
     def _within_quota(self, choice: Choice, region: str) -> bool:
+        """Look at the quota of on-demand instances, and at that of spot ones for those that are: all but the head."""
+        spot = choice.machines - 1 if choice.is_spot else 0
+        suffices = self._is_free(choice, region, choice.machines - spot, spot=False)
+        return suffices and (not spot or self._is_free(choice, region, spot, spot=True))
+
+    def _is_free(self, choice: Choice, region: str, machines: int, *, spot: bool) -> bool:
         ec2, name = self.connect("ec2", region), choice.instance_type
-        needed = choice.machines * int(shape_of(ec2, name)["VCpuInfo"]["DefaultVCpus"])
-        quota = quota_vcpus(self.connect("service-quotas", region), name)
-        subject = f"quota for {name} in {region}"
+        needed = machines * int(shape_of(ec2, name)["VCpuInfo"]["DefaultVCpus"])
+        quota = quota_vcpus(self.connect("service-quotas", region), name, spot=spot)
+        subject = f"{'spot quota' if spot else 'quota'} for {name} in {region}"
         if quota is None:
             return self.log.note(subject, None, f"not known; {needed} vCPUs needed")
-        free = quota - used_vcpus(ec2, name)
+        free = quota - used_vcpus(ec2, name, spot=spot)
         return self.log.note(subject, needed <= free, f"{needed} vCPUs needed, {free:g} of {quota:g} free")
+
+    def _price(self, name: str, region: str, pricing: str) -> float | None:
+        if pricing == "spot":
+            return prices.spot_price_now(self.connect("ec2", region), instance_type=name, now=datetime.now(UTC))
+        return prices.price_now(self.connect("pricing", prices.REGION), instance_type=name, region=region)
 
     def _zones(self, instance_type: str, region: str) -> Iterator[str]:
         offerings = self.connect("ec2", region).items(

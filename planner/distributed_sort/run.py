@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +17,11 @@ from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.sort import ClusterSortReport, sort_dataset
 from planner.distributed_sort.validate import Validation, copy_summaries, validated, validation_of, with_sound_copies
-from planner.errors import PlannerError
+from planner.errors import IoFailureError, PlannerError
 from planner.sorting.stopwatch import Stopwatch
 
 OUTPUT: Final = "output"
+_LOOK_EVERY_S: Final = 2.0
 Result = TypeVar("Result")
 
 
@@ -54,7 +56,7 @@ class RunRequest:
 
     `output` is a prefix in an object store: '' leaves the output on the nodes. `in_place` sorts straight from the store
     and to it; otherwise data is staged in before the sort and out after it. `rates`, `on_volume`, `in_memory` and
-    `memory_bytes` are those of a SortRequest.
+    `memory_bytes` are those of a SortRequest. Somebody replaces lost nodes within `replaced_within_s`, if it is not 0.
     """
 
     records: int
@@ -67,6 +69,7 @@ class RunRequest:
     rates: Mapping[str, float] = field(default_factory=dict)
     on_volume: bool = False
     in_memory: bool = False
+    replaced_within_s: float = 0.0
 
 
 @dataclass(kw_only=True)
@@ -85,7 +88,8 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
     partition has a right copy is not taken to the store.
 
     What fails because a node is lost is done again, with the nodes that are left and those that have joined: the input
-    from its beginning, or all from the sort on. Raises what `sort_dataset` raises, and IoFailureError.
+    from its beginning, or all from the sort on. Others get `replaced_within_s` to join before that. Raises what
+    `sort_dataset` raises, and IoFailureError.
     """
     steps = _Steps(emit=emit)
     nodes = steps.timed("connect", lambda: Nodes(ray))
@@ -93,32 +97,49 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
         tried = nodes.run(nodes.names[0], object_store.require_writable, request.output)
         nodes.outcomes([tried], doing="the store was tried")
     staged: dict[str, Moved] = {}
-    nodes, (source, checksum) = _despite_losses(
-        nodes, ray, emit, lambda alive: _input(request, alive, steps, staged), undone=_undone(request, INPUT)
+    losses = _Losses(ray=ray, emit=emit, wanted=len(nodes.names), replaced_within_s=request.replaced_within_s)
+    nodes, (source, checksum) = losses.outlived(
+        nodes, lambda alive: _input(request, alive, steps, staged), undone=_undone(request, INPUT)
     )
 
     def sorted_on(alive: Nodes) -> RunResult:
         return _sorted(request, alive, steps, staged, source=source, checksum=checksum, ray=ray, journal=journal)
 
-    return _despite_losses(nodes, ray, emit, sorted_on, undone=_undone(request, OUTPUT))[1]
+    return losses.outlived(nodes, sorted_on, undone=_undone(request, OUTPUT))[1]
 
 
-def _despite_losses(
-    nodes: Nodes, ray: Any, emit: Emit, doing: Callable[[Nodes], Result], *, undone: Callable[[Nodes], None]
-) -> tuple[Nodes, Result]:
-    """Do something, as often as it fails with nodes lost meanwhile; `undone` frees what the last attempt has written.
-    Return the nodes that did it, and its result.
-    """
-    while True:
-        try:
-            return nodes, doing(nodes)
-        except PlannerError as error:
-            nodes.newly_lost(at_once=True)
-            if not nodes.lost - nodes.avoided:
-                raise
-            emit({"event": "again", "lost": sorted(nodes.lost), "reason": str(error)})
-            nodes = Nodes(ray)
-            undone(nodes)
+@dataclass(frozen=True, kw_only=True)
+class _Losses:
+    """What is done about nodes that are lost of the `wanted` ones; others get `replaced_within_s` to join."""
+
+    ray: Any
+    emit: Emit
+    wanted: int
+    replaced_within_s: float
+
+    def outlived(
+        self, nodes: Nodes, doing: Callable[[Nodes], Result], *, undone: Callable[[Nodes], None]
+    ) -> tuple[Nodes, Result]:
+        """Do something, as often as it fails with nodes lost meanwhile; `undone` frees what the last attempt has
+        written. Return the nodes that did it, and its result.
+        """
+        while True:
+            try:
+                return nodes, doing(nodes)
+            except PlannerError as error:
+                nodes.newly_lost(at_once=True)
+                if not nodes.lost - nodes.avoided:
+                    raise
+                self.emit({"event": "again", "lost": sorted(nodes.lost), "reason": str(error)})
+                nodes = self._those_left()
+                undone(nodes)
+
+    def _those_left(self) -> Nodes:
+        """Return the nodes that are there, as soon as they are as many as at first, or nobody else has time to join."""
+        end_s = time.monotonic() + self.replaced_within_s
+        while (nodes := Nodes(self.ray)) and len(nodes.names) < self.wanted and time.monotonic() < end_s:
+            time.sleep(_LOOK_EVERY_S)
+        return nodes
 
 
 def _undone(request: RunRequest, output: str) -> Callable[[Nodes], None]:
@@ -153,6 +174,8 @@ def _sorted(
     copies = range(request.copies)
     read = steps.timed("validate", lambda: [copy_summaries(nodes, dataset, copy=copy) for copy in copies])
     validations = tuple(validation_of(summaries, dataset) for summaries in read)
+    if request.replaced_within_s and not request.output:
+        _require_copies(nodes, validations)
     dataset, first = with_sound_copies(dataset, read)
     checksum = checksum or report.input_checksum
     manifest = ""
@@ -167,6 +190,13 @@ def _sorted(
         dataset=json.loads(dataset.to_json()),
         manifest=manifest,
     )
+
+
+def _require_copies(nodes: Nodes, validations: tuple[Validation, ...]) -> None:
+    """Raise IoFailureError when copies went with a node: where lost nodes are replaced, they are made again."""
+    lost = sum(validation.lost for validation in validations)
+    if lost and nodes.lost - nodes.avoided:
+        raise IoFailureError(f"{lost} copies of partitions were lost with {', '.join(sorted(nodes.lost))}")
 
 
 def _sort_request(request: RunRequest, source: Dataset, nodes: Nodes, *, sums_input: bool) -> SortRequest:

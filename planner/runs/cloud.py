@@ -21,7 +21,7 @@ from planner.provisioning.launch import Cluster
 from planner.provisioning.run_directory import RunDirectory
 from planner.runs.cloud_task import CloudRun, keep_task
 from planner.runs.head_job import HeadJob
-from planner.runs.preparation import MEASURED, Preparation
+from planner.runs.preparation import MEASURED, Preparation, Prepared
 from planner.runs.record_count import record_count
 from planner.runs.rented_run import REPORT, Listening, RentedRun
 from planner.runs.sort_job import kept_job
@@ -97,7 +97,7 @@ def attach(
     job = kept_job(directory)
     rented = _rented(directory, session, stopwatch=Stopwatch({} if job is None else dict(job.steps_s)))
     if job is not None:
-        report = rented.carried_out(lambda _: job, keep=job.keep, listening=listening)
+        report = rented.carried_out(lambda _: Prepared(job=job), keep=job.keep, listening=listening)
     else:
         wanted = run()
         report = rented.carried_out(_preparation(wanted, rented).job, keep=wanted.task.keep, listening=listening)

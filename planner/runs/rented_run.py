@@ -5,7 +5,7 @@ down, unless the machines alone have the result or nobody can see how they fare.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -20,6 +20,7 @@ from planner.provisioning.run_directory import RunDirectory
 from planner.ray_cluster.driver_session import OnEvent
 from planner.runs.cloud_task import is_in_place
 from planner.runs.head_job import HeadJob, OutOfSightError
+from planner.runs.preparation import Prepared
 from planner.runs.sort_job import SortJob, keep_job, kept_job
 from planner.runs.ssh import Ssh
 from planner.schemas.run_report import RunCost, RunReport
@@ -49,20 +50,22 @@ class RentedRun:
     is_attached: bool = False
 
     def carried_out(
-        self, prepared: Callable[[Ssh], SortJob], *, keep: bool, listening: Listening, is_detached: bool = False
+        self, prepared: Callable[[Ssh], Prepared], *, keep: bool, listening: Listening, is_detached: bool = False
     ) -> RunReport | None:
         """Begin the job that `prepared` returns, follow it to its end, take the cluster down unless `keep`, and return
         the report. `is_detached` returns None as soon as the job has begun: the head goes on alone.
         """
         try:
             with self.ssh() as ssh:
-                job = prepared(ssh)
-                head = self.head_job(ssh)
+                begun = prepared(ssh)
+                job, head = begun.job, self.head_job(ssh)
                 self._begin(job, head)
                 if is_detached:
                     self.session.say(_goes_on_text(self.order))
                     return None
-                report = self._followed(job, head, listening)
+                with begun.replacement.beside(ssh) if begun.replacement else nullcontext():
+                    done = self._result(head, listening)
+                report = self._reported(job, head, done)
         except BaseException as error:
             self._end_after(error, keep=keep)
             raise
@@ -83,11 +86,10 @@ class RentedRun:
         head.begin(job.order, address=job.address, ends_unclaimed=ends_unclaimed)
         self.directory.note("job")
 
-    def _followed(self, job: SortJob, head: HeadJob, listening: Listening) -> RunReport:
+    def _result(self, head: HeadJob, listening: Listening) -> dict[str, Any]:
         try:
             with listening() as on_event:
-                done = head.result(lambda event: self._hear(event, on_event))
-            head.claim()
+                return head.result(lambda event: self._hear(event, on_event))
         except OutOfSightError as error:
             if self._head_is_gone():
                 raise IoFailureError(f"the head {self.cluster.head.id} is gone, and with it the sort") from error
@@ -95,6 +97,9 @@ class RentedRun:
         except PlannerError:
             self._keep_log(head)
             raise
+
+    def _reported(self, job: SortJob, head: HeadJob, done: dict[str, Any]) -> RunReport:
+        head.claim()
         self._keep_log(head)
         self.directory.note("sorted", **done["steps_s"])
         self.stopwatch.seconds.update(done["steps_s"])

@@ -287,7 +287,8 @@ def test_a_whole_run_outlives_a_node_at_any_step(
         if event["event"] == "step" and event["name"] == step and not lost:
             lost.append(sort_cluster.kill(3, "raylet"))
 
-    request = {"records": 300_000, "copies": copies, "rates": {f"node-{number}": 1e9 for number in (1, 2, 3)}}
+    rates = {f"node-{number}": 1e9 for number in (1, 2, 3)}
+    request = {"records": 300_000, "copies": copies, "rates": rates, "replaced_within_s": 0.1}
     done = sort_cluster.do({"do": "run", "request": request, "journal": str(tmp_path / "j")}, on_event)
     assert lost == [1]
     whole = (300_000, done["checksum"], True)

@@ -13,7 +13,6 @@ from planner.provisioning.run_directory import RunDirectory
 from planner.schemas.plan import Plan
 
 
-
 @pytest.fixture
 def spot_plan(cloud: EmulatedCloud, tmp_path: Path) -> Path:
     """The cloud's usual plan of four nodes, at a third of the price."""

@@ -56,6 +56,7 @@ _GROUPS: Final = {
             "logs": "cluster_follow.cluster_logs",
             "down": "cluster.cluster_down",
             "sweep": "cluster.cluster_sweep",
+            "smoke": "cluster_smoke.cluster_smoke",
             "wheelhouse": "cluster.cluster_wheelhouse",
         },
     ),

@@ -17,8 +17,8 @@ from planner.schemas.plan import Plan
 def spot_plan(cloud: EmulatedCloud, tmp_path: Path) -> Path:
     """The cloud's usual plan of four nodes, at a third of the price."""
     plan = Plan.from_json(cloud.plan.read_text("utf-8"))
-    candidates = [replace(found, pricing="spot", price_usd_per_hour=found.price_usd_per_hour / 3,
-                          usd_per_hour=found.usd_per_hour / 3) for found in plan.candidates]  # fmt: skip
+    candidates = [replace(candidate, pricing="spot", price_usd_per_hour=candidate.price_usd_per_hour / 3,
+                          usd_per_hour=candidate.usd_per_hour / 3) for candidate in plan.candidates]  # fmt: skip
     made = replace(plan, candidates=tuple(candidates), request=replace(plan.request, pricing="spot"))
     path = tmp_path / "spot.json"
     path.write_text(made.to_json(), "utf-8")
@@ -65,6 +65,8 @@ def test_the_head_is_on_demand_and_the_others_are_not(cloud: EmulatedCloud, spot
     assert cloud.left() == {}
 
 
+@pytest.mark.soak
+@pytest.mark.quick
 def test_without_room_for_spot_machines_in_a_zone_the_next_is_tried(cloud: EmulatedCloud, spot_plan: Path) -> None:
     cloud.world(spot_capacity={cloud.zones[0]: 2})
     ended = cloud.planner(*up(cloud, spot_plan))

@@ -17,6 +17,7 @@ import faulthandler
 import functools
 import json
 import os
+import re
 import threading
 import time
 import traceback
@@ -61,6 +62,7 @@ class World:
     starting_polls: int = 0
     ending_polls: int = 0
     end_at_boot: int = 0  # so many of the next machines end instead of running
+    ends_only_tagged: bool = False  # the caller may end and delete only what bears a run's tag
     launch_bucket: int = 1000  # instances that may be launched at once; as many a second after them as this says
     launches_per_s: float = 2.0
     end_reason: str = "Client.InternalError: Client error on launch"
@@ -291,6 +293,8 @@ def complete(name: str, original: Any) -> Any:
     def action(self: Any) -> Any:
         if name == "run_instances":
             require_lendable(self)
+        if State.world.ends_only_tagged and name.partition("_")[0] in ENDING:
+            require_tagged(self)
         if self._get_param("DryRun", False):
             raise DryRunClientError
         try:
@@ -302,6 +306,27 @@ def complete(name: str, original: Any) -> Any:
             raise
 
     return action
+
+
+ENDING = {"delete", "terminate", "detach"}
+IDENTITY = re.compile(r"(i|vol|vpc|subnet|sg|rtb|igw|eni|vpce)-[0-9a-f]{8,}")
+
+
+def require_tagged(response: Any) -> None:
+    """Refuse what would end something without a run's tag, be it because it does not exist: as a policy's condition on
+    aws:ResourceTag does.
+    """
+    backend, values = response.ec2_backend, list(response.params.values())
+    words = [word for value in values for word in (value if isinstance(value, list) else [value])]
+    tags = {word: backend.tags.get(word, {}) for word in words if IDENTITY.fullmatch(str(word))}
+    if (name := response._get_param("GroupName")) is not None:
+        group = State.groups.get((response.region, name), {"Tags": []})
+        tags[name] = {tag["Key"]: tag["Value"] for tag in group["Tags"]}
+    if (name := response._get_param("KeyName")) is not None:
+        keys = [key for key in backend.describe_key_pairs([]) if key.key_name == name]
+        tags[name] = {tag["key"]: tag["value"] for key in keys for tag in key.get_tags()}
+    if not tags or not all(of.get("planner-run", "").startswith("r") for of in tags.values()):
+        raise EC2ClientError("UnauthorizedOperation", "You are not authorized to perform this operation.")
 
 
 VERBS = {"create", "delete", "run", "terminate", "attach", "detach", "associate", "authorize", "revoke", "import"}

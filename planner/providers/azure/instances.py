@@ -29,7 +29,7 @@ VOLUME_SKUS: Final = {
     "standard-hdd": "Standard_LRS",
 }
 """Volumes that are made with their machine; others have a performance of their own, which a machine cannot ask for."""
-_SPOT: Final = {"priority": "Spot", "evictionPolicy": "Delete", "billingProfile": {"maxPrice": -1}}
+_SPOT: Final = {"priority": "Spot", "evictionPolicy": "Delete", "billingProfile": {"maxPrice": -1.0}}
 """Taken back for room alone, not for its price, and then deleted with its disks."""
 _POWER: Final[dict[str, NodeState]] = {"running": "running", "starting": "starting"}
 _MAKING: Final = ("Creating", "Updating")

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Final
 
 from planner.catalog import load_catalog
 from planner.cost_model.model_reader import load_model
@@ -28,6 +29,10 @@ from planner.runs.sort_job import kept_job
 from planner.schemas.run_report import RunReport
 from planner.sorting.stopwatch import Stopwatch
 
+LEAST_VCPUS: Final = 2
+LEAST_MEMORY_BYTES: Final = 4 * 2**30
+"""Of a machine that Ray's own processes, its object store and the sort share; assumed."""
+
 
 def check_runnable(model: str, *, data_bytes: int | None, input: str | None, output: str | None) -> None:
     """Raise BadInputError for a job that a cluster of rented machines does not do yet."""
@@ -45,13 +50,21 @@ def check_runnable(model: str, *, data_bytes: int | None, input: str | None, out
 
 
 def types_with_disks(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
-    """Return the types of a cloud, among those that fit a pattern, that have local disks: the sort works on these.
+    """Return the types of a cloud, among those that fit a pattern, that have local disks, on which the sort works, and
+    room for Ray beside it.
 
     Raises BadInputError when there is none.
     """
     instances = load_catalog(cloud).instances
     with_disks = [str(name) for name in instances.instance_type[instances.local_disks >= 1]]
-    chosen = tuple(name for name in with_disks if any(fnmatchcase(name, pattern) for pattern in patterns or ("*",)))
+    fitting = [name for name in with_disks if any(fnmatchcase(name, pattern) for pattern in patterns or ("*",))]
+    is_small = (instances.vcpu < LEAST_VCPUS) | (instances.memory_bytes < LEAST_MEMORY_BYTES)
+    chosen = tuple(name for name in fitting if not is_small[instances.rows[name]])
+    if fitting and not chosen:
+        raise BadInputError(
+            f"--instance {' '.join(patterns)}: {', '.join(fitting[:5])} is too small: Ray and the sort need "
+            f"{LEAST_VCPUS} vCPUs and {LEAST_MEMORY_BYTES / 2**30:g} GiB of memory"
+        )
     if not chosen:
         raise BadInputError(
             f"--instance {' '.join(patterns)}: no such type of {cloud} has local disks, on which the cluster sort "

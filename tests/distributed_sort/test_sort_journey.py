@@ -294,7 +294,8 @@ def test_a_whole_run_outlives_a_node_at_any_step(
     whole = (300_000, done["checksum"], True)
     assert (done["validations"][0]["records"], *[done["validations"][0][k] for k in ("checksum", "sorted")]) == whole
     used = {copy["node"] for partition in done["dataset"]["partitions"] for copy in partition["copies"]}
-    assert used == {"node-1", "node-2"} and done["dataset"]["records"] == 300_000
+    assert done["dataset"]["records"] == 300_000
+    assert used == {"node-1", "node-2"} or step == "validate", "what was read before the loss counts"
     for node in (1, 2):
         files = [path for number in (0, 1) for path in (sort_cluster.emulated.disk(node, number) / "input").iterdir()]
         assert len(files) == 2, "what an attempt had written is not there twice"

@@ -33,6 +33,7 @@ CALLED_ELSEWHERE = {
     "cluster wheelhouse": "fetches wheels: tests/runs/test_wheelhouse.py",
     "cluster status": "reads the user's own state: tests/provisioning",
     "cluster attach": "needs a run: tests/runs/test_attach.py",
+    "cluster smoke": "needs a cloud: tests/provisioning/test_smoke.py",
     "cluster wait": "needs a run: tests/runs/test_attach.py",
     "cluster logs": "needs a run: tests/runs/test_attach.py",
 }

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from planner.distributed_sort import node_tasks, object_store, staging
-from planner.distributed_sort.dataset import Dataset, Partition
+from planner.distributed_sort.dataset import Dataset, Partition, dataset_of
 from planner.distributed_sort.generate import INPUT, generate
 from planner.distributed_sort.job import Emit, SortRequest
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import Nodes
-from planner.distributed_sort.sort import ClusterSortReport, sort_dataset
+from planner.distributed_sort.sort import sort_dataset
 from planner.distributed_sort.validate import Validation, copy_summaries, validated, validation_of, with_sound_copies
 from planner.errors import IoFailureError, PlannerError
 from planner.sorting.stopwatch import Stopwatch
@@ -44,7 +44,7 @@ class RunResult:
     steps_s: dict[str, float]
     checksum: str
     validations: tuple[Validation, ...]
-    sort: ClusterSortReport
+    sort: dict[str, Any]
     staged: dict[str, Moved]
     dataset: dict[str, Any]
     manifest: str
@@ -84,12 +84,12 @@ class _Steps(Stopwatch):
 
 
 def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResult:
-    """Do the run. As soon as the sort is done, an event `sorted` tells where the output lies. Output of which not every
-    partition has a right copy is not taken to the store.
+    """Do the run. As soon as the sort is done, an event `sorted` has all that `finish` needs to go on from there.
+    Output of which not every partition has a right copy is not taken to the store.
 
     What fails because a node is lost is done again, with the nodes that are left and those that have joined: the input
-    from its beginning, or all from the sort on. Others get `replaced_within_s` to join before that. Raises what
-    `sort_dataset` raises, and IoFailureError.
+    from its beginning; all from the sort on only where its output is lost. Others get `replaced_within_s` to join
+    before that. Raises what `sort_dataset` raises, and IoFailureError.
     """
     steps = _Steps(emit=emit)
     nodes = steps.timed("connect", lambda: Nodes(ray))
@@ -101,11 +101,64 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
     nodes, (source, checksum) = losses.outlived(
         nodes, lambda alive: _input(request, alive, steps, staged), undone=_undone(request, INPUT)
     )
+    undone = _undone(request, OUTPUT)
+    while True:
+        nodes, output = losses.outlived(
+            nodes,
+            lambda alive: _sorted(request, alive, steps, source=source, checksum=checksum, ray=ray, journal=journal),
+            undone=undone,
+        )
+        emit({"event": "sorted", "staged": {name: asdict(moved) for name, moved in staged.items()}} | output.document())
+        nodes = Nodes(ray)
+        try:
+            return _finished(request, nodes, steps, staged, output)
+        except PlannerError as error:
+            nodes.newly_lost(at_once=True)
+            if not _is_lost(request, output.dataset, nodes):
+                raise
+            nodes = losses.begun_again(nodes, error, undone=undone)
 
-    def sorted_on(alive: Nodes) -> RunResult:
-        return _sorted(request, alive, steps, staged, source=source, checksum=checksum, ray=ray, journal=journal)
 
-    return losses.outlived(nodes, sorted_on, undone=_undone(request, OUTPUT))[1]
+def finish(request: RunRequest, event: dict[str, Any], *, ray: Any, emit: Emit) -> RunResult:
+    """Do what follows the sort of a run, from the `sorted` event that told of it, with what is left of its output.
+    Raises IoFailureError.
+    """
+    request = replace(request, replaced_within_s=0.0)
+    steps = _Steps(emit=emit, seconds=dict(event["steps_s"]))
+    staged = {name: Moved(**moved) for name, moved in event["staged"].items()}
+    return _finished(request, Nodes(ray), steps, staged, _Output.of(event))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Output:
+    """What a sort has written: so many `records` of the input's `checksum`, the sort's report, seconds so far."""
+
+    dataset: Dataset
+    records: int
+    checksum: str
+    sort: dict[str, Any]
+    steps_s: dict[str, float]
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON-able values."""
+        return vars(self) | {"dataset": json.loads(self.dataset.to_json())}
+
+    @classmethod
+    def of(cls, document: dict[str, Any]) -> _Output:
+        """Read what `document` gave, among other values."""
+        values = {item.name: document[item.name] for item in fields(cls)}
+        return cls(**values | {"dataset": dataset_of(document["dataset"])})
+
+
+def _is_lost(request: RunRequest, dataset: Dataset, nodes: Nodes) -> bool:
+    """Say whether copies of the output went with their nodes: all of a partition's; where lost nodes are replaced and
+    the output is to stay on them, one.
+    """
+    stays = request.replaced_within_s and not request.output
+    return any(
+        len(partition.reached_from(nodes.names).copies) < (len(partition.copies) if stays else 1)
+        for partition in dataset.partitions
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,9 +183,14 @@ class _Losses:
                 nodes.newly_lost(at_once=True)
                 if not nodes.lost - nodes.avoided:
                     raise
-                self.emit({"event": "again", "lost": sorted(nodes.lost), "reason": str(error)})
-                nodes = self._those_left()
-                undone(nodes)
+                nodes = self.begun_again(nodes, error, undone=undone)
+
+    def begun_again(self, nodes: Nodes, error: PlannerError, *, undone: Callable[[Nodes], None]) -> Nodes:
+        """Say why something is done again, free what it has written, and return the nodes to do it on."""
+        self.emit({"event": "again", "lost": sorted(nodes.lost), "reason": str(error)})
+        left = self._those_left()
+        undone(left)
+        return left
 
     def _those_left(self) -> Nodes:
         """Return the nodes that are there, as soon as they are as many as at first, or nobody else has time to join."""
@@ -155,48 +213,39 @@ def _undone(request: RunRequest, output: str) -> Callable[[Nodes], None]:
 
 
 def _sorted(
-    request: RunRequest,
-    nodes: Nodes,
-    steps: _Steps,
-    staged: dict[str, Moved],
-    *,
-    source: Dataset,
-    checksum: str,
-    ray: Any,
-    journal: Path,
-) -> RunResult:
-    """Sort, read the output back, and take it to the store."""
-    emit = steps.emit
+    request: RunRequest, nodes: Nodes, steps: _Steps, *, source: Dataset, checksum: str, ray: Any, journal: Path
+) -> _Output:
     sort_request = _sort_request(request, source, nodes, sums_input=not checksum)
-    dataset, report = steps.timed("sort", lambda: sort_dataset(sort_request, ray=ray, journal=journal, emit=emit))
-    emit({"event": "sorted", "dataset": json.loads(dataset.to_json())})
-    nodes.newly_lost(at_once=True)
+    dataset, report = steps.timed("sort", lambda: sort_dataset(sort_request, ray=ray, journal=journal, emit=steps.emit))
+    return _Output(
+        dataset=dataset,
+        records=source.records,
+        checksum=checksum or report.input_checksum,
+        sort=asdict(report),
+        steps_s=dict(steps.seconds),
+    )
+
+
+def _finished(request: RunRequest, nodes: Nodes, steps: _Steps, staged: dict[str, Moved], output: _Output) -> RunResult:
+    """Read the output back, and take it to the store."""
     copies = range(request.copies)
-    read = steps.timed("validate", lambda: [copy_summaries(nodes, dataset, copy=copy) for copy in copies])
-    validations = tuple(validation_of(summaries, dataset) for summaries in read)
-    if request.replaced_within_s and not request.output:
-        _require_copies(nodes, validations)
-    dataset, first = with_sound_copies(dataset, read)
-    checksum = checksum or report.input_checksum
+    read = steps.timed("validate", lambda: [copy_summaries(nodes, output.dataset, copy=copy) for copy in copies])
+    validations = tuple(validation_of(summaries, output.dataset) for summaries in read)
+    dataset, first = with_sound_copies(output.dataset, read)
+    if request.replaced_within_s and _is_lost(request, output.dataset, nodes):
+        raise IoFailureError(f"copies of the output were lost with {', '.join(sorted(nodes.lost))}")
     manifest = ""
-    if request.output and (first.records, first.checksum, first.sorted) == (source.records, checksum, True):
+    if request.output and (first.records, first.checksum, first.sorted) == (output.records, output.checksum, True):
         dataset, manifest = _output(request, nodes, steps, dataset, staged)
     return RunResult(
         steps_s=steps.seconds,
-        checksum=checksum,
+        checksum=output.checksum,
         validations=validations,
-        sort=report,
+        sort=output.sort,
         staged=staged,
         dataset=json.loads(dataset.to_json()),
         manifest=manifest,
     )
-
-
-def _require_copies(nodes: Nodes, validations: tuple[Validation, ...]) -> None:
-    """Raise IoFailureError when copies went with a node: where lost nodes are replaced, they are made again."""
-    lost = sum(validation.lost for validation in validations)
-    if lost and nodes.lost - nodes.avoided:
-        raise IoFailureError(f"{lost} copies of partitions were lost with {', '.join(sorted(nodes.lost))}")
 
 
 def _sort_request(request: RunRequest, source: Dataset, nodes: Nodes, *, sums_input: bool) -> SortRequest:

@@ -4,6 +4,7 @@ down, unless the machines alone have the result or nobody can see how they fare.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -25,11 +26,15 @@ from planner.runs.sort_job import SortJob, keep_job, kept_job
 from planner.runs.ssh import Ssh
 from planner.schemas.run_report import RunCost, RunReport
 from planner.sorting.stopwatch import Stopwatch
+from planner.stores.atomic_file import replace_file
 
 REPORT: Final = "report.json"
 MANIFEST: Final = "output.json"
+SORTED: Final = "sorted.json"
 LOG: Final = "driver.log"
-"""In the run's directory: its report, where each partition of the output lies, and what the driver said."""
+"""In the run's directory: its report, where each partition of the output lies, what the sort came to, and what the
+driver said.
+"""
 
 _ENDED_BY_POWER_OFF: Final = ("aws",)
 """Clouds where a machine that powers itself off is gone. Elsewhere it would cost money until it expires."""
@@ -64,7 +69,7 @@ class RentedRun:
                     self.session.say(_goes_on_text(self.order))
                     return None
                 with begun.replacement.beside(ssh) if begun.replacement else nullcontext():
-                    done = self._result(head, listening)
+                    done = self._result(job, head, listening)
                 report = self._reported(job, head, done)
         except BaseException as error:
             self._end_after(error, keep=keep)
@@ -82,11 +87,29 @@ class RentedRun:
     def _begin(self, job: SortJob, head: HeadJob) -> None:
         """Begin the job, or see that it has begun. It is on record here before it can be there."""
         keep_job(job, self.directory)
-        ends_unclaimed = self.order.cloud in _ENDED_BY_POWER_OFF and not job.keep
-        head.begin(job.order, address=job.address, ends_unclaimed=ends_unclaimed)
+        self._begin_on(head, job, job.order)
         self.directory.note("job")
 
-    def _result(self, head: HeadJob, listening: Listening) -> dict[str, Any]:
+    def _begin_on(self, head: HeadJob, job: SortJob, order: dict[str, Any], *, after_another: bool = False) -> None:
+        ends_unclaimed = self.order.cloud in _ENDED_BY_POWER_OFF and not job.keep
+        head.begin(order, address=job.address, ends_unclaimed=ends_unclaimed, after_another=after_another)
+
+    def _result(self, job: SortJob, head: HeadJob, listening: Listening) -> dict[str, Any]:
+        """Return what the job comes to. Where it failed after its sort, whoever attaches has the rest tried again."""
+        try:
+            return self._followed(head, listening)
+        except OutOfSightError:
+            raise
+        except PlannerError as error:
+            stored = self.directory.path / SORTED
+            if not (self.is_attached and self._has_result() and stored.exists()):
+                raise
+            self.session.say(f"{error}\ntrying again what follows the sort")
+        order = {"do": "finish", "request": job.order["request"], "sorted": json.loads(stored.read_text("utf-8"))}
+        self._begin_on(head, job, order, after_another=True)
+        return self._followed(head, listening)
+
+    def _followed(self, head: HeadJob, listening: Listening) -> dict[str, Any]:
         try:
             with listening() as on_event:
                 return head.result(lambda event: self._hear(event, on_event))
@@ -110,6 +133,7 @@ class RentedRun:
         """Keep where the output lies as soon as that is known, and pass the event on."""
         if event["event"] == "sorted":
             write_manifest(dataset_of(event["dataset"]), self.directory.path / MANIFEST)
+            replace_file(self.directory.path / SORTED, json.dumps(event))
             self.directory.note("output", partitions=len(event["dataset"]["partitions"]))
         on_event(event)
 
@@ -161,7 +185,8 @@ class RentedRun:
         directory = self.directory.path
         return (
             f"the sort is done and its output lies on the machines: {directory / MANIFEST} lists its partitions, each "
-            f"with its copies' nodes and paths. Fetch one: ssh -F {directory / 'ssh_config'} NODE cat PATH > FILE\n"
+            f"with its copies' nodes and paths. Try the rest again: planner cluster attach {self.order.run}. "
+            f"Or fetch a partition: ssh -F {directory / 'ssh_config'} NODE cat PATH > FILE\n"
             f"{_kept_text(self.order)}"
         )
 

@@ -96,6 +96,8 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
     if request.output:
         tried = nodes.run(nodes.names[0], object_store.require_writable, request.output)
         nodes.outcomes([tried], doing="the store was tried")
+    for folder in (INPUT, OUTPUT):
+        nodes.on_all(node_tasks.undo, JobFiles(job=folder, output=folder, on_volume=request.on_volume))
     staged: dict[str, Moved] = {}
     losses = _Losses(ray=ray, emit=emit, wanted=len(nodes.names), replaced_within_s=request.replaced_within_s)
     nodes, (source, checksum) = losses.outlived(

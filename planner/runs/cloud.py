@@ -95,7 +95,7 @@ def run_on_cloud(
     stopwatch = Stopwatch()
     cluster = stopwatch.timed("launch", lambda: up(order, places, directory, session))
     rented = RentedRun(order=order, cluster=cluster, directory=directory, session=session, stopwatch=stopwatch)
-    preparation = _preparation(run, rented)
+    preparation = preparation_of(run, rented)
     return rented.carried_out(preparation.job, keep=run.task.keep, listening=listening, is_detached=is_detached)
 
 
@@ -108,12 +108,12 @@ def attach(
     Raises BadInputError for a run without machines, and what `run_on_cloud` raises; an interrupt only leaves the run.
     """
     job = kept_job(directory)
-    rented = _rented(directory, session, stopwatch=Stopwatch({} if job is None else dict(job.steps_s)))
+    rented = rented_again(directory, session, stopwatch=Stopwatch({} if job is None else dict(job.steps_s)))
     if job is not None:
         report = rented.carried_out(lambda _: Prepared(job=job), keep=job.keep, listening=listening)
     else:
         wanted = run()
-        report = rented.carried_out(_preparation(wanted, rented).job, keep=wanted.task.keep, listening=listening)
+        report = rented.carried_out(preparation_of(wanted, rented).job, keep=wanted.task.keep, listening=listening)
     assert report is not None
     return report
 
@@ -125,12 +125,13 @@ def job_of(directory: RunDirectory, session: ProviderSession) -> Iterator[HeadJo
         raise BadInputError(
             f"run {directory.path.name}: its sort has not begun; `planner cluster attach {directory.path.name}` goes on"
         )
-    rented = _rented(directory, session, stopwatch=Stopwatch())
+    rented = rented_again(directory, session, stopwatch=Stopwatch())
     with rented.ssh() as ssh:
         yield rented.head_job(ssh)
 
 
-def _preparation(run: CloudRun, rented: RentedRun) -> Preparation:
+def preparation_of(run: CloudRun, rented: RentedRun) -> Preparation:
+    """Return what makes the machines of a run ready for its job."""
     return Preparation(
         run=run,
         order=rented.order,
@@ -141,7 +142,8 @@ def _preparation(run: CloudRun, rented: RentedRun) -> Preparation:
     )
 
 
-def _rented(directory: RunDirectory, session: ProviderSession, *, stopwatch: Stopwatch) -> RentedRun:
+def rented_again(directory: RunDirectory, session: ProviderSession, *, stopwatch: Stopwatch) -> RentedRun:
+    """Return a run that another process began. Raises BadInputError when its head does not run."""
     return RentedRun(
         order=directory.order(),
         cluster=_cluster_of(directory, session),

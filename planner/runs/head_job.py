@@ -66,7 +66,7 @@ exit 1
 """A second call does nothing: the first may have begun the job and lost the connection before it could say so."""
 
 _FORGET: Final = """\
-kill -0 "$(cat {directory}/driver.pid)" 2>/dev/null || rm -f {directory}/driver.pid
+kill -0 "$(cat {directory}/driver.pid)" 2>/dev/null || rm -f {directory}/driver.pid {directory}/claimed
 """
 
 _FOLLOW: Final = 'tail -s 0.2 -n +{line} -f --pid="$(cat {directory}/driver.pid)" {directory}/events.jsonl'

@@ -44,7 +44,7 @@ Listening = Callable[[], AbstractContextManager[OnEvent]]
 @dataclass(frozen=True, kw_only=True)
 class RentedRun:
     """A run on the cluster that it got. `is_attached` says that another process began it: an interrupt then only leaves
-    it.
+    it. `follows_another` says that the machines have done another job before.
     """
 
     order: Order
@@ -53,6 +53,7 @@ class RentedRun:
     session: ProviderSession
     stopwatch: Stopwatch
     is_attached: bool = False
+    follows_another: bool = False
 
     def carried_out(
         self, prepared: Callable[[Ssh], Prepared], *, keep: bool, listening: Listening, is_detached: bool = False
@@ -87,7 +88,7 @@ class RentedRun:
     def _begin(self, job: SortJob, head: HeadJob) -> None:
         """Begin the job, or see that it has begun. It is on record here before it can be there."""
         keep_job(job, self.directory)
-        self._begin_on(head, job, job.order)
+        self._begin_on(head, job, job.order, after_another=self.follows_another)
         self.directory.note("job")
 
     def _begin_on(self, head: HeadJob, job: SortJob, order: dict[str, Any], *, after_another: bool = False) -> None:
@@ -170,6 +171,8 @@ class RentedRun:
         if self.is_attached:
             raise InterruptedRunError(f"left; {_goes_on_text(self.order)}") from error
         self.session.say("the run ends: interrupted")
+        if self.follows_another:
+            raise InterruptedRunError(f"interrupted; {_kept_text(self.order)}") from error
         down(self.directory, self.session)
         raise InterruptedRunError(
             f"run {self.order.run}: interrupted; all that was created has been removed"

@@ -26,8 +26,8 @@ DENIED = b"<?xml version='1.0'?><Error><Code>AccessDenied</Code><Message>Access 
 
 
 class Faulty:
-    """Answers every `every`-th request with 503 SlowDown, all others with the application's answer. The bucket `refusing`
-    takes no partitions until somebody has asked for its `no-more`.
+    """Answers every `every`-th request with 503 SlowDown, all others with the application's answer. The bucket
+    `refusing` takes no partitions until somebody has asked for its `no-more`.
     """
 
     def __init__(self, application: Any, *, every: int, counted: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from planner.distributed_sort import node_tasks, object_store, staging
 from planner.distributed_sort.dataset import Dataset, Partition, dataset_of
 from planner.distributed_sort.generate import INPUT, generate
 from planner.distributed_sort.job import Emit, SortRequest
+from planner.distributed_sort.losses import Losses, lost_of
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.sort import sort_dataset
@@ -21,7 +21,6 @@ from planner.errors import IoFailureError, PlannerError
 from planner.sorting.stopwatch import Stopwatch
 
 OUTPUT: Final = "output"
-_LOOK_EVERY_S: Final = 2.0
 Result = TypeVar("Result")
 
 
@@ -99,7 +98,7 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
     for folder in (INPUT, OUTPUT):
         nodes.on_all(node_tasks.undo, JobFiles(job=folder, output=folder, on_volume=request.on_volume))
     staged: dict[str, Moved] = {}
-    losses = _Losses(ray=ray, emit=emit, wanted=len(nodes.names), replaced_within_s=request.replaced_within_s)
+    losses = Losses(ray=ray, emit=emit, wanted=len(nodes.names), replaced_within_s=request.replaced_within_s)
     nodes, (source, checksum) = losses.outlived(
         nodes, lambda alive: _input(request, alive, steps, staged), undone=_undone(request, INPUT)
     )
@@ -115,8 +114,7 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
         try:
             return _finished(request, nodes, steps, staged, output)
         except PlannerError as error:
-            nodes.newly_lost(at_once=True)
-            if not _is_lost(request, output.dataset, nodes):
+            if not (lost_of(nodes) and _is_lost(request, output.dataset, nodes)):
                 raise
             nodes = losses.begun_again(nodes, error, undone=undone)
 
@@ -161,45 +159,6 @@ def _is_lost(request: RunRequest, dataset: Dataset, nodes: Nodes) -> bool:
         len(partition.reached_from(nodes.names).copies) < (len(partition.copies) if stays else 1)
         for partition in dataset.partitions
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Losses:
-    """What is done about nodes that are lost of the `wanted` ones; others get `replaced_within_s` to join."""
-
-    ray: Any
-    emit: Emit
-    wanted: int
-    replaced_within_s: float
-
-    def outlived(
-        self, nodes: Nodes, doing: Callable[[Nodes], Result], *, undone: Callable[[Nodes], None]
-    ) -> tuple[Nodes, Result]:
-        """Do something, as often as it fails with nodes lost meanwhile; `undone` frees what the last attempt has
-        written. Return the nodes that did it, and its result.
-        """
-        while True:
-            try:
-                return nodes, doing(nodes)
-            except PlannerError as error:
-                nodes.newly_lost(at_once=True)
-                if not nodes.lost - nodes.avoided:
-                    raise
-                nodes = self.begun_again(nodes, error, undone=undone)
-
-    def begun_again(self, nodes: Nodes, error: PlannerError, *, undone: Callable[[Nodes], None]) -> Nodes:
-        """Say why something is done again, free what it has written, and return the nodes to do it on."""
-        self.emit({"event": "again", "lost": sorted(nodes.lost), "reason": str(error)})
-        left = self._those_left()
-        undone(left)
-        return left
-
-    def _those_left(self) -> Nodes:
-        """Return the nodes that are there, as soon as they are as many as at first, or nobody else has time to join."""
-        end_s = time.monotonic() + self.replaced_within_s
-        while (nodes := Nodes(self.ray)) and len(nodes.names) < self.wanted and time.monotonic() < end_s:
-            time.sleep(_LOOK_EVERY_S)
-        return nodes
 
 
 def _undone(request: RunRequest, output: str) -> Callable[[Nodes], None]:

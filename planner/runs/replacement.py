@@ -36,7 +36,7 @@ _FIRST_ROUND: Final = 1000
 
 
 @dataclass(kw_only=True)
-class _Fleet:
+class _Machines:
     """The machines that work, how many are to be replaced, and what was seen of spot ones."""
 
     ray: RayOnNodes
@@ -83,68 +83,70 @@ class Replacement:
 
     def _keep(self, ssh: Ssh, over: threading.Event) -> None:
         working = {machine.name: machine.node for machine in self.ray.machines if not machine.node.head}
-        fleet = _Fleet(ray=self.ray, members=working, work_left_s=self.work_s)
+        machines = _Machines(ray=self.ray, members=working, work_left_s=self.work_s)
         while not over.wait(self._look_s):
             try:
-                self._look(ssh, fleet, over)
+                self._look(ssh, machines, over)
             except PlannerError as error:
                 self.session.say(f"not replaced yet: {error}")
 
-    def _look(self, ssh: Ssh, fleet: _Fleet, over: threading.Event) -> None:
+    def _look(self, ssh: Ssh, machines: _Machines, over: threading.Event) -> None:
         """Notice what was taken back, and replace it if it is time to."""
-        self._notice_losses(fleet)
-        if fleet.missing:
-            action = self._decide(fleet)
-            if action == "spot" and not self._replace(ssh, fleet, over, pricing="spot"):
-                fleet.has_spot = False
-                action = self._decide(fleet)
+        self._notice_losses(machines)
+        if machines.missing:
+            action = self._decide(machines)
+            if action == "spot" and not self._replace(ssh, machines, over, pricing="spot"):
+                machines.has_spot = False
+                action = self._decide(machines)
             if action == "on-demand":
-                self._replace(ssh, fleet, over, pricing="on-demand")
+                self._replace(ssh, machines, over, pricing="on-demand")
 
-    def _notice_losses(self, fleet: _Fleet) -> None:
+    def _notice_losses(self, machines: _Machines) -> None:
         nodes = self.session.provider.nodes(self.order.run, region=self.cluster.place.region)
         running = {node.id for node in nodes if node.state == "running"}
-        lost = [name for name in fleet.members if name not in running]
-        was_up, whole = fleet.has_spot, len(fleet.members) + fleet.missing
-        fleet.has_spot = was_up and not lost
-        fleet.seen = fleet.seen.and_then(was_up=was_up, for_s=self._look_s, is_up=fleet.has_spot)
+        lost = [name for name in machines.members if name not in running]
+        was_up, whole = machines.has_spot, len(machines.members) + machines.missing
+        machines.has_spot = was_up and not lost
+        machines.seen = machines.seen.and_then(was_up=was_up, for_s=self._look_s, is_up=machines.has_spot)
         if lost:
             self.session.say(f"taken back: {', '.join(lost)}")
             self.directory.note("ended", nodes=lost)
-            fleet.missing += len(lost)
-            fleet.members = {name: node for name, node in fleet.members.items() if name in running}
-        fleet.work_left_s = max(0.0, fleet.work_left_s - self._look_s * len(fleet.members) / max(1, whole))
-        fleet.has_spot = True  # until an attempt shows otherwise
+            machines.missing += len(lost)
+            machines.members = {name: node for name, node in machines.members.items() if name in running}
+        machines.work_left_s = max(0.0, machines.work_left_s - self._look_s * len(machines.members) / max(1, whole))
+        machines.has_spot = True  # until an attempt shows otherwise
 
-    def _decide(self, fleet: _Fleet) -> Action:
+    def _decide(self, machines: _Machines) -> Action:
         choice = self.cluster.place.choice
         left_s = (self.order.expires_at - datetime.now(UTC)).total_seconds()
         head = choice.head_usd_per_hour
         job = SpotJob(
-            work_s=max(self.work_s, fleet.work_left_s),
+            work_s=max(self.work_s, machines.work_left_s),
             deadline_s=max(left_s, self._look_s),
             restart_s=self.restart_s,
             spot_share=min(1.0, choice.price_usd_per_hour / head) if head else _USUAL_SHARE,
             look_s=self._look_s,
         )
-        moment = Moment(on="wait", spot_available=fleet.has_spot, work_left_s=fleet.work_left_s, time_left_s=left_s)
-        return decide(job, moment, self.rates.after(fleet.seen))
+        moment = Moment(
+            on="wait", spot_available=machines.has_spot, work_left_s=machines.work_left_s, time_left_s=left_s
+        )
+        return decide(job, moment, self.rates.after(machines.seen))
 
-    def _replace(self, ssh: Ssh, fleet: _Fleet, over: threading.Event, *, pricing: str) -> bool:
+    def _replace(self, ssh: Ssh, machines: _Machines, over: threading.Event, *, pricing: str) -> bool:
         """Launch as many machines as are missing and let them join; say whether there was room."""
         place = self._place(pricing)
-        self.session.say(f"replacing {fleet.missing} machines: {pricing}")
+        self.session.say(f"replacing {machines.missing} machines: {pricing}")
         launches = sum(event.what == "intent" for event in self.directory.events())
         before = {node.id for node in self._nodes()}
         try:
             self.session.provider.launch(
-                self.order, place, self.directory, machines=fleet.missing, head=False, round=_FIRST_ROUND + launches
+                self.order, place, self.directory, machines=machines.missing, head=False, round=_FIRST_ROUND + launches
             )
         except (NoCapacityError, QuotaExceededError) as refusal:
             self.session.say(f"no: {refusal.message}")
             return False
-        new = self._running(lambda node: node.id not in before, fleet.missing, over)
-        self._join(ssh, fleet, new)
+        new = self._running(lambda node: node.id not in before, machines.missing, over)
+        self._join(ssh, machines, new)
         return True
 
     def _place(self, pricing: str) -> Place:
@@ -177,17 +179,17 @@ class Replacement:
                 break
         return running
 
-    def _join(self, ssh: Ssh, fleet: _Fleet, new: Sequence[Node]) -> None:
+    def _join(self, ssh: Ssh, machines: _Machines, new: Sequence[Node]) -> None:
         """Equip machines and start Ray there; those where it fails are ended, and stay missing."""
         policy, provider = self.session.policy, self.session.provider
-        ssh.write((self.cluster.head, *fleet.members.values(), *new))
+        ssh.write((self.cluster.head, *machines.members.values(), *new))
         failed = unverified(ssh, new, provider, policy=policy) if self.run.task.is_lent else {}
         trusted = [node for node in new if node.id not in failed]
         equipment = equip_from(ssh, self.cluster.head, trusted, self.run.wheelhouse, policy=policy)
-        fleet.ray = fleet.ray.joined_by(equipment.ready)
-        joined = {machine.name: machine.node for machine in equipment.ready if machine.name in fleet.ray.working}
-        fleet.members |= joined
-        fleet.missing -= len(joined)
+        machines.ray = machines.ray.joined_by(equipment.ready)
+        joined = {machine.name: machine.node for machine in equipment.ready if machine.name in machines.ray.working}
+        machines.members |= joined
+        machines.missing -= len(joined)
         if joined:
             self.session.say(f"joined: {', '.join(joined)}")
         gone = [node for node in new if node.id not in joined]

@@ -39,6 +39,7 @@ def taking_back(ec2: EmulatedEc2, word: str, *, machines: int = 1) -> Callable[[
     [
         ("generate", "indy", 2),
         ("generate", "daytona", 1),
+        ("generate", "daytona", 2),
         ("checksum of the input", "indy", 1),
         ("sort", "daytona", 1),
         ("sort", "indy", 1),
@@ -60,18 +61,20 @@ def test_machines_are_taken_back_and_the_run_ends_right(
     assert ended.code == 0, ended.text
     report = RunReport.from_json(out.read_text("utf-8"))
     assert report.passed and report.checks[0].records == RECORDS, ended.text
+    if (model, machines_lost) == ("daytona", 2):
+        assert "joined: i-" in ended.text, "one machine cannot keep two copies"
     assert ec2.left() == {} and machines.made == {}
 
 
 def test_without_room_for_another_spot_machine_one_on_demand_takes_the_place(
     ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path, tmp_path: Path
 ) -> None:
-    """There is room for the four spot machines of the launch alone, and hardly any time."""
+    """There is room for the three spot machines of the launch alone, and the machines end soon: at the 95%."""
     ec2.world(spot_capacity=dict.fromkeys(ec2.zones, 3))
     out = tmp_path / "report.json"
     words = run_words(wheels, "--pricing", "spot", "--nodes", "3", "--model", "indy", "--out", str(out))
-    ended = ec2.planner(*words, policy=PACE, within_s=400, meanwhile=taking_back(ec2, "generate"))
+    ended = ec2.planner(*words, "--max-hours", "31m", policy=PACE, within_s=400, meanwhile=taking_back(ec2, "generate"))
     assert ended.code == 0, ended.text
-    assert "replacing 1 machines: on-demand" in ended.text and "joined: i-" in ended.text, ended.text
+    assert "replacing 1 machines: on-demand" in ended.text, ended.text
     assert RunReport.from_json(out.read_text("utf-8")).passed
     assert ec2.left() == {}

@@ -106,11 +106,11 @@ class _Checks:
         return self.usage[region]
 
     def _within_quota(self, choice: Choice, size: dict[str, Any], region: str) -> bool:
-        each = int(float(_capabilities(size).get("vCPUs", 0)))
+        vcpus_each = int(float(_capabilities(size).get("vCPUs", 0)))
         spot = choice.machines - 1 if choice.is_spot else 0
-        vcpus = each * (choice.machines - spot)
+        vcpus = vcpus_each * (choice.machines - spot)
         needed = Counter({size.get("family", "?"): vcpus, "cores": vcpus, "virtualMachines": choice.machines})
-        needed |= {"lowPriorityCores": each * spot} if spot else {}
+        needed |= {"lowPriorityCores": vcpus_each * spot} if spot else {}
         suffices = True
         for name, amount in needed.items():
             subject, quota = f"quota {name} for {choice.instance_type} in {region}", self._quotas(region).get(name)

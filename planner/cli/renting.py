@@ -37,6 +37,13 @@ Pricing = Annotated[str, Option(help="on-demand, or spot: all but the head may b
 NodeIdentity = Annotated[
     str | None, Option(help="What the machines are to the cloud: instance profile, service account, managed identity.")
 ]
+Subnet = Annotated[
+    str | None,
+    Option(help="A subnet that exists, on AWS.", show_default="a network of the run's own, removed in the end"),
+]
+NoPublicAddress = Annotated[
+    bool, Option("--no-public-address", help="Reach the head at its private address; with --subnet and --ssh-from.")
+]
 DryRun = Annotated[bool, Option("--dry-run", help="Say what would be rented, created and paid; ask no cloud.")]
 Verbose = Annotated[bool, Option("--verbose", help="With --dry-run: print every request, too.")]
 Yes = Annotated[bool, Option("--yes", help="Do not ask.")]
@@ -58,6 +65,8 @@ class RentalOptions:
     staging: bool = False
     node_identity: str = ""
     pricing: str = "on-demand"
+    subnet: str = ""
+    is_private: bool = False
 
     @property
     def limits(self) -> Limits:
@@ -72,6 +81,12 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
     """Return what the options of a command say. Raises BadInputError for machines that are bought otherwise."""
     if options["pricing"] not in ("on-demand", "spot"):
         raise BadInputError(f"--pricing {options['pricing']}: use on-demand or spot")
+    if options["subnet"] and options["cloud"] != "aws":
+        raise BadInputError(f"--subnet {options['subnet']}: only on AWS yet; on {options['cloud']} leave it out")
+    if options["no_public_address"] and not (options["subnet"] and options["ssh_from"]):
+        raise BadInputError(
+            "--no-public-address: say where the head is reached, --subnet, and from which private network, --ssh-from"
+        )
     return RentalOptions(
         cloud=options["cloud"],
         regions=tuple(options["region"] or ()),
@@ -82,6 +97,8 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
         staging=staging,
         node_identity=options["node_identity"] or "",
         pricing=options["pricing"],
+        subnet=options["subnet"] or "",
+        is_private=options["no_public_address"],
     )
 
 
@@ -158,6 +175,8 @@ def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool, screened: bo
         image=rental.image,
         staging=rental.staging,
         node_identity=rental.node_identity,
+        subnet=rental.subnet,
+        is_private=rental.is_private,
     )
 
 

@@ -115,6 +115,8 @@ class Order:
     `ssh_from` is the only network, in CIDR notation, that reaches the head; `staging` opens the nodes' way to the
     cloud's object store; `node_identity` is what they are to the cloud, '' for nobody: an instance profile (EC2), a
     service account (Compute Engine), a user-assigned identity (Azure); `image` replaces the stock machine image.
+    `subnet` is one that exists already, for all machines; '' makes a network of the run's own. The head has a public
+    address unless `is_private`.
     """
 
     run: str
@@ -127,6 +129,8 @@ class Order:
     image: str | None = None
     staging: bool = False
     node_identity: str = ""
+    subnet: str = ""
+    is_private: bool = False
 
     @property
     def tags(self) -> dict[str, str]:

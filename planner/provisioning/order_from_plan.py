@@ -84,6 +84,8 @@ def order_of(
     image: str | None = None,
     staging: bool = False,
     node_identity: str = "",
+    subnet: str = "",
+    is_private: bool = False,
 ) -> Order:
     """Return the order of a run that begins now; its SSH key is still to be made.
 
@@ -100,6 +102,8 @@ def order_of(
         image=image,
         staging=staging,
         node_identity=node_identity,
+        subnet=subnet,
+        is_private=is_private,
     )
 
 

@@ -202,7 +202,8 @@ def failures(outcomes: Mapping[str, Answer | PlannerError]) -> dict[str, Planner
 
 
 def _host(node: Node, *, is_strict: bool) -> str:
-    names, address = (f"{HEAD} {node.id}", node.public_address) if node.head else (node.id, node.private_address)
+    names = f"{HEAD} {node.id}" if node.head else node.id
+    address = (node.head and node.public_address) or node.private_address
     lines = [f"Host {names}", f"HostName {address}", f"HostKeyAlias {node.id}"]
     lines += [] if node.head else [f"ProxyJump {HEAD}"]
     lines += ["StrictHostKeyChecking yes"] if is_strict else []

@@ -138,13 +138,13 @@ def identity_request(name: str) -> dict[str, Any]:
 
 
 def _interfaces(network: RunNetwork, role: str) -> dict[str, Any]:
-    """The head alone has a public address, and a door in its security group."""
+    """The head alone has a public address, if any has, and a door in its security group."""
     groups = ["cluster", "door"] if role == "head" else ["cluster"]
     interface = {
         "DeviceIndex": 0,
         "SubnetId": network.ids["subnet", "head" if role == "head" else "nodes"],
         "Groups": [network.ids["security-group", name] for name in groups],
-        "AssociatePublicIpAddress": role == "head",
+        "AssociatePublicIpAddress": role == "head" and not network.order.is_private,
         "DeleteOnTermination": True,
     }
     return {"NetworkInterfaces": [interface]}

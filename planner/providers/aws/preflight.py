@@ -11,6 +11,7 @@ from planner.errors import BadInputError
 from planner.providers.aws import prices
 from planner.providers.aws.client import Connect, temporary_credentials_end
 from planner.providers.aws.instances import shape_of
+from planner.providers.aws.network import described_subnet
 from planner.providers.aws.permissions import identity_finding, permission_finding
 from planner.providers.aws.quota import quota_vcpus, used_vcpus
 from planner.providers.order import Choice, Order
@@ -75,9 +76,25 @@ class _Checks:
             return
         self.log.note_prices(choice, region, lambda pricing: self._price(name, region, pricing))
         zones = sorted(self._zones(name, region))
+        if self.order.subnet:
+            zones = self._within_subnet(zones, region)
         text = f"offered in {', '.join(zones)}" if zones else "offered in no zone"
         self.log.note(f"{name} in {region}", bool(zones), text)
         self.log.add_places(choice, region, zones)
+
+    def _within_subnet(self, zones: list[str], region: str) -> list[str]:
+        """Return the zone of the order's subnet, if it is among these."""
+        subject = f"subnet {self.order.subnet} in {region}"
+        try:
+            subnet = described_subnet(self.connect("ec2", region), self.order.subnet)
+        except BadInputError as error:
+            self.log.note(subject, False, error.message)
+            return []
+        zone, free = str(subnet["AvailabilityZone"]), int(subnet["AvailableIpAddressCount"])
+        self.log.note(
+            subject, True, f"in {zone}, with {free} addresses left; its routes and endpoints stay as they are"
+        )
+        return [zone] if zone in zones else []
 
     def _fits(self, choice: Choice, region: str) -> bool:
         subject = f"{choice.instance_type} in {region}"

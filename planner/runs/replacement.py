@@ -145,9 +145,18 @@ class Replacement:
         except (NoCapacityError, QuotaExceededError) as refusal:
             self.session.say(f"no: {refusal.message}")
             return False
-        new = self._running(lambda node: node.id not in before, machines.missing, over)
-        self._join(ssh, machines, new)
+        try:
+            self._join(ssh, machines, self._running(lambda node: node.id not in before, machines.missing, over))
+        finally:
+            self._end([node for node in self._nodes() if node.id not in before and node.id not in machines.members])
         return True
+
+    def _end(self, nodes: Sequence[Node]) -> None:
+        """End machines that did not join: others are launched in their place."""
+        gone = [node for node in nodes if node.state != "ended"]
+        if gone:
+            self.session.provider.terminate(gone)
+            self.directory.note("ended", nodes=[node.id for node in gone])
 
     def _place(self, pricing: str) -> Place:
         """Return the run's place for machines that are bought so, and note what one costs."""
@@ -180,7 +189,7 @@ class Replacement:
         return running
 
     def _join(self, ssh: Ssh, machines: _Machines, new: Sequence[Node]) -> None:
-        """Equip machines and start Ray there; those where it fails are ended, and stay missing."""
+        """Equip machines and start Ray there; those where it fails stay missing."""
         policy, provider = self.session.policy, self.session.provider
         ssh.write((self.cluster.head, *machines.members.values(), *new))
         failed = unverified(ssh, new, provider, policy=policy) if self.run.task.is_lent else {}
@@ -192,7 +201,3 @@ class Replacement:
         machines.missing -= len(joined)
         if joined:
             self.session.say(f"joined: {', '.join(joined)}")
-        gone = [node for node in new if node.id not in joined]
-        if gone:
-            provider.terminate(gone)
-            self.directory.note("ended", nodes=[node.id for node in gone])

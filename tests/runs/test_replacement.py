@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from emulated_cloud import QUICK, EmulatedCloud
 
+from planner.errors import IoFailureError
 from planner.providers.protocol import Node, Place
 from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 from planner.provisioning.launch import Cluster
@@ -104,6 +105,29 @@ def test_what_is_taken_back_is_replaced_from_spot_while_there_is_time(cloud: Emu
     last = [event for event in trial.directory.events() if event.what == "place"][-1].details
     choice = trial.replacement.cluster.place.choice
     assert last["node_usd_per_hour"] == pytest.approx(choice.usd_per_hour / choice.nodes)
+    down(trial.directory, trial.replacement.session)
+    assert cloud.left() == {}
+
+
+@pytest.mark.soak
+@pytest.mark.quick
+def test_machines_that_do_not_join_are_ended_and_others_launched(
+    cloud: EmulatedCloud, trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise IoFailureError("nothing can be installed")
+
+    usual = Replacement._join
+    ended(cloud, trial, 1)
+    monkeypatch.setattr(Replacement, "_join", fail)
+    with pytest.raises(IoFailureError, match="installed"):
+        trial.look()
+    assert trial.machines.missing == 1
+    monkeypatch.setattr(Replacement, "_join", usual)
+    trial.look()
+    assert trial.machines.missing == 0
+    alive = [node for node in trial.replacement._nodes() if node.state == "running"]
+    assert len(alive) == 4, "a head and three others, whatever failed between"
     down(trial.directory, trial.replacement.session)
     assert cloud.left() == {}
 

@@ -53,11 +53,13 @@ _GROUPS: Final = {
         {
             "up": "cluster.cluster_up",
             "status": "cluster.cluster_status",
+            "run": "cluster_run.cluster_run",
             "attach": "cluster_follow.cluster_attach",
             "wait": "cluster_follow.cluster_wait",
             "logs": "cluster_follow.cluster_logs",
             "down": "cluster.cluster_down",
             "sweep": "cluster.cluster_sweep",
+            "smoke": "cluster_smoke.cluster_smoke",
             "wheelhouse": "cluster.cluster_wheelhouse",
         },
     ),

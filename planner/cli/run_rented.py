@@ -104,6 +104,13 @@ def run_rented(job: Job, rental: renting.RentalOptions, *, effort: Effort, yes: 
     return report
 
 
+def effort_of(seconds: float, size: str | None) -> Effort:
+    """Return how long machines are measured, and by how large a file."""
+    from planner.runs.node_benchmarks import Effort
+
+    return Effort(seconds=seconds, file_bytes=None if size is None else parse_size(size))
+
+
 def _session(rental: renting.RentalOptions) -> ProviderSession:
     """Return what works on a cloud. Raises BadInputError for unknown clouds, IoFailureError without SSH."""
     session = renting.session_on(rental.cloud)

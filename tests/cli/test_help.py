@@ -34,6 +34,8 @@ CALLED_ELSEWHERE = {
     "cluster wheelhouse": "fetches wheels: tests/runs/test_wheelhouse.py",
     "cluster status": "reads the user's own state: tests/provisioning",
     "cluster attach": "needs a run: tests/runs/test_attach.py",
+    "cluster smoke": "needs a cloud: tests/provisioning/test_smoke.py",
+    "cluster run": "needs a run: tests/runs/test_reuse.py",
     "cluster wait": "needs a run: tests/runs/test_attach.py",
     "cluster logs": "needs a run: tests/runs/test_attach.py",
 }

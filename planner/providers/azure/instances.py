@@ -29,6 +29,8 @@ VOLUME_SKUS: Final = {
     "standard-hdd": "Standard_LRS",
 }
 """Volumes that are made with their machine; others have a performance of their own, which a machine cannot ask for."""
+_SPOT: Final = {"priority": "Spot", "evictionPolicy": "Delete", "billingProfile": {"maxPrice": -1.0}}
+"""Taken back for room alone, not for its price, and then deleted with its disks."""
 _POWER: Final[dict[str, NodeState]] = {"running": "running", "starting": "starting"}
 _MAKING: Final = ("Creating", "Updating")
 _MOST_ASKED: Final = 20
@@ -119,6 +121,8 @@ def _machine(network: RunNetwork, name: str) -> dict[str, Any]:
         "securityProfile": {"encryptionAtHost": True},
         "diagnosticsProfile": {"bootDiagnostics": {"enabled": True}},
     }
+    if place.choice.is_spot and role == "node":
+        properties |= _SPOT
     if place.choice.placement_group:
         near = network.url("Microsoft.Compute/proximityPlacementGroups", "near")
         properties["proximityPlacementGroup"] = {"id": near}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -79,17 +80,9 @@ def bench_disk(
     """
     file_bytes = None if size is None else parse_size(size)
     if suite is DiskSuite.small_io:
-        if layout is not DiskLayout.jbod:
-            raise BadInputError("--suite small-io measures one directory; stripe disks with mdadm and name the array's")
-        _bench_small_io(
-            dir,
-            mode=mode,
-            repeats=1 if repeats is None else repeats,
-            seconds=seconds,
-            file_bytes=file_bytes,
-            machine_type=machine_type,
-            json=json,
-        )
+        times = 1 if repeats is None else repeats
+        run = partial(_bench_small_io, dir, mode=mode, layout=layout, repeats=times, seconds=seconds)
+        run(file_bytes=file_bytes, machine_type=machine_type, json=json)
         return
     from planner.measure import disk
 
@@ -194,6 +187,7 @@ def _bench_small_io(
     directories: Sequence[Path],
     *,
     mode: DiskMode,
+    layout: DiskLayout,
     repeats: int,
     seconds: float,
     file_bytes: int | None,
@@ -202,6 +196,8 @@ def _bench_small_io(
 ) -> None:
     from planner.measure import small_io
 
+    if layout is not DiskLayout.jbod:
+        raise BadInputError("--suite small-io measures one directory; stripe disks with mdadm and name the array's")
     if len(directories) != 1:
         raise BadInputError("--suite small-io measures one --dir at a time")
     one_way = mode in (DiskMode.read, DiskMode.write)

@@ -47,13 +47,13 @@ def bench_fleet(
         raise BadInputError(f"{out} is not empty: name another folder with --out, or write into it with --force")
     from planner.cli.screen import plain, show_study, studied
     from planner.emulation.cluster import emulated_cluster
-    from planner.emulation.fleet import measure_fleet
+    from planner.emulation.node_rounds import measure_rounds
     from planner.emulation.shaping import parse_shaping
 
     out.mkdir(parents=True, exist_ok=True)
     shaping = parse_shaping(rate=rate)
     with orderly_end(), emulated_cluster(workers=nodes, shaping=shaping, directory=directory, say=talk) as cluster:
-        files = measure_fleet(
+        files = measure_rounds(
             cluster,
             repeats=repeats,
             seconds=seconds,

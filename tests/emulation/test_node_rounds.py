@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from planner.cli.app import build
-from planner.emulation.fleet import DISK, NETWORK, SMALL_IO, plan_steps
+from planner.emulation.node_rounds import DISK, NETWORK, SMALL_IO, plan_steps
 from planner.errors import BadInputError
 
 

@@ -53,7 +53,7 @@ def plan_steps(*, nodes: int, repeats: int, seed: int) -> list[Step]:
     return steps
 
 
-def measure_fleet(
+def measure_rounds(
     cluster: EmulatedCluster,
     *,
     repeats: int,

@@ -42,11 +42,11 @@ class Losses:
     def begun_again(self, nodes: Nodes, error: PlannerError, *, undone: Callable[[Nodes], None]) -> Nodes:
         """Say why something is done again, free what it has written, and return the nodes to do it on."""
         self.emit({"event": "again", "lost": sorted(nodes.lost), "reason": str(error)})
-        left = self._those_left()
+        left = self.those_left()
         undone(left)
         return left
 
-    def _those_left(self) -> Nodes:
+    def those_left(self) -> Nodes:
         """Return the nodes that are there, as soon as they are as many as at first, or nobody else has time to join."""
         end_s = time.monotonic() + self.replaced_within_s
         while time.monotonic() < end_s and self._alive() < self.wanted:

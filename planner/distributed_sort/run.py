@@ -111,10 +111,13 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
         )
         emit({"event": "sorted", "staged": {name: asdict(moved) for name, moved in staged.items()}} | output.document())
         nodes = Nodes(ray)
+        if len(nodes.names) < request.copies:
+            nodes = losses.those_left()
         try:
             return _finished(request, nodes, steps, staged, output)
         except PlannerError as error:
-            if not (lost_of(nodes) and _is_lost(request, output.dataset, nodes)):
+            lost_of(nodes)
+            if not _is_lost(request, output.dataset, nodes):
                 raise
             nodes = losses.begun_again(nodes, error, undone=undone)
 
@@ -152,11 +155,11 @@ class _Output:
 
 def _is_lost(request: RunRequest, dataset: Dataset, nodes: Nodes) -> bool:
     """Say whether copies of the output went with their nodes: all of a partition's; where lost nodes are replaced and
-    the output is to stay on them, one.
+    the output is to stay on them, one of those that so many nodes can keep.
     """
     stays = request.replaced_within_s and not request.output
     return any(
-        len(partition.reached_from(nodes.names).copies) < (len(partition.copies) if stays else 1)
+        len(partition.reached_from(nodes.names).copies) < (min(request.copies, len(nodes.names)) if stays else 1)
         for partition in dataset.partitions
     )
 
@@ -194,7 +197,7 @@ def _finished(request: RunRequest, nodes: Nodes, steps: _Steps, staged: dict[str
     validations = tuple(validation_of(summaries, output.dataset) for summaries in read)
     dataset, first = with_sound_copies(output.dataset, read)
     if request.replaced_within_s and _is_lost(request, output.dataset, nodes):
-        raise IoFailureError(f"copies of the output were lost with {', '.join(sorted(nodes.lost))}")
+        raise IoFailureError(f"copies of the output were lost with {', '.join(sorted(nodes.lost)) or 'their nodes'}")
     manifest = ""
     if request.output and (first.records, first.checksum, first.sorted) == (output.records, output.checksum, True):
         dataset, manifest = _output(request, nodes, steps, dataset, staged)

@@ -13,7 +13,9 @@ from planner.cli import renting
 from planner.cli.console import show_json, show_text
 from planner.cli.emulate import emulate_sweep
 from planner.cli.interrupts import orderly_end
+from planner.cli.request_options import Data, Instances, Model, Nodes
 from planner.errors import LeftBehindError, ProviderRefusedError
+from planner.schemas.plan import Request
 
 if TYPE_CHECKING:
     from planner.providers.order import Order
@@ -24,14 +26,14 @@ _JSON = Annotated[bool, Option("--json", help="Print as one JSON object.")]
 
 
 def cluster_up(
-    plan: Annotated[Path | None, Argument(help="A plan that `plan --json` wrote; else --data and --model.")] = None,
+    plan: Annotated[Path | None, Argument(help="A plan that `plan --json` wrote; else --data.")] = None,
     *,
-    data: Annotated[str | None, Option(help="How much to sort: 100TB.")] = None,
-    model: Annotated[str | None, Option(help="Cost model: a name that `planner models` lists, or a TOML file.")] = None,
+    data: Data = None,
+    model: Model = Request.model,
     cloud: Annotated[str, Option(help="Where to rent: aws, gcp, azure.")] = "aws",
     region: renting.Regions = None,
-    instance: renting.Instances = None,
-    nodes: Annotated[int | None, Option(help="Exactly so many nodes.", min=1)] = None,
+    instance: Instances = None,
+    nodes: Nodes = None,
     max_cost: renting.MaxCost = None,
     max_hours: renting.MaxHours = None,
     ssh_from: renting.SshFrom = None,

@@ -14,7 +14,7 @@ from planner.cli.console import show_text
 from planner.cli.files import Force, require_new, write_whole
 from planner.cli.plan_output import forms_and_views, show_answer
 from planner.cli.plan_questions import completed
-from planner.cli.request_options import RequestOptions, column_values
+from planner.cli.request_options import RequestOptions
 
 if TYPE_CHECKING:
     from planner.api import Recommendation
@@ -85,10 +85,11 @@ def _answered(asked: RequestOptions) -> Recommendation:
     from datetime import date
 
     from planner.api import answer, answer_with_profile
+    from planner.schemas.arguments import columns
 
     request = asked.request()
     if asked.profile:
-        return answer_with_profile(request, asked.profile, column_values(asked.option))
+        return answer_with_profile(request, asked.profile, columns(asked.option))
     return answer(request, today=date.today())
 
 

@@ -11,6 +11,8 @@ from planner.cli.progress import watched
 from planner.cli.run_options import RunOptions
 from planner.cli.run_rented import Job, dataset_to_sort, effort_of, run_rented, show_rented_dry_run
 from planner.errors import BadInputError, ValidationFailedError
+from planner.schemas.arguments import request_fields
+from planner.schemas.asked_prices import names
 from planner.units import parse_size
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ def _require_data(options: RunOptions) -> None:
         raise BadInputError("say how much to sort: --data 1GB, or what: --input s3://bucket/path")
     if not options.directory.is_dir():
         raise BadInputError(f"--dir {options.directory}: no such directory; name one on the disk to work on")
+    request_fields({"data": options.data or "1B", "nodes": options.nodes})  # what `plan` refuses is refused
     require_new([options.out], force=options.force)
 
 
@@ -105,7 +108,7 @@ def _job(options: RunOptions) -> Job:
     return Job(
         data=options.data,
         model=options.model,
-        instances=tuple(options.instance or ()),
+        instances=tuple(names(options.instance)),
         nodes=options.nodes,
         memory_bytes=options.memory_bytes,
         skew=options.skew,

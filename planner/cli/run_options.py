@@ -10,6 +10,8 @@ from typer import Option
 
 from planner.cli import emulation, renting
 from planner.cli.files import Force
+from planner.cli.request_options import Data, Input, Instances, Nodes, OneModel, Output
+from planner.schemas.plan import Request
 from planner.units import parse_size
 
 
@@ -17,8 +19,8 @@ from planner.units import parse_size
 class RunOptions:
     """What to run, where, and what to do with the report; each field is an option."""
 
-    data: Annotated[str | None, Option(help="How much to sort: 1GB; what --input holds otherwise.")] = None
-    model: Annotated[str, Option(help="Cost model: a name that `planner models` lists, or a TOML file.")]
+    data: Data = None
+    model: OneModel = Request.model
     directory: Annotated[Path, Option("--dir", help="The disk to work on; everything written there is removed.")] = (
         Path()
     )
@@ -29,7 +31,7 @@ class RunOptions:
     cloud: Annotated[
         str | None, Option(help="Where: `aws` rents machines, `emulated` nodes; this machine as it is otherwise.")
     ] = None
-    nodes: Annotated[int | None, Option(help="Nodes; as planned, or 4 emulated ones.", min=1)] = None
+    nodes: Nodes = None
     rate: emulation.Rate = None
     distribution: emulation.Distribution = None
     rate_factor: emulation.RateFactor = 1.0
@@ -37,13 +39,8 @@ class RunOptions:
     burst_rate: emulation.BurstRate = None
     redraw: emulation.Redraw = None
     seed: emulation.Seed = None
-    input: Annotated[
-        str | None, Option(help="Where the data is: s3://bucket/path.", show_default="generated on the nodes")
-    ] = None
-    output: Annotated[
-        str | None,
-        Option(help="Where the result goes: s3://bucket/path.", show_default="nowhere: it ends with the nodes"),
-    ] = None
+    input: Input = None
+    output: Output = None
     node_identity: renting.NodeIdentity = None
     lend_credentials: Annotated[
         bool,
@@ -51,7 +48,7 @@ class RunOptions:
     ] = False
     skew: Annotated[bool, Option("--skew", help="Generate skewed keys; on a cluster.")] = False
     region: renting.Regions = None
-    instance: renting.Instances = None
+    instance: Instances = None
     pricing: renting.Pricing = "on-demand"
     max_cost: renting.MaxCost = None
     max_hours: renting.MaxHours = None

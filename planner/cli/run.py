@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.cli import emulation, renting
 from planner.cli.console import show, show_text, talk
-from planner.cli.files import require_new, write_whole
+from planner.cli.files import require_directories, require_new, write_whole
 from planner.cli.progress import watched
 from planner.cli.run_options import RunOptions
 from planner.cli.run_rented import Job, dataset_to_sort, effort_of, run_rented, show_rented_dry_run
@@ -64,8 +64,7 @@ def _require_data(options: RunOptions) -> None:
         )
     if options.data is None and options.input is None:
         raise BadInputError("say how much to sort: --data 1GB, or what: --input s3://bucket/path")
-    if not options.directory.is_dir():
-        raise BadInputError(f"--dir {options.directory}: no such directory; name one on the disk to work on")
+    require_directories("--dir", [options.directory])
     request_fields({"data": options.data or "1B", "nodes": options.nodes})  # what `plan` refuses is refused
     require_new([options.out], force=options.force)
 

@@ -28,6 +28,13 @@ READERS = (
     "catalog check ./{}",
     "run --data 1MB --model indy --dir {}/x",
     "doctor --dir {}/x",
+    "explain-log {}",
+    "plan --from-log {}",
+    "plan --data 1TB --engine {}.toml",
+    "sort there out --temp-dir {}/x",
+    "bench disk --dir {}/x",
+    "emulate up --dir {}/x",
+    "emulate study --dir {}/x",
 )
 
 
@@ -51,6 +58,25 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("name", ["absent", "folder"])
 def test_what_cannot_be_read_is_bad_input(reader: str, name: str) -> None:
     refusal(reader.replace("{}", name))
+
+
+@pytest.mark.parametrize(
+    "writer",
+    [
+        "generate {} --records 1",
+        "sort --lines there {}",
+        "sort --lines there new --more-output {}",
+        "validate --summary {} there",
+        "plan --data 1TB --out {}",
+        "plan --data 1TB --html {}",
+        "run --data 1MB --out {}",
+        "report there --html {}",
+    ],
+)
+@pytest.mark.parametrize("name", ["absent/new", "folder"])
+def test_what_has_no_place_to_be_written_is_bad_input(writer: str, name: str) -> None:
+    assert refusal(writer.replace("{}", name)).startswith(name)
+    assert sorted(path.name for path in Path().iterdir()) == ["folder", "there"]
 
 
 @pytest.mark.parametrize("reader", ["ingest", "screen", "calibrate", "report", "cluster up --dry-run"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from planner.errors import PlannerError
 from planner.report.answer import Answer
-from planner.schemas.arguments import columns, request_fields, with_all_arguments
+from planner.schemas.arguments import columns, request_fields, require_no_columns, with_all_arguments
 from planner.schemas.asked import Asked
 from planner.schemas.plan import Candidate, Plan, Request
 
@@ -214,6 +214,7 @@ def recommend(
     request = Request(**request_fields(given))
     if profile is not None:
         return answer_with_profile(request, profile, columns(option))
+    require_no_columns(option)
     return answer(request, today=today)
 
 

@@ -85,11 +85,12 @@ def _answered(asked: RequestOptions) -> Recommendation:
     from datetime import date
 
     from planner.api import answer, answer_with_profile
-    from planner.schemas.arguments import columns
+    from planner.schemas.arguments import columns, require_no_columns
 
     request = asked.request()
     if asked.profile:
         return answer_with_profile(request, asked.profile, columns(asked.option))
+    require_no_columns(asked.option)
     return answer(request, today=date.today())
 
 

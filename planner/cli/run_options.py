@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from typer import Option
 
 from planner.cli import emulation, renting
+from planner.cli.data_options import Threads
 from planner.cli.files import Force
 from planner.cli.request_options import Data, Input, Instances, Nodes, OneModel, Output
+from planner.errors import BadInputError
 from planner.schemas.plan import Request
 from planner.units import parse_size
+
+EMULATED: Final = "emulated"
+"""The `cloud` of emulated nodes."""
+_EMULATED_ONLY: Final = ("rate", "distribution", "rate_factor", "bucket", "burst_rate", "redraw", "seed")
+_RENTED_ONLY: Final = (
+    "node_identity", "lend_credentials", "region", "instance", "max_cost", "max_hours", "ssh_from", "image",
+    "wheelhouse", "keep", "detach", "dry_run",
+)  # fmt: skip
+_OF_A_CLUSTER: Final = ("nodes", "skew", "input", "output")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +38,7 @@ class RunOptions:
     memory: Annotated[str | None, Option(help="Memory for the sort: 2GB. Four fifths of what is free otherwise.")] = (
         None
     )
-    threads: Annotated[int | None, Option(help="Threads; all cores otherwise.")] = None
+    threads: Threads = None
     cloud: Annotated[
         str | None, Option(help="Where: `aws` rents machines, `emulated` nodes; this machine as it is otherwise.")
     ] = None
@@ -74,6 +85,23 @@ class RunOptions:
         Path | None, Option(help="Also write the report as JSON to this file; `planner report` reads it.")
     ] = None
     force: Force = False
+
+    def require_its_place(self) -> None:
+        """Raise BadInputError for options that say nothing about where this run is: they would be ignored."""
+        here = "this machine" if self.cloud is None else self.cloud
+        elsewhere: list[tuple[str, tuple[str, ...]]] = []
+        if self.cloud != EMULATED:
+            elsewhere.append(("--cloud emulated", _EMULATED_ONLY))
+        if self.cloud in (None, EMULATED):
+            elsewhere.append(("--cloud aws, gcp or azure", _RENTED_ONLY))
+        if self.cloud is None:
+            elsewhere.append(("--cloud", _OF_A_CLUSTER))
+        defaults = {field.name: field.default for field in fields(self)}
+        for needed, names in elsewhere:
+            for name in names:
+                if getattr(self, name) != defaults[name]:
+                    option = name.replace("_", "-")
+                    raise BadInputError(f"--{option} says nothing about {here}: add {needed}, or leave it out")
 
     @property
     def memory_bytes(self) -> int | None:

@@ -127,6 +127,12 @@ def columns(amount: Mapping[str, str] | str | Sequence[str] | None) -> dict[str,
     return {name: str(value) for name, value in pairs.items()}
 
 
+def require_no_columns(option: object) -> None:
+    """Raise BadInputError for columns of a profile's runs where no profile is named."""
+    if option:
+        raise BadInputError("--option is of a profile's runs: name the profile, too, with --profile")
+
+
 _CONVERTED: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     **dict.fromkeys(("cloud", "catalog", "catalogs"), ("catalogs", _several)),
     **dict.fromkeys(("region", "regions"), ("regions", _several)),

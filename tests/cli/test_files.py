@@ -104,6 +104,24 @@ def test_a_file_that_exists_is_kept(writer: str) -> None:
     assert Path("there").read_text() == "1\n"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run --data 1MB --rate 5Mbit",
+        "run --data 1MB --nodes 3",
+        "run --data 1MB --dry-run",
+        "run --data 1MB --cloud emulated --max-cost 5",
+        "run --data 1TB --cloud aws --redraw 5s --dry-run",
+        "run --data 1TB --cloud aws --wheelhouse absent --dry-run",
+        "run --data 1MB --threads 0",
+        "plan --data 1TB --option io=s3",
+        "cluster wheelhouse there",
+    ],
+)
+def test_what_would_be_ignored_or_cannot_be_is_bad_input(command: str) -> None:
+    refusal(command)
+
+
 def test_force_replaces_a_file() -> None:
     done = CliRunner().invoke(build(), ["generate", "there", "--records", "1", "--force"])
     assert done.exit_code == 0 and Path("there").stat().st_size == 100

@@ -134,8 +134,8 @@ def test_every_option_with_a_value_is_among_those_that_people_write() -> None:
     [
         ("data", "100", ("plan", "run", "scale i4i", "cluster up")),
         ("data", "9e30TB", ("plan", "run", "scale i4i", "cluster up")),
-        ("nodes", "0", ("plan", "run", "cluster up")),
-        ("nodes", "200000", ("plan", "run", "cluster up")),
+        ("nodes", "0", ("plan", "run --cloud aws", "cluster up")),
+        ("nodes", "200000", ("plan", "run --cloud aws", "cluster up")),
         ("max_nodes", "0", ("plan", "scale i4i")),
         ("model", "dayton", ("plan", "run", "scale i4i", "cluster up")),
         ("catalog", "awss", ("plan", "scale i4i")),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from planner.cli import renting
-from planner.cli.console import show_json, show_text
+from planner.cli.console import show_json, show_sentences, show_text
 from planner.cli.emulate import emulate_sweep
 from planner.cli.interrupts import orderly_end
 from planner.cli.request_options import Data, Instances, Model, Nodes
@@ -101,9 +101,9 @@ def cluster_status(
         show_json(statuses)
         return
     if not statuses:
-        show_text("No runs: this machine knows of no rented cluster. `planner cluster sweep` looks for lost ones.")
+        show_sentences("No runs: this machine knows of no rented cluster. `planner cluster sweep` looks for lost ones.")
     for status in statuses:
-        show_text(
+        show_sentences(
             f"{status['run']}  {status['cloud']}  {status['state']:<8}  ${status['cost_usd']:.2f} for "
             f"{status['node_hours']:.2f} node-hours, ends by itself {status['expires_at']}"
         )

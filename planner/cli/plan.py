@@ -10,7 +10,7 @@ from typer import Option
 
 from planner.cli.console import columns as width_of_screen
 from planner.cli.console import show as show_rich
-from planner.cli.console import show_text
+from planner.cli.console import show_sentences, show_text
 from planner.cli.files import Force, require_new, write_whole
 from planner.cli.plan_output import forms_and_views, show_answer
 from planner.cli.plan_questions import completed
@@ -126,4 +126,4 @@ def _explain(answered: Recommendation) -> None:
         for reason in reasons(plan, answered.contrast())
     )
     show_text("\n".join(["\nWhy this cluster", *why]))
-    show_text("\nThe sum\n" + explain(plan, load_model(name)))
+    show_sentences("\nThe sum\n" + explain(plan, load_model(name)))

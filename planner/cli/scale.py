@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from planner.cli.console import show, show_json, show_text, table
+from planner.cli.console import show, show_json, show_sentences, table
 from planner.cli.progress import stepped
 from planner.cli.request_options import Catalogs, Clouds, Data, MaxNodes, Model, Regions, RequestOptions
 from planner.errors import BadInputError, nearest
@@ -54,7 +54,7 @@ def scale(
         show_json(_as_json(scaling))
         return
     show(_table(scaling))
-    show_text(scaling.verdict)
+    show_sentences(scaling.verdict)
 
 
 def _sizes(catalogs: Sequence[Catalog], family: str) -> dict[str, float]:

@@ -88,7 +88,7 @@ class RunOptions:
 
     def require_its_place(self) -> None:
         """Raise BadInputError for options that say nothing about where this run is: they would be ignored."""
-        here = "this machine" if self.cloud is None else self.cloud
+        where = "this machine" if self.cloud is None else self.cloud
         elsewhere: list[tuple[str, tuple[str, ...]]] = []
         if self.cloud != EMULATED:
             elsewhere.append(("--cloud emulated", _EMULATED_ONLY))
@@ -101,7 +101,7 @@ class RunOptions:
             for name in names:
                 if getattr(self, name) != defaults[name]:
                     option = name.replace("_", "-")
-                    raise BadInputError(f"--{option} says nothing about {here}: add {needed}, or leave it out")
+                    raise BadInputError(f"--{option} says nothing about {where}: add {needed}, or leave it out")
 
     @property
     def memory_bytes(self) -> int | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from planner.cli.console import show, show_json, show_sentences, show_text, table, talk
+from planner.cli.console import show, show_json, show_sentences, table, talk
 from planner.cli.files import Force, require_new, write_whole
 from planner.errors import BadInputError, nearest
 
@@ -116,7 +116,7 @@ def show_study(study: Study, *, chart: bool) -> None:
         if chart:
             show(render_ranges(name, study.runs[name], study.verdict))
         for line in _lines(study, name):
-            show_text(line)
+            show_sentences(line)
 
 
 def _lines(study: Study, name: str) -> list[str]:

@@ -50,8 +50,8 @@ class Wheelhouse:
 def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: str = "x86_64") -> None:
     """Fill a directory with wheels for Linux on `architecture` with this `python`.
 
-    Raises BadInputError for a file in the directory's place, when this installation's extension does not fit and no wheel that does can be fetched,
-    IoFailureError with what pip said.
+    Raises BadInputError for a file in the directory's place, or when this installation's extension does not fit and no
+    wheel that does can be fetched, IoFailureError with what pip said.
     """
     if directory.is_file():
         raise BadInputError(f"{directory} is a file; name a directory that can be made")

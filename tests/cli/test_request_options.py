@@ -60,7 +60,7 @@ DIFFERENT = {
     ("cluster up", "cloud"): "is where it happens: one cloud",
     ("run", "region"): "regions are tried in their order until one has room; `plan` compares their prices",
     ("cluster up", "region"): "as in run",
-    ("run", "pricing"): "spot machines are planned for and not rented, which the option says",
+    ("run", "pricing"): "the option says what renting them means",
     ("cluster up", "pricing"): "as in run",
     ("run", "profile"): "the same profiles: a plan is made with one, a run adds itself to one",
     ("run", "json"): "prints a report",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from planner.errors import PlannerError
 from planner.report.answer import Answer
-from planner.schemas.arguments import columns, request_fields, with_all_arguments
+from planner.schemas.arguments import columns, request_fields, require_no_columns, with_all_arguments
 from planner.schemas.asked import Asked
 from planner.schemas.plan import Candidate, Plan, Request
 
@@ -33,6 +33,10 @@ class Recommendation(Answer):
     True
     """
 
+    profile: str | None = None
+    """The stored profile that the times are from, and the further columns of its runs: what-ifs keep both."""
+    option: Mapping[str, str] | None = None
+
     def at_sizes(self, *, points: int = 16) -> list[Candidate]:
         """Return the recommended type at about `points` node counts, evenly spaced in their logarithm, from the fewest
         that hold the data to `max_nodes`; what is not feasible is left out.
@@ -42,12 +46,18 @@ class Recommendation(Answer):
     def sensitivities(self, *, factors: Sequence[float] = (0.5, 2.0)) -> pd.DataFrame:
         """Return time and total cost of the recommended cluster with each resource `factor` times as fast.
 
-        Raises InfeasibleError when nothing was recommended.
+        Without a cluster it is empty, and `attrs["why"]` of the frame has the reason.
+
+        >>> import planner
+        >>> planner.recommend("1TB", deadline="1s").sensitivities().attrs["why"][0][:16]
+        'nothing feasible'
         """
-        from planner.planning.recommendation import require_best
         from planner.report.frames import sensitivities_frame
 
-        return sensitivities_frame(require_best(self.plan), {factor: self.reliefs(factor) for factor in factors})
+        reliefs = {} if self.best is None else {factor: self.reliefs(factor) for factor in factors}
+        frame = sensitivities_frame(self.best, reliefs)
+        frame.attrs |= {"why": self.why} if self.best is None else {}
+        return frame
 
     def plot_frontier(self) -> Any:
         """Chart total cost against time: the frontier and the candidates. Charts need the extra `plots`, and say why
@@ -84,11 +94,13 @@ class Recommendation(Answer):
     def to_html(self, *, made_on: date | None = None, on_step: Callable[[str], None] | None = None) -> str:
         """Return the answer as a page that opens without a network: see `plan --html`.
 
-        `on_step` is told what begins, 1 + PLAN_PAGE_STEPS times. Raises InfeasibleError when nothing was recommended,
+        Where nothing is feasible the page says why. `on_step` is told what begins, 1 + PLAN_PAGE_STEPS times. Raises
         PlannerError without the extra `plots`.
         """
-        from planner.report.page import plan_page
+        from planner.report.page import plan_page, refusal_page
 
+        if self.best is None:
+            return refusal_page(self.plan, why=self.why, made_on=made_on)
         tell = on_step or (lambda step: None)
         tell("planning around the answer")
         try:
@@ -118,7 +130,7 @@ class Recommendation(Answer):
         """Return what `networks` shows, with each cluster in full."""
         from planner.planning.network_views import network_rows
 
-        return network_rows(self.plan.request, plan_again=lambda request: answer(request).plan)
+        return network_rows(self.plan.request, plan_again=lambda request: self._again(request).plan)
 
     def plot_networks(self) -> Any:
         """Chart the cost of the leading types under three networks."""
@@ -173,11 +185,15 @@ class Recommendation(Answer):
         """
         from planner.planning.what_if import changed
 
-        return answer(changed(self.plan.request, changes))
+        return self._again(changed(self.plan.request, changes))
 
     def without_what_ifs(self) -> Recommendation:
         """Return the same question answered without the factors of `what_if`."""
-        return answer(replace(self.plan.request, scale={}))
+        return self._again(replace(self.plan.request, scale={}))
+
+    def _again(self, request: Request) -> Recommendation:
+        """Answer another request as this one was answered."""
+        return answer_with_profile(request, self.profile, self.option) if self.profile else answer(request)
 
     def _drawn(self, chart: Callable[[], Any]) -> Any:
         from planner.report import plots
@@ -192,7 +208,7 @@ class Recommendation(Answer):
             catalog = load_catalog(name)
             return catalog.cloud == candidate.cloud and candidate.instance_type in catalog.instances.rows
 
-        return WhatIf(plan=self.plan, plan_again=lambda request: answer(request).plan, has_type=has_type)
+        return WhatIf(plan=self.plan, plan_again=lambda request: self._again(request).plan, has_type=has_type)
 
 
 def recommend(
@@ -214,6 +230,7 @@ def recommend(
     request = Request(**request_fields(given))
     if profile is not None:
         return answer_with_profile(request, profile, columns(option))
+    require_no_columns(option)
     return answer(request, today=today)
 
 
@@ -234,7 +251,7 @@ def answer_with_profile(request: Request, profile: str, options: Mapping[str, st
     def plan_of(asked: Request) -> Plan:
         return plan_with_profile(asked, learned, specs=specs, options=options, plan_again=plan_again)
 
-    return Recommendation(_planned(request, plan_of))
+    return Recommendation(_planned(request, plan_of), profile=profile, option=options)
 
 
 def _planned(request: Request, plan_of: Callable[[Request], Plan], *, look: Callable[..., Plan] | None = None) -> Plan:

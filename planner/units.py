@@ -22,6 +22,8 @@ _SIZES: Final = {
 }
 _SHORT_SIZES: Final = {unit.removesuffix("B"): factor for unit, factor in _SIZES.items() if unit != "B"}
 """`100T`, `1Ti`: as people write them who know that sizes are bytes; rates need their B, which is not a bit's b."""
+_RECORDS: Final = {"records": 100}
+"""`1e6 records`: those of the sort benchmark."""
 _BIT_RATES: Final = {"bit": 1, **{f"{prefix}bit": 1000**power for power, prefix in enumerate("KMGT", start=1)}}
 _PARTS: Final = re.compile(r"\d+(?:\.\d+)?\s*[a-z]+")
 _SEVERAL: Final = re.compile(r"^\s*(?:\d+(?:\.\d+)?\s*[a-z]+\s*){2,}$")
@@ -32,13 +34,14 @@ LARGEST_SIZE_BYTES: Final = 10**20
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes in `text`: `100TB` and `100T` are 10^14, `1TiB` is 2^40; `10,000GB` has thousands' commas.
+    """Return the bytes in `text`: `100TB` and `100T` are 10^14, `1TiB` is 2^40; `10,000GB` has thousands' commas, and
+    `1e6 records` are the sort benchmark's, of 100 bytes.
 
     Raises BadInputError for a bare number, an unknown unit, a size that is not positive, not whole bytes or over
     `LARGEST_SIZE_BYTES`.
     """
     number, unit = _split(text, what="size", example="100TB or 1TiB")
-    factor = _lookup(unit, _SIZES) or _lookup(unit, _SHORT_SIZES)
+    factor = _lookup(unit, _SIZES | _RECORDS) or _lookup(unit, _SHORT_SIZES)
     if factor is None:
         raise BadInputError(f"size {text!r}: unknown unit {unit!r}; use one of {', '.join(_SIZES)}")
     size = number * factor
@@ -77,20 +80,27 @@ def _seconds(part: str, *, whole: str) -> float:
 def parse_share(text: str) -> float:
     """Return the share of one in `text`: `95%` and `0.95` are 0.95. Raises BadInputError for what is no number."""
     try:
-        return float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
-    except ValueError:
+        return parse_number(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+    except BadInputError:
         raise BadInputError(f"share {text!r}: write it as 95% or 0.95") from None
 
 
+def parse_number(text: str) -> float:
+    """Return the number in `text`: `10,000`, `1e6`, `0.5`. Raises BadInputError for what is none, or not finite."""
+    match = _QUANTITY.match(text)
+    if match is None or match[2] is not None:
+        raise BadInputError(f"number {text!r}: write it as 10,000, 1e6 or 0.5")
+    return float(match[1].replace(",", "").replace("_", ""))
+
+
 def parse_count(text: str) -> int:
-    """Return the whole number in `text`: `10,000,000`, `1e7`. Raises BadInputError for what is none."""
-    try:
-        plain = text.replace(",", "").replace("_", "")
-        number = int(plain) if plain.strip().lstrip("-").isdecimal() else float(plain)
-        if number == int(number):
+    """Return the whole number in `text`: `10,000,000`, `1e7`, `1e6 records`. Raises BadInputError for what is none."""
+    match = _QUANTITY.match(text)
+    if match and match[2] in (None, "records"):
+        digits = match[1].replace(",", "").replace("_", "")
+        number = int(digits) if digits.isdecimal() and len(digits) <= 100 else float(digits)  # large ones stay exact
+        if math.isfinite(number) and number == int(number):
             return int(number)
-    except (ValueError, OverflowError):
-        pass
     raise BadInputError(f"count {text!r}: write a whole number, such as 10,000,000 or 1e7")
 
 

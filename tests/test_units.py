@@ -132,7 +132,7 @@ def test_counts(text: str, count: int) -> None:
     assert parse_count(text) == count
 
 
-@pytest.mark.parametrize("text", ["", "ten", "1.5", "1e999", "nan"])
+@pytest.mark.parametrize("text", ["", "ten", "1.5", "1e999", "nan", "1,0", "5 apples"])
 def test_what_is_no_count_is_refused(text: str) -> None:
     with pytest.raises(BadInputError, match="whole number"):
         parse_count(text)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from planner.cli.console import show, show_json, show_text, table
+from planner.cli.console import show, show_json, show_sentences, table
 from planner.schemas.asked_prices import names
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ def catalog_rank(
         )
         return
     show(_operations_table(rows[:top]) if operation == "all" else _rank_table(rows[:top], by=by))
-    show_text(f"{ranking.unit}; {len(rows)} configurations")
+    show_sentences(f"{ranking.unit}; {len(rows)} configurations")
     for reason, count in ranking.left_out.items():
-        show_text(f"left out: {count:,} of {reason}")
+        show_sentences(f"left out: {count:,} of {reason}")
 
 
 def _offer(catalog: Catalog, region: str | None, pricing: str) -> Offer:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from planner.cli import renting
-from planner.cli.console import show_json, show_text
+from planner.cli.console import show_json, show_sentences, show_text
 from planner.cli.emulate import emulate_sweep
 from planner.cli.interrupts import orderly_end
+from planner.cli.request_options import Data, Instances, Model, Nodes
 from planner.errors import LeftBehindError, ProviderRefusedError
+from planner.schemas.plan import Request
 
 if TYPE_CHECKING:
     from planner.providers.order import Order
@@ -24,14 +26,14 @@ _JSON = Annotated[bool, Option("--json", help="Print as one JSON object.")]
 
 
 def cluster_up(
-    plan: Annotated[Path | None, Argument(help="A plan that `plan --json` wrote; else --data and --model.")] = None,
+    plan: Annotated[Path | None, Argument(help="A plan that `plan --json` wrote; else --data.")] = None,
     *,
-    data: Annotated[str | None, Option(help="How much to sort: 100TB.")] = None,
-    model: Annotated[str | None, Option(help="Cost model: a name that `planner models` lists, or a TOML file.")] = None,
+    data: Data = None,
+    model: Model = Request.model,
     cloud: Annotated[str, Option(help="Where to rent: aws, gcp, azure.")] = "aws",
     region: renting.Regions = None,
-    instance: renting.Instances = None,
-    nodes: Annotated[int | None, Option(help="Exactly so many nodes.", min=1)] = None,
+    instance: Instances = None,
+    nodes: Nodes = None,
     max_cost: renting.MaxCost = None,
     max_hours: renting.MaxHours = None,
     ssh_from: renting.SshFrom = None,
@@ -99,9 +101,9 @@ def cluster_status(
         show_json(statuses)
         return
     if not statuses:
-        show_text("No runs: this machine knows of no rented cluster. `planner cluster sweep` looks for lost ones.")
+        show_sentences("No runs: this machine knows of no rented cluster. `planner cluster sweep` looks for lost ones.")
     for status in statuses:
-        show_text(
+        show_sentences(
             f"{status['run']}  {status['cloud']}  {status['state']:<8}  ${status['cost_usd']:.2f} for "
             f"{status['node_hours']:.2f} node-hours, ends by itself {status['expires_at']}"
         )

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -20,8 +21,12 @@ from planner.errors import InterruptedRunError, PlannerError
 _EXAMPLE = "Example: "
 _NAME = 18
 """Cells of at most so many characters are names, dates or numbers, which are not broken over lines."""
-_LEAST = 6
+_LEAST = 14
 """A column of sentences can be as narrow as this."""
+_WORD = 40
+"""Longer words, such as addresses, are broken."""
+_GAP = 2
+"""Spaces between two columns."""
 
 
 class PlannerCommand(PlainHelp, TakesAsGiven, TyperCommand):
@@ -112,31 +117,75 @@ def columns() -> int:
     return max(shutil.get_terminal_size().columns, 40)
 
 
-def show(*renderables: Any, width: int | None = None) -> None:
-    """Print rich renderables as a result; colours only where a terminal shows them. Into a pipe they are `width`
-    columns wide, else what COLUMNS says, else 160.
+def shown_width() -> int:
+    """Return how wide tables are: as the terminal or COLUMNS says, 160 in a pipe."""
+    return columns() if "COLUMNS" in os.environ or sys.stdout.isatty() else 160
+
+
+def show(*renderables: Any) -> None:
+    """Print rich renderables as a result, `shown_width` wide; colours only where a terminal shows them. A table for
+    which that is too narrow becomes a block per row, a line per cell.
     """
     from rich.console import Console
 
-    if width is None and not sys.stdout.isatty():
-        width = columns() if "COLUMNS" in os.environ else 160
-    console = Console(highlight=False, soft_wrap=False, width=width)
+    console = Console(highlight=False, soft_wrap=False, width=shown_width())
     with console.capture() as captured:
         for renderable in renderables:
-            _keep_names_whole(renderable, width=console.width)
-            console.print(renderable)
+            for part in getattr(renderable, "renderables", [renderable]):
+                console.print(_fitted(part, width=console.width))
     with _reader_may_leave():
         print(captured.get(), end="")
 
 
-def _keep_names_whole(renderable: Any, *, width: int) -> None:
-    """Let a table's columns of names, dates and numbers keep their width, where columns of sentences can give way."""
+def fits(table: Any, width: int) -> bool:
+    """Whether a table of short cells can be shown in so many columns without breaking any."""
+    sizes = [max([_longest_word(str(column.header)), *map(len, map(str, column.cells))]) for column in table.columns]
+    return sum(sizes) + _GAP * (len(sizes) - 1) <= width
+
+
+def _fitted(renderable: Any, *, width: int) -> Any:
+    """Let a table's names, dates and numbers keep their width, where sentences can give way; else fold it."""
     from rich.table import Table
 
     if not isinstance(renderable, Table):
-        return
-    sized = [(max(len(str(cell)) for cell in (column.header, *column.cells)), column) for column in renderable.columns]
-    needed = sum(min(size, _LEAST) + 2 for size, _ in sized)
-    for size, column in sorted(sized, key=lambda pair: pair[0]):
-        needed += size - min(size, _LEAST)
-        column.no_wrap = column.no_wrap or (size <= _NAME and needed <= width + 2)
+        return renderable
+    needs = [_need(str(column.header), [str(cell) for cell in column.cells]) for column in renderable.columns]
+    if sum(needs) + _GAP * (len(needs) - 1) > width:
+        return _folded(renderable)
+    for column, need in zip(renderable.columns, needs, strict=True):
+        column.min_width = need
+    return renderable
+
+
+def _need(header: str, cells: Sequence[str]) -> int:
+    """Return how narrow a column can be: a name is whole, a sentence and a header are broken between words."""
+    size = max([_longest_word(header), *map(len, cells)])
+    return size if size <= _NAME else min(max([_LEAST, _longest_word(header), *map(_longest_word, cells)]), _WORD)
+
+
+def _longest_word(text: str) -> int:
+    return max(map(len, text.split()), default=0)
+
+
+def _folded(table: Any) -> Any:
+    """Return a table as a block per row, a line per cell with the name of its column."""
+    from rich.table import Table
+
+    folded = Table(box=None, pad_edge=False, show_header=False, title=table.title, title_justify="left")
+    folded.add_column()
+    folded.add_column(overflow="fold")
+    for number, row in enumerate(zip(*(list(column.cells) for column in table.columns), strict=True)):
+        if number:
+            folded.add_row("", "")
+        for column, cell in zip(table.columns, row, strict=True):
+            if str(cell):
+                folded.add_row(column.header, cell, style=table.rows[number].style)
+    return folded
+
+
+def show_sentences(text: str) -> None:
+    """Print a result in sentences, broken where the terminal, or COLUMNS, is narrower."""
+    width = shown_width()
+    for line in text.splitlines():
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        show_text(textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False) if line else "")

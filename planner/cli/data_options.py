@@ -11,4 +11,4 @@ KeyOffset = Annotated[int, Option(help="Where the key begins.")]
 KeySize = Annotated[
     int | None, Option(help="Bytes of the key: 10 of a record, to the end of a line unless given.")
 ]  # fmt: skip
-Threads = Annotated[int | None, Option(help="Threads; all cores otherwise.")]
+Threads = Annotated[int | None, Option(help="Threads; all cores otherwise.", min=1)]

@@ -12,6 +12,7 @@ from typer import Option
 
 from planner.cli import emulation
 from planner.cli.console import show, show_json, show_text, talk
+from planner.cli.files import require_directories
 from planner.cli.interrupts import orderly_end
 from planner.units import parse_size
 
@@ -38,6 +39,7 @@ def emulate_up(
     """
     from planner.emulation.ray import emulated_ray
 
+    require_directories("--dir", [directory])
     shaping = emulation.shaping_of(locals())
     with orderly_end(), emulated_ray(workers=nodes, shaping=shaping, directory=directory, say=talk) as made:
         if json:
@@ -68,6 +70,7 @@ def emulate_study(
     from planner.emulation.study import Study, document, run_study
     from planner.report.study_table import render_study
 
+    require_directories("--dir", [directory])
     study = Study(
         data_bytes=parse_size(data), nodes=nodes, rate_factor=rate_factor, repeats=repeats, directory=directory,
         clouds=tuple(clouds.upper()), seed=seed,

@@ -27,11 +27,32 @@ def require_readable(paths: Iterable[Path]) -> None:
             raise BadInputError(f"{path}: permission denied; name a file that you may read")
 
 
-def require_new(paths: Iterable[Path | None], *, force: bool, hint: str = "") -> None:
-    """Raise BadInputError naming the first of some files to be written that exists, unless they may be replaced."""
+def require_directories(option: str, paths: Iterable[Path]) -> None:
+    """Raise BadInputError naming the first of the directories of an option that is none."""
     for path in paths:
-        if path is not None and path.is_file() and not force:
-            raise BadInputError(f"{path} exists: name a new file, or replace it with --force{hint}")
+        if not path.is_dir():
+            raise BadInputError(f"{option} {path}: no such directory; name one on the disk to work on")
+
+
+def require_new(paths: Iterable[Path | None], *, force: bool, hint: str = "") -> None:
+    """Raise BadInputError naming the first of some files to be written that has no place to be, or that exists, unless
+    it may be replaced.
+    """
+    for path in paths:
+        if path is not None:
+            _require_place(path)
+            if path.is_file() and not force:
+                raise BadInputError(f"{path} exists: name a new file, or replace it with --force{hint}")
+
+
+def _require_place(path: Path) -> None:
+    """Devices and pipes, such as /dev/stdout, are places, too."""
+    if path.is_dir():
+        raise BadInputError(f"{path} is a directory; name a file")
+    if not path.parent.is_dir():
+        raise BadInputError(f"{path}: there is no directory {path.parent}; make it, or name a file in another")
+    if not path.exists() and not os.access(path.parent, os.W_OK):
+        raise BadInputError(f"{path}: permission denied; name a file in a directory that you may write to")
 
 
 def write_whole(path: Path, text: str, *, option: str) -> None:

@@ -1,10 +1,18 @@
-"""Values that need no conversion are taken as they are given: what typer converts with takes long to load."""
+"""Values that need no conversion are taken as they are given: what typer converts with takes long to load. Numbers are
+read as people write them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
+
+from planner.errors import BadInputError
+from planner.units import parse_count, parse_number
+
+_NUMBERS: Final[dict[Any, Callable[[str], float]]] = {int: parse_count, float: parse_number}
+"""How people write the numbers that options take: `10,000`, `1e6`."""
 
 
 class TakesAsGiven:
@@ -27,9 +35,20 @@ class _Quick:
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         if value is None:
             return () if param.multiple or param.nargs == -1 else None
-        if _is_already(param.type_descriptor.annotation, value):
+        wanted = param.type_descriptor.annotation
+        is_text = isinstance(value, str) and wanted in _NUMBERS
+        if is_text:
+            value = _number(value, wanted, option=max(param.opts, key=len))
+        if _is_already(wanted, value) and not (is_text and param.type_descriptor.is_ranged):
             return value
         return type(param).get_runtime_param(param).coerce(value, param=param, ctx=ctx)
+
+
+def _number(text: str, wanted: Any, *, option: str) -> float:
+    try:
+        return _NUMBERS[wanted](text)
+    except BadInputError as error:
+        raise BadInputError(f"{option}: {error.message}") from None
 
 
 def _is_already(wanted: Any, value: Any) -> bool:

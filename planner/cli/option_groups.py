@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 
 def ungrouped(
@@ -30,19 +31,28 @@ def ungrouped(
     for parameter in inspect.signature(command).parameters.values():
         group = groups.get(parameter.name)
         parameters += [parameter.replace(annotation=hints[parameter.name])] if group is None else _options(group)
-    _under_headings(parameters, panels or {})
+    parameters = _under_headings(parameters, panels or {})
     flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     del flat.__wrapped__
     return flat
 
 
-def _under_headings(parameters: Sequence[inspect.Parameter], panels: Mapping[str, Sequence[str]]) -> None:
+def _under_headings(
+    parameters: Sequence[inspect.Parameter], panels: Mapping[str, Sequence[str]]
+) -> list[inspect.Parameter]:
+    """Return parameters whose options are under their headings; options are copied: other commands share them."""
     headings = {name: heading for heading, names in panels.items() for name in names}
-    for parameter in parameters:
-        for option in getattr(parameter.annotation, "__metadata__", ()):
-            if parameter.name in headings:
-                option.rich_help_panel = headings[parameter.name]
+    return [_under(parameter, headings.get(parameter.name)) for parameter in parameters]
+
+
+def _under(parameter: inspect.Parameter, heading: str | None) -> inspect.Parameter:
+    annotated, *metadata = get_args(parameter.annotation) or (parameter.annotation,)
+    if heading is None or not metadata:
+        return parameter
+    option = copy(metadata[0])
+    option.rich_help_panel = heading
+    return parameter.replace(annotation=Annotated[annotated, option])
 
 
 def _options(group: Any) -> Iterator[inspect.Parameter]:

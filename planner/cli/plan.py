@@ -10,11 +10,11 @@ from typer import Option
 
 from planner.cli.console import columns as width_of_screen
 from planner.cli.console import show as show_rich
-from planner.cli.console import show_text
+from planner.cli.console import show_sentences, show_text
 from planner.cli.files import Force, require_new, write_whole
 from planner.cli.plan_output import forms_and_views, show_answer
 from planner.cli.plan_questions import completed
-from planner.cli.request_options import RequestOptions, column_values
+from planner.cli.request_options import RequestOptions
 
 if TYPE_CHECKING:
     from planner.api import Recommendation
@@ -85,10 +85,12 @@ def _answered(asked: RequestOptions) -> Recommendation:
     from datetime import date
 
     from planner.api import answer, answer_with_profile
+    from planner.schemas.arguments import columns, require_no_columns
 
     request = asked.request()
     if asked.profile:
-        return answer_with_profile(request, asked.profile, column_values(asked.option))
+        return answer_with_profile(request, asked.profile, columns(asked.option))
+    require_no_columns(asked.option)
     return answer(request, today=date.today())
 
 
@@ -124,4 +126,4 @@ def _explain(answered: Recommendation) -> None:
         for reason in reasons(plan, answered.contrast())
     )
     show_text("\n".join(["\nWhy this cluster", *why]))
-    show_text("\nThe sum\n" + explain(plan, load_model(name)))
+    show_sentences("\nThe sum\n" + explain(plan, load_model(name)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from planner.cli.console import columns, show, show_text
+from planner.cli.console import columns, fits, show, show_text
 from planner.errors import BadInputError, nearest
 from planner.schemas.asked_prices import names
 
@@ -48,7 +48,7 @@ def show_answer(
     elif form == "wide":
         from planner.report.plan_table import render_plan
 
-        show(render_plan(plan), width=max(columns(), 160))
+        show(render_plan(plan))
     elif form == "table":
         _show_candidates(answered)
     else:
@@ -59,10 +59,12 @@ def show_answer(
 
 
 def _show_candidates(answered: Recommendation) -> None:
+    """Show as many columns of the candidates as there is room for."""
     from planner.report.plan_table import brief_candidates_table, candidates_table
 
-    table = candidates_table if columns() >= WIDE_COLUMNS else brief_candidates_table
-    show(table(answered.plan), width=columns())
+    plan = answered.plan
+    tables = (candidates_table(plan), brief_candidates_table(plan), brief_candidates_table(plan, evidence=False))
+    show(next((table for table in tables if fits(table, columns())), tables[-1]))
 
 
 def _show_short(answered: Recommendation) -> None:
@@ -74,7 +76,7 @@ def _show_short(answered: Recommendation) -> None:
     if len({candidate.model for candidate in plan.candidates}) > 1:
         from planner.report.plan_table import models_tables
 
-        show(*models_tables(plan), width=columns())
+        show(*models_tables(plan))
 
 
 def _show_frame(answered: Recommendation, form: str, *, order: str | None, only: list[str] | None) -> None:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from planner.cli import completion
 from planner.cli.console import columns, show_json, show_text, talk
 from planner.errors import BadInputError, InterruptedRunError, ProviderRefusedError
-from planner.units import parse_duration, parse_size
+from planner.schemas.asked_prices import names
+from planner.units import parse_duration
 
 if TYPE_CHECKING:
     from planner.providers.order import Order
@@ -24,9 +26,14 @@ if TYPE_CHECKING:
     from planner.schemas.plan import Plan
 
 Regions = Annotated[
-    list[str] | None, Option("--region", help="Further regions to try, in this order; may be repeated.")
+    list[str] | None,
+    Option(
+        "--region",
+        help="Regions to try, in this order; the first is planned for.",
+        show_default="the catalog's",
+        autocompletion=completion.regions,
+    ),
 ]
-Instances = Annotated[list[str] | None, Option("--instance", help="Only these types; patterns such as 'i4i.*' work.")]
 MaxCost = Annotated[float | None, Option(help="The whole run may cost so many US dollars.", min=0.01)]
 MaxHours = Annotated[str | None, Option(help="Every machine ends by itself after: 4h, 90m.")]
 SshFrom = Annotated[
@@ -89,7 +96,7 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
         )
     return RentalOptions(
         cloud=options["cloud"],
-        regions=tuple(options["region"] or ()),
+        regions=tuple(names(options["region"])),
         max_cost=options["max_cost"],
         max_hours=options["max_hours"],
         ssh_from=options["ssh_from"],
@@ -117,7 +124,7 @@ def plan_of(
     rental: RentalOptions,
     *,
     data: str | None,
-    model: str | None,
+    model: str,
     instances: Sequence[str] | None,
     nodes: int | None,
     architecture: str | None = None,
@@ -136,14 +143,14 @@ def plan_of(
         if rental.pricing not in ("on-demand", plan.request.pricing):
             raise BadInputError(f"--pricing {rental.pricing}: {path} is a plan for {plan.request.pricing} machines")
         return plan
-    if not data or not model:
-        raise BadInputError("say what for: a plan's file, or --data and --model")
+    if not data:
+        raise BadInputError("say what for: a plan's file, or --data")
     answer = recommend(
-        data=parse_size(data),
+        data=data,
         model=model,
         catalogs=(rental.cloud,),
         regions=rental.regions[:1],
-        instances=tuple(instances or ()),
+        instances=instances or (),
         arch=architecture,
         nodes=nodes,
         pricing=rental.pricing,

@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from planner.cli import emulation, renting
 from planner.cli.console import show, show_text, talk
-from planner.cli.files import require_new, write_whole
+from planner.cli.files import require_directories, require_new, write_whole
 from planner.cli.progress import watched
-from planner.cli.run_options import RunOptions
+from planner.cli.run_options import EMULATED, RunOptions
 from planner.cli.run_rented import Job, dataset_to_sort, effort_of, run_rented, show_rented_dry_run
 from planner.errors import BadInputError, ValidationFailedError
+from planner.schemas.arguments import request_fields
+from planner.schemas.asked_prices import names
 from planner.units import parse_size
 
 if TYPE_CHECKING:
     from planner.schemas.run_report import RunReport
 
 
-EMULATED = "emulated"
 EMULATED_NODES = 4
 
 
@@ -55,15 +56,13 @@ def run(*, options: RunOptions) -> None:
 
 
 def _require_data(options: RunOptions) -> None:
-    """Raise BadInputError when nobody says how much to sort, or data is to be moved without a cluster."""
-    if (options.input or options.output) and options.cloud is None:
-        raise BadInputError(
-            "--input and --output are brought and taken by the nodes of a cluster: --cloud aws, gcp, azure or emulated"
-        )
+    """Raise BadInputError when nobody says how much to sort, or something is said that is not to be."""
+    options.require_its_place()
     if options.data is None and options.input is None:
         raise BadInputError("say how much to sort: --data 1GB, or what: --input s3://bucket/path")
-    if not options.directory.is_dir():
-        raise BadInputError(f"--dir {options.directory}: no such directory; name one on the disk to work on")
+    require_directories("--dir", [options.directory])
+    require_directories("--wheelhouse", [options.wheelhouse] if options.wheelhouse else [])
+    request_fields({"data": options.data or "1B", "nodes": options.nodes})  # what `plan` refuses is refused
     require_new([options.out], force=options.force)
 
 
@@ -105,7 +104,7 @@ def _job(options: RunOptions) -> Job:
     return Job(
         data=options.data,
         model=options.model,
-        instances=tuple(options.instance or ()),
+        instances=tuple(names(options.instance)),
         nodes=options.nodes,
         memory_bytes=options.memory_bytes,
         skew=options.skew,

@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from typer import Option
 
 from planner.cli import emulation, renting
+from planner.cli.data_options import Threads
 from planner.cli.files import Force
+from planner.cli.request_options import Data, Input, Instances, Nodes, OneModel, Output
+from planner.errors import BadInputError
+from planner.schemas.plan import Request
 from planner.units import parse_size
+
+EMULATED: Final = "emulated"
+"""The `cloud` of emulated nodes."""
+_EMULATED_ONLY: Final = ("rate", "distribution", "rate_factor", "bucket", "burst_rate", "redraw", "seed")
+_RENTED_ONLY: Final = (
+    "node_identity", "lend_credentials", "region", "instance", "max_cost", "max_hours", "ssh_from", "image",
+    "wheelhouse", "keep", "detach", "dry_run",
+)  # fmt: skip
+_OF_A_CLUSTER: Final = ("nodes", "skew", "input", "output")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """What to run, where, and what to do with the report; each field is an option."""
 
-    data: Annotated[str | None, Option(help="How much to sort: 1GB; what --input holds otherwise.")] = None
-    model: Annotated[str, Option(help="Cost model: a name that `planner models` lists, or a TOML file.")]
+    data: Data = None
+    model: OneModel = Request.model
     directory: Annotated[Path, Option("--dir", help="The disk to work on; everything written there is removed.")] = (
         Path()
     )
     memory: Annotated[str | None, Option(help="Memory for the sort: 2GB. Four fifths of what is free otherwise.")] = (
         None
     )
-    threads: Annotated[int | None, Option(help="Threads; all cores otherwise.")] = None
+    threads: Threads = None
     cloud: Annotated[
         str | None, Option(help="Where: `aws` rents machines, `emulated` nodes; this machine as it is otherwise.")
     ] = None
-    nodes: Annotated[int | None, Option(help="Nodes; as planned, or 4 emulated ones.", min=1)] = None
+    nodes: Nodes = None
     rate: emulation.Rate = None
     distribution: emulation.Distribution = None
     rate_factor: emulation.RateFactor = 1.0
@@ -37,13 +50,8 @@ class RunOptions:
     burst_rate: emulation.BurstRate = None
     redraw: emulation.Redraw = None
     seed: emulation.Seed = None
-    input: Annotated[
-        str | None, Option(help="Where the data is: s3://bucket/path.", show_default="generated on the nodes")
-    ] = None
-    output: Annotated[
-        str | None,
-        Option(help="Where the result goes: s3://bucket/path.", show_default="nowhere: it ends with the nodes"),
-    ] = None
+    input: Input = None
+    output: Output = None
     node_identity: renting.NodeIdentity = None
     lend_credentials: Annotated[
         bool,
@@ -51,7 +59,7 @@ class RunOptions:
     ] = False
     skew: Annotated[bool, Option("--skew", help="Generate skewed keys; on a cluster.")] = False
     region: renting.Regions = None
-    instance: renting.Instances = None
+    instance: Instances = None
     pricing: renting.Pricing = "on-demand"
     max_cost: renting.MaxCost = None
     max_hours: renting.MaxHours = None
@@ -77,6 +85,23 @@ class RunOptions:
         Path | None, Option(help="Also write the report as JSON to this file; `planner report` reads it.")
     ] = None
     force: Force = False
+
+    def require_its_place(self) -> None:
+        """Raise BadInputError for options that say nothing about where this run is: they would be ignored."""
+        where = "this machine" if self.cloud is None else self.cloud
+        elsewhere: list[tuple[str, tuple[str, ...]]] = []
+        if self.cloud != EMULATED:
+            elsewhere.append(("--cloud emulated", _EMULATED_ONLY))
+        if self.cloud in (None, EMULATED):
+            elsewhere.append(("--cloud aws, gcp or azure", _RENTED_ONLY))
+        if self.cloud is None:
+            elsewhere.append(("--cloud", _OF_A_CLUSTER))
+        defaults = {field.name: field.default for field in fields(self)}
+        for needed, names in elsewhere:
+            for name in names:
+                if getattr(self, name) != defaults[name]:
+                    option = name.replace("_", "-")
+                    raise BadInputError(f"--{option} says nothing about {where}: add {needed}, or leave it out")
 
     @property
     def memory_bytes(self) -> int | None:

@@ -56,8 +56,12 @@ class Job:
 
 def show_rented_dry_run(job: Job, rental: renting.RentalOptions, *, verbose: bool, json: bool) -> None:
     """Print what would be rented, and with `verbose` every request of launching and taking down."""
+    from planner.runs.cloud import check_runnable
+
     provider = _session(rental).provider
     _access(job, rental)
+    data_bytes = None if job.data is None else parse_size(job.data)
+    check_runnable(job.model, data_bytes=data_bytes, input=job.input, output=job.output)
     if job.data is None:
         job = _sized(job, dataset_to_sort(None, input=job.input, output=None))
     if not json:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import date
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from planner.cli.console import show, show_json, show_text, table
+from planner.cli.console import show, show_json, show_sentences, table
 from planner.cli.progress import stepped
+from planner.cli.request_options import Catalogs, Clouds, Data, MaxNodes, Model, Regions, RequestOptions
 from planner.errors import BadInputError, nearest
-from planner.units import format_duration, format_usd, parse_size
+from planner.schemas.plan import Request
+from planner.units import format_duration, format_usd
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
@@ -21,11 +23,12 @@ if TYPE_CHECKING:
 def scale(
     family: Annotated[str, Argument(help="Family of instance types, such as i4i.")],
     *,
-    data: Annotated[str, Option(help="How much to sort: 100TB, 1TiB.")],
-    model: Annotated[str, Option(help="Cost model: a name that `planner models` lists, or a TOML file.")],
-    catalog: Annotated[str, Option(help="Catalog by name or directory.")] = "aws",
-    region: Annotated[str | None, Option(help="Region; the catalog's default otherwise.")] = None,
-    max_nodes: Annotated[int, Option(help="At most so many nodes.", min=1)] = 1000,
+    data: Data = None,
+    model: Model = Request.model,
+    cloud: Clouds = None,
+    catalog: Catalogs = None,
+    region: Regions = None,
+    max_nodes: MaxNodes = Request.max_nodes,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Compare few large and many small nodes of one family, with as many processors in all, and a single node.
@@ -34,42 +37,37 @@ def scale(
     """
     from planner.api import answer
     from planner.catalog import load_catalog
-    from planner.config.settings import load_settings
     from planner.planning.scale_up_or_out import plans_of
     from planner.planning.scale_up_or_out import scale as compare
-    from planner.schemas.plan import Request
 
-    request = Request(
-        data_bytes=parse_size(data),
-        model=model,
-        catalogs=(catalog,),
-        regions=(region,) if region else (),
-        max_nodes=max_nodes,
-        own_prices=load_settings(today=date.today()).own_prices,
-    )
-    vcpus = _sizes(load_catalog(catalog), family)
+    asked = RequestOptions(data=data, model=model, cloud=cloud, catalog=catalog, region=region, max_nodes=max_nodes)
+    request = asked.request()
+    vcpus = _sizes([load_catalog(name) for name in request.catalogs], family)
     with stepped(plans_of(len(vcpus))) as on_step:
 
-        def plan_of(asked: Request) -> Plan:
-            on_step(asked.instances[0] if len(asked.instances) == 1 else family)
-            return answer(asked).plan
+        def plan_of(narrowed: Request) -> Plan:
+            on_step(narrowed.instances[0] if len(narrowed.instances) == 1 else family)
+            return answer(narrowed).plan
 
         scaling = compare(request, vcpus=vcpus, plan_of=plan_of)
     if json:
         show_json(_as_json(scaling))
         return
     show(_table(scaling))
-    show_text(scaling.verdict)
+    show_sentences(scaling.verdict)
 
 
-def _sizes(catalog: Catalog, family: str) -> dict[str, float]:
+def _sizes(catalogs: Sequence[Catalog], family: str) -> dict[str, float]:
     """Return the virtual CPUs of the types of a family; types with disks added are configurations, not sizes."""
-    types = catalog.instances
-    rows = zip(types.instance_type.tolist(), types.family.tolist(), types.vcpu.tolist(), strict=True)
+    rows = [
+        row
+        for types in (catalog.instances for catalog in catalogs)
+        for row in zip(types.instance_type.tolist(), types.family.tolist(), types.vcpu.tolist(), strict=True)
+    ]
     vcpus = {name: vcpu for name, of, vcpu in rows if of == family and vcpu == vcpu and "+" not in name}  # noqa: PLR0124
     if not vcpus:
-        families = sorted(set(types.family.tolist()))
-        raise BadInputError(f"unknown family {family!r} in catalog {catalog.name}.{nearest(family, families)}")
+        where, families = ", ".join(catalog.name for catalog in catalogs), sorted({of for _, of, _ in rows})
+        raise BadInputError(f"unknown family {family!r} in {where}.{nearest(family, families)}")
     return vcpus
 
 

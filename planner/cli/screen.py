@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from planner.cli.console import show, show_json, show_text, table, talk
+from planner.cli.console import show, show_json, show_sentences, table, talk
 from planner.cli.files import Force, require_new, write_whole
 from planner.errors import BadInputError, nearest
 
@@ -73,7 +73,7 @@ def screen(
         return
     show_study(study, chart=chart)
     if spares is not None and spares_for is not None:
-        show_text(_spares_text(spares, spares_for))
+        show_sentences(_spares_text(spares, spares_for))
 
 
 def studied(paths: list[Path], named: list[str], *, rates_only: bool = False) -> Study:
@@ -116,7 +116,7 @@ def show_study(study: Study, *, chart: bool) -> None:
         if chart:
             show(render_ranges(name, study.runs[name], study.verdict))
         for line in _lines(study, name):
-            show_text(line)
+            show_sentences(line)
 
 
 def _lines(study: Study, name: str) -> list[str]:
@@ -199,7 +199,7 @@ def _known(rate: float) -> float | None:
 
 def _show(verdict: Screening) -> None:
     total = len(verdict.kept) + len(verdict.dropped)
-    show_text(f"keep {len(verdict.kept)} of {total} nodes")
+    show_sentences(f"keep {len(verdict.kept)} of {total} nodes")
     if verdict.dropped:
         rows = [
             (drop.node, drop.metric, f"{drop.rate_per_s:.4g}", f"{drop.limit_per_s:.4g}", drop.reason)
@@ -207,7 +207,7 @@ def _show(verdict: Screening) -> None:
         ]
         show(table(("drop", "metric", "rate", "limit", "why"), rows))
     for limit in verdict.limits:
-        show_text(limit.text)
+        show_sentences(limit.text)
 
 
 def _spares_text(spares: Spares, nodes: int) -> str:

@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from planner.cli.console import show_json, show_text, talk
 from planner.cli.data_options import KeyOffset, KeySize, RecordSize, Threads
-from planner.cli.files import Force, require_new, require_readable
+from planner.cli.files import Force, require_directories, require_new, require_readable
 from planner.cli.progress import watched
 from planner.cli.sort_keys import KeyOptions, sort_by_keys
 from planner.errors import BadInputError
@@ -80,6 +80,7 @@ def sort(
         "temp_dirs": temp_dir or (),
     }
     require_readable(path for path in sources if not (keys.are_given and str(path) == "-"))
+    require_directories("--temp-dir", limits["temp_dirs"])
     outputs = [output, *(more_output or ())]
     _keep_what_exists(outputs, sources, force=force)
     if keys.are_given:
@@ -175,8 +176,8 @@ def _rate(stage: StageReport) -> str:
 
 
 def _keep_what_exists(outputs: list[Path], sources: list[Path], *, force: bool) -> None:
-    """`planner sort *.dat` without an output must not replace the last of the data. What is an input is never replaced,
-    as the sort core says.
+    """`planner sort *.dat` without an output must not replace the last of the data. What is
+    an input is never replaced, as the sort core says.
     """
     several = "; with several inputs the last name is the output's, which might be an oversight"
     new = (path for path in outputs if not any(path.exists() and path.samefile(source) for source in sources))

@@ -95,8 +95,9 @@ def phases_frame(candidates: Sequence[Candidate]) -> pd.DataFrame:
     return pd.DataFrame([row for candidate in candidates for row in _phases(candidate, several=several)])
 
 
-def sensitivities_frame(best: Candidate, reliefs: Mapping[float, Mapping[str, Candidate]]) -> pd.DataFrame:
-    """Return time and total cost of the best cluster with each of its resources `factor` times as fast.
+def sensitivities_frame(best: Candidate | None, reliefs: Mapping[float, Mapping[str, Candidate]]) -> pd.DataFrame:
+    """Return time and total cost of the best cluster with each of its resources `factor` times as fast; no rows without
+    a best.
 
     `reliefs` has, by factor and resource, what the cluster becomes. One row each; the changes are fractions of the
     cluster as recommended: -0.1 is 10% less.
@@ -112,6 +113,7 @@ def sensitivities_frame(best: Candidate, reliefs: Mapping[float, Mapping[str, Ca
         }
         for factor, clusters in reliefs.items()
         for name, made in clusters.items()
+        if best is not None
     ]
     columns = ["resource", "factor", "time_s", "time_change", "cost_usd_total", "cost_change"]
     return pd.DataFrame(rows, columns=columns)

@@ -53,16 +53,17 @@ def answer(plan: Plan, best: Candidate) -> Text:
     return text
 
 
-def brief_candidates_table(plan: Plan) -> Table:
-    """What fits 80 columns of the best count of each type, the chosen row marked."""
+def brief_candidates_table(plan: Plan, *, evidence: bool = True) -> Table:
+    """What fits 80 columns of the best count of each type, the chosen row marked; 60 without the `evidence`."""
     table = Table(box=None, pad_edge=False)
-    for name in ("", "cluster", "expected", "95%", "total $", "evidence"):
+    for name in ("", "cluster", "expected", "95%", "total $", *(["evidence"] if evidence else [])):
         table.add_column(name, justify="right" if name in ("expected", "95%", "total $") else "left")
     several = len({candidate.model for candidate in plan.candidates}) > 1
     for candidate in plan.candidates:
         chosen, times = candidate == plan.best, (candidate.time_s.expected, candidate.time_s.p95)
         name = f"{candidate.nodes} x {candidate.instance_type}" + (f", {candidate.model}" if several else "")
-        cells = (*map(format_duration, times), format_usd(candidate.cost_usd.total), candidate.evidence)
+        grade = [candidate.evidence] if evidence else []
+        cells = (*map(format_duration, times), format_usd(candidate.cost_usd.total), *grade)
         table.add_row("*" if chosen else "", name, *cells, style="bold" if chosen else "")
     return table
 

@@ -27,7 +27,7 @@ def explanation_lines(
     head = [*_headline(application, explained, width), "", *_where(explained, width), ""]
     changes = ["", *_changes(explained, width)]
     room = LINES - len(head) - len(changes) - _NOTES
-    lines = [*head, *_longest(explained.stages, most=max(room - 1, 1)), *changes]
+    lines = [*head, *_longest(explained.stages, most=max(room - 1, 1), width=width), *changes]
     for note in (*(f"Lost: {loss}" for loss in application.losses), *notes):
         wrapped = textwrap.wrap(note, width, subsequent_indent="  ", break_on_hyphens=False)
         if len(lines) + len(wrapped) >= LINES:
@@ -74,17 +74,23 @@ def _changes(explained: Explanation, width: int) -> Iterator[str]:
     counted = [change for change in explained.changes if abs(change.share) >= _WORTH]
     others = [change.resource for change in explained.changes if abs(change.share) < _WORTH]
     if counted:
-        yield "With nothing else changed, the application would take at best:"
-    yield from (f"  {c.what}: {format_duration(c.duration_s)} ({c.share:+.0%})" for c in counted)
+        yield from textwrap.wrap("With nothing else changed, the application would take at best:", width)
+    for change in counted:
+        text = f"  {change.what}: {format_duration(change.duration_s)} ({change.share:+.0%})"
+        yield from textwrap.wrap(text, width, subsequent_indent="    ")
     if others:
         yield from textwrap.wrap(f"Less than 1% would come of more or faster {', '.join(others)}.", width)
 
 
-def _longest(bounds: Sequence[StageBound], *, most: int) -> list[str]:
+def _longest(bounds: Sequence[StageBound], *, most: int, width: int) -> list[str]:
+    """Return the stages in as many columns as there is room for; `--show stages` has all."""
     longest = sorted(bounds, key=lambda bound: -(bound.stage.duration_s or 0.0))[: min(most, _STAGES_SHOWN)]
     rows = [_HEAD, *(_row(bound) for bound in longest)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(_HEAD))]
-    cells = ((f"{cell:{'<' if place == 3 else '>'}{widths[place]}}" for place, cell in enumerate(row)) for row in rows)
+    room = sum(sum(widths[: place + 1]) + place <= width for place in range(len(_HEAD)))
+    cells = (
+        (f"{cell:{'<' if place == 3 else '>'}{widths[place]}}" for place, cell in enumerate(row[:room])) for row in rows
+    )
     return [" ".join(row).rstrip() for row in cells]
 
 

@@ -50,9 +50,11 @@ class Wheelhouse:
 def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: str = "x86_64") -> None:
     """Fill a directory with wheels for Linux on `architecture` with this `python`.
 
-    Raises BadInputError when this installation's extension does not fit and no wheel that does can be fetched,
-    IoFailureError with what pip said.
+    Raises BadInputError for a file in the directory's place, or when this installation's extension does not fit and no
+    wheel that does can be fetched, IoFailureError with what pip said.
     """
+    if directory.is_file():
+        raise BadInputError(f"{directory} is a file; name a directory that can be made")
     architecture = _LINUX_NAMES.get(architecture, architecture)
     fits = _fits(python=python, architecture=architecture)
     if not (fits or came_from_index()):

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from inspect import Parameter, Signature, signature
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from planner.errors import BadInputError, nearest
-from planner.schemas.asked import Asked, in_seconds, the_size
+from planner.schemas.asked import Asked, in_rate, in_seconds, in_share, is_plain, the_size
 from planner.schemas.asked_prices import capacities, discounts, names, own_prices
-from planner.schemas.plan import Request
-from planner.units import parse_rate, parse_share
+from planner.schemas.plan import Objective, Request
+from planner.units import parse_count, parse_number
 
 
 def request_fields(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of `Request` that arguments set, data and model among them.
+    """Return the fields of `Request` that arguments set, data and model among them: texts as on the command line, or
+    Python's numbers, mappings and sequences.
 
     Raises BadInputError for an unknown name, a field set twice, and what cannot be understood.
     """
@@ -25,8 +26,10 @@ def request_fields(asked: Mapping[str, Any]) -> dict[str, Any]:
         most = rest.get("most_data", False)
         given |= {"data_bytes": the_size(rest.pop("data", None), most_data=most), "most_data": most}
         rest.pop("most_data", None)
-    for name, amount in rest.items():
-        _set(given, name, amount)
+    if rest.get("cloud") and rest.get("catalog"):
+        raise BadInputError("--cloud and --catalog contradict each other: both say where to look, give one")
+    for name in sorted(rest, key=lambda name: name == "discount"):  # a price of a type is narrower than a discount
+        _set(given, name, rest[name])
     return given
 
 
@@ -39,7 +42,8 @@ def _set(given: dict[str, Any], name: str, amount: Any) -> None:
     elif field in given:
         raise BadInputError(f"{name}: another argument says the same ({field}): give one of them")
     else:
-        given[field] = convert(amount)
+        is_cleared = amount is None and getattr(Request, field, "collected") is None
+        given[field] = None if is_cleared else convert(amount)
 
 
 def _as_it_is(amount: Any) -> Any:
@@ -47,17 +51,22 @@ def _as_it_is(amount: Any) -> Any:
 
 
 def _several(amount: str | Sequence[str] | None) -> tuple[str, ...]:
-    return tuple(names([amount])) if isinstance(amount, str) else tuple(amount or ())
+    return tuple(names([amount] if isinstance(amount, str) else list(amount or ())))
 
 
-def _pairs(amount: Mapping[str, Any] | str | Sequence[str] | None) -> dict[str, Any]:
-    """Return `{"network": "1.5"}` for a mapping, or for a text such as `network=1.5`."""
+def _pairs(option: str, amount: Mapping[str, Any] | str | Sequence[str] | None, *, example: str) -> dict[str, Any]:
+    """Return `{"network": "1.5"}` for a mapping, or for texts such as `network=1.5`."""
     if isinstance(amount, Mapping):
         return dict(amount)
-    pairs = [item.partition("=") for item in _several(amount)]
-    if bad := [name for name, equals, _ in pairs if not equals]:
-        raise BadInputError(f"{bad[0]}: write it as a mapping, or as NAME=AMOUNT")
-    return {name: value for name, _, value in pairs}
+    pairs: dict[str, Any] = {}
+    for item in _several(amount):
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise BadInputError(f"{option} {item}: write it as {example}")
+        if name in pairs:
+            raise BadInputError(f"{option} {name} is given twice")
+        pairs[name] = value
+    return pairs
 
 
 def _texts(amount: Any) -> list[str]:
@@ -67,29 +76,61 @@ def _texts(amount: Any) -> list[str]:
     return list(_several(str(amount) if isinstance(amount, float | int) else amount))
 
 
-def rate(amount: Any) -> float:
-    """Return bytes per second, or a plain number. Raises BadInputError for a text that is neither."""
-    try:
-        return float(amount)
-    except ValueError:
-        return parse_rate(amount)
-
-
 def _assumed(amount: Any) -> dict[str, float]:
-    return {name: rate(value) for name, value in _pairs(amount).items()}
+    pairs = _pairs("--assume", amount, example="NAME=RATE, for example network=800MB/s")
+    return {name: _plain_number(name, value) if is_plain(name) else in_rate(value) for name, value in pairs.items()}
 
 
-def _share(amount: str | float | None) -> float | None:
-    return parse_share(amount) if isinstance(amount, str) else amount
+def _plain_number(name: str, amount: str | float) -> float:
+    try:
+        value = float(str(amount).removeprefix("$"))
+    except ValueError:
+        unit = "US dollars per node-hour, or of watts"
+        raise BadInputError(f"--assume {name}={amount}: not a number of {unit}") from None
+    if not 0 < value < 1e6:
+        raise BadInputError(f"--assume {name}={amount}: must be positive and below a million")
+    return value
 
 
-def _rate_or_none(amount: Any) -> float | None:
-    return None if amount is None else rate(amount)
+def _factors(amount: Any) -> dict[str, float]:
+    pairs = _pairs("--what-if", amount, example="NAME=FACTOR, for example network=1.5")
+    return {name: in_share(value) for name, value in pairs.items()}
 
 
-def columns(amount: Mapping[str, str] | str | None) -> dict[str, str]:
-    """Return the further columns of a profile's runs: `{"io": "s3"}` or `io=s3`."""
-    return {name: str(value) for name, value in _pairs(amount).items()}
+def _count(option: str, *, most: int = 100_000) -> Callable[[Any], int]:
+    def convert(amount: str | float) -> int:
+        count = parse_count(str(amount))
+        if not 1 <= count <= most:
+            raise BadInputError(f"{option} {amount}: must lie between 1 and {most}")
+        return count
+
+    return convert
+
+
+def _budget(amount: str | float) -> float:
+    usd = parse_number(str(amount).removeprefix("$"))
+    if not 0 < usd < 1e12:
+        raise BadInputError(f"--budget {amount}: must be a positive amount of US dollars")
+    return usd
+
+
+def _objective(word: str) -> str:
+    objectives = get_args(Objective)
+    if word not in objectives:
+        raise BadInputError(f"--objective {word}: use one of {', '.join(objectives)}.{nearest(word, objectives)}")
+    return word
+
+
+def columns(amount: Mapping[str, str] | str | Sequence[str] | None) -> dict[str, str]:
+    """Return the further columns of a profile's runs: `{"io": "s3"}` or `io=s3`. Raises BadInputError for no pair."""
+    pairs = _pairs("--option", amount, example="NAME=VALUE, for example io=s3")
+    return {name: str(value) for name, value in pairs.items()}
+
+
+def require_no_columns(option: object) -> None:
+    """Raise BadInputError for columns of a profile's runs where no profile is named."""
+    if option:
+        raise BadInputError("--option is of a profile's runs: name the profile, too, with --profile")
 
 
 _CONVERTED: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
@@ -97,15 +138,23 @@ _CONVERTED: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     **dict.fromkeys(("region", "regions"), ("regions", _several)),
     **dict.fromkeys(("instance", "instances"), ("instances", _several)),
     "exclude": ("exclude", _several),
+    "nodes": ("nodes", _count("--nodes")),
+    "max_nodes": ("max_nodes", _count("--max-nodes")),
+    "max_vcpus": ("max_vcpus", _count("--max-vcpus", most=10**9)),
+    "zones": ("zones", _count("--zones")),
+    "top": ("top", _count("--top")),
     "deadline": ("deadline_s", in_seconds),
     "sort_deadline": ("sort_deadline_s", in_seconds),
-    "confidence": ("confidence", _share),
-    "head_room": ("head_room", _share),
-    "budget": ("budget_usd", _as_it_is),
-    "interruptions": ("interruptions_per_node_hour", _as_it_is),
-    "compute": ("compute_bytes_per_s_per_vcpu", _rate_or_none),
+    "confidence": ("confidence", in_share),
+    "head_room": ("head_room", in_share),
+    "map_ratio": ("map_ratio", in_share),
+    "reduce_ratio": ("reduce_ratio", in_share),
+    **dict.fromkeys(("budget", "budget_usd"), ("budget_usd", _budget)),
+    "objective": ("objective", _objective),
+    "interruptions": ("interruptions_per_node_hour", in_share),
+    "compute": ("compute_bytes_per_s_per_vcpu", in_rate),
     "assume": ("assume", _assumed),
-    **dict.fromkeys(("what_if", "scale"), ("scale", _assumed)),
+    **dict.fromkeys(("what_if", "scale"), ("scale", _factors)),
     "discount": ("own_prices", lambda amount: discounts(_texts(amount))),
     "own_price": ("own_prices", lambda amount: own_prices(_texts(amount))),
     "own_prices": ("own_prices", tuple),

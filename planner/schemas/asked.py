@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from planner.errors import BadInputError
 from planner.schemas.plan import NetworkView, NodeLimit, Objective, OwnPrice
-from planner.units import parse_duration, parse_size
+from planner.units import parse_duration, parse_rate, parse_share, parse_size
 
 
 class Asked(TypedDict, total=False):
@@ -19,8 +19,8 @@ class Asked(TypedDict, total=False):
     """
 
     most_data: bool
-    map_ratio: float
-    reduce_ratio: float
+    map_ratio: str | float
+    reduce_ratio: str | float
     compute: str | float | None
     profile: str | None
     option: Mapping[str, str] | str | None
@@ -29,7 +29,7 @@ class Asked(TypedDict, total=False):
     region: str | Sequence[str]
     input: str | None
     output: str | None
-    zones: int
+    zones: str | int
     instance: str | Sequence[str]
     exclude: str | Sequence[str]
     arch: str | None
@@ -37,10 +37,10 @@ class Asked(TypedDict, total=False):
     deadline: str | float | None
     sort_deadline: str | float | None
     confidence: str | float | None
-    budget: float | None
-    nodes: int | None
-    max_nodes: int
-    max_vcpus: int | None
+    budget: str | float | None
+    nodes: str | int | None
+    max_nodes: str | int
+    max_vcpus: str | int | None
     capacity: Mapping[str, int] | str
     head_room: str | float | None
     objective: Objective
@@ -55,7 +55,7 @@ class Asked(TypedDict, total=False):
     network: NetworkView
     network_distribution: str | None
     paper: bool
-    top: int
+    top: str | int
     catalogs: str | Sequence[str]
     regions: str | Sequence[str]
     instances: str | Sequence[str]
@@ -78,14 +78,24 @@ def the_size(data: str | float | None, *, most_data: bool) -> int:
     Raises BadInputError where neither is said, or both are.
     """
     if data is None and not most_data:
-        raise BadInputError("say how much to sort: --data 100TB; or ask: --most-data --sort-deadline 60s")
+        raise BadInputError("say how much to sort: --data 100TB; or ask `plan`: --most-data --sort-deadline 60s")
     if data is not None and most_data:
         raise BadInputError("--data and --most-data contradict each other: give one")
     if data is None:
         return 1
-    return parse_size(data) if isinstance(data, str) else round(data)
+    return parse_size(data if isinstance(data, str) else f"{data}B")
 
 
-def in_seconds(duration: str | float | None) -> float | None:
-    """Return the seconds of a text with a unit, or of a number of seconds. Raises BadInputError for other texts."""
-    return parse_duration(duration) if isinstance(duration, str) else duration
+def in_seconds(duration: str | float) -> float:
+    """Return the seconds of a text with a unit, or of a number of seconds. Raises BadInputError for what is none."""
+    return parse_duration(duration if isinstance(duration, str) else f"{duration}s")
+
+
+def in_rate(rate: str | float) -> float:
+    """Return the bytes/s of a text with a unit, or of a number. Raises BadInputError for what is none."""
+    return parse_rate(rate if isinstance(rate, str) else f"{rate}B/s")
+
+
+def in_share(share: str | float) -> float:
+    """Return the share of one of `95%`, `0.95` or a number. Raises BadInputError for what is none."""
+    return parse_share(share) if isinstance(share, str) else float(share)

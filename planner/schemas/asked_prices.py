@@ -6,6 +6,7 @@ from typing import Final
 
 from planner.errors import BadInputError
 from planner.schemas.plan import NodeLimit, OwnPrice
+from planner.units import parse_count, parse_share
 
 CLOUDS: Final[tuple[str, ...]] = ("aws", "gcp", "azure", "oci")
 """The clouds of which catalogs ship."""
@@ -36,17 +37,21 @@ def capacities(values: list[str] | None) -> list[NodeLimit]:
 
 
 def _capacity(item: str) -> NodeLimit:
-    instance, _, count = item.rpartition("=")
-    if not instance or not count.isdecimal() or int(count) < 1:
+    instance, _, amount = item.rpartition("=")
+    try:
+        count = parse_count(amount)
+    except BadInputError:
+        count = 0
+    if not instance or count < 1:
         raise BadInputError(f"--capacity {item}: write it as TYPE=NODES, such as 'i4i.*=40'")
-    return NodeLimit(instance=instance, nodes=int(count), note="--capacity")
+    return NodeLimit(instance=instance, nodes=count, note="--capacity")
 
 
 def _discount(item: str) -> OwnPrice:
     name, _, amount = item.rpartition("=")
     try:
-        share = float(amount.removesuffix("%")) / (100 if amount.endswith("%") else 1)
-    except ValueError:
+        share = parse_share(amount)
+    except BadInputError:
         share = -1.0
     if not 0 <= share < 1:
         raise BadInputError(f"--discount {item}: write it as 15%, aws=15% or 'i4i.*=15%'; at least 0% and below 100%")

@@ -67,7 +67,7 @@ class Request:
     of the whole bill.
     """
 
-    data_bytes: int = field(metadata={"meaning": "How much to sort: 100TB, 1TiB; or --most-data."})
+    data_bytes: int = field(metadata={"meaning": "How much to sort: 100TB, 1TiB."})
     model: str = _field("daytona", "Cost model: a name that `planner models` lists, a TOML file, or all.")
     catalogs: tuple[str, ...] = _field(("aws",), "Catalogs by name or directory.")
     regions: tuple[str, ...] = _field((), "Regions; each catalog's default otherwise.")

@@ -28,6 +28,13 @@ READERS = (
     "catalog check ./{}",
     "run --data 1MB --model indy --dir {}/x",
     "doctor --dir {}/x",
+    "explain-log {}",
+    "plan --from-log {}",
+    "plan --data 1TB --engine {}.toml",
+    "sort there out --temp-dir {}/x",
+    "bench disk --dir {}/x",
+    "emulate up --dir {}/x",
+    "emulate study --dir {}/x",
 )
 
 
@@ -53,6 +60,25 @@ def test_what_cannot_be_read_is_bad_input(reader: str, name: str) -> None:
     refusal(reader.replace("{}", name))
 
 
+@pytest.mark.parametrize(
+    "writer",
+    [
+        "generate {} --records 1",
+        "sort --lines there {}",
+        "sort --lines there new --more-output {}",
+        "validate --summary {} there",
+        "plan --data 1TB --out {}",
+        "plan --data 1TB --html {}",
+        "run --data 1MB --out {}",
+        "report there --html {}",
+    ],
+)
+@pytest.mark.parametrize("name", ["absent/new", "folder"])
+def test_what_has_no_place_to_be_written_is_bad_input(writer: str, name: str) -> None:
+    assert refusal(writer.replace("{}", name)).startswith(name)
+    assert sorted(path.name for path in Path().iterdir()) == ["folder", "there"]
+
+
 @pytest.mark.parametrize("reader", ["ingest", "screen", "calibrate", "report", "cluster up --dry-run"])
 def test_an_empty_file_is_bad_input(reader: str) -> None:
     Path("empty").touch()
@@ -76,6 +102,24 @@ def test_a_file_that_exists_is_kept(writer: str) -> None:
     Path("folder", "in").write_text("2\n")
     assert refusal(writer) == "there exists: name a new file, or replace it with --force"
     assert Path("there").read_text() == "1\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run --data 1MB --rate 5Mbit",
+        "run --data 1MB --nodes 3",
+        "run --data 1MB --dry-run",
+        "run --data 1MB --cloud emulated --max-cost 5",
+        "run --data 1TB --cloud aws --redraw 5s --dry-run",
+        "run --data 1TB --cloud aws --wheelhouse absent --dry-run",
+        "run --data 1MB --threads 0",
+        "plan --data 1TB --option io=s3",
+        "cluster wheelhouse there",
+    ],
+)
+def test_what_would_be_ignored_or_cannot_be_is_bad_input(command: str) -> None:
+    refusal(command)
 
 
 def test_force_replaces_a_file() -> None:

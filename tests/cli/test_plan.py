@@ -89,10 +89,10 @@ def test_out_writes_the_same_plan(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
 
 
-def test_out_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+def test_out_without_a_place_is_refused_before_any_work(tmp_path: Path) -> None:
     outcome = call(*REPLAY, "--model", "indy", "--out", str(tmp_path / "gone" / "plan.json"))
-    assert outcome.returncode == 6
-    assert "nothing was written" in outcome.stderr
+    assert outcome.returncode == 2
+    assert "there is no directory" in outcome.stderr and outcome.stdout == ""
 
 
 @pytest.mark.parametrize(

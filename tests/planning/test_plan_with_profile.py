@@ -54,6 +54,17 @@ def test_times_are_the_profiles_and_the_equation_stays_visible(request_for: Call
     assert calibrated.cost_usd.p95 == pytest.approx(8 * calibrated.time_s.p95 / 3600)
 
 
+def test_a_what_if_keeps_the_profile(request_for: Callable[..., Request]) -> None:
+    first = answer_with_profile(request_for(nodes=8, instances=("a",)), "mine")
+    asked = request_for(nodes=8, instances=("a",), data_bytes=2 * 10**11)
+    more = first.what_if(data="200GB")
+    assert more.best is not None
+    assert more.best == answer_with_profile(asked, "mine").best
+    assert more.best.time_s.p50 == pytest.approx(60 + 40 * 200 / 8, rel=0.15)
+    assert more.what_if(data="100GB").plan.best == first.best == first.without_what_ifs().best
+    assert first.reliefs(1.0)["network"].time_s.p50 == pytest.approx(60 + 40 * 100 / 8, rel=0.15)
+
+
 def test_a_deadline_holds_the_upper_end_of_the_range_to_it(request_for: Callable[..., Request]) -> None:
     best = answer_with_profile(request_for(deadline_s=600.0), "mine").best
     assert best is not None

@@ -80,6 +80,12 @@ def test_what_is_not_feasible_says_why(refused: Recommendation) -> None:
     assert refused.compare(refused).loc["total_usd"].isna().all()
 
 
+def test_page_and_sensitivities_of_nothing_say_why(refused: Recommendation) -> None:
+    page = refused.to_html()
+    assert "Nothing does what is asked" in page and "misses the deadline of 1 s" in page
+    assert refused.sensitivities().empty and refused.sensitivities().attrs["why"] == refused.why
+
+
 @pytest.mark.parametrize("name", CHARTS)
 def test_a_chart_of_nothing_says_why(refused: Recommendation, name: str) -> None:
     picture = vl_convert.vegalite_to_svg(getattr(refused, name)().to_json())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import planner
 from planner.report.page import plan_page, run_page
 from planner.schemas.plan import Plan
 from planner.schemas.run_report import Check, RunReport
@@ -16,6 +17,11 @@ LARGEST_BYTES = 1_500_000
 CUT = """[...document.querySelectorAll('.scroll, pre, table')].filter(
   (part) => part.scrollWidth > part.clientWidth + 1).map((part) => part.textContent.slice(0, 40))"""
 """What is wider than the place it has."""
+STICKS_OUT = """[...document.querySelectorAll('.chart svg, table:not(.folded *)')].filter(
+  (part) => part.getBoundingClientRect().right > innerWidth).map((part) => part.outerHTML.slice(0, 60))"""
+"""What reaches over the right edge."""
+NEXT_FRAME = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+SOAK = (pytest.mark.soak, pytest.mark.quick)
 BLACK = """[...document.querySelectorAll('.chart svg path, .chart svg text')].filter((mark) => {
   const { fill, fillOpacity, display } = getComputedStyle(mark), { width, height } = mark.getBoundingClientRect();
   return fill === 'rgb(0, 0, 0)' && fillOpacity !== '0' && display !== 'none' && width * height > 0;
@@ -63,10 +69,10 @@ def test_page_of_a_spark_application_says_where_it_was_and_where_to_go(spark_fil
         pytest.param("plan_file", True, 390, id="plan, dark, phone"),
         pytest.param("run_file", False, 1280, id="run, light, wide"),
         pytest.param("spark_file", True, 390, id="spark, dark, phone"),
-        pytest.param("spark_file", False, 800, id="spark, light, tablet", marks=(pytest.mark.soak, pytest.mark.quick)),
-        pytest.param("plan_file", False, 1280, id="plan, light, wide", marks=(pytest.mark.soak, pytest.mark.quick)),
-        pytest.param("plan_file", True, 800, id="plan, dark, tablet", marks=(pytest.mark.soak, pytest.mark.quick)),
-        pytest.param("run_file", True, 390, id="run, dark, phone", marks=(pytest.mark.soak, pytest.mark.quick)),
+        pytest.param("spark_file", False, 800, id="spark, light, tablet", marks=SOAK),
+        pytest.param("plan_file", False, 1280, id="plan, light, wide", marks=SOAK),
+        pytest.param("plan_file", True, 800, id="plan, dark, tablet", marks=SOAK),
+        pytest.param("run_file", True, 390, id="run, dark, phone", marks=SOAK),
     ],
 )
 def test_page_is_drawn_without_complaint_and_fits(
@@ -86,6 +92,35 @@ def test_page_is_drawn_without_complaint_and_fits(
         assert box["width"] <= width and box["height"] > 50
     broken = Axe().run(seen.page).response["violations"]
     assert not broken, [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in broken]
+
+
+@pytest.mark.needs_browser(why="draws the page at many widths")
+@pytest.mark.parametrize(
+    ("asked", "widths"),
+    [
+        pytest.param({"data": "10TB", "cloud": "oci"}, (360, 800, 1400), id="oci"),
+        pytest.param({"data": "10TB", "cloud": "oci"}, range(360, 1401, 40), id="oci, all widths", marks=SOAK),
+        pytest.param({"data": "1GB", "instance": "*8xlarge"}, range(360, 1401, 40), id="little data", marks=SOAK),
+        pytest.param(
+            {"data": "100TB", "cloud": "aws,gcp,azure,oci", "model": "all", "top": 30},
+            range(360, 1401, 40),
+            id="all clouds",
+            marks=SOAK,
+        ),
+    ],
+)
+def test_nothing_is_cut_or_sticks_out_at_any_width(
+    visit: Callable[..., Any], tmp_path: Path, asked: dict[str, Any], widths: Iterable[int]
+) -> None:
+    path = tmp_path / "plan.html"
+    path.write_text(planner.recommend(**asked).to_html(), encoding="utf-8")
+    page = visit(path).page
+    page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": 800})
+        page.evaluate(NEXT_FRAME)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert (width, page.evaluate(CUT), page.evaluate(STICKS_OUT)) == (width, [], [])
 
 
 @pytest.mark.needs_browser(why="moves the mouse")

@@ -15,7 +15,7 @@ from planner.schemas.plan import NodeLimit, OwnPrice
     ("asked", "field", "value"),
     [
         ({"cloud": "aws, gcp"}, "catalogs", ("aws", "gcp")),
-        ({"catalog": ["a,b"]}, "catalogs", ("a,b",)),
+        ({"catalog": ["a,b", "c"]}, "catalogs", ("a", "b", "c")),
         ({"region": "us-east-1"}, "regions", ("us-east-1",)),
         ({"instance": ["i4i.*"]}, "instances", ("i4i.*",)),
         ({"budget": 40}, "budget_usd", 40),
@@ -24,7 +24,17 @@ from planner.schemas.plan import NodeLimit, OwnPrice
         ({"assume": "network=1GB/s,price=1.65"}, "assume", {"network": 1e9, "price": 1.65}),
         ({"what_if": "network=1.5"}, "scale", {"network": 1.5}),
         ({"data": 1e12}, "data_bytes", 10**12),
+        ({"data": "1e6 records"}, "data_bytes", 10**8),
         ({"deadline": "1h 30m"}, "deadline_s", 5400.0),
+        ({"deadline": 90}, "deadline_s", 90.0),
+        ({"deadline": None}, "deadline_s", None),
+        ({"region": None}, "regions", ()),
+        ({"assume": None}, "assume", {}),
+        ({"nodes": "1,000"}, "nodes", 1000),
+        ({"max_vcpus": "1e4"}, "max_vcpus", 10_000),
+        ({"budget": "$10,000"}, "budget_usd", 1e4),
+        ({"map_ratio": "50%"}, "map_ratio", 0.5),
+        ({"confidence": "95%"}, "confidence", 0.95),
     ],
 )
 def test_each_form_is_understood(asked: dict[str, Any], field: str, value: object) -> None:
@@ -39,7 +49,7 @@ def test_a_discount_is_a_text_a_share_or_one_for_each_type(discount: Any) -> Non
 def test_prices_and_capacities_add_up() -> None:
     own = OwnPrice(instance="b", discount=0.5)
     fields = request_fields({"own_price": {"a": 0.95}, "discount": "10%", "own_prices": [own], "capacity": "a=4"})
-    assert [price.instance for price in fields["own_prices"]] == ["a", "*", "b"]
+    assert [price.instance for price in fields["own_prices"]] == ["a", "b", "*"]
     assert fields["node_limits"] == (NodeLimit(instance="a", nodes=4, note="--capacity"),)
 
 
@@ -48,8 +58,16 @@ def test_prices_and_capacities_add_up() -> None:
     [
         ({"instnace": "a"}, "Did you mean instance"),
         ({"cloud": "aws", "catalogs": ["gcp"]}, "says the same"),
-        ({"assume": "network"}, "NAME=AMOUNT"),
+        ({"assume": "network"}, "NAME=RATE"),
         ({"assume": {"network": "fast"}}, "write it as"),
+        ({"assume": "network=800"}, "no unit"),
+        ({"what_if": "network=800MB/s"}, "share"),
+        ({"data": 0}, "must lie between"),
+        ({"deadline": -1}, "must be positive"),
+        ({"nodes": 0}, "--nodes 0: must lie between 1 and 100000"),
+        ({"budget": -1}, "positive amount"),
+        ({"objective": "tim"}, "Did you mean time"),
+        ({"cloud": "aws", "catalog": "gcp"}, "--cloud and --catalog contradict"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(asked: dict[str, Any], complaint: str) -> None:

@@ -53,6 +53,16 @@ function show(clusters) {
   document.getElementById("picked").textContent = "Phases of " + clusters[0] + " are shown below.";
 }
 
+// Folds the tables that are wider than their place; how wide one is shows only while it is not folded.
+function fold() {
+  const places = [...document.querySelectorAll(".scroll")];
+  for (const place of places) place.classList.remove("folded");
+  const wide = places.filter((place) => place.scrollWidth > place.clientWidth);
+  for (const place of wide) place.classList.add("folded");
+}
+
+fold();
+window.addEventListener("resize", fold);
 dark.addEventListener("change", draw);
 if (zoom) zoom.addEventListener("change", draw);
 draw();

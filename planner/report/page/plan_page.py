@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from importlib.metadata import version
 from typing import Any, Final
@@ -59,6 +59,23 @@ def plan_page(
         what_if=(what_if := _what_if(best, formulas)),
         embedded_what_if=script_json(what_if),
         what_if_scripts=[inline(name) for name in SCRIPTS],
+    )
+
+
+def refusal_page(plan: Plan, *, why: Sequence[str], made_on: date | None = None) -> str:
+    """Return the page of a plan without a cluster: why, and which types were left out. Raises PlannerError as above."""
+    size = format_bytes(plan.request.data_bytes)
+    return render(
+        "refusal.html",
+        figures=[],
+        title=f"No cluster for {size}",
+        version=version("sortplanner"),
+        made_on=made_on,
+        asked=f"Which cluster to rent to sort {size} under the {plan.request.model} model?",
+        headline="Nothing does what is asked",
+        reasons=why,
+        command=plan_command(plan.request),
+        rejected=_rejected(plan),
     )
 
 

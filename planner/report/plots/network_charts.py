@@ -41,20 +41,25 @@ def scaling(curve: pd.DataFrame, points: pd.DataFrame, *, title: str) -> Any:
 def networks(frame: pd.DataFrame) -> Any:
     """Chart the cost of types under three networks as bars side by side, the winner of each network marked.
 
-    `frame` is a `networks_frame`.
+    `frame` is a `networks_frame`. Where a type is there for several models or regions, its bars are told apart by them.
     """
     alt = altair()
     words = {"unlimited": "no limit", "ideal": "as stated", "expected": "expected at scale"}
-    shown = frame.assign(network=frame.network.map(words), mark=["winner" if won else "" for won in frame.winner])
+    several = [name for name in ("model", "region") if frame.groupby("instance_type")[name].nunique().max() > 1]
+    shown = frame.assign(
+        network=frame.network.map(words),
+        mark=["winner" if won else "" for won in frame.winner],
+        choice=frame[["instance_type", *several]].agg(", ".join, axis=1),
+    )
     order = list(words.values())
     cost = alt.X("cost_usd_total:Q", title="total cost (US dollars)")
-    place = (alt.Y("instance_type:N", title=None, sort=None), alt.YOffset("network:N", sort=order))
+    place = (alt.Y("choice:N", title=None, sort=None), alt.YOffset("network:N", sort=order))
     colour = alt.Color("network:N", title=None, scale=alt.Scale(domain=order, range=[GREEN, BLUE, VERMILLION]))
-    tips = ["instance_type:N", "network:N", "nodes:Q", alt.Tooltip("cost_usd_total:Q", format=",.2f"), "mark:N"]
+    tips = ["choice:N", "network:N", "nodes:Q", alt.Tooltip("cost_usd_total:Q", format=",.2f"), "mark:N"]
     base = alt.Chart(shown)
     bars = base.mark_bar(height=9).encode(cost, *place, color=colour, tooltip=tips)
     marks = base.mark_text(align="left", dx=4).encode(cost, *place, text="mark:N")
-    height = 42 * max(1, shown.instance_type.nunique())
+    height = 42 * max(1, shown.choice.nunique())
     return dressed(alt.layer(bars, marks), title="Cost under three networks", height=height)
 
 

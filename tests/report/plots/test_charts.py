@@ -86,6 +86,14 @@ def test_chart_is_drawn_with_units_on_its_axes(charts: dict[str, Any], name: str
     assert "NaN" not in picture and "undefined" not in picture
 
 
+def test_networks_tell_a_type_of_two_models_apart() -> None:
+    row = {"instance_type": "i4i.large", "region": "us-east-1", "network": "ideal", "nodes": 2, "winner": False}
+    frame = pd.DataFrame([row | {"model": name, "cost_usd_total": 5.0} for name in ("indy", "daytona")])
+    picture = drawn(plots.networks(frame))
+    assert "i4i.large, indy" in picture and "i4i.large, daytona" in picture
+    assert "i4i.large" in drawn(plots.networks(frame[:1])) and ", indy" not in drawn(plots.networks(frame[:1]))
+
+
 def test_timeline_has_a_bar_for_each_step(run_report: RunReport) -> None:
     frame = frames.timeline_frame(run_report)
     picture = drawn(plots.timeline(frame))

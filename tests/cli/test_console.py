@@ -1,0 +1,52 @@
+"""What is shown at 60, 80 and 120 columns: no line is longer, and no name is cut."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from spark_events import CODECS, lines, small_job
+from typer.testing import CliRunner
+
+from planner.cli.app import build
+
+SOAK = (pytest.mark.soak, pytest.mark.quick)
+SHOWN = (
+    "plan --data 100TB --show wide",
+    "plan --data 100TB --show table",
+    "plan --data 10TB --explain --instance i8g.8xlarge --nodes 20",
+    "plan --data 10TB --model all --instance i8g.8xlarge,i4i.*",
+    "plan --data 10TB --cloud oci --show table",
+    "catalog rank --by usd_per_MBps --catalog aws,oci --top 5",
+    "models",
+    "scale i3 --data 1TB --max-nodes 50",
+    "screen nodes.csv --metric network --spares-for 178",
+    "cluster status",
+    "explain-log app.zstd",
+    "explain-log app.zstd --show stages",
+)
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("desk")
+    rows = [f"r20261121-1430-x7k2mq-node-{n:03}.us-east-1.compute.internal,{1000 + n}e6,{900 + n}e6" for n in range(20)]
+    (folder / "nodes.csv").write_text("\n".join(["node,local_read,network", *rows, "slow,3e8,9e8\n"]))
+    (folder / "app.zstd").write_bytes(CODECS["zstd"](lines(small_job())))
+    return folder
+
+
+@pytest.mark.parametrize("columns", [60, pytest.param(80, marks=SOAK), pytest.param(120, marks=SOAK)])
+@pytest.mark.parametrize("command", SHOWN)
+def test_nothing_is_wider_than_the_screen_or_cut(
+    command: str, columns: int, desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(desk)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    done = CliRunner().invoke(build(), command.split())
+    assert done.exit_code == 0 and done.stdout.strip()
+    assert [line for line in done.stdout.splitlines() if len(line) > columns] == []
+    assert "…" not in done.stdout
+    if "i8g" in done.stdout:
+        assert re.search(r"i8g\.8xlarge\b", done.stdout)

@@ -10,7 +10,7 @@ from typer import Option
 from planner.cli import completion
 from planner.errors import BadInputError, nearest
 from planner.schemas.asked import in_seconds, is_plain, the_size
-from planner.schemas.asked_prices import capacities, discounts, names, own_prices
+from planner.schemas.asked_prices import capacities, clouds, discounts, names, own_prices
 from planner.schemas.plan import NetworkView, Objective, Request, meaning
 from planner.units import parse_rate, parse_share
 
@@ -130,7 +130,7 @@ class RequestOptions:
         return Request(
             data_bytes=the_size(self.data, most_data=self.most_data),
             model=self.model,
-            catalogs=tuple(names(self.catalog) or names(self.cloud) or settings.plan_clouds or ("aws",)),
+            catalogs=clouds(names(self.catalog) or names(self.cloud) or settings.plan_clouds or ("aws",)),
             regions=tuple(names(self.region)),
             instances=tuple(names(self.instance)),
             exclude=tuple(names(self.exclude)),

@@ -14,6 +14,7 @@ from itertools import chain
 
 from planner.arrays import Floats
 from planner.catalog import Catalog
+from planner.catalog.cloud_regions import regions_of
 from planner.cost_model.model import CostModel
 from planner.cost_model.run_overheads import RunOverheads
 from planner.errors import InfeasibleError
@@ -50,8 +51,8 @@ def recommend(
     check_request(request, catalogs)
     regions = [
         Region.of(request, catalog, name)
-        for catalog in catalogs
-        for name in request.regions or (catalog.default_region,)
+        for catalog, names in zip(catalogs, regions_of(request.regions, catalogs), strict=True)
+        for name in names
     ]
     grids: list[list[CandidateGrid]] = []
     rejected: list[Rejection] = []

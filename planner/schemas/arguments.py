@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from planner.errors import BadInputError, nearest
 from planner.schemas.asked import Asked, in_seconds, the_size
-from planner.schemas.asked_prices import capacities, discounts, names, own_prices
+from planner.schemas.asked_prices import capacities, clouds, discounts, names, own_prices
 from planner.schemas.plan import Request
 from planner.units import parse_rate, parse_share
 
@@ -93,7 +93,7 @@ def columns(amount: Mapping[str, str] | str | None) -> dict[str, str]:
 
 
 _CONVERTED: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
-    **dict.fromkeys(("cloud", "catalog", "catalogs"), ("catalogs", _several)),
+    **dict.fromkeys(("cloud", "catalog", "catalogs"), ("catalogs", lambda amount: clouds(_several(amount)))),
     **dict.fromkeys(("region", "regions"), ("regions", _several)),
     **dict.fromkeys(("instance", "instances"), ("instances", _several)),
     "exclude": ("exclude", _several),

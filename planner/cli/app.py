@@ -45,6 +45,7 @@ _GROUPS: Final = {
             "check": "catalog.catalog_check",
             "refresh": "catalog_refresh.catalog_refresh",
             "rank": "catalog_rank.catalog_rank",
+            "measurements": "catalog_measurements.catalog_measurements",
             "usable": "catalog_rank.catalog_usable",
         },
     ),

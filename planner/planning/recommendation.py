@@ -24,6 +24,7 @@ from planner.planning.candidate_grid import CandidateGrid, build_grid
 from planner.planning.feasibility import TOO_FEW
 from planner.planning.filters import PREVIOUS, UNASKED, filter_conflicts
 from planner.planning.overturning import overturned_by
+from planner.planning.own_measurements import own_measurements
 from planner.planning.region import Region
 from planner.planning.request_checks import check_request
 from planner.schemas.plan import Candidate, CatalogStamp, FrontierPoint, Plan, Rejection, Request
@@ -79,6 +80,7 @@ def recommend(
         frontier=tuple(_frontier(points, ranked, cheapest)),
         conflicts=() if ranked else tuple(_conflicts(request, catalogs, all_grids)),
         warnings=(
+            *_own(ranked[:1], catalogs, request),
             *_left_aside(request),
             *_capacity_seen(request, regions),
             *_beyond_the_link(request, ranked[:1]),
@@ -122,6 +124,11 @@ def _conflicts(request: Request, catalogs: Sequence[Catalog], grids: Sequence[Ca
     yield from clash or constraints.conflicts(
         [constraints.Asked(constraints=grid.asked, cluster_name=grid.cluster_name) for grid in grids]
     )
+
+
+def _own(best: Sequence[Candidate], catalogs: Sequence[Catalog], request: Request) -> Iterator[str]:
+    """Say that the recommended cluster may rest on the user's own measurements."""
+    return chain.from_iterable(own_measurements(candidate, catalogs) for candidate in best if not request.paper)
 
 
 def _left_aside(request: Request) -> Iterator[str]:

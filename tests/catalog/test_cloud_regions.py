@@ -71,5 +71,7 @@ def test_a_price_of_ones_own_needs_no_list() -> None:
 
 
 def test_clouds_are_planned_together_each_in_its_region() -> None:
-    answer = recommend("1TB", cloud="AWS,azure", regions=["us-east-1", "westus2"], instance=["i4i.*", "Standard_L8s_v3"], nodes=4)
+    answer = recommend(
+        "1TB", cloud="AWS,azure", regions=["us-east-1", "westus2"], instance=["i4i.*", "Standard_L8s_v3"], nodes=4
+    )
     assert {(c.cloud, c.region) for c in answer.candidates} == {("aws", "us-east-1"), ("azure", "westus2")}

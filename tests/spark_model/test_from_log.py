@@ -23,7 +23,8 @@ TYPE = {"spark.databricks.clusterUsageTags.clusterNodeType": "m5.xlarge"}
 
 @pytest.mark.parametrize(
     ("text", "name", "count"),
-    [("m5.4xlarge x 4", "m5.4xlarge", 4), ("4 x m5.4xlarge", "m5.4xlarge", 4), ("m5.4xlarge*4", "m5.4xlarge", 4), ("10 m5.2xlarge", "m5.2xlarge", 10),
+    [("m5.4xlarge x 4", "m5.4xlarge", 4), ("4 x m5.4xlarge", "m5.4xlarge", 4),
+     ("m5.4xlarge*4", "m5.4xlarge", 4), ("10 m5.2xlarge", "m5.2xlarge", 10),
      ("Standard_E8ds_v4", "Standard_E8ds_v4", None), ("n2-standard-8+2x375GB x 3", "n2-standard-8+2x375GB", 3)],
 )  # fmt: skip
 def test_how_a_cluster_is_written(text: str, name: str, count: int | None) -> None:

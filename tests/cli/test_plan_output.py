@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from planner.cli.app import build
+from planner.cli.plan_output import PLAIN_COLUMNS
 
 ASKED = ("plan", "--data", "1TB", "--model", "indy", "--instance", "i4i.*", "--top", "4")
 
@@ -31,6 +33,20 @@ def test_csv_has_one_row_per_candidate_with_the_columns_asked_for_in_order() -> 
     assert list(rows[0]) == ["instance_type", "nodes"]
     assert [int(row["nodes"]) for row in rows] == sorted(int(row["nodes"]) for row in rows)
     assert len(rows) == 4
+
+
+def test_csv_has_ten_plain_columns_unless_all_are_asked_for(tmp_path: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(call("--show", "csv").output)))
+    assert tuple(rows[0]) == PLAIN_COLUMNS
+    assert len(rows) == 4  # as --top says
+    file = tmp_path / "four.csv"
+    everything = list(csv.reader(io.StringIO(call("--show", "csv", "--columns", "all", "--out", str(file)).stdout)))
+    header, *cells = everything
+    assert len(set(header)) == len(header) > 40
+    assert not any(name.startswith(f"{other}.") for name in header for other in header)
+    bill = json.loads(cells[0][header.index("bill")])
+    assert bill[0]["name"] == "job"
+    assert list(csv.reader(file.read_text().splitlines())) == everything
 
 
 def test_markdown_is_a_table() -> None:
@@ -60,6 +76,9 @@ def test_a_narrow_table_keeps_whole_words() -> None:
         (("--show", "csv,json"), "give one of them"),
         (("--sort", "nodes"), "are for --show csv"),
         (("--show", "csv", "--columns", "node"), "Did you mean nodes"),
+        (("--show", "csv", "--columns", "instance"), "Did you mean instance_type"),
+        (("--show", "csv", "--columns", "zzz"), "--columns all shows all"),
+        (("--out", "four.csv"), "add --show csv, or name a .json file"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(words: tuple[str, ...], message: str) -> None:

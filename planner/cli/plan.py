@@ -15,7 +15,6 @@ from planner.cli.files import Force, require_new, write_whole
 from planner.cli.plan_output import forms_and_views, out_text, require_form, show_answer
 from planner.cli.plan_questions import completed
 from planner.cli.request_options import RequestOptions, column_values
-from planner.extras import optional
 
 if TYPE_CHECKING:
     from planner.api import Recommendation
@@ -69,22 +68,24 @@ def plan(
         )
         return
     form, views = forms_and_views([*(show or []), *(["wide"] if wide else []), *(["json"] if json else [])])
-    require_form(out, form)
-    if html:
-        optional("altair", extra="plots", purpose="--html")
+    require_form(out, form, html=html)
     answered = _answered(completed(asked))
     if out:
         write_whole(out, out_text(answered, out, form, order=sort, only=columns) + "\n", option="--out")
     if html and answered.best:
-        from planner.cli.pages import plan_html
-
-        write_whole(html, plan_html(answered), option="--html")
+        _write_page(answered, html)
     if form == "json":
         show_text(answered.plan.to_json())
     require_best(answered.plan)
     if form != "json":
         show_answer(answered, form, order=sort, only=columns)
         _show_more(answered, views, explained=explain, rejected=rejected)
+
+
+def _write_page(answered: Recommendation, html: Path) -> None:
+    from planner.cli.pages import plan_html
+
+    write_whole(html, plan_html(answered), option="--html")
 
 
 def _answered(asked: RequestOptions) -> Recommendation:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planner.cli.console import columns, show, show_text
 from planner.errors import BadInputError, nearest
+from planner.extras import optional
 from planner.schemas.asked_prices import names
 
 if TYPE_CHECKING:
@@ -46,8 +47,12 @@ def forms_and_views(words: list[str] | None) -> tuple[str, list[str]]:
     return (forms[0] if forms else "answer"), [word for word in wanted if word in VIEWS]
 
 
-def require_form(out: Path | None, form: str) -> None:
-    """Raise BadInputError for a file whose name says another form than that in which it will be written."""
+def require_form(out: Path | None, form: str, *, html: Path | None) -> None:
+    """Raise BadInputError for a file whose name says another form than that in which it will be written, PlannerError
+    for a page where charts are not installed.
+    """
+    if html:
+        optional("altair", extra="plots", purpose="--html")
     if out and out.suffix in _FORM_OF and form != _FORM_OF[out.suffix]:
         wanted = _FORM_OF[out.suffix]
         raise BadInputError(f"--out {out}: a plan is written as JSON; add --show {wanted}, or name a .json file")

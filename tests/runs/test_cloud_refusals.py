@@ -37,7 +37,7 @@ def test_a_dry_run_prints_the_requests_of_launch_and_end(ec2: EmulatedEc2) -> No
     ended = ec2.planner(*JOB, "--dry-run", "--json")
     assert ended.code == 0, ended.text
     decided = json.loads(ended.text)
-    assert 0 < decided["cost_usd"] and decided["nodes"] >= 1
+    assert decided["cost_usd"] > 0 and decided["nodes"] >= 1
     planned = [request["operation"] for request in decided["requests"]]
     assert planned.count("run_instances") == 2 and "terminate_instances" in planned
     assert ec2.left() == {} and ec2.runs() == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from planner.cli.app import build
 from planner.cli.plan_output import PLAIN_COLUMNS
+from planner.errors import PlannerError
 
 ASKED = ("plan", "--data", "1TB", "--model", "indy", "--instance", "i4i.*", "--top", "4")
 
@@ -91,3 +93,12 @@ def test_a_what_if_says_what_it_changes() -> None:
     shown = " ".join(call("--what-if", "price=2").output.split())
     assert shown.startswith("What if: was ")
     assert "(cost +100%, time +0%)" in shown
+
+
+def test_a_page_is_refused_before_anything_is_planned_where_charts_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    outcome = call("--model", "nonsense", "--html", str(tmp_path / "page.html"))
+    assert isinstance(outcome.exception, PlannerError)
+    assert "--html needs the package altair" in outcome.exception.message

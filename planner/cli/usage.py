@@ -30,7 +30,7 @@ def with_example(error: Any, examples: Sequence[str], *, given: bool) -> Any:
         return error
     parameter, arguments = getattr(error, "param", None), []
     if parameter is not None and parameter.param_type_name == "argument" and error.ctx is not None:
-        arguments = [one for one in error.ctx.command.params if one.param_type_name == "argument"]
+        arguments = [param for param in error.ctx.command.params if param.param_type_name == "argument"]
     if parameter is not None and given and len(arguments) > 1 and parameter is arguments[0]:
         error.param = arguments[-1]
     about = [getattr(error.param, "help", "") or ""] if arguments else []

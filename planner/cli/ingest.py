@@ -79,7 +79,7 @@ def ingest(
     }
     user_values = {name: value for name, value in values.items() if value is not None}
     with _told_at_once(user_values, of_table=bool(column)):
-        of_tables = {"mapping": parse_mapping(column or []), "only": parse_choices(only or [])}
+        of_tables: dict[str, Any] = {"mapping": parse_mapping(column or []), "only": parse_choices(only or [])}
         measurements = read_measurements(files, user_values=user_values, job=job, files_are=files_are, **of_tables)
     with _told_of_own_machines(measurements, catalog):
         stored = store(measurements, catalog=catalog)

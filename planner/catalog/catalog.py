@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
@@ -19,7 +20,7 @@ from planner.catalog.manifest import Manifest
 from planner.catalog.network_specs import StatedNetworks, stated_networks
 from planner.catalog.refreshed import PUBLIC, REFRESHABLE
 from planner.catalog.volume_limits import FIELDS, VolumeLimits, volume_limits
-from planner.errors import BadInputError, nearest
+from planner.errors import BadInputError
 from planner.tables import Table
 
 T = TypeVar("T")
@@ -237,10 +238,9 @@ class Catalog:
         if not priced:
             more = f"; {refresh}{public} reads them" if refresh else ""
             return f"catalog {self.name} has no {pricing} prices{more}"
-        hint = nearest(region, priced)
-        more = f". {refresh} --region {region}{public} reads them" if refresh else ""
+        more = f". {refresh} --region {shlex.quote(region)}{public} reads them" if refresh else ""
         more += ", without an account" if public else ""
-        text = f"region {region!r} has no {pricing} prices in catalog {self.name}.{hint}"
+        text = f"region {region!r} has no {pricing} prices in catalog {self.name}."
         return f"{text} Priced: {', '.join(priced)}{more}"
 
 

@@ -11,6 +11,7 @@ from typing import Final, Literal
 import numpy as np
 
 from planner.catalog.catalog import Catalog
+from planner.catalog.cloud_regions import regions_of
 from planner.catalog.loading import catalog_directory, scan_catalog
 from planner.catalog.network_specs import Disagreement, disagreements
 from planner.catalog.refreshed import REFRESHABLE
@@ -48,8 +49,8 @@ def stale_prices(catalogs: Sequence[Catalog], regions: Sequence[str], *, today: 
     """Say which prices of some regions (none: each catalog's default) are old on a day, and what renews them."""
     if today is None:
         return
-    for catalog in catalogs:
-        for region in regions or (catalog.default_region,):
+    for catalog, names in zip(catalogs, regions_of(regions, catalogs), strict=True):
+        for region in names:
             age = staleness_days(catalog, today=today, region=region)
             if age is not None:
                 place = f" in {region}" if regions else ""

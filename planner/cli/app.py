@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
-from planner.cli.console import PlannerCommand, exit_code_of, show_text
+from planner.cli.console import PlannerCommand, exit_code_of, show_version
 from planner.cli.help_text import PlannerGroup
 from planner.cli.option_groups import ungrouped
 
@@ -45,6 +45,7 @@ _GROUPS: Final = {
             "check": "catalog.catalog_check",
             "refresh": "catalog_refresh.catalog_refresh",
             "rank": "catalog_rank.catalog_rank",
+            "measurements": "catalog_measurements.catalog_measurements",
             "usable": "catalog_rank.catalog_usable",
         },
     ),
@@ -110,9 +111,7 @@ def build(*, only: str | None = None) -> typer.Typer:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        show_text(f"planner {version('sortplanner')}")
+        show_version()
         raise typer.Exit
 
 

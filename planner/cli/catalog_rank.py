@@ -41,10 +41,13 @@ def catalog_rank(
     from fnmatch import fnmatchcase
 
     from planner.catalog import load_catalog
+    from planner.catalog.cloud_regions import regions_of
     from planner.planning.price_performance import rank
 
     catalogs = [load_catalog(name) for name in names(catalog) or ["aws"]]
-    offers = [(loaded, _offer(loaded, region, pricing)) for loaded in catalogs]
+    regions = regions_of(names([region] if region else []), catalogs)
+    places = ((loaded, name) for loaded, several in zip(catalogs, regions, strict=True) for name in several)
+    offers = [(loaded, _offer(loaded, name, pricing)) for loaded, name in places]
     ranking, patterns = rank(offers, by=by, mode=mode, operation=operation), names(instance)
     rows = [r for r in ranking.rows if not patterns or any(fnmatchcase(r.instance_type, p) for p in patterns)]
     if json:
@@ -58,13 +61,13 @@ def catalog_rank(
         show_sentences(f"left out: {count:,} of {reason}")
 
 
-def _offer(catalog: Catalog, region: str | None, pricing: str) -> Offer:
+def _offer(catalog: Catalog, region: str, pricing: str) -> Offer:
     """Return the prices of a catalog, with the user's own in place of the list's."""
     from planner.config.settings import load_settings
     from planner.planning.region import offer_of
 
     own = load_settings(today=date.today()).own_prices
-    return offer_of(catalog, region or catalog.default_region, pricing=pricing, own_prices=own)
+    return offer_of(catalog, region, pricing=pricing, own_prices=own)
 
 
 def _rank_table(rows: list[Worth], *, by: str) -> Any:

@@ -16,6 +16,7 @@ from typer.core import TyperCommand
 from planner.cli.end_signals import end_as_ctrl_c
 from planner.cli.given_values import TakesAsGiven
 from planner.cli.help_text import PlainHelp
+from planner.cli.usage import UsageError, with_example
 from planner.errors import InterruptedRunError, PlannerError
 
 _EXAMPLE = "Example: "
@@ -48,10 +49,17 @@ class PlannerCommand(PlainHelp, TakesAsGiven, TyperCommand):
                 parameter.display_type_rich = lambda ctx: None  # type: ignore[attr-defined]  # a flag takes no value
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take `plan 100TB` for `plan --data 100TB`."""
+        """Take `plan 100TB` for `plan --data 100TB`. What cannot be taken is refused with an example."""
         if self.name == "plan" and args and not args[0].startswith("-"):
             args = ["--data", *args]
-        return list(super().parse_args(ctx, args))
+        if self.name == "plan" and args == ["--version"]:
+            show_version()
+            ctx.exit()
+        given = any(not word.startswith("-") for word in args)
+        try:
+            return list(super().parse_args(ctx, args))
+        except UsageError as error:
+            raise with_example(error, self.examples, given=given) from error
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an interrupt, or another signal to end, becomes an InterruptedRunError."""
@@ -92,6 +100,13 @@ def show_text(text: str) -> None:
     """Print a result."""
     with _reader_may_leave():
         print(text)
+
+
+def show_version() -> None:
+    """Print which version this is."""
+    from importlib.metadata import version
+
+    show_text(f"planner {version('sortplanner')}")
 
 
 def show_json(value: Any) -> None:

@@ -31,6 +31,8 @@ def generate(
 ) -> None:
     """Write test records, byte for byte as sortbenchmark.org's gensort does.
 
+    Example: planner generate --size 300MB input.dat
+
     Example: planner generate --records 10000000 input.dat
 
     Example: planner generate --lines --size 1GB app.log

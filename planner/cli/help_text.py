@@ -9,6 +9,7 @@ from typer import echo
 from typer.core import TyperGroup
 
 from planner.cli.given_values import TakesAsGiven
+from planner.cli.usage import UsageError, meant
 
 _OTHERS = {"argument": "Arguments", "option": "Options"}
 """Where a parameter without a heading of its own is listed."""
@@ -35,6 +36,12 @@ class PlannerGroup(PlainHelp, TakesAsGiven, TyperGroup):
             echo(ctx.get_help())
             ctx.exit(2)
         return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is named; what other programs call it is answered with its name."""
+        if name := meant(args[0], self.list_commands(ctx)) if args else "":
+            raise UsageError(f"No such command {args[0]!r}. Did you mean: {ctx.command_path} {name}", ctx=ctx)
+        return super().resolve_command(ctx, args)
 
 
 def under_headings(parameters: Iterable[Any], ctx: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:

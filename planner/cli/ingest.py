@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
@@ -75,18 +77,44 @@ def ingest(
         "aggregate": aggregate,
         "method": method,
     }
-    measurements = read_measurements(
-        files,
-        user_values={name: value for name, value in values.items() if value is not None},
-        mapping=parse_mapping(column or []),
-        only=parse_choices(only or []),
-        job=job,
-        files_are=files_are,
-    )
-    stored = store(measurements, catalog=catalog)
+    user_values = {name: value for name, value in values.items() if value is not None}
+    with _told_at_once(user_values, of_table=bool(column)):
+        of_tables: dict[str, Any] = {"mapping": parse_mapping(column or []), "only": parse_choices(only or [])}
+        measurements = read_measurements(files, user_values=user_values, job=job, files_are=files_are, **of_tables)
+    with _told_of_own_machines(measurements, catalog):
+        stored = store(measurements, catalog=catalog)
     _show(measurements, json=json)
     again = f"{stored.replaced} rows of the same file, day and circumstances were replaced; " if stored.replaced else ""
     talk(f"{again}stored in {stored.path}; they override the shipped figures of catalog {catalog}")
+
+
+@contextmanager
+def _told_at_once(user_values: Mapping[str, Any], *, of_table: bool) -> Iterator[None]:
+    """Say beside the first thing that is missing what no instrument's file says, so that it is not asked for next."""
+    try:
+        yield
+    except BadInputError as error:
+        told = str(error)
+        needed = {"instance_type": "--type", "zone": "--where"}
+        more = [f"{name}: give {option}" for name, option in needed.items() if name not in user_values]
+        also = [line for line in more if line not in told] if not of_table else []
+        raise BadInputError(error.message, [*error.details, *also]) from error
+
+
+@contextmanager
+def _told_of_own_machines(measurements: list[Measurement], catalog: str) -> Iterator[None]:
+    """Say how a machine that no catalog has is added, where a type is not in the catalog."""
+    from planner.catalog import load_catalog
+
+    try:
+        yield
+    except BadInputError as error:
+        rows = load_catalog(catalog).instances.rows
+        own = any(measurement.instance_type not in rows for measurement in measurements)
+        advice = (
+            ['a machine of your own: docs/how-to.md, "Add a machine type", then --catalog ./DIRECTORY'] if own else []
+        )
+        raise BadInputError(error.message, [*error.details, *advice]) from error
 
 
 def _day(text: str) -> date:

@@ -12,7 +12,7 @@ from planner.cli.console import columns as width_of_screen
 from planner.cli.console import show as show_rich
 from planner.cli.console import show_sentences, show_text
 from planner.cli.files import Force, require_new, write_whole
-from planner.cli.plan_output import forms_and_views, show_answer
+from planner.cli.plan_output import forms_and_views, out_text, require_form, show_answer
 from planner.cli.plan_questions import completed
 from planner.cli.request_options import RequestOptions
 
@@ -42,9 +42,11 @@ def plan(
     ] = None,
     wide: Annotated[bool, Option("--wide", help="Show all: candidates, phases, frontier, notes.")] = False,
     sort: Annotated[str | None, Option(help="Column that orders --show csv and markdown.")] = None,
-    columns: Annotated[list[str] | None, Option(help="Columns of --show csv and markdown.")] = None,
+    columns: Annotated[list[str] | None, Option(help="Columns of --show csv and markdown: names, or all.")] = None,
     json: Annotated[bool, Option("--json", help="Print the plan as one JSON object.")] = False,
-    out: Annotated[Path | None, Option(help="Also write the plan as JSON to this file.")] = None,
+    out: Annotated[
+        Path | None, Option(help="Also write the plan as JSON to this file; FILE.csv has what --show csv shows.")
+    ] = None,
     html: Annotated[
         Path | None, Option(help="Also write a page for people to this file; it opens without a network.")
     ] = None,
@@ -66,19 +68,24 @@ def plan(
         )
         return
     form, views = forms_and_views([*(show or []), *(["wide"] if wide else []), *(["json"] if json else [])])
+    require_form(out, form, html=html)
     answered = _answered(completed(asked))
     if out:
-        write_whole(out, answered.plan.to_json() + "\n", option="--out")
+        write_whole(out, out_text(answered, out, form, order=sort, only=columns) + "\n", option="--out")
     if html and answered.best:
-        from planner.cli.pages import plan_html
-
-        write_whole(html, plan_html(answered), option="--html")
+        _write_page(answered, html)
     if form == "json":
         show_text(answered.plan.to_json())
     require_best(answered.plan)
     if form != "json":
         show_answer(answered, form, order=sort, only=columns)
         _show_more(answered, views, explained=explain, rejected=rejected)
+
+
+def _write_page(answered: Recommendation, html: Path) -> None:
+    from planner.cli.pages import plan_html
+
+    write_whole(html, plan_html(answered), option="--html")
 
 
 def _answered(asked: RequestOptions) -> Recommendation:

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.cli.console import columns, fits, show, show_text
 from planner.errors import BadInputError, nearest
+from planner.extras import optional
 from planner.schemas.asked_prices import names
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from planner.api import Recommendation
 
 FORMS: Final = ("answer", "table", "wide", "json", "csv", "markdown")
 """Ways to show the whole answer, of which one counts; the views beside it are `VIEWS`."""
 
 VIEWS: Final = ("network", "volumes")
+
+PLAIN_COLUMNS: Final = (
+    "model", "cloud", "region", "instance_type", "nodes", "time_s.expected", "time_s.p95", "cost_usd.total",
+    "cost_usd.total_p95", "evidence",
+)  # fmt: skip
+"""What tables for other programs have unless others are asked for."""
+
+_FORM_OF: Final = {".csv": "csv", ".md": "markdown"}
+"""The forms in which files of these names are written."""
 
 WIDE_COLUMNS: Final = 120
 """A terminal at least so wide has the table of candidates below the answer."""
@@ -34,6 +47,24 @@ def forms_and_views(words: list[str] | None) -> tuple[str, list[str]]:
     return (forms[0] if forms else "answer"), [word for word in wanted if word in VIEWS]
 
 
+def require_form(out: Path | None, form: str, *, html: Path | None) -> None:
+    """Raise BadInputError for a file whose name says another form than that in which it will be written, PlannerError
+    for a page where charts are not installed.
+    """
+    if html:
+        optional("altair", extra="plots", purpose="--html")
+    if out and out.suffix in _FORM_OF and form != _FORM_OF[out.suffix]:
+        wanted = _FORM_OF[out.suffix]
+        raise BadInputError(f"--out {out}: a plan is written as JSON; add --show {wanted}, or name a .json file")
+
+
+def out_text(answered: Recommendation, out: Path, form: str, *, order: str | None, only: list[str] | None) -> str:
+    """Return what goes into a file: the table that is shown if the name is that of one, else the plan as JSON."""
+    if out.suffix in _FORM_OF and answered.best:
+        return frame_text(answered, form, order=order, only=only)
+    return answered.plan.to_json()
+
+
 def show_answer(
     answered: Recommendation, form: str, *, order: str | None = None, only: list[str] | None = None
 ) -> None:
@@ -42,7 +73,7 @@ def show_answer(
     """
     plan = answered.plan
     if form in ("csv", "markdown"):
-        _show_frame(answered, form, order=order, only=only)
+        show_text(frame_text(answered, form, order=order, only=only))
     elif order or only:
         raise BadInputError("--sort and --columns are for --show csv and --show markdown: give one of these, too")
     elif form == "wide":
@@ -79,14 +110,25 @@ def _show_short(answered: Recommendation) -> None:
         show(*models_tables(plan))
 
 
-def _show_frame(answered: Recommendation, form: str, *, order: str | None, only: list[str] | None) -> None:
+def frame_text(answered: Recommendation, form: str, *, order: str | None, only: list[str] | None) -> str:
+    """Return the candidates as CSV or Markdown: in ten plain columns, in those asked for, or in all.
+
+    Raises BadInputError for columns that there are not.
+    """
     frame = answered.to_frame(wide=True)
-    for name in [*names(only), *([order] if order else [])]:
-        if name not in frame.columns:
-            raise BadInputError(f"column {name}: there are {', '.join(frame.columns)}.{nearest(name, list(frame))}")
+    wanted = names(only) or list(PLAIN_COLUMNS)
+    for name in [*wanted, *([order] if order else [])]:
+        if name not in (*frame.columns, "all"):
+            near = nearest(name, list(frame)) or f" There are {', '.join(PLAIN_COLUMNS)}, and more:"
+            raise BadInputError(f"no column {name}.{near} --columns all shows all {len(frame.columns)}")
     frame = frame.sort_values(order, kind="stable") if order else frame
-    frame = frame[names(only)] if only else frame
-    show_text(frame.to_csv(index=False, float_format="%.7g").rstrip("\n") if form == "csv" else _markdown(frame))
+    frame = (frame if "all" in wanted else frame[wanted]).map(_plain)
+    return str(frame.to_csv(index=False, float_format="%.7g").rstrip("\n")) if form == "csv" else _markdown(frame)
+
+
+def _plain(cell: Any) -> Any:
+    """Return a cell as other programs read it: what is nested as JSON."""
+    return json.dumps(cell) if isinstance(cell, list | tuple | dict) else cell
 
 
 def _markdown(frame: Any) -> str:

@@ -26,6 +26,7 @@ def completed(asked: RequestOptions) -> RequestOptions:
         raise BadInputError("--data is missing: how much is to be sorted? For example: plan --data 100TB")
     data = _answer("How much data is to be sorted, such as 100TB?", check=parse_size)
     place = _answer("Where is it? s3://bucket/path, or nothing if the nodes generate it:", check=str, optional=True)
+    result = _answer("Where does the result go? s3://bucket/path, or nothing if it stays:", check=str, optional=True)
     lost = _answer("May a node be lost with its share of the output? yes or no:", check=_yes_or_no)
     until = _answer(
         "Until when must it be sorted, such as 30m? Nothing for no limit:", check=parse_duration, optional=True
@@ -34,6 +35,7 @@ def completed(asked: RequestOptions) -> RequestOptions:
         asked,
         data=data,
         input=place or asked.input,
+        output=result or asked.output,
         model="indy" if _yes_or_no(lost) else "daytona",
         deadline=until or asked.deadline,
     )

@@ -231,7 +231,17 @@ def show_dry_run(order: Order, rental: RentalOptions, provider: Provider, *, ver
     rehearsal = rehearse(order, provider)
     requests = rehearsal.requests
     if json:
-        show_json([asdict(request) | {"parameters": _plain(request.parameters)} for request in requests])
+        place = rehearsal.place.choice
+        show_json(
+            {
+                "nodes": place.nodes,
+                "spares": place.spares,
+                "cost_usd": place.total_usd,
+                "usd_per_hour": place.launched_usd_per_hour,
+                "expected_s": place.expected_s,
+                "requests": [asdict(request) | {"parameters": _plain(request.parameters)} for request in requests],
+            }
+        )
         return
     decision = decision_text(order, rehearsal, now=datetime.now(UTC), own_address=bool(rental.ssh_from))
     for line in decision.splitlines():

@@ -179,6 +179,8 @@ def _keep_what_exists(outputs: list[Path], sources: list[Path], *, force: bool) 
     """`planner sort *.dat` without an output must not replace the last of the data. What is
     an input is never replaced, as the sort core says.
     """
+    if any(str(path) == "-" for path in outputs):
+        raise BadInputError("OUTPUT -: the result is a file, which appears whole or not at all; name it")
     several = "; with several inputs the last name is the output's, which might be an oversight"
     new = (path for path in outputs if not any(path.exists() and path.samefile(source) for source in sources))
     require_new(new, force=force, hint=several if len(sources) > 1 else "")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from planner.cli.console import show_json, show_text
+from planner.cli.console import show_json, show_text, talk
 from planner.cli.data_options import KeyOffset, KeySize, RecordSize, Threads
 from planner.cli.files import Force, require_new, require_readable
 from planner.cli.progress import watched
 from planner.errors import BadInputError, ValidationFailedError
+
+if TYPE_CHECKING:
+    from planner.sorting.validate import ValidationReport
 
 
 def validate(
@@ -20,6 +23,9 @@ def validate(
     summaries: Annotated[bool, Option("--summaries", help="The files are summaries that --summary kept.")] = False,
     summary: Annotated[Path | None, Option(help="Keep what was found, to be combined with other parts later.")] = None,
     checksum: Annotated[str | None, Option(help="The checksum expected, in hex; else exit code 5.")] = None,
+    input: Annotated[
+        list[Path] | None, Option(help="The data that went in: read for its checksum, instead of --checksum.")
+    ] = None,
     record_size: RecordSize = 100,
     key_offset: KeyOffset = 0,
     key_size: KeySize = None,
@@ -30,38 +36,29 @@ def validate(
 ) -> None:
     """Report records, order, duplicate keys and the checksum, as sortbenchmark.org's valsort does.
 
-    Ends with exit code 5 when a record is out of order.
+    Ends with exit code 5 when a record is out of order, or the data is not what went in.
 
     Example: planner validate output.dat
 
+    Example: planner validate output.dat --input input.dat
+
     Example: planner validate --lines --key-offset 5 --key-size 12 sorted.log
     """
-    from planner.sorting.validate import validate_files, validate_line_files, validate_summaries
+    from planner.sorting.validate import validate_summaries
 
-    require_readable(files)
+    require_readable([*files, *(input or ())])
     require_new([summary], force=force)
     if lines and (summaries or summary):
         raise BadInputError("summaries are kept of records; with --lines name the files themselves")
-    if lines:
-        with watched(["validate"]) as progress:
-            report = validate_line_files(
-                files, key_offset=key_offset, key_size=key_size, threads=threads, progress=progress
-            )
-    elif summaries:
-        if summary:
-            raise BadInputError("--summary keeps what was found in records; it does not go with --summaries")
-        report = validate_summaries(files)
-    else:
-        with watched(["validate"]) as progress:
-            report = validate_files(
-                files,
-                record_size=record_size,
-                key_offset=key_offset,
-                key_size=10 if key_size is None else key_size,
-                threads=threads,
-                summary=summary,
-                progress=progress,
-            )
+    if summaries and summary:
+        raise BadInputError("--summary keeps what was found in records; it does not go with --summaries")
+    if checksum is not None and input:
+        raise BadInputError("--checksum and --input both say what went in: give one")
+    expected = None if checksum is None else _hex(checksum)
+    layout = {"key_offset": key_offset, "key_size": key_size, "threads": threads, "record_size": record_size}
+    report = validate_summaries(files) if summaries else _read(files, lines=lines, layout=layout, summary=summary)
+    if input:
+        expected = int(_read(input, lines=lines, layout=layout).checksum, 16)
     if json:
         show_json(report.to_dict())
     else:
@@ -69,5 +66,26 @@ def validate(
         show_text(f"{'Lines' if lines else 'Records'}: {report.records}\nUnordered: {report.unordered}{first}")
         show_text(f"Duplicate keys: {report.duplicates}\nChecksum: {report.checksum}")
     report.require_sorted()
-    if checksum is not None and int(checksum, 16) != int(report.checksum, 16):
-        raise ValidationFailedError(f"checksum {report.checksum}, expected {checksum}: not the data that went in")
+    if expected is None and summary is None:
+        talk("checksum not compared: give --checksum HEX of the input, or --input FILE")
+    if expected is not None and expected != int(report.checksum, 16):
+        raise ValidationFailedError(f"checksum {report.checksum}, expected {expected:x}: not the data that went in")
+
+
+def _read(files: list[Path], *, lines: bool, layout: dict[str, Any], summary: Path | None = None) -> ValidationReport:
+    """Read records or lines as `layout` says, keeping a summary where one is wanted."""
+    from planner.sorting.validate import validate_files, validate_line_files
+
+    of_records = layout | {"key_size": 10 if layout["key_size"] is None else layout["key_size"]}
+    of_lines = {name: value for name, value in layout.items() if name != "record_size"}
+    with watched(["validate"]) as progress:
+        if lines:
+            return validate_line_files(files, **of_lines, progress=progress)
+        return validate_files(files, **of_records, summary=summary, progress=progress)
+
+
+def _hex(checksum: str) -> int:
+    try:
+        return int(checksum, 16)
+    except ValueError:
+        raise BadInputError(f"--checksum {checksum}: write it in hex, as `planner validate` prints it") from None

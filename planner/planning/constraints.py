@@ -196,7 +196,8 @@ def _unmet(grids: Sequence[Asked], name: str) -> str:
                 if measure < least:
                     least = measure
                     nearest = f"{grid.cluster_name(int(row), int(column))}, {constraint.show(measure)}"
-    return f"no cluster meets the {name} alone: the nearest, {nearest}" if nearest else ""
+    whole = " (of the whole run; --sort-deadline is for the sort without boot and checks)" if name == "deadline" else ""
+    return f"no cluster meets the {name} alone: the nearest, {nearest}{whole}" if nearest else ""
 
 
 def _trade(grids: Sequence[dict[str, Constraint]], met: str, broken: str) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 
 from planner.arrays import Rows
 from planner.catalog import Catalog
+from planner.catalog.cloud_regions import regions_of
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.model import CostModel
 from planner.cost_model.rate_doubts import ORDERS
@@ -49,8 +50,8 @@ def formulas(
     grids = [
         build_grid(free, model=model, region=Region.of(free, catalog, name), overheads=overheads)[0]
         for model in models
-        for catalog in catalogs
-        for name in request.regions or (catalog.default_region,)
+        for catalog, names in zip(catalogs, regions_of(request.regions, catalogs), strict=True)
+        for name in names
     ]
     types = _leading(grids, candidates)
     chosen = [(grid, rows) for grid in grids if len(rows := _rows(grid, types))]

@@ -14,6 +14,7 @@ from itertools import chain
 
 from planner.arrays import Floats
 from planner.catalog import Catalog
+from planner.catalog.cloud_regions import regions_of
 from planner.cost_model.model import CostModel
 from planner.cost_model.run_overheads import RunOverheads
 from planner.errors import InfeasibleError
@@ -23,6 +24,7 @@ from planner.planning.candidate_grid import CandidateGrid, build_grid
 from planner.planning.feasibility import TOO_FEW
 from planner.planning.filters import PREVIOUS, UNASKED, filter_conflicts
 from planner.planning.overturning import overturned_by
+from planner.planning.own_measurements import own_measurements
 from planner.planning.region import Region
 from planner.planning.request_checks import check_request
 from planner.schemas.plan import Candidate, CatalogStamp, FrontierPoint, Plan, Rejection, Request
@@ -50,8 +52,8 @@ def recommend(
     check_request(request, catalogs)
     regions = [
         Region.of(request, catalog, name)
-        for catalog in catalogs
-        for name in request.regions or (catalog.default_region,)
+        for catalog, names in zip(catalogs, regions_of(request.regions, catalogs), strict=True)
+        for name in names
     ]
     grids: list[list[CandidateGrid]] = []
     rejected: list[Rejection] = []
@@ -78,6 +80,7 @@ def recommend(
         frontier=tuple(_frontier(points, ranked, cheapest)),
         conflicts=() if ranked else tuple(_conflicts(request, catalogs, all_grids)),
         warnings=(
+            *_own(ranked[:1], catalogs, request),
             *_left_aside(request),
             *_capacity_seen(request, regions),
             *_beyond_the_link(request, ranked[:1]),
@@ -121,6 +124,11 @@ def _conflicts(request: Request, catalogs: Sequence[Catalog], grids: Sequence[Ca
     yield from clash or constraints.conflicts(
         [constraints.Asked(constraints=grid.asked, cluster_name=grid.cluster_name) for grid in grids]
     )
+
+
+def _own(best: Sequence[Candidate], catalogs: Sequence[Catalog], request: Request) -> Iterator[str]:
+    """Say that the recommended cluster may rest on the user's own measurements."""
+    return chain.from_iterable(own_measurements(candidate, catalogs) for candidate in best if not request.paper)
 
 
 def _left_aside(request: Request) -> Iterator[str]:

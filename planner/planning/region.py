@@ -65,7 +65,18 @@ def _offer(catalog: Catalog, region: str, request: Request) -> Offer:
 
 
 def offer_of(catalog: Catalog, region: str, *, pricing: str, own_prices: Sequence[OwnPrice] = ()) -> Offer:
-    """Return the list prices of a region, with the user's own in their place. Raises BadInputError as `prices` does."""
+    """Return the list prices of a region, with the user's own in their place.
+
+    Raises BadInputError as `prices` does, but where a type has a price of the user's own, which needs no list.
+    """
+    if region not in catalog.regions(pricing):
+        size = len(catalog.instances)
+        unknown = Offer(
+            region=region, pricing=pricing, price_usd_per_hour=np.full(size, np.nan), evidence=("assumed",) * size
+        )
+        offer = with_own_prices(unknown, catalog, own_prices)
+        if offer.notes:
+            return offer
     listed = catalog.prices(region, pricing)
     words = tuple(evidence_name(code) for code in evidence_codes(listed.evidence).tolist())
     offer = Offer(region=region, pricing=pricing, price_usd_per_hour=listed.price_usd_per_hour, evidence=words)

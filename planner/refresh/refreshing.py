@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from planner.catalog import Catalog, Changes, changes_between, load_catalog
+from planner.catalog.cloud_regions import region_named
 from planner.catalog.refreshed import REFRESHABLE
 from planner.errors import BadInputError, IoFailureError, nearest
 from planner.refresh import aws, azure, gcp
@@ -63,7 +64,7 @@ def refresh(
     if cloud not in _READERS:
         raise BadInputError(f"cloud {cloud!r} cannot be refreshed.{nearest(cloud, CLOUDS)} Known: {', '.join(CLOUDS)}")
     before = load_catalog(cloud)
-    chosen = tuple(regions) or tuple(before.regions())
+    chosen = tuple(region_named(name, before) or name for name in regions) or tuple(before.regions())
     read = partial(read_public, cloud) if public else _READERS[cloud]
     reading = read(chosen, access=access or Access(), watch=watch, catalog_rows=_rows_by_type(before))
     _check(reading, cloud=cloud)

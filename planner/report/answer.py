@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from planner.errors import BadInputError
 from planner.schemas.plan import Candidate, FrontierPoint, Plan, Rejection
 
 if TYPE_CHECKING:
@@ -89,15 +90,20 @@ class Answer:
 
         return comparison_frame(self.best, (other if isinstance(other, Plan) else other.plan).best)
 
-    def to_frame(self, *, wide: bool = False) -> pd.DataFrame:
+    def to_frame(self, rows: str = "candidates", *, wide: bool = False) -> pd.DataFrame:
         """Return the candidates, one row each, best first: seven columns, in seconds and US dollars.
 
-        `wide` has every field instead, nested ones as columns such as `time_s.p95`.
+        `wide` has every field instead, nested ones as columns such as `time_s.p95`. As `rows`, `frontier` gives the
+        clusters that nothing beats in both time and total cost. Raises BadInputError for other words.
 
         >>> import planner
         >>> planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).to_frame().columns.tolist()[:3]
         ['cluster', 'region', 'time_s']
         """
-        from planner.report.frames import answer_frame
+        from planner.report.frames import answer_frame, frontier_frame
 
+        if rows == "frontier":
+            return frontier_frame(self.plan)
+        if rows != "candidates":
+            raise BadInputError(f"to_frame({rows!r}): there are candidates and frontier")
         return answer_frame(self.plan, wide=wide)

@@ -36,7 +36,9 @@ def answer_frame(plan: Plan, *, wide: bool) -> pd.DataFrame:
     if not wide:
         return candidates_frame(plan).reindex(columns=_SHORT)
     rows = [{key: value for key, value in to_jsonable(c).items() if key != "phases"} for c in plan.candidates]
-    return pd.json_normalize(rows)
+    frame = pd.json_normalize(rows)
+    nested = {name.partition(".")[0] for name in frame.columns if "." in name}
+    return frame.drop(columns=[name for name in frame.columns if name in nested])  # empty where another row has parts
 
 
 def frontier_frame(plan: Plan) -> pd.DataFrame:

@@ -30,6 +30,7 @@ def reasons(plan: Plan, contrast: Contrast) -> list[str]:
         *_others(plan, best),
         *_storage_alone(best, contrast.storage_alone),
         *_evidence(best),
+        *(f"{note[0].upper()}{note[1:]}." for note in plan.warnings if note.startswith("your own measurements")),
     ]
 
 

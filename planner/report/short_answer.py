@@ -5,6 +5,7 @@ At most 24 lines of 80 columns, as plain text, so that it reads alike in a termi
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from typing import Final
@@ -25,6 +26,9 @@ _EVIDENCE: Final = {
     "assumed": "assumed",
 }
 
+_BOUND_BY: Final = {"driver": "the head node, which hands out tasks"}
+"""Resources under names that a first reader knows."""
+
 
 def short_answer(plan: Plan, *, width: int, before: Candidate | None = None) -> list[str]:
     """Return the answer in lines of at most `width` columns; the plan must have a best candidate. What a what-if
@@ -37,7 +41,7 @@ def short_answer(plan: Plan, *, width: int, before: Candidate | None = None) -> 
     lines = [*changes, *_headline(plan, best, width), "", *_bill(best, width), *_choices(plan, best, width), ""]
     reasons = [binds(best), _sureness(best), *([f"Most data: {plan.beyond}."] if plan.beyond else [])]
     lines += [line for reason in reasons for line in _wrapped(reason, width)]
-    notes = [f"Note: {warning}" for warning in (*_refreshed(plan), *plan.warnings, *best.warnings)]
+    notes = [f"Note: {_in_words(warning)}" for warning in (*_refreshed(plan), *plan.warnings, *best.warnings)]
     ending = _next(plan, width, notes=len(notes))
     lines = _closer(lines, over=len(lines) + len(ending) - LINES)
     for number, note in enumerate(notes):
@@ -55,6 +59,12 @@ def _closer(lines: list[str], *, over: int) -> list[str]:
             break
         del lines[len(lines) - 1 - lines[::-1].index("")]
     return lines
+
+
+def _in_words(warning: str) -> str:
+    """Return a warning without the words of the field that a first reader cannot know."""
+    warning = re.sub(r"^cloud truth (\d of \d):", r"\1 demands on a measurement are met:", warning)
+    return re.sub(r"^driver:", f"{_BOUND_BY['driver']}:", warning)
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -140,7 +150,11 @@ def _per_minute(slower: FrontierPoint, faster: FrontierPoint) -> str:
 
 def binds(best: Candidate) -> str:
     """Say what each phase waits for."""
-    phases = [(phase.bottleneck.replace("_", " "), phase.name) for phase in best.phases if phase.resources]
+    phases = [
+        (_BOUND_BY.get(phase.bottleneck, phase.bottleneck.replace("_", " ")), phase.name)
+        for phase in best.phases
+        if phase.resources
+    ]
     if len(phases) > 1 and len({bottleneck for bottleneck, _ in phases}) == 1:
         return f"What binds: {phases[0][0]}, in all phases."
     return f"What binds: {', then '.join(f'{bottleneck} ({name})' for bottleneck, name in phases)}."

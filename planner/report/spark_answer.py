@@ -9,9 +9,11 @@ from typing import Any, Final
 
 from planner.schemas.json_values import to_jsonable
 from planner.spark_application.application import Application
+from planner.spark_application.cluster import Cluster
 from planner.spark_model.bounds import Explanation
 from planner.spark_model.choices import Choice, SparkPlan
 from planner.spark_model.configuration import configuration
+from planner.spark_model.machines import Nodes
 from planner.units import format_duration, format_usd
 
 LINES: Final = 24
@@ -144,6 +146,19 @@ def choice_rows(plan: SparkPlan, *, others: int) -> list[tuple[str, ...]]:
     return rows
 
 
+def _contradicted(cluster: Cluster, nodes: Nodes) -> Iterator[str]:
+    """Say where the log contradicts what the user says it ran on: by its type, its hosts, or by cores left over."""
+    vcpus = nodes.count * nodes.machine.vcpu
+    other_type = cluster.instance_type not in ("", nodes.machine.instance_type.partition("+")[0])
+    more_hosts = len(cluster.hosts) > nodes.count and not cluster.dynamic
+    if not (other_type or more_hosts or (cluster.cores or vcpus) < vcpus / 2):
+        return
+    seen = [f"names {cluster.instance_type}"] if cluster.instance_type else []
+    seen += [f"saw executors on {len(cluster.hosts)} hosts"] if cluster.hosts else []
+    seen += [f"saw {cluster.cores} cores at most"] if cluster.cores else []
+    yield f"The log {', '.join(seen)}; --ran-on says {nodes.name}, {vcpus} virtual CPUs: is that what it ran on?"
+
+
 def _usd(amount: float) -> str:
     """Return dollars, with tenths of a cent where there is less than one."""
     return f"${amount:.3f}" if 0.005 <= amount < 1 else format_usd(amount)
@@ -171,6 +186,7 @@ def notes(application: Application, plan: SparkPlan, explained: Explanation) -> 
         )
     if not all(step.slots_known for step in plan.work.timeline.steps):
         yield "The log does not tell the executors' cores: as many are taken as its tasks needed."
+    yield from _contradicted(application.cluster, plan.logged.nodes)
     nodes, slots = plan.logged.nodes, plan.work.slots
     if slots * plan.work.task_cpus > nodes.count * nodes.machine.vcpu:
         yield (

@@ -9,7 +9,7 @@ from typing import Any, Final, get_args
 
 from planner.errors import BadInputError, nearest
 from planner.schemas.asked import Asked, in_rate, in_seconds, in_share, is_plain, the_size
-from planner.schemas.asked_prices import capacities, discounts, names, own_prices
+from planner.schemas.asked_prices import capacities, clouds, discounts, names, own_prices
 from planner.schemas.plan import Objective, Request
 from planner.units import parse_count, parse_number
 
@@ -134,7 +134,7 @@ def require_no_columns(option: object) -> None:
 
 
 _CONVERTED: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
-    **dict.fromkeys(("cloud", "catalog", "catalogs"), ("catalogs", _several)),
+    **dict.fromkeys(("cloud", "catalog", "catalogs"), ("catalogs", lambda amount: clouds(_several(amount)))),
     **dict.fromkeys(("region", "regions"), ("regions", _several)),
     **dict.fromkeys(("instance", "instances"), ("instances", _several)),
     "exclude": ("exclude", _several),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from planner.errors import BadInputError
@@ -15,6 +16,12 @@ CLOUDS: Final[tuple[str, ...]] = ("aws", "gcp", "azure", "oci")
 def names(values: list[str] | None) -> list[str]:
     """Return the values of an option that may be repeated, comma-separated, or both."""
     return [name.strip() for value in values or [] for name in value.split(",") if name.strip()]
+
+
+def clouds(values: Sequence[str]) -> tuple[str, ...]:
+    """Return catalogs asked for, `all` standing for those of today's clouds; a shipped name may be in capitals."""
+    words = [word if "/" in word else word.casefold() for word in values]
+    return tuple(dict.fromkeys(name for word in words for name in (CLOUDS if word == "all" else (word,))))
 
 
 def discounts(values: list[str] | None) -> list[OwnPrice]:

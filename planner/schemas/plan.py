@@ -292,6 +292,10 @@ class Candidate:
     overturned_by: Overturn | None = None
     quoted: Quoted | None = None
 
+    def __repr__(self) -> str:
+        place = f"{self.nodes} x {self.instance_type}, {self.cloud} {self.region}, {self.model}"
+        return f"<Candidate {place}: sort {self.time_s.expected:.0f} s, ${self.cost_usd.total:,.2f} in all>"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rejection:

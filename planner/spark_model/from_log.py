@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from planner.catalog import Catalog
+from planner.catalog.cloud_regions import regions_of
 from planner.catalog.loading import catalog_names, load_catalog
 from planner.errors import BadInputError
 from planner.planning.region import Region
@@ -116,7 +117,9 @@ def _named(name: str, application: Application, request: Request) -> Iterator[Ma
 
 def _regions(request: Request, catalog: Catalog, application: Application) -> tuple[str, ...]:
     """Return the regions that are asked for, else the one that was logged, else the catalog's default."""
-    if request.regions:
-        return request.regions
+    asked_for = [load_catalog(name) for name in request.catalogs]
+    if request.regions and any(catalog.path == other.path for other in asked_for):
+        by_catalog = zip(asked_for, regions_of(request.regions, asked_for), strict=True)
+        return next(names for other, names in by_catalog if other.path == catalog.path)
     logged = application.cluster.region
     return (logged if logged in catalog.regions(request.pricing) else catalog.default_region,)

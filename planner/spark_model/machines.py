@@ -15,7 +15,9 @@ from planner.catalog.measured_cpus import measured_clocks_ghz
 from planner.errors import BadInputError
 from planner.planning.offer import Offer
 
-_RAN_ON: Final = re.compile(r"\s*([\w.+-]+?)(?:\s*[x*×]\s*(\d+))?\s*|\s*(\d+)\s*[x*×]\s*([\w.+-]+?)\s*")
+_RAN_ON: Final = re.compile(
+    r"\s*([\w.+-]+?)(?:\s*[x*×]\s*(\d+))?\s*|\s*(\d+)(?:\s*[x*×]\s*|\s+(?=\S*[\d._-]))([\w.+-]+?)\s*"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +66,7 @@ class Nodes:
 
 
 def parse_ran_on(text: str) -> tuple[str, int | None]:
-    """Return type and number of nodes in `m5.4xlarge x 4` or `4 x m5.4xlarge`; the number may be left out.
+    """Return type and number of nodes in `m5.4xlarge x 4`, `4 x m5.4xlarge` or `4 m5.4xlarge`; the number is optional.
 
     Raises BadInputError for what is neither.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -86,3 +87,26 @@ def _replace(path: Path, rows: list[dict[str, str]]) -> None:
     writer.writeheader()
     writer.writerows(rows)
     replace_file(path, text.getvalue())
+
+
+def stored(catalog: str) -> list[dict[str, str]]:
+    """Return the user's measurements on the types of a catalog as text. Raises BadInputError for a damaged file."""
+    return _stored(measurements_file(catalog))
+
+
+def forget_type(pattern: str, *, catalog: str) -> int:
+    """Remove the measurements of the types of which the name fits, and return how many there were.
+
+    Raises BadInputError, naming the types measured, where none fits; IoFailureError when the disk refuses.
+    """
+    path = measurements_file(catalog)
+    rows = _stored(path)
+    types = list(dict.fromkeys(row["instance_type"] for row in rows))
+    if not any(fnmatchcase(name, pattern) for name in types):
+        there = f" There are those of {', '.join(types)}." if types else " There are none."
+        raise BadInputError(f"no measurements of {pattern!r} in {path}.{there}")
+    with changing(path, what="measurements in"):
+        rows = _stored(path)
+        remaining = [row for row in rows if not fnmatchcase(row["instance_type"], pattern)]
+        _replace(path, remaining)
+    return len(rows) - len(remaining)

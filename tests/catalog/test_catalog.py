@@ -29,7 +29,7 @@ def test_regions_and_kinds_of_price_are_kept_apart(cloud: Path) -> None:
 
 def test_an_unpriced_region_names_the_priced_ones(cloud: Path) -> None:
     catalog = load_catalog(cloud)
-    with pytest.raises(BadInputError, match=r"region 'her' .* Did you mean here or there\? Priced: here, there"):
+    with pytest.raises(BadInputError, match=r"region .her. .* Priced: here, there"):
         catalog.prices("her")
     with pytest.raises(BadInputError, match=r"region 'there' has no spot prices .* Priced: here"):
         catalog.prices("there", "spot")

@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from planner.cli.app import build
+from planner.cli.plan_output import PLAIN_COLUMNS
+from planner.errors import PlannerError
 
 ASKED = ("plan", "--data", "1TB", "--model", "indy", "--instance", "i4i.*", "--top", "4")
 
@@ -31,6 +35,20 @@ def test_csv_has_one_row_per_candidate_with_the_columns_asked_for_in_order() -> 
     assert list(rows[0]) == ["instance_type", "nodes"]
     assert [int(row["nodes"]) for row in rows] == sorted(int(row["nodes"]) for row in rows)
     assert len(rows) == 4
+
+
+def test_csv_has_ten_plain_columns_unless_all_are_asked_for(tmp_path: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(call("--show", "csv").output)))
+    assert tuple(rows[0]) == PLAIN_COLUMNS
+    assert len(rows) == 4  # as --top says
+    file = tmp_path / "four.csv"
+    everything = list(csv.reader(io.StringIO(call("--show", "csv", "--columns", "all", "--out", str(file)).stdout)))
+    header, *cells = everything
+    assert len(set(header)) == len(header) > 40
+    assert not any(name.startswith(f"{other}.") for name in header for other in header)
+    bill = json.loads(cells[0][header.index("bill")])
+    assert bill[0]["name"] == "job"
+    assert list(csv.reader(file.read_text().splitlines())) == everything
 
 
 def test_markdown_is_a_table() -> None:
@@ -60,6 +78,9 @@ def test_a_narrow_table_keeps_whole_words() -> None:
         (("--show", "csv,json"), "give one of them"),
         (("--sort", "nodes"), "are for --show csv"),
         (("--show", "csv", "--columns", "node"), "Did you mean nodes"),
+        (("--show", "csv", "--columns", "instance"), "Did you mean instance_type"),
+        (("--show", "csv", "--columns", "zzz"), "--columns all shows all"),
+        (("--out", "four.csv"), "add --show csv, or name a .json file"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(words: tuple[str, ...], message: str) -> None:
@@ -72,3 +93,12 @@ def test_a_what_if_says_what_it_changes() -> None:
     shown = " ".join(call("--what-if", "price=2").output.split())
     assert shown.startswith("What if: was ")
     assert "(cost +100%, time +0%)" in shown
+
+
+def test_a_page_is_refused_before_anything_is_planned_where_charts_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    outcome = call("--model", "nonsense", "--html", str(tmp_path / "page.html"))
+    assert isinstance(outcome.exception, PlannerError)
+    assert "--html needs the package altair" in outcome.exception.message

@@ -33,8 +33,8 @@ def at_a_terminal(*answers: str) -> str:
     return shown
 
 
-def test_four_answers_make_a_plan() -> None:
-    shown = at_a_terminal("much", "10TB", "", "no", "")
+def test_five_answers_make_a_plan() -> None:
+    shown = at_a_terminal("much", "10TB", "", "", "no", "")
     assert "no unit" in shown or "write it as" in shown  # the first answer cannot be understood, and it asks again
     assert "Rent " in shown
     assert "any one node may be lost" in " ".join(shown.split())

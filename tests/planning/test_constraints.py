@@ -180,7 +180,10 @@ def test_amounts_are_shown_in_their_unit() -> None:
 def test_the_nearest_of_several_regions_is_named() -> None:
     far, near = (replace(DEADLINE, measure=np.array([[least, 300.0]]), limit=10.0) for least in (200.0, 100.0))
     (text,) = conflicts([asked(far), asked(near), asked(far)])
-    assert text == "no cluster meets the deadline alone: the nearest, 0:0, takes 1 min 40 s"
+    assert text == (
+        "no cluster meets the deadline alone: the nearest, 0:0, takes 1 min 40 s"
+        " (of the whole run; --sort-deadline is for the sort without boot and checks)"
+    )
 
 
 def test_what_one_of_three_rules_out_is_named_and_the_rest_is_not() -> None:

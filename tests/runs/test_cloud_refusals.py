@@ -36,7 +36,9 @@ def test_refused_before_anything_is_asked_of_the_cloud(
 def test_a_dry_run_prints_the_requests_of_launch_and_end(ec2: EmulatedEc2) -> None:
     ended = ec2.planner(*JOB, "--dry-run", "--json")
     assert ended.code == 0, ended.text
-    planned = [request["operation"] for request in json.loads(ended.text)]
+    decided = json.loads(ended.text)
+    assert decided["cost_usd"] > 0 and decided["nodes"] >= 1
+    planned = [request["operation"] for request in decided["requests"]]
     assert planned.count("run_instances") == 2 and "terminate_instances" in planned
     assert ec2.left() == {} and ec2.runs() == []
 

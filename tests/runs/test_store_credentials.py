@@ -54,7 +54,9 @@ def test_machines_are_launched_with_the_identity_that_was_named(cloud: EmulatedC
     words = (*cloud.up, "--node-identity", identity)
     planned = cloud.planner(*words, "--dry-run", "--json")
     assert planned.code == 0, planned.text
-    launching = [request for request in json.loads(planned.text) if identity in json.dumps(request["parameters"])]
+    launching = [
+        request for request in json.loads(planned.text)["requests"] if identity in json.dumps(request["parameters"])
+    ]
     assert launching, "the identity is in the request that launches"
     if isinstance(cloud, EmulatedEc2):
         cloud.offer_profile(identity)

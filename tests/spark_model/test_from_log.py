@@ -9,8 +9,10 @@ import pytest
 from spark_events import small_job
 
 from planner.errors import BadInputError
+from planner.report.spark_answer import notes
 from planner.schemas.plan import Request
 from planner.spark_application.application import Application
+from planner.spark_model.bounds import explain
 from planner.spark_model.from_log import logged_nodes, plan_application
 from planner.spark_model.machines import parse_ran_on
 
@@ -21,7 +23,8 @@ TYPE = {"spark.databricks.clusterUsageTags.clusterNodeType": "m5.xlarge"}
 
 @pytest.mark.parametrize(
     ("text", "name", "count"),
-    [("m5.4xlarge x 4", "m5.4xlarge", 4), ("4 x m5.4xlarge", "m5.4xlarge", 4), ("m5.4xlarge*4", "m5.4xlarge", 4),
+    [("m5.4xlarge x 4", "m5.4xlarge", 4), ("4 x m5.4xlarge", "m5.4xlarge", 4),
+     ("m5.4xlarge*4", "m5.4xlarge", 4), ("10 m5.2xlarge", "m5.2xlarge", 10),
      ("Standard_E8ds_v4", "Standard_E8ds_v4", None), ("n2-standard-8+2x375GB x 3", "n2-standard-8+2x375GB", 3)],
 )  # fmt: skip
 def test_how_a_cluster_is_written(text: str, name: str, count: int | None) -> None:
@@ -58,3 +61,17 @@ def test_a_plan_from_the_shipped_catalog(read: Reader) -> None:
     names = {choice.nodes.machine.instance_type.partition(".")[0] for choice in plan.choices}
     assert names <= {"m5", "m6i", "m7g"}
     assert "not asked for" in {rejection.reason.partition(" (")[0] for rejection in plan.rejected}
+
+
+def test_a_cluster_that_contradicts_the_log_is_questioned(read: Reader) -> None:
+    application = read(small_job(properties=TYPE))  # 2 hosts, and the log names m5.xlarge
+
+    def asks(ran_on: str | None) -> list[str]:
+        plan = plan_application(application, REQUEST, ran_on=ran_on)
+        return [note for note in notes(application, plan, explain(application)) if "--ran-on says" in note]
+
+    assert asks(None) == asks("m5.xlarge x 2") == []
+    (question,) = asks("m6i.xlarge x 3")  # 3 x 4 virtual CPUs
+    assert "names m5.xlarge" in question and "3 x m6i.xlarge, 12 virtual CPUs: is that" in question
+    assert "saw executors on 2 hosts" in asks("m5.xlarge x 1")[0]
+    assert len(asks("m5.xlarge x 30")) == 1  # 120 virtual CPUs, of which most were never seen

@@ -1,0 +1,118 @@
+"""Which regions the clouds have, priced in a catalog or not, and which of them a user's words mean.
+
+`regions.csv` lists the regions open to everyone, with the names that consoles show. Sources: AWS, the endpoints that
+botocore 1.44 ships; Azure, https://learn.microsoft.com/azure/reliability/regions-list; Google Cloud,
+https://cloud.google.com/workload-manager/docs/evaluate/locations. A region that is missing there counts once a refresh
+has read its prices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from planner.catalog.catalog import Catalog
+from planner.config.paths import catalogs_directory
+from planner.errors import BadInputError, nearest
+from planner.tables import Column, Schema, read_table
+
+REGIONS: Final = Schema(
+    name="regions",
+    meaning="the regions of each cloud",
+    key=("cloud", "region"),
+    columns=(
+        Column(name="cloud", meaning="the provider"),
+        Column(name="region", meaning="the cloud's name of the region"),
+        Column(name="name", meaning="what the cloud's console calls it"),
+    ),
+)
+
+
+def regions_of(asked: Sequence[str], catalogs: Sequence[Catalog]) -> list[tuple[str, ...]]:
+    """Return the regions of each catalog: of those asked for the ones that its cloud has, its default if none is asked
+    for. `aws=us-east-1` is for one cloud alone; names of consoles, such as `West Europe`, are understood.
+
+    Raises BadInputError for a region that no catalog's cloud has, and for a cloud left without one.
+    """
+    chosen: list[list[str]] = [[] for _ in catalogs]
+    for word in asked:
+        for place, name in _meant(word, catalogs):
+            chosen[place] += [name] if name not in chosen[place] else []
+    return [_or_default(names, catalog, asked) for names, catalog in zip(chosen, catalogs, strict=True)]
+
+
+def region_named(word: str, catalog: Catalog) -> str | None:
+    """Return the region of a catalog's cloud that a word means; None if it has none."""
+    names = _console_names(catalog)
+    if word.casefold() in names:
+        return word.casefold()
+    return next((region for region, name in names.items() if _folded(word) == _folded(name)), None)
+
+
+def _meant(word: str, catalogs: Sequence[Catalog]) -> list[tuple[int, str]]:
+    """Return a region in each catalog that has it, beside the catalog's place. Raises BadInputError if none has it."""
+    cloud, equals, region = word.rpartition("=")
+    cloud = cloud.strip().casefold()
+    places = [place for place, catalog in enumerate(catalogs) if not equals or cloud in (catalog.cloud, catalog.name)]
+    if not places:
+        there = ", ".join(catalog.name for catalog in catalogs)
+        raise BadInputError(f"--region {word}: {cloud!r} is none of the clouds asked for, which are {there}")
+    names = [(place, region_named(region.strip(), catalogs[place])) for place in places]
+    if meant := [(place, name) for place, name in names if name is not None]:
+        return meant
+    raise BadInputError(_unknown(region.strip(), [catalogs[place] for place in places]))
+
+
+def _or_default(names: Sequence[str], catalog: Catalog, asked: Sequence[str]) -> tuple[str, ...]:
+    """Return a catalog's regions. Raises BadInputError for one that has several, of which none is asked for."""
+    if names:
+        return tuple(names)
+    if asked and catalog.cloud in _listed():
+        raise BadInputError(
+            f"no region of {catalog.name} is asked for beside {', '.join(asked)}: add one, such as --region "
+            f"{','.join([*asked, catalog.default_region])}, or leave {catalog.name} out"
+        )
+    return (catalog.default_region,)
+
+
+def _unknown(region: str, catalogs: Sequence[Catalog]) -> str:
+    there = ", ".join(catalog.name for catalog in catalogs)
+    owners = [cloud for cloud, names in _listed().items() if region.casefold() in names]
+    if owners:
+        return f"region {region!r} is of {owners[0]}, and asked for is {there}: say --cloud {owners[0]}, too"
+    priced = ", ".join(name for catalog in catalogs for name in catalog.regions())
+    return f"region {region!r}: there is none of this name in {there}.{_near(region, catalogs)} Priced: {priced}"
+
+
+def _near(region: str, catalogs: Sequence[Catalog]) -> str:
+    """Return a question that names the regions of which a console's name has the word in it, else the nearest names."""
+    names = {name: shown for catalog in catalogs for name, shown in _console_names(catalog).items()}
+    within = [name for name, shown in names.items() if _folded(region) and _folded(region) in _folded(shown)]
+    if within:
+        return f" Did you mean {' or '.join(within[:3])}?"
+    return nearest(region, list(names))
+
+
+def _console_names(catalog: Catalog) -> dict[str, str]:
+    """Return what a console calls each region that a catalog's cloud has or that has prices."""
+    priced = set(catalog.tables["prices"]["region"].tolist()) | {catalog.default_region}
+    return {**dict.fromkeys(sorted(priced), ""), **_listed().get(catalog.cloud, {})}
+
+
+def _folded(name: str) -> str:
+    return "".join(filter(str.isalnum, name.casefold()))
+
+
+def _listed() -> Mapping[str, Mapping[str, str]]:
+    """Return what the consoles call the regions, by cloud and region."""
+    return _load(catalogs_directory() / f"{REGIONS.name}.csv")
+
+
+@lru_cache(maxsize=2)
+def _load(path: Path) -> Mapping[str, Mapping[str, str]]:
+    clouds: dict[str, dict[str, str]] = {}
+    for row in read_table(path, REGIONS).rows():
+        clouds.setdefault(row["cloud"], {})[row["region"]] = row["name"]
+    return clouds

@@ -35,7 +35,7 @@ std::optional<LineEncoder::Translation> LineEncoder::translation_of(const KeyPar
 
 std::span<const std::byte> LineEncoder::translated(std::span<const std::byte> key,
                                                    const Translation& translation) {
-  scratch_.resize(std::max(scratch_.size(), key.size()));
+  scratch_.resize(std::max(scratch_.size(), key.size() + 1));  // never null
   std::byte* to = scratch_.data();
   for (const std::byte byte : key) {
     *to = translation.to[value_of(byte)];

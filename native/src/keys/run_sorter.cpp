@@ -155,7 +155,7 @@ void RunSorter::order_by(Ordering<Keys>& ordering, const Keys& keys, const Progr
     const std::uint64_t start = ordering.start(bucket), lines = ordering.start(bucket + 1) - start;
     kept[bucket] = unique_ ? keep_first_of_equals({sorted_ + start, lines}) : lines;
   });
-  if (!unique_) return;
+  if (!unique_ || count_ == 0) return;
   count_ = 0;
   for (std::size_t bucket = 0; bucket < kept.size(); ++bucket) {
     std::memmove(sorted_ + count_, sorted_ + ordering.start(bucket), kept[bucket] * sizeof *sorted_);

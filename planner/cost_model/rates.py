@@ -14,7 +14,7 @@ import numpy as np
 from planner.arrays import Codes, Flags, Floats, Rows, Texts
 from planner.catalog import EVIDENCE, Catalog, NetworkPoint
 from planner.errors import BadInputError, nearest
-from planner.statistics.scaling_curve import ScalingCurve, unmeasured
+from planner.statistics.scaling_curve import BAND_VALUES, ScalingCurve, stated_slowdowns, unmeasured
 
 ASSUMABLE: Final = (
     "network", "local_read", "local_write", "volume_read", "volume_write", "object_read", "object_write",
@@ -72,6 +72,8 @@ class Network:
     stated: Flags
     """Which rates only a document states: as they are in the equations; at scale they are expected to be
     as much lower as the scaling prior says."""
+    most: Floats
+    """What a link carries at most, as stated (T,): NaN where unknown, or where the user says what the network does."""
     factor: float = 1.0
 
     def at(self, rows: Rows, nodes: Floats) -> Floats:
@@ -81,6 +83,21 @@ class Network:
             if row in self.curves:
                 rates[place] = self.curves[row].at(nodes)
         return rates * self.factor
+
+    def link_at(self, rows: Rows) -> Floats:
+        """Return bytes/s of a node whatever the cluster's size, shape (rows,): what goes to no other node of it."""
+        return np.asarray(self.flat[rows] * self.factor)
+
+    def slowdowns(self, row: int, nodes: Floats) -> Floats:
+        """Return equally likely factors of the network's time at each of `nodes` (N,), shape (8, N) and rising: where a
+        rate is only stated, or measured on other sizes; no link carries more than the catalog says.
+        """
+        if self.stated[row]:
+            return stated_slowdowns(nodes)
+        curve = self.curves[row]
+        most = np.fmin(np.nan_to_num(curve.at(nodes) / self.most[row], nan=0.0), 1.0)
+        slowdowns = np.maximum(curve.slowdowns_at(nodes, count=BAND_VALUES), most)
+        return np.where(nodes < 2, 1.0, slowdowns)
 
     def ideal(self) -> Network:
         """Return the network that no cluster's size slows: each type's at the rate measured between the fewest nodes,
@@ -250,6 +267,7 @@ def _network(catalog: Catalog, assumed: float | None, *, literal: bool) -> Netwo
             burst=none,
             bucket_bytes=none,
             stated=np.zeros(size, bool),
+            most=none,
         )
     flat = catalog.instances.network_baseline_bytes_per_s.copy()
     evidence = np.where(np.isnan(flat), -1, evidence_codes(catalog.networks.evidence)).astype(np.int8)
@@ -275,6 +293,7 @@ def _network(catalog: Catalog, assumed: float | None, *, literal: bool) -> Netwo
         bucket_bytes=tokens,
         curves=curves,
         stated=stated,
+        most=np.fmax(catalog.instances.network_baseline_bytes_per_s, catalog.instances.network_peak_bytes_per_s),
     )
 
 

@@ -11,7 +11,8 @@ from planner.cost_model.duration import disturbed, planned_spares, undisturbed
 from planner.cost_model.energy import energy_j
 from planner.cost_model.engine_seconds import cpu_seconds, driver_seconds
 from planner.cost_model.model import Phase
-from planner.cost_model.staging_steps import around_node_seconds
+from planner.cost_model.staging_notes import staging_notes
+from planner.cost_model.staging_steps import around_seconds
 from planner.cost_model.workload import JobContext
 from planner.planning.caveats import caveats, deciding, evidence_of
 from planner.planning.offer import Offer
@@ -32,7 +33,8 @@ def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer) -> Can
     time_s = _range(sum(phase.time_s for phase in phases), disturbed(context, spared, nodes))
     price = float(offer.price_usd_per_hour[type_row])
     hourly = Hourly.of(context, nodes=nodes, spares=spares, price_usd_per_hour=price, reservations=offer.reservations)
-    lines = bill(context, hourly, job_s=time_s.expected, around_s=overheads)
+    notes = staging_notes(context, nodes)
+    lines = bill(context, hourly, job_s=time_s.expected, around_s=overheads, notes=notes)
     evidence = evidence_of(context, phases, nodes=nodes, price=offer.evidence[type_row])
     cluster = Candidate(
         model=context.model.name,
@@ -125,9 +127,10 @@ def _range(equation_s: float, whole: Duration) -> Range:
 def _overheads(context: JobContext, nodes: int) -> dict[str, float]:
     """Seconds that every node is paid for around the job."""
     overheads = context.overheads
-    boot_s = float(overheads.booting_s(np.array([float(nodes)]))[0])
+    count = np.array([float(nodes)])
+    boot_s = float(overheads.booting_s(count)[0])
     named = {"boot": boot_s, "screen": overheads.screen_s, "teardown": overheads.teardown_s}
-    moved = {name: float(seconds[0]) / nodes for name, seconds in around_node_seconds(context).items()}
+    moved = {name: float(seconds[0, 0]) for name, seconds in around_seconds(context, count).items()}
     return {name: seconds for name, seconds in (named | moved).items() if seconds > 0}
 
 

@@ -176,7 +176,8 @@ def _network_band(context: JobContext, evidence: Mapping[str, str], nodes: int) 
     asked = evidence.get("network") == "extrapolated" or (stated and "network" in evidence)
     if curve is not None and nodes > 1 and asked:
         band, unit = curve.band(nodes), float(network.flat[type_row]) if stated else 1.0
-        low, high = (format_rate(float(edge[0]) * unit) for edge in (band.low_bytes_per_s, band.high_bytes_per_s))
+        most, edges = float(network.most[type_row]), (band.low_bytes_per_s, band.high_bytes_per_s)
+        low, high = (format_rate(float(np.fmin(edge[0] * unit, most))) for edge in edges)
         basis = "nobody measured how it scales" if stated else curve.basis
         yield f"network: {basis}; at {nodes} nodes it lies between {low} and {high} nine times in ten"
 

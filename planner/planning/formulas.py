@@ -24,11 +24,11 @@ from planner.cost_model.workload import JobContext
 from planner.errors import BadInputError
 from planner.planning.candidate_grid import CandidateGrid, build_grid
 from planner.planning.candidates import candidate
-from planner.planning.formula_tables import Tables, at_scale, own_curves, short, table_sizes
+from planner.planning.formula_tables import Tables, own_curves, short, table_sizes
 from planner.planning.region import Region
 from planner.schemas.plan import Candidate, Request
 from planner.statistics.order_statistics import lognormal
-from planner.statistics.scaling_curve import unmeasured
+from planner.statistics.scaling_curve import stated_slowdowns
 
 MOST_TYPES: Final = 24
 
@@ -69,7 +69,7 @@ def formulas(
         "normal_log_cdf": short(lognormal(1.0).log_cdf),
         "orders": ORDERS,
         "sizes": sizes.tolist(),
-        "stated": at_scale(unmeasured(), sizes),
+        "stated": [short(row) for row in stated_slowdowns(sizes)],
         "grids": [part.document(request) for part, _ in parts],
     }
 

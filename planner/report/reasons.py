@@ -25,6 +25,7 @@ def reasons(plan: Plan, contrast: Contrast) -> list[str]:
     return [
         *_objective(plan),
         *_bottlenecks(best),
+        *_staging(best),
         *_reliefs(best, contrast),
         *_doubled(best, contrast.doubled),
         *_others(plan, best),
@@ -62,6 +63,12 @@ def _bottlenecks(best: Candidate) -> Iterator[str]:
         then = f"; {words(others[-1][1])} would take {format_duration(others[-1][0])}" if others else ""
         waits = f"waits {format_duration(phase.time_s)} for {words(phase.bottleneck)}"
         yield f"Phase “{phase.name}” ({share}) {waits}{then}."
+
+
+def _staging(best: Candidate) -> Iterator[str]:
+    for line in best.bill:
+        if line.name in ("stage in", "stage out") and line.note:
+            yield f"{line.name.capitalize()} takes {format_duration(line.time_s or 0.0)} at {line.note}."
 
 
 def _reliefs(best: Candidate, contrast: Contrast) -> Iterator[str]:

@@ -257,15 +257,19 @@ function billedSeconds(grid, seconds) {
   return Math.max(Math.ceil(seconds / grid.billing.step_s) * grid.billing.step_s, grid.billing.minimum_s);
 }
 
+function stepSeconds(row, name, nodes, data) {
+  return Math.max((row.around[name] * data) / nodes, (row.around_least[name] ?? 0) * data);
+}
+
 function around(grid, row, nodes, data) {
   const steps = { boot: at(grid, grid.boot_s, nodes), screen: grid.screen_s, teardown: grid.teardown_s };
-  for (const [name, seconds] of Object.entries(row.around)) steps[name] = (seconds * data) / nodes;
+  for (const name in row.around) steps[name] = stepSeconds(row, name, nodes, data);
   return Object.fromEntries(Object.entries(steps).filter(([, seconds]) => seconds > 0));
 }
 
 function aroundSeconds(grid, row, nodes, data) {
   let seconds = at(grid, grid.boot_s, nodes) + grid.screen_s + grid.teardown_s;
-  for (const name in row.around) seconds += (row.around[name] * data) / nodes;
+  for (const name in row.around) seconds += stepSeconds(row, name, nodes, data);
   return seconds;
 }
 

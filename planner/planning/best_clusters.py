@@ -40,7 +40,7 @@ class _Pick:
 def choose(
     request: Request, grids_by_model: Sequence[Sequence[CandidateGrid]]
 ) -> tuple[list[Candidate], list[Rejection]]:
-    """Pick the best cluster of each type in each grid; the first `3 * top` are worked out in full, and of each model
+    """Pick the best cluster of each type in each grid; the first `2 * top` are worked out in full, and of each model
     the first.
     """
     rejected: list[Rejection] = []
@@ -48,7 +48,7 @@ def choose(
     limit = _limit_usd(list(chain(*grids_by_model)))
     ranked = sorted(chain(*picks), key=lambda pick: _promise(pick, request=request, limit_usd=limit))
     settled: dict[int, Candidate | Rejection] = {}
-    for mine, wanted in [(ranked, 3 * request.top), *((mine, 1) for mine in picks)]:
+    for mine, wanted in [(ranked, 2 * request.top), *((mine, 1) for mine in picks)]:
         good = 0
         for pick in mine:
             if good >= wanted:

@@ -20,14 +20,12 @@ from planner.planning.best_clusters import choose
 from planner.planning.candidate_grid import CandidateGrid, build_grid
 from planner.planning.feasibility import TOO_FEW
 from planner.planning.filters import UNASKED, filter_conflicts
+from planner.planning.frontier import frontier_clusters, frontier_of
 from planner.planning.overturning import overturned_by
 from planner.planning.region import Region
 from planner.planning.request_checks import check_request
-from planner.schemas.plan import Candidate, CatalogStamp, FrontierPoint, Plan, Rejection, Request
+from planner.schemas.plan import Candidate, CatalogStamp, Plan, Rejection, Request
 from planner.units import format_rate
-
-_SAME_COST = 1e-6
-"""Costs that differ by less are the same: equation 7 gives one cost for all cluster sizes."""
 
 
 def recommend(
@@ -54,7 +52,8 @@ def recommend(
         rejected += [rejection for _, unusable in built for rejection in unusable]
     chosen, missed = choose(request, grids)
     all_grids = list(chain(*grids))
-    ranked = selection.order(chosen, request.objective)
+    clusters = [*chosen, *frontier_clusters(request, all_grids, chosen)]
+    ranked = selection.best_of_types(selection.order(clusters, request.objective))
     if ranked:
         ranked[0] = replace(ranked[0], overturned_by=overturned_by(request, ranked, all_grids))
     return Plan(
@@ -63,7 +62,7 @@ def recommend(
         best=ranked[0] if ranked else None,
         candidates=tuple(_shown(ranked, request, models=len(models))),
         rejected=tuple(_sorted([*rejected, *missed], chosen, models=len(models))),
-        frontier=tuple(_frontier(all_grids, ranked)),
+        frontier=tuple(frontier_of(clusters, ranked)),
         conflicts=() if ranked else tuple(_conflicts(request, catalogs, all_grids)),
         warnings=(*_left_aside(request), *_capacity_seen(request, regions), *_beyond_the_link(request, ranked[:1])),
     )
@@ -162,39 +161,6 @@ def _sorted(rejected: Sequence[Rejection], chosen: Sequence[Candidate], *, model
     by_type = {r.instance_type: r for r in nearest_last if r.instance_type not in feasible}
     unique = by_type.values() if models > 1 else rejected
     return sorted(unique, key=lambda r: (r.reason, r.nearness or 0.0, r.instance_type))
-
-
-def _frontier(grids: Sequence[CandidateGrid], ranked: Sequence[Candidate]) -> list[FrontierPoint]:
-    """Return the clusters that no other beats in both time and total cost, fastest first; the recommended one and the
-    cheapest of the candidates are always there. Candidates have their exact figures, others the estimates'.
-    """
-    exact = {_place(point): point for point in map(_point, ranked)}
-    estimated = [grid.point(cell) for grid in grids for cell in selection.frontier(grid.estimates, grid.good)]
-    points = [*exact.values(), *(point for point in estimated if _place(point) not in exact)]
-    always = [_point(candidate) for candidate in ranked[:1]]
-    always += [_point(min(ranked, key=lambda candidate: candidate.cost_usd.total))] if ranked else []
-    best: list[FrontierPoint] = []
-    least = math.inf
-    for point in sorted(points, key=lambda p: (p.time_s, p.cost_usd_total)):
-        if point in always or point.cost_usd_total < least * (1 - _SAME_COST):
-            best.append(point)
-        least = min(least, point.cost_usd_total)
-    return best
-
-
-def _point(candidate: Candidate) -> FrontierPoint:
-    return FrontierPoint(
-        model=candidate.model,
-        cloud=candidate.cloud,
-        instance_type=candidate.instance_type,
-        nodes=candidate.nodes,
-        time_s=candidate.time_s.expected,
-        cost_usd_total=candidate.cost_usd.total,
-    )
-
-
-def _place(point: FrontierPoint) -> tuple[str, str, str, int]:
-    return point.model, point.cloud, point.instance_type, point.nodes
 
 
 def _stamp(catalogs: Sequence[Catalog]) -> CatalogStamp:

@@ -22,6 +22,10 @@ SLACK: Final = 1.05
 """How far above the least total cost, without charges, a faster cluster may lie under the default objective."""
 
 
+SAME_TIME: Final = 1.01
+"""Times within this factor of the least are as good: no plan is so sure, and the last second can cost most."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cell:
     """One cluster in the arrays of estimates: layout `row`, and `column` into the node counts."""
@@ -64,7 +68,7 @@ def best_cell(rows: Rows, estimates: Estimates, good: Flags, *, objective: Objec
     first, second = {"cost": (total, time), "energy": (np.where(good[rows], energy, np.inf), time)}.get(
         objective, (time, total)
     )
-    ties = first <= first.min() * (1 + 1e-9)
+    ties = first <= first.min() * (SAME_TIME if objective == "time" else 1 + 1e-9)
     row, column = np.unravel_index(np.argmin(np.where(ties, second, np.inf)), total.shape)
     return Cell(row=int(rows[row]), column=int(column))
 
@@ -73,11 +77,15 @@ def order(candidates: Sequence[Candidate], objective: Objective) -> list[Candida
     """Return the candidates best first under `objective`."""
     if not candidates:
         return []
-    limit = limit_of(candidates)
+    limit, fastest = limit_of(candidates), min(c.time_s.expected for c in candidates)
     keys: dict[str, Callable[[Candidate], tuple[float, ...]]] = {
         "cost": lambda c: (c.cost_usd.total, c.time_s.expected),
         "energy": lambda c: (math.inf if c.energy_j is None else c.energy_j, c.time_s.expected),
-        "time": lambda c: (c.time_s.expected, c.cost_usd.total),
+        "time": lambda c: (
+            (0, c.cost_usd.total, c.time_s.expected)
+            if c.time_s.expected <= fastest * SAME_TIME
+            else (1, c.time_s.expected, c.cost_usd.total)
+        ),
         "balanced": lambda c: (
             (0, c.time_s.expected, c.cost_usd.total)
             if c.cost_usd.total <= limit
@@ -85,6 +93,14 @@ def order(candidates: Sequence[Candidate], objective: Objective) -> list[Candida
         ),
     }
     return sorted(candidates, key=keys[objective])
+
+
+def best_of_types(ranked: Sequence[Candidate]) -> list[Candidate]:
+    """Return the first of each type of each model, cloud and region."""
+    firsts: dict[tuple[str, ...], Candidate] = {}
+    for cluster in ranked:
+        firsts.setdefault((cluster.model, cluster.cloud, cluster.region, cluster.instance_type), cluster)
+    return list(firsts.values())
 
 
 def limit_of(candidates: Sequence[Candidate]) -> float:

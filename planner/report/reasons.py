@@ -49,7 +49,7 @@ def _objective(plan: Plan) -> Iterator[str]:
     aim = {
         "balanced": "It is the fastest cluster within 5% of the least total cost",
         "cost": "It has the least total cost",
-        "time": "It is the fastest",
+        "time": "It costs least of those within 1% of the fastest",
         "energy": "Its job takes the least energy",
     }[request.objective]
     yield aim + (f" that {' and '.join(limits)}." if limits else ".")

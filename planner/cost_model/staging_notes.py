@@ -6,11 +6,10 @@ import numpy as np
 
 from planner.cost_model.rates import evidence_name
 from planner.cost_model.staging_steps import (
-    GENERATE,
-    VALIDATE,
     around_seconds,
-    device_seconds,
+    device_node_seconds,
     least_seconds,
+    link_node_seconds,
     moved_bytes,
 )
 from planner.cost_model.workload import JobContext
@@ -31,25 +30,19 @@ def staging_notes(context: JobContext, nodes: int) -> dict[str, str]:
 def _binding(context: JobContext, name: str, moved: float, nodes: int) -> str:
     """Say what a step of `moved` bytes waits for longest, and what that rests on."""
     type_row, store, inward = int(context.layouts.type_row[0]), context.objects, name == "stage in"
-    place = context.staging.source if inward else context.staging.sink
-    objects, network = context.rates.objects, context.rates.network
-    rate = float((objects.read if inward else objects.write)[type_row])
-    link = float(network.link_at(np.array([type_row]))[0])
-    at_once = store.reads_per_s if inward else store.writes_per_s
-    size = context.overheads.staging_request_bytes["read" if inward else "write"]
-    verb = "reads" if inward else "writes"
+    objects, verb = context.rates.objects, "read" if inward else "write"
+    link_s, devices_s = (float(of(context)[name][0]) / nodes for of in (link_node_seconds, device_node_seconds))
     waits = {
-        "disks or volumes bind": float(device_seconds(context, GENERATE if inward else VALIDATE)[0]) / nodes,
-        f"the network binds ({_evidence(network.evidence[type_row])})": moved / nodes / link,
+        f"the network binds ({evidence_name(int(context.rates.network.evidence[type_row]))})": link_s,
+        "disks or volumes bind": devices_s,
     }
-    if place == context.catalog.cloud:
+    if (context.staging.source if inward else context.staging.sink) == context.catalog.cloud:
+        rate = float((objects.read if inward else objects.write)[type_row])
         each = format_rate(rate / float(context.catalog.instances.vcpu[type_row]))
-        basis = f"{each} for each vCPU, {_evidence(objects.evidence[type_row])}"
-        waits[f"the object store binds ({basis})"] = moved / nodes / rate
-        limit = f"{at_once:,.0f} {verb} of {size / 1e6:.3g} MB a second at one place"
-        waits[f"requests bind ({limit}, {store.request_evidence})"] = float(least_seconds(context).get(name, [0.0])[0])
+        basis = f"{each} for each vCPU, {evidence_name(int(objects.evidence[type_row]))}"
+        waits[f"the object store binds ({basis})"] = moved / nodes / rate * (1 + 1e-9)
+        size = context.overheads.staging_request_bytes[verb]
+        limit = f"{store.reads_per_s if inward else store.writes_per_s:,.0f} {verb}s of {size / 1e6:.3g} MB a second"
+        least = least_seconds(context).get(name, np.zeros(1))
+        waits[f"requests bind ({limit} at one place, {store.request_evidence})"] = float(least[0])
     return max(waits, key=lambda text: waits[text])
-
-
-def _evidence(code: int) -> str:
-    return evidence_name(int(code))

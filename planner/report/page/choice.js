@@ -5,6 +5,9 @@ const SLACK = 1.05; // how far above the least cost a faster cluster may lie
 const ALIKE = 1.01; // layouts whose estimated times are so near are compared exactly
 const TRIES = 6;
 const EXACT_TYPES = 10; // types worked out in full, the most promising first
+const SAME_TIME = 1.01; // times within this factor of the least are as good
+const APART = 1.15; // by what factor the times of neighbours on the frontier differ at least
+const SIZES = 60; // cluster sizes that the frontier is looked for at
 
 function limitAbove(least, charges) {
   return least + (SLACK - 1) * (least - charges);
@@ -34,7 +37,7 @@ function cellsOf(formulas, grid, row, asked) {
 function limits(formulas, grid, row, nodes, asked, time) {
   const { confidence, budget_usd: budget, sort_deadline_s: sortDeadline } = formulas.request, made = [];
   const sort = time * (confidence ? grid.later_as_asked : 1);
-  if (asked.deadline) made.push({ measure: sort + aroundSeconds(grid, row, nodes, asked.data), limit: asked.deadline });
+  if (asked.deadline) made.push({ measure: sort + aroundSeconds(grid, row, nodes, asked), limit: asked.deadline });
   if (sortDeadline) made.push({ measure: sort, limit: sortDeadline });
   if (budget) {
     const lateS = at(grid, grid.late_boot_s, nodes) - at(grid, grid.boot_s, nodes);
@@ -66,13 +69,13 @@ function bestCell(cells, objective, limit) {
   if (!cells.length) return null;
   const cheapest = least(cells, (cell) => cell.total);
   if (objective === "cost") return first(cells, (cell) => cell.total, (cell) => cell.time);
-  if (objective === "time") return first(cells, (cell) => cell.time, (cell) => cell.total);
+  if (objective === "time") return first(cells, (cell) => cell.time, (cell) => cell.total, SAME_TIME);
   const own = cheapest.total <= limit ? limit : limitAbove(cheapest.total, cheapest.charges);
   return first(cells.filter((cell) => cell.total <= own), (cell) => cell.time, (cell) => cell.total);
 }
 
-function first(cells, key, second) {
-  const bound = key(least(cells, key)) * (1 + 1e-9);
+function first(cells, key, second, same = 1 + 1e-9) {
+  const bound = key(least(cells, key)) * same;
   return least(cells.filter((cell) => key(cell) <= bound), second);
 }
 
@@ -83,15 +86,16 @@ function overallLimit(cells) {
 }
 
 // selection.order: which of two figures decides, and in which order.
-function rank(of, objective, limit) {
+function rank(of, objective, limit, fastest) {
   if (objective === "cost") return [of.total, of.time];
-  if (objective === "time") return [of.time, of.total];
+  if (objective === "time") return of.time <= fastest * SAME_TIME ? [0, of.total, of.time] : [1, of.time, of.total];
   return of.total <= limit ? [0, of.time, of.total] : [1, of.total, of.time];
 }
 
 function inOrder(items, figures, objective, limit) {
+  const fastest = Math.min(...items.map((item) => figures(item).time));
   const compare = (a, b) => {
-    const [left, right] = [rank(figures(a), objective, limit), rank(figures(b), objective, limit)];
+    const [left, right] = [a, b].map((item) => rank(figures(item), objective, limit, fastest));
     const differs = left.findIndex((number, at) => number !== right[at]);
     return differs < 0 ? 0 : left[differs] - right[differs];
   };
@@ -107,7 +111,7 @@ function ordered(clusters, objective) {
 function excess(formulas, made, asked) {
   const { confidence, budget_usd: budget, sort_deadline_s: sortDeadline } = formulas.request;
   const sort = confidence ? quantile(made.duration, confidence) : made.expected;
-  const late = asked.deadline ? (sort + aroundSeconds(made.grid, made.row, made.nodes, asked.data)) / asked.deadline : 0;
+  const late = asked.deadline ? (sort + aroundSeconds(made.grid, made.row, made.nodes, asked)) / asked.deadline : 0;
   const most = made.row.most === null ? 0 : (made.nodes + made.spares) / made.row.most;
   return Math.max(late, sortDeadline ? sort / sortDeadline : 0, budget ? made.totalP95 / budget : 0, most);
 }
@@ -143,6 +147,29 @@ function alike(formulas, cells, cell, asked) {
   return others.map((other) => exact(formulas, other, asked)).filter((made) => excess(formulas, made, asked) <= 1);
 }
 
+// frontier.py: the cells that no other beats by the estimates.
+function frontierCells(formulas, cells, asked) {
+  const most = asked.nodes ?? formulas.request.max_nodes, count = Math.min(most, SIZES);
+  const size = (at) => Math.round(most ** (count > 1 ? at / (count - 1) : 0));
+  const sizes = new Set(asked.nodes ? [asked.nodes] : Array.from({ length: count }, (_, at) => size(at)));
+  const unbeaten = [];
+  for (const cell of cells.filter(({ nodes }) => sizes.has(nodes)).sort((a, b) => a.time - b.time || a.total - b.total)) {
+    if (cell.total < (unbeaten.at(-1)?.total ?? Infinity) * (1 - 1e-6)) unbeaten.push(cell);
+  }
+  let last = 0;
+  return unbeaten.filter((cell) => {
+    const shown = cell.time >= last * APART || cell === unbeaten.at(-1);
+    if (shown) last = cell.time;
+    return shown;
+  });
+}
+
+function besideThem(formulas, cells, made, asked) {
+  const there = (cell) => made.some((other) => other.grid === cell.grid && other.row.type === cell.row.type && other.nodes === cell.nodes);
+  const others = frontierCells(formulas, cells, asked).filter((cell) => !there(cell)).map((cell) => exact(formulas, cell, asked));
+  return others.filter((cluster) => excess(formulas, cluster, asked) <= 1);
+}
+
 // The best cluster of each type, best first; empty where nothing is feasible.
 function choose(formulas, asked) {
   const { objective } = formulas.request;
@@ -155,5 +182,7 @@ function choose(formulas, asked) {
     const best = settled(formulas, cells, asked, limit);
     if (best) made.push(best);
   }
-  return made.length ? ordered(made, objective) : [];
+  if (!made.length) return [];
+  const all = ordered([...made, ...besideThem(formulas, good, made, asked)], objective);
+  return byType(all).map((clusters) => clusters[0]);
 }

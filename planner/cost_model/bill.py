@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.cost_model.charges import Charge, charges
+from planner.cost_model.charges import Charge, charges, partly_unknown
 from planner.cost_model.duration import PlannedSpares
 from planner.cost_model.prices import Reservations, billed_s, capacity_usd_per_hour, request_usd
 from planner.cost_model.workload import JobContext
@@ -77,6 +77,7 @@ def cost(context: JobContext, hourly: Hourly, time_s: Range, *, around_s: float,
         requests=requests,
         charges=further,
         unknown=tuple(charge.name for charge in charges(context) if np.isnan(charge.usd[0])),
+        at_least=bool(partly_unknown(context)[0]),
     )
 
 

@@ -61,8 +61,12 @@ def choose(
 
 
 def _limit_usd(grids: Sequence[CandidateGrid]) -> float:
-    """Return the limit above the cheapest cluster of all; inf where there is none."""
-    limits = (selection.least_and_limit(grid.estimates, grid.good) for grid in grids)
+    """Return the limit above the cheapest cluster of all whose whole bill is known, if there is one; inf where there is
+    none at all.
+    """
+    priced = [(grid, grid.good & ~grid.partly_unknown[:, None]) for grid in grids]
+    some = [(grid, good) for grid, good in priced if good.any()] or [(grid, grid.good) for grid in grids]
+    limits = (selection.least_and_limit(grid.estimates, good) for grid, good in some)
     return min(limits, default=(np.inf, np.inf))[1]
 
 
@@ -96,8 +100,16 @@ def _hopeful(
             else:
                 rejected.append(_missed(grid, rows))
     hopeful.sort(key=lambda item: item[0])
-    limit = selection.SLACK * hopeful[min(len(hopeful), 6 * request.top) - 1][0] if hopeful else 0.0
-    return [(grid, rows) for best, grid, rows in hopeful if best <= limit], rejected
+    by_bill: tuple[list[tuple[float, CandidateGrid, Rows]], ...] = ([], [])
+    for item in hopeful:
+        by_bill[bool(item[1].partly_unknown[item[2][0]])].append(item)
+    return [pair for alike in by_bill for pair in _first(alike, 6 * request.top)], rejected
+
+
+def _first(rising: Sequence[tuple[float, CandidateGrid, Rows]], wanted: int) -> list[tuple[CandidateGrid, Rows]]:
+    """Return the first `wanted` types, and those that are hardly worse than the last of them."""
+    limit = selection.SLACK * rising[min(len(rising), wanted) - 1][0] if rising else 0.0
+    return [(grid, rows) for best, grid, rows in rising if best <= limit]
 
 
 def _least_of_rows(grid: CandidateGrid, objective: Objective) -> Floats:
@@ -175,11 +187,12 @@ def _promise(pick: _Pick, *, request: Request, limit_usd: float) -> tuple[float,
     """Order picks as `selection.order` will order the candidates made of them."""
     grid, cell = pick.grid, pick.cell
     time, total = grid.estimates.expected_s[cell.row, cell.column], grid.estimates.total_usd[cell.row, cell.column]
+    in_part = bool(grid.partly_unknown[cell.row])
     if request.objective == "energy":
         return (float(grid.estimates.energy_j(np.array([cell.row]))[0, cell.column]), time)
     if request.objective == "balanced":
-        return (0.0, time, total) if total <= limit_usd else (1.0, total, time)
-    return (total, time) if request.objective == "cost" else (time, total)
+        return (in_part, 0.0, time, total) if total <= limit_usd else (in_part, 1.0, total, time)
+    return (in_part, total, time) if request.objective == "cost" else (time, in_part, total)
 
 
 def _missed(grid: CandidateGrid, rows: Rows) -> Rejection:

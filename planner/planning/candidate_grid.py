@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
 from planner.arrays import Flags, Rows
 from planner.cost_model.burst_credit import with_lasting_credit
+from planner.cost_model.charges import partly_unknown
 from planner.cost_model.disk_layout import VOLUMES
 from planner.cost_model.duration import duration
 from planner.cost_model.estimate import Estimates, estimate
@@ -37,6 +38,11 @@ class CandidateGrid:
     estimates: Estimates
     asked: Sequence[Constraint]
     good: Flags
+
+    @cached_property
+    def partly_unknown(self) -> Flags:
+        """On which layouts (R,) part of the bill has no known price."""
+        return partly_unknown(self.context)
 
     def rows_of_types(self) -> list[Rows]:
         """Return the layouts of each type, as arrays of rows."""

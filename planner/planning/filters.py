@@ -16,6 +16,9 @@ from planner.schemas.plan import Rejection, Request
 UNASKED: Final = "not asked for"
 """How the reason begins that rejects a type which --instance does not name."""
 
+NOT_WANTED: Final = (UNASKED, "excluded", "not known to be", "of a previous generation")
+"""How the reasons begin that reject what the request's filters do not let through."""
+
 Filter = Callable[[str, str], str]
 """Takes a type's name and architecture, and returns why it is left out, '' when it is not."""
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from planner.arrays import Rows
 from planner.catalog import Catalog
+from planner.cost_model.charges import partly_unknown
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.model import CostModel
 from planner.cost_model.rate_doubts import ORDERS
@@ -62,6 +63,8 @@ def formulas(
         for reason, applies in _exceptions(part.context, grid):
             if applies:
                 raise BadInputError(reason)
+    if len({bool(flag) for part, _ in parts for flag in partly_unknown(part.context)}) > 1:
+        raise BadInputError("of some clusters a part of the bill is unknown")
     if not any(_is_as_planned(grid, best) for grid in grids for best in candidates[:1]):
         raise BadInputError("the plan was made with a profile, or with catalogs that have changed since")
     return {

@@ -35,7 +35,9 @@ def frontier_clusters(
 
 def _worth_showing(grids: Sequence[CandidateGrid]) -> Iterator[tuple[CandidateGrid, Cell]]:
     """Yield the cells that no other of all grids beats by the estimates: the fastest, those `_APART`, the cheapest."""
-    cells = [(grid.point(cell), grid, cell) for grid in grids for cell in selection.frontier(grid.estimates, grid.good)]
+    priced = [(grid, grid.good & ~grid.partly_unknown[:, None]) for grid in grids]
+    some = [(grid, good) for grid, good in priced if good.any()] or [(grid, grid.good) for grid in grids]
+    cells = [(grid.point(cell), grid, cell) for grid, good in some for cell in selection.frontier(grid.estimates, good)]
     unbeaten, least = [], math.inf
     for point, grid, cell in sorted(cells, key=lambda item: (item[0].time_s, item[0].cost_usd_total)):
         if point.cost_usd_total < least * (1 - _SAME_COST):
@@ -50,8 +52,10 @@ def _worth_showing(grids: Sequence[CandidateGrid]) -> Iterator[tuple[CandidateGr
 
 def frontier_of(clusters: Sequence[Candidate], best: Sequence[Candidate]) -> list[FrontierPoint]:
     """Return the clusters that no other beats in both time and total cost, fastest first; the recommended one, the
-    first of `best`, and the cheapest are always there.
+    first of `best`, and the cheapest are always there. Those whose bill is known in part alone are left out where
+    others are known whole.
     """
+    clusters = [cluster for cluster in clusters if not cluster.cost_usd.at_least] or clusters
     points = {_place(point): point for point in map(point_of, clusters)}.values()
     always = [point_of(cluster) for cluster in best[:1]]
     always += [min(points, key=lambda point: point.cost_usd_total)] if points else []

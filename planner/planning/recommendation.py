@@ -7,7 +7,7 @@ docs/equations.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
 
@@ -19,7 +19,7 @@ from planner.planning import constraints, selection
 from planner.planning.best_clusters import choose
 from planner.planning.candidate_grid import CandidateGrid, build_grid
 from planner.planning.feasibility import TOO_FEW
-from planner.planning.filters import UNASKED, filter_conflicts
+from planner.planning.filters import NOT_WANTED, UNASKED, filter_conflicts
 from planner.planning.frontier import frontier_clusters, frontier_of
 from planner.planning.overturning import overturned_by
 from planner.planning.region import Region
@@ -46,10 +46,15 @@ def recommend(
     grids: list[list[CandidateGrid]] = []
     rejected: list[Rejection] = []
     models = [model] if isinstance(model, CostModel) else list(model)
+    unplanned: dict[str, list[Rejection]] = {}
+    planned: set[str] = set()
     for cost_model in models:
         built = [build_grid(request, model=cost_model, region=region, overheads=overheads) for region in regions]
         grids.append([grid for grid, _ in built])
         rejected += [rejection for _, unusable in built for rejection in unusable]
+        for grid, unusable in built:
+            unplanned.setdefault(grid.context.catalog.name, []).extend(unusable)
+            planned |= {grid.context.catalog.name} if len(grid.context.layouts.type_row) else set()
     chosen, missed = choose(request, grids)
     all_grids = list(chain(*grids))
     clusters = [*chosen, *frontier_clusters(request, all_grids, chosen)]
@@ -63,9 +68,18 @@ def recommend(
         candidates=tuple(_shown(ranked, request, models=len(models))),
         rejected=tuple(_sorted([*rejected, *missed], chosen, models=len(models))),
         frontier=tuple(frontier_of(clusters, ranked)),
+        left_out=tuple(_left_out(unplanned, planned)) if ranked else (),
         conflicts=() if ranked else tuple(_conflicts(request, catalogs, all_grids)),
         warnings=(*_left_aside(request), *_capacity_seen(request, regions), *_beyond_the_link(request, ranked[:1])),
     )
+
+
+def _left_out(unplanned: Mapping[str, Sequence[Rejection]], planned: Set[str]) -> Iterator[str]:
+    """Say of which catalogs no type at all could be planned, and what the types that lack least of all lack."""
+    for name, rejections in unplanned.items():
+        lacking = [rejection for rejection in rejections if not rejection.reason.startswith(NOT_WANTED)]
+        if name not in planned and lacking:
+            yield f"{name} was left out: {min(lacking, key=_lacking).reason}"
 
 
 def require_best(plan: Plan) -> Candidate:

@@ -74,22 +74,24 @@ def best_cell(rows: Rows, estimates: Estimates, good: Flags, *, objective: Objec
 
 
 def order(candidates: Sequence[Candidate], objective: Objective) -> list[Candidate]:
-    """Return the candidates best first under `objective`."""
+    """Return the candidates best first under `objective`. What has a bill that is known in part alone does not come
+    before others for costing less.
+    """
     if not candidates:
         return []
     limit, fastest = limit_of(candidates), min(c.time_s.expected for c in candidates)
     keys: dict[str, Callable[[Candidate], tuple[float, ...]]] = {
-        "cost": lambda c: (c.cost_usd.total, c.time_s.expected),
+        "cost": lambda c: (c.cost_usd.at_least, c.cost_usd.total, c.time_s.expected),
         "energy": lambda c: (math.inf if c.energy_j is None else c.energy_j, c.time_s.expected),
         "time": lambda c: (
-            (0, c.cost_usd.total, c.time_s.expected)
+            (0, c.cost_usd.at_least, c.cost_usd.total, c.time_s.expected)
             if c.time_s.expected <= fastest * SAME_TIME
             else (1, c.time_s.expected, c.cost_usd.total)
         ),
         "balanced": lambda c: (
-            (0, c.time_s.expected, c.cost_usd.total)
+            (c.cost_usd.at_least, 0, c.time_s.expected, c.cost_usd.total)
             if c.cost_usd.total <= limit
-            else (1, c.cost_usd.total, c.time_s.expected)
+            else (c.cost_usd.at_least, 1, c.cost_usd.total, c.time_s.expected)
         ),
     }
     return sorted(candidates, key=keys[objective])
@@ -104,8 +106,8 @@ def best_of_types(ranked: Sequence[Candidate]) -> list[Candidate]:
 
 
 def limit_of(candidates: Sequence[Candidate]) -> float:
-    """Return the `limit_above` the cheapest candidate."""
-    cheapest = min(candidates, key=lambda c: c.cost_usd.total)
+    """Return the `limit_above` the cheapest candidate of which the whole bill is known, if there is one."""
+    cheapest = min(candidates, key=lambda c: (c.cost_usd.at_least, c.cost_usd.total))
     return limit_above(cheapest.cost_usd.total, charges_usd=cheapest.cost_usd.charges)
 
 

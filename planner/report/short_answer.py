@@ -55,7 +55,9 @@ def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     place = f"{best.cloud} {best.region}" + (", one placement group" if best.placement_group else "")
     yield from _wrapped(f"Rent {best.nodes} x {best.instance_type} ({place})", width)
     whole += _limit(plan.request.deadline_s)
-    yield from _wrapped(f"for {whole}, {format_usd(best.cost_usd.total)} in all.", width)
+    yield from _wrapped(f"for {whole}, {total_text(best)} in all.", width)
+    for text in plan.left_out:
+        yield from _wrapped(f"{text}; --rejected says more.", width)
     most = ", the most within what is asked," if plan.beyond else ""
     time = f"{format_duration(best.time_s.expected)} (95%: {format_duration(best.time_s.p95)})"
     time += _limit(plan.request.sort_deadline_s)
@@ -65,6 +67,11 @@ def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     )
     if best.cloud_type != best.instance_type:
         yield from _wrapped(f"Order {best.cloud_type}, and the local disks with it.", width)
+
+
+def total_text(best: Candidate) -> str:
+    """Return the whole bill in words: a lower bound where part of it is unknown."""
+    return f"{'at least ' if best.cost_usd.at_least else ''}{format_usd(best.cost_usd.total)}"
 
 
 def _limit(deadline_s: float | None) -> str:
@@ -79,7 +86,8 @@ def _bill(best: Candidate, width: int) -> Iterator[str]:
             continue  # what is left of rounding, and is nothing
         cost = "unknown" if item.usd is None else f"{item.usd:,.2f}"
         yield _row(item.name, format_duration(item.time_s) if item.time_s else "", cost, width=table)
-    in_all = f"in all (95%: {format_usd(best.cost_usd.total_p95)})"
+    at_least = ", at least" if best.cost_usd.at_least else ""
+    in_all = f"in all{at_least} (95%: {format_usd(best.cost_usd.total_p95)})"
     yield _row(in_all, format_duration(bill.time_s), f"${bill.total_usd:,.2f}", width=table)
 
 

@@ -158,7 +158,8 @@ class Cost(Range):
     """Cost of the job; `total` adds boot, generating or staging, screening, validating, teardown, spares, traffic and
     how the cloud rounds what it bills to `expected`, `total_p95` to `p95`. `requests` of the job to an object store are
     in all of them. `charges` is what of both totals is charged whatever the cluster's size: requests and traffic.
-    `unknown` names the lines of the bill that have no price and are in none of them.
+    `unknown` names the lines of the bill that have no price and are in none of them: then the totals are `at_least`
+    what the run costs.
     """
 
     total: float
@@ -166,6 +167,7 @@ class Cost(Range):
     requests: float = 0.0
     charges: float = 0.0
     unknown: tuple[str, ...] = ()
+    at_least: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -333,7 +335,8 @@ class Plan:
     """The answer to a Request: `best` is the first of `candidates`; None when nothing is feasible.
 
     `conflicts` names the constraints that can be met each but not together; `warnings` are about the whole answer.
-    `beyond` says what stands against more data, where the request was for the most.
+    `beyond` says what stands against more data, where the request was for the most. `left_out` names catalogs of which
+    no type could be planned, and why.
     """
 
     request: Request
@@ -345,6 +348,7 @@ class Plan:
     conflicts: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     beyond: str | None = None
+    left_out: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Return the plan as one JSON object; numbers keep every digit."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
@@ -137,6 +137,15 @@ def _settled(request: Request, pick: _Pick) -> Candidate | Rejection:
         cell = safer_cell
     cluster, least_excess = pick.grid.exact(_safest(pick), request)
     return cluster if least_excess <= 1 else _near_miss(pick, cell, nearness=max(min(excess, least_excess), 1.0))
+
+
+def cheapest_near(request: Request, grid: CandidateGrid, cell: Cell) -> Candidate | None:
+    """Return the cheapest cluster, worked out, of a cell's type that keeps to what is asked, where the cell itself, the
+    cheapest by the estimates, does not; None where none was met.
+    """
+    rows = next(rows for rows in grid.rows_of_types() if cell.row in rows)
+    outcome = _settled(replace(request, objective="cost"), _Pick(grid=grid, rows=rows, cell=cell, limit_usd=np.inf))
+    return outcome if isinstance(outcome, Candidate) else None
 
 
 def _safest(pick: _Pick) -> Cell:

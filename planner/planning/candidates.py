@@ -17,12 +17,23 @@ from planner.cost_model.workload import JobContext
 from planner.planning.caveats import caveats, deciding, evidence_of
 from planner.planning.offer import Offer
 from planner.planning.quoted import with_quoted
-from planner.schemas.plan import Candidate, DiskSplit, Interruptions, PhaseEstimate, Range, ResourceUse, VolumeSet
+from planner.schemas.plan import (
+    Candidate,
+    DiskSplit,
+    Interruptions,
+    PhaseEstimate,
+    Range,
+    Request,
+    ResourceUse,
+    VolumeSet,
+)
 from planner.statistics.order_statistics import Duration
 
 
-def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer) -> Candidate:
-    """Return the cluster of `nodes` on layout `row` of `context`, computed exactly."""
+def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer, request: Request | None = None) -> Candidate:
+    """Return the cluster of `nodes` on layout `row` of `context`, computed exactly; with a `request`, how likely it is
+    to keep its deadlines, too.
+    """
     context = context.only(row)
     type_row = int(context.layouts.type_row[0])
     instances = context.catalog.instances
@@ -30,7 +41,8 @@ def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer) -> Can
     overheads = _overheads(context, nodes)
     spares = planned_spares(context, phases, nodes)
     spared = undisturbed(context, phases, nodes, spares=spares)
-    time_s = _range(sum(phase.time_s for phase in phases), disturbed(context, spared, nodes))
+    whole = disturbed(context, spared, nodes)
+    time_s = _range(sum(phase.time_s for phase in phases), whole)
     price = float(offer.price_usd_per_hour[type_row])
     hourly = Hourly.of(context, nodes=nodes, spares=spares, price_usd_per_hour=price, reservations=offer.reservations)
     notes = staging_notes(context, nodes)
@@ -63,6 +75,7 @@ def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer) -> Can
         evidence=deciding(evidence, phases),
         durability=context.model.durability,
         interruptions=_interruptions(context, time_s.expected, spared_s=spared.mean_s, nodes=nodes),
+        deadline_kept=_kept(whole, request, around_s=sum(overheads.values())) if request else None,
         energy_j=_finite(_energy_j(context, time_s.expected, nodes=nodes)),
         warnings=(
             *caveats(context, phases, evidence, nodes=nodes, pricing=offer.pricing),
@@ -70,6 +83,13 @@ def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer) -> Can
         ),
     )
     return with_quoted(cluster, data_bytes=context.job.map_in)
+
+
+def _kept(whole: Duration, request: Request, *, around_s: float) -> float | None:
+    """Return how likely a sort of a duration is to keep the deadlines; None without any."""
+    limits_s = [] if request.sort_deadline_s is None else [request.sort_deadline_s]
+    limits_s += [] if request.deadline_s is None else [request.deadline_s - around_s]
+    return whole.probability_by(min(limits_s)) if limits_s else None
 
 
 def _energy_j(context: JobContext, seconds: float, *, nodes: int) -> float:

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from planner.catalog import Straggler
+from planner.catalog.bare_metal import is_bare_metal
 from planner.catalog.measurement_quality import scores_behind
 from planner.cost_model.bill import unpriced
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
@@ -66,6 +67,7 @@ def caveats(
     """Yield what to know before trusting a cluster's times and costs, as warnings."""
     yield from _warnings(evidence, waited_for={phase.bottleneck for phase in phases})
     yield from _engine(context)
+    yield from _bare_metal(context)
     yield from _network_band(context, evidence, nodes)
     yield from _bucket(context, phases, nodes=nodes)
     yield from _tails(context, phases)
@@ -99,6 +101,12 @@ def _engine(context: JobContext) -> Iterator[str]:
         alike = np.isnan(context.catalog.sort_bytes_per_s_per_vcpu[context.layouts.type_row[0]])
         speed = "taken to be as fast as the one" if alike else "as fast as was measured, beside the one"
         yield f"engine {engine.name}: a vCPU is {speed} that the engine was measured on"
+
+
+def _bare_metal(context: JobContext) -> Iterator[str]:
+    name = str(context.catalog.instances.instance_type[context.layouts.type_row[0]])
+    if is_bare_metal(name) and context.overheads.boot is not None:
+        yield "boot: bare metal is not measured apart, and takes longer to launch than a virtual machine (AWS's guide)"
 
 
 def _bucket(context: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]:

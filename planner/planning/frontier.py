@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from planner.catalog.bare_metal import handicap
 from planner.planning import selection
+from planner.planning.best_clusters import cheapest_near
 from planner.planning.candidate_grid import CandidateGrid
 from planner.planning.selection import Cell
 from planner.schemas.plan import Candidate, FrontierPoint, Request
@@ -26,28 +28,35 @@ def frontier_clusters(
     """
     places = {_place(point_of(cluster)) for cluster in settled}
     clusters = []
-    for grid, cell in _worth_showing(grids):
-        if _place(grid.point(cell)) not in places:
-            cluster, excess = grid.exact(cell, request)
-            clusters += [cluster] if excess <= 1 else []
+    for grid, cell, last in _worth_showing(grids):
+        if _place(grid.point(cell)) in places:
+            continue
+        cluster, excess = grid.exact(cell, request)
+        if excess <= 1:
+            clusters.append(cluster)
+        elif last and (cheapest := cheapest_near(request, grid, cell)) is not None:
+            clusters.append(cheapest)  # by which the others are judged
     return clusters
 
 
-def _worth_showing(grids: Sequence[CandidateGrid]) -> Iterator[tuple[CandidateGrid, Cell]]:
-    """Yield the cells that no other of all grids beats by the estimates: the fastest, those `_APART`, the cheapest."""
+def _worth_showing(grids: Sequence[CandidateGrid]) -> Iterator[tuple[CandidateGrid, Cell, bool]]:
+    """Yield the cells that no other of all grids beats by the estimates: the fastest, those `_APART`, and the cheapest,
+    which is the last.
+    """
     priced = [(grid, grid.good & ~grid.partly_unknown[:, None]) for grid in grids]
     some = [(grid, good) for grid, good in priced if good.any()] or [(grid, grid.good) for grid in grids]
     cells = [(grid.point(cell), grid, cell) for grid, good in some for cell in selection.frontier(grid.estimates, good)]
     unbeaten, least = [], math.inf
-    for point, grid, cell in sorted(cells, key=lambda item: (item[0].time_s, item[0].cost_usd_total)):
-        if point.cost_usd_total < least * (1 - _SAME_COST):
+    for point, grid, cell in sorted(cells, key=lambda item: _figures(item[0])):
+        if _figures(point)[1] < least * (1 - _SAME_COST):
             unbeaten.append((point, grid, cell))
-            least = point.cost_usd_total
+            least = _figures(point)[1]
     last_s = 0.0
     for point, grid, cell in unbeaten:
-        if point.time_s >= last_s * _APART or point is unbeaten[-1][0]:
+        last = point is unbeaten[-1][0]
+        if last or point.time_s >= last_s * _APART:
             last_s = point.time_s
-            yield grid, cell
+            yield grid, cell, last
 
 
 def frontier_of(clusters: Sequence[Candidate], best: Sequence[Candidate]) -> list[FrontierPoint]:
@@ -78,6 +87,12 @@ def point_of(candidate: Candidate) -> FrontierPoint:
         time_s=candidate.time_s.expected,
         cost_usd_total=candidate.cost_usd.total,
     )
+
+
+def _figures(point: FrontierPoint) -> tuple[float, float]:
+    """Return time and total cost as they count when clusters are ordered."""
+    factor = handicap(point.instance_type)
+    return point.time_s * factor, point.cost_usd_total * factor
 
 
 def _place(point: FrontierPoint) -> tuple[str, str, str, int]:

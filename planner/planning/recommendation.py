@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
+from typing import Final
 
 from planner.catalog import Catalog
 from planner.cost_model.model import CostModel
@@ -20,12 +21,15 @@ from planner.planning.best_clusters import choose
 from planner.planning.candidate_grid import CandidateGrid, build_grid
 from planner.planning.feasibility import TOO_FEW
 from planner.planning.filters import NOT_WANTED, UNASKED, filter_conflicts
-from planner.planning.frontier import frontier_clusters, frontier_of
+from planner.planning.frontier import frontier_clusters, frontier_of, point_of
 from planner.planning.overturning import overturned_by
 from planner.planning.region import Region
 from planner.planning.request_checks import check_request
-from planner.schemas.plan import Candidate, CatalogStamp, Plan, Rejection, Request
+from planner.schemas.plan import Candidate, CatalogStamp, FrontierPoint, Plan, Rejection, Request
 from planner.units import format_rate
+
+_SURE: Final = 0.95
+"""How likely a deadline is to be kept by the cluster that is named beside one that keeps it less surely."""
 
 
 def recommend(
@@ -55,9 +59,8 @@ def recommend(
         for grid, unusable in built:
             unplanned.setdefault(grid.context.catalog.name, []).extend(unusable)
             planned |= {grid.context.catalog.name} if len(grid.context.layouts.type_row) else set()
-    chosen, missed = choose(request, grids)
     all_grids = list(chain(*grids))
-    clusters = [*chosen, *frontier_clusters(request, all_grids, chosen)]
+    clusters, missed = _worked_out(request, grids)
     ranked = selection.best_of_types(selection.order(clusters, request.objective))
     if ranked:
         ranked[0] = replace(ranked[0], overturned_by=overturned_by(request, ranked, all_grids))
@@ -66,12 +69,34 @@ def recommend(
         catalog=_stamp(catalogs),
         best=ranked[0] if ranked else None,
         candidates=tuple(_shown(ranked, request, models=len(models))),
-        rejected=tuple(_sorted([*rejected, *missed], chosen, models=len(models))),
+        rejected=tuple(_sorted([*rejected, *missed], clusters, models=len(models))),
         frontier=tuple(frontier_of(clusters, ranked)),
+        surer=_surer(request, ranked, grids),
         left_out=tuple(_left_out(unplanned, planned)) if ranked else (),
         conflicts=() if ranked else tuple(_conflicts(request, catalogs, all_grids)),
         warnings=(*_left_aside(request), *_capacity_seen(request, regions), *_beyond_the_link(request, ranked[:1])),
     )
+
+
+def _worked_out(request: Request, grids: Sequence[Sequence[CandidateGrid]]) -> tuple[list[Candidate], list[Rejection]]:
+    """Return the clusters that are worked out exactly, by model, and a rejection of each type that misses what is
+    asked.
+    """
+    chosen, missed = choose(request, grids)
+    return [*chosen, *frontier_clusters(request, list(chain(*grids)), chosen)], missed
+
+
+def _surer(
+    request: Request, ranked: Sequence[Candidate], grids: Sequence[Sequence[CandidateGrid]]
+) -> FrontierPoint | None:
+    """Return the cluster that `_SURE` asks for, where the recommended one keeps the deadlines less surely."""
+    likely = ranked[0].deadline_kept if ranked else None
+    if likely is None or likely >= _SURE or request.confidence or request.paper:
+        return None
+    sure = replace(request, confidence=_SURE, top=1)
+    clusters, _ = _worked_out(sure, [[grid.asked_again(sure) for grid in of_model] for of_model in grids])
+    surer = selection.order(clusters, request.objective)
+    return point_of(surer[0]) if surer else None
 
 
 def _left_out(unplanned: Mapping[str, Sequence[Rejection]], planned: Set[str]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Flags, Rows
+from planner.catalog.bare_metal import handicap
 from planner.cost_model.estimate import Estimates
 from planner.schemas.plan import Candidate, Objective
 
@@ -75,26 +76,34 @@ def best_cell(rows: Rows, estimates: Estimates, good: Flags, *, objective: Objec
 
 def order(candidates: Sequence[Candidate], objective: Objective) -> list[Candidate]:
     """Return the candidates best first under `objective`. What has a bill that is known in part alone does not come
-    before others for costing less.
+    before others for costing less, nor bare metal before others that are as good.
     """
     if not candidates:
         return []
-    limit, fastest = limit_of(candidates), min(c.time_s.expected for c in candidates)
+    limit, fastest = limit_of(candidates), min(map(_time_s, candidates))
     keys: dict[str, Callable[[Candidate], tuple[float, ...]]] = {
-        "cost": lambda c: (c.cost_usd.at_least, c.cost_usd.total, c.time_s.expected),
-        "energy": lambda c: (math.inf if c.energy_j is None else c.energy_j, c.time_s.expected),
+        "cost": lambda c: (c.cost_usd.at_least, _total_usd(c), _time_s(c)),
+        "energy": lambda c: (math.inf if c.energy_j is None else c.energy_j, _time_s(c)),
         "time": lambda c: (
-            (0, c.cost_usd.at_least, c.cost_usd.total, c.time_s.expected)
-            if c.time_s.expected <= fastest * SAME_TIME
-            else (1, c.time_s.expected, c.cost_usd.total)
+            (0, c.cost_usd.at_least, _total_usd(c), _time_s(c))
+            if _time_s(c) <= fastest * SAME_TIME
+            else (1, _time_s(c), _total_usd(c))
         ),
         "balanced": lambda c: (
-            (c.cost_usd.at_least, 0, c.time_s.expected, c.cost_usd.total)
-            if c.cost_usd.total <= limit
-            else (c.cost_usd.at_least, 1, c.cost_usd.total, c.time_s.expected)
+            (c.cost_usd.at_least, 0, _time_s(c), _total_usd(c))
+            if _total_usd(c) <= limit
+            else (c.cost_usd.at_least, 1, _total_usd(c), _time_s(c))
         ),
     }
     return sorted(candidates, key=keys[objective])
+
+
+def _time_s(cluster: Candidate) -> float:
+    return cluster.time_s.expected * handicap(cluster.instance_type)
+
+
+def _total_usd(cluster: Candidate) -> float:
+    return cluster.cost_usd.total * handicap(cluster.instance_type)
 
 
 def best_of_types(ranked: Sequence[Candidate]) -> list[Candidate]:

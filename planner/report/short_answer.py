@@ -56,6 +56,7 @@ def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     yield from _wrapped(f"Rent {best.nodes} x {best.instance_type} ({place})", width)
     whole += _limit(plan.request.deadline_s)
     yield from _wrapped(f"for {whole}, {total_text(best)} in all.", width)
+    yield from _wrapped(kept_text(plan), width)
     for text in plan.left_out:
         yield from _wrapped(f"{text}; --rejected says more.", width)
     most = ", the most within what is asked," if plan.beyond else ""
@@ -67,6 +68,16 @@ def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     )
     if best.cloud_type != best.instance_type:
         yield from _wrapped(f"Order {best.cloud_type}, and the local disks with it.", width)
+
+
+def kept_text(plan: Plan) -> str:
+    """Say how likely the deadline, which stands before it, is kept, and which cluster keeps it more surely; '' without a deadline."""
+    likely, surer = plan.best.deadline_kept if plan.best else None, plan.surer
+    if likely is None or plan.request.paper:
+        return ""
+    cluster = f"{surer.nodes} x {surer.instance_type}, {format_usd(surer.cost_usd_total)}" if surer else ""
+    more = f"; in 95%: {cluster} (--confidence 95%)" if cluster else ""
+    return f"Kept in about {min(likely, 0.99):.0%} of runs{more}."
 
 
 def total_text(best: Candidate) -> str:

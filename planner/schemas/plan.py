@@ -259,8 +259,9 @@ class Candidate:
     `cloud_type` is what to order from the cloud, to which `instance_type` may add local disks; `usd_per_hour` is the
     whole cluster with its volumes. `energy_j` is known where the power of a node is. `durability` is what the model
     buys; `spares` are launched beside `nodes`; `interruptions` are None for nodes that are not taken back, or where it
-    is not known how often they are. `quoted` is None for a job that takes no time; `overturned_by` is known of the
-    recommended cluster alone.
+    is not known how often they are. `deadline_kept` is how likely it is that the deadlines asked for are kept,
+    if what surrounds the sort takes as long as expected. `quoted` is None for a job that takes no time; `overturned_by`
+    is known of the recommended cluster alone.
     """
 
     model: str
@@ -293,6 +294,7 @@ class Candidate:
     volumes: VolumeSet | None = None
     overturned_by: Overturn | None = None
     quoted: Quoted | None = None
+    deadline_kept: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -336,7 +338,8 @@ class Plan:
 
     `conflicts` names the constraints that can be met each but not together; `warnings` are about the whole answer.
     `beyond` says what stands against more data, where the request was for the most. `left_out` names catalogs of which
-    no type could be planned, and why.
+    no type could be planned, and why. `surer` is what keeps the deadlines with a probability of 95% where the best does
+    not.
     """
 
     request: Request
@@ -349,6 +352,7 @@ class Plan:
     warnings: tuple[str, ...] = ()
     beyond: str | None = None
     left_out: tuple[str, ...] = ()
+    surer: FrontierPoint | None = None
 
     def to_json(self) -> str:
         """Return the plan as one JSON object; numbers keep every digit."""

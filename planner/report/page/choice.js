@@ -7,6 +7,7 @@ const TRIES = 6;
 const EXACT_TYPES = 10; // types worked out in full, the most promising first
 const SAME_TIME = 1.01; // times within this factor of the least are as good
 const APART = 1.15; // by what factor the times of neighbours on the frontier differ at least
+const HANDICAP = 1.005; // by what factor bare metal must be better to be preferred
 const SIZES = 60; // cluster sizes that the frontier is looked for at
 
 function limitAbove(least, charges) {
@@ -103,7 +104,7 @@ function inOrder(items, figures, objective, limit) {
 }
 
 function ordered(clusters, objective) {
-  const figures = (made) => ({ time: made.expected, total: made.total });
+  const figures = (made) => ({ time: made.expected * handicap(made.row), total: made.total * handicap(made.row) });
   return inOrder(clusters, figures, objective, overallLimit(clusters));
 }
 
@@ -123,7 +124,11 @@ function exact(formulas, cell, asked) {
 // A type's cell, computed exactly; where that misses what was asked, a safer one.
 function settled(formulas, cells, asked, limit) {
   const { objective } = formulas.request;
-  let good = cells, cell = bestCell(good, objective, limit);
+  return settledFrom(formulas, cells, bestCell(cells, objective, limit), asked, limit, objective);
+}
+
+function settledFrom(formulas, cells, start, asked, limit, objective) {
+  let good = cells, cell = start;
   for (let attempt = 0; attempt < TRIES && cell; attempt += 1) {
     const made = exact(formulas, cell, asked), over = excess(formulas, made, asked);
     if (over <= 1) return ordered([made, ...alike(formulas, cells, cell, asked)], objective)[0];
@@ -147,14 +152,19 @@ function alike(formulas, cells, cell, asked) {
   return others.map((other) => exact(formulas, other, asked)).filter((made) => excess(formulas, made, asked) <= 1);
 }
 
+// bare_metal.py
+function handicap(row) {
+  return /metal/i.test(row.type) || row.type.startsWith("BM.") ? HANDICAP : 1;
+}
+
 // frontier.py: the cells that no other beats by the estimates.
 function frontierCells(formulas, cells, asked) {
   const most = asked.nodes ?? formulas.request.max_nodes, count = Math.min(most, SIZES);
   const size = (at) => Math.round(most ** (count > 1 ? at / (count - 1) : 0));
   const sizes = new Set(asked.nodes ? [asked.nodes] : Array.from({ length: count }, (_, at) => size(at)));
-  const unbeaten = [];
-  for (const cell of cells.filter(({ nodes }) => sizes.has(nodes)).sort((a, b) => a.time - b.time || a.total - b.total)) {
-    if (cell.total < (unbeaten.at(-1)?.total ?? Infinity) * (1 - 1e-6)) unbeaten.push(cell);
+  const unbeaten = [], [time, total] = ["time", "total"].map((name) => (cell) => cell[name] * handicap(cell.row));
+  for (const cell of cells.filter(({ nodes }) => sizes.has(nodes)).sort((a, b) => time(a) - time(b) || total(a) - total(b))) {
+    if (!unbeaten.length || total(cell) < total(unbeaten.at(-1)) * (1 - 1e-6)) unbeaten.push(cell);
   }
   let last = 0;
   return unbeaten.filter((cell) => {
@@ -166,8 +176,14 @@ function frontierCells(formulas, cells, asked) {
 
 function besideThem(formulas, cells, made, asked) {
   const there = (cell) => made.some((other) => other.grid === cell.grid && other.row.type === cell.row.type && other.nodes === cell.nodes);
-  const others = frontierCells(formulas, cells, asked).filter((cell) => !there(cell)).map((cell) => exact(formulas, cell, asked));
-  return others.filter((cluster) => excess(formulas, cluster, asked) <= 1);
+  const beside = frontierCells(formulas, cells, asked).map((cell, at, all) => {
+    if (there(cell)) return null;
+    const cluster = exact(formulas, cell, asked);
+    if (excess(formulas, cluster, asked) <= 1) return cluster;
+    const alike = cells.filter((other) => other.grid === cell.grid && other.row.type === cell.row.type);
+    return at === all.length - 1 ? settledFrom(formulas, alike, cell, asked, Infinity, "cost") : null;
+  });
+  return beside.filter((cluster) => cluster);
 }
 
 // The best cluster of each type, best first; empty where nothing is feasible.

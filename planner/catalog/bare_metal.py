@@ -6,7 +6,7 @@ from typing import Final
 
 HANDICAP: Final = 1.005
 """By what factor bare metal must be better than another type to be preferred: how long it takes to launch is hardly
-measured, and AWS documents that it takes longer than a virtual machine.
+measured. The launches of SpareCores' inspector behind the catalogs have 3 of bare metal, of two types of EC2.
 """
 
 

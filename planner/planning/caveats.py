@@ -106,7 +106,7 @@ def _engine(context: JobContext) -> Iterator[str]:
 def _bare_metal(context: JobContext) -> Iterator[str]:
     name = str(context.catalog.instances.instance_type[context.layouts.type_row[0]])
     if is_bare_metal(name) and context.overheads.boot is not None:
-        yield "boot: bare metal is not measured apart, and takes longer to launch than a virtual machine (AWS's guide)"
+        yield "boot: hardly any launch of bare metal was measured; it may take longer than that of a virtual machine"
 
 
 def _bucket(context: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]:
@@ -154,7 +154,11 @@ def _credit(context: JobContext, *, nodes: int) -> Iterator[str]:
 
 def _object_store(context: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]:
     """Say what limits the requests to the object store, and how far beyond any observed rate the plan goes."""
+    if context.model.storage["intermediate"] == "local" and context.layouts.intermediate_on[0] == VOLUMES:
+        yield "intermediate data: on block volumes, for the type has no local disks"
     store, used = context.objects, {name for phase in phases for name in phase.resources}
+    if "object_store" in used and context.model.engine.cpu_s_per_byte:
+        yield "cpu: measured on files; what a store's requests cost the processors is in the store's rate alone"
     if "object_requests" in used:
         limits = f"{store.reads_per_s:,.0f} reads and {store.writes_per_s:,.0f} writes a second"
         yield f"object store: one place takes {limits}; data over several prefixes or buckets lifts that"

@@ -71,7 +71,7 @@ def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
 
 
 def kept_text(plan: Plan) -> str:
-    """Say how likely the deadline, which stands before it, is kept, and which cluster keeps it more surely; '' without a deadline."""
+    """Say how likely the deadline, named before, is kept, and what keeps it more surely; '' without a deadline."""
     likely, surer = plan.best.deadline_kept if plan.best else None, plan.surer
     if likely is None or plan.request.paper:
         return ""
@@ -147,9 +147,10 @@ def _per_minute(slower: FrontierPoint, faster: FrontierPoint) -> str:
 def binds(best: Candidate) -> str:
     """Say what each phase waits for."""
     phases = [(phase.bottleneck.replace("_", " "), phase.name) for phase in best.phases if phase.resources]
+    driver = " More nodes do not speed up the driver." if any(name == "driver" for name, _ in phases) else ""
     if len(phases) > 1 and len({bottleneck for bottleneck, _ in phases}) == 1:
-        return f"What binds: {phases[0][0]}, in all phases."
-    return f"What binds: {', then '.join(f'{bottleneck} ({name})' for bottleneck, name in phases)}."
+        return f"What binds: {phases[0][0]}, in all phases.{driver}"
+    return f"What binds: {', then '.join(f'{bottleneck} ({name})' for bottleneck, name in phases)}.{driver}"
 
 
 def evidence_text(best: Candidate) -> str:

@@ -13,15 +13,15 @@ from planner.tables import Schema, Table, read_table
 
 @dataclass(frozen=True, kw_only=True)
 class Elsewhere:
-    """US dollars for a GiB that leaves the cloud, and for each request to its object store: NaN where unknown; and what
-    these rest on.
+    """US dollars for a GiB that leaves the cloud, with what that rests on, and for each request to its object store.
+
+    What is unknown is NaN.
     """
 
     leaving_usd_per_gib: float = math.nan
     leaving_evidence: str = ""
     read_usd_per_request: float = math.nan
     write_usd_per_request: float = math.nan
-    request_evidence: str = ""
 
 
 @lru_cache
@@ -36,7 +36,6 @@ def elsewhere(cloud: str) -> Elsewhere:
         leaving_evidence=str(price.get("evidence", "")),
         read_usd_per_request=float(asked.get("read_usd_per_request", math.nan)),
         write_usd_per_request=float(asked.get("write_usd_per_request", math.nan)),
-        request_evidence=str(asked.get("evidence", "")),
     )
 
 

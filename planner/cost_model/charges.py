@@ -68,33 +68,23 @@ def _egress(context: JobContext) -> Iterator[Charge]:
     moves, cloud, staging = moved_bytes(context), context.catalog.cloud, context.staging
     sizes = context.overheads.staging_request_bytes
     if staging.source and staging.source != cloud:
-        there = elsewhere(staging.source)
+        there, moved = elsewhere(staging.source), moves["stage in"]
+        asked_usd = np.ceil(moved / sizes["read"]) * there.read_usd_per_request
         yield Charge(
             name="stage in: egress",
-            usd=moves["stage in"] / _GIB * there.leaving_usd_per_gib,
+            usd=moved / _GIB * there.leaving_usd_per_gib + asked_usd,
             evidence=there.leaving_evidence,
-            basis=f"traffic out of {staging.source}",
-        )
-        yield Charge(
-            name="stage in: requests",
-            usd=np.ceil(moves["stage in"] / sizes["read"]) * there.read_usd_per_request,
-            evidence=there.request_evidence,
-            basis=f"read requests of {sizes['read'] / 1e6:.3g} MB to {staging.source}",
+            basis=f"traffic out of {staging.source} and requests there",
         )
     if staging.sink and staging.sink != cloud:
+        there, moved = elsewhere(staging.sink), moves["stage out"]
         price, evidence = context.catalog.transfer_usd_per_gib("internet")
-        there = elsewhere(staging.sink)
+        asked_usd = np.ceil(moved / sizes["write"]) * there.write_usd_per_request
         yield Charge(
             name="stage out: egress",
-            usd=moves["stage out"] / _GIB * price,
+            usd=moved / _GIB * price + asked_usd,
             evidence=evidence,
-            basis=f"traffic out of {cloud}",
-        )
-        yield Charge(
-            name="stage out: requests",
-            usd=np.ceil(moves["stage out"] / sizes["write"]) * there.write_usd_per_request,
-            evidence=there.request_evidence,
-            basis=f"write requests of {sizes['write'] / 1e6:.3g} MB to {staging.sink}",
+            basis=f"traffic out of {cloud} and requests to {staging.sink}",
         )
 
 

@@ -244,3 +244,42 @@ def exchange_traffic(
     stall_s: float = 10,
     progress: Progress | None = None,
 ) -> dict[str, Any]: ...
+
+@final
+class KeyOrder:
+    """The order of lines by keys. A part is (first field, first byte, last field, its bytes, letters of GNU sort)."""
+
+    def __init__(
+        self,
+        parts: Sequence[tuple[int, int, int, int, str]],
+        *,
+        separator: bytes | None = None,
+        line_end: bytes = b"\n",
+        whole_line_last: bool = True,
+        reversed: bool = False,
+        random_seed: bytes = b"",
+    ) -> None: ...
+    def key_of(self, line: bytes) -> bytes:
+        """Return the bytes by which the line, without its end, is compared."""
+
+def sort_text(
+    inputs: Sequence[bytes],
+    output: bytes,
+    order: KeyOrder,
+    *,
+    unique: bool = False,
+    merge: bool = False,
+    durable: bool = False,
+    most_lines: int = ...,
+    memory_bytes: int = 0,
+    temporary_directories: Sequence[bytes] = (),
+    threads: int = 0,
+    most_merged: int = 0,
+    progress: Progress | None = None,
+) -> tuple[int, int]:
+    """Return the lines written and the runs that were sorted apart, 0 if memory held all lines at once."""
+
+def sorted_text(text: Buffer, order: KeyOrder, *, unique: bool = False) -> bytes:
+    """Return the lines of the text, each with its end, sorted on this thread."""
+
+def find_disorder(input: bytes, order: KeyOrder, *, unique: bool = False) -> tuple[int, bytes] | None: ...

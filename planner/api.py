@@ -237,13 +237,13 @@ def answer_with_profile(request: Request, profile: str, options: Mapping[str, st
     return Recommendation(_planned(request, plan_of))
 
 
-def _planned(request: Request, plan_of: Callable[[Request], Plan]) -> Plan:
-    """Return the plan of `plan_of` for a request, or that for the most data."""
+def _planned(request: Request, plan_of: Callable[[Request], Plan], *, look: Callable[..., Plan] | None = None) -> Plan:
+    """Return the plan of `plan_of` for a request, or that for the most data, with a `look` at some cluster sizes."""
     if not request.most_data:
         return plan_of(request)
     from planner.planning.most_data import most_data
 
-    return most_data(request, plan_of=plan_of)
+    return most_data(request, plan_of=plan_of, look=look)
 
 
 def calibrate(runs: Any, **given: Any) -> Profile:
@@ -270,5 +270,5 @@ def answer(request: Request, *, today: date | None = None, profile: Profile | No
 
     request, given = inputs_of(request, profile)
     plan_of = partial(plan_request, model=given.models, catalogs=given.catalogs, overheads=given.overheads)
-    plan, old = _planned(request, plan_of), stale_prices(given.catalogs, request.regions, today=today)
+    plan, old = _planned(request, plan_of, look=plan_of), stale_prices(given.catalogs, request.regions, today=today)
     return Recommendation(replace(plan, warnings=(*plan.warnings, *old)))

@@ -7,7 +7,6 @@ rows of a file are reported together).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import ClassVar
 
 
@@ -69,6 +68,8 @@ class InterruptedRunError(PlannerError):
 
 def nearest(word: str, names: Sequence[str], *, most: int = 3) -> str:
     """Return ' Did you mean a, b?' for those of `names` that are nearest to `word`, or '' when none is near."""
+    from difflib import get_close_matches  # takes long to load
+
     folded = {name.casefold(): name for name in names}
     close = get_close_matches(word.casefold(), folded, n=most, cutoff=0.5)
     return f" Did you mean {' or '.join(folded[name] for name in close)}?" if close else ""

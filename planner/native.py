@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 try:
     import planner._sortcore as core
@@ -57,6 +59,8 @@ def run_interruptible(work: Callable[[Progress], Result], progress: Progress | N
 
     Raises InterruptedRunError when interrupted, else whatever `work` raises, as `core_errors` has it.
     """
+    from concurrent.futures import Future, wait  # not before it is needed: it takes long to load
+
     progress = Progress() if progress is None else progress
     outcome: Future[Result] = Future()
     worker = threading.Thread(target=_settle, args=(outcome, work, progress), name="sortcore")

@@ -110,7 +110,7 @@ def format_duration(seconds: float) -> str:
         return "unknown"
     if 0 < seconds < 0.001:
         return "under 1 ms"
-    if seconds < 60:
+    if seconds < 59.95:
         return f"{seconds:.3g} s"
     whole = round(seconds)
     hours, minutes, rest = whole // 3600, whole % 3600 // 60, whole % 60

@@ -105,6 +105,7 @@ def test_formats() -> None:
     assert format_rate(8.79e8) == "879 MB/s"
     assert format_duration(962) == "16 min 2 s"
     assert format_duration(7260) == "2 h 1 min"
+    assert [format_duration(seconds) for seconds in (59.94, 59.96, 60.0)] == ["59.9 s", "1 min 0 s", "1 min 0 s"]
     assert format_duration(float("nan")) == "unknown"
     assert format_usd(1234.5) == "$1,234.50"
     assert format_usd(float("nan")) == "unknown"

@@ -8,7 +8,8 @@ The tests are collected once. Each mutant is tried in a fork, in which the code 
 changes what a module does at import, and one that was not noticed, is tried in a new process, which imports it. The
 time of the tests alone is limited.
 
-Usage: python benchmarks/planning/bench_mutants.py [--mutants 200] [--seed 1] [--json FILE]; needs pytest-cov.
+Usage: python benchmarks/planning/bench_mutants.py [--mutants 200] [--seed 1] [--part 1/2] [--json FILE];
+needs pytest-cov.
 """
 
 from __future__ import annotations
@@ -185,13 +186,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--lines", type=Path, help="keep here which tests run which line, and take it from here")
+    parser.add_argument("--part", default="1/1", help="only this part of the sample: 1/2 and 2/2 can run side by side")
     options = parser.parse_args()
     os.chdir(CHECKOUT)
     paths = sorted(path for folder in CORE for path in (CHECKOUT / "planner" / folder).glob("*.py"))
     everything = [mutant for path in paths for mutant in mutants_of(path)]
     chosen = random.Random(options.seed).sample(everything, min(options.mutants, len(everything)))
-    print(f"{len(chosen)} of {len(everything)} mutants, seed {options.seed}", flush=True)
-    judge = _Judge(chosen, _tests(paths, options.lines))
+    part, parts = map(int, options.part.split("/"))
+    print(f"{len(chosen)} of {len(everything)} mutants, seed {options.seed}, part {options.part}", flush=True)
+    judge = _Judge(chosen[part - 1 :: parts], _tests(paths, options.lines))
     if code := pytest.main([*QUIET, *TESTS], plugins=[judge]):
         sys.exit(int(code))
     _report(judge.verdicts)

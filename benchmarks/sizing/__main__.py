@@ -53,7 +53,7 @@ def main() -> None:
 def scored(predictor: Any, suite: str, protocol: str, *, seeds: int, seed: int | None) -> tuple[Score, float]:
     """Return a predictor's score in one protocol and the mean processor milliseconds of a task."""
     specs, rows, score = specifications(), read(suite), Score()
-    mask, tasks = Disguise(specs, seed), list(deal(protocol, rows, seeds=seeds))
+    mask, tasks = Disguise(specs, seed, rows), list(deal(protocol, rows, seeds=seeds))
     started = time.process_time()
     for task in tasks if protocol != "no_runs" or not predictor.needs_runs else ():
         train = [mask.row(row, second) for row, second in zip(task.train, task.train_s, strict=True)]

@@ -29,7 +29,7 @@ from planner.calibration.history import parse_jobs
 from planner.calibration.machines import machine
 from planner.calibration.physics import log_seconds, unit_seconds
 from planner.calibration.posterior import Runs, explain_runs
-from planner.calibration.priors import Family, families
+from planner.calibration.priors import MODELS, Family
 from planner.calibration.workloads import workload
 
 FACTORS = {
@@ -74,7 +74,7 @@ def model_of(suite: str) -> str:
 
 def explanations_of(suite: str) -> tuple[Family, ...]:
     """Return the explanations under which times on a made-up type are worked out."""
-    return families(model_of(suite))
+    return MODELS[model_of(suite)]
 
 
 def made_up(suite: str, truth: Family, *, types: int) -> Iterator[tuple[list[Row], dict[str, Row]]]:

@@ -4,6 +4,7 @@
 
 After n runs a range is as much wider than the posterior's as Student's t of n + worth degrees of freedom is wider than
 a normal. Each fold takes the worth whose ranges hold nearest to 90% on the other jobs, every job counting alike.
+Without runs the spread of the work decides instead (other_work.py).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from planner.calibration import calibrate, prediction
 from planner.calibration.history import parse_jobs
 
 WORTHS = (1.5, 2.0, 3.0, 5.0, 10.0, 1e6)
-PROTOCOLS = ("no_runs", "few3", "few5", "few10", "few3_across", "new_family_few5")
+PROTOCOLS = ("few3", "few5", "few10", "few3_across", "new_family_few5")
 
 
 def main() -> None:

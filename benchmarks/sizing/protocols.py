@@ -101,6 +101,8 @@ def _types(rows: list[Row]) -> list[str]:
 
 PROTOCOLS: dict[str, Callable[[list[Row], int], Iterator[Deal]]] = {
     "no_runs": _no_runs,
+    "few1": _few(1),
+    "few2": _few(2),
     "few3": _few(3),
     "few5": _few(5),
     "few10": _few(10),

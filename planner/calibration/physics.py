@@ -6,7 +6,8 @@ maximum with a rounded corner:
 
     T = (startup + per_node n + |disk_1, net_1, cpu_1|_p + |disk_2, net_2, cpu_2, serial|_p) m^-memory
 
-where m is the memory per core over 4 GB.
+where m is the memory per core over 4 GB. `work` multiplies everything but `serial`, as a job's result is let out once;
+it is 1 for a job that passes over its data as a sort does.
 
 Every coefficient but `memory` is held as its logarithm, so none can turn negative.
 """
@@ -27,6 +28,7 @@ COEFFICIENTS: Final = {
     "network": "times the bytes of an ideal two-pass job",
     "cpu": "core GHz s per GB",
     "serial": "as STREAMS says",
+    "work": "times what passing over the data as a sort does takes",
     "memory": "exponent",
 }
 """Coefficients in the order of every coefficient array, with their units."""
@@ -119,17 +121,19 @@ def _stream_rate(work: Workload, stream: Stream) -> Floats:
 
 
 def log_seconds(coefficients: Floats, units: UnitSeconds) -> tuple[Floats, Floats]:
-    """Return log T, shape (..., rows), and its derivative by the coefficients, shape (..., rows, 7).
+    """Return log T, shape (..., rows), and its derivative by the coefficients, shape (..., rows, 8).
 
-    `coefficients` has shape (..., 7); leading axes of both are matched as numpy does.
+    `coefficients` has shape (..., 8); leading axes of both are matched as numpy does.
     """
-    scale, memory = np.exp(coefficients[..., None, :-1]), coefficients[..., -1:]
+    scale, memory = np.exp(coefficients[..., None, :6]), coefficients[..., 7:]
+    scale[..., :5] *= np.exp(coefficients[..., None, 6:7])
     fixed = units.fixed * scale[..., :2]
     phases = _rounded_maximum(units.first * scale[..., 2:]) + _rounded_maximum(units.second * scale[..., 2:])
     terms = np.concatenate([fixed, phases], axis=-1)
     seconds = terms.sum(axis=-1)
+    by_work = terms[..., :5].sum(axis=-1, keepdims=True) / seconds[..., None]
     by_memory = np.broadcast_to(-units.log_memory, seconds.shape)[..., None]
-    jacobian = np.concatenate([terms / seconds[..., None], by_memory], axis=-1)
+    jacobian = np.concatenate([terms / seconds[..., None], by_work, by_memory], axis=-1)
     return np.log(seconds) - memory * units.log_memory, jacobian
 
 
@@ -137,6 +141,8 @@ def _rounded_maximum(times: Floats) -> Floats:
     """Return the p-norm S of the last axis, split into what each column adds: x_i dS/dx_i, which sum to S."""
     columns = np.ascontiguousarray(np.moveaxis(times, -1, 0))  # numpy reduces a short last axis slowly
     largest = columns.max(axis=0)
-    powers = (columns / largest) ** OVERLAP
+    share = columns / largest
+    square = share * share
+    powers = square * square * share  # numpy raises to a power far more slowly
     total = powers.sum(axis=0)
     return np.moveaxis(largest * total ** (1 / OVERLAP - 1) * powers, 0, -1)

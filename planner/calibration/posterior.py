@@ -16,7 +16,8 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from planner.arrays import Flags, Floats
-from planner.calibration.physics import Stream, UnitSeconds, Workload, log_seconds, unit_seconds_by_serial_part
+from planner.calibration.descent import Problem, Whitening, descend
+from planner.calibration.physics import Stream, UnitSeconds, Workload, unit_seconds_by_serial_part
 from planner.calibration.priors import Family
 from planner.calibration.residual import Coordinates, Kinship, coordinates
 
@@ -30,14 +31,13 @@ AMPLITUDE_DOUBT: Final = 1.0
 OUTLIER_SD: Final = 1.0
 """Noise of a run taken for an outlier: it may be off by a factor e and teaches next to nothing."""
 NEGLIGIBLE: Final = 1e-3
+_SAMPLES: Final = (24, 64)
+"""Of more than twice as many runs, so many are looked at first, to give up what is hopeless."""
 _FIRST_STEPS: Final = 3
 _HOPELESS: Final = 12.0
 """Ways whose log evidence after the first steps is this far below the best are given up; those with weight end within
 7.
 """
-_STEPS: Final = 30
-_SETTLED: Final = 1e-3
-_SHORTEST: Final = 1e-3
 
 Way: TypeAlias = tuple[float, float, Family]
 """A way to explain runs: size of the smooth deviation, scatter, prior."""
@@ -75,17 +75,26 @@ class Runs:
         """How alike the runs are."""
         return Kinship(self.where, self.where, self.where)
 
+    def sample(self, count: int) -> Runs:
+        """Return so many of the runs, evenly spaced from few nodes to many."""
+        order = np.lexsort([self.log_s, self.work.data_gb, self.work.nodes])
+        rows = order[np.linspace(0, len(self) - 1, count).round().astype(int)]
+        work = Workload(**{field.name: getattr(self.work, field.name)[rows] for field in fields(Workload)})
+        return replace(self, work=work, options=self.options[rows], log_s=self.log_s[rows], outlier=self.outlier[rows])
+
     def without(self, outlier: Flags) -> Runs:
         """Return the same runs with other rows taken for outliers."""
-        return replace(self, outlier=outlier)
+        same = replace(self, outlier=outlier)
+        vars(same).update({name: vars(self)[name] for name in ("where", "units", "kinship") if name in vars(self)})
+        return same
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Explanation:
-    """One way to explain the runs: `coefficients` (7,) with covariance `spread` (7, 7).
+    """One way to explain the runs: `coefficients` (8,) with covariance `spread` (8, 8).
 
     `whitening` (rows, rows) is the inverse Cholesky factor of the runs' covariance; `white_gap` (rows,) is what the
-    physics leaves over and `white_jacobian` (rows, 7) its derivative, both whitened.
+    physics leaves over and `white_jacobian` (rows, 8) its derivative, both whitened.
     """
 
     family: Family
@@ -102,7 +111,11 @@ class Explanation:
 def explain_runs(runs: Runs, families: tuple[Family, ...]) -> tuple[Explanation, ...]:
     """Return the explanations whose posterior weight is not negligible; without runs these are the prior's."""
     ways = list(product(AMPLITUDES, _levels(runs.least_noise), families))
-    return _explain(runs, ways, np.array([family.mean for _, _, family in ways]))
+    start = np.array([family.mean for _, _, family in ways])
+    for size in _SAMPLES:
+        if len(runs) > 2 * size:
+            ways, start = _screened(runs.sample(size), ways, start)
+    return _explain(runs, ways, start)
 
 
 def explain_again(runs: Runs, explanations: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
@@ -115,12 +128,9 @@ def surprises(explanation: Explanation) -> Floats:
     """Return how far each run lies from what the others predict for it, in standard deviations (positive: slower),
     shape (rows,).
     """
-    inner = (
-        np.eye(len(explanation.white_gap))
-        - explanation.white_jacobian @ explanation.spread @ explanation.white_jacobian.T
-    )
-    precision = np.diag(explanation.whitening.T @ inner @ explanation.whitening)
-    return explanation.whitening.T @ explanation.white_gap / np.sqrt(np.maximum(precision, 1e-12))
+    learned = explanation.whitening.T @ explanation.white_jacobian
+    precision = (explanation.whitening**2).sum(axis=0) - ((learned @ explanation.spread) * learned).sum(axis=1)
+    return np.asarray(explanation.whitening.T @ explanation.white_gap / np.sqrt(np.maximum(precision, 1e-12)))
 
 
 def weights(explanations: tuple[Explanation, ...]) -> Floats:
@@ -139,17 +149,34 @@ def _levels(least: float) -> tuple[float, ...]:
     return tuple(level for level in NOISE_SD if level > least) or (least,)
 
 
+def _screened(sample: Runs, ways: list[Way], start: Floats) -> tuple[list[Way], Floats]:
+    """Return the ways that a sample of the runs leaves in the running, and where the descent arrived with them."""
+    problem, log_weight = _problem(sample, ways)
+    fit = descend(problem, start, 2 * _FIRST_STEPS)
+    hopeful = _hopeful(log_weight + fit.log_mass)
+    return list(compress(ways, hopeful)), fit.coefficients[hopeful]
+
+
+def _hopeful(log_evidence: Floats) -> Flags:
+    return np.asarray(log_evidence > log_evidence.max() - _HOPELESS)
+
+
+def _problem(runs: Runs, ways: list[Way]) -> tuple[Problem, Floats]:
+    """Return the descent's problem, and the log weight of each way without what the descent adds."""
+    whitening = _whitening(runs, ways)
+    terms = [runs.units[family.serial_part] for _, _, family in ways]
+    priors = [(family.mean, family.sd) for _, _, family in ways]
+    log_weight = np.array([_log_prior(way) for way in ways]) + whitening.log_determinant
+    return Problem.of(runs.log_s, terms, whitening, priors), log_weight
+
+
 def _explain(runs: Runs, ways: list[Way], start: Floats) -> tuple[Explanation, ...]:
     """Fit all ways at once, each from its row of `start`, and return those with weight."""
-    cholesky, whitening = _whitening(runs, ways)
-    problem = _Problem.of(runs, [family for _, _, family in ways], whitening)
-    log_weight = np.array([_log_prior(way) for way in ways])
-    log_weight -= np.log(np.diagonal(cholesky, axis1=1, axis2=2)).sum(axis=1)
-    first = _gauss_newton(problem, start, _FIRST_STEPS)
-    rough = log_weight + first.log_mass
-    hopeful = rough > rough.max() - _HOPELESS
-    ways, whitening = list(compress(ways, hopeful)), whitening[hopeful]
-    fit = _gauss_newton(problem.only(hopeful), first.coefficients[hopeful])
+    problem, log_weight = _problem(runs, ways)
+    first = descend(problem, start, _FIRST_STEPS)
+    hopeful = _hopeful(log_weight + first.log_mass)
+    ways, problem = list(compress(ways, hopeful)), problem.only(hopeful)
+    fit = descend(problem, first.coefficients[hopeful])
     log_evidence = log_weight[hopeful] + fit.log_mass
     spread = np.linalg.inv(fit.precision)
     return tuple(
@@ -160,7 +187,7 @@ def _explain(runs: Runs, ways: list[Way], start: Floats) -> tuple[Explanation, .
             log_evidence=float(log_evidence[i]),
             coefficients=fit.coefficients[i],
             spread=spread[i],
-            whitening=whitening[i],
+            whitening=problem.whitening.of_way(int(i)),
             white_gap=fit.white_gap[i],
             white_jacobian=fit.white_jacobian[i],
         )
@@ -168,123 +195,22 @@ def _explain(runs: Runs, ways: list[Way], start: Floats) -> tuple[Explanation, .
     )
 
 
-def _whitening(runs: Runs, ways: list[Way]) -> tuple[Floats, Floats]:
-    """Return the Cholesky factor of the runs' covariance under each way and its inverse, shapes (ways, rows, rows)."""
+def _whitening(runs: Runs, ways: list[Way]) -> Whitening:
+    """Return what whitens the runs under each way; ways of one amplitude and scatter share it."""
     levels = list(dict.fromkeys((amplitude, noise_sd) for amplitude, noise_sd, _ in ways))
     variance = [np.where(runs.outlier, OUTLIER_SD, noise_sd) ** 2 for _, noise_sd in levels]
     smooth = {amplitude: runs.kinship.covariance(amplitude) for amplitude in {level[0] for level in levels}}
-    cholesky = np.linalg.cholesky(
-        np.array([smooth[level[0]] + np.diag(v) for level, v in zip(levels, variance, strict=True)])
+    covariance = [smooth[level[0]] + np.diag(v) for level, v in zip(levels, variance, strict=True)]
+    return Whitening.of_covariance(
+        np.array(covariance), np.array([levels.index((amplitude, noise_sd)) for amplitude, noise_sd, _ in ways])
     )
-    of_way = [levels.index((amplitude, noise_sd)) for amplitude, noise_sd, _ in ways]
-    return cholesky[of_way], np.linalg.inv(cholesky)[of_way]
 
 
 def _log_prior(way: Way) -> float:
     """Return the log weight of a way before the runs, less the volume of its prior."""
     amplitude, noise_sd, family = way
     doubt = _log_bell(noise_sd / family.scatter, NOISE_DOUBT) + _log_bell(amplitude / USUAL_AMPLITUDE, AMPLITUDE_DOUBT)
-    return float(doubt - np.log(family.sd).sum())
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Problem:
-    """What the descent needs of each way: prior mean and sd (ways, 7), terms and whitening of the runs."""
-
-    log_s: Floats
-    units: UnitSeconds
-    whitening: Floats
-    mean: Floats
-    sd: Floats
-
-    @classmethod
-    def of(cls, runs: Runs, families: list[Family], whitening: Floats) -> _Problem:
-        columns = zip(*(runs.units[family.serial_part] for family in families), strict=True)
-        return cls(
-            log_s=runs.log_s,
-            units=UnitSeconds(*(np.array(column) for column in columns)),
-            whitening=whitening,
-            mean=np.array([family.mean for family in families]),
-            sd=np.array([family.sd for family in families]),
-        )
-
-    def only(self, ways: Flags) -> _Problem:
-        """Return the problem of some of the ways."""
-        units = UnitSeconds(*(column[ways] for column in self.units))
-        return _Problem(
-            log_s=self.log_s, units=units, whitening=self.whitening[ways], mean=self.mean[ways], sd=self.sd[ways]
-        )
-
-    def at(self, coefficients: Floats) -> _Fit:
-        log_s, jacobian = log_seconds(coefficients, self.units)
-        white_gap = np.einsum("wij,wj->wi", self.whitening, self.log_s - log_s)
-        off = (coefficients - self.mean) / self.sd
-        loss = 0.5 * ((white_gap**2).sum(axis=1) + (off**2).sum(axis=1))
-        return _Fit(coefficients, loss, off / self.sd, white_gap, self.whitening @ jacobian, self.sd)
-
-
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """A point of the descent of every way: coefficients, minus log posterior up to a constant, pull of the prior, and
-    the whitened misfit with its derivative.
-    """
-
-    coefficients: Floats
-    loss: Floats
-    pull: Floats
-    white_gap: Floats
-    white_jacobian: Floats
-    sd: Floats
-
-    @property
-    def precision(self) -> Floats:
-        transposed = self.white_jacobian.transpose(0, 2, 1)
-        return transposed @ self.white_jacobian + self.sd[:, :, None] ** -2 * np.eye(self.sd.shape[1])
-
-    @property
-    def log_mass(self) -> Floats:
-        """The log of each way's posterior mass by Laplace's method, up to a constant."""
-        _, log_precision = np.linalg.slogdet(self.precision)
-        return -self.loss - 0.5 * log_precision  # type: ignore[no-any-return]
-
-    @property
-    def step(self) -> Floats:
-        descent = np.einsum("wij,wi->wj", self.white_jacobian, self.white_gap) - self.pull
-        return np.asarray(np.linalg.solve(self.precision, descent[:, :, None])[:, :, 0], np.float64)
-
-    def replaced(self, rows: Flags, other: _Fit) -> _Fit:
-        """Return this with some ways taken from `other`, which has those only."""
-        values = {field.name: getattr(self, field.name).copy() for field in fields(self)}
-        for name, value in values.items():
-            value[rows] = getattr(other, name)
-        return _Fit(**values)
-
-    def where(self, better: Flags, other: _Fit) -> _Fit:
-        """Return `other` where it is better."""
-
-        def pick(a: Floats, b: Floats) -> Floats:
-            return np.where(better.reshape(-1, *(1,) * (a.ndim - 1)), b, a)
-
-        return _Fit(*(pick(getattr(self, field.name), getattr(other, field.name)) for field in fields(self)))
-
-
-def _gauss_newton(problem: _Problem, start: Floats, steps: int = _STEPS) -> _Fit:
-    """Descend to the most probable coefficients of every way, shortening a step that would climb.
-
-    Once half of the ways have settled only the others go on.
-    """
-    fit, share = problem.at(start), np.ones(len(start))
-    for done in range(steps):
-        trial = problem.at(fit.coefficients + share[:, None] * fit.step)
-        gain = fit.loss - trial.loss
-        fit, share = fit.where(gain > 0, trial), np.where(gain > 0, 1.0, share / 3)
-        settled = (np.abs(gain) < _SETTLED) | (share < _SHORTEST)
-        if settled.all():
-            break
-        if 2 * settled.sum() >= len(settled):
-            rest = _gauss_newton(problem.only(~settled), fit.coefficients[~settled], steps - done - 1)
-            return fit.replaced(~settled, rest)
-    return fit
+    return float(doubt + np.log(family.odds) - np.log(family.sd).sum())
 
 
 def _log_bell(ratio: float, sd: float) -> float:

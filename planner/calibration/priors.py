@@ -8,6 +8,7 @@ output that every node writes for itself.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -32,6 +33,19 @@ class Prior:
     spread: float
 
 
+AS_A_SORT: Final = Prior(centre=1, spread=1e-5)
+"""The work of a job that passes over its data once, as a sort does: the coefficient is not free."""
+
+OTHER_WORK: Final = Prior(centre=1, spread=1.5)
+OTHER_ODDS: Final = 2.0
+"""A job may be no sort: it iterates, or its work is not counted in gigabytes. Each explanation in which cores count is
+also held with its work unknown, at these odds, so that before any run half of the belief lies there. How much it lets
+out is then as unknown as its work.
+"""
+_COMPUTES: Final = 1000
+"""Core GHz s/GB from which cores count; sorters that move bytes at device speed are sorters, and have less."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Family:
     """Priors of all coefficients for one kind of software, and the scatter of log time between repeats that is usual
@@ -51,6 +65,8 @@ class Family:
     serial: Prior
     memory: Prior
     scatter: float
+    work: Prior = AS_A_SORT
+    odds: float = 1.0
     stream: Stream = "core"
     selective: bool = False
 
@@ -66,13 +82,13 @@ class Family:
 
     @cached_property
     def mean(self) -> Floats:
-        """Prior means as `physics.log_seconds` takes them, shape (7,)."""
+        """Prior means as `physics.log_seconds` takes them, shape (8,)."""
         centres = np.array([prior.centre for prior in self.priors])
         return np.append(np.log(centres[:-1]), centres[-1])
 
     @cached_property
     def sd(self) -> Floats:
-        """Prior standard deviations, shape (7,)."""
+        """Prior standard deviations, shape (8,)."""
         return np.array([prior.spread for prior in self.priors])
 
 
@@ -152,16 +168,25 @@ MODELS: Final = {
 def families(model: str, *, share_option: str | None = None) -> tuple[Family, ...]:
     """Return the families of a model, those with one stream also as selective ones if an option may be the share.
 
+    Of the explanations whose work is open only the selective ones are then held.
+
     Raises BadInputError for an unknown name.
     """
     if model not in MODELS:
         hint = nearest(model, list(MODELS))
         raise BadInputError(f"no calibration prior for model {model!r}; use one of {', '.join(MODELS)}.{hint}")
-    if share_option is None:
-        return MODELS[model]
-    selective = [
-        replace(family, name=f"{family.name}; {share_option} is the share let out", selective=True)
-        for family in MODELS[model]
-        if family in ONE_STREAM
-    ]
-    return (*MODELS[model], *selective)
+    of_model = MODELS[model]
+    sharing = of_model if share_option is None else tuple(_selective(family, share_option) for family in of_model)
+    other = (_of_other_work(family) for family in sharing if family.cpu.centre >= _COMPUTES)
+    return tuple(dict.fromkeys((*of_model, *sharing, *other)))
+
+
+def _selective(family: Family, share_option: str) -> Family:
+    if family not in ONE_STREAM:
+        return family
+    return replace(family, name=f"{family.name}; {share_option} is the share let out", selective=True)
+
+
+def _of_other_work(family: Family) -> Family:
+    let_out = Prior(centre=family.serial.centre, spread=math.hypot(family.serial.spread, OTHER_WORK.spread))
+    return replace(family, work=OTHER_WORK, serial=let_out, odds=OTHER_ODDS)

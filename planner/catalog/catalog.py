@@ -18,6 +18,7 @@ from planner.catalog.instances import Instances
 from planner.catalog.manifest import Manifest
 from planner.catalog.network_specs import StatedNetworks, stated_networks
 from planner.catalog.refreshed import PUBLIC, REFRESHABLE
+from planner.catalog.volume_limits import FIELDS, VolumeLimits, volume_limits
 from planner.errors import BadInputError, nearest
 from planner.tables import Table
 
@@ -73,10 +74,12 @@ class Catalog:
 
     @cached_property
     def instances(self) -> Instances:
-        """All types as aligned arrays; their network is the one that counts of all that is stated."""
+        """All types as aligned arrays; their network and volume limits are those that count of all that is stated."""
         listed, stated = Instances.from_table(self.tables["instances"], where=f"catalog {self.name}"), self.networks
+        limits = self.volume_limits
         return replace(
             listed,
+            **{name: getattr(limits, name) for name in FIELDS},
             network_baseline_bytes_per_s=stated.baseline_bytes_per_s,
             network_peak_bytes_per_s=stated.peak_bytes_per_s,
         )
@@ -85,6 +88,11 @@ class Catalog:
     def networks(self) -> StatedNetworks:
         """The network of every type as its cloud states it, and what that rests on."""
         return stated_networks(self.tables["instances"], self.tables["network_specs"])
+
+    @cached_property
+    def volume_limits(self) -> VolumeLimits:
+        """What the block volumes of every type do together at most, and what that rests on."""
+        return volume_limits(self.tables["instances"], self.tables["volume_limits"])
 
     def regions(self, pricing: str = "on-demand") -> list[str]:
         """Return the regions that have prices of this kind, sorted."""
@@ -191,22 +199,26 @@ class Catalog:
         return float(table["price_usd_per_gib"][chosen[0]]), str(table["evidence"][chosen[0]])
 
     def _rates(self, table: Table, wanted: Any) -> Rates:
-        chosen = np.flatnonzero(wanted)
-        evidence = table["evidence"][chosen].tolist()
-        aggregate = table.columns.get("aggregate", np.full(len(table), "mean"))[chosen]
-        weakness = [EVIDENCE.index(word) for word in evidence]
-        # The best row of a type is written last, over the others.
-        order = np.lexsort((weakness, aggregate == "slowest_of_n"))[::-1]
-        chosen, aggregate = chosen[order], aggregate[order]
-        rows = self._rows(table, chosen)
+        rows, chosen = self._strongest(table, wanted & ~np.isnan(table["bytes_per_s"]))
+        aggregate = table.columns.get("aggregate", np.full(len(table), "mean"))
         operations = table.columns.get("operations_per_s", np.full(len(table), np.nan))
+        of_operations, stating = self._strongest(table, wanted & ~np.isnan(operations))
         return Rates(
-            operations_per_s=self._aligned(rows, operations[chosen]),
             bytes_per_s=self._aligned(rows, table["bytes_per_s"][chosen]),
             evidence=self._aligned(rows, table["evidence"][chosen]),
-            aggregate=self._aligned(rows, aggregate),
+            aggregate=self._aligned(rows, aggregate[chosen]),
             source=self._aligned(rows, table["source"][chosen]),
+            operations_per_s=self._aligned(of_operations, operations[stating]),
+            operations_evidence=self._aligned(of_operations, table["evidence"][stating]),
         )
+
+    def _strongest(self, table: Table, wanted: Any) -> tuple[list[int], Any]:
+        """Return the rows of types and those of the table: of one type's the strongest comes last, over the others."""
+        chosen = np.flatnonzero(wanted)
+        aggregate = table.columns.get("aggregate", np.full(len(table), "mean"))[chosen]
+        weakness = [EVIDENCE.index(word) for word in table["evidence"][chosen].tolist()]
+        chosen = chosen[np.lexsort((weakness, aggregate == "slowest_of_n"))[::-1]]
+        return self._rows(table, chosen), chosen
 
     def _rows(self, table: Table, chosen: Any) -> list[int]:
         return [self.instances.rows[name] for name in table["instance_type"][chosen].tolist()]

@@ -37,7 +37,8 @@ class Rates:
 
     bytes_per_s: Floats
     operations_per_s: Floats
-    """Random operations of 4 KiB, where the same row states them."""
+    """Random operations of 4 KiB."""
+    operations_evidence: Texts
     evidence: Texts
     aggregate: Texts
     source: Texts

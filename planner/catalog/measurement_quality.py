@@ -110,7 +110,8 @@ def _network(catalog: Catalog, instance_type: str) -> Iterator[QualityScore]:
 
 def _volumes(catalog: Catalog, instance_type: str) -> Iterator[QualityScore]:
     table = catalog.tables["volume_rates"]
-    rows = list(table.rows(np.flatnonzero(table["instance_type"] == instance_type).tolist()))
+    rated = ~np.isnan(table["bytes_per_s"])
+    rows = list(table.rows(np.flatnonzero(rated & (table["instance_type"] == instance_type)).tolist()))
     yield from (score_of(f"volumes ({row['mode'].replace('_', ' ')})", row) for row in rows)
     if not rows:
         yield QualityScore(what="volumes", evidence="spec", met=())
@@ -118,6 +119,7 @@ def _volumes(catalog: Catalog, instance_type: str) -> Iterator[QualityScore]:
 
 def _strongest(table: Table, instance_type: str, mode: str) -> dict[str, Any] | None:
     """Return the row that `Catalog.disk_rates` takes."""
-    chosen = np.flatnonzero((table["instance_type"] == instance_type) & (table["mode"] == mode))
+    rated = ~np.isnan(table["bytes_per_s"])
+    chosen = np.flatnonzero(rated & (table["instance_type"] == instance_type) & (table["mode"] == mode))
     rows = table.rows(chosen.tolist())
     return min(rows, key=lambda r: (r["aggregate"] == "slowest_of_n", EVIDENCE.index(r["evidence"])), default=None)

@@ -1,13 +1,13 @@
 """The user's own measurements, laid over the shipped ones when a catalog is read.
 
 They live in the user's data directory, one CSV file per catalog (`aws.csv`), so that they can be diffed and shared.
-A shipped rate gives way to the user's of the same type and circumstances; where the user has several, their mean
-counts, each weighted by its instances and repeats.
+A shipped figure gives way to the user's of the same type and circumstances, field by field; where the user has several,
+their mean counts, each weighted by its instances and repeats.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -26,35 +26,69 @@ from planner.catalog.columns import (
     count,
     number,
     rate,
+    size,
 )
+from planner.catalog.own_storage import SETTING, disk_rows, small_io_rows, volume_rows
 from planner.config import paths
+from planner.errors import nearest
 from planner.tables import Column, Problem, Schema, Table, scan_table
 
 QUANTITIES: Final = (*MODES, "network", *SMALL_IO, "sort")
 SOURCE: Final = "yours"
 """Key under which a catalog lists the user's measurements as a source."""
 
+_RATES: Final = ("bytes_per_s", "operations_per_s")
 _FILES: Final = {
-    "disks": (MODES, ("instance_type", "mode")),
-    "networks": (("network",), ("instance_type", "nodes", "placement_group")),
-    "small_io": (SMALL_IO, ("instance_type", "operation")),
-    "sort_rates": (("sort",), ("instance_type",)),
+    "disks": (("instance_type", "mode"), _RATES),
+    "volume_rates": (("instance_type", "volume_type", "mode"), _RATES),
+    "networks": (("instance_type", "nodes", "placement_group"), _RATES[:1]),
+    "small_io": (("instance_type", "operation", "volume_type", "volumes"), _RATES[:1]),
+    "sort_rates": (("instance_type",), ("bytes_per_s_per_vcpu",)),
 }
-"""By file of a catalog: the quantities that belong there, and what its rows must agree in to be replaced."""
+"""By file of a catalog: what its rows must agree in for a figure to be replaced, and the figures."""
 
 MEASUREMENTS: Final = Schema(
     name="measurements",
     meaning="rates that the user measured",
-    key=("instance_type", "quantity", "disks", "nodes", "placement_group", "aggregate", "zone", "as_of", "source"),
+    key=(
+        "instance_type",
+        "quantity",
+        "disks",
+        *SETTING,
+        "nodes",
+        "placement_group",
+        "aggregate",
+        "zone",
+        "as_of",
+        "source",
+    ),
     columns=(
         TYPE,
-        choice("quantity", QUANTITIES, "how the local disks were driven, the network, or sorting in memory"),
+        choice("quantity", QUANTITIES, "how disks or volumes were driven, the network, or sorting in memory"),
         rate("bytes_per_s", "per node; simultaneous: of each direction; sort: per virtual CPU", required=True),
         count("disks", "disks the rate is of"),
         count("nodes", "size of the cluster whose network it was", least=2),
         choice("placement_group", ("yes", "no"), "whether nodes were placed close together", required=False),
         count("connections", "TCP connections between two nodes"),
-        count("threads", "threads of small operations"),
+        count("threads", "threads or jobs that drove the storage"),
+        Column(name="volume_type", required=False, meaning="kind of the block volumes measured; blank: local disks"),
+        count("volumes", "block volumes that the rate is of"),
+        choice("layout", ("jbod", "raid0"), "whether disks were striped", required=False),
+        Column(name="job", required=False, meaning="fio's name of the job or jobs"),
+        choice("side", ("read", "write"), "direction, where both went at once; blank: the lesser", required=False),
+        choice("pattern", ("sequential", "random"), "where operations went", required=False),
+        size("block_bytes", "what one operation moved"),
+        count("depth", "operations of a thread under way at once"),
+        count("flush_every", "writes between two flushes; blank: none"),
+        number("read_share", "", "share of the operations that read, where both went at once"),
+        choice("buffered", ("yes", "no"), "whether they went through the page cache", required=False),
+        number("operations_per_s", "1/s", "operations of that size"),
+        number("latency_mean_s", "s", "of an operation: mean"),
+        number("latency_p50_s", "s", "of an operation: median"),
+        number("latency_p90_s", "s", "of an operation: 90th percentile"),
+        number("latency_p99_s", "s", "of an operation: 99th percentile"),
+        number("latency_p999_s", "s", "of an operation: 99.9th percentile"),
+        count("retransmits", "TCP segments sent again, in all runs", least=0),
         choice("aggregate", AGGREGATES[:3], "what the figure is over the nodes measured"),
         Column(name="zone", meaning="where: the cloud's name of the region or zone"),
         Column(name="as_of", kind="day", meaning="day of the (last) run"),
@@ -78,32 +112,53 @@ def measurements_file(catalog: str) -> Path:
 def with_measurements(tables: dict[str, Table], path: Path) -> tuple[dict[str, Table], list[Problem]]:
     """Return tables in which the user's measurements in `path` replace the shipped, and what is wrong with the file."""
     mine, problems = scan_table(path, MEASUREMENTS)
-    problems += _unknown_types(mine, set(tables["instances"]["instance_type"].tolist()))
+    problems += _misplaced(mine, tables)
     if problems:
         return tables, problems
-    laid = {
-        name: _laid_over(tables[name], _pooled(mine, np.isin(mine["quantity"], quantities)), circumstances)
-        for name, (quantities, circumstances) in _FILES.items()
+    rows = list(mine.rows())
+    own = {
+        "disks": disk_rows(rows, _mean),
+        "volume_rates": volume_rows(rows, _mean),
+        "networks": _pooled([row for row in rows if row["quantity"] == "network"]),
+        "small_io": small_io_rows(rows, _mean),
+        "sort_rates": _pooled([row for row in rows if row["quantity"] == "sort"]),
     }
-    return {**tables, **laid}, []
+    return {**tables, **{name: _laid_over(tables[name], own[name], *_FILES[name]) for name in own}}, []
 
 
-def _unknown_types(mine: Table, names: set[str]) -> Iterator[Problem]:
-    for name, line in zip(mine["instance_type"].tolist(), mine.lines, strict=True):
-        if name not in names:
-            expected = "is no type of this catalog; correct or remove the row"
-            yield Problem(path=mine.path, line=line, column="instance_type", value=name, expected=expected)
+def misplaced(row: Mapping[str, Any], *, local_disks: Mapping[str, float], volume_types: Collection[str]) -> str:
+    """Return why a measurement (`instance_type`, `quantity`, `volume_type`) cannot be of this catalog; '' if it can.
+
+    `local_disks` has how many come with every type (NaN: unknown).
+    """
+    name, volume = row["instance_type"], row["volume_type"]
+    if name not in local_disks:
+        return f"{name} is no type of this catalog.{nearest(name, list(local_disks))}"
+    if volume and volume not in volume_types:
+        names = ", ".join(sorted(volume_types)) or "none"
+        return f"{volume} is no volume type of this catalog.{nearest(volume, list(volume_types))} Known: {names}"
+    if row["quantity"] in (*MODES, *SMALL_IO) and not volume and local_disks[name] == 0:
+        return f"{name} has no local disks; measured volumes are named by type and number: --volume gp3 --count 4"
+    return ""
 
 
-def _pooled(mine: Table, wanted: Any) -> list[dict[str, Any]]:
+def _misplaced(mine: Table, tables: Mapping[str, Table]) -> Iterator[Problem]:
+    instances = tables["instances"]
+    local_disks = dict(zip(instances["instance_type"].tolist(), instances["local_disks"].tolist(), strict=True))
+    volume_types = set(tables["volumes"]["volume_type"].tolist())
+    for row, line in zip(mine.rows(), mine.lines, strict=True):
+        if reason := misplaced(row, local_disks=local_disks, volume_types=volume_types):
+            yield Problem(path=mine.path, line=line, expected=f"{reason}; correct or remove the row")
+
+
+def _pooled(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return a row for each set of circumstances: the mean of what was measured under them."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in mine.rows(np.flatnonzero(wanted).tolist()):
+    for row in rows:
         nodes = None if np.isnan(row["nodes"]) else row["nodes"]
-        slowest = row["aggregate"] == "slowest_of_n"
-        key = (row["instance_type"], row["quantity"], nodes, row["placement_group"], slowest)
+        key = (row["instance_type"], nodes, row["placement_group"], row["aggregate"] == "slowest_of_n")
         groups.setdefault(key, []).append(row)
-    return [_mean(rows) for rows in groups.values()]
+    return [_mean(group) for group in groups.values()]
 
 
 def _mean(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -123,7 +178,7 @@ def _mean(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "instances": instances,
         "repeats": max(1, sum(weight) // instances),
         "note": "; ".join(dict.fromkeys(row["note"] for row in rows if row["note"])),
-        "operations_per_s": np.nan,
+        "operations_per_s": sum(w * row["operations_per_s"] for w, row in zip(weight, rows, strict=True)) / sum(weight),
         "evidence": "measured",
         "method": "; ".join(dict.fromkeys(row["method"] for row in rows)),
         "source": SOURCE,
@@ -138,20 +193,28 @@ def _pooled_sigma(sigmas: list[float], weight: list[float]) -> float:
     return float(np.sqrt(np.average([sigma**2 for sigma, _ in weighted], weights=[w for _, w in weighted])))
 
 
-def _laid_over(table: Table, rows: list[dict[str, Any]], circumstances: tuple[str, ...]) -> Table:
-    """Return the table with `rows` in place of those that agree with any of them in `circumstances`."""
+def _laid_over(
+    table: Table, rows: list[dict[str, Any]], circumstances: tuple[str, ...], figures: tuple[str, ...]
+) -> Table:
+    """Return the table with `rows` added, and each of their figures removed from the rows that agree with them in
+    `circumstances`; a row that has no figure left goes.
+    """
     if not rows:
         return table
-    replaced = {_circumstances(row, circumstances) for row in rows}
-    remaining = [n for n, row in enumerate(table.rows()) if _circumstances(row, circumstances) not in replaced]
-    columns = {
-        name: np.concatenate([old[remaining], np.array([row[name] for row in rows]).astype(_wide(old, rows, name))])
-        for name, old in table.columns.items()
+    replaced = {(_circumstances(row, circumstances), name) for row in rows for name in figures if row[name] > 0}
+    columns = dict(table.columns)
+    keys = [_circumstances(row, circumstances) for row in table.rows()]
+    for name in figures:
+        columns[name] = np.where([(key, name) in replaced for key in keys], np.nan, columns[name])
+    remaining = np.flatnonzero(~np.isnan([columns[name] for name in figures]).all(axis=0)).tolist()
+    whole = {
+        name: np.concatenate([old[remaining], np.array([row[name] for row in rows]).astype(_wide(old))])
+        for name, old in columns.items()
     }
-    return replace(table, columns=columns, lines=[*(table.lines[n] for n in remaining), *([0] * len(rows))])
+    return replace(table, columns=whole, lines=[*(table.lines[n] for n in remaining), *([0] * len(rows))])
 
 
-def _wide(old: Any, rows: list[dict[str, Any]], name: str) -> Any:
+def _wide(old: Any) -> Any:
     return np.str_ if old.dtype.kind == "U" else old.dtype
 
 

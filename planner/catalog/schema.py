@@ -90,10 +90,12 @@ DISKS: Final = Schema(
 
 SMALL_IO_RATES: Final = Schema(
     name="small_io",
-    meaning="measured rates of small operations at random places of an instance's local disks",
-    key=("instance_type", "operation", "aggregate"),
+    meaning="measured rates of small operations at random places of an instance's local disks or block volumes",
+    key=("instance_type", "operation", "volume_type", "volumes", "aggregate"),
     columns=(
         TYPE,
+        Column(name="volume_type", required=False, meaning="one of volumes.csv; blank: the local disks"),
+        count("volumes", "block volumes, striped"),
         choice("operation", SMALL_IO, "what is done at once"),
         count("threads", "threads that did it: the fewest within 5% of the best"),
         rate("bytes_per_s", "all threads together", required=True),
@@ -200,6 +202,21 @@ SURCHARGES: Final = Schema(
     ),
 )
 
+VOLUME_LIMITS: Final = Schema(
+    name="volume_limits",
+    meaning="limits of all block volumes of an instance together, where instances.csv leaves them blank",
+    key=("instance_type",),
+    columns=(
+        TYPE,
+        rate("volume_bytes_per_s", "sustained"),
+        rate("volume_peak_bytes_per_s", "burst"),
+        number("volume_iops", "1/s", "sustained"),
+        count("volumes_max", "block volumes that can be attached"),
+        NOTE,
+        *PROVENANCE,
+    ),
+)
+
 VOLUMES: Final = Schema(
     name="volumes",
     meaning="block volume types: prices and limits, each with its own evidence",
@@ -241,6 +258,7 @@ VOLUME_RATES: Final = Schema(
         MODE,
         count("volumes_least", "volumes from which on the rate holds"),
         rate("bytes_per_s", "whole instance", required=True),
+        number("operations_per_s", "1/s", "random operations of 4 KiB"),
         *MEASURED,
     ),
 )
@@ -326,6 +344,7 @@ OPTIONAL: Final = (
     NETWORK_SPECS,
     TOKEN_BUCKETS,
     SURCHARGES,
+    VOLUME_LIMITS,
     VOLUMES,
     VOLUME_RATES,
     STRAGGLERS,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from planner.measure.small_io import SmallIo
 
 TOKEN_VARIABLE = "PLANNER_BENCH_TOKEN"
+_REPEATS = 3
 
 
 class DiskMode(StrEnum):
@@ -62,7 +63,9 @@ def bench_disk(
     ] = DiskLayout.jbod,
     suite: Annotated[DiskSuite, Option(help="small-io: Scalyr's five operations, 42 runs.")] = DiskSuite.diskbench,
     seconds: Annotated[float, Option(help="Length of each run.")] = 10,
-    repeats: Annotated[int, Option(help="Runs of each mode; the median counts.")] = 3,
+    repeats: Annotated[
+        int | None, Option(help="Runs of each kind; the median counts.", show_default="3; small-io 1")
+    ] = None,
     size: Annotated[str | None, Option(help="File in each directory; 2GB, or less on a full disk.")] = None,
     queue_depth: Annotated[
         int | None, Option(min=1, help="Transfers at once per directory; tried out otherwise.")
@@ -76,11 +79,22 @@ def bench_disk(
     """
     file_bytes = None if size is None else parse_size(size)
     if suite is DiskSuite.small_io:
-        _bench_small_io(dir, seconds=seconds, file_bytes=file_bytes, machine_type=machine_type, json=json)
+        if layout is not DiskLayout.jbod:
+            raise BadInputError("--suite small-io measures one directory; stripe disks with mdadm and name the array's")
+        _bench_small_io(
+            dir,
+            mode=mode,
+            repeats=1 if repeats is None else repeats,
+            seconds=seconds,
+            file_bytes=file_bytes,
+            machine_type=machine_type,
+            json=json,
+        )
         return
     from planner.measure import disk
 
     modes = [name for name in disk.MODES if mode.value in (name, DiskMode.all)]
+    repeats = _REPEATS if repeats is None else repeats
     layouts = [name for name in disk.LAYOUTS if layout.value in (name, DiskLayout.both)]
     trials_s = 0 if queue_depth else disk.TRIAL_S * len(disk.TRIED_DEPTHS)
     total_s = len(modes) * len(layouts) * (repeats * seconds + trials_s)
@@ -177,17 +191,28 @@ def bench_sort(
 
 
 def _bench_small_io(
-    directories: Sequence[Path], *, seconds: float, file_bytes: int | None, machine_type: str | None, json: bool
+    directories: Sequence[Path],
+    *,
+    mode: DiskMode,
+    repeats: int,
+    seconds: float,
+    file_bytes: int | None,
+    machine_type: str | None,
+    json: bool,
 ) -> None:
     from planner.measure import small_io
 
     if len(directories) != 1:
         raise BadInputError("--suite small-io measures one --dir at a time")
-    runs = small_io.plan_runs(small_io.OPERATIONS, seed=1)
+    one_way = mode in (DiskMode.read, DiskMode.write)
+    operations = [o for o in small_io.OPERATIONS if not one_way or o.writes == (mode is DiskMode.write)]
+    runs = small_io.plan_runs(operations, seed=1, repeats=repeats)
     with timed("preparing the file", "measuring", total_s=len(runs) * seconds) as progress:
         result = small_io.bench_small_io(
             directories[0],
             seconds=seconds,
+            operations=operations,
+            repeats=repeats,
             file_bytes=file_bytes or small_io.USUAL_FILE_BYTES,
             machine_type=machine_type,
             progress=progress,

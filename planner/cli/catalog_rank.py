@@ -27,6 +27,9 @@ def catalog_rank(
     region: Annotated[str | None, Option(help="Region; each catalog's default otherwise.")] = None,
     instance: Annotated[list[str] | None, Option(help="Only these types; patterns such as 'i4i.*' work.")] = None,
     mode: Annotated[str, Option(help="How disks are driven: read_only, write_only or simultaneous.")] = "read_only",
+    operation: Annotated[
+        str | None, Option(help="With usd_per_op: read4K, read4M, write4K, write4M, write4K/64 or all, as measured.")
+    ] = None,
     pricing: Annotated[str, Option(help="on-demand or spot.")] = "on-demand",
     top: Annotated[int, Option(help="How many to show.", min=1)] = 20,
     json: _JSON = False,
@@ -42,12 +45,14 @@ def catalog_rank(
 
     catalogs = [load_catalog(name) for name in names(catalog) or ["aws"]]
     offers = [(loaded, _offer(loaded, region, pricing)) for loaded in catalogs]
-    ranking, patterns = rank(offers, by=by, mode=mode), names(instance)
+    ranking, patterns = rank(offers, by=by, mode=mode, operation=operation), names(instance)
     rows = [r for r in ranking.rows if not patterns or any(fnmatchcase(r.instance_type, p) for p in patterns)]
     if json:
-        show_json({**asdict(ranking), "mode": mode, "rows": [asdict(row) for row in rows[:top]]})
+        show_json(
+            {**asdict(ranking), "mode": mode, "operation": operation, "rows": [asdict(row) for row in rows[:top]]}
+        )
         return
-    show(_rank_table(rows[:top], by=by))
+    show(_operations_table(rows[:top]) if operation == "all" else _rank_table(rows[:top], by=by))
     show_text(f"{ranking.unit}; {len(rows)} configurations")
     for reason, count in ranking.left_out.items():
         show_text(f"left out: {count:,} of {reason}")
@@ -75,6 +80,18 @@ def _rank_table(rows: list[Worth], *, by: str) -> Any:
         figures = [f"{row.price_usd_per_hour:.4g}", f"{row.rate:.6g}", *quotients]
         cells.append((row.catalog, row.instance_type, row.storage, *figures, row.evidence))
     return table(columns, cells)
+
+
+def _operations_table(rows: list[Worth]) -> Any:
+    """Return Scalyr's chart: operations for a dollar, a line for each type and storage, a column for each operation."""
+    from planner.planning.price_performance import OPERATIONS
+
+    lines: dict[tuple[str, str, str], dict[str, str]] = {}
+    for row in rows:
+        line = lines.setdefault((row.catalog, row.instance_type, row.storage), {})
+        line[row.operation] = f"{1 / row.value:,.0f}" if row.value else "no limit"
+    cells = [(*key, *(line.get(name, "") for name in OPERATIONS)) for key, line in lines.items()]
+    return table(["catalog", "instance type", "storage", *(f"{name} per $" for name in OPERATIONS)], cells)
 
 
 def catalog_usable(

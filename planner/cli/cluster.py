@@ -39,6 +39,8 @@ def cluster_up(
     staging: Annotated[bool, Option("--staging", help="Let the nodes reach the cloud's object store.")] = False,
     node_identity: renting.NodeIdentity = None,
     pricing: renting.Pricing = "on-demand",
+    subnet: renting.Subnet = None,
+    no_public_address: renting.NoPublicAddress = False,
     dry_run: renting.DryRun = False,
     verbose: renting.Verbose = False,
     yes: renting.Yes = False,

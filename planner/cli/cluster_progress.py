@@ -37,6 +37,8 @@ def shown_events() -> Iterator[OnEvent]:
 def _say(event: dict[str, Any]) -> None:
     if event["event"] == "lost":
         talk(f"lost {', '.join(event['nodes'])}; {len(event['left'])} nodes go on")
+    elif event["event"] == "again":
+        talk(f"lost {', '.join(event['lost'])}, so this is done again: {event['reason']}")
     elif event["event"] == "slow":
         talk(f"{event['node']} is slow: {event['reason']}")
     elif event["event"] == "step":

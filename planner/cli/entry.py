@@ -12,7 +12,11 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def main() -> None:
-    """Entry point of `planner`."""
+    """Entry point of `planner`. `gnusort` stands in for a program that starts in a hundredth of a second."""
+    if sys.argv[1:2] == ["gnusort"]:
+        from planner.cli.gnusort import main as gnusort
+
+        sys.exit(gnusort(sys.argv[2:]))
     _begin("main")
 
 

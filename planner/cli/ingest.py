@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from planner.ingest.measurement import Measurement
 
 _Quantity = Annotated[
-    Literal["simultaneous", "read_only", "write_only", "network", "sort"] | None, Option(help="What was measured.")
+    Literal["simultaneous", "read_only", "write_only", "network", "sort", "read4K", "read4M", "write4K", "write4M"]
+    | None,
+    Option(help="What was measured."),
 ]
 _Aggregate = Annotated[
     Literal["mean", "median", "slowest_of_n"] | None, Option(help="What the figure is over the nodes.")
@@ -35,6 +37,8 @@ def ingest(
     instances: Annotated[int | None, Option(min=1, help="Instances measured.")] = None,
     repeats: Annotated[int | None, Option(min=1, help="Runs on each.")] = None,
     disks: Annotated[int | None, Option(min=1, help="Disks that the rate is of.")] = None,
+    volume: Annotated[str | None, Option(help="Type of the block volumes measured, such as gp3.")] = None,
+    count: Annotated[int | None, Option(min=1, help="Volumes that the rate is of, all together.")] = None,
     nodes: Annotated[int | None, Option(min=2, help="Size of the cluster whose network it was.")] = None,
     placement_group: Annotated[
         bool | None, Option("--placement-group/--no-placement-group", help="Were the nodes placed close together?")
@@ -46,7 +50,6 @@ def ingest(
     only: Annotated[list[str] | None, Option(help="For CSV: rows in which COLUMN=VALUE, such as cloud=aws.")] = None,
     job: Annotated[str | None, Option(help="For fio files of several jobs: the one that is meant.")] = None,
     files_are: _FilesAre = None,
-    replace: Annotated[bool, Option("--replace", help="Exchange what was ingested before.")] = False,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Add measurements to your own, which override the shipped ones; what a file does not say is asked for by name.
@@ -64,6 +67,8 @@ def ingest(
         "instances": instances,
         "repeats": repeats,
         "disks": disks,
+        "volume_type": volume,
+        "volumes": count,
         "nodes": nodes,
         "placement_group": None if placement_group is None else ("yes" if placement_group else "no"),
         "quantity": quantity,
@@ -78,9 +83,10 @@ def ingest(
         job=job,
         files_are=files_are,
     )
-    path = store(measurements, catalog=catalog, replace=replace)
+    stored = store(measurements, catalog=catalog)
     _show(measurements, json=json)
-    talk(f"stored in {path}; they override the shipped figures of catalog {catalog}")
+    again = f"{stored.replaced} rows of the same file, day and circumstances were replaced; " if stored.replaced else ""
+    talk(f"{again}stored in {stored.path}; they override the shipped figures of catalog {catalog}")
 
 
 def _day(text: str) -> date:
@@ -98,22 +104,40 @@ def _show(measurements: list[Measurement], *, json: bool) -> None:
     if json:
         show_json([{**asdict(measurement), "as_of": measurement.as_of.isoformat()} for measurement in measurements])
         return
-    columns = ("type", "quantity", "rate", "nodes", "instances", "repeats", "where", "as of", "note")
-    rows = [_row(measurement, format_rate(measurement.bytes_per_s)) for measurement in measurements]
-    show(table(columns, ([_text(cell) for cell in row] for row in rows)))
+    columns = ("type", "quantity", "of", "rate", "operations/s", "p50", "p99", "extent", "where", "as of", "note")
+    show(table(columns, (_row(measurement, format_rate(measurement.bytes_per_s)) for measurement in measurements)))
 
 
-def _row(measurement: Measurement, rate: str) -> tuple[Any, ...]:
-    extent = (
-        measurement.nodes,
-        measurement.instances,
-        measurement.repeats,
+def _row(measurement: Measurement, rate: str) -> tuple[str, ...]:
+    operations = measurement.operations_per_s
+    return (
+        measurement.instance_type,
+        " ".join(filter(None, (measurement.quantity, measurement.side))),
+        _setting(measurement),
+        rate,
+        "" if operations is None else f"{operations:,.0f}",
+        _milliseconds(measurement.latency_p50_s),
+        _milliseconds(measurement.latency_p99_s),
+        _extent(measurement),
         measurement.zone,
-        measurement.as_of,
+        str(measurement.as_of),
         measurement.note,
     )
-    return (measurement.instance_type, measurement.quantity, rate, *extent)
 
 
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+def _setting(measurement: Measurement) -> str:
+    """Return what was driven and how, in words."""
+    volumes = f"{measurement.volumes} x {measurement.volume_type}" if measurement.volume_type else ""
+    block = f"{measurement.block_bytes / 1024:g} KiB" if measurement.block_bytes else ""
+    workers = f"{measurement.threads} x {measurement.depth}" if measurement.depth else ""
+    nodes = f"{measurement.nodes} nodes" if measurement.nodes else ""
+    words = (volumes, block, measurement.pattern, workers, nodes, measurement.layout)
+    return ", ".join(word for word in words if word)
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds * 1000:.3g} ms"
+
+
+def _extent(measurement: Measurement) -> str:
+    return f"{measurement.instances} x {measurement.repeats}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.cli.console import columns, show, show_text
@@ -70,22 +69,12 @@ def _show_short(answered: Recommendation) -> None:
     from planner.report.short_answer import short_answer
 
     plan = answered.plan
-    lines = short_answer(plan, width=min(columns(), 100))
-    show_text("\n".join([*_changes(answered, width=min(columns(), 100)), *lines]))
+    before = answered.without_what_ifs().best if plan.request.scale else None
+    show_text("\n".join(short_answer(plan, width=min(columns(), 100), before=before)))
     if len({candidate.model for candidate in plan.candidates}) > 1:
         from planner.report.plan_table import models_tables
 
         show(*models_tables(plan), width=columns())
-
-
-def _changes(answered: Recommendation, *, width: int) -> list[str]:
-    """Return what `--what-if` changes, in lines; none without it."""
-    from planner.report.short_answer import difference
-
-    if not answered.plan.request.scale or answered.best is None:
-        return []
-    before = answered.without_what_ifs().best
-    return textwrap.wrap(difference(before, answered.best), width, subsequent_indent="  ") if before else []
 
 
 def _show_frame(answered: Recommendation, form: str, *, order: str | None, only: list[str] | None) -> None:

@@ -33,9 +33,16 @@ SshFrom = Annotated[
     str | None, Option(help="The only network that may reach the head.", show_default="this machine's address")
 ]
 Image = Annotated[str | None, Option(help="Machine image.", show_default="the newest stock Ubuntu 24.04")]
-Pricing = Annotated[str, Option(help="Only on-demand machines are rented; spot ones are planned for.")]
+Pricing = Annotated[str, Option(help="on-demand, or spot: all but the head may be taken back, and are replaced.")]
 NodeIdentity = Annotated[
     str | None, Option(help="What the machines are to the cloud: instance profile, service account, managed identity.")
+]
+Subnet = Annotated[
+    str | None,
+    Option(help="A subnet that exists, on AWS.", show_default="a network of the run's own, removed in the end"),
+]
+NoPublicAddress = Annotated[
+    bool, Option("--no-public-address", help="Reach the head at its private address; with --subnet and --ssh-from.")
 ]
 DryRun = Annotated[bool, Option("--dry-run", help="Say what would be rented, created and paid; ask no cloud.")]
 Verbose = Annotated[bool, Option("--verbose", help="With --dry-run: print every request, too.")]
@@ -57,6 +64,9 @@ class RentalOptions:
     image: str | None = None
     staging: bool = False
     node_identity: str = ""
+    pricing: str = "on-demand"
+    subnet: str = ""
+    is_private: bool = False
 
     @property
     def limits(self) -> Limits:
@@ -68,11 +78,14 @@ class RentalOptions:
 
 
 def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> RentalOptions:
-    """Return what the options of a command say. Raises BadInputError for spot machines."""
-    if options["pricing"] != "on-demand":
+    """Return what the options of a command say. Raises BadInputError for machines that are bought otherwise."""
+    if options["pricing"] not in ("on-demand", "spot"):
+        raise BadInputError(f"--pricing {options['pricing']}: use on-demand or spot")
+    if options["subnet"] and options["cloud"] != "aws":
+        raise BadInputError(f"--subnet {options['subnet']}: only on AWS yet; on {options['cloud']} leave it out")
+    if options["no_public_address"] and not (options["subnet"] and options["ssh_from"]):
         raise BadInputError(
-            f"--pricing {options['pricing']}: only on-demand machines are rented, because the sort cannot go on when "
-            "many are taken back at once; `plan --pricing spot` says what spot ones would cost"
+            "--no-public-address: say where the head is reached, --subnet, and from which private network, --ssh-from"
         )
     return RentalOptions(
         cloud=options["cloud"],
@@ -83,6 +96,9 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
         image=options["image"],
         staging=staging,
         node_identity=options["node_identity"] or "",
+        pricing=options["pricing"],
+        subnet=options["subnet"] or "",
+        is_private=options["no_public_address"],
     )
 
 
@@ -114,9 +130,12 @@ def plan_of(
 
     if path:
         try:
-            return Plan.from_json(path.read_text(encoding="utf-8"))
+            plan = Plan.from_json(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise BadInputError(f"{path}: {error.strerror}; write a plan with `plan --json`") from error
+        if rental.pricing not in ("on-demand", plan.request.pricing):
+            raise BadInputError(f"--pricing {rental.pricing}: {path} is a plan for {plan.request.pricing} machines")
+        return plan
     if not data or not model:
         raise BadInputError("say what for: a plan's file, or --data and --model")
     answer = recommend(
@@ -127,6 +146,7 @@ def plan_of(
         instances=tuple(instances or ()),
         arch=architecture,
         nodes=nodes,
+        pricing=rental.pricing,
         input=input,
         output=output,
         today=datetime.now(UTC).date(),
@@ -135,15 +155,18 @@ def plan_of(
 
 
 def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool, screened: bool = True) -> Order:
-    """Return the order of a run that begins now. A dry run does not look for this machine's public address. Spares are
-    for machines that are `screened`.
+    """Return the order of a run that begins now. Spares are for machines that are `screened`.
+
+    A dry run asks nobody, neither for this machine's public address nor for today's price: the plan's price decides
+    what keeps to the limits.
     """
-    from planner.provisioning.order_from_plan import choices_of, order_of, own_network
+    from planner.provisioning.order_from_plan import choices_of, order_of, own_network, within
     from planner.provisioning.run_directory import new_run_id
 
     now = datetime.now(UTC)
+    choices = choices_of(plan, cloud=rental.cloud, regions=rental.regions, screened=screened)
     return order_of(
-        choices_of(plan, cloud=rental.cloud, regions=rental.regions, screened=screened),
+        within(choices, rental.limits) if is_dry_run else choices,
         run=new_run_id(now),
         cloud=rental.cloud,
         ssh_from=rental.ssh_from or (_PLACEHOLDER if is_dry_run else own_network()),
@@ -152,6 +175,8 @@ def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool, screened: bo
         image=rental.image,
         staging=rental.staging,
         node_identity=rental.node_identity,
+        subnet=rental.subnet,
+        is_private=rental.is_private,
     )
 
 

@@ -9,12 +9,11 @@ from planner.cli.console import show, show_text, talk
 from planner.cli.files import require_new, write_whole
 from planner.cli.progress import watched
 from planner.cli.run_options import RunOptions
-from planner.cli.run_rented import Job, dataset_to_sort, run_rented, show_rented_dry_run
+from planner.cli.run_rented import Job, dataset_to_sort, effort_of, run_rented, show_rented_dry_run
 from planner.errors import BadInputError, ValidationFailedError
 from planner.units import parse_size
 
 if TYPE_CHECKING:
-    from planner.runs.node_benchmarks import Effort
     from planner.schemas.run_report import RunReport
 
 
@@ -44,7 +43,7 @@ def run(*, options: RunOptions) -> None:
         show_rented_dry_run(_job(options), _rental_options(options), verbose=options.verbose, json=options.json)
         return
     else:
-        effort = _effort(options.screen_seconds, options.screen_size)
+        effort = effort_of(options.screen_seconds, options.screen_size)
         rented = run_rented(_job(options), _rental_options(options), effort=effort, yes=options.yes)
         if rented is None:
             return
@@ -132,12 +131,6 @@ def _show(report: RunReport, options: RunOptions) -> None:
         from planner.report.run_table import render_run
 
         show(render_run(report))
-
-
-def _effort(seconds: float, size: str | None) -> Effort:
-    from planner.runs.node_benchmarks import Effort
-
-    return Effort(seconds=seconds, file_bytes=None if size is None else parse_size(size))
 
 
 def _watch(name: str) -> Any:

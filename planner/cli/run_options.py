@@ -56,6 +56,8 @@ class RunOptions:
     max_cost: renting.MaxCost = None
     max_hours: renting.MaxHours = None
     ssh_from: renting.SshFrom = None
+    subnet: renting.Subnet = None
+    no_public_address: renting.NoPublicAddress = False
     image: renting.Image = None
     wheelhouse: Annotated[
         Path | None, Option(help="Wheels for rented machines, made by `planner cluster wheelhouse`.")

@@ -60,6 +60,8 @@ def show_rented_dry_run(job: Job, rental: renting.RentalOptions, *, verbose: boo
     _access(job, rental)
     if job.data is None:
         job = _sized(job, dataset_to_sort(None, input=job.input, output=None))
+    if not json:
+        _say_architecture(job)
     order = renting.ordered(_plan(job, rental), rental, is_dry_run=True)
     renting.show_dry_run(order, rental, provider, verbose=verbose, json=json)
 
@@ -76,6 +78,7 @@ def run_rented(job: Job, rental: renting.RentalOptions, *, effort: Effort, yes: 
     check_runnable(job.model, data_bytes=data_bytes, input=job.input, output=job.output)
     source = dataset_to_sort(job.data, input=job.input, output=job.output)
     job = _sized(job, source)
+    _say_architecture(job)
     plan = _plan(job, rental)
     order = renting.ordered(plan, rental, is_dry_run=False)
     with wheels(job.wheelhouse) as wheelhouse:
@@ -101,6 +104,13 @@ def run_rented(job: Job, rental: renting.RentalOptions, *, effort: Effort, yes: 
     return report
 
 
+def effort_of(seconds: float, size: str | None) -> Effort:
+    """Return how long machines are measured, and by how large a file."""
+    from planner.runs.node_benchmarks import Effort
+
+    return Effort(seconds=seconds, file_bytes=None if size is None else parse_size(size))
+
+
 def _session(rental: renting.RentalOptions) -> ProviderSession:
     """Return what works on a cloud. Raises BadInputError for unknown clouds, IoFailureError without SSH."""
     session = renting.session_on(rental.cloud)
@@ -109,13 +119,23 @@ def _session(rental: renting.RentalOptions) -> ProviderSession:
     return session
 
 
+def _architecture(job: Job) -> str | None:
+    """Return the only processors that machines may have; None for any, where the user brings software for them."""
+    return None if job.wheelhouse else _NAMES.get(platform.machine(), platform.machine())
+
+
+def _say_architecture(job: Job) -> None:
+    if architecture := _architecture(job):
+        talk(f"types with {architecture} processors alone, as this machine's software is; --wheelhouse brings others")
+
+
 def _plan(job: Job, rental: renting.RentalOptions) -> Plan:
     """Plan for machines with local disks, on which the cluster sort works, and with this one's processor unless the
     user brings wheels for others.
     """
+    from planner.planning.recommendation import require_best
     from planner.runs.cloud import types_with_disks
 
-    machine = platform.machine()
     plan = renting.plan_of(
         None,
         rental,
@@ -123,10 +143,11 @@ def _plan(job: Job, rental: renting.RentalOptions) -> Plan:
         model=job.model,
         instances=types_with_disks(rental.cloud, job.instances),
         nodes=job.nodes,
-        architecture=None if job.wheelhouse else _NAMES.get(machine, machine),
+        architecture=_architecture(job),
         input=job.input,
         output=job.output,
     )
+    require_best(plan)
     return replace(plan, rejected=())  # each would name all the types that were asked for
 
 

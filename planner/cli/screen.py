@@ -1,25 +1,52 @@
-"""`planner screen`: which nodes to drop, and how many spares to launch next time."""
+"""`planner screen`: which nodes to drop, how nodes differ over time, and how many spares to launch next time."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
 from planner.cli.console import show, show_json, show_text, table, talk
+from planner.cli.files import Force, require_new, write_whole
 from planner.errors import BadInputError, nearest
 
 if TYPE_CHECKING:
+    from planner.ingest.node_results import NodeRuns
+    from planner.statistics.bad_apples import Staying
     from planner.statistics.slow_node_screening import Screening
     from planner.statistics.spare_nodes import Spares
     from planner.statistics.variance_components import Variation
 
 
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """What the runs of nodes say, by metric; `lower` has the metrics of which less is better."""
+
+    runs: NodeRuns
+    rates: Mapping[str, Mapping[str, float]]
+    lower: frozenset[str]
+    verdict: Screening
+    varies: Mapping[str, Variation]
+    stays: Mapping[str, Staying]
+
+
 def screen(
-    results: Annotated[Path, Argument(help="CSV with a column node and one column per rate, or JSON by node.")],
+    results: Annotated[
+        list[Path], Argument(help="CSV with a column node, JSON by node, or files of instruments, one for each run.")
+    ],
     *,
+    lower_is_better: Annotated[
+        list[str] | None, Option(help="A metric of which less is better; times and latencies are known by their names.")
+    ] = None,
+    chart: Annotated[bool, Option("--chart", help="Show how nodes differ, and change from run to run.")] = False,
+    html: Annotated[Path | None, Option(help="Write charts of it to this page; it opens without a network.")] = None,
+    force: Force = False,
     spares_for: Annotated[int | None, Option(min=1, help="Say how many spares a cluster of so many needs.")] = None,
     work: Annotated[str, Option(help="How long its job takes at the median rate, such as 15m.")] = "15m",
     screening: Annotated[str | None, Option(help="How long boot and screening take; as planned otherwise.")] = None,
@@ -29,30 +56,89 @@ def screen(
 ) -> None:
     """Say which nodes are too slow to keep, by a rule shown with its numbers, and how many spares to launch.
 
+    With several runs of each node it says how much of the variation stays with a node, and whether bad apples stay bad.
+
     Example: planner screen nodes.csv --spares-for 178 --work 15m
     """
-    from planner.ingest.node_results import median_rates, read_node_results
-    from planner.statistics.slow_node_screening import screen as judge
-    from planner.statistics.variance_components import variation
-
-    runs = read_node_results(results)
-    rates = median_rates(runs)
-    verdict = judge(rates)
-    varies = {name: spread for name in runs if (spread := variation(runs[name]))}
+    require_new([html], force=force)
+    study = studied(results, lower_is_better or [])
     spares = None
     if spares_for is not None:
-        spares = _spares(_paced_by(rates, metric), spares_for, work=work, screening=screening, objective=objective)
+        paced = _paced_by(study, metric)
+        spares = _spares(paced, spares_for, work=work, screening=screening, objective=objective)
+    if html is not None:
+        write_whole(html, _page(study), option="--html")
     if json:
-        show_json(_plain(verdict, spares, varies))
+        show_json(plain(study, spares))
         return
-    _show(verdict)
-    for name, spread in varies.items():
-        show_text(f"{name} {spread.text}")
+    show_study(study, chart=chart)
     if spares is not None and spares_for is not None:
         show_text(_spares_text(spares, spares_for))
 
 
-def _paced_by(rates: dict[str, dict[str, float]], metric: str | None) -> list[float]:
+def studied(paths: list[Path], named: list[str], *, rates_only: bool = False) -> Study:
+    """Return what files of results say; of the metrics `named` less is better, and of those whose name tells.
+
+    `rates_only` is for short runs: it leaves out latencies, of which the slowest are a matter of chance, and operations
+    that most runs were too short for.
+    """
+    from planner.ingest.node_results import lower_is_better, median_rates, read_node_results
+    from planner.statistics.bad_apples import staying
+    from planner.statistics.slow_node_screening import screen as judge
+    from planner.statistics.variance_components import variation
+
+    runs = read_node_results(paths)
+    if rates_only:
+        medians = {name: list(by_node.values()) for name, by_node in median_rates(runs).items()}
+        runs = {n: by_node for n, by_node in runs.items() if not lower_is_better(n) and median(medians[n]) > 0}
+    if unknown := [name for name in named if name not in runs]:
+        hint = nearest(unknown[0], list(runs))
+        raise BadInputError(f"--lower-is-better {unknown[0]}: not among {', '.join(runs)}.{hint}")
+    lower = frozenset(name for name in runs if name in named or lower_is_better(name))
+    rates = median_rates(runs)
+    stays = {name: staying(name, by_node, lower_is_better=name in lower) for name, by_node in runs.items()}
+    return Study(
+        runs=runs,
+        rates=rates,
+        lower=lower,
+        verdict=judge(rates, lower_is_better=lower),
+        varies={name: spread for name in runs if (spread := variation(runs[name]))},
+        stays={name: answer for name, answer in stays.items() if answer is not None},
+    )
+
+
+def show_study(study: Study, *, chart: bool) -> None:
+    """Show which nodes to keep, by which rule, and how the nodes vary."""
+    from planner.report.node_ranges import render_ranges
+
+    _show(study.verdict)
+    for name in study.runs:
+        if chart:
+            show(render_ranges(name, study.runs[name], study.verdict))
+        for line in _lines(study, name):
+            show_text(line)
+
+
+def _lines(study: Study, name: str) -> list[str]:
+    """Return what several runs of a metric say: how much stays with a node, and whether bad apples stay bad."""
+    spread, answer = study.varies.get(name), study.stays.get(name)
+    lines = [] if spread is None else [f"{name} {spread.text}"]
+    return lines if answer is None else [*lines, answer.text]
+
+
+def _page(study: Study) -> str:
+    from planner.cli.progress import stepped
+    from planner.report.page import screen_page
+
+    lines = {name: _lines(study, name) for name in study.runs}
+    with stepped(1) as on_step:
+        on_step("writing the page")
+        return screen_page(study.runs, study.verdict, lines=lines, made_on=date.today())
+
+
+def _paced_by(study: Study, metric: str | None) -> list[float]:
+    """Return the rates of the metric that sets the pace; of times their inverses, which are as good."""
+    rates = study.rates
     if metric is None and len(rates) > 1:
         raise BadInputError(f"several rates; say with --metric which sets the pace: {', '.join(rates)}")
     name = metric or next(iter(rates))
@@ -61,7 +147,7 @@ def _paced_by(rates: dict[str, dict[str, float]], metric: str | None) -> list[fl
     working = [rate for rate in rates[name].values() if rate > 0]
     if len(working) < len(rates[name]):
         talk(f"note: {len(rates[name]) - len(working)} nodes without a rate are left out of the spare count")
-    return working
+    return [1 / rate for rate in working] if name in study.lower else working
 
 
 def _spares(
@@ -76,15 +162,27 @@ def _spares(
     return best_spares(rates, nodes=nodes, work_s=parse_duration(work), screen_s=before_s, objective=objective)
 
 
-def _plain(verdict: Screening, spares: Spares | None, varies: dict[str, Variation]) -> dict[str, Any]:
+def plain(study: Study, spares: Spares | None) -> dict[str, Any]:
+    """Return a study as JSON-able values."""
     from dataclasses import asdict
 
-    dropped = [{**asdict(drop), "rate_per_s": _known(drop.rate_per_s)} for drop in verdict.dropped]
+    verdict = study.verdict
+    dropped = [
+        {**asdict(drop), "rate_per_s": _known(drop.rate_per_s), "limit_per_s": _known(drop.limit_per_s)}
+        for drop in verdict.dropped
+    ]
     plain: dict[str, Any] = {
         "kept": list(verdict.kept),
         "dropped": dropped,
-        "limits": [{**asdict(limit), "text": limit.text} for limit in verdict.limits],
-        "variation": {name: {**asdict(v), "lasting_share": v.lasting_share} for name, v in varies.items()},
+        "limits": [
+            {**asdict(limit), "limit_per_s": _known(limit.limit_per_s), "text": limit.text} for limit in verdict.limits
+        ],
+        "runs": {
+            name: {node: [_known(r) for r in rates] for node, rates in nodes.items()}
+            for name, nodes in study.runs.items()
+        },
+        "variation": {name: {**asdict(v), "lasting_share": v.lasting_share} for name, v in study.varies.items()},
+        "bad_apples": {name: {**asdict(answer), "stays": answer.stays} for name, answer in study.stays.items()},
     }
     if spares is not None:
         plain["spares"] = {
@@ -96,7 +194,7 @@ def _plain(verdict: Screening, spares: Spares | None, varies: dict[str, Variatio
 
 
 def _known(rate: float) -> float | None:
-    return None if math.isnan(rate) else rate
+    return rate if math.isfinite(rate) else None
 
 
 def _show(verdict: Screening) -> None:

@@ -13,6 +13,7 @@ from planner.cli.console import show_json, show_text, talk
 from planner.cli.data_options import KeyOffset, KeySize, RecordSize, Threads
 from planner.cli.files import Force, require_new, require_readable
 from planner.cli.progress import watched
+from planner.cli.sort_keys import KeyOptions, sort_by_keys
 from planner.errors import BadInputError
 from planner.units import format_bytes, format_duration, format_rate, parse_size
 
@@ -48,6 +49,7 @@ def sort(
     key_size: KeySize = None,
     lines: Annotated[bool, Option("--lines", help="Sort newline-terminated text by its lines.")] = False,
     stable: Annotated[bool, Option("--stable", help="Keep the order of equal keys.")] = False,
+    keys: KeyOptions,
     ray: _Ray = None,
     copies: Annotated[int, Option(min=1, max=2, help="With --ray: nodes that keep each output partition.")] = 1,
     to: _To = None,
@@ -67,34 +69,53 @@ def sort(
 
     Example: planner sort --lines --key-offset 5 --key-size 12 --stable app.log sorted.log
 
+    Example: planner sort --separator , --key 3,3r --key 1,1n data.csv sorted.csv
+
     Example: planner sort input.json output.json --ray 10.0.0.1:6379 --copies 2
     """
-    memory_bytes = None if memory is None else parse_size(memory)
-    require_readable(sources)
-    _keep_what_exists([output, *(more_output or ())], sources, force=force)
-    if ray is not None:
-        if len(sources) > 1 or more_output:
-            raise BadInputError("with --ray there is one INPUT and one OUTPUT: manifests, which name many partitions")
-        options = {"copies": copies, "memory_bytes": memory_bytes, "uniform": uniform, "output": to or output.stem}
+    limits: dict[str, Any] = {
+        "memory_bytes": None if memory is None else parse_size(memory),
+        "threads": threads,
+        "stable": stable,
+        "temp_dirs": temp_dir or (),
+    }
+    require_readable(path for path in sources if not (keys.are_given and str(path) == "-"))
+    outputs = [output, *(more_output or ())]
+    _keep_what_exists(outputs, sources, force=force)
+    if keys.are_given:
+        _refuse_other_options(record_size, key_offset, key_size, ray, more_output)
+        sort_by_keys(sources, output, keys, json=json, **limits)
+    elif ray is not None:
+        _require_one_of_each(sources, more_output)
+        options: dict[str, Any] = {"copies": copies, "uniform": uniform, "output": to or output.stem}
+        options["memory_bytes"] = limits["memory_bytes"]
         _sort_on_ray(sources[0], output, address=ray, options=options, json=json)
-        return
+    else:
+        layout = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size, "lines": lines}
+        report = _sort_here(sources, outputs, **layout, **limits)
+        _show(report, what="lines" if lines else "records", explain=explain, json=json)
+
+
+def _sort_here(sources: list[Path], outputs: list[Path], **options: Any) -> SortReport:
     from planner.sorting.local import sort_file
 
     with watched(["read", "distribute", "write"]) as progress:
-        report = sort_file(
-            sources,
-            [output, *(more_output or ())],
-            memory_bytes=memory_bytes,
-            threads=threads,
-            record_size=record_size,
-            key_offset=key_offset,
-            key_size=key_size,
-            lines=lines,
-            stable=stable,
-            temp_dirs=temp_dir or (),
-            progress=progress,
+        return sort_file(sources, outputs, progress=progress, **options)
+
+
+def _require_one_of_each(sources: list[Path], more_output: list[Path] | None) -> None:
+    if len(sources) > 1 or more_output:
+        raise BadInputError("with --ray there is one INPUT and one OUTPUT: manifests, which name many partitions")
+
+
+def _refuse_other_options(
+    record_size: int, key_offset: int, key_size: int | None, ray: str | None, more_output: list[Path] | None
+) -> None:
+    if (record_size, key_offset, key_size, ray) != (100, 0, None, None) or more_output:
+        raise BadInputError(
+            "--key and its kin sort text into one file: leave out --record-size, --key-offset, --key-size, --ray and"
+            " --more-output"
         )
-    _show(report, what="lines" if lines else "records", explain=explain, json=json)
 
 
 def _show(report: SortReport, *, what: str, explain: bool, json: bool) -> None:

@@ -137,10 +137,10 @@ def _measured_count(catalog: Catalog, volume: VolumeType) -> Floats:
     """As many volumes as the measured rate needs, where that is known; else all that can be attached, or one."""
     most = catalog.instances.volumes_max
     count = np.where(np.isnan(most), 1.0, most)
-    rows = catalog.tables["volume_rates"]
-    for name, of_type, least in zip(rows["instance_type"], rows["volume_type"], rows["volumes_least"], strict=True):
-        if of_type == volume.volume_type and np.isfinite(least):
-            count[catalog.instances.index(str(name))] = least
+    table = catalog.tables["volume_rates"]
+    for row in table.rows(np.flatnonzero(table["volume_type"] == volume.volume_type)):
+        if np.isfinite(row["volumes_least"] + row["bytes_per_s"]):
+            count[catalog.instances.index(row["instance_type"])] = row["volumes_least"]
     return count
 
 
@@ -153,12 +153,12 @@ def stated_volumes(catalog: Catalog, volume: VolumeType, *, link: Floats, bytes_
     rate = np.minimum(link, count * most_bytes_per_s(volume))
     missing = np.maximum(0.0, rate - count * np.nan_to_num(volume.free_bytes_per_s))
     smallest = count * np.nan_to_num(volume.size_bytes_min)
-    if volume.price_usd_per_mibps_month > 0:
+    if not np.isnan(volume.price_usd_per_mibps_month):
         monthly, bytes_min = missing / _MIB * volume.price_usd_per_mibps_month, smallest
         if volume.free_iops > 0 and volume.bytes_per_s_per_iops > 0:
             operations_usd, for_operations = _provisioned(volume, rate=rate, count=count)
             monthly, bytes_min = monthly + operations_usd, np.maximum(smallest, for_operations)
-    elif volume.price_usd_per_iops_month > 0:
+    elif not np.isnan(volume.price_usd_per_iops_month):
         monthly, bytes_min = _provisioned(volume, rate=rate, count=count)
     elif _comes_with_size(volume):
         monthly, bytes_min = np.zeros(len(rate)), missing / _per_byte(volume)
@@ -172,7 +172,7 @@ def stated_volumes(catalog: Catalog, volume: VolumeType, *, link: Floats, bytes_
         {"read": rate, "write": rate, "count": count},
         monthly_usd=monthly,
         bytes_min=np.maximum(bytes_min, smallest),
-        evidence=np.maximum(evidence_codes(catalog.instances.evidence), evidence_codes(words).max()),
+        evidence=np.maximum(evidence_codes(catalog.volume_limits.evidence), evidence_codes(words).max()),
     )
 
 
@@ -186,7 +186,7 @@ def _bursting(catalog: Catalog, volume: VolumeType, *, link: Floats) -> VolumeCh
     count = np.minimum(np.ceil(link / _burst(volume)), np.where(np.isnan(most), 1.0, most))
     rate = np.minimum(link, count * _burst(volume))
     bytes_min = count * np.nan_to_num(volume.size_bytes_min)
-    if volume.burst_bytes_per_s_per_gib > 0:
+    if not np.isnan(volume.burst_bytes_per_s_per_gib):
         bytes_min = np.maximum(bytes_min, rate / volume.burst_bytes_per_s_per_gib * _GIB)
     credit = count * np.nan_to_num(volume.credit_bytes) + bytes_min / _GIB * np.nan_to_num(volume.credit_bytes_per_gib)
     spending = np.maximum(0.0, 1 - _per_byte(volume) * bytes_min / rate)
@@ -197,7 +197,7 @@ def _bursting(catalog: Catalog, volume: VolumeType, *, link: Floats) -> VolumeCh
         {"read": rate, "write": rate, "count": count},
         monthly_usd=np.zeros(len(rate)),
         bytes_min=bytes_min,
-        evidence=np.maximum(evidence_codes(catalog.instances.evidence), evidence_codes(words).max()),
+        evidence=np.maximum(evidence_codes(catalog.volume_limits.evidence), evidence_codes(words).max()),
     )
     lasts = np.divide(credit, spending, out=np.full(len(rate), np.inf), where=spending > 0)
     return replace(option, credit_bytes=lasts)
@@ -230,7 +230,8 @@ def _unrated(catalog: Catalog, volume: VolumeType) -> VolumeChoice:
         bytes_min=ones * np.nan_to_num(volume.size_bytes_min),
         evidence=np.full(len(ones), -1, np.int8),
     )
-    return replace(option, read=np.nan * ones, write=np.nan * ones)
+    unknown = np.full(len(ones), np.nan)
+    return replace(option, read=unknown, write=unknown)
 
 
 def most_bytes_per_s(volume: VolumeType) -> float:
@@ -247,7 +248,7 @@ def _per_byte(volume: VolumeType) -> float:
 
 
 def _comes_with_size(volume: VolumeType) -> bool:
-    return _per_byte(volume) > 0 and not volume.price_usd_per_iops_month > 0
+    return _per_byte(volume) > 0 and bool(np.isnan(volume.price_usd_per_iops_month))
 
 
 def _option(

@@ -32,11 +32,11 @@ def capacity_per_node(context: JobContext) -> dict[str, Floats]:
 
 def fewest_nodes(context: JobContext) -> Floats:
     """Return the fewest nodes that hold the job's peak on each layout with head room, keep the copies apart that the
-    model promises, have the memory for two passes, and whose volumes' burst credit outlasts the run: NaN where a
-    capacity is unknown.
+    model promises, stand in every zone, have the memory for two passes, and whose volumes' burst credit outlasts the
+    run: NaN where a capacity is unknown.
     """
     most: Floats = np.maximum.reduce(list(node_bounds(context).values()))
-    return np.ceil(most - 1e-9).clip(min=context.model.nodes_min)
+    return np.ceil(most - 1e-9).clip(min=context.nodes_min)
 
 
 def node_bounds(context: JobContext) -> dict[str, Floats]:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
+from typing import Final
 
 import numpy as np
 
@@ -33,8 +34,9 @@ from planner.cost_model.workload import JobContext, Work
 from planner.statistics.order_statistics import Spread, slowest_mean_cached
 from planner.statistics.scaling_curve import mean_slowdowns
 
-BLOCK_ROWS = 64
-"""Rows evaluated together: 64 rows of 1,000 cluster sizes stay in the cache."""
+BLOCK_ROWS: Final = 64
+BLOCK_CELLS: Final = 64_000
+"""Rows, and rows times cluster sizes, that are evaluated together: so many stay in the cache."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -102,7 +104,7 @@ def later(probability: float, *, shared_sigma: float) -> float:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Block:
-    """Rows evaluated together, and the columns of cluster sizes that hold the data on any of them.
+    """Rows evaluated together, and columns of cluster sizes of which some hold the data on any of them.
 
     `too_few` (rows, columns) is inf where a row's nodes do not hold the data, else 0.
     """
@@ -116,9 +118,11 @@ def _blocks(fewest: Floats, nodes: Floats) -> Iterator[_Block]:
     """Divide rows in the order of `fewest`; those that no cluster size suffices for are in none."""
     for start in range(0, int((fewest <= nodes[-1]).sum()), BLOCK_ROWS):
         rows = slice(start, min(len(fewest), start + BLOCK_ROWS))
-        columns = slice(int(np.searchsorted(nodes, fewest[start])), len(nodes))
-        too_few = np.where(nodes[columns] < fewest[rows, None], np.inf, 0.0)
-        yield _Block(rows=rows, columns=columns, too_few=too_few)
+        width = BLOCK_CELLS // (rows.stop - rows.start)
+        for first in range(int(np.searchsorted(nodes, fewest[start])), len(nodes), width):
+            columns = slice(first, min(len(nodes), first + width))
+            too_few = np.where(nodes[columns] < fewest[rows, None], np.inf, 0.0)
+            yield _Block(rows=rows, columns=columns, too_few=too_few)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -134,14 +138,13 @@ class _Job:
     @classmethod
     def of(cls, context: JobContext, nodes: Floats) -> _Job:
         loading = loading_node_seconds(context)
-        least = [seconds for name, seconds in least_seconds(context).items() if name in loading]
-        zeros = np.zeros(len(context.layouts.type_row))
+        least, zeros = least_seconds(context).get("stage in", 0.0), np.zeros(len(context.layouts.type_row))
         return cls(
             context=context,
             nodes=nodes,
             phases=[_PhaseLoad.of(context, phase, nodes) for phase in context.model.phases],
             load_node_s=sum(loading.values(), start=zeros),
-            load_least_s=sum(least, start=zeros),
+            load_least_s=zeros + least,
         )
 
     def expected_s(self, block: _Block) -> Floats:
@@ -153,7 +156,7 @@ class _Job:
         if self.context.risk is not None:
             nodes = self.nodes[block.columns]
             load_s = np.maximum(self.load_node_s[block.rows, None] / nodes, self.load_least_s[block.rows, None])
-            times = self.context.risk.expected_s(times, nodes=nodes, load_s=load_s)
+            return self.context.risk.expected_s(times, nodes=nodes, load_s=load_s)
         return times
 
 
@@ -254,7 +257,7 @@ class _Bill:
     nodes: Floats
     paid: Floats
     hourly: Floats
-    around: list[tuple[Floats, Floats]]
+    steps: list[tuple[Floats, Floats]]
     """Node-seconds of the steps around the job, and their least seconds: steps without these are one."""
     charges_usd: Floats
     boot_s: Floats
@@ -271,7 +274,7 @@ class _Bill:
             nodes=nodes,
             paid=paid_nodes(nodes, spare_fraction=context.overheads.spare_fraction),
             hourly=price_usd_per_hour[context.layouts.type_row],
-            around=_steps(around_node_seconds(context), least_seconds(context)),
+            steps=_steps(around_node_seconds(context), least_seconds(context)),
             charges_usd=request_usd(context) + known_usd(context),
             boot_s=context.overheads.booting_s(nodes),
             late_boot_s=context.overheads.late_booting_s(nodes),
@@ -283,10 +286,7 @@ class _Bill:
         """Return the cost of the whole run on the clusters of a block, whose boot and job take `booted_job_s`."""
         nodes = self.nodes[block.columns]
         around_s = self.context.overheads.fixed_s + sum(
-            np.maximum(node_s[block.rows, None] / nodes, least_s[block.rows, None])
-            if least_s.any()
-            else node_s[block.rows, None] / nodes
-            for node_s, least_s in self.around
+            np.maximum(node_s[block.rows, None] / nodes, least_s[block.rows, None]) for node_s, least_s in self.steps
         )
         billed = billed_s(booted_job_s + around_s, self.context)
         spares_paid = np.minimum(billed, self.spares_paid_s[block.columns])

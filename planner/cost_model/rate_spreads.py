@@ -127,7 +127,8 @@ def _measured_sigma(
     for table_name, sigma_name in _SIGMA_IN.items():
         table = catalog.tables[table_name]
         instances, times = table["across_instances_sigma"], table["across_time_sigma"]
-        for row in np.flatnonzero(~(np.isnan(instances) & np.isnan(times))).tolist():
+        varies = ~(np.isnan(instances) & np.isnan(times)) & ~np.isnan(table["bytes_per_s"])
+        for row in np.flatnonzero(varies).tolist():
             compared, over_time = float(instances[row]), float(np.nan_to_num(times[row]))
             sigma = (
                 max(default_sigma.get(sigma_name, 0.0), over_time)

@@ -38,8 +38,8 @@ def _binding(context: JobContext, name: str, moved: float, nodes: int) -> str:
     }
     if (context.staging.source if inward else context.staging.sink) == context.catalog.cloud:
         rate = float((objects.read if inward else objects.write)[type_row])
-        each = format_rate(rate / float(context.catalog.instances.vcpu[type_row]))
-        basis = f"{each} for each vCPU, {evidence_name(int(objects.evidence[type_row]))}"
+        per_vcpu = format_rate(rate / float(context.catalog.instances.vcpu[type_row]))
+        basis = f"{per_vcpu} for each vCPU, {evidence_name(int(objects.evidence[type_row]))}"
         waits[f"the object store binds ({basis})"] = moved / nodes / rate * (1 + 1e-9)
         size = context.overheads.staging_request_bytes[verb]
         limit = f"{store.reads_per_s if inward else store.writes_per_s:,.0f} {verb}s of {size / 1e6:.3g} MB a second"

@@ -98,6 +98,7 @@ def _step(
 def _measured(catalog: Catalog, volume: VolumeType, row: int) -> Iterator[VolumeCount]:
     name, table = str(catalog.instances.instance_type[row]), catalog.tables["volume_rates"]
     of_type = (table["instance_type"] == name) & (table["volume_type"] == volume.volume_type)
+    of_type &= ~np.isnan(table["bytes_per_s"])
     least = table["volumes_least"][of_type]
     if not of_type.any() or not np.isfinite(least).all():
         return

@@ -102,6 +102,11 @@ class JobContext:
         """Return the same job on these layouts alone."""
         return replace(self, layouts=self.layouts.only(rows))
 
+    @property
+    def nodes_min(self) -> int:
+        """The fewest nodes that keep the model's copies apart and stand in as many zones as are asked for."""
+        return max(self.model.nodes_min, self.staging.zones)
+
     def group_bytes(self) -> dict[str, float]:
         """Return what each disk group must hold over the whole cluster."""
         return {group: self.job.total(self.model.capacity.get(group, {})) for group in GROUPS}
@@ -180,8 +185,7 @@ class JobContext:
         """Return the bytes per node through the busier direction of its NIC, shape (rows, N).
 
         Of a shuffle (n-1)/n crosses the network; the papers charge all of it. A copy for another node crosses it whole.
-        The object store, and volumes without a
-        link of their own, add their traffic: reads come in, writes go out.
+        The object store, and volumes without a link of their own, add their traffic: reads come in, writes go out.
         """
         crossing = 1.0 if self.paper else (nodes - 1) / nodes
         exchanged = (self.job.total(phase.network) * crossing + self.job.total(phase.replicate)) / nodes

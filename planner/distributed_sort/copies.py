@@ -68,8 +68,8 @@ def tried_on_each_copy(
         return node, replace(dataset.partitions[number], copies=(copy,))
 
     for attempt, pause_s in enumerate(PAUSES_S):
-        if not outcomes.failed:
-            break
+        if not any(alone(number, attempt) for number in outcomes.failed):
+            break  # nothing is left to do, or nobody is left who could
         time.sleep(pause_s)
         taken = {number: work for number in outcomes.failed if (work := alone(number, attempt))}
         begun = {number: (node, begin(node, partition, number)) for number, (node, partition) in taken.items()}

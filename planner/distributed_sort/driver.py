@@ -23,7 +23,7 @@ from planner.distributed_sort.generate import generated
 from planner.distributed_sort.job import SortRequest
 from planner.distributed_sort.node_environment import end_machine, node_name
 from planner.distributed_sort.nodes import Nodes, import_ray
-from planner.distributed_sort.run import RunRequest, run
+from planner.distributed_sort.run import RunRequest, finish, run
 from planner.distributed_sort.sort import sort_dataset
 from planner.errors import PlannerError
 
@@ -64,6 +64,11 @@ def _run(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
     return dataclasses.asdict(run(request, ray=ray, journal=Path(order["journal"]), emit=emit))
 
 
+def _finish(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
+    request = RunRequest(**order["request"] | {"source": None})
+    return dataclasses.asdict(finish(request, order["sorted"], ray=ray, emit=emit))
+
+
 def _sort(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
     request = SortRequest(**order["request"] | {"source": dataset_of(order["request"]["source"])})
     dataset, report = sort_dataset(request, ray=ray, journal=Path(order["journal"]), emit=emit)
@@ -86,7 +91,7 @@ def _end(ray: Any, _: dict[str, Any], emit: Any) -> dict[str, Any]:
     return {}
 
 
-_HANDLERS = {"end": _end, "generate": _generate, "run": _run, "sort": _sort}
+_HANDLERS = {"end": _end, "finish": _finish, "generate": _generate, "run": _run, "sort": _sort}
 
 if __name__ == "__main__":
     main(sys.stdin, descriptor=int(sys.argv[1]), address=sys.argv[2])

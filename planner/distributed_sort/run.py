@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from planner.distributed_sort import object_store, staging
-from planner.distributed_sort.dataset import Dataset, Partition
-from planner.distributed_sort.generate import generate
+from planner.distributed_sort import node_tasks, object_store, staging
+from planner.distributed_sort.dataset import Dataset, Partition, dataset_of
+from planner.distributed_sort.generate import INPUT, generate
 from planner.distributed_sort.job import Emit, SortRequest
+from planner.distributed_sort.losses import Losses, lost_of
+from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import Nodes
-from planner.distributed_sort.sort import ClusterSortReport, sort_dataset
+from planner.distributed_sort.sort import sort_dataset
 from planner.distributed_sort.validate import Validation, copy_summaries, validated, validation_of, with_sound_copies
+from planner.errors import IoFailureError, PlannerError
 from planner.sorting.stopwatch import Stopwatch
 
 OUTPUT: Final = "output"
@@ -40,7 +43,7 @@ class RunResult:
     steps_s: dict[str, float]
     checksum: str
     validations: tuple[Validation, ...]
-    sort: ClusterSortReport
+    sort: dict[str, Any]
     staged: dict[str, Moved]
     dataset: dict[str, Any]
     manifest: str
@@ -52,7 +55,7 @@ class RunRequest:
 
     `output` is a prefix in an object store: '' leaves the output on the nodes. `in_place` sorts straight from the store
     and to it; otherwise data is staged in before the sort and out after it. `rates`, `on_volume`, `in_memory` and
-    `memory_bytes` are those of a SortRequest.
+    `memory_bytes` are those of a SortRequest. Somebody replaces lost nodes within `replaced_within_s`, if it is not 0.
     """
 
     records: int
@@ -65,6 +68,7 @@ class RunRequest:
     rates: Mapping[str, float] = field(default_factory=dict)
     on_volume: bool = False
     in_memory: bool = False
+    replaced_within_s: float = 0.0
 
 
 @dataclass(kw_only=True)
@@ -79,65 +83,158 @@ class _Steps(Stopwatch):
 
 
 def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResult:
-    """Do the run. As soon as the sort is done, an event `sorted` tells where the output lies. Output of which not every
-    partition has a right copy is not taken to the store.
+    """Do the run. As soon as the sort is done, an event `sorted` has all that `finish` needs to go on from there.
+    Output of which not every partition has a right copy is not taken to the store.
 
-    Raises what `sort_dataset` raises, and IoFailureError when a node is lost before or after the sort.
+    What fails because a node is lost is done again, with the nodes that are left and those that have joined: the input
+    from its beginning; all from the sort on only where its output is lost. Others get `replaced_within_s` to join
+    before that. Raises what `sort_dataset` raises, and IoFailureError.
     """
     steps = _Steps(emit=emit)
     nodes = steps.timed("connect", lambda: Nodes(ray))
     if request.output:
         tried = nodes.run(nodes.names[0], object_store.require_writable, request.output)
         nodes.outcomes([tried], doing="the store was tried")
-    source, checksum, staged = _input(request, nodes, steps)
-    sort_request = _sort_request(request, source, sums_input=not checksum)
-    dataset, report = steps.timed("sort", lambda: sort_dataset(sort_request, ray=ray, journal=journal, emit=emit))
-    emit({"event": "sorted", "dataset": json.loads(dataset.to_json())})
-    nodes.newly_lost(at_once=True)
+    for folder in (INPUT, OUTPUT):
+        nodes.on_all(node_tasks.undo, JobFiles(job=folder, output=folder, on_volume=request.on_volume))
+    staged: dict[str, Moved] = {}
+    losses = Losses(ray=ray, emit=emit, wanted=len(nodes.names), replaced_within_s=request.replaced_within_s)
+    nodes, (source, checksum) = losses.outlived(
+        nodes, lambda alive: _input(request, alive, steps, staged), undone=_undone(request, INPUT)
+    )
+    undone = _undone(request, OUTPUT)
+    while True:
+        nodes, output = losses.outlived(
+            nodes,
+            lambda alive: _sorted(request, alive, steps, source=source, checksum=checksum, ray=ray, journal=journal),
+            undone=undone,
+        )
+        emit({"event": "sorted", "staged": {name: asdict(moved) for name, moved in staged.items()}} | output.document())
+        nodes = Nodes(ray)
+        try:
+            return _finished(request, nodes, steps, staged, output)
+        except PlannerError as error:
+            if not (lost_of(nodes) and _is_lost(request, output.dataset, nodes)):
+                raise
+            nodes = losses.begun_again(nodes, error, undone=undone)
+
+
+def finish(request: RunRequest, event: dict[str, Any], *, ray: Any, emit: Emit) -> RunResult:
+    """Do what follows the sort of a run, from the `sorted` event that told of it, with what is left of its output.
+    Raises IoFailureError.
+    """
+    request = replace(request, replaced_within_s=0.0)
+    steps = _Steps(emit=emit, seconds=dict(event["steps_s"]))
+    staged = {name: Moved(**moved) for name, moved in event["staged"].items()}
+    return _finished(request, Nodes(ray), steps, staged, _Output.of(event))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Output:
+    """What a sort has written: so many `records` of the input's `checksum`, the sort's report, seconds so far."""
+
+    dataset: Dataset
+    records: int
+    checksum: str
+    sort: dict[str, Any]
+    steps_s: dict[str, float]
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON-able values."""
+        return vars(self) | {"dataset": json.loads(self.dataset.to_json())}
+
+    @classmethod
+    def of(cls, document: dict[str, Any]) -> _Output:
+        """Read what `document` gave, among other values."""
+        values = {item.name: document[item.name] for item in fields(cls)}
+        return cls(**values | {"dataset": dataset_of(document["dataset"])})
+
+
+def _is_lost(request: RunRequest, dataset: Dataset, nodes: Nodes) -> bool:
+    """Say whether copies of the output went with their nodes: all of a partition's; where lost nodes are replaced and
+    the output is to stay on them, one.
+    """
+    stays = request.replaced_within_s and not request.output
+    return any(
+        len(partition.reached_from(nodes.names).copies) < (len(partition.copies) if stays else 1)
+        for partition in dataset.partitions
+    )
+
+
+def _undone(request: RunRequest, output: str) -> Callable[[Nodes], None]:
+    """Return what frees the space of an attempt: on the nodes' disks, and in the store that output was sent to."""
+
+    def undone(nodes: Nodes) -> None:
+        nodes.on_all(node_tasks.undo, JobFiles(job=output, output=output, on_volume=request.on_volume))
+        if output == OUTPUT and request.output:
+            deleted = nodes.run(nodes.names[0], object_store.delete_partitions, request.output)
+            nodes.outcomes([deleted], doing="what had been sent to the store was deleted")
+
+    return undone
+
+
+def _sorted(
+    request: RunRequest, nodes: Nodes, steps: _Steps, *, source: Dataset, checksum: str, ray: Any, journal: Path
+) -> _Output:
+    sort_request = _sort_request(request, source, nodes, sums_input=not checksum)
+    dataset, report = steps.timed("sort", lambda: sort_dataset(sort_request, ray=ray, journal=journal, emit=steps.emit))
+    return _Output(
+        dataset=dataset,
+        records=source.records,
+        checksum=checksum or report.input_checksum,
+        sort=asdict(report),
+        steps_s=dict(steps.seconds),
+    )
+
+
+def _finished(request: RunRequest, nodes: Nodes, steps: _Steps, staged: dict[str, Moved], output: _Output) -> RunResult:
+    """Read the output back, and take it to the store."""
     copies = range(request.copies)
-    read = steps.timed("validate", lambda: [copy_summaries(nodes, dataset, copy=copy) for copy in copies])
-    validations = tuple(validation_of(summaries, dataset) for summaries in read)
-    dataset, first = with_sound_copies(dataset, read)
-    checksum = checksum or report.input_checksum
+    read = steps.timed("validate", lambda: [copy_summaries(nodes, output.dataset, copy=copy) for copy in copies])
+    validations = tuple(validation_of(summaries, output.dataset) for summaries in read)
+    dataset, first = with_sound_copies(output.dataset, read)
+    if request.replaced_within_s and _is_lost(request, output.dataset, nodes):
+        raise IoFailureError(f"copies of the output were lost with {', '.join(sorted(nodes.lost))}")
     manifest = ""
-    if request.output and (first.records, first.checksum, first.sorted) == (source.records, checksum, True):
+    if request.output and (first.records, first.checksum, first.sorted) == (output.records, output.checksum, True):
         dataset, manifest = _output(request, nodes, steps, dataset, staged)
     return RunResult(
         steps_s=steps.seconds,
-        checksum=checksum,
+        checksum=output.checksum,
         validations=validations,
-        sort=report,
+        sort=output.sort,
         staged=staged,
         dataset=json.loads(dataset.to_json()),
         manifest=manifest,
     )
 
 
-def _sort_request(request: RunRequest, source: Dataset, *, sums_input: bool) -> SortRequest:
+def _sort_request(request: RunRequest, source: Dataset, nodes: Nodes, *, sums_input: bool) -> SortRequest:
     return SortRequest(
         source=source,
         output=request.output if request.in_place and request.output else OUTPUT,
         copies=request.copies,
         memory_bytes=request.memory_bytes,
-        rates=dict(request.rates),
+        rates={name: rate for name, rate in request.rates.items() if name in nodes.names},
         on_volume=request.on_volume,
         in_memory=request.in_memory,
         sums_input=sums_input,
     )
 
 
-def _input(request: RunRequest, nodes: Nodes, steps: _Steps) -> tuple[Dataset, str, dict[str, Moved]]:
-    """Return the dataset to sort, its checksum ('' if the sort is to find it), and what staging moved."""
+def _input(request: RunRequest, nodes: Nodes, steps: _Steps, staged: dict[str, Moved]) -> tuple[Dataset, str]:
+    """Return the dataset to sort and its checksum, '' if the sort is to find it; `staged` gets what staging moved."""
     source = request.source
     if source is not None and request.in_place:
-        return source, "", {}
+        return source, ""
     if source is not None:
         local, requests = steps.timed("stage in", lambda: staging.stage_in(nodes, source))
-        return local, _total(local.partitions), {"stage in": Moved(bytes=local.bytes, requests=requests)}
+        staged["stage in"] = Moved(bytes=local.bytes, requests=requests)
+        return local, _total(local.partitions)
     made = steps.timed(
         "generate", lambda: generate(nodes, records=request.records, skew=request.skew, on_volume=request.on_volume)
     )
-    return made, steps.timed("checksum of the input", lambda: validated(nodes, made)).checksum, {}
+    return made, steps.timed("checksum of the input", lambda: validated(nodes, made)).checksum
 
 
 def _output(

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Final
+from typing import Any, Final
 
 from planner.emulation.cluster import HEAD, EmulatedCluster
 from planner.errors import IoFailureError
@@ -36,6 +36,12 @@ def measure_links(nodes: EmulatedCluster) -> float:
 
     Raises IoFailureError with what the instrument said.
     """
+    rates = [float(run["slowest_bytes_per_s"]) for run in bench_links(nodes)["runs"]]
+    return sum(rates) / len(rates)
+
+
+def bench_links(nodes: EmulatedCluster) -> dict[str, Any]:
+    """Return what NetBench wrote of all nodes, in their order. Raises IoFailureError with what it said."""
     ends = [*range(1, nodes.workers + 1)] * (2 if nodes.workers == 1 else 1)
     environment = {**os.environ, _TOKEN: secrets.token_hex(32)}
     with ExitStack() as agents:
@@ -45,8 +51,8 @@ def measure_links(nodes: EmulatedCluster) -> float:
         done = subprocess.run(nodes.command(HEAD, *words), env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise IoFailureError("the emulated links cannot be measured", done.stderr.strip().splitlines()[-4:])
-    rates = [float(run["slowest_bytes_per_s"]) for run in json.loads(done.stdout)["runs"]]
-    return sum(rates) / len(rates)
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
 
 
 @contextmanager

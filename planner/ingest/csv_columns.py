@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
@@ -21,8 +21,7 @@ from planner.ingest.measurement import Reading
 from planner.units import parse_rate
 
 FIELDS: Final = tuple(name for name in MEASUREMENTS.names if name != "source")
-_WHOLE: Final = ("disks", "nodes", "connections", "instances", "repeats")
-_NUMBERS: Final = ("seconds", "period_days")
+_CELLS: Final = {column.name: column.kind for column in MEASUREMENTS.columns}
 _UNIT_IN_NAME: Final = re.compile(r"(?:_|\b)(bytes_per_s|[KMGT]?i?Bps|[KMGT]bps|[KMGT]bit/s|[KMGT]?i?B/s)$")
 _PLAIN_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
@@ -165,8 +164,5 @@ def _spelt(unit: str) -> str:
 
 
 def _value(name: str, cell: str) -> Any:
-    if name in _WHOLE:
-        return int(cell)
-    if name in _NUMBERS:
-        return float(cell)
-    return date.fromisoformat(cell) if name == "as_of" else cell
+    readers: dict[str, Callable[[str], Any]] = {"whole": int, "number": float, "day": date.fromisoformat}
+    return readers.get(_CELLS[name], str)(cell)

@@ -1,28 +1,51 @@
-"""fio's JSON and JSON+ output (fio 3): sequential rates of one machine's disks.
+"""fio's JSON and JSON+ output (fio 3): rates, operations and latencies of a machine's disks or volumes.
 
-Jobs that ran together with the same pattern add up. fio 3 gives `bw_bytes` in bytes/s; the `bw` of older versions is
-in units that changed from version to version, and is not used.
+Jobs of one group ran together and add up; groups are measurements of their own. So are reading and writing of a group
+that did both. In client/server mode each server is an instance. fio 3 gives `bw_bytes` in bytes/s; the `bw` of older
+versions is in units that changed from version to version, and is not used.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from planner.errors import BadInputError
+from planner.ingest.fio_latency import latencies
 from planner.ingest.json_documents import day_of, number
-from planner.ingest.measurement import Reading
+from planner.ingest.measurement import Reading, mean_of
 
-LEAST_BLOCK_BYTES: Final = 64 * 1024
-"""Smaller blocks measure operations per second, which do not say how fast large transfers are."""
-
-_QUANTITY: Final = {
-    "read": "read_only", "randread": "read_only", "write": "write_only", "randwrite": "write_only",
-    "rw": "simultaneous", "readwrite": "simultaneous", "randrw": "simultaneous",
+_SIDES: Final = {
+    "read": ("read",), "randread": ("read",), "write": ("write",), "randwrite": ("write",),
+    "rw": ("read", "write"), "readwrite": ("read", "write"), "randrw": ("read", "write"),
 }  # fmt: skip
-_SIDES: Final = {"read_only": ("read",), "write_only": ("write",), "simultaneous": ("read", "write")}
-_UNITS: Final = {"": 1, "b": 1, "k": 2**10, "kb": 2**10, "kib": 2**10, "m": 2**20, "mb": 2**20, "mib": 2**20}
+_CAPS: Final = ("rate", "rate_iops", "thinktime")
+"""Options that hold fio back: what it then reaches is what was asked for, not what the disks can."""
+_WHOLE: Final = ("numjobs", "iodepth", "fsync", "fdatasync", "rwmixread", "rwmixwrite")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    """One entry of fio's `jobs` or `client_stats`, with the options that held for it."""
+
+    result: dict[str, Any]
+    options: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        return str(self.result.get("jobname"))
+
+    @property
+    def host(self) -> str:
+        return str(self.result.get("hostname", ""))
+
+    @property
+    def pattern(self) -> str:
+        given = self.options.get("rw") or self.options.get("readwrite") or "read"
+        return given.partition(":")[0]
 
 
 def is_fio(document: dict[str, Any]) -> bool:
@@ -30,129 +53,198 @@ def is_fio(document: dict[str, Any]) -> bool:
     return "fio version" in document
 
 
-def read_fio(path: Path, document: dict[str, Any], *, job: str | None = None) -> Reading:
-    """Return what a fio file says; `job` picks the jobs of one name out of a mixed file.
+def read_fio(path: Path, document: dict[str, Any], *, job: str | None = None) -> list[Reading]:
+    """Return what a fio file says: a reading for each group of jobs, two for one that read and wrote at once.
 
-    Raises BadInputError for fio 2, failed jobs, jobs of several patterns, small blocks, or a run of no length.
+    `job` picks the jobs of one name. Raises BadInputError for fio 2, failed jobs, patterns other than reading and
+    writing, jobs of several block sizes at once, jobs that were held back, or a run of no length.
     """
-    jobs = _chosen(path, document, job)
-    options = [{**_table(document, "global options"), **_table(job_result, "job options")} for job_result in jobs]
-    pattern, block = _same(path, jobs, options, "rw", "read"), _same(path, jobs, options, "bs", "4k")
-    quantity = _QUANTITY.get(pattern.partition(":")[0])
-    if quantity is None:
-        raise BadInputError(f"{path}: rw={pattern} is no pattern that a sort has; use read, write or rw")
-    if _block_bytes(path, block) < LEAST_BLOCK_BYTES:
-        raise BadInputError(f"{path}: blocks of {block} measure operations, not rates; run fio with bs=1M or so")
-    rates = [_rate(path, jobs, side) for side in _SIDES[quantity]]
-    return {
-        "quantity": quantity,
-        "bytes_per_s": min(rates),
-        "seconds": min(number(path, job_result[side], "runtime") for job_result in jobs for side in _SIDES[quantity])
-        / 1000,
-        "as_of": day_of(document.get("timestamp")),
-        "instances": 1,
-        "repeats": 1,
-        "aggregate": "mean",
-        "within_run_sigma": _within_run(path, jobs, _SIDES[quantity][rates.index(min(rates))]),
-        "method": _method(document, jobs, options[0], pattern=pattern, block=block),
-        "note": _note(options, rates),
-        "source": path.name,
-    }
+    return [
+        reading
+        for hosts in _groups(_chosen(path, document, job))
+        for reading in _over_hosts(path, document, list(hosts.values()))
+    ]
 
 
-def _chosen(path: Path, document: dict[str, Any], job: str | None) -> list[dict[str, Any]]:
+def readings_by_host(path: Path, document: dict[str, Any]) -> dict[str, list[Reading]]:
+    """Return the readings of every machine of a client/server run; those of a plain run are of host ''."""
+    by_host: dict[str, list[Reading]] = {}
+    for hosts in _groups(_chosen(path, document, None)):
+        for host, jobs in hosts.items():
+            by_host.setdefault(host, []).extend(_of_group(path, document, jobs))
+    return by_host
+
+
+def _groups(jobs: Sequence[_Job]) -> list[dict[str, list[_Job]]]:
+    """Return the jobs of each group by host."""
+    groups: dict[Any, dict[str, list[_Job]]] = {}
+    for fio_job in jobs:
+        groups.setdefault(fio_job.result.get("groupid"), {}).setdefault(fio_job.host, []).append(fio_job)
+    return list(groups.values())
+
+
+def _chosen(path: Path, document: dict[str, Any], name: str | None) -> list[_Job]:
     version = str(document["fio version"])
     if version.startswith(("fio-1", "fio-2")):
         raise BadInputError(f"{path}: {version} gives rates in units that depend on its version; run fio 3")
-    jobs = document.get("jobs")
-    if not isinstance(jobs, list) or not jobs or not all(isinstance(job_result, dict) for job_result in jobs):
-        raise BadInputError(f"{path}: no jobs in it; was fio interrupted?")
-    names = [str(job_result.get("jobname")) for job_result in jobs]
-    if job is not None:
-        jobs = [job_result for job_result in jobs if job_result.get("jobname") == job]
+    jobs = _jobs(path, document)
+    if name is not None:
+        names = dict.fromkeys(fio_job.name for fio_job in jobs)
+        jobs = [fio_job for fio_job in jobs if fio_job.name == name]
         if not jobs:
-            raise BadInputError(f"{path}: no job {job!r}; there are {', '.join(dict.fromkeys(names))}")
-    failed = [str(job_result.get("jobname")) for job_result in jobs if job_result.get("error")]
+            raise BadInputError(f"{path}: no job {name!r}; there are {', '.join(names)}")
+    failed = [fio_job.name for fio_job in jobs if fio_job.result.get("error")]
     if failed:
         raise BadInputError(f"{path}: fio reports errors of {', '.join(failed)}")
-    if len({job_result.get("groupid") for job_result in jobs}) > 1:
-        raise BadInputError(
-            f"{path}: jobs ran one after the other; pick one with --job: {', '.join(dict.fromkeys(names))}"
-        )
+    for fio_job in jobs:
+        _check(path, fio_job)
     return jobs
 
 
-def _table(holder: dict[str, Any], name: str) -> dict[str, Any]:
-    table = holder.get(name, {})
-    return table if isinstance(table, dict) else {}
+def _jobs(path: Path, document: dict[str, Any]) -> list[_Job]:
+    entries = document.get("jobs") or document.get("client_stats")
+    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+        raise BadInputError(f"{path}: no jobs in it; was fio interrupted?")
+    if "client_stats" in document:
+        # The sum over all clients has no options of its own, and the clients are there one by one.
+        entries = [entry for entry in entries if entry.get("jobname") != "All clients"]
+    shared = _global_options(document)
+    return [_Job(result=entry, options={**shared, **_texts(entry.get("job options"))}) for entry in entries]
 
 
-def _same(path: Path, jobs: list[dict[str, Any]], options: list[dict[str, Any]], name: str, usual: str) -> str:
-    """Return the value of an option that all jobs must share; fio leaves out what has its usual value."""
-    values = [
-        str(job_options.get(name) or job_options.get({"rw": "readwrite", "bs": "blocksize"}[name]) or usual)
-        for job_options in options
-    ]
-    if len(set(values)) > 1:
-        shown = ", ".join(
-            f"{job_options.get('jobname')}: {name}={v}" for job_options, v in zip(jobs, values, strict=True)
-        )
-        raise BadInputError(f"{path}: jobs of several kinds ({shown}); pick one with --job")
-    return values[0]
+def _global_options(document: dict[str, Any]) -> dict[str, str]:
+    """Return the options of all jobs; from several clients newer versions write a list of tables, which are alike."""
+    options = document.get("global options")
+    tables = options if isinstance(options, list) else [options]
+    return {name: value for table in tables for name, value in _texts(table).items()}
 
 
-def _block_bytes(path: Path, block: str) -> float:
-    first = block.partition(",")[0].strip().lower()
-    digits = first.rstrip("kmib")
-    unit = _UNITS.get(first[len(digits) :])
-    if not digits.isdecimal() or unit is None:
-        raise BadInputError(f"{path}: block size {block!r} is not understood")
-    return int(digits) * unit
+def _texts(table: Any) -> dict[str, str]:
+    return {str(name): str(value) for name, value in table.items()} if isinstance(table, dict) else {}
 
 
-def _rate(path: Path, jobs: list[dict[str, Any]], side: str) -> float:
-    """Return bytes/s of all jobs together: each job's bytes over its own time."""
-    total = 0.0
-    for job_result in jobs:
-        moved, runtime = (number(path, job_result.get(side), name) for name in ("io_bytes", "runtime"))
-        if moved == 0 or runtime == 0:
-            raise BadInputError(
-                f"{path}: {side}s of job {job_result.get('jobname')} have no length; run it for a minute"
-            )
-        rate = number(path, job_result[side], "bw_bytes")
-        if abs(rate * runtime / 1000 / moved - 1) > 0.05:
-            raise BadInputError(f"{path}: {side} bw_bytes {rate:g} is not io_bytes/runtime; two units in one file?")
-        total += rate
-    return total
+def _check(path: Path, job: _Job) -> None:
+    choose = "choose the others with --job"
+    if job.pattern not in _SIDES:
+        raise BadInputError(f"{path}: job {job.name}: rw={job.pattern} neither reads nor writes; {choose}")
+    if "mixed" in job.result:
+        raise BadInputError(f"{path}: job {job.name}: run fio without unified_rw_reporting, which adds both sides")
+    odd = [f"{name}={job.options[name]}" for name in _WHOLE if not job.options.get(name, "1").isdecimal()]
+    if odd:
+        raise BadInputError(f"{path}: job {job.name}: {', '.join(odd)} is no whole number")
+    caps = [f"{name}={job.options[name]}" for name in _CAPS if name in job.options]
+    if caps:
+        raise BadInputError(f"{path}: job {job.name} was held back by {', '.join(caps)}; {choose}")
 
 
-def _within_run(path: Path, jobs: list[dict[str, Any]], side: str) -> float | None:
+def _over_hosts(path: Path, document: dict[str, Any], hosts: Sequence[Sequence[_Job]]) -> list[Reading]:
+    """Return the readings of one group: the mean over the hosts that ran it."""
+    by_side: dict[str | None, list[Reading]] = {}
+    for jobs in hosts:
+        for reading in _of_group(path, document, jobs):
+            by_side.setdefault(reading.get("side"), []).append(reading)
+    return [rows[0] if len(rows) == 1 else mean_of(rows, over="instances") for rows in by_side.values()]
+
+
+def _of_group(path: Path, document: dict[str, Any], jobs: Sequence[_Job]) -> Iterator[Reading]:
+    sides = [side for side in ("read", "write") if any(side in _SIDES[job.pattern] for job in jobs)]
+    for side in sides:
+        active = [job for job in jobs if side in _SIDES[job.pattern]]
+        blocks = {_block_bytes(path, job, side) for job in active}
+        patterns = {job.pattern.startswith("rand") for job in active}
+        if len(blocks) > 1 or len(patterns) > 1:
+            told = ", ".join(f"{job.name}: rw={job.pattern} bs={_block_bytes(path, job, side)}" for job in active)
+            raise BadInputError(f"{path}: jobs of several kinds at once ({told}); pick one with --job")
+        yield {
+            "quantity": "simultaneous" if len(sides) > 1 else f"{side}_only",
+            "side": side if len(sides) > 1 else None,
+            "pattern": "random" if patterns.pop() else "sequential",
+            "block_bytes": blocks.pop(),
+            **_settings(jobs, active, side),
+            **_figures(path, active, side),
+            "as_of": day_of(document.get("timestamp")),
+            "instances": 1,
+            "repeats": 1,
+            "aggregate": "mean",
+            "method": _method(document, jobs),
+            "source": path.name,
+        }
+
+
+def _block_bytes(path: Path, job: _Job, side: str) -> int:
+    """Return what an operation moved: as counted, so that it is right for every spelling of the option."""
+    moved, operations = (number(path, job.result.get(side), name) for name in ("io_bytes", "total_ios"))
+    if moved == 0 or operations == 0 or number(path, job.result[side], "runtime") == 0:
+        raise BadInputError(f"{path}: {side}s of job {job.name} have no length; run it for a minute")
+    block = moved / operations
+    nearest = 2 ** round(math.log2(block))
+    # The last operation of a file may be short.
+    return nearest if abs(block / nearest - 1) < 0.02 else round(block)
+
+
+def _settings(jobs: Sequence[_Job], active: Sequence[_Job], side: str) -> Reading:
+    options, mixed = active[0].options, [job for job in jobs if len(_SIDES[job.pattern]) > 1]
+    workers = _whole(options, "numjobs", 1) if len(active) == 1 else len(active)
+    flushes = [count for name in ("fsync", "fdatasync") if (count := _whole(options, name, 0))]
+    if options.get("sync", "0") not in ("0", "none"):
+        flushes.append(1)
+    return {
+        "job": ", ".join(dict.fromkeys(job.name for job in jobs)),
+        "threads": workers,
+        "depth": _whole(options, "iodepth", 1),
+        "flush_every": min(flushes) if flushes and side == "write" else None,
+        "read_share": _read_share(mixed[0].options) if mixed else None,
+        "buffered": "no" if all(job.options.get("direct", "0") == "1" for job in active) else "yes",
+    }
+
+
+def _read_share(options: dict[str, str]) -> float:
+    if "rwmixwrite" in options and "rwmixread" not in options:
+        return 1 - _whole(options, "rwmixwrite", 50) / 100
+    return _whole(options, "rwmixread", 50) / 100
+
+
+def _whole(options: dict[str, str], name: str, usual: int) -> int:
+    return int(options.get(name) or usual)
+
+
+def _figures(path: Path, jobs: Sequence[_Job], side: str) -> Reading:
+    results = [job.result[side] for job in jobs]
+    figures, note = latencies(path, results)
+    return {
+        "bytes_per_s": sum(_rate(path, job, side) for job in jobs),
+        "operations_per_s": sum(number(path, result, "iops") for result in results),
+        **figures,
+        "note": note,
+        "seconds": min(number(path, result, "runtime") for result in results) / 1000,
+        "within_run_sigma": _within_run(path, results),
+    }
+
+
+def _rate(path: Path, job: _Job, side: str) -> float:
+    """Return a job's bytes over its own time."""
+    result = job.result[side]
+    moved, runtime, rate = (number(path, result, name) for name in ("io_bytes", "runtime", "bw_bytes"))
+    if abs(rate * runtime / 1000 / moved - 1) > 0.05:
+        raise BadInputError(f"{path}: {side} bw_bytes {rate:g} is not io_bytes/runtime; two units in one file?")
+    return rate
+
+
+def _within_run(path: Path, results: Sequence[dict[str, Any]]) -> float | None:
     """Return the spread over time of a single job, of which fio keeps mean and deviation; several jobs' cannot be
     told from theirs.
     """
-    if len(jobs) > 1 or "bw_samples" not in jobs[0][side]:
+    if len(results) > 1 or "bw_samples" not in results[0]:
         return None
-    samples, mean, deviation = (number(path, jobs[0][side], name) for name in ("bw_samples", "bw_mean", "bw_dev"))
+    samples, mean, deviation = (number(path, results[0], name) for name in ("bw_samples", "bw_mean", "bw_dev"))
     return math.sqrt(math.log1p((deviation / mean) ** 2)) if samples > 1 and mean > 0 else None
 
 
-def _method(
-    document: dict[str, Any], jobs: list[dict[str, Any]], options: dict[str, Any], *, pattern: str, block: str
-) -> str:
-    options_shown = ("ioengine", "iodepth", "direct", "size", "runtime", "fsync", "end_fsync")
-    given = [f"{name}={options[name]}" for name in options_shown if name in options]
-    count = (
-        sum(int(job_result.get("job options", {}).get("numjobs", 1) or 1) for job_result in jobs[:1])
-        if len(jobs) == 1
-        else 0
-    )
-    workers = f"numjobs={count or len(jobs)}"
-    return " ".join([str(document["fio version"]), f"rw={pattern}", f"bs={block}", workers, *given])
-
-
-def _note(options: list[dict[str, Any]], rates: list[float]) -> str:
-    buffered = any(str(job_options.get("direct", "0")) != "1" for job_options in options)
-    notes = ["buffered: the page cache may be in the figure"] if buffered else []
-    if len(rates) > 1:
-        notes.append(f"read {rates[0]:.4g} and written {rates[1]:.4g} bytes/s at once, the less of them counts")
-    return "; ".join(notes)
+def _method(document: dict[str, Any], jobs: Sequence[_Job]) -> str:
+    options = jobs[0].options
+    patterns = "+".join(dict.fromkeys(job.pattern for job in jobs))
+    block = options.get("bs") or options.get("blocksize") or "4k"
+    workers = options.get("numjobs", "1") if len(jobs) == 1 else len(jobs)
+    shown = ("ioengine", "iodepth", "direct", "size", "runtime", "fsync", "fdatasync", "end_fsync", "rwmixread")
+    given = [f"{name}={options[name]}" for name in shown if name in options]
+    return " ".join([str(document["fio version"]), f"rw={patterns}", f"bs={block}", f"numjobs={workers}", *given])

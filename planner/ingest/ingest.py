@@ -9,8 +9,9 @@ from typing import Any
 from planner.errors import BadInputError
 from planner.ingest.csv_columns import read_columns
 from planner.ingest.fio import is_fio, read_fio
+from planner.ingest.ioping import is_ioping, read_ioping
 from planner.ingest.iperf3 import is_iperf3, read_iperf3
-from planner.ingest.json_documents import parse, read_text
+from planner.ingest.json_documents import parse, parse_list, read_text
 from planner.ingest.measurement import Measurement, Reading, completed, merged
 from planner.ingest.planner_bench import is_own, read_own
 
@@ -33,24 +34,37 @@ def read_measurements(
     readings = [
         {**reading, "file": path.resolve()}
         for path in paths
-        for reading in _readings(path, mapping=mapping, only=only, job=job)
+        for reading in readings_of(path, mapping=mapping, only=only, job=job)
     ]
     return [completed(reading, user_values) for reading in merged(readings, files_are=files_are)]
 
 
-def _readings(
-    path: Path, *, mapping: Mapping[str, tuple[str, str]], only: Mapping[str, str] | None, job: str | None
+def readings_of(
+    path: Path, *, mapping: Mapping[str, tuple[str, str]], only: Mapping[str, str] | None = None, job: str | None = None
 ) -> list[Reading]:
+    """Return what one file says, as it says it; options as for `read_measurements`, which also fills the gaps.
+
+    Raises BadInputError for a file that cannot be used.
+    """
     text = read_text(path)
     if not text.strip():
         raise BadInputError(f"{path}: empty")
+    if text.startswith("["):
+        return [read_ioping(path, _items(path, text))]
     if not (text.startswith("{") or "\n{" in text):
         return read_columns(path, mapping, only)
     document = parse(path, text)
     if is_fio(document):
-        return [read_fio(path, document, job=job)]
+        return read_fio(path, document, job=job)
     if is_iperf3(document):
         return [read_iperf3(path, document)]
     if is_own(document):
         return read_own(path, document)
-    raise BadInputError(f"{path}: JSON of no known instrument; known: fio, iperf3, planner bench")
+    raise BadInputError(f"{path}: JSON of no known instrument; known: fio, iperf3, ioping, planner bench")
+
+
+def _items(path: Path, text: str) -> list[dict[str, Any]]:
+    items = parse_list(path, text)
+    if not is_ioping(items):
+        raise BadInputError(f"{path}: a JSON list of no known instrument; known: ioping -J")
+    return items

@@ -46,6 +46,7 @@ def read_iperf3(path: Path, document: dict[str, Any]) -> Reading:
         "repeats": 1,
         "aggregate": "mean",
         "within_run_sigma": _within_run(document),
+        "retransmits": _retransmits(end),
         "method": _method(start, test, streams=streams, both=len(sums) > 1),
         "source": path.name,
     }
@@ -59,6 +60,13 @@ def _rate(path: Path, received: Any) -> float:
     if abs(rate * seconds / moved - 1) > 0.05:
         raise BadInputError(f"{path}: bits_per_second {rate * 8:g} is not 8 x bytes/seconds; two units in one file?")
     return rate
+
+
+def _retransmits(end: dict[str, Any]) -> int | None:
+    """Return the segments sent again, both directions together; None where the system does not count them."""
+    sums = [end.get(name) for name in ("sum_sent", "sum_sent_bidir_reverse")]
+    counts = [count["retransmits"] for count in sums if isinstance(count, dict) and "retransmits" in count]
+    return sum(int(count) for count in counts) if counts else None
 
 
 def _within_run(document: dict[str, Any]) -> float | None:

@@ -24,13 +24,25 @@ def parse(path: Path, text: str) -> dict[str, Any]:
     Raises BadInputError for truncated or malformed JSON.
     """
     start = 0 if text.startswith("{") else text.find("\n{") + 1
-    try:
-        document = json.loads(text[start:], parse_constant=_no_constant)
-    except ValueError as error:
-        raise BadInputError(f"{path}: not complete JSON ({error}); was it cut off? Run the instrument again") from error
+    document = _loaded(path, text[start:])
     if not isinstance(document, dict):
         raise BadInputError(f"{path}: expected a JSON object, as instruments write it")
     return document
+
+
+def parse_list(path: Path, text: str) -> list[Any]:
+    """Return the JSON list in `text`. Raises BadInputError for truncated or malformed JSON, and for anything else."""
+    items = _loaded(path, text)
+    if not isinstance(items, list):
+        raise BadInputError(f"{path}: expected a JSON list")
+    return items
+
+
+def _loaded(path: Path, text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except ValueError as error:
+        raise BadInputError(f"{path}: not complete JSON ({error}); was it cut off? Run the instrument again") from error
 
 
 def number(path: Path, holder: Any, name: str) -> float:

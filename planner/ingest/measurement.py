@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields
 from datetime import date
 from typing import Any, Final
 
+from planner.catalog.columns import MODES, SMALL_IO
+from planner.catalog.own_storage import SETTING
 from planner.errors import BadInputError
 from planner.statistics.variance_components import log_sigma
 
@@ -34,6 +36,24 @@ class Measurement:
     nodes: int | None = None
     connections: int | None = None
     threads: int | None = None
+    volume_type: str | None = None
+    volumes: int | None = None
+    layout: str | None = None
+    job: str | None = None
+    side: str | None = None
+    pattern: str | None = None
+    block_bytes: int | None = None
+    depth: int | None = None
+    flush_every: int | None = None
+    read_share: float | None = None
+    buffered: str | None = None
+    operations_per_s: float | None = None
+    latency_mean_s: float | None = None
+    latency_p50_s: float | None = None
+    latency_p90_s: float | None = None
+    latency_p99_s: float | None = None
+    latency_p999_s: float | None = None
+    retransmits: int | None = None
     seconds: float | None = None
     period_days: float | None = None
     within_run_sigma: float | None = None
@@ -51,6 +71,8 @@ OPTIONS: Final = {
     "aggregate": "--aggregate",
     "placement_group": "--placement-group or --no-placement-group",
     "disks": "--disks",
+    "volume_type": "--volume",
+    "volumes": "--count",
     "nodes": "--nodes",
     "method": "--method",
     "quantity": "--quantity",
@@ -59,6 +81,17 @@ OPTIONS: Final = {
 
 _REQUIRED: Final = ("instance_type", "quantity", "bytes_per_s", "aggregate", "zone", "as_of", "instances", "repeats")
 _OF_KIND: Final = {"network": ("nodes", "placement_group")}
+_VOLUMES: Final = ("volume_type", "volumes")
+_STORAGE: Final = (*MODES, *SMALL_IO)
+_AVERAGED: Final = (
+    "bytes_per_s",
+    "operations_per_s",
+    "latency_mean_s",
+    "latency_p50_s",
+    "latency_p90_s",
+    "latency_p99_s",
+    "latency_p999_s",
+)
 
 
 def completed(reading: Reading, user_values: Mapping[str, Any]) -> Measurement:
@@ -68,10 +101,16 @@ def completed(reading: Reading, user_values: Mapping[str, Any]) -> Measurement:
     """
     whole = {**reading}
     for name, value in user_values.items():
+        if name in _VOLUMES and (whole.get("quantity") or user_values.get("quantity")) not in _STORAGE:
+            continue
         if whole.get(name) not in (None, value):
             raise BadInputError(f"{reading['source']} says {name} {whole[name]}, {OPTIONS[name]} says {value}")
         whole[name] = value
-    required = (*_REQUIRED, *_OF_KIND.get(whole.get("quantity", ""), ()), "method")
+    if whole.get("volume_type"):
+        # Disks that an instrument counted are the volumes.
+        whole["volumes"], whole["disks"] = whole.get("volumes") or whole.get("disks"), None
+    volumes = _VOLUMES if any(whole.get(name) for name in _VOLUMES) else ()
+    required = (*_REQUIRED, *volumes, *_OF_KIND.get(whole.get("quantity", ""), ()), "method")
     missing = [name for name in required if whole.get(name) in (None, "")]
     if missing:
         lines = [f"{name}: give {OPTIONS.get(name, 'a column for it')}" for name in missing]
@@ -89,8 +128,8 @@ def merged(readings: list[Reading], *, files_are: str | None) -> list[Reading]:
     not told apart.
     """
     groups: dict[tuple[Any, ...], list[Reading]] = {}
+    names = ("instance_type", "quantity", "disks", "nodes", "placement_group", "aggregate", "zone", "method", *SETTING)
     for reading in readings:
-        names = ("instance_type", "quantity", "disks", "nodes", "placement_group", "aggregate", "zone", "method")
         groups.setdefault(tuple(reading.get(name) for name in names), []).append(reading)
     _refuse_duplicate_rows(groups.values())
     return [_mean(group, files_are) if len(group) > 1 else group[0] for group in groups.values()]
@@ -113,22 +152,35 @@ def _told(group: list[Reading]) -> str:
 
 
 def _mean(group: list[Reading], files_are: str | None) -> Reading:
-    sources = [reading["source"] for reading in group]
     if files_are is None:
+        sources = ", ".join(reading["source"] for reading in group)
         raise BadInputError(
-            f"{', '.join(sources)} measure the same; say --files-are instances, or --files-are repeats of one instance"
+            f"{sources} measure the same; say --files-are instances, or --files-are repeats of one instance"
         )
+    return mean_of(group, over=files_are)
+
+
+def mean_of(group: list[Reading], *, over: str) -> Reading:
+    """Return the mean of several readings of one circumstance, which are its `instances` or its `repeats`."""
     days = [reading["as_of"] for reading in group if reading.get("as_of")]
-    whole = {**group[0], "bytes_per_s": sum(reading["bytes_per_s"] for reading in group) / len(group)}
-    over = {"instances": "across_instances_sigma", "repeats": "across_time_sigma"}[files_are]
-    whole[over] = log_sigma([reading["bytes_per_s"] for reading in group])
+    whole = {**group[0], **{name: _mean_value([reading.get(name) for reading in group]) for name in _AVERAGED}}
+    sigma = {"instances": "across_instances_sigma", "repeats": "across_time_sigma"}[over]
+    whole[sigma] = log_sigma([reading["bytes_per_s"] for reading in group])
     whole["within_run_sigma"] = _root_mean_square([reading.get("within_run_sigma") for reading in group])
-    whole[files_are] = sum(reading.get(files_are) or 1 for reading in group)
-    whole["source"] = ", ".join(sources)
+    whole[over] = sum(reading.get(over) or 1 for reading in group)
+    whole["source"] = ", ".join(dict.fromkeys(reading["source"] for reading in group))
+    if any(reading.get("retransmits") is not None for reading in group):
+        whole["retransmits"] = sum(reading.get("retransmits") or 0 for reading in group)
     if days:
         whole["as_of"] = max(days)
         whole["period_days"] = float((max(days) - min(days)).days) or None
     return whole
+
+
+def _mean_value(values: list[float | None]) -> float | None:
+    """Return the mean; None where a file does not say."""
+    told = [value for value in values if value is not None]
+    return sum(told) / len(told) if len(told) == len(values) else None
 
 
 def _root_mean_square(sigmas: list[float | None]) -> float | None:

@@ -1,43 +1,74 @@
-"""Rates of single nodes from a file, for screening: CSV with a column `node` and one column per rate, or JSON."""
+"""Rates of single nodes from files, for screening: CSV with a column `node` and one column per rate, JSON by node, or
+what instruments wrote: ours, fio, iperf3, ioping, a file for each run of a node.
+"""
 
 from __future__ import annotations
 
 import csv
 import math
+import re
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from planner.errors import BadInputError
-from planner.ingest.json_documents import parse, read_text
+from planner.ingest.fio import is_fio, readings_by_host
+from planner.ingest.ingest import readings_of
+from planner.ingest.ioping import is_ioping
+from planner.ingest.iperf3 import is_iperf3
+from planner.ingest.json_documents import parse, parse_list, read_text
+from planner.ingest.measurement import Reading
+from planner.ingest.planner_bench import is_own
 
 NodeRuns = dict[str, dict[str, list[float]]]
-"""Metric -> node -> the rate of each run; higher is better, NaN where a run gave no figure."""
+"""Metric -> node -> the rate of each run, in the order of the runs; NaN where a run gave no figure."""
 
 _NOT_METRICS = ("node", "run")
+_TIMES: Final = re.compile(
+    r"(?<!per)[_ (](s|ms|us|ns|sec|seconds)\)?$|latency|delay|(^|_)(errors?|retransmits?)$", re.I
+)
+_LATENCY: Final = "latency_p99_s"
+
+_Row = tuple[str, Mapping[str, Any], str]
+"""A node, its figures, and when they were measured ('' where a file does not say)."""
 
 
-def read_node_results(path: Path) -> NodeRuns:
-    """Return each metric's rates by node, one for each run.
+def lower_is_better(metric: str) -> bool:
+    """Whether less is better of a metric, by its name: times (`read_ms`, `boot_s`), latencies and errors."""
+    return bool(_TIMES.search(metric)) and not metric.endswith("per_s")
+
+
+def read_node_results(paths: Path | Sequence[Path]) -> NodeRuns:
+    """Return each metric's rates by node, one for each run, those of several files in order of time.
 
     CSV: a column `node`, one named `run` where nodes have several rows, every other column a metric, a blank cell is
-    no figure. JSON: an object of nodes, each an object of metrics, or what `planner bench net --json` wrote. Raises
-    BadInputError listing all that is wrong.
+    no figure. JSON: an object of nodes, each an object of metrics, or an instrument's: its node is the host that it
+    names, else the file's name. Raises BadInputError listing all that is wrong.
     """
-    text = read_text(path)
-    rows = _json_rows(path, text) if text.lstrip().startswith(("{", "[")) else _csv_rows(path, text)
     problems: list[str] = []
     results: NodeRuns = {}
-    for node, figures in rows:
+    files = [paths] if isinstance(paths, Path) else paths
+    rows = [(path, row) for path in files for row in _rows(path)]
+    for path, (node, figures, _) in sorted(rows, key=lambda row: row[1][2]):
         for metric in (name for name in figures if name not in _NOT_METRICS):
             rate = _rate(figures[metric], f"{path}: node {node}, {metric}", problems)
             results.setdefault(metric, {}).setdefault(node, []).append(rate)
+    where = ", ".join(str(path) for path in files)
     if problems:
-        raise BadInputError(f"{path}: {len(problems)} problem{'s' * (len(problems) > 1)}", problems)
+        raise BadInputError(f"{where}: {len(problems)} problem{'s' * (len(problems) > 1)}", problems)
     if not results:
-        raise BadInputError(f"{path}: no node with a figure; expected a column node and one column per rate")
+        raise BadInputError(f"{where}: no node with a figure; expected a column node and one column per rate")
     return results
+
+
+def _rows(path: Path) -> Iterable[_Row]:
+    text = read_text(path)
+    if text.startswith("[") and is_ioping(parse_list(path, text)):
+        return [_instrument_row(path.stem, readings_of(path, mapping={}), "")]
+    if text.lstrip().startswith(("{", "[")) or "\n{" in text:
+        return _json_rows(path, text)
+    return [(node, figures, "") for node, figures in _csv_rows(path, text)]
 
 
 def median_rates(runs: NodeRuns) -> dict[str, dict[str, float]]:
@@ -73,13 +104,41 @@ def _ragged(row: Mapping[str, Any]) -> bool:
     return "" in row or None in row.values()
 
 
-def _json_rows(path: Path, text: str) -> list[tuple[str, dict[str, Any]]]:
+def _json_rows(path: Path, text: str) -> list[_Row]:
     document = parse(path, text)
+    when = str(document.get("measured_at") or document.get("timestamp") or "")
     if document.get("instrument") == "netbench":
-        return _netbench_rows(path, document)
+        return [(node, figures, when) for node, figures in _netbench_rows(path, document)]
+    if is_fio(document):
+        hosts = readings_by_host(path, document)
+        return [_instrument_row(host or path.stem, readings, when) for host, readings in hosts.items()]
+    if is_own(document) or is_iperf3(document):
+        readings = readings_of(path, mapping={})
+        return [_instrument_row(str(document.get("host") or path.stem), readings, when)]
     if not all(isinstance(figures, dict) for figures in document.values()):
         raise BadInputError(f'{path}: expected an object of nodes, such as {{"node-1": {{"read_bytes_per_s": 1e9}}}}')
-    return list(document.items())
+    return [(node, figures, "") for node, figures in document.items()]
+
+
+def _instrument_row(node: str, readings: Sequence[Reading], when: str) -> _Row:
+    """Return a node's rates, and how long its slowest operations took where that was counted."""
+    figures: dict[str, Any] = {}
+    for reading in readings:
+        name = _name(reading)
+        figures[f"{name}_bytes_per_s"] = reading["bytes_per_s"]
+        if reading.get(_LATENCY) is not None:
+            figures[f"{name}_{_LATENCY}"] = reading[_LATENCY]
+    return node, figures, when
+
+
+def _name(reading: Reading) -> str:
+    """Return what was measured, such as `both_write_1M` or `read_random_4K_raid0`."""
+    quantity = str(reading.get("quantity")).replace("_only", "").replace("simultaneous", "both")
+    size = (reading.get("block_bytes") or 0) / 1024
+    block = "" if not size else f"{size:g}K" if size < 1024 else f"{size / 1024:g}M"
+    random = "random" if reading.get("pattern") == "random" else ""
+    array = "raid0" if reading.get("layout") == "raid0" else ""
+    return "_".join(filter(None, (quantity, reading.get("side"), random, block, array)))
 
 
 def _netbench_rows(path: Path, document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:

@@ -7,6 +7,7 @@ over a job as what moves within a run does. Variation over time is what several 
 
 from __future__ import annotations
 
+import statistics
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
@@ -51,26 +52,25 @@ def _common(path: Path, document: dict[str, Any]) -> Reading:
 
 
 def _disk(path: Path, document: dict[str, Any]) -> list[Reading]:
-    """Each disk on its own is how the sort uses them; an array counts where it was all that was measured."""
     seconds = {run["mode"]: number(path, run, "seconds") for run in document["runs"]}
-    layouts = {rate.get("layout", "jbod") for rate in document["rates"]}
-    notes = ["striped as RAID-0"] if layouts == {"raid0"} else []
     return [
         {
             "quantity": _QUANTITY[rate["mode"]],
-            "bytes_per_s": min(
-                number(path, rate, name) for name in ("read_bytes_per_s", "write_bytes_per_s") if rate[name] is not None
-            ),
+            "side": side if rate["mode"] == "mixed" else None,
+            "pattern": "sequential",
+            "layout": rate.get("layout", "jbod"),
+            "bytes_per_s": number(path, rate, f"{side}_bytes_per_s"),
             "disks": len({system["device"] for system in document["file_systems"]}),
             "instances": 1,
             "repeats": int(rate["repeats"]),
             "aggregate": "median",
             "seconds": seconds[rate["mode"]],
             "within_run_sigma": rate.get("within_run_sigma"),
-            "note": "; ".join([*notes, *document["notes"]]),
+            "note": "; ".join(document["notes"]),
         }
         for rate in document["rates"]
-        if rate.get("layout", "jbod") == "jbod" or layouts == {"raid0"}
+        for side in ("read", "write")
+        if rate[f"{side}_bytes_per_s"] is not None
     ]
 
 
@@ -96,22 +96,33 @@ def _cluster(path: Path, nodes: int, runs: list[dict[str, Any]]) -> Reading:
 
 
 def _small_io(path: Path, document: dict[str, Any]) -> list[Reading]:
-    """The run with the recommended number of threads stands for its operation."""
-    threads = document["recommended_threads"]
-    chosen = [run for run in document["runs"] if threads[run["operation"]] == run["threads"]]
+    """The runs with the recommended number of threads stand for their operation: their median."""
+    chosen: dict[str, list[dict[str, Any]]] = {}
+    for run in document["runs"]:
+        if document["recommended_threads"][run["operation"]] == run["threads"]:
+            chosen.setdefault(run["operation"], []).append(run)
     return [
         {
-            "quantity": run["operation"],
-            "bytes_per_s": number(path, run, "bytes_per_s"),
-            "threads": int(run["threads"]),
+            "quantity": operation,
+            "bytes_per_s": statistics.median(number(path, run, "bytes_per_s") for run in runs),
+            "operations_per_s": _median(runs, "operations_per_s"),
+            "latency_mean_s": _median(runs, "mean_latency_s"),
+            **{f"latency_{rank}_s": _median(runs, f"latency_{rank}_s") for rank in ("p50", "p90", "p99", "p999")},
+            "threads": int(runs[0]["threads"]),
             "instances": 1,
-            "repeats": 1,
-            "aggregate": "mean",
-            "seconds": number(path, run, "seconds"),
-            "within_run_sigma": within_runs([run["series_bytes_per_s"]]),
+            "repeats": len(runs),
+            "aggregate": "mean" if len(runs) == 1 else "median",
+            "seconds": number(path, runs[0], "seconds"),
+            "within_run_sigma": within_runs([run["series_bytes_per_s"] for run in runs]),
         }
-        for run in chosen
+        for operation, runs in chosen.items()
     ]
+
+
+def _median(runs: list[dict[str, Any]], name: str) -> float | None:
+    """Return the median of the runs that have a figure; None without any, as in files of older versions."""
+    values = [run[name] for run in runs if run.get(name) is not None]
+    return statistics.median(values) if values else None
 
 
 def _sort(path: Path, document: dict[str, Any]) -> list[Reading]:

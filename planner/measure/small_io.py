@@ -8,6 +8,7 @@ writes that are flushed one by one, pass the page cache by; `write4K/64` goes th
 from __future__ import annotations
 
 import random
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -82,10 +83,12 @@ class SmallIo:
     @property
     def recommended_threads(self) -> dict[str, int]:
         """For each operation the smallest thread count within 5% of the best throughput."""
-        names = dict.fromkeys(run.operation for run in self.runs)
+        rates: dict[str, dict[int, list[float]]] = {}
+        for run in self.runs:
+            rates.setdefault(run.operation, {}).setdefault(run.threads, []).append(run.bytes_per_s)
         return {
-            name: smallest_good_enough([(run.threads, run.bytes_per_s) for run in self.runs if run.operation == name])
-            for name in names
+            name: smallest_good_enough([(threads, statistics.median(runs)) for threads, runs in by_threads.items()])
+            for name, by_threads in rates.items()
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -99,9 +102,9 @@ class SmallIo:
         }
 
 
-def plan_runs(operations: Iterable[Operation], *, seed: int) -> list[tuple[Operation, int]]:
-    """Return each operation with each of its thread counts, shuffled by `seed`."""
-    runs = [(operation, threads) for operation in operations for threads in operation.threads]
+def plan_runs(operations: Iterable[Operation], *, seed: int, repeats: int = 1) -> list[tuple[Operation, int]]:
+    """Return each operation with each of its thread counts, `repeats` times, shuffled by `seed`."""
+    runs = [(operation, threads) for operation in operations for threads in operation.threads] * repeats
     random.Random(seed).shuffle(runs)
     return runs
 
@@ -112,21 +115,29 @@ def bench_small_io(
     seconds: float,
     file_bytes: int,
     operations: Sequence[Operation] = OPERATIONS,
+    repeats: int = 1,
     seed: int = 1,
     machine_type: str | None = None,
     progress: Progress | None = None,
 ) -> SmallIo:
-    """Run the suite in `directory`, each run `seconds` long, on one file of `file_bytes`; nothing is left behind.
+    """Run the suite in `directory`, each of its runs `seconds` long and made `repeats` times, on one file of
+    `file_bytes`; nothing is left behind.
 
     Raises BadInputError for impossible arguments, IoFailureError naming the directory when it cannot be written or is
     full, InterruptedRunError when interrupted.
     """
+    if repeats < 1:
+        raise BadInputError("repeat each run once or more")
     if not seconds > 0 or file_bytes < 2 * max(operation.io_bytes for operation in operations):
         raise BadInputError("measure for more than 0 seconds, on a file that holds several of the largest operations")
     system = file_system_of(directory)
     runs = run_interruptible(
         lambda watched: _run_all(
-            directory, plan_runs(operations, seed=seed), seconds=seconds, file_bytes=file_bytes, progress=watched
+            directory,
+            plan_runs(operations, seed=seed, repeats=repeats),
+            seconds=seconds,
+            file_bytes=file_bytes,
+            progress=watched,
         ),
         progress,
     )
@@ -135,7 +146,7 @@ def bench_small_io(
         method="Scalyr's five operations at random places of one file, thread counts in random order",
         machine_type=machine_type,
         nodes=1,
-        repeats=1,
+        repeats=repeats,
     )
     return SmallIo(origin=origin, file_bytes=file_bytes, file_system=system, runs=tuple(runs))
 

@@ -1,8 +1,9 @@
 """The framework model with the constants that a profile learned, in place of the shipped ones.
 
 A profile's coefficients are those of `planner.calibration.physics`: start-up, disk bytes over an ideal two-pass job's,
-network bytes, core-GHz-seconds per GB, and one stream, taken on a usual machine of eight vCPUs. Memory's exponent has
-no place in the equations and stays with the profile, whose times and ranges a plan takes anyway.
+network bytes, core-GHz-seconds per GB, and one stream, taken on a usual machine of eight vCPUs. The work of a job that
+is no sort lengthens all but the stream. Memory's exponent has no place in the equations and stays with the profile,
+whose times and ranges a plan takes anyway.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ def with_profile(model: CostModel, profile: Profile) -> CostModel:
     if model.software is None:
         return model
     explained = profile.explain()
-    learned = {name: float(entry["value"]) for name, entry in explained["coefficients"].items()}
+    coefficients = {name: float(entry["value"]) for name, entry in explained["coefficients"].items()}
+    once = {"serial": coefficients["serial"]}
+    learned = {name: value * coefficients["work"] for name, value in coefficients.items()} | once
     stream_gb_per_s = usual_stream_rate(explained["prior"]["stream"]) / learned["serial"]
     measured = bool(profile.runs)
     software = replace(

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from planner.arrays import Flags, Rows
+from planner.arrays import Flags, Floats, Rows
 from planner.cost_model.burst_credit import with_lasting_credit
 from planner.cost_model.charges import partly_unknown
 from planner.cost_model.disk_layout import VOLUMES
@@ -101,13 +101,16 @@ class CandidateGrid:
 
 
 def build_grid(
-    request: Request, *, model: CostModel, region: Region, overheads: RunOverheads
+    request: Request, *, model: CostModel, region: Region, overheads: RunOverheads, sizes: Floats | None = None
 ) -> tuple[CandidateGrid, list[Rejection]]:
-    """Return the grid, and a rejection for every type that was not asked for or lacks a fact."""
+    """Return the grid, of clusters of `sizes` nodes (N,) alone where given, and a rejection for every type that was not
+    asked for or lacks a fact.
+    """
     whole = _whole_context(request, model=model, region=region, overheads=overheads)
     offer = _with_volumes(region.offer, whole, request)
     context, rejected = _feasible(request, whole, region=region, offer=offer)
-    nodes = np.array([float(request.nodes)]) if request.nodes else np.arange(1.0, request.max_nodes + 1)
+    every_size = np.array([float(request.nodes)]) if request.nodes else np.arange(1.0, request.max_nodes + 1)
+    nodes = every_size if sizes is None else sizes
     estimates = estimate(
         context,
         price_usd_per_hour=offer.price_usd_per_hour,

@@ -151,12 +151,9 @@ def missed(name: str, rows: Rows, asked: Sequence[Constraint]) -> Rejection:
     for constraint in asked:
         least = float(constraint.measure[rows].min())
         if least > constraint.limit:
-            return Rejection(
-                instance_type=name,
-                reason=constraint.reason,
-                detail=constraint.show(least),
-                nearness=least / constraint.limit,
-            )
+            shown, over = constraint.show(least), least / constraint.limit
+            by = f", {100 * (over - 1):.2g}% too much" if shown == constraint.show(constraint.limit) else ""
+            return Rejection(instance_type=name, reason=constraint.reason, detail=shown + by, nearness=over)
     together = " and ".join(f"the {constraint.name}" for constraint in asked)
     measured = (constraint for constraint in asked if constraint.name != "evidence")
     detail = ", ".join(f"{constraint.show(float(constraint.measure[rows].min()))} at least" for constraint in measured)
@@ -190,15 +187,16 @@ def conflicts(grids: Sequence[Asked]) -> Iterator[str]:
 
 def _unmet(grids: Sequence[Asked], name: str) -> str:
     """Say that no cluster keeps to a constraint, and what the nearest one does; '' where none holds the data."""
-    best = (np.inf, "", "")
+    least, nearest = np.inf, ""
     for grid in grids:
         for constraint in grid.constraints:
             if constraint.name == name and constraint.measure.size:
                 row, column = np.unravel_index(np.argmin(constraint.measure), constraint.measure.shape)
-                least = float(constraint.measure[row, column])
-                if least < best[0]:
-                    best = (least, constraint.show(least), grid.cluster_name(int(row), int(column)))
-    return f"no cluster meets the {name} alone: the nearest, {best[2]}, {best[1]}" if best[1] else ""
+                measure = float(constraint.measure[row, column])
+                if measure < least:
+                    least = measure
+                    nearest = f"{grid.cluster_name(int(row), int(column))}, {constraint.show(measure)}"
+    return f"no cluster meets the {name} alone: the nearest, {nearest}" if nearest else ""
 
 
 def _trade(grids: Sequence[dict[str, Constraint]], met: str, broken: str) -> str:

@@ -15,7 +15,7 @@ from planner.planning.offer import Offer
 from planner.schemas.plan import Rejection, Request
 from planner.units import format_bytes
 
-TOO_FEW: Final = ("does not hold the data", "does not keep its copies on two nodes")
+TOO_FEW: Final = ("does not hold the data", "does not keep its copies on two nodes", "has no node in each zone")
 """How the reasons begin of types of which more nodes are needed than a request allows."""
 
 
@@ -45,7 +45,8 @@ def _lacks(context: JobContext, offer: Offer, *, networked: bool, powered: bool)
     instances, rates, layouts = context.catalog.instances, context.rates, context.layouts
     type_rows, local = layouts.type_row, layouts.uses(LOCAL)
     disks = instances.local_disks[type_rows]
-    by_default = local | (layouts.intermediate_on == VOLUMES)
+    # A model of local intermediate data keeps it on volumes where a type has no disks; whether it has must be known.
+    by_default = local | ((layouts.intermediate_on == VOLUMES) & (context.model.storage["intermediate"] == "local"))
     yield by_default & np.isnan(disks), "number of local disks unknown", ""
     yield local & (disks == 0), "no local disks", "the model keeps its data on them"
     measure = "measure it, or --assume {0}_read=RATE,{0}_write=RATE"
@@ -104,16 +105,18 @@ _PURPOSE: Final = {
 
 
 def _too_few(context: JobContext, type_row: int, *, least: float, limit: str, request: Request) -> Rejection:
-    """Say that a request allows fewer nodes than a type needs, for the data or for copies on other nodes."""
+    """Say that a request allows fewer nodes than a type needs, for the data, for copies on other nodes or for zones."""
     allowed = request.nodes or request.max_nodes
     option = f"--nodes {allowed}" if request.nodes else f"--max-nodes {allowed}"
-    for_copies = allowed < context.model.nodes_min
+    reason, detail = TOO_FEW[0], f"needs {least:.0f} nodes {_PURPOSE[limit]}"
+    if allowed < context.model.nodes_min:
+        reason, detail = TOO_FEW[1], f"the model {context.model.name} keeps a copy on another node: it needs 2 nodes"
+    elif allowed < context.nodes_min:
+        reason, detail = TOO_FEW[2], f"it needs {context.nodes_min} nodes for --zones {context.staging.zones}"
     return Rejection(
         instance_type=_name(context, type_row),
-        reason=f"{TOO_FEW[1] if for_copies else TOO_FEW[0]} within {option}",
-        detail=f"the model {context.model.name} keeps a copy on another node: it needs 2 nodes"
-        if for_copies
-        else f"needs {least:.0f} nodes {_PURPOSE[limit]}",
+        reason=f"{reason} within {option}",
+        detail=detail,
         nearness=least / allowed,
     )
 

@@ -16,7 +16,8 @@ from planner.schemas.plan import Rejection, Request
 UNASKED: Final = "not asked for"
 """How the reason begins that rejects a type which --instance does not name."""
 
-NOT_WANTED: Final = (UNASKED, "excluded", "not known to be", "of a previous generation")
+PREVIOUS: Final = "of a previous generation"
+NOT_WANTED: Final = (UNASKED, "excluded", "not known to be", PREVIOUS)
 """How the reasons begin that reject what the request's filters do not let through."""
 
 Filter = Callable[[str, str], str]
@@ -65,7 +66,7 @@ def _past_their_time(request: Request, catalog: Catalog) -> Flags:
 def _past(name: str) -> Rejection:
     return Rejection(
         instance_type=name,
-        reason="of a previous generation",
+        reason=PREVIOUS,
         detail="its cloud says so; --previous-generations or --instance takes it in",
     )
 

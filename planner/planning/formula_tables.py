@@ -64,7 +64,7 @@ class Tables:
             "spare_fraction": life.spare_fraction,
             "skew": life.skew,
             "lost_nodes": life.lost_nodes,
-            "nodes_min": context.model.nodes_min,
+            "nodes_min": context.nodes_min,
             "shared_sigma": life.shared_sigma,
             "later_at_95": later(0.95, shared_sigma=life.shared_sigma),
             "later_as_asked": later(request.confidence or 0.5, shared_sigma=life.shared_sigma),

@@ -1,7 +1,7 @@
 """The inverse question: how much data a cluster sorts within a deadline, a budget or so many nodes.
 
 For every cluster more data takes longer, costs more and needs more room. So sizes fit up to one, and no larger one
-fits: bisection finds it.
+fits: bisection finds it. A look at some cluster sizes only tells where to begin.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
+import numpy as np
+
+from planner.arrays import Floats
 from planner.errors import BadInputError
 from planner.schemas.plan import Candidate, Plan, Request
 from planner.units import LARGEST_SIZE_BYTES, format_bytes
@@ -22,12 +25,21 @@ _MANTISSAS: Final = range(1000, 10_000)
 _SIZES: Final = range(17 * len(_MANTISSAS))
 """Numbers of all sizes of four figures from 1 kB to below 100 EB."""
 
+_LOOKS: Final = 400
+"""Cluster sizes of the first look, with repeats of the smallest."""
 
-def most_data(request: Request, *, plan_of: Callable[[Request], Plan]) -> Plan:
+_NEAR: Final = 1.15
+"""By what factor a cluster may be smaller or larger than another to be near it."""
+
+
+def most_data(
+    request: Request, *, plan_of: Callable[[Request], Plan], look: Callable[[Request, Floats], Plan] | None = None
+) -> Plan:
     """Return the plan for the most data, to four figures, that any cluster sorts within what `request` asks.
 
     The plan's request has that size; `beyond` says what stands against the next. Its best is None where not even the
-    least size fits. Raises BadInputError where nothing asked limits the size.
+    least size fits. `look` plans clusters of some numbers of nodes alone, which changes how long this takes and nothing
+    else. Raises BadInputError where nothing asked limits the size.
     """
     fixed = replace(request, most_data=False)
 
@@ -35,7 +47,12 @@ def most_data(request: Request, *, plan_of: Callable[[Request], Plan]) -> Plan:
     def plan_at(number: int) -> Plan:
         return plan_of(replace(fixed, data_bytes=_size(number)))
 
-    first_misfit = bisect_left(_SIZES, True, key=lambda number: plan_at(number).best is None)
+    def misfit(number: int) -> bool:
+        return plan_at(number).best is None
+
+    begin = 0 if look is None or request.nodes else _first_unseen(fixed, look)
+    all_fit_before = begin == 0 or not misfit(begin - 1)
+    first_misfit = _first_misfit(misfit, begin=begin) if look and all_fit_before else _bisected(misfit)
     if first_misfit == len(_SIZES):
         most = format_bytes(LARGEST_SIZE_BYTES)
         raise BadInputError(f"--most-data: even {most} fit: give --sort-deadline or --budget to limit the size")
@@ -44,6 +61,36 @@ def most_data(request: Request, *, plan_of: Callable[[Request], Plan]) -> Plan:
         return plan
     size = format_bytes(_size(first_misfit))
     return replace(plan, beyond=f"{size} would be too much: {_obstacle(plan.best, plan_at(first_misfit))}")
+
+
+def _first_unseen(request: Request, look: Callable[[Request, Floats], Plan]) -> int:
+    """Return the number of the first size that is not seen to fit: on some clusters between the least and the largest,
+    then on those about as large as the best of them.
+    """
+
+    def seen(number: int, sizes: Floats) -> Plan:
+        return look(replace(request, data_bytes=_size(number)), sizes)
+
+    some = np.unique(np.geomspace(1, request.max_nodes, _LOOKS).round())
+    end = _bisected(lambda number: seen(number, some).best is None)
+    best = seen(end - 1, some).best if end else None
+    if best is None:
+        return 0
+    near = np.arange(max(1, best.nodes // _NEAR), min(request.max_nodes, best.nodes * _NEAR) + 1) // 1
+    return _first_misfit(lambda number: seen(number, near).best is None, begin=end)
+
+
+def _bisected(misfit: Callable[[int], bool], low: int = 0, high: int = len(_SIZES)) -> int:
+    """Return the number of the first size from `low` to below `high` that does not fit; `high` if all do."""
+    return bisect_left(_SIZES, True, low, high, key=misfit)
+
+
+def _first_misfit(misfit: Callable[[int], bool], *, begin: int) -> int:
+    """Return the number of the first size at or after `begin` that does not fit, in few steps where it is near."""
+    low, step = begin, 1
+    while low + step < len(_SIZES) and not misfit(low + step - 1):
+        low, step = low + step, 2 * step
+    return _bisected(misfit, low, min(low + step, len(_SIZES)))
 
 
 def _size(number: int) -> int:

@@ -28,9 +28,12 @@ _RESOLUTION: Final = (1 - LEAST_FRACTION) / 2**_STEPS
 """So far below the fraction that was found the type no longer comes first."""
 
 
-def overturned_by(request: Request, ranked: Sequence[Candidate], grids: Sequence[CandidateGrid]) -> Overturn | None:
+def overturned_by(
+    request: Request, ranked: Sequence[Candidate], grids: Sequence[CandidateGrid], *, cheapest: Sequence[Candidate] = ()
+) -> Overturn | None:
     """Return the doubtful rate of the recommended type that may lose least before another type is the better choice;
-    None where no rate is in doubt, no other type was worked out, or none of them ever overtakes it.
+    None where no rate is in doubt, no other type was worked out, or none of them ever overtakes it. `cheapest` may cost
+    less than all that are `ranked`.
     """
     best = ranked[0]
     rivals = [rival for rival in ranked[1:] if rival.instance_type != best.instance_type]
@@ -39,7 +42,9 @@ def overturned_by(request: Request, ranked: Sequence[Candidate], grids: Sequence
         return None
     fragile, fraction = None, LEAST_FRACTION
     for rate, evidence in _doubtful(best, grid):
-        trial = _Trial(request=request, best=best, rivals=rivals, grid=grid, rate=rate, evidence=evidence)
+        trial = _Trial(
+            request=request, best=best, rivals=rivals, cheapest=cheapest, grid=grid, rate=rate, evidence=evidence
+        )
         if (least := trial.fraction()) > fraction:
             fragile, fraction = trial, least
     return None if fragile is None else _overturn(fragile, fraction)
@@ -88,6 +93,7 @@ class _Trial:
     request: Request
     best: Candidate
     rivals: Sequence[Candidate]
+    cheapest: Sequence[Candidate]
     grid: CandidateGrid
     rate: str
     evidence: str
@@ -105,8 +111,13 @@ class _Trial:
     def winner(self, fraction: float) -> str:
         """Return the type that comes first when the rate is a share of what the plan expects."""
         lowered = self._at(fraction)
-        ranked = selection.order([*([] if lowered is None else [lowered]), *self.rivals], self.request.objective)
-        return ranked[0].instance_type
+        able = [*([] if lowered is None else [lowered]), *self.rivals]
+        cheapest = [cluster for cluster in self.cheapest if cluster.instance_type != self.best.instance_type]
+        if lowered is not None:  # the type's cheapest cluster changes as its best does
+            ratio = lowered.cost_usd.total / self.best.cost_usd.total if self.best.cost_usd.total else 1.0
+            own = (cluster for cluster in self.cheapest if cluster.instance_type == self.best.instance_type)
+            cheapest += [replace(c, cost_usd=replace(c.cost_usd, total=ratio * c.cost_usd.total)) for c in own]
+        return selection.order(able, self.request.objective, cheapest=cheapest)[0].instance_type
 
     def _holds(self, fraction: float) -> bool:
         return self.winner(fraction) == self.best.instance_type
@@ -116,7 +127,7 @@ class _Trial:
         cell, before = self._estimated(fraction), self._as_planned
         if cell is None or before is None:
             return None
-        time_s, total = (of_cell / as_planned for of_cell, as_planned in zip(cell, before, strict=True))
+        time_s, total = (after / planned if planned else 1.0 for after, planned in zip(cell, before, strict=True))
         best = self.best
         return replace(
             best,

@@ -7,7 +7,7 @@ storage fees for local disks); Lee & Fox, section III-E and Figure 8 (price over
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,11 +21,15 @@ from planner.errors import BadInputError, nearest
 from planner.planning.offer import Offer
 
 MEASURES: Final = {
-    "usd_per_op": "USD per random operation of 4 KiB on the local disks",
+    "usd_per_op": "USD per operation of 4 KiB at random places, of 4 MiB for those named so",
     "usd_per_MBps": "USD per hour for each MB/s of the instance's storage",
     "usd_per_GFLOPS": "USD per hour for each GFLOP/s in double precision",
 }
 MODES: Final = ("read_only", "write_only", "simultaneous")
+OPERATIONS: Final = {"read4K": 4096, "read4M": 4 << 20, "write4K": 4096, "write4M": 4 << 20, "write4K/64": 4096}
+"""Scalyr's operations, with the bytes that each moves."""
+
+ALL_OPERATIONS: Final = "all"
 _USUAL_BYTES: Final = 5e11
 """What a node's volumes hold when they are compared with disks that come with it."""
 
@@ -41,6 +45,7 @@ class Worth:
     rate: float
     value: float
     evidence: str
+    operation: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,38 +58,100 @@ class Ranking:
     left_out: Mapping[str, int]
 
 
-def rank(offers: Sequence[tuple[Catalog, Offer]], *, by: str, mode: str) -> Ranking:
+def rank(offers: Sequence[tuple[Catalog, Offer]], *, by: str, mode: str, operation: str | None = None) -> Ranking:
     """Rank the types of catalogs at the prices offered. `mode` says how the storage is driven, where that matters.
 
-    Raises BadInputError for an unknown measure or mode, and for operations of a mode that nobody measures.
+    `operation`, one of OPERATIONS or "all", ranks measured small operations on disks and volumes by dollars for one,
+    without monthly fees for storage, as Scalyr did. Raises BadInputError for an unknown measure, mode or operation, and
+    for operations of a mode that nobody measures.
     """
     if by not in MEASURES:
         raise BadInputError(f"--by {by}: unknown.{nearest(by, list(MEASURES))} Known: {', '.join(MEASURES)}")
     if mode not in MODES or (by == "usd_per_op" and mode == "simultaneous"):
         modes = MODES if by != "usd_per_op" else MODES[:2]
         raise BadInputError(f"--mode {mode}: {by} is ranked by {', '.join(modes)}")
+    if operation is not None and (by != "usd_per_op" or operation not in (*OPERATIONS, ALL_OPERATIONS)):
+        raise BadInputError(f"--operation {operation}: with --by usd_per_op, one of {', '.join(OPERATIONS)}, all")
     rows: list[Worth] = []
     left_out: Counter[str] = Counter()
     for catalog, offer in offers:
-        worths = [worth for choice in _choices(catalog, offer, by=by, mode=mode) for worth in choice]
+        worths = [
+            worth for choice in _choices(catalog, offer, by=by, mode=mode, operation=operation) for worth in choice
+        ]
         rows += worths
         left_out += _lacking(catalog, offer, {worth.instance_type for worth in worths})
     rows.sort(key=lambda worth: (worth.value, worth.catalog, worth.instance_type))
     return Ranking(by=by, unit=MEASURES[by], rows=tuple(rows), left_out=dict(+left_out))
 
 
-def _choices(catalog: Catalog, offer: Offer, *, by: str, mode: str) -> list[list[Worth]]:
+def _choices(catalog: Catalog, offer: Offer, *, by: str, mode: str, operation: str | None) -> list[list[Worth]]:
     price = offer.price_usd_per_hour
     if by == "usd_per_GFLOPS":
         words = _evidence_of_compute(catalog)
         return [_worths(catalog, offer, "none", price=price, rate=catalog.flop_per_s / 1e9, words=words, per_hour=True)]
+    if operation is not None:
+        return [_small_operations(catalog, offer, OPERATIONS if operation == ALL_OPERATIONS else [operation])]
     local = catalog.disk_rates(mode)
     if by == "usd_per_op":
-        rate = local.operations_per_s
-        return [_worths(catalog, offer, "local", price=price, rate=rate, words=local.evidence, per_hour=False)]
+        return _random_operations(catalog, offer, mode=mode)
     rate = local.bytes_per_s / 1e6
     on_disks = _worths(catalog, offer, "local", price=price, rate=rate, words=local.evidence, per_hour=True)
     return [on_disks] if mode == "simultaneous" else [on_disks, _on_volumes(catalog, offer, mode=mode)]
+
+
+def _random_operations(catalog: Catalog, offer: Offer, *, mode: str) -> list[list[Worth]]:
+    """Operations of 4 KiB as stated or measured of disks and volumes; where there are none, `read4K` of small-io."""
+    rates_of = {"local": catalog.disk_rates(mode)}
+    rates_of |= {name: catalog.volume_rates(name, mode) for name in catalog.volume_types}
+    worths = [
+        _worths(
+            catalog,
+            offer,
+            name,
+            price=_with_fee(catalog, offer, on_volumes=name != "local"),
+            rate=rates.operations_per_s,
+            words=rates.operations_evidence,
+            per_hour=False,
+        )
+        for name, rates in rates_of.items()
+    ]
+    ranked = {_what(worth) for row in worths for worth in row}
+    small = _small_operations(catalog, offer, ["read4K"]) if mode == "read_only" else []
+    return [*worths, [worth for worth in small if _what(worth) not in ranked]]
+
+
+def _what(worth: Worth) -> tuple[str, str]:
+    """Return type and kind of storage, of `4 x gp3` the latter."""
+    return worth.instance_type, worth.storage.rpartition(" x ")[2]
+
+
+def _with_fee(catalog: Catalog, offer: Offer, *, on_volumes: bool) -> Floats:
+    fee = catalog.surcharges_usd_per_hour("volume_optimized", offer.region)
+    return offer.price_usd_per_hour + (fee if on_volumes else 0.0)
+
+
+def _small_operations(catalog: Catalog, offer: Offer, operations: Collection[str]) -> list[Worth]:
+    """Return a row for each measured operation on each storage; where a type has several rows of one, the first."""
+    worths: dict[tuple[str, str, str], Worth] = {}
+    for row in catalog.tables["small_io"].rows():
+        volume, type_row = row["volume_type"], catalog.instances.index(row["instance_type"])
+        price = float(_with_fee(catalog, offer, on_volumes=bool(volume))[type_row])
+        if row["operation"] not in operations or not np.isfinite(price):
+            continue
+        storage = f"{row['volumes']:.0f} x {volume}" if volume else "local"
+        rate = row["bytes_per_s"] / OPERATIONS[row["operation"]]
+        worth = Worth(
+            catalog=catalog.name,
+            instance_type=row["instance_type"],
+            storage=storage,
+            price_usd_per_hour=price,
+            rate=rate,
+            value=price / rate / 3600,
+            evidence=_weaker(row["evidence"], offer.evidence[type_row]),
+            operation=row["operation"],
+        )
+        worths.setdefault((worth.instance_type, storage, worth.operation), worth)
+    return list(worths.values())
 
 
 def _on_volumes(catalog: Catalog, offer: Offer, *, mode: str) -> list[Worth]:

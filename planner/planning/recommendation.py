@@ -7,11 +7,13 @@ docs/equations.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Final
 
+from planner.arrays import Floats
 from planner.catalog import Catalog
 from planner.cost_model.model import CostModel
 from planner.cost_model.run_overheads import RunOverheads
@@ -20,7 +22,7 @@ from planner.planning import constraints, selection
 from planner.planning.best_clusters import choose
 from planner.planning.candidate_grid import CandidateGrid, build_grid
 from planner.planning.feasibility import TOO_FEW
-from planner.planning.filters import NOT_WANTED, UNASKED, filter_conflicts
+from planner.planning.filters import NOT_WANTED, PREVIOUS, UNASKED, filter_conflicts
 from planner.planning.frontier import frontier_clusters, frontier_of, point_of
 from planner.planning.overturning import overturned_by
 from planner.planning.region import Region
@@ -33,12 +35,18 @@ _SURE: Final = 0.95
 
 
 def recommend(
-    request: Request, *, model: CostModel | Sequence[CostModel], catalogs: Sequence[Catalog], overheads: RunOverheads
+    request: Request,
+    sizes: Floats | None = None,
+    *,
+    model: CostModel | Sequence[CostModel],
+    catalogs: Sequence[Catalog],
+    overheads: RunOverheads,
 ) -> Plan:
     """Return the plan for `request`: candidates best first, the frontier, and every type left out with its reason.
 
     Of several models the clusters are ranked against each other, each type once for each model. `best` is None when
-    nothing is feasible; `require_best` turns that into the error a command ends with.
+    nothing is feasible; `require_best` turns that into the error a command ends with. With `sizes` only clusters of so
+    many nodes are planned.
     Raises BadInputError for an unpriced region, an unknown instance type, distribution or assumption.
     """
     check_request(request, catalogs)
@@ -50,20 +58,20 @@ def recommend(
     grids: list[list[CandidateGrid]] = []
     rejected: list[Rejection] = []
     models = [model] if isinstance(model, CostModel) else list(model)
-    unplanned: dict[str, list[Rejection]] = {}
-    planned: set[str] = set()
+    regional: list[tuple[CandidateGrid, list[Rejection]]] = []
     for cost_model in models:
-        built = [build_grid(request, model=cost_model, region=region, overheads=overheads) for region in regions]
+        grid_of = partial(build_grid, request, model=cost_model, overheads=overheads, sizes=sizes)
+        built = [grid_of(region=region) for region in regions]
         grids.append([grid for grid, _ in built])
         rejected += [rejection for _, unusable in built for rejection in unusable]
-        for grid, unusable in built:
-            unplanned.setdefault(grid.context.catalog.name, []).extend(unusable)
-            planned |= {grid.context.catalog.name} if len(grid.context.layouts.type_row) else set()
+        regional += built
     all_grids = list(chain(*grids))
     clusters, missed = _worked_out(request, grids)
     ranked = selection.best_of_types(selection.order(clusters, request.objective))
+    cheapest = sorted(clusters, key=lambda cluster: (cluster.cost_usd.at_least, cluster.cost_usd.total))[:1]
     if ranked:
-        ranked[0] = replace(ranked[0], overturned_by=overturned_by(request, ranked, all_grids))
+        turn = overturned_by(request, ranked, all_grids, cheapest=cheapest)
+        ranked[0] = replace(ranked[0], overturned_by=turn)
     return Plan(
         request=request,
         catalog=_stamp(catalogs),
@@ -72,9 +80,14 @@ def recommend(
         rejected=tuple(_sorted([*rejected, *missed], clusters, models=len(models))),
         frontier=tuple(frontier_of(clusters, ranked)),
         surer=_surer(request, ranked, grids),
-        left_out=tuple(_left_out(unplanned, planned)) if ranked else (),
+        left_out=tuple(_left_out(regional)) if ranked else (),
         conflicts=() if ranked else tuple(_conflicts(request, catalogs, all_grids)),
-        warnings=(*_left_aside(request), *_capacity_seen(request, regions), *_beyond_the_link(request, ranked[:1])),
+        warnings=(
+            *_left_aside(request),
+            *_capacity_seen(request, regions),
+            *_beyond_the_link(request, ranked[:1]),
+            *_as_if_free(ranked),
+        ),
     )
 
 
@@ -99,8 +112,12 @@ def _surer(
     return point_of(surer[0]) if surer else None
 
 
-def _left_out(unplanned: Mapping[str, Sequence[Rejection]], planned: Set[str]) -> Iterator[str]:
+def _left_out(regional: Sequence[tuple[CandidateGrid, list[Rejection]]]) -> Iterator[str]:
     """Say of which catalogs no type at all could be planned, and what the types that lack least of all lack."""
+    unplanned: dict[str, list[Rejection]] = {}
+    for grid, unusable in regional:
+        unplanned.setdefault(grid.context.catalog.name, []).extend(unusable)
+    planned = {grid.context.catalog.name for grid, _ in regional if len(grid.context.layouts.type_row)}
     for name, rejections in unplanned.items():
         lacking = [rejection for rejection in rejections if not rejection.reason.startswith(NOT_WANTED)]
         if name not in planned and lacking:
@@ -133,7 +150,7 @@ def _nearness(rejection: Rejection) -> tuple[bool, float]:
 def _lacking(rejection: Rejection) -> tuple[bool, int]:
     """Order rejections that have no distance: first the types that were asked for, each by how many facts it lacks."""
     also = rejection.detail.partition("also ")[2]
-    return rejection.reason.startswith(UNASKED), len(also.split(", ")) if also else 0
+    return rejection.reason.startswith((UNASKED, PREVIOUS)), len(also.split(", ")) if also else 0
 
 
 def _conflicts(request: Request, catalogs: Sequence[Catalog], grids: Sequence[CandidateGrid]) -> Iterator[str]:
@@ -176,6 +193,19 @@ def _capacity_seen(request: Request, regions: Sequence[Region]) -> Iterator[str]
     for limit in request.node_limits:
         if (limit.cloud, limit.region) in places:
             yield f"at most {limit.nodes} x {limit.instance} in {limit.region}: {limit.note}; --capacity overrides that"
+
+
+def _as_if_free(ranked: Sequence[Candidate]) -> Iterator[str]:
+    """Say where the recommended cluster is compared with some that pay for what nobody knows the price of for it."""
+    unpriced = [name for name in (ranked[0].cost_usd.unknown if ranked else ()) if _is_paid(name, ranked)]
+    if unpriced:
+        without = f"without the price of {', '.join(unpriced)}, which is unknown"
+        yield f"{ranked[0].cloud} comes first {without}; other clouds' totals have it"
+
+
+def _is_paid(name: str, ranked: Sequence[Candidate]) -> bool:
+    """Whether any cluster has a charge of this name with a known price in its bill."""
+    return any(line.name == name and line.usd for candidate in ranked for line in candidate.bill)
 
 
 def _shown(ranked: Sequence[Candidate], request: Request, *, models: int) -> list[Candidate]:

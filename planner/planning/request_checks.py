@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import get_args
@@ -21,7 +22,7 @@ def check_request(request: Request, catalogs: Sequence[Catalog]) -> None:
     """Raise BadInputError for amounts out of range, options that contradict each other, and unknown names."""
     check_assumptions(assume=request.assume, scale=request.scale)
     _check_amounts(request)
-    _check_instances(request, catalogs)
+    _check_types(request, catalogs)
     _check_power(request, catalogs)
     if request.network_distribution is not None:
         if "network" in request.assume:
@@ -91,9 +92,26 @@ def _check_power(request: Request, catalogs: Sequence[Catalog]) -> None:
             raise BadInputError(f"assume {assumed}: no type is called {pattern!r}.{nearest(pattern, names)}")
 
 
-def _check_instances(request: Request, catalogs: Sequence[Catalog]) -> None:
-    names = [name for catalog in catalogs for name in catalog.instances.instance_type.tolist()]
-    for pattern in request.instances:
+def _check_types(request: Request, catalogs: Sequence[Catalog]) -> None:
+    """What is typed must name a type; lists of prices and limits may speak of other clouds' types."""
+    instances = [catalog.instances for catalog in catalogs]
+    names = [name for table in instances for name in (*table.instance_type.tolist(), *table.cloud_type.tolist())]
+    for option, pattern in _patterns(request):
         if not any(fnmatchcase(name, pattern) for name in names):
             where = ", ".join(catalog.name for catalog in catalogs)
-            raise BadInputError(f"unknown instance type {pattern!r} in {where}.{nearest(pattern, names)}")
+            raise BadInputError(f"{option}: unknown instance type {pattern!r} in {where}.{_meant(pattern, names)}")
+
+
+def _patterns(request: Request) -> Iterator[tuple[str, str]]:
+    """Yield each pattern of types that the user typed, with its option."""
+    yield from (("--instance", pattern) for pattern in request.instances)
+    yield from (("--exclude", pattern) for pattern in request.exclude)
+    yield from ((own.note, own.instance) for own in request.own_prices if own.note.startswith("--"))
+    yield from ((limit.note, limit.instance) for limit in request.node_limits if limit.note.startswith("--"))
+
+
+def _meant(pattern: str, names: Sequence[str]) -> str:
+    family = next((name for name in names if re.match(rf"{re.escape(pattern)}\W", name)), None)
+    if family is None:
+        return nearest(pattern, names)
+    return f" Its family is {f'{pattern}{family[len(pattern)]}*'!r}."

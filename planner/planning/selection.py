@@ -19,6 +19,9 @@ from planner.catalog.bare_metal import handicap
 from planner.cost_model.estimate import Estimates
 from planner.schemas.plan import Candidate, Objective
 
+SENSIBLE: Final = 1.5
+"""The fastest cluster that costs at most so many times the least is the fastest sensible one."""
+
 SLACK: Final = 1.05
 """How far above the least total cost, without charges, a faster cluster may lie under the default objective."""
 
@@ -42,11 +45,11 @@ def limit_above(least_usd: float, *, charges_usd: float) -> float:
 
 def least_and_limit(estimates: Estimates, good: Flags) -> tuple[float, float]:
     """Return the least total of the admissible clusters, and the `limit_above` it; inf where there is none."""
-    total = np.where(good, estimates.total_usd, np.inf)
-    if not np.isfinite(total).any():
+    least_of_rows = np.min(estimates.total_usd, axis=1, where=good, initial=np.inf)
+    if not np.isfinite(least_of_rows).any():
         return math.inf, math.inf
-    row, column = np.unravel_index(np.argmin(total), total.shape)
-    least = float(total[row, column])
+    row = np.argmin(least_of_rows)
+    least = float(least_of_rows[row])
     return least, limit_above(least, charges_usd=float(estimates.charges_usd[row]))
 
 
@@ -74,13 +77,16 @@ def best_cell(rows: Rows, estimates: Estimates, good: Flags, *, objective: Objec
     return Cell(row=int(rows[row]), column=int(column))
 
 
-def order(candidates: Sequence[Candidate], objective: Objective) -> list[Candidate]:
-    """Return the candidates best first under `objective`. What has a bill that is known in part alone does not come
-    before others for costing less, nor bare metal before others that are as good.
+def order(
+    candidates: Sequence[Candidate], objective: Objective, *, cheapest: Sequence[Candidate] = ()
+) -> list[Candidate]:
+    """Return the candidates best first under `objective`; `cheapest` are clusters that are not among them and may cost
+    less than all that are. What has a bill that is known in part alone does not come before others for costing less,
+    nor bare metal before others that are as good.
     """
     if not candidates:
         return []
-    limit, fastest = limit_of(candidates), min(map(_time_s, candidates))
+    limit, fastest = limit_of([*candidates, *cheapest]), min(map(_time_s, candidates))
     keys: dict[str, Callable[[Candidate], tuple[float, ...]]] = {
         "cost": lambda c: (c.cost_usd.at_least, _total_usd(c), _time_s(c)),
         "energy": lambda c: (math.inf if c.energy_j is None else c.energy_j, _time_s(c)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -37,7 +37,8 @@ class Choice:
     `nodes` must work; `spares` are launched besides. `local_disks` are bought for each node, besides those of its type.
     `price_usd_per_hour` is the planned price of one node without volumes, `usd_per_hour` that of all planned nodes with
     volumes. `expected_s` is the whole run's time, `total_usd` its cost; 95 of 100 runs end within `late_s`, None in
-    orders of earlier versions.
+    orders of earlier versions. `pricing` is that of all machines but the head, which is always on demand; where they
+    differ, `head_usd_per_hour` is the head's planned price, None where it is not known.
     """
 
     instance_type: str
@@ -52,6 +53,13 @@ class Choice:
     volumes: VolumeOrder | None = None
     local_disks: int = 0
     late_s: float | None = None
+    pricing: str = "on-demand"
+    head_usd_per_hour: float | None = None
+
+    @property
+    def is_spot(self) -> bool:
+        """Whether all machines but the head may be taken back."""
+        return self.pricing == "spot"
 
     @property
     def needed_s(self) -> float:
@@ -66,7 +74,18 @@ class Choice:
     @property
     def launched_usd_per_hour(self) -> float:
         """What all launched machines cost, spares and volumes included."""
-        return self.usd_per_hour * self.machines / self.nodes
+        return self.usd_per_hour * self.machines / self.nodes + self._head_surcharge_usd_per_hour
+
+    @property
+    def _head_surcharge_usd_per_hour(self) -> float:
+        """What the head costs beyond one of the others."""
+        return 0.0 if self.head_usd_per_hour is None else self.head_usd_per_hour - self.price_usd_per_hour
+
+    def with_head(self, usd_per_hour: float | None) -> Self:
+        """Return the choice with another price of its head, in the expected cost, too."""
+        priced = replace(self, head_usd_per_hour=usd_per_hour)
+        added = priced._head_surcharge_usd_per_hour - self._head_surcharge_usd_per_hour
+        return replace(priced, total_usd=self.total_usd + added * self.expected_s / 3600)
 
     @classmethod
     def of(cls, candidate: Candidate, *, regions: tuple[str, ...], late_s: float) -> Self:
@@ -85,6 +104,7 @@ class Choice:
             volumes=VolumeOrder.of(candidate.volumes) if candidate.volumes else None,
             local_disks=_added_disks(candidate.instance_type),
             late_s=late_s,
+            pricing=candidate.pricing,
         )
 
 
@@ -95,6 +115,8 @@ class Order:
     `ssh_from` is the only network, in CIDR notation, that reaches the head; `staging` opens the nodes' way to the
     cloud's object store; `node_identity` is what they are to the cloud, '' for nobody: an instance profile (EC2), a
     service account (Compute Engine), a user-assigned identity (Azure); `image` replaces the stock machine image.
+    `subnet` is one that exists already, for all machines; '' makes a network of the run's own. The head has a public
+    address unless `is_private`.
     """
 
     run: str
@@ -107,6 +129,8 @@ class Order:
     image: str | None = None
     staging: bool = False
     node_identity: str = ""
+    subnet: str = ""
+    is_private: bool = False
 
     @property
     def tags(self) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from planner.providers.order import Choice
@@ -16,6 +16,7 @@ class PreflightLog:
     findings: list[Finding] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     price_usd_per_hour: dict[tuple[str, str], float] = field(default_factory=dict)
+    head_usd_per_hour: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def add(self, finding: Finding) -> bool:
         """Add a finding and return whether the place can still be tried."""
@@ -26,9 +27,17 @@ class PreflightLog:
         """Add a finding from its parts; see `add`."""
         return self.add(Finding(subject=subject, ok=ok, text=text))
 
+    def note_prices(self, choice: Choice, region: str, price: Callable[[str], float | None]) -> None:
+        """Set today's prices beside the planned ones: `price` by how machines are bought, None where not stated."""
+        self.note_price(choice, region, price(choice.pricing))
+        head = price("on-demand") if choice.is_spot else None
+        if head is not None:
+            self.head_usd_per_hour[choice.instance_type, region] = head
+
     def note_price(self, choice: Choice, region: str, usd_per_hour: float | None) -> None:
         """Set today's price of a node beside the planned one; None is a price that the cloud does not state."""
-        planned, subject = choice.price_usd_per_hour, f"price of {choice.instance_type} in {region}"
+        bought = "spot price" if choice.is_spot else "price"
+        planned, subject = choice.price_usd_per_hour, f"{bought} of {choice.instance_type} in {region}"
         if usd_per_hour is None:
             self.note(subject, None, f"not known; planned with ${planned:.4f} per hour")
             return
@@ -43,5 +52,8 @@ class PreflightLog:
     def result(self) -> Preflight:
         """Return what was collected."""
         return Preflight(
-            findings=tuple(self.findings), places=tuple(self.places), price_usd_per_hour=self.price_usd_per_hour
+            findings=tuple(self.findings),
+            places=tuple(self.places),
+            price_usd_per_hour=self.price_usd_per_hour,
+            head_usd_per_hour=self.head_usd_per_hour,
         )

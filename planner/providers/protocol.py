@@ -8,7 +8,7 @@ calls: all it must know is in the tags, so that another process can end a run.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
@@ -29,7 +29,8 @@ class Place:
     @property
     def text(self) -> str:
         """For people: 81 x i4i.8xlarge in us-east-1b."""
-        return f"{self.choice.machines} x {self.choice.instance_type} in {self.zone or self.region}"
+        spot = " (spot, the head on demand)" if self.choice.is_spot else ""
+        return f"{self.choice.machines} x {self.choice.instance_type}{spot} in {self.zone or self.region}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,12 +97,14 @@ class Finding:
 @dataclass(frozen=True, kw_only=True)
 class Preflight:
     """What was found before anything was created. `places` are those left to try, in order; prices are US dollars per
-    node-hour as of now, by (instance type, region), and lack what could not be asked.
+    node-hour as of now, by (instance type, region), and lack what could not be asked. Heads have prices of their own
+    where the other machines are spot ones.
     """
 
     findings: tuple[Finding, ...]
     places: tuple[Place, ...]
     price_usd_per_hour: dict[tuple[str, str], float]
+    head_usd_per_hour: dict[tuple[str, str], float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,8 +153,8 @@ class Provider(Protocol):
         """Create all that machines need at a place; what the run already has there is kept and used."""
 
     def launch(self, order: Order, place: Place, journal: Journal, *, machines: int, head: bool, round: int) -> None:
-        """Launch so many machines, one of them as the head if `head`: all or none. `round` tells a further launch at
-        one place from a repetition of the first.
+        """Launch so many machines, one of them as the head if `head`: all or none. Those of a spot choice may be taken
+        back, except the head. `round` tells a further launch at one place from a repetition of the first.
         """
 
     def nodes(self, run: str, *, region: str) -> tuple[Node, ...]:

@@ -83,7 +83,7 @@ class Launch:
             zone=place.zone,
             instance_type=place.choice.instance_type,
             placement_group=place.choice.placement_group,
-            node_usd_per_hour=place.choice.usd_per_hour / place.choice.nodes,
+            node_usd_per_hour=place.choice.launched_usd_per_hour / place.choice.machines,
         )
         self.provider.prepare(self.order, place, self.directory)
         self.provider.launch(self.order, place, self.directory, machines=place.choice.machines, head=True, round=0)

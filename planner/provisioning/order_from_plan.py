@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from planner.catalog import load_catalog
 from planner.errors import BadInputError, InfeasibleError
 from planner.providers.order import Choice, Order
 from planner.providers.protocol import Place, Preflight
@@ -43,18 +44,27 @@ def choices_of(
     """Return a plan's clusters on one cloud, best first, with the spares that the plan pays for; without them where
     nobody screens the machines and sends spares away.
 
-    Raises InfeasibleError when there is none, BadInputError for a plan of spot machines.
+    Raises InfeasibleError when there is none.
     """
     fitting = [candidate for candidate in plan.candidates if candidate.cloud == cloud]
-    if any(candidate.pricing == "spot" for candidate in fitting):
-        raise BadInputError(
-            "the plan is for spot machines, which may be taken back at any moment; only on-demand machines are rented: "
-            "plan without --pricing spot"
-        )
     if not fitting:
         raise InfeasibleError(f"the plan has no cluster on {cloud}")
     wanted = [best if screened else _without_spares(best) for best in fitting[:alternatives]]
-    return [Choice.of(best, regions=tuple(regions), late_s=late_s(best, plan.request)) for best in wanted]
+    choices = [Choice.of(best, regions=tuple(regions), late_s=late_s(best, plan.request)) for best in wanted]
+    return [
+        choice.with_head(_on_demand_usd(best)) if choice.is_spot else choice
+        for best, choice in zip(wanted, choices, strict=True)
+    ]
+
+
+def _on_demand_usd(candidate: Candidate) -> float | None:
+    """Return the hourly price of one machine on demand, None where the catalog has none."""
+    catalog = load_catalog(candidate.cloud)
+    if candidate.region not in catalog.regions():
+        return None
+    prices = catalog.prices(candidate.region).price_usd_per_hour
+    usd = float(prices[catalog.instances.rows[candidate.instance_type]])
+    return None if math.isnan(usd) else usd
 
 
 def _without_spares(candidate: Candidate) -> Candidate:
@@ -74,6 +84,8 @@ def order_of(
     image: str | None = None,
     staging: bool = False,
     node_identity: str = "",
+    subnet: str = "",
+    is_private: bool = False,
 ) -> Order:
     """Return the order of a run that begins now; its SSH key is still to be made.
 
@@ -90,6 +102,8 @@ def order_of(
         image=image,
         staging=staging,
         node_identity=node_identity,
+        subnet=subnet,
+        is_private=is_private,
     )
 
 
@@ -102,6 +116,18 @@ def hours_allowed(choices: Sequence[Choice], limits: Limits) -> float:
     if limits.cost_usd is None:
         return hours
     return min(hours, limits.cost_usd / max(choice.launched_usd_per_hour for choice in choices))
+
+
+def within(choices: Sequence[Choice], limits: Limits) -> list[Choice]:
+    """Return the choices whose run is expected to keep to the limits at the plan's price.
+
+    Raises InfeasibleError with each one's reason when there is none.
+    """
+    reasons = {f"{choice.machines} x {choice.instance_type}: {_over(choice, limits)}" for choice in choices}
+    keeping = [choice for choice in choices if not _over(choice, limits)]
+    if not keeping:
+        raise InfeasibleError("no planned cluster keeps to the limits", sorted(reasons))
+    return keeping
 
 
 def affordable(seen: Preflight, limits: Limits) -> tuple[tuple[Place, ...], list[str]]:
@@ -146,13 +172,14 @@ def with_todays_end(order: Order, places: Sequence[Place], limits: Limits, *, no
 
 def at_todays_price(place: Place, seen: Preflight) -> Choice:
     """Return the choice with the machines' price as it is now; what volumes cost stays as planned."""
-    choice = place.choice
-    now = seen.price_usd_per_hour.get((choice.instance_type, place.region))
+    choice, key = place.choice, (place.choice.instance_type, place.region)
+    now, head = seen.price_usd_per_hour.get(key), seen.head_usd_per_hour.get(key, place.choice.head_usd_per_hour)
     if now is None:
-        return choice
+        return choice.with_head(head)
     per_hour = choice.usd_per_hour + choice.nodes * (now - choice.price_usd_per_hour)
-    total = choice.total_usd * per_hour / choice.usd_per_hour
-    return replace(choice, price_usd_per_hour=now, usd_per_hour=per_hour, total_usd=total)
+    alike = replace(choice.with_head(None), price_usd_per_hour=now)
+    total = alike.total_usd * per_hour / choice.usd_per_hour
+    return replace(alike, usd_per_hour=per_hour, total_usd=total).with_head(head)
 
 
 def owner() -> str:

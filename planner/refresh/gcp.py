@@ -88,13 +88,15 @@ def price_list(regions: Sequence[str], *, access: Access, watch: Watch) -> UnitP
     return unit_prices(_skus(access=access, watch=watch), regions=regions)
 
 
-def hourly_usd(machine_type: Any, units: UnitPrices, *, region: str, added_disks: int = 0) -> float | None:
-    """Return the price of a machine type on demand, with local disks of one partition added; None when not known."""
+def hourly_usd(
+    machine_type: Any, units: UnitPrices, *, region: str, added_disks: int = 0, pricing: str = "on-demand"
+) -> float | None:
+    """Return the price of a machine type, with local disks of one partition added; None when not known."""
     parts = _parts(shape(machine_type, catalog_rows={}), machine_type, catalog_rows={})
     if parts["accelerated"] or parts["disk_gb"] is None:
         return None
     parts |= {"disk_gb": parts["disk_gb"] + added_disks * _PARTITION_BYTES / 1e9}
-    return units.hourly_usd(parts, region=region, pricing="on-demand")
+    return units.hourly_usd(parts, region=region, pricing=pricing)
 
 
 def _parts(row: Row, machine_type: Any, *, catalog_rows: Mapping[str, Row]) -> Row:

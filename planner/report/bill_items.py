@@ -13,9 +13,18 @@ BILL_GROUPS: Final = {
     "sort": ("job",),
     "boot, screen, tear down": ("boot", "screen", "teardown"),
     "generate, load, validate, fetch": ("generate", "load", "validate", "fetch"),
+    "stage in, stage out": ("stage in", "stage out"),
     "spare nodes": ("spares", "rounding"),
+    "requests and traffic": (
+        "requests",
+        "stage in: requests",
+        "stage in: traffic",
+        "stage out: requests",
+        "stage out: egress",
+        "traffic between zones",
+    ),
 }
-"""Which lines of the bill stand together; any other has a line of its own."""
+"""Which lines of the bill stand together; any other, and what has no known price, has a line of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,12 +85,15 @@ def _grouped(bill: Sequence[BillLine]) -> list[tuple[str, list[BillLine]]]:
     named = {line: group for group, lines in BILL_GROUPS.items() for line in lines}
     groups: dict[str, list[BillLine]] = {}
     for line in bill:
-        groups.setdefault(named.get(line.name, line.name.replace("_", " ")), []).append(line)
+        own = line.name.replace("_", " ")
+        groups.setdefault(own if line.usd is None else named.get(line.name, own), []).append(line)
     return [(_only_present(name, lines), lines) for name, lines in groups.items()]
 
 
 def _only_present(name: str, lines: Sequence[BillLine]) -> str:
-    """Name the group by the lines that it has."""
+    """Name the group by the lines that it has; of several charges they would be too long."""
+    if name == "requests and traffic" and len(lines) > 1:
+        return name
     words = {"boot": "boot", "screen": "screen", "teardown": "tear down", "job": "sort", "spares": "spare nodes"}
     present = [words.get(line.name, line.name.replace("_", " ")) for line in lines]
     return ", ".join(present) if name in BILL_GROUPS else name

@@ -78,7 +78,7 @@ def cluster_text(cluster: Cluster, *, run: str, key: str) -> str:
     return "\n".join(
         [
             f"run {run}: {len(cluster.nodes)} machines in {cluster.place.zone or cluster.place.region}",
-            f"ssh -i {key} ubuntu@{cluster.head.public_address}",
+            f"ssh -i {key} ubuntu@{cluster.head.public_address or cluster.head.private_address}",
             f"{format_usd(cluster.place.choice.launched_usd_per_hour)} per hour until: planner cluster down {run}",
         ]
     )

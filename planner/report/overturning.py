@@ -17,7 +17,8 @@ def overturn_text(best: Candidate) -> str:
     turn = best.overturned_by
     if turn is None:
         return ""
-    holds = f"{best.instance_type} stays the best choice while its {_NAMES[turn.rate]} at {best.nodes} nodes"
+    nodes = f"{best.nodes} node{'s' * (best.nodes > 1)}"
+    holds = f"{best.instance_type} stays the best choice while its {_NAMES[turn.rate]} at {nodes}"
     keeps = f"{'keep' if turn.rate in ('local', 'volumes') else 'keeps'} {turn.at_fraction:.0%} of what is planned"
     measuring = f"Measuring costs about {format_usd(turn.measure_usd)}: {turn.command}"
     return f"{holds} {keeps}; below it {turn.winner} is. {measuring}"

@@ -9,15 +9,13 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
+from planner.planning.selection import SENSIBLE
 from planner.report.bill_items import bill_of
 from planner.report.overturning import overturn_text
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.units import format_bytes, format_duration, format_usd
 
 LINES: Final = 24
-SENSIBLE: Final = 1.5
-"""The fastest cluster that costs at most so many times the least is the fastest sensible one."""
-
 _EVIDENCE: Final = {
     "measured": "measured",
     "derived": "computed from measured or stated ones",
@@ -28,22 +26,35 @@ _EVIDENCE: Final = {
 }
 
 
-def short_answer(plan: Plan, *, width: int) -> list[str]:
-    """Return the answer in lines of at most `width` columns; the plan must have a best candidate."""
+def short_answer(plan: Plan, *, width: int, before: Candidate | None = None) -> list[str]:
+    """Return the answer in lines of at most `width` columns; the plan must have a best candidate. What a what-if
+    changes, if the best cluster was another one `before`, comes first.
+    """
     best = plan.best
     if best is None:
         return ["nothing feasible"]
-    lines = [*_headline(plan, best, width), "", *_bill(best, width), *_choices(plan, best, width), ""]
-    lines += [*_wrapped(binds(best), width), *_wrapped(_sureness(best), width)]
-    lines += _wrapped(f"Most data: {plan.beyond}.", width) if plan.beyond else []
+    changes = [] if before is None else _wrapped(difference(before, best), width)
+    lines = [*changes, *_headline(plan, best, width), "", *_bill(best, width), *_choices(plan, best, width), ""]
+    reasons = [binds(best), _sureness(best), *([f"Most data: {plan.beyond}."] if plan.beyond else [])]
+    lines += [line for reason in reasons for line in _wrapped(reason, width)]
     notes = [f"Note: {warning}" for warning in (*_refreshed(plan), *plan.warnings, *best.warnings)]
-    ending = _next(width, notes=len(notes))
+    ending = _next(plan, width, notes=len(notes))
+    lines = _closer(lines, over=len(lines) + len(ending) - LINES)
     for number, note in enumerate(notes):
         wrapped = _wrapped(note, width)
         if len(lines) + len(wrapped) + len(ending) > LINES:
-            return [*lines, *_next(width, notes=len(notes) - number)]
+            return [*lines, *_next(plan, width, notes=len(notes) - number)]
         lines += wrapped
-    return [*lines, *_next(width, notes=0)]
+    return [*lines, *_next(plan, width, notes=0)]
+
+
+def _closer(lines: list[str], *, over: int) -> list[str]:
+    """Return the lines without so many of the empty ones between its parts, the last first."""
+    for _ in range(over):
+        if "" not in lines:
+            break
+        del lines[len(lines) - 1 - lines[::-1].index("")]
+    return lines
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -55,7 +66,8 @@ def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     place = f"{best.cloud} {best.region}" + (", one placement group" if best.placement_group else "")
     yield from _wrapped(f"Rent {best.nodes} x {best.instance_type} ({place})", width)
     whole += _limit(plan.request.deadline_s)
-    yield from _wrapped(f"for {whole}, {total_text(best)} in all.", width)
+    beside = f" and {', '.join(best.cost_usd.unknown)}, of unknown price" if best.cost_usd.unknown else " in all"
+    yield from _wrapped(f"for {whole}, {total_text(best)}{beside}.", width)
     yield from _wrapped(kept_text(plan), width)
     for text in plan.left_out:
         yield from _wrapped(f"{text}; --rejected says more.", width)
@@ -77,7 +89,8 @@ def kept_text(plan: Plan) -> str:
         return ""
     cluster = f"{surer.nodes} x {surer.instance_type}, {format_usd(surer.cost_usd_total)}" if surer else ""
     more = f"; in 95%: {cluster} (--confidence 95%)" if cluster else ""
-    return f"Kept in about {min(likely, 0.99):.0%} of runs{more}."
+    subject = "Kept" if plan.request.deadline_s else "Deadline kept"
+    return f"{subject} in about {min(likely, 0.99):.0%} of runs{more}."
 
 
 def total_text(best: Candidate) -> str:
@@ -97,8 +110,8 @@ def _bill(best: Candidate, width: int) -> Iterator[str]:
             continue  # what is left of rounding, and is nothing
         cost = "unknown" if item.usd is None else f"{item.usd:,.2f}"
         yield _row(item.name, format_duration(item.time_s) if item.time_s else "", cost, width=table)
-    at_least = ", at least" if best.cost_usd.at_least else ""
-    in_all = f"in all{at_least} (95%: {format_usd(best.cost_usd.total_p95)})"
+    in_all = "all that is known" if best.cost_usd.unknown else "in all"
+    in_all += f" (95%: {format_usd(best.cost_usd.total_p95)})"
     yield _row(in_all, format_duration(bill.time_s), f"${bill.total_usd:,.2f}", width=table)
 
 
@@ -154,9 +167,9 @@ def binds(best: Candidate) -> str:
 
 
 def evidence_text(best: Candidate) -> str:
-    """Say what the rates that decide rest on."""
+    """Say what the figures that decide, rates as well as prices and shapes, rest on."""
     at_worst = "" if best.evidence == "measured" else "at worst "
-    return f"Sureness: the rates that decide are {at_worst}{_EVIDENCE.get(best.evidence, best.evidence)}."
+    return f"Sureness: the figures that decide are {at_worst}{_EVIDENCE.get(best.evidence, best.evidence)}."
 
 
 def _sureness(best: Candidate) -> str:
@@ -169,8 +182,11 @@ def _refreshed(plan: Plan) -> Iterator[str]:
         yield f"types and prices of {', '.join(plan.catalog.refreshed)} as you refreshed them"
 
 
-def _next(width: int, *, notes: int) -> list[str]:
+def _next(plan: Plan, width: int, *, notes: int) -> list[str]:
     several = f" and {notes} more note{'s' * (notes > 1)}" if notes else ""
+    stored = plan.request.output and "all" not in plan.request.model and plan.request.model != "object-store"
+    if stored:
+        return _wrapped(f"Next: --model all, as a store keeps copies itself; --explain; --wide{several}.", width)
     return _wrapped(f"Next: --explain says why; --wide shows all candidates{several}.", width)
 
 

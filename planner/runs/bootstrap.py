@@ -143,14 +143,21 @@ def equip(
     size_mb = wheelhouse.path.stat().st_size / 1e6
     say(f"bringing {size_mb:.0f} MB of software to the head, and from there to {len(nodes)} machines")
     ssh.put(HEAD, wheelhouse.path, to=_SHARED, within_s=_LONGEST_COPY_S)
+    equipment = equip_from(ssh, head, nodes, wheelhouse, policy=policy)
+    if head.id in equipment.failed:
+        raise equipment.failed[head.id]
+    return equipment
+
+
+def equip_from(
+    ssh: Ssh, head: Node, nodes: Sequence[Node], wheelhouse: Wheelhouse, *, policy: RetryPolicy
+) -> Equipment:
+    """Install the planner on machines, all at once, from a head that has the wheels."""
     with _relay(ssh, head) as url:
         script = _SETUP.format(url=url, sha256=wheelhouse.sha256, python=wheelhouse.python, disks=DISKS_DIRECTORY)
         outcomes = ssh.each(nodes, lambda node: _equipped(ssh, node, script, policy=policy))
-    failed = failures(outcomes)
-    if head.id in failed:
-        raise failed[head.id]
     ready = of_success(outcomes)
-    return Equipment(ready=tuple(ready[node.id] for node in nodes if node.id in ready), failed=failed)
+    return Equipment(ready=tuple(ready[node.id] for node in nodes if node.id in ready), failed=failures(outcomes))
 
 
 @contextmanager

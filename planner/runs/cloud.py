@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Final
 
 from planner.catalog import load_catalog
 from planner.cost_model.model_reader import load_model
@@ -21,12 +22,16 @@ from planner.provisioning.launch import Cluster
 from planner.provisioning.run_directory import RunDirectory
 from planner.runs.cloud_task import CloudRun, keep_task
 from planner.runs.head_job import HeadJob
-from planner.runs.preparation import MEASURED, Preparation
+from planner.runs.preparation import MEASURED, Preparation, Prepared
 from planner.runs.record_count import record_count
 from planner.runs.rented_run import REPORT, Listening, RentedRun
 from planner.runs.sort_job import kept_job
 from planner.schemas.run_report import RunReport
 from planner.sorting.stopwatch import Stopwatch
+
+LEAST_VCPUS: Final = 2
+LEAST_MEMORY_BYTES: Final = 4 * 2**30
+"""Of a machine that Ray's own processes, its object store and the sort share; assumed."""
 
 
 def check_runnable(model: str, *, data_bytes: int | None, input: str | None, output: str | None) -> None:
@@ -45,13 +50,21 @@ def check_runnable(model: str, *, data_bytes: int | None, input: str | None, out
 
 
 def types_with_disks(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
-    """Return the types of a cloud, among those that fit a pattern, that have local disks: the sort works on these.
+    """Return the types of a cloud, among those that fit a pattern, that have local disks, on which the sort works, and
+    room for Ray beside it.
 
     Raises BadInputError when there is none.
     """
     instances = load_catalog(cloud).instances
     with_disks = [str(name) for name in instances.instance_type[instances.local_disks >= 1]]
-    chosen = tuple(name for name in with_disks if any(fnmatchcase(name, pattern) for pattern in patterns or ("*",)))
+    fitting = [name for name in with_disks if any(fnmatchcase(name, pattern) for pattern in patterns or ("*",))]
+    is_small = (instances.vcpu < LEAST_VCPUS) | (instances.memory_bytes < LEAST_MEMORY_BYTES)
+    chosen = tuple(name for name in fitting if not is_small[instances.rows[name]])
+    if fitting and not chosen:
+        raise BadInputError(
+            f"--instance {' '.join(patterns)}: {', '.join(fitting[:5])} is too small: Ray and the sort need "
+            f"{LEAST_VCPUS} vCPUs and {LEAST_MEMORY_BYTES / 2**30:g} GiB of memory"
+        )
     if not chosen:
         raise BadInputError(
             f"--instance {' '.join(patterns)}: no such type of {cloud} has local disks, on which the cluster sort "
@@ -82,7 +95,7 @@ def run_on_cloud(
     stopwatch = Stopwatch()
     cluster = stopwatch.timed("launch", lambda: up(order, places, directory, session))
     rented = RentedRun(order=order, cluster=cluster, directory=directory, session=session, stopwatch=stopwatch)
-    preparation = _preparation(run, rented)
+    preparation = preparation_of(run, rented)
     return rented.carried_out(preparation.job, keep=run.task.keep, listening=listening, is_detached=is_detached)
 
 
@@ -95,12 +108,12 @@ def attach(
     Raises BadInputError for a run without machines, and what `run_on_cloud` raises; an interrupt only leaves the run.
     """
     job = kept_job(directory)
-    rented = _rented(directory, session, stopwatch=Stopwatch({} if job is None else dict(job.steps_s)))
+    rented = rented_again(directory, session, stopwatch=Stopwatch({} if job is None else dict(job.steps_s)))
     if job is not None:
-        report = rented.carried_out(lambda _: job, keep=job.keep, listening=listening)
+        report = rented.carried_out(lambda _: Prepared(job=job), keep=job.keep, listening=listening)
     else:
         wanted = run()
-        report = rented.carried_out(_preparation(wanted, rented).job, keep=wanted.task.keep, listening=listening)
+        report = rented.carried_out(preparation_of(wanted, rented).job, keep=wanted.task.keep, listening=listening)
     assert report is not None
     return report
 
@@ -112,12 +125,13 @@ def job_of(directory: RunDirectory, session: ProviderSession) -> Iterator[HeadJo
         raise BadInputError(
             f"run {directory.path.name}: its sort has not begun; `planner cluster attach {directory.path.name}` goes on"
         )
-    rented = _rented(directory, session, stopwatch=Stopwatch())
+    rented = rented_again(directory, session, stopwatch=Stopwatch())
     with rented.ssh() as ssh:
         yield rented.head_job(ssh)
 
 
-def _preparation(run: CloudRun, rented: RentedRun) -> Preparation:
+def preparation_of(run: CloudRun, rented: RentedRun) -> Preparation:
+    """Return what makes the machines of a run ready for its job."""
     return Preparation(
         run=run,
         order=rented.order,
@@ -128,7 +142,8 @@ def _preparation(run: CloudRun, rented: RentedRun) -> Preparation:
     )
 
 
-def _rented(directory: RunDirectory, session: ProviderSession, *, stopwatch: Stopwatch) -> RentedRun:
+def rented_again(directory: RunDirectory, session: ProviderSession, *, stopwatch: Stopwatch) -> RentedRun:
+    """Return a run that another process began. Raises BadInputError when its head does not run."""
     return RentedRun(
         order=directory.order(),
         cluster=_cluster_of(directory, session),
@@ -175,4 +190,4 @@ def remember(directory: RunDirectory) -> Path:
     report = RunReport.from_json((directory.path / REPORT).read_text(encoding="utf-8"))
     planned = require_best(report.plan).instance_type  # the catalog's name, which may say what disks were added
     named = [replace(measurement, instance_type=planned) for measurement in measurements]
-    return store(named, catalog=directory.order().cloud, replace=True)
+    return store(named, catalog=directory.order().cloud).path

@@ -65,6 +65,10 @@ exit 1
 """
 """A second call does nothing: the first may have begun the job and lost the connection before it could say so."""
 
+_FORGET: Final = """\
+kill -0 "$(cat {directory}/driver.pid)" 2>/dev/null || rm -f {directory}/driver.pid {directory}/claimed
+"""
+
 _FOLLOW: Final = 'tail -s 0.2 -n +{line} -f --pid="$(cat {directory}/driver.pid)" {directory}/events.jsonl'
 """Prints the events from a line on, and ends with the driver."""
 
@@ -81,9 +85,12 @@ class HeadJob:
     policy: RetryPolicy
     say: Callable[[str], None]
 
-    def begin(self, order: Mapping[str, Any], *, address: str, ends_unclaimed: bool) -> None:
-        """Have the head carry out an order of the driver on the Ray cluster at `address`; one that has begun goes on.
-        `ends_unclaimed` ends the machines UNCLAIMED_S after the output has come to an object store.
+    def begin(
+        self, order: Mapping[str, Any], *, address: str, ends_unclaimed: bool, after_another: bool = False
+    ) -> None:
+        """Have the head carry out an order of the driver on the Ray cluster at `address`; one that has begun goes on,
+        and `after_another` that has ended, this one follows. `ends_unclaimed` ends the machines UNCLAIMED_S after the
+        output has come to an object store.
 
         A head that does not answer is looked for again. Raises OutOfSightError when it stays silent, IoFailureError
         when the job does not begin.
@@ -97,6 +104,8 @@ class HeadJob:
             unclaimed_s=UNCLAIMED_S if ends_unclaimed else 0,
         )
         begin = _BEGIN.format(directory=DIRECTORY, order=json.dumps(order), script=script)
+        if after_another:
+            begin = _FORGET.format(directory=DIRECTORY) + begin
         self._firmly(lambda: self.ssh.run(HEAD, begin, within_s=_QUICK_S))
 
     def result(self, on_event: OnEvent) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from planner.catalog import load_catalog
 from planner.cost_model.model_reader import load_model
 from planner.planning.recommendation import require_best
 from planner.providers.order import Order
@@ -19,16 +20,26 @@ from planner.runs.node_benchmarks import NodeRates, measure
 from planner.runs.node_selection import NodeSelection, select_nodes
 from planner.runs.ray_on_nodes import RayOnNodes, start_ray, stop_ray
 from planner.runs.record_count import record_count
+from planner.runs.replacement import Replacement
 from planner.runs.sort_job import SortJob
 from planner.runs.ssh import Ssh, UnreachableError
 from planner.schemas.plan import Candidate
 from planner.sorting.stopwatch import Stopwatch
+from planner.spot.availability import SpotRates
 from planner.units import format_duration
 
 MEASURED: Final = "measured"
 """In the run's directory: what the instruments wrote."""
 _MOST_TRIES: Final = 3
 """How often all is done from the start, because the connection was lost: it takes minutes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A job that can begin, and what replaces its machines while it works: None where they are not taken back."""
+
+    job: SortJob
+    replacement: Replacement | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +58,7 @@ class Preparation:
         """What the machines are to do."""
         return self.run.task
 
-    def job(self, ssh: Ssh) -> SortJob:
+    def job(self, ssh: Ssh) -> Prepared:
         """Return the job that the head can begin now. A lost connection is awaited, and all is done again.
 
         Raises what `equip`, `measure` and `start_ray` raise.
@@ -59,13 +70,13 @@ class Preparation:
                 self.session.say(f"{error}; preparing again")
         return self._job(ssh)
 
-    def _job(self, ssh: Ssh) -> SortJob:
+    def _job(self, ssh: Ssh) -> Prepared:
         machines = self.stopwatch.timed("equip", lambda: self._equipped(ssh))
         rates = self.stopwatch.timed("measure", lambda: self._measured(ssh, machines))
         ray, selection = self.stopwatch.timed("start Ray", lambda: self._started(ssh, machines, rates))
         self._end([machine.name for machine in machines if machine not in ray.machines])
         request = self._sort_request(selection, rates, ray)
-        return SortJob(
+        job = SortJob(
             plan=selection.plan,
             first_plan=self.task.plan,
             machine=self._machine(selection, rates),
@@ -74,6 +85,26 @@ class Preparation:
             steps_s=dict(self.stopwatch.seconds),
             predicted_usd=self.cluster.place.choice.total_usd,
             keep=self.task.keep,
+        )
+        return Prepared(job=job, replacement=self._replacement(ray) if self.cluster.place.choice.is_spot else None)
+
+    @property
+    def _restart_s(self) -> float:
+        """How long a machine took until it worked."""
+        return sum(self.stopwatch.seconds.get(name, 0.0) for name in ("launch", "equip", "start Ray"))
+
+    def _replacement(self, ray: RayOnNodes) -> Replacement:
+        choice, stated = self.cluster.place.choice, load_catalog(self.order.cloud).manifest.spot
+        return Replacement(
+            run=self.run,
+            order=self.order,
+            cluster=self.cluster,
+            directory=self.directory,
+            session=self.session,
+            ray=ray,
+            work_s=max(0.0, choice.needed_s - sum(self.stopwatch.seconds.values())),
+            restart_s=self._restart_s,
+            rates=SpotRates(losses_per_s=stated.interruptions_per_node_hour / 3600) if stated else SpotRates(),
         )
 
     def _measured(self, ssh: Ssh, machines: Sequence[Equipped]) -> NodeRates:
@@ -173,6 +204,7 @@ class Preparation:
             "in_place": is_in_place(self.task.plan),
             "memory_bytes": ray.memory_bytes,
             "skew": self.task.skew,
+            "replaced_within_s": 2 * self._restart_s if self.cluster.place.choice.is_spot else 0.0,
             "rates": {name: disks[name] for name in sorted(ray.working)},
         }
 

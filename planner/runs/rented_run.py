@@ -4,8 +4,9 @@ down, unless the machines alone have the result or nobody can see how they fare.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -20,15 +21,20 @@ from planner.provisioning.run_directory import RunDirectory
 from planner.ray_cluster.driver_session import OnEvent
 from planner.runs.cloud_task import is_in_place
 from planner.runs.head_job import HeadJob, OutOfSightError
+from planner.runs.preparation import Prepared
 from planner.runs.sort_job import SortJob, keep_job, kept_job
 from planner.runs.ssh import Ssh
 from planner.schemas.run_report import RunCost, RunReport
 from planner.sorting.stopwatch import Stopwatch
+from planner.stores.atomic_file import replace_file
 
 REPORT: Final = "report.json"
 MANIFEST: Final = "output.json"
+SORTED: Final = "sorted.json"
 LOG: Final = "driver.log"
-"""In the run's directory: its report, where each partition of the output lies, and what the driver said."""
+"""In the run's directory: its report, where each partition of the output lies, what the sort came to, and what the
+driver said.
+"""
 
 _ENDED_BY_POWER_OFF: Final = ("aws",)
 """Clouds where a machine that powers itself off is gone. Elsewhere it would cost money until it expires."""
@@ -38,7 +44,7 @@ Listening = Callable[[], AbstractContextManager[OnEvent]]
 @dataclass(frozen=True, kw_only=True)
 class RentedRun:
     """A run on the cluster that it got. `is_attached` says that another process began it: an interrupt then only leaves
-    it.
+    it. `follows_another` says that the machines have done another job before.
     """
 
     order: Order
@@ -47,22 +53,25 @@ class RentedRun:
     session: ProviderSession
     stopwatch: Stopwatch
     is_attached: bool = False
+    follows_another: bool = False
 
     def carried_out(
-        self, prepared: Callable[[Ssh], SortJob], *, keep: bool, listening: Listening, is_detached: bool = False
+        self, prepared: Callable[[Ssh], Prepared], *, keep: bool, listening: Listening, is_detached: bool = False
     ) -> RunReport | None:
         """Begin the job that `prepared` returns, follow it to its end, take the cluster down unless `keep`, and return
         the report. `is_detached` returns None as soon as the job has begun: the head goes on alone.
         """
         try:
             with self.ssh() as ssh:
-                job = prepared(ssh)
-                head = self.head_job(ssh)
+                begun = prepared(ssh)
+                job, head = begun.job, self.head_job(ssh)
                 self._begin(job, head)
                 if is_detached:
                     self.session.say(_goes_on_text(self.order))
                     return None
-                report = self._followed(job, head, listening)
+                with begun.replacement.beside(ssh) if begun.replacement else nullcontext():
+                    done = self._result(job, head, listening)
+                report = self._reported(job, head, done)
         except BaseException as error:
             self._end_after(error, keep=keep)
             raise
@@ -79,15 +88,32 @@ class RentedRun:
     def _begin(self, job: SortJob, head: HeadJob) -> None:
         """Begin the job, or see that it has begun. It is on record here before it can be there."""
         keep_job(job, self.directory)
-        ends_unclaimed = self.order.cloud in _ENDED_BY_POWER_OFF and not job.keep
-        head.begin(job.order, address=job.address, ends_unclaimed=ends_unclaimed)
+        self._begin_on(head, job, job.order, after_another=self.follows_another)
         self.directory.note("job")
 
-    def _followed(self, job: SortJob, head: HeadJob, listening: Listening) -> RunReport:
+    def _begin_on(self, head: HeadJob, job: SortJob, order: dict[str, Any], *, after_another: bool = False) -> None:
+        ends_unclaimed = self.order.cloud in _ENDED_BY_POWER_OFF and not job.keep
+        head.begin(order, address=job.address, ends_unclaimed=ends_unclaimed, after_another=after_another)
+
+    def _result(self, job: SortJob, head: HeadJob, listening: Listening) -> dict[str, Any]:
+        """Return what the job comes to. Where it failed after its sort, whoever attaches has the rest tried again."""
+        try:
+            return self._followed(head, listening)
+        except OutOfSightError:
+            raise
+        except PlannerError as error:
+            stored = self.directory.path / SORTED
+            if not (self.is_attached and self._has_result() and stored.exists()):
+                raise
+            self.session.say(f"{error}\ntrying again what follows the sort")
+        order = {"do": "finish", "request": job.order["request"], "sorted": json.loads(stored.read_text("utf-8"))}
+        self._begin_on(head, job, order, after_another=True)
+        return self._followed(head, listening)
+
+    def _followed(self, head: HeadJob, listening: Listening) -> dict[str, Any]:
         try:
             with listening() as on_event:
-                done = head.result(lambda event: self._hear(event, on_event))
-            head.claim()
+                return head.result(lambda event: self._hear(event, on_event))
         except OutOfSightError as error:
             if self._head_is_gone():
                 raise IoFailureError(f"the head {self.cluster.head.id} is gone, and with it the sort") from error
@@ -95,6 +121,9 @@ class RentedRun:
         except PlannerError:
             self._keep_log(head)
             raise
+
+    def _reported(self, job: SortJob, head: HeadJob, done: dict[str, Any]) -> RunReport:
+        head.claim()
         self._keep_log(head)
         self.directory.note("sorted", **done["steps_s"])
         self.stopwatch.seconds.update(done["steps_s"])
@@ -105,6 +134,7 @@ class RentedRun:
         """Keep where the output lies as soon as that is known, and pass the event on."""
         if event["event"] == "sorted":
             write_manifest(dataset_of(event["dataset"]), self.directory.path / MANIFEST)
+            replace_file(self.directory.path / SORTED, json.dumps(event))
             self.directory.note("output", partitions=len(event["dataset"]["partitions"]))
         on_event(event)
 
@@ -141,6 +171,8 @@ class RentedRun:
         if self.is_attached:
             raise InterruptedRunError(f"left; {_goes_on_text(self.order)}") from error
         self.session.say("the run ends: interrupted")
+        if self.follows_another:
+            raise InterruptedRunError(f"interrupted; {_kept_text(self.order)}") from error
         down(self.directory, self.session)
         raise InterruptedRunError(
             f"run {self.order.run}: interrupted; all that was created has been removed"
@@ -156,7 +188,8 @@ class RentedRun:
         directory = self.directory.path
         return (
             f"the sort is done and its output lies on the machines: {directory / MANIFEST} lists its partitions, each "
-            f"with its copies' nodes and paths. Fetch one: ssh -F {directory / 'ssh_config'} NODE cat PATH > FILE\n"
+            f"with its copies' nodes and paths. Try the rest again: planner cluster attach {self.order.run}. "
+            f"Or fetch a partition: ssh -F {directory / 'ssh_config'} NODE cat PATH > FILE\n"
             f"{_kept_text(self.order)}"
         )
 

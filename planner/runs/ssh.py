@@ -21,6 +21,7 @@ from typing import IO, Final, TypeVar
 
 from planner.errors import IoFailureError, PlannerError
 from planner.providers.protocol import Node
+from planner.stores.atomic_file import replace_file
 
 USER: Final = "ubuntu"
 """Who logs in: the stock image's own user."""
@@ -76,7 +77,7 @@ class Ssh:
         )
         hosts = [_host(node, is_strict=node.id in self._verified) for node in nodes]
         self._nodes = tuple(nodes)
-        self._config.write_text("".join([*hosts, common]), encoding="utf-8")
+        replace_file(self._config, "".join([*hosts, common]))  # others may be reading it
 
     def trust(self, node: Node, keys: Sequence[str]) -> None:
         """Note a machine's host keys, as it wrote them to its console; from now on it must have one of them."""
@@ -89,6 +90,10 @@ class Ssh:
     def verified(self) -> frozenset[str]:
         """The machines, by id, whose keys were read on their consoles: they must show one of them."""
         return frozenset(self._verified)
+
+    def interrupt(self) -> None:
+        """End whatever runs on machines now: those who wait for it hear that it failed."""
+        self._end_all()
 
     def __enter__(self) -> Ssh:
         self._stack.callback(shutil.rmtree, self._sockets, ignore_errors=True)
@@ -197,7 +202,8 @@ def failures(outcomes: Mapping[str, Answer | PlannerError]) -> dict[str, Planner
 
 
 def _host(node: Node, *, is_strict: bool) -> str:
-    names, address = (f"{HEAD} {node.id}", node.public_address) if node.head else (node.id, node.private_address)
+    names = f"{HEAD} {node.id}" if node.head else node.id
+    address = (node.head and node.public_address) or node.private_address
     lines = [f"Host {names}", f"HostName {address}", f"HostKeyAlias {node.id}"]
     lines += [] if node.head else [f"ProxyJump {HEAD}"]
     lines += ["StrictHostKeyChecking yes"] if is_strict else []

@@ -1,8 +1,9 @@
 """All that a bare machine needs to run the planner, in one file: wheels for its Python and processor, pip included.
 
 The machines of a run reach nothing but each other, so what is installed there is brought along. Third-party wheels are
-fetched by pip for the machines' platform; the planner's own is made anew from the running installation, extension and
-all, so that the machines run the very same code.
+fetched by pip for the machines' platform. The planner's own is made anew from the running installation, extension and
+all, so that the machines run the very same code. Where that runs on another system or processor than the machines, and
+came from a package index, pip fetches the wheel of the same version.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import distribution
 from importlib.util import find_spec
@@ -31,6 +32,8 @@ _MANYLINUX: Final = ("_2_39", "_2_35", "_2_34", "_2_31", "_2_28", "_2_27", "_2_2
 """Newest first: what the stock image's C library is good for. pip takes 2014 for another platform than 2_17, which it
 is another name of, and Ray's wheels are called by it.
 """
+_LINUX_NAMES: Final = {"arm64": "aarch64", "AMD64": "x86_64"}
+"""What Linux calls a processor that other systems call otherwise."""
 _EXTRAS: Final = ('extra == "ray"', 'extra == "objects"')
 _NO_PIP: Final = "pip is missing beside this interpreter; install it, or name a directory of wheels with --wheelhouse"
 
@@ -47,24 +50,58 @@ class Wheelhouse:
 def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: str = "x86_64") -> None:
     """Fill a directory with wheels for Linux on `architecture` with this `python`.
 
-    Raises BadInputError when this installation's extension does not fit, IoFailureError with what pip said.
+    Raises BadInputError when this installation's extension does not fit and no wheel that does can be fetched,
+    IoFailureError with what pip said.
     """
-    _check_fit(python=python, architecture=architecture)
+    architecture = _LINUX_NAMES.get(architecture, architecture)
+    fits = _fits(python=python, architecture=architecture)
+    if not (fits or came_from_index()):
+        raise _misfit(python=python, architecture=architecture)
+    if find_spec("pip") is None:
+        raise IoFailureError(_NO_PIP)
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise IoFailureError(f"{directory}: {error.strerror}; name a directory that can be made") from error
+    if fits:
+        write_own_wheel(directory)
+    else:
+        fetch_own_wheel(directory, python=python, architecture=architecture)
+    if complaint := _fetched(directory, ["pip", *requirements()], python=python, architecture=architecture):
+        raise IoFailureError(f"pip cannot fetch wheels for Python {python}", complaint)
+
+
+def fetch_own_wheel(directory: Path, *, python: str, architecture: str) -> None:
+    """Have pip fetch the planner's wheel of this version for the machines. Raises BadInputError where there is none."""
+    wanted = ["--no-deps", f"{DISTRIBUTION}=={distribution(DISTRIBUTION).version}"]
+    if complaint := _fetched(directory, wanted, python=python, architecture=architecture):
+        raise _misfit(python=python, architecture=architecture, details=complaint)
+
+
+def came_from_index() -> bool:
+    """Say whether pip installed the planner by its name alone. Of another installation, the index need not have it, and
+    what it has under that name may be somebody else's.
+    """
+    return distribution(DISTRIBUTION).read_text("direct_url.json") is None
+
+
+def _misfit(*, python: str, architecture: str, details: Sequence[str] = ()) -> BadInputError:
+    running = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return BadInputError(
+        f"the machines run Python {python} on Linux {architecture}, this is Python {running} on {sys.platform} "
+        f"{platform.machine()}, and there is no wheel of {DISTRIBUTION} for them; make the wheels where these agree "
+        "(`planner cluster wheelhouse DIR`) and name the directory with --wheelhouse",
+        details,
+    )
+
+
+def _fetched(directory: Path, words: list[str], *, python: str, architecture: str) -> list[str]:
+    """Have pip download wheels for the machines, and return what it complains about: nothing when all is well."""
     platforms = [f"--platform=manylinux{version}_{architecture}" for version in _MANYLINUX]
     target = [f"--python-version={python}", "--implementation=cp", "--only-binary=:all:", *platforms]
     command = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "download", "--quiet", *target]
-    if find_spec("pip") is None:
-        raise IoFailureError(_NO_PIP)
-    fetched = subprocess.run(
-        [*command, f"--dest={directory}", "pip", *requirements()], capture_output=True, text=True, check=False
-    )
-    if fetched.returncode:
-        raise IoFailureError(f"pip cannot fetch wheels for Python {python}", fetched.stderr.strip().splitlines()[-6:])
-    write_own_wheel(directory)
+    done = subprocess.run([*command, f"--dest={directory}", *words], capture_output=True, text=True, check=False)
+    return (done.stderr.strip().splitlines()[-6:] or ["no reason given"]) if done.returncode else []
 
 
 def requirements() -> list[str]:
@@ -139,14 +176,10 @@ def _own_tag() -> str:
     return f"{version}-{version}-linux_{platform.machine()}"
 
 
-def _check_fit(*, python: str, architecture: str) -> None:
+def _fits(*, python: str, architecture: str) -> bool:
+    """Say whether this installation's extension works on such machines."""
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
-    if (sys.platform, running, platform.machine()) != ("linux", python, architecture):
-        raise BadInputError(
-            f"the machines run Python {python} on Linux {architecture}, this is Python {running} on {sys.platform} "
-            f"{platform.machine()}; make the wheels where these agree (`planner cluster wheelhouse DIR`) and name "
-            "the directory with --wheelhouse"
-        )
+    return (sys.platform, running, platform.machine()) == ("linux", python, architecture)
 
 
 def _python_of(wheel: Path) -> str:

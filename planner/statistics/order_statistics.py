@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from planner.arrays import Floats
+from planner.statistics.size_ladder import on_ladder
 
 _STEPS: Final = 401
 _REACH: Final = 8.0
@@ -85,7 +86,7 @@ def slowest_mean(spread: Spread, count: ArrayLike) -> Floats:
 @lru_cache(maxsize=64)
 def slowest_mean_cached(spread: Spread, counts: bytes) -> Floats:
     """Return `slowest_mean` for counts given as the bytes of an array of float64; the same come up again and again."""
-    return slowest_mean(spread, np.frombuffer(counts))
+    return on_ladder(partial(slowest_mean, spread), np.frombuffer(counts))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from planner.arrays import Flags, Floats
 from planner.errors import BadInputError
 from planner.statistics.scaling_prior import Posterior, condition
+from planner.statistics.size_ladder import on_ladder
 
 ENOUGH_POINTS: Final = 4
 """Cluster sizes from which on the points, not the prior, decide how the curve falls."""
@@ -38,7 +39,7 @@ def mean_slowdowns(nodes: bytes) -> Floats:
     """Return by what factor a network is slower than what is stated of it, on average, at each of `nodes`, given as the
     bytes of a float array (N,).
     """
-    return np.asarray(stated_slowdowns(np.frombuffer(nodes)).mean(axis=0))
+    return on_ladder(lambda some: np.asarray(stated_slowdowns(some).mean(axis=0)), np.frombuffer(nodes))
 
 
 def stated_slowdowns(nodes: Floats) -> Floats:

@@ -11,12 +11,15 @@ where z = (1 + 6/N) x the normal quantile of 1 - FALSE_ALARMS/N: a healthy logno
 one cluster of 1 / FALSE_ALARMS. Above MOST a node is not worth a replacement; below LEAST it would make the job twice
 as long, whatever is usual. A minority of bad nodes hardly moves a median; a majority does, and is then taken for what
 is usual. Fewer than MIN_NODES nodes have no majority.
+
+Of a metric of which less is better, such as a latency, the limit is as far above the median: the same with rate and
+limit turned upside down.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
@@ -36,7 +39,7 @@ _NORMAL_MAD: Final = 1.4826
 @dataclass(frozen=True, kw_only=True)
 class Limit:
     """The least rate that a node of this cluster must have, and how it came about; `spread` is relative, `z` counts
-    spreads.
+    spreads. Where `lower_is_better`, rates are times and the limit is the longest that a node may take.
     """
 
     metric: str
@@ -45,16 +48,20 @@ class Limit:
     spread: float
     z: float
     limit_per_s: float
+    lower_is_better: bool = False
 
     @property
     def text(self) -> str:
         """The rule with its numbers in it."""
         if self.nodes < MIN_NODES:
             return f"{self.metric}: {self.nodes} nodes cannot say which of them is slow"
-        expected = math.exp(-self.z * self.spread)
+        sign, least, most = ("", 1 / MOST, 1 / LEAST) if self.lower_is_better else ("-", LEAST, MOST)
+        expected = math.exp((1 if self.lower_is_better else -1) * self.z * self.spread)
+        less = " (less is better)" if self.lower_is_better else ""
         return (
-            f"{self.metric}: limit {self.limit_per_s:.4g} = median {self.median_per_s:.4g} x {expected:.3g} "
-            f"(exp(-{self.z:.3g} x {self.spread:.3g})), but between {LEAST:g} and {MOST:g} of it; {self.nodes} nodes"
+            f"{self.metric}{less}: limit {self.limit_per_s:.4g} = median {self.median_per_s:.4g} x {expected:.3g} "
+            f"(exp({sign}{self.z:.3g} x {self.spread:.3g})), but between {least:.3g} and {most:.3g} of it; "
+            f"{self.nodes} nodes"
         )
 
 
@@ -67,11 +74,13 @@ class Drop:
     rate_per_s: float
     limit_per_s: float
     reason: str
+    lower_is_better: bool = False
 
     @property
     def share(self) -> float:
-        """Rate over limit; 0 where there is no figure."""
-        return self.rate_per_s / self.limit_per_s if self.rate_per_s > 0 else 0.0
+        """Rate over limit, of times limit over time; 0 where there is no figure."""
+        share = self.rate_per_s / self.limit_per_s if self.rate_per_s > 0 else 0.0
+        return 1 / share if self.lower_is_better and share else share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,22 +92,25 @@ class Screening:
     limits: tuple[Limit, ...]
 
 
-def screen(rates: Mapping[str, Mapping[str, float]]) -> Screening:
-    """Return which nodes to keep, given each metric's rate (higher is better) by node.
+def screen(rates: Mapping[str, Mapping[str, float]], *, lower_is_better: Collection[str] = ()) -> Screening:
+    """Return which nodes to keep, given each metric's rate by node; less is better of those in `lower_is_better`.
 
     A node that lacks a figure which others have is dropped, and so is one at zero; of several reasons, the worst is
-    given. Raises BadInputError for no figures, or rates that are negative or infinite.
+    given. Raises BadInputError for no figures, rates that are negative or infinite, or times of zero.
     """
     nodes = list(dict.fromkeys(node for figures in rates.values() for node in figures))
     if not nodes:
         raise BadInputError("nothing to screen: no node has a figure")
-    limits = {metric: limit_of(metric, list(figures.values())) for metric, figures in rates.items()}
+    limits = {
+        metric: limit_of(metric, list(figures.values()), lower_is_better=metric in lower_is_better)
+        for metric, figures in rates.items()
+    }
     drops: dict[str, Drop] = {}
     for node in nodes:
         reasons = [_judged(node, figures.get(node, math.nan), limits[metric]) for metric, figures in rates.items()]
         if node_drops := [drop for drop in reasons if drop is not None]:
             drops[node] = min(node_drops, key=lambda drop: drop.share)
-    fraction = {n: min(rates[m][n] / limits[m].median_per_s for m in rates) for n in nodes if n not in drops}
+    fraction = {n: min(_of_median(rates[m][n], limits[m]) for m in rates) for n in nodes if n not in drops}
     return Screening(
         kept=tuple(sorted(fraction, key=lambda node: -fraction[node])),
         dropped=tuple(drops.values()),
@@ -106,15 +118,23 @@ def screen(rates: Mapping[str, Mapping[str, float]]) -> Screening:
     )
 
 
-def limit_of(metric: str, rates: Sequence[float]) -> Limit:
+def bad_nodes(metric: str, figures: Mapping[str, float], *, lower_is_better: bool = False) -> frozenset[str]:
+    """Return the nodes that one metric alone would drop."""
+    limit = limit_of(metric, list(figures.values()), lower_is_better=lower_is_better)
+    return frozenset(node for node, rate in figures.items() if _judged(node, rate, limit))
+
+
+def limit_of(metric: str, rates: Sequence[float], *, lower_is_better: bool = False) -> Limit:
     """Return the limit that the rates of a cluster's nodes set; unknown rates (NaN) are left out, zeros count as
     slow.
 
-    Raises BadInputError for negative or infinite rates, or when no rate is above zero.
+    Raises BadInputError for negative or infinite rates, for times of zero, or when no rate is above zero.
     """
     measured = np.array([rate for rate in rates if not math.isnan(rate)])
     if (measured < 0).any() or np.isinf(measured).any():
         raise BadInputError(f"{metric}: a rate must be finite and not negative")
+    if lower_is_better and (measured == 0).any():
+        raise BadInputError(f"{metric}: less is better, and a node took none; leave out such figures")
     median = float(np.median(measured)) if len(measured) else 0.0
     if median <= 0:
         raise BadInputError(f"{metric}: half of the nodes or more have no rate above zero; nothing to compare with")
@@ -122,8 +142,20 @@ def limit_of(metric: str, rates: Sequence[float]) -> Limit:
         spread = _NORMAL_MAD * float(np.median(np.abs(np.log(measured / median))))
     count = len(measured)
     z = NormalDist().inv_cdf(1 - FALSE_ALARMS / count) * _few(count)
-    share = min(MOST, max(LEAST, math.exp(-z * spread))) if count >= MIN_NODES else 0.0
-    return Limit(metric=metric, nodes=count, median_per_s=median, spread=spread, z=z, limit_per_s=share * median)
+    share = min(MOST, max(LEAST, math.exp(-z * spread)))
+    if count < MIN_NODES:
+        limit = math.inf if lower_is_better else 0.0
+    else:
+        limit = median / share if lower_is_better else median * share
+    return Limit(
+        metric=metric,
+        nodes=count,
+        median_per_s=median,
+        spread=spread,
+        z=z,
+        limit_per_s=limit,
+        lower_is_better=lower_is_better,
+    )
 
 
 def _few(count: int) -> float:
@@ -134,12 +166,25 @@ def _few(count: int) -> float:
 
 
 def _judged(node: str, rate: float, limit: Limit) -> Drop | None:
+    too_slow = rate > limit.limit_per_s if limit.lower_is_better else rate < limit.limit_per_s
     if math.isnan(rate):
         reason = "gave no figure"
     elif rate == 0:
         reason = "does nothing"
-    elif rate < limit.limit_per_s:
+    elif too_slow:
         reason = f"at {rate / limit.median_per_s:.0%} of the median"
     else:
         return None
-    return Drop(node=node, metric=limit.metric, rate_per_s=rate, limit_per_s=limit.limit_per_s, reason=reason)
+    return Drop(
+        node=node,
+        metric=limit.metric,
+        rate_per_s=rate,
+        limit_per_s=limit.limit_per_s,
+        reason=reason,
+        lower_is_better=limit.lower_is_better,
+    )
+
+
+def _of_median(rate: float, limit: Limit) -> float:
+    """Return how good a node is beside the median, above 1 for a better one."""
+    return limit.median_per_s / rate if limit.lower_is_better else rate / limit.median_per_s

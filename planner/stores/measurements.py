@@ -4,45 +4,53 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from planner.catalog import load_catalog
-from planner.catalog.measurements import MEASUREMENTS, measurements_file
-from planner.errors import BadInputError, nearest
+from planner.catalog.measurements import MEASUREMENTS, measurements_file, misplaced
+from planner.errors import BadInputError
 from planner.ingest.measurement import Measurement
 from planner.stores.atomic_file import changing, replace_file
 from planner.tables import read_table
 
 
-def store(measurements: Sequence[Measurement], *, catalog: str, replace: bool = False) -> Path:
-    """Add measurements to those on the types of a catalog and return the file.
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """Where measurements went, and how many rows of an earlier ingest of the same files they replaced."""
 
-    Raises BadInputError for types that the catalog lacks, and for measurements that are already there unless
-    `replace` exchanges them; IoFailureError when the disk refuses. In each case the file stays as it was.
+    path: Path
+    replaced: int
+
+
+def store(measurements: Sequence[Measurement], *, catalog: str) -> Stored:
+    """Add measurements to those on the types of a catalog; rows of the same file, day and circumstances are replaced.
+
+    Raises BadInputError for types and volumes that the catalog lacks, for local disks of types that have none, and for
+    measurements given twice; IoFailureError when the disk refuses. In each case the file stays as it was.
     """
-    _check_types(measurements, catalog)
+    _check_places(measurements, catalog)
     path = measurements_file(catalog)
     with changing(path, what="measurements in"):
         new = [_cells(measurement) for measurement in measurements]
-        old = _stored(path)
-        _check_repeats(new, old=[] if replace else old, path=path)
-        keys = {_key(row) for row in new}
-        _replace(path, [*(row for row in old if _key(row) not in keys), *new])
-    return path
+        _check_twice(new)
+        old, keys = _stored(path), {_key(row) for row in new}
+        remaining = [row for row in old if _key(row) not in keys]
+        _replace(path, [*remaining, *new])
+    return Stored(path=path, replaced=len(old) - len(remaining))
 
 
-def _check_types(measurements: Sequence[Measurement], catalog: str) -> None:
-    rows = load_catalog(catalog).instances.rows
-    types = (measurement.instance_type for measurement in measurements)
-    unknown = dict.fromkeys(name for name in types if name not in rows)
-    if unknown:
-        lines = [f"{name}.{nearest(name, list(rows))}" for name in unknown]
-        raise BadInputError(
-            f"{len(unknown)} unknown instance types in catalog {catalog} (another one: --catalog):", lines
-        )
+def _check_places(measurements: Sequence[Measurement], catalog: str) -> None:
+    loaded = load_catalog(catalog)
+    local_disks = dict(zip(loaded.instances.rows, loaded.instances.local_disks.tolist(), strict=True))
+    lines = [
+        misplaced(vars(measurement), local_disks=local_disks, volume_types=loaded.volume_types)
+        for measurement in measurements
+    ]
+    if reasons := [line for line in dict.fromkeys(lines) if line]:
+        raise BadInputError(f"not of catalog {catalog} (another one: --catalog):", reasons)
 
 
 def _cells(measurement: Measurement) -> dict[str, str]:
@@ -66,15 +74,10 @@ def _key(row: dict[str, str]) -> tuple[str, ...]:
     return tuple(row.get(name, "") for name in MEASUREMENTS.key)
 
 
-def _check_repeats(new: list[dict[str, str]], *, old: list[dict[str, str]], path: Path) -> None:
-    seen = {_key(row) for row in old}
-    again = []
-    for row in new:
-        if _key(row) in seen:
-            again.append(", ".join(cell for cell in _key(row) if cell))
-        seen.add(_key(row))
-    if again:
-        raise BadInputError(f"already in {path} or given twice; --replace exchanges what is there:", again)
+def _check_twice(rows: list[dict[str, str]]) -> None:
+    keys = [_key(row) for row in rows]
+    if twice := [", ".join(cell for cell in key if cell) for key in dict.fromkeys(keys) if keys.count(key) > 1]:
+        raise BadInputError("given twice:", twice)
 
 
 def _replace(path: Path, rows: list[dict[str, str]]) -> None:

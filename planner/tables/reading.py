@@ -70,7 +70,7 @@ def _read_rows(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
 
 def _header_problems(path: Path, header: Sequence[str], schema: Schema) -> list[Problem]:
     unknown = [name for name in dict.fromkeys(header) if name not in schema.names]
-    missing = [c.name for c in schema.columns if (c.required or c.name in schema.key) and c.name not in header]
+    missing = [column.name for column in schema.columns if column.required and column.name not in header]
     twice = sorted({name for name in header if header.count(name) > 1})
     texts = [(name, f"unknown column.{nearest(name, schema.names)}") for name in unknown]
     texts += [(name, "this column is required and missing") for name in missing]

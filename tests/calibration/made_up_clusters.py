@@ -39,7 +39,7 @@ def true_seconds(
     """Return what the physics says with the given coefficients (log but the last), by default a framework off the
     prior whose one stream a core limits.
     """
-    shifts = np.array([0.5, 0.0, 0.4, 0.0, -0.3, 0.3, 0.03])
+    shifts = np.array([0.5, 0.0, 0.4, 0.0, -0.3, 0.3, 0.0, 0.03])
     chosen = CORE.mean + shifts if coefficients is None else coefficients
     jobs = parse_jobs(rows, what="query", timed=False)
     machines = {name: machine(name, spec) for name, spec in SPECS.items()}

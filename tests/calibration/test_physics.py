@@ -25,8 +25,8 @@ def one_node(**changes: float) -> Workload:
     return Workload(**{name: ONE * value for name, value in {**fields, **changes}.items()})
 
 
-def seconds(work: Workload, stream: Stream = "core", **coefficients: float) -> float:
-    chosen = [coefficients.get(name, 1e-9) for name in COEFFICIENTS][:-1]
+def seconds(work: Workload, stream: Stream = "core", /, **coefficients: float) -> float:
+    chosen = [coefficients.get(name, 1.0 if name == "work" else 1e-9) for name in COEFFICIENTS][:-1]
     log_s, _ = log_seconds(np.append(np.log(chosen), coefficients.get("memory", 0.0)), unit_seconds(work, stream))
     return float(np.exp(log_s[0]))
 
@@ -58,15 +58,21 @@ def test_memory_per_core_shortens_the_job_by_its_exponent() -> None:
     assert much / little == pytest.approx(2**-0.1)
 
 
+def test_work_lengthens_everything_but_the_stream() -> None:
+    """30 s of start-up and 80 s of disk five times; 20 GB through one 2 GHz core at 3 GHz s/GB take 30 s as before."""
+    assert seconds(one_node(), startup=30, disk=1, work=5) == pytest.approx(5 * (30 + 80))
+    assert seconds(one_node(), serial=3, work=5) == pytest.approx(30)
+
+
 @settings(max_examples=30, deadline=None)
-@given(st.lists(st.floats(-3, 3), min_size=7, max_size=7))
+@given(st.lists(st.floats(-3, 3), min_size=8, max_size=8))
 def test_derivatives_match_differences(point: list[float]) -> None:
     at = np.array(point)
     machines = {name: machine(name, spec) for name, spec in SPECS.items()}
     units = unit_seconds(workload(parse_jobs(grid(types=SPECS), what="query", timed=False), machines), "disk")
     _, jacobian = log_seconds(at, units)
-    for column in range(7):
-        step = np.zeros(7)
+    for column in range(8):
+        step = np.zeros(8)
         step[column] = 1e-5
         difference = (log_seconds(at + step, units)[0] - log_seconds(at - step, units)[0]) / 2e-5
         np.testing.assert_allclose(jacobian[:, column], difference, atol=1e-6)
@@ -87,7 +93,7 @@ def test_where_data_lives_decides_what_it_crosses() -> None:
 def test_only_the_share_let_out_of_a_selective_job_passes_its_stream() -> None:
     """A quarter of 20 GB through one disk of 0.5 GB/s takes 10 s, all of it 40 s."""
     work = one_node(output_share=0.25)
-    coefficients = np.append(np.log([1e-9] * 5 + [1.0]), 0.0)
+    coefficients = np.append(np.log([1e-9] * 5 + [1.0, 1.0]), 0.0)
     quarter, whole = (
         float(np.exp(log_seconds(coefficients, unit_seconds(work, "disk", selective=selective))[0][0]))
         for selective in (True, False)

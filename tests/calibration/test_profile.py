@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from made_up_clusters import SPECS, grid, job, runs, true_seconds
 
 from planner.calibration import MODELS, Profile, calibrate
+from planner.calibration.posterior import weights
 from planner.calibration.priors import ONE_STREAM, families
 from planner.errors import BadInputError
 
@@ -45,6 +46,34 @@ def test_without_runs_the_median_lies_between_the_explanations() -> None:
     centres = [true_seconds(grid(), family.mean, stream=family.stream) for family in families("spark")]
     median = spark([]).predict(grid())["runtime_s"]
     assert ((np.min(centres, axis=0) * 0.98 < median) & (median < np.max(centres, axis=0) * 1.02)).all()
+
+
+@pytest.mark.parametrize("model", ["spark", "framework", "hadoop"])
+@pytest.mark.parametrize("work", [0.1, 10.0])
+def test_without_runs_the_range_holds_jobs_that_are_no_sorts(model: str, work: float) -> None:
+    """PageRank on Spark takes eleven times what its data would take to sort."""
+    ranges = calibrate([], instances=SPECS, model=model).predict(grid())
+    truth = work * true_seconds(grid(), families(model)[0].mean, stream=families(model)[0].stream)
+    assert ((ranges["lo"] < truth) & (truth < ranges["hi"])).all()
+
+
+def test_native_sorters_are_sorters() -> None:
+    """The explanations of bytes at device speed leave no work open: not even 8 times the time lies in the range."""
+    native = calibrate([], instances=SPECS, model="native").predict(grid())
+    assert (native["hi"] / native["runtime_s"] < 8).all()
+    assert {family.work.spread for family in families("native")} == {1e-5}
+
+
+def test_before_any_run_half_of_the_belief_leaves_the_work_open() -> None:
+    explanations = spark([]).verdict.explanations
+    open_work = [explanation.family.work.spread > 1 for explanation in explanations]
+    assert float(weights(explanations)[open_work].sum()) == pytest.approx(0.5, abs=0.01)
+
+
+def test_five_runs_of_a_job_of_ten_times_the_work_foresee_the_others() -> None:
+    history = [{**row, "runtime_s": 10 * row["runtime_s"]} for row in runs(grid(nodes=(2, 4, 12), sizes=(10, 40)))[:5]]
+    error = np.abs(spark(history).predict(grid())["runtime_s"] / (10 * true_seconds(grid())) - 1)
+    assert error.mean() < 0.1
 
 
 def test_more_runs_bring_the_prediction_nearer_and_narrow_the_range() -> None:

@@ -81,3 +81,69 @@ def test_mistakes_in_the_measurements_are_told_with_their_place(cloud: Path, min
     assert all("cloud.csv:" in line for line in error.value.details)
     (finding, *_) = check_catalog(cloud, today=np.datetime64("2026-01-02").item())
     assert finding.severity == "error"
+
+
+def storage(catalog: Catalog) -> tuple[float, float]:
+    """Return the rate and the operations of reading on local disks."""
+    rates, row = catalog.disk_rates("read_only"), catalog.instances.index("large")
+    return float(rates.bytes_per_s[row]), float(rates.operations_per_s[row])
+
+
+def shipped_operations(cloud: Path, value: str) -> None:
+    path = cloud / "disks.csv"
+    head, first, *rest = path.read_text().splitlines()
+    lines = [f"{head},operations_per_s", f"{first},{value}", *(f"{line}," for line in rest)]
+    path.write_text("\n".join(lines) + "\n")
+
+
+BLOCKS = HEAD + ",pattern,block_bytes,operations_per_s,buffered,side,read_share"
+
+
+def test_an_own_bandwidth_leaves_the_shipped_operations(cloud: Path, mine: Path) -> None:
+    shipped_operations(cloud, "5e5")
+    after = laid(cloud, mine, "large,read_only,3e9,,,,mean,here,2026-11-01,1,1,fio,a.json")
+    assert storage(after) == (3e9, 5e5)
+
+
+def test_own_operations_leave_the_shipped_bandwidth(cloud: Path, mine: Path) -> None:
+    shipped_operations(cloud, "5e5")
+    row = "large,read_only,1e9,,,,mean,here,2026-11-01,1,1,fio,a.json"
+    mine.write_text(f"{BLOCKS}\n{row},random,4096,250000,no,,\n")
+    assert storage(load_catalog(cloud)) == (4e9, 250_000)
+
+
+def test_of_several_settings_the_fastest_counts_but_not_through_the_page_cache(cloud: Path, mine: Path) -> None:
+    row = "large,read_only,{},,,,mean,here,2026-11-01,1,1,fio,a.json,{},{},,{},,"
+    told = (("2e9", "random", 65536, "no"), ("3e9", "sequential", 2**20, "no"), ("9e9", "sequential", 2**20, "yes"))
+    mine.write_text("\n".join([BLOCKS, *(row.format(*cells) for cells in told)]) + "\n")
+    assert storage(load_catalog(cloud))[0] == 3e9
+
+
+def test_reading_and_writing_at_once_counts_by_the_slower_side_of_an_even_mix(cloud: Path, mine: Path) -> None:
+    row = "large,simultaneous,{},,,,mean,here,2026-11-01,1,1,fio,a.json,random,1048576,,no,{},{}"
+    told = (("8e8", "read", 0.5), ("5e8", "write", 0.5), ("9e8", "read", 0.7), ("1e8", "write", 0.7))
+    mine.write_text("\n".join([BLOCKS, *(row.format(*cells) for cells in told)]) + "\n")
+    assert rate(load_catalog(cloud), "simultaneous") == 5e8
+
+
+def test_blocks_between_are_no_basis_of_a_plan(cloud: Path, mine: Path) -> None:
+    row = "large,read_only,3e9,,,,mean,here,2026-11-01,1,1,fio,a.json,random,16384,183105,no,,"
+    mine.write_text(f"{BLOCKS}\n{row}\n")
+    assert rate(load_catalog(cloud), "read_only") == 4e9
+
+
+def test_measured_volumes_are_no_local_disks(cloud: Path, mine: Path) -> None:
+    (cloud / "volumes.csv").write_text(
+        "volume_type,price_usd_per_gib_month,price_evidence,evidence,source,as_of\ngp3,0.08,spec,spec,lab,2026-01-01\n"
+    )
+    row = "small.8,{},{},,,,mean,here,2026-11-01,1,1,fio,a.json,{},{}"
+    told = (("read_only", "5e8", "gp3", 4), ("write_only", "4e8", "gp3", 4))
+    mine.write_text("\n".join([HEAD + ",volume_type,volumes", *(row.format(*cells) for cells in told)]) + "\n")
+    catalog = load_catalog(cloud)
+    on_volumes = catalog.volume_rates("gp3", "read_only").bytes_per_s[catalog.instances.index("small.8")]
+    assert on_volumes == 5e8 and catalog.tables["volume_rates"]["volumes_least"].tolist() == [4, 4]
+    assert np.isnan(catalog.disk_rates("read_only").bytes_per_s[catalog.instances.index("small.8")])
+    mine.write_text(f"{HEAD}\n{row.format('read_only', '5e8', '', '').removesuffix(',,')}\n")
+    with pytest.raises(BadInputError) as caught:
+        load_catalog(cloud)
+    assert "small.8 has no local disks" in caught.value.details[0]

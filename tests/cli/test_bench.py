@@ -36,6 +36,18 @@ def test_small_io_takes_one_directory_only(tmp_path: Path) -> None:
         call("disk", "--suite", "small-io", "--dir", str(tmp_path), "--dir", str(tmp_path))
 
 
+def test_small_io_measures_one_way_and_repeats(tmp_path: Path) -> None:
+    words = ("--dir", str(tmp_path), "--seconds", "0.02", "--size", "9MB", "--json")
+    document = json.loads(call("disk", "--suite", "small-io", "--mode", "read", "--repeats", "2", *words).stdout)
+    assert {run["operation"] for run in document["runs"]} == {"read4K", "read4M"} and document["repeats"] == 2
+    assert all([run["threads"] for run in document["runs"]].count(threads) % 2 == 0 for threads in (1, 64))
+
+
+def test_small_io_stripes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="stripe disks with mdadm"):
+        call("disk", "--suite", "small-io", "--dir", str(tmp_path), "--layout", "raid0")
+
+
 def test_small_io_shows_all_runs_and_marks_the_recommended(tmp_path: Path) -> None:
     outcome = call("disk", "--suite", "small-io", "--dir", str(tmp_path), "--seconds", "0.05", "--size", "41MB")
     rows = outcome.stdout.splitlines()[1:]

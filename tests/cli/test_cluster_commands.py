@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from planner.cli.app import build
+from planner.errors import ProviderRefusedError
 
 UP = [
     "cluster",
@@ -63,6 +64,13 @@ def test_verbose_adds_the_requests() -> None:
     short, long = printed(*UP), printed(*UP, "--verbose")
     number = int(re.search(r"(\d+)\s+requests", short)[1])  # type: ignore[index]
     assert long.splitlines()[0] == short.splitlines()[0] and f"\n {number} ec2 us-east-1 " in long
+
+
+def test_a_dry_run_refuses_volumes_that_azure_makes_apart() -> None:
+    """A Premium SSD v2 has a throughput of its own, which only a disk made before its machine can ask for."""
+    words = ["cluster", "up", "--cloud", "azure", "--data", "1TB", "--model", "cloudsort", "--dry-run"]
+    with pytest.raises(ProviderRefusedError, match="volumes of type premium-ssd-v2 cannot be made with their machine"):
+        CliRunner().invoke(build(), words, catch_exceptions=False, standalone_mode=False)
 
 
 def test_status_without_a_run_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

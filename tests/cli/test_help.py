@@ -22,6 +22,7 @@ CALLED_ELSEWHERE = {
     "bench net": "needs agents on other machines: tests/measure/test_net.py",
     "bench disk": "fills disks: tests/cli/test_bench.py",
     "bench sort": "takes long: tests/cli/test_bench.py",
+    "gnusort": "takes GNU sort's options: tests/cli/test_gnusort.py",
     "run": "sorts a gigabyte: `make run`",
     "catalog refresh": "needs a cloud: tests/refresh",
     "cluster up": "rents machines: tests/provisioning",
@@ -33,6 +34,8 @@ CALLED_ELSEWHERE = {
     "cluster wheelhouse": "fetches wheels: tests/runs/test_wheelhouse.py",
     "cluster status": "reads the user's own state: tests/provisioning",
     "cluster attach": "needs a run: tests/runs/test_attach.py",
+    "cluster smoke": "needs a cloud: tests/provisioning/test_smoke.py",
+    "cluster run": "needs a run: tests/runs/test_reuse.py",
     "cluster wait": "needs a run: tests/runs/test_attach.py",
     "cluster logs": "needs a run: tests/runs/test_attach.py",
 }
@@ -77,6 +80,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             "instance_type,nodes,data_gb,runtime_s\ni4i.4xlarge,4,100,400\ni4i.4xlarge,8,100,230\n"
         )
         (folder / "query.csv").write_text("instance_type,nodes,data_gb\ni4i.4xlarge,6,100\n")
+        (folder / "data.csv").write_text("2,b,x\n1,a,y\n")
         (folder / "nodes.csv").write_text("node,bytes_per_s\n" + "".join(f"n{i},{1000 + i}e6\n" for i in range(20)))
         shutil.copy(FIO, folder / "fio.json")
         (folder / "app-20261101-0001.zstd").write_bytes(CODECS["zstd"](lines(small_job())))

@@ -64,3 +64,67 @@ def test_repeated_runs_say_what_stays_with_a_node(tmp_path: Path) -> None:
     assert "stays with the node" in call(str(path))
     variation = json.loads(call(str(path), "--json"))["variation"]["read"]
     assert variation["across_nodes"] > 5 * variation["across_runs"] and variation["lasting_share"] > 0.9
+
+
+@pytest.fixture
+def repeated(tmp_path: Path) -> str:
+    """Ten nodes, three runs: n3 is slow in each, by rate and by latency."""
+    path = tmp_path / "repeated.csv"
+    slow = {3: (100, 20)}
+    rows = [
+        f"n{node},{run},{slow.get(node, (700 + node + run, 2))[0]},{slow.get(node, (0, 2 + 0.01 * run))[1]}"
+        for node in range(10)
+        for run in range(3)
+    ]
+    path.write_text("\n".join(["node,run,write_MBps,write_p99_ms", *rows]))
+    return str(path)
+
+
+def test_latencies_keep_the_fast_node_and_drop_the_slow_one(repeated: str) -> None:
+    plain = json.loads(call(repeated, "--json"))
+    assert [drop["node"] for drop in plain["dropped"]] == ["n3"] and len(plain["kept"]) == 9
+    assert {limit["metric"]: limit["lower_is_better"] for limit in plain["limits"]} == {
+        "write_MBps": False, "write_p99_ms": True,
+    }  # fmt: skip
+
+
+def test_a_metric_whose_name_does_not_tell_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "odd.csv"
+    path.write_text("node,wait\na,1\nb,1\nc,1\nd,9\n")
+    assert "keep 4 of 4" in call(str(path))
+    shown = call(str(path), "--lower-is-better", "wait")
+    assert "keep 3 of 4" in shown and "at 900% of the median" in shown
+    with pytest.raises(BadInputError, match="Did you mean wait"):
+        call(str(path), "--lower-is-better", "wate")
+
+
+def test_repeated_runs_say_whether_bad_apples_stay_bad(repeated: str) -> None:
+    answer = json.loads(call(repeated, "--json"))["bad_apples"]["write_p99_ms"]
+    assert (answer["bad"], answer["bad_again"], answer["turned_bad"], answer["stays"]) == (2, 2, 0, True)
+    assert "bad apples stay bad: 2 of 2 bad runs were followed by a bad one, 0 of 18 good ones" in call(repeated)
+
+
+def test_the_chart_has_a_line_for_each_node_and_each_run(repeated: str) -> None:
+    lines = call(repeated, "--chart").splitlines()
+    assert sum(line.startswith("n3 ") for line in lines) == 3  # dropped, and once for each metric
+    assert any("write_MBps over time" in line for line in lines)
+    of_rate = lines[next(n for n, line in enumerate(lines) if line.startswith("node ")) + 1 :]
+    assert of_rate[0].startswith("n3") and of_rate[0].index("o") < 10 < of_rate[1].index("o")
+
+
+def test_the_page_has_both_charts_of_each_metric(repeated: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    call(repeated, "--html", str(page))
+    text = page.read_text()
+    assert all(f'id="chart-{chart}-{number}"' in text for chart in ("nodes", "time") for number in (0, 1))
+    assert "bad apples stay bad" in text and "Keep 9 of 10 nodes" in text
+    with pytest.raises(BadInputError, match="--force"):
+        call(repeated, "--html", str(page))
+
+
+def test_spares_take_latencies_as_the_rates_they_are(repeated: str) -> None:
+    by = {
+        name: json.loads(call(repeated, "--spares-for", "20", "--metric", name, "--json"))["spares"]
+        for name in ("write_MBps", "write_p99_ms")
+    }
+    assert all(spares["count"] > 0 and spares["expected_s"][0] > spares["expected_s"][-1] for spares in by.values())

@@ -240,3 +240,14 @@ def test_what_is_staged_says_where_from(source: str | None, note: str | None) ->
     assert best is not None
     of_places = [text for text in best.warnings if text.startswith("stage") and "price" not in text]
     assert of_places == ([note] if note else [])
+
+
+@pytest.mark.parametrize(("evidence", "warned"), [("recalled", True), ("spec", False)])
+def test_a_price_that_is_recalled_is_said_to_be(
+    make_catalog: Callable[..., str], evidence: str, *, warned: bool
+) -> None:
+    """Reading costs $4e-7 a request; what costs nothing, such as traffic in the region, needs no source."""
+    catalog = make_catalog({"fast": FAST}, object_stores=[STORE | {"evidence": evidence}], transfers=TRANSFERS)
+    warnings = best_of(catalog, input="s3://b/in").warnings
+    recalled = [text for text in warnings if text.endswith("the price is recalled, not verified against a source")]
+    assert recalled == ["stage in: requests: the price is recalled, not verified against a source"] * warned

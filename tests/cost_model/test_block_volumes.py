@@ -11,7 +11,7 @@ import pytest
 
 from planner import recommend as recommend_by
 from planner.catalog import load_catalog
-from planner.cost_model.block_volumes import choose_volumes
+from planner.cost_model.block_volumes import VolumeChoice, choose_volumes
 
 recommend = partial(recommend_by, engine="ideal")
 """The sums here are those of the equations alone."""
@@ -296,3 +296,27 @@ def test_without_a_volume_type_nothing_is_known(make_catalog: Make) -> None:
     assert nothing.credit_bytes.tolist() == [math.inf, math.inf]
     for name in ("count", "read", "write", "fixed_usd_per_hour", "usd_per_byte_hour", "bytes_min", "bytes_max"):
         assert np.isnan(getattr(nothing, name)).all()
+
+
+def test_what_is_not_stated_rests_on_nothing(make_catalog: Make) -> None:
+    """A volume of unstated rate can be planned with an assumed one; one of unstated size cannot."""
+    unstated = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e14, **SPEC}
+    for volume, volume_type in ((unstated, "v"), (unstated | {"size_bytes_max": ""}, "")):
+        chosen = chosen_of(make_catalog, volume)
+        assert (chosen.evidence[0], chosen.volume_type[0]) == (-1, volume_type)
+        assert np.isnan(chosen.read[0]) and np.isnan(chosen.write[0])
+
+
+@pytest.mark.parametrize(("most_gib", "rate"), [(1000, 5e8), (999, 2.5e8), (499, math.nan)])
+def test_a_volume_is_no_larger_than_it_may_be(make_catalog: Make, most_gib: int, rate: float) -> None:
+    """At 0.5 MB/s per GiB one volume fills a link of 500 MB/s with 1000 GiB, half of it with 500."""
+    sized = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "bytes_per_s_per_gib": 5e5, "size_bytes_max": 1e14,
+             "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8, **SPEC}  # fmt: skip
+    chosen = chosen_of(make_catalog, sized | {"size_bytes_max": most_gib * GIB})
+    assert (chosen.read[0], chosen.evidence[0]) == pytest.approx((rate, -1 if np.isnan(rate) else 2), nan_ok=True)
+
+
+def chosen_of(make_catalog: Make, volume: dict[str, object]) -> VolumeChoice:
+    """Return what is chosen for one type, which takes one volume."""
+    loaded = load_catalog(make_catalog({"a": {"volumes_max": 1}}, volumes=[volume]))
+    return choose_volumes(loaded, region="here", price_usd_per_hour=loaded.prices().price_usd_per_hour)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from planner.api import recommend
-from planner.cost_model.capacity import capacity_per_node, fewest_nodes
+from planner.cost_model.capacity import capacity_per_node, fewest_nodes, node_bounds
 from planner.cost_model.workload import JobContext
 from planner.errors import BadInputError
 from planner.schemas.plan import Candidate, Rejection
@@ -140,3 +141,14 @@ def test_volumes_under_both_groups_hold_both(make_context: MakeContext) -> None:
 
 def test_an_unknown_capacity_gives_no_number(make_context: MakeContext) -> None:
     assert np.isnan(fewest_nodes(make_context({"a": DISKS | {"local_disk_bytes": ""}}, head_room=0.0))).all()
+
+
+def test_what_one_node_just_holds_with_its_skew_needs_no_room_for_its_loss(make_context: MakeContext) -> None:
+    """1 TB three times fills 0.75 of 4 TB, and with a third more the whole: one node. A little more asks for two."""
+    context = make_context({"a": FAST | {"memory_bytes": 10**13}}, data_bytes=10**12, head_room=0.0)
+    overheads = replace(context.overheads, file_system_overhead=0.0, lost_nodes=1.0, skew=0.0)
+    brimful = float(node_bounds(replace(context, overheads=overheads))["disks"][0])
+    assert brimful == 0.75
+    for skew, bound in ((1 / 3, 1.0), (0.36, 1.75)):
+        skewed = replace(context, overheads=replace(overheads, skew=skew))
+        assert node_bounds(skewed)["disks"][0] == bound

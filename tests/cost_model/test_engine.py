@@ -123,6 +123,19 @@ def test_processors_work_for_bytes_and_tasks_and_the_driver_for_tasks(by_hand: s
     assert second.resources["cpu"].time_s == pytest.approx(2 * 400 / 16 + 833.333 * 0.1 / 16, rel=1e-5)
 
 
+def test_processors_that_are_busy_half_of_the_time_take_twice_as_long(by_hand: str) -> None:
+    """As above for bytes and for tasks; the driver's processor is busy with nothing else."""
+    half = replace(load_engine(by_hand), busy={"cpu": {"partition": 0.5}})
+    request = Request(data_bytes=int(DATA_BYTES), model="indy", catalogs=(CLOUD,), instances=(TYPE,), nodes=4)
+    model = run_by(load_model("indy"), half)
+    plan = recommend(request, model=model, catalogs=[load_catalog(CLOUD)], overheads=run_overheads.shipped())
+    assert plan.best is not None
+    by_tasks = 1891 * ((0.05 + 0.01 * 3) / 4 + 0.014) / 16
+    first, second = plan.best.phases
+    assert first.resources["cpu"].time_s == pytest.approx(2 * ((1 + 3 * 3 / 4) * 400 / 16 + by_tasks))
+    assert second.resources["cpu"].time_s == pytest.approx(2 * 400 / 16 + 833.333 * 0.1 / 16, rel=1e-5)
+
+
 def test_a_copy_costs_its_senders_and_receivers_processors(by_hand: str) -> None:
     """Copied partitions are 128 GB x 0.3 x 0.15 / 9 = 640 MB: 2500 of them, each 0.1 s of the head's processors."""
     _, second = best(by_hand, nodes=4, model="daytona").phases

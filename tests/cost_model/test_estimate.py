@@ -47,6 +47,20 @@ def test_how_much_later_a_quantile_is_than_the_mean() -> None:
     assert later(0.95, shared_sigma=0) == 1
 
 
+def test_how_many_are_worked_out_together_changes_nothing(make_context: Make) -> None:
+    """70,000 sizes of one type are several blocks, 65 types of two sizes too. 10 nodes take 1,650 s, as below."""
+    context = certain(make_context({"a": NODE}, max_nodes=70_000))
+    sizes = [float(n) for n in range(1, 70_001)]
+    many = estimated(context, sizes)
+    picked = [7, 63_999, 64_000, 64_006, 64_007, 69_999]
+    alone = estimated(context, [sizes[place] for place in picked])
+    for together, apart in ((many.expected_s, alone.expected_s), (many.total_usd, alone.total_usd)):
+        assert together[0, picked] == pytest.approx(apart[0], rel=1e-9)
+    rows = estimated(certain(make_context({f"a{place}": NODE for place in range(65)})), [10.0, 20.0])
+    on_disks = rows.expected_s[rows.fewest == 8]
+    assert on_disks.tolist() == [[pytest.approx(1650), pytest.approx(850)]] * 65
+
+
 def test_a_job_and_its_bill_by_hand(make_context: Make) -> None:
     """10 TB on 10 nodes: 1 TB a node is read and written in 750 s in either phase, 0.9 TB sent in 900 s.
 
@@ -107,6 +121,7 @@ def tail(resource: str) -> tuple[Straggler, ...]:
     return (Straggler(resource=resource, **seen),)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("tailed", [0, 1, 2])
 @pytest.mark.parametrize(
     ("resource", "slowest_of_n", "seconds"),
     [
@@ -117,18 +132,19 @@ def tail(resource: str) -> tuple[Straggler, ...]:
     ],
 )
 def test_a_tail_counts_on_its_own_type_alone(
-    make_context: Make, resource: str, slowest_of_n: bool, seconds: float
+    make_context: Make, tailed: int, resource: str, slowest_of_n: bool, seconds: float
 ) -> None:
     """0.5 TB on each of two nodes: 375 s of disks in either phase, 500 s of network in the first. The slower of two is
     slow with chance 3/4.
     """
     types = dict.fromkeys(("a", "b", "c"), NODE | {"network_baseline_bytes_per_s": 5 * 10**8})
     context = certain(make_context(types, data_bytes=10**12))
-    context = replace(context, spreads=replace(context.spreads, tails={1: tail(resource)}))
+    context = replace(context, spreads=replace(context.spreads, tails={tailed: tail(resource)}))
     slowest = replace(context.rates.network, slowest_of_n=np.full(3, slowest_of_n))
     context = replace(context, rates=replace(context.rates, network=slowest))
     expected_s = estimated(context, [2.0]).expected_s[context.layouts.first_of_types(), 0]
-    assert expected_s.tolist() == pytest.approx([875, seconds, 875], rel=1e-6)
+    by_hand = [seconds if place == tailed else 875 for place in range(3)]
+    assert expected_s.tolist() == pytest.approx(by_hand, rel=1e-6)
 
 
 @pytest.mark.parametrize("tailed", [False, True])

@@ -80,3 +80,9 @@ def test_the_output_has_as_many_copies_as_the_last_phase_writes(
     last = replace(indy.phases[-1], write=writes)
     assert replace(indy, phases=(*indy.phases[:-1], last)).output_copies == copies
     assert replace(indy, phases=(*indy.phases, last)).output_copies == copies, "of three phases the third"
+
+
+def test_a_framework_on_volumes_needs_no_local_disks_and_differs_in_nothing_else() -> None:
+    on_disks, on_volumes = load_model("framework"), load_model("framework-volumes")
+    assert set(on_volumes.storage.values()) == {"volumes"}
+    assert (on_volumes.phases, on_volumes.capacity) == (on_disks.phases, on_disks.capacity)

@@ -214,8 +214,13 @@ def test_cloudsort_writes_to_volumes(sort_cluster: SortCluster, tmp_path: Path) 
 
 
 def test_a_whole_run_on_generated_data_uses_every_disk(sort_cluster: SortCluster, tmp_path: Path) -> None:
-    request = {"records": 120_001, "copies": 2, "skew": True}
-    done = sort_cluster.do({"do": "run", "request": request, "journal": str(tmp_path / "j")})
+    request, events = {"records": 120_001, "copies": 2, "skew": True}, list[Event]()
+    done = sort_cluster.do({"do": "run", "request": request, "journal": str(tmp_path / "j")}, events.append)
+    event = next(event for event in events if event["event"] == "sorted")
+    again = sort_cluster.do({"do": "finish", "request": request, "sorted": event})
+    assert {name: again[name] for name in again if name != "steps_s"} == {
+        name: done[name] for name in again if name != "steps_s"
+    }
     assert list(done["steps_s"]) == ["connect", "generate", "checksum of the input", "sort", "validate"]
     assert [(copy["records"], copy["checksum"], copy["sorted"]) for copy in done["validations"]] == [
         (120_001, done["checksum"], True)
@@ -268,6 +273,37 @@ def test_a_lost_node_costs_time_but_no_data(sort_cluster: SortCluster, tmp_path:
     assert report["lost_nodes"] == event.lost == ["node-3"]
     check(source, output, copies=2, checksum=checksum)
     assert not any(copy.node == "node-3" for partition in output.partitions for copy in partition.copies)
+
+
+@pytest.mark.soak
+@pytest.mark.quick
+@pytest.mark.needs_root(why="kills nodes in network namespaces")
+@pytest.mark.usefixtures("restarted")
+@pytest.mark.parametrize(
+    ("step", "copies"), [("generate", 1), ("checksum of the input", 1), ("sort", 2), ("validate", 1), ("validate", 2)]
+)
+def test_a_whole_run_outlives_a_node_at_any_step(
+    sort_cluster: SortCluster, tmp_path: Path, step: str, copies: int
+) -> None:
+    """As the step begins a node is lost, with the only copy of a third of the data or one of two."""
+    lost = []
+
+    def on_event(event: Event) -> None:
+        if event["event"] == "step" and event["name"] == step and not lost:
+            lost.append(sort_cluster.kill(3, "raylet"))
+
+    rates = {f"node-{number}": 1e9 for number in (1, 2, 3)}
+    request = {"records": 300_000, "copies": copies, "rates": rates, "replaced_within_s": 0.1}
+    done = sort_cluster.do({"do": "run", "request": request, "journal": str(tmp_path / "j")}, on_event)
+    assert lost == [1]
+    whole = (300_000, done["checksum"], True)
+    assert (done["validations"][0]["records"], *[done["validations"][0][k] for k in ("checksum", "sorted")]) == whole
+    used = {copy["node"] for partition in done["dataset"]["partitions"] for copy in partition["copies"]}
+    assert done["dataset"]["records"] == 300_000
+    assert used == {"node-1", "node-2"} or step == "validate", "what was read before the loss counts"
+    for node in (1, 2):
+        files = [path for number in (0, 1) for path in (sort_cluster.emulated.disk(node, number) / "input").iterdir()]
+        assert len(files) == 2, "what an attempt had written is not there twice"
 
 
 @pytest.mark.soak

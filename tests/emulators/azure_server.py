@@ -71,6 +71,7 @@ class World:
     """How the cloud is today. Counts of polls are of listings."""
 
     capacity: dict[str, int] = field(default_factory=dict)  # machines that a zone still has; others have enough
+    spot_capacity: dict[str, int] = field(default_factory=dict)  # of these, spot ones; others have enough
     quota_vcpus: dict[str, int] = field(default_factory=dict)  # of the family, per region; 50000 elsewhere
     price_factor: float = 1.0
     starting_polls: int = 0
@@ -242,7 +243,12 @@ class Cloud:
 
     def _full(self, body: dict[str, Any]) -> bool:
         zone = "-".join([body["location"], *body.get("zones", ())])
-        return self.world.capacity.get(zone, 1) <= 0
+        return min(room.get(zone, 1) for room in self._rooms(body)) <= 0
+
+    def _rooms(self, body: dict[str, Any]) -> list[dict[str, int]]:
+        """Return where a machine must find room."""
+        is_spot = body["properties"].get("priority") == "Spot"
+        return [self.world.capacity, *([self.world.spot_capacity] if is_spot else [])]
 
     def _used(self, region: str) -> int:
         machines = [t for (_, resource_type, _), t in self.things.items() if resource_type == "virtualMachines"]
@@ -255,8 +261,9 @@ class Cloud:
             item["fails"] = self.world.fail_machines.pop(0)
         elif self._full(item):
             item["fails"] = ["ZonalAllocationFailed", "Allocation failed. We do not have sufficient capacity"]
-        elif zone in self.world.capacity:
-            self.world.capacity[zone] -= 1
+        else:
+            for room in [room for room in self._rooms(item) if zone in room]:
+                room[zone] -= 1
         item["polls"] = self.world.starting_polls
 
     def _everywhere(self, query: dict[str, str]) -> list[dict[str, Any]]:
@@ -338,6 +345,7 @@ class Cloud:
     def _usages(self, region: str) -> list[dict[str, Any]]:
         used, limit = self._used(region), self.world.quota_vcpus.get(region, 50000)
         limits = {FAMILY: (used, limit), "cores": (used, 100000), "virtualMachines": (used // 8, 25000)}
+        limits["lowPriorityCores"] = (0, 1000)
         return [
             {"name": {"value": name}, "currentValue": at, "limit": most, "unit": "Count"}
             for name, (at, most) in limits.items()

@@ -17,6 +17,7 @@ import faulthandler
 import functools
 import json
 import os
+import re
 import threading
 import time
 import traceback
@@ -54,12 +55,14 @@ class World:
     """How the cloud is today. Counts of polls are calls of DescribeInstances."""
 
     capacity: dict[str, int] = field(default_factory=dict)  # machines that a zone still has; others have enough
+    spot_capacity: dict[str, int] = field(default_factory=dict)  # of these, spot ones; others have enough
     quota_vcpus: dict[str, float] = field(default_factory=dict)  # per region; 5000 elsewhere
     price_usd_per_hour: dict[str, float] = field(default_factory=dict)  # per type; others are not listed
     offered_in: list[str] | None = None  # zones; all if None
     starting_polls: int = 0
     ending_polls: int = 0
     end_at_boot: int = 0  # so many of the next machines end instead of running
+    ends_only_tagged: bool = False  # the caller may end and delete only what bears a run's tag
     launch_bucket: int = 1000  # instances that may be launched at once; as many a second after them as this says
     launches_per_s: float = 2.0
     end_reason: str = "Client.InternalError: Client error on launch"
@@ -118,17 +121,18 @@ class Additions:
         if used + least * vcpus(self.ec2_backend, instance_type) > quota_of(self.region):
             raise EC2ClientError("VcpuLimitExceeded", "You have requested more vCPU capacity than your limit allows.")
         require_root(self)
+        rooms = rooms_of(self)
         if least > State.tokens():
             raise EC2ClientError("RequestLimitExceeded", "Request limit exceeded.")
-        free = State.world.capacity.get(zone, most)
+        free = min(room.get(zone, most) for room in rooms)
         if free < least or (State.world.offered_in is not None and zone not in State.world.offered_in):
             return 500, {"status": 500}, NO_CAPACITY.format(kind=instance_type, zone=zone)
         count = min(free, most)
         State.spent += count
         self.params["MinCount"] = count
         answer = original(self)
-        if zone in State.world.capacity:
-            State.world.capacity[zone] -= count
+        for room in [room for room in rooms if zone in room]:
+            room[zone] -= count
         tags = self._parse_tag_specification().get("network-interface", {})
         for instance in answer.result.instances:
             instance.planner_group = group
@@ -238,6 +242,18 @@ def require_root(response: Any) -> None:
         raise EC2ClientError("InvalidBlockDeviceMapping", f"The root of {image.id} is {image.root_device_name}.")
 
 
+def rooms_of(response: Any) -> list[dict[str, int]]:
+    """Return where a launch must find room. A spot instance that would only stop itself is refused."""
+    market = response._get_param("InstanceMarketOptions", {})
+    if market.get("MarketType") != "spot":
+        return [State.world.capacity]
+    if response._get_param("InstanceInitiatedShutdownBehavior") != "terminate":
+        raise EC2ClientError(
+            "InvalidParameterCombination", "instanceInitiatedShutdownBehavior=stop is not supported for spot instances"
+        )
+    return [State.world.capacity, State.world.spot_capacity]
+
+
 def begin(instance: Any, name: str, code: int, polls: int, then: str) -> None:
     instance._state = InstanceState(name, code)
     State.countdown[instance.id] = (polls, then)
@@ -277,6 +293,8 @@ def complete(name: str, original: Any) -> Any:
     def action(self: Any) -> Any:
         if name == "run_instances":
             require_lendable(self)
+        if State.world.ends_only_tagged and name.partition("_")[0] in ENDING:
+            require_tagged(self)
         if self._get_param("DryRun", False):
             raise DryRunClientError
         try:
@@ -288,6 +306,27 @@ def complete(name: str, original: Any) -> Any:
             raise
 
     return action
+
+
+ENDING = {"delete", "terminate", "detach"}
+IDENTITY = re.compile(r"(i|vol|vpc|subnet|sg|rtb|igw|eni|vpce)-[0-9a-f]{8,}")
+
+
+def require_tagged(response: Any) -> None:
+    """Refuse what would end something without a run's tag, be it because it does not exist: as a policy's condition on
+    aws:ResourceTag does.
+    """
+    backend, values = response.ec2_backend, list(response.params.values())
+    words = [word for value in values for word in (value if isinstance(value, list) else [value])]
+    tags = {word: backend.tags.get(word, {}) for word in words if IDENTITY.fullmatch(str(word))}
+    if (name := response._get_param("GroupName")) is not None:
+        group = State.groups.get((response.region, name), {"Tags": []})
+        tags[name] = {tag["Key"]: tag["Value"] for tag in group["Tags"]}
+    if (name := response._get_param("KeyName")) is not None:
+        keys = [key for key in backend.describe_key_pairs([]) if key.key_name == name]
+        tags[name] = {tag["key"]: tag["value"] for key in keys for tag in key.get_tags()}
+    if not tags or not all(of.get("planner-run", "").startswith("r") for of in tags.values()):
+        raise EC2ClientError("UnauthorizedOperation", "You are not authorized to perform this operation.")
 
 
 VERBS = {"create", "delete", "run", "terminate", "attach", "detach", "associate", "authorize", "revoke", "import"}

@@ -33,6 +33,7 @@ class World:
     """How the cloud is today. Counts of polls are of listings of machines, those of operations of any request."""
 
     capacity: dict[str, int] = field(default_factory=dict)  # machines that a zone still has; others have enough
+    spot_capacity: dict[str, int] = field(default_factory=dict)  # of these, spot ones; others have enough
     quota: dict[str, dict[str, float]] = field(default_factory=dict)  # by region and metric; 50000 elsewhere
     price_factor: float = 1.0
     offered_in: list[str] | None = None  # zones; all if None
@@ -171,10 +172,12 @@ class Cloud:
         if used + len(names) * MACHINE_TYPES[machine_type]["guestCpus"] > self.quota(region, metric):
             raise RefusedError(403, "QUOTA_EXCEEDED", f"Quota '{metric}' exceeded. Limit: {self.quota(region, metric)}")
         offered = self.world.offered_in is None or zone in self.world.offered_in
-        if not offered or self.world.capacity.get(zone, len(names)) < len(names):
+        is_spot = wanted["scheduling"].get("provisioningModel") == "SPOT"
+        rooms = [self.world.capacity, *([self.world.spot_capacity] if is_spot else [])]
+        if not offered or min(room.get(zone, len(names)) for room in rooms) < len(names):
             raise RefusedError(503, "ZONE_RESOURCE_POOL_EXHAUSTED", f"The zone '{zone}' does not have enough resources")
-        if zone in self.world.capacity:
-            self.world.capacity[zone] -= len(names)
+        for room in [room for room in rooms if zone in room]:
+            room[zone] -= len(names)
         for name in names:
             self._make(zone, name, wanted)
 

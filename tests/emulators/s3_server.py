@@ -26,17 +26,21 @@ DENIED = b"<?xml version='1.0'?><Error><Code>AccessDenied</Code><Message>Access 
 
 
 class Faulty:
-    """Answers every `every`-th request with 503 SlowDown, all others with the application's answer."""
+    """Answers every `every`-th request with 503 SlowDown, all others with the application's answer. The bucket
+    `refusing` takes no partitions until somebody has asked for its `no-more`.
+    """
 
     def __init__(self, application: Any, *, every: int, counted: Path) -> None:
         self._application = application
         self._every = every
         self._counted = counted
+        self._refuses = True
         self._numbers = count(1)
 
     def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
-        if environ["REQUEST_METHOD"] == "PUT" and path.startswith("/refusing/") and "/part-" in path:
+        self._refuses &= path != "/refusing/no-more"
+        if self._refuses and environ["REQUEST_METHOD"] == "PUT" and path.startswith("/refusing/") and "/part-" in path:
             return self._refuse(environ, start, "403 Forbidden", DENIED)
         number = next(self._numbers)
         if number % self._every:

@@ -22,9 +22,10 @@ FIO_FAULTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "depend on its version": lambda d: d.update({"fio version": "fio-2.2"}),
     "reports errors of seq": lambda d: d["jobs"][0].update(error=5),
     "no jobs": lambda d: d.update(jobs=[]),
-    "measure operations": lambda d: d["jobs"][0]["job options"].update(bs="4k"),
-    "is not understood": lambda d: d["jobs"][0]["job options"].update(bs="large"),
-    "is no pattern": lambda d: d["jobs"][0]["job options"].update(rw="trim"),
+    "iodepth=deep is no whole number": lambda d: d["jobs"][0]["job options"].update(iodepth="deep"),
+    "neither reads nor writes": lambda d: d["jobs"][0]["job options"].update(rw="trim"),
+    "held back by rate=1m": lambda d: d["jobs"][0]["job options"].update(rate="1m"),
+    "without unified_rw_reporting": lambda d: d["jobs"][0].update(mixed={}),
     "no known instrument": lambda d: d.pop("fio version"),
 }
 
@@ -45,31 +46,48 @@ def test_fio_json_plus_adds_up_the_jobs_that_ran_together(read: Callable[..., An
     )
 
 
-def test_fio_reading_and_writing_counts_the_lesser(read: Callable[..., Any]) -> None:
-    document = json.loads((DATA / "fio_mixed.json").read_text())
-    (result,) = read(DATA / "fio_mixed.json")
-    sides = [document["jobs"][0][side]["bw_bytes"] for side in ("read", "write")]
-    assert result.quantity == "simultaneous" and result.bytes_per_s == min(sides)
-    assert "at once" in result.note
+def test_reading_and_writing_at_once_are_two_readings(read: Callable[..., Any]) -> None:
+    job = json.loads((DATA / "fio_mixed.json").read_text())["jobs"][0]
+    results = read(DATA / "fio_mixed.json")
+    assert [(m.quantity, m.side, m.bytes_per_s, m.operations_per_s, m.latency_p99_s) for m in results] == [
+        ("simultaneous", side, job[side]["bw_bytes"], job[side]["iops"],
+         pytest.approx(job[side]["clat_ns"]["percentile"]["99.000000"] * 1e-9))
+        for side in ("read", "write")
+    ]  # fmt: skip
+    assert {(m.read_share, m.threads, m.depth, m.buffered, m.block_bytes) for m in results} == {
+        (0.5, 2, 1, "no", 2**20)
+    }
 
 
-def test_jobs_of_several_kinds_must_be_told_apart(
+def test_a_job_can_be_picked(
     read: Callable[..., Any], changed: Callable[..., Any], refusal: Callable[..., Any]
 ) -> None:
-    def mixed(document: dict[str, Any]) -> None:
+    def both(document: dict[str, Any]) -> None:
         other = copy.deepcopy(document["jobs"][0])
         other["jobname"], other["job options"]["rw"], other["write"] = "w", "write", other["read"]
         document["jobs"].append(other)
 
-    path = changed(FIO, mixed)
-    assert "seq: rw=read, w: rw=write" in refusal(path)
+    path = changed(FIO, both)
+    assert [(m.quantity, m.side) for m in read(path)] == [("simultaneous", "read"), ("simultaneous", "write")]
     assert [m.quantity for m in read(path, job="w")] == ["write_only"]
     assert "no job 'x'; there are seq, w" in refusal(path, job="x")
 
 
-def test_jobs_one_after_the_other_do_not_add_up(changed: Callable[..., Any], refusal: Callable[..., Any]) -> None:
+def test_jobs_of_several_block_sizes_at_once_are_refused(
+    changed: Callable[..., Any], refusal: Callable[..., Any]
+) -> None:
+    def smaller(document: dict[str, Any]) -> None:
+        document["jobs"].append(copy.deepcopy(document["jobs"][0]) | {"jobname": "small"})
+        document["jobs"][1]["read"]["total_ios"] *= 256
+
+    assert "seq: rw=read bs=1048576, small: rw=read bs=4096" in refusal(changed(FIO, smaller))
+
+
+def test_groups_are_measurements_of_their_own(read: Callable[..., Any], changed: Callable[..., Any]) -> None:
     path = changed(FIO, lambda d: d["jobs"].append({**d["jobs"][0], "jobname": "second", "groupid": 1}))
-    assert "one after the other" in refusal(path)
+    assert [(m.job, m.bytes_per_s) for m in read(path)] == [
+        (name, FIO["jobs"][0]["read"]["bw_bytes"]) for name in ("seq", "second")
+    ]
 
 
 @pytest.mark.parametrize("says", FIO_FAULTS)

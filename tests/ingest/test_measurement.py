@@ -24,7 +24,8 @@ def test_several_files_tell_how_a_rate_varies(tmp_path: Path, files_are: str, si
     for factor in (1, 2):
         document = json.loads((DATA / "fio_read.json").read_text())
         side = document["jobs"][0]["read"]
-        side["bw_bytes"], side["io_bytes"] = side["bw_bytes"] * factor, side["io_bytes"] * factor
+        for name in ("bw_bytes", "io_bytes", "total_ios"):
+            side[name] *= factor
         side["bw_samples"], side["bw_dev"] = 6, side["bw_mean"] * 0.1
         paths.append(tmp_path / f"{factor}.json")
         paths[-1].write_text(json.dumps(document))
@@ -76,8 +77,8 @@ def test_duplicate_rows_are_all_named(tmp_path: Path) -> None:
 
 def test_two_files_of_two_instances(changed: Callable[..., Any]) -> None:
     def slower(document: dict[str, Any]) -> None:
-        document["jobs"][0]["read"]["bw_bytes"] /= 2
-        document["jobs"][0]["read"]["io_bytes"] /= 2
+        for name in ("bw_bytes", "io_bytes", "total_ios"):
+            document["jobs"][0]["read"][name] /= 2
         document["timestamp"] -= 2 * 86400
 
     paths = [DATA / "fio_read.json", changed(FIO, slower)]
@@ -87,3 +88,19 @@ def test_two_files_of_two_instances(changed: Callable[..., Any]) -> None:
     assert result.bytes_per_s == pytest.approx(0.75 * FIO["jobs"][0]["read"]["bw_bytes"])
     assert (result.instances, result.repeats, result.period_days) == (2, 1, 2.0)
     assert result.source == "fio_read.json, changed.json"
+
+
+def test_volumes_are_told_by_type_and_number(refusal: Callable[..., Any]) -> None:
+    read = read_measurements(
+        [DATA / "fio_read.json"], user_values={**USER_VALUES, "volume_type": "gp3", "volumes": 4}, mapping={}
+    )
+    assert [(m.volume_type, m.volumes, m.disks) for m in read] == [("gp3", 4, None)]
+    with pytest.raises(BadInputError) as caught:
+        read_measurements([DATA / "fio_read.json"], user_values={**USER_VALUES, "volume_type": "gp3"}, mapping={})
+    assert caught.value.details == ("volumes: give --count",)
+
+
+def test_volumes_say_nothing_of_a_network() -> None:
+    values = {**USER_VALUES, "volume_type": "gp3", "volumes": 4, "placement_group": "no"}
+    (network,) = read_measurements([DATA / "iperf3_p4.json"], user_values=values, mapping={})
+    assert (network.volume_type, network.volumes, network.retransmits) == (None, None, 104)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import BadInputError
-from planner.ingest.node_results import median_rates, read_node_results
+from planner.ingest.node_results import lower_is_better, median_rates, read_node_results
 
 
 def read(tmp_path: Path, text: str) -> dict[str, dict[str, float]]:
@@ -72,3 +72,46 @@ def test_a_wrong_file_says_what_is_wrong(tmp_path: Path, text: str, says: str) -
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="cannot be read"):
         read_node_results(tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize(
+    ("metric", "lower"),
+    [
+        *[
+            (name, True)
+            for name in ("clat_p99_us", "read_ms", "boot_s", "Latency", "read4K_latency_p99_s", "time (ms)", "errors")
+        ],
+        *[(name, False) for name in ("read_bytes_per_s", "net_MBps", "iops", "operations_per_s", "disks", "gbits")],
+    ],
+)
+def test_the_good_direction_follows_from_the_name(metric: str, lower: bool) -> None:
+    assert lower_is_better(metric) == lower
+
+
+SAMPLES = Path(__file__).parent / "data" / "samples"
+
+
+def test_files_of_our_instruments_are_runs_of_the_hosts_that_they_name(tmp_path: Path) -> None:
+    paths = []
+    for day, host, factor in ((2, "a", 1.0), (1, "a", 2.0), (1, "b", 3.0)):
+        document = json.loads((SAMPLES / "own-disk-read.json").read_text())
+        document |= {"host": host, "measured_at": f"2026-11-0{day}T10:00:00"}
+        document["rates"][0]["read_bytes_per_s"] = 1e8 * factor
+        paths.append(tmp_path / f"{day}{host}.json")
+        paths[-1].write_text(json.dumps(document))
+    assert read_node_results(paths) == {"read_bytes_per_s": {"a": [2e8, 1e8], "b": [3e8]}}
+
+
+def test_clients_of_fio_are_nodes_with_rates_and_latencies() -> None:
+    results = read_node_results(SAMPLES / "fio-clients-in-turn.json")
+    assert all(set(nodes) == {"node-1", "node-2"} for nodes in results.values())
+    assert set(results) == {
+        f"{name}_{figure}"
+        for name in ("read_1M", "both_read_random_4K", "both_write_random_4K")
+        for figure in ("bytes_per_s", "latency_p99_s")
+    }
+
+
+@pytest.mark.parametrize("name", ["ioping", "iperf3-one", "own-small-io", "own-sort", "fio-in-turn"])
+def test_every_instrument_can_be_screened(name: str) -> None:
+    assert all(rates for nodes in read_node_results(SAMPLES / f"{name}.json").values() for rates in nodes.values())

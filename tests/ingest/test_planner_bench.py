@@ -35,13 +35,15 @@ def test_our_own_diskbench(changed: Callable[..., Any]) -> None:
     }  # fmt: skip
     path = changed(document, lambda d: None)
     result = read_measurements([path], user_values={"zone": "here"}, mapping={})
-    assert [(m.quantity, m.bytes_per_s, m.repeats) for m in result] == [("simultaneous", 2e8, 5), ("read_only", 9e8, 5)]
+    assert [(m.quantity, m.side, m.bytes_per_s, m.repeats) for m in result] == [
+        ("simultaneous", "read", 3e8, 5), ("simultaneous", "write", 2e8, 5), ("read_only", None, 9e8, 5),
+    ]  # fmt: skip
     assert result[0].instance_type == "i4i.4xlarge" and result[0].as_of == date(2026, 11, 1)
     assert result[0].disks == 2
     assert {m.aggregate for m in result} == {"median"}
 
 
-def test_an_array_is_not_taken_for_single_disks(changed: Callable[..., Any]) -> None:
+def test_an_array_is_told_from_single_disks(changed: Callable[..., Any]) -> None:
     rate = {"mode": "read", "repeats": 3, "write_bytes_per_s": None, "within_run_sigma": 0.1, "across_runs_sigma": 0.2}
     jbod = {**rate, "layout": "jbod", "read_bytes_per_s": 2e8}
     striped = {**rate, "layout": "raid0", "read_bytes_per_s": 3e8}
@@ -49,11 +51,10 @@ def test_an_array_is_not_taken_for_single_disks(changed: Callable[..., Any]) -> 
         **ORIGIN, "instrument": "diskbench", "nodes": 1, "repeats": 3, "notes": [],
         "file_systems": [{"device": "/dev/a"}], "rates": [jbod, striped], "runs": [{"mode": "read", "seconds": 10}],
     }  # fmt: skip
-    (result,) = read_measurements([changed(document, lambda d: None)], user_values={"zone": "here"}, mapping={})
-    assert (result.bytes_per_s, result.within_run_sigma, result.across_time_sigma) == (2e8, 0.1, None)
-    document["rates"] = [striped]
-    (result,) = read_measurements([changed(document, lambda d: None)], user_values={"zone": "here"}, mapping={})
-    assert result.bytes_per_s == 3e8 and "RAID-0" in result.note
+    result = read_measurements([changed(document, lambda d: None)], user_values={"zone": "here"}, mapping={})
+    assert [(m.layout, m.bytes_per_s, m.within_run_sigma, m.across_time_sigma) for m in result] == [
+        ("jbod", 2e8, 0.1, None), ("raid0", 3e8, 0.1, None),
+    ]  # fmt: skip
 
 
 def test_small_operations_and_sorting_measured_here_can_be_ingested(tmp_path: Path) -> None:
@@ -94,3 +95,15 @@ def test_bad_files_of_ours_say_why(
     document: dict[str, Any], says: str, changed: Callable[..., Any], refusal: Callable[..., Any]
 ) -> None:
     assert says in refusal(changed(document, lambda d: None))
+
+
+def test_repeated_small_operations_count_by_their_median(changed: Callable[..., Any]) -> None:
+    run = {"operation": "read4K", "threads": 8, "seconds": 5, "series_bytes_per_s": [4e6, 4e6], "mean_latency_s": 1e-3}
+    runs = [{**run, "bytes_per_s": rate, "operations_per_s": rate / 4096} for rate in (4e6, 9e6, 5e6)]
+    other = {**run, "threads": 1, "bytes_per_s": 1e6, "operations_per_s": 244}
+    document = {
+        **ORIGIN, "instrument": "smallio", "runs": [*runs, other], "recommended_threads": {"read4K": 8}, "repeats": 3,
+    }  # fmt: skip
+    (row,) = read_measurements([changed(document, lambda d: None)], user_values={"zone": "here"}, mapping={})
+    assert (row.bytes_per_s, row.repeats, row.aggregate, row.latency_mean_s) == (5e6, 3, "median", 1e-3)
+    assert row.operations_per_s == pytest.approx(5e6 / 4096) and row.latency_p99_s is None

@@ -17,6 +17,7 @@ CHARTS = {
     "03_variability": 2,
     "04_predicted_vs_measured": 1,
     "05_run_report": 2,
+    "06_spark_log": 1,
 }
 FIRST = ("01_what_if", "05_run_report")
 """Those that `make test` runs: with controls, and of a run. Each takes a kernel and five seconds of a processor."""

@@ -76,3 +76,12 @@ def test_the_result_is_json_and_recommends_a_thread_count_that_was_tried(suite: 
 def test_impossible_arguments_are_refused(tmp_path: Path, arguments: dict[str, float]) -> None:
     with pytest.raises(BadInputError):
         bench_small_io(tmp_path, **arguments)  # type: ignore[arg-type]
+
+
+def test_repeats_are_runs_in_random_order_and_the_median_counts(tmp_path: Path) -> None:
+    operation = Operation(name="read4K", io_bytes=4096, writes=False, flush_probability=0, threads=(1, 2))
+    bench = bench_small_io(tmp_path, seconds=0.05, file_bytes=8_192_000, operations=[operation], repeats=3)
+    assert bench.origin.repeats == 3 and sorted(run.threads for run in bench.runs) == [1, 1, 1, 2, 2, 2]
+    rates = {threads: sorted(run.bytes_per_s for run in bench.runs if run.threads == threads) for threads in (1, 2)}
+    best = max(middle for _, middle, _ in rates.values())
+    assert bench.recommended_threads["read4K"] == min(t for t, (_, middle, _) in rates.items() if middle >= 0.95 * best)

@@ -48,12 +48,19 @@ def test_a_constraint_is_met_up_to_its_limit() -> None:
 def test_the_first_constraint_that_no_size_meets_is_the_reason() -> None:
     rejection = missed("b", np.array([1]), [DEADLINE, BUDGET])
     assert (rejection.reason, rejection.nearness) == (DEADLINE.reason, 70 / 60)
-    assert rejection.detail.startswith("takes 1")
+    assert rejection.detail == "takes 1 min 10 s"
+    barely = replace(DEADLINE, measure=np.array([[60.012, 61.0]]))
+    assert missed("a", np.array([0]), [barely]).detail == "takes 1 min 0 s, 0.02% too much"
 
 
 def test_a_type_that_meets_each_but_not_both_says_so() -> None:
     rejection = missed("a", np.array([0]), [DEADLINE, BUDGET])
     assert rejection.reason == "meets the deadline and the budget only apart"
+    evidence = replace(BUDGET, name="evidence", measure=np.ones((2, 2)), limit=1.0, shown="network: not measured")
+    rejection = missed("a", np.array([0]), [DEADLINE, BUDGET, evidence])
+    assert rejection.reason == "meets the deadline and the budget and the evidence only apart"
+    assert rejection.detail == "takes 50 s at least, costs in all, at 95%, $5.00 at least"
+    assert rejection.nearness == 1
 
 
 def test_a_clash_names_what_meeting_one_asks_of_the_other() -> None:
@@ -69,6 +76,8 @@ def test_a_constraint_that_nothing_meets_is_named_alone() -> None:
         "no cluster meets the quota alone: the nearest, 0:1, launches 7 vCPUs"
     ]
     assert not list(conflicts([]))
+    (beside_one_that_is_met,) = conflicts([asked(replace(DEADLINE, measure=np.array([[9.0, 7.0]])), hopeless)])
+    assert beside_one_that_is_met.startswith("no cluster meets the quota alone: the nearest, 0:1, launches 7")
 
 
 def test_a_clash_that_one_region_resolves_is_none() -> None:
@@ -135,6 +144,17 @@ def test_what_is_asked_is_measured_on_every_cluster(make_job: Callable[..., Any]
     later_s = estimates.expected_s[0, 1] * np.exp(1.644854 * sigma - sigma**2 / 2)
     assert deadline.measure[0, 1] == pytest.approx(later_s)
     assert deadline.reason == "misses the sort's deadline of 33 min 20 s with probability 0.95"
+
+
+def test_a_network_in_doubt_is_twice_too_weak_for_more_than_one_node(make_job: Callable[..., Any]) -> None:
+    """A node alone sends nothing, so that what is only stated of its network does no harm."""
+    types = {"a": {"read": 4e9, "write": 2e9, "local_disk_bytes": 10**13, "evidence": "spec"}}
+    context, region, request = make_job(types, data_bytes=10**12, evidence="measured")
+    price = region.offer.price_usd_per_hour
+    estimates = estimate(context, price_usd_per_hour=price, nodes=np.array([1.0, 2.0, 3.0]), budgeted=False)
+    (evidence,) = constraints(context, estimates, request, region="here")
+    assert (evidence.name, evidence.limit, evidence.measure[0].tolist()) == ("evidence", 1, [1, 2, 2])
+    assert evidence.met[0].tolist() == [True, False, False]
 
 
 def test_by_how_much_an_exact_cluster_exceeds_what_was_asked(make_job: Callable[..., Any]) -> None:

@@ -60,6 +60,12 @@ VOLUME = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 
           "limit_evidence": "spec"}  # fmt: skip
 
 
+def test_who_keeps_all_data_on_volumes_need_not_know_of_local_disks(make_job: Make) -> None:
+    unknown, files = {"local_disks": ""}, {"volumes": [VOLUME]}
+    assert reasons(make_job, unknown, model="framework-volumes", files=files) == ""
+    assert reasons(make_job, unknown, model="framework", files=files) == "number of local disks unknown"
+
+
 def test_volumes_need_a_rate(make_job: Make) -> None:
     files = {"volumes": [VOLUME]}
     assert reasons(make_job, {"volume_bytes_per_s": ""}, model="cloudsort", files=files) == "block volume rate unknown"

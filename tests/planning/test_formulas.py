@@ -58,11 +58,16 @@ def test_what_formulas_do_not_hold_for_is_refused(asked: dict[str, Any], reason:
         answer.formulas()
 
 
-def test_a_plan_that_the_formulas_do_not_give_is_refused() -> None:
-    """So are plans with a profile, and those that were kept while prices changed: here time is 1% longer."""
+@pytest.mark.parametrize(("longer", "dearer"), [(1.0012, 1.0), (1.0, 1.0012), (1.01, 1.01)])
+def test_a_plan_that_the_formulas_do_not_give_is_refused(longer: float, dearer: float) -> None:
+    """So are plans with a profile, and those that were kept while prices changed: a thousandth is too much."""
     answer = planner.recommend("10TB", instance="i4i.8xlarge")
     best = answer.best
     assert best is not None
-    slower = replace(best, time_s=replace(best.time_s, expected=best.time_s.expected * 1.01))
+    slower = replace(
+        best,
+        time_s=replace(best.time_s, expected=best.time_s.expected * longer),
+        cost_usd=replace(best.cost_usd, total=best.cost_usd.total * dearer),
+    )
     with pytest.raises(BadInputError, match="with a profile"):
         planner.Recommendation(replace(answer.plan, best=slower, candidates=(slower,))).formulas()

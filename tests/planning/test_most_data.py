@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,12 @@ from hypothesis import strategies as st
 
 from planner import recommend
 from planner.api import answer
+from planner.arrays import Floats
 from planner.errors import BadInputError
-from planner.schemas.plan import Request
+from planner.planning.most_data import most_data
+from planner.planning.recommendation import recommend as plan_request
+from planner.schemas.plan import Plan, Request
+from planner.stores.request_inputs import inputs_of
 
 CLOUD = str(Path(__file__).parents[1] / "golden" / "cloud")
 MINUTE: dict[str, Any] = {
@@ -84,6 +89,55 @@ def test_the_answer_fits_and_one_percent_more_does_not(
     assert answer(larger).plan.best is None
     for nodes in range(1, 6):  # alone, every cluster is worked out exactly
         assert answer(replace(larger, nodes=nodes)).plan.best is None
+
+
+def other_deadline(plan_of: Callable[..., Plan], sort_deadline_s: float, request: Request, sizes: Floats) -> Plan:
+    return plan_of(replace(request, sort_deadline_s=sort_deadline_s), sizes)
+
+
+def both_ways(request: Request) -> tuple[Plan, Plan, int]:
+    """Return the plan by bisection alone, the one that looks at some cluster sizes first, and how often that one plans
+    them all.
+    """
+    alone, given = inputs_of(request, None)
+    plan_of = partial(plan_request, model=given.models, catalogs=given.catalogs, overheads=given.overheads)
+    asked: list[Request] = []
+
+    def counted(fixed: Request) -> Plan:
+        asked.append(fixed)
+        return plan_of(fixed)
+
+    return most_data(alone, plan_of=plan_of), most_data(alone, plan_of=counted, look=plan_of), len(asked)
+
+
+@pytest.mark.parametrize(
+    ("limits", "most_plans"),
+    [
+        ({"sort_deadline_s": 60.0}, 2),
+        ({"budget_usd": 30.0}, 4),
+        ({"deadline_s": 900.0, "budget_usd": 80.0, "engine": "ideal"}, 4),
+        ({"sort_deadline_s": 60.0, "max_vcpus": 700}, 4),
+        ({"model": "cloudsort"}, 4),  # all that 1,500 nodes hold
+        ({"budget_usd": 1e-6}, 1),  # not even a kilobyte
+    ],
+)
+def test_a_look_at_some_cluster_sizes_changes_no_answer(limits: dict[str, Any], most_plans: int) -> None:
+    """And little is left to plan with all: the last size that fits and the first that does not."""
+    request = Request(**{"data_bytes": 1, "most_data": True, "model": "indy", "max_nodes": 1500, "top": 1, **limits})
+    by_bisection, with_a_look, plans = both_ways(replace(request, catalogs=(CLOUD,), exclude=("silent.1",)))
+    assert with_a_look == by_bisection
+    assert plans <= most_plans
+
+
+def test_where_a_look_errs_bisection_decides() -> None:
+    """A look that sees a fit where there is none, and one that sees too few, cost time and change nothing."""
+    base = Request(data_bytes=1, most_data=True, model="indy", max_nodes=8, sort_deadline_s=60.0, top=1)
+    request, given = inputs_of(replace(base, catalogs=(CLOUD,), exclude=("silent.1",)), None)
+    plan_of = partial(plan_request, model=given.models, catalogs=given.catalogs, overheads=given.overheads)
+    right = most_data(request, plan_of=plan_of)
+    for looked_s in (90, 55):
+        look = partial(other_deadline, plan_of, looked_s)
+        assert most_data(request, plan_of=plan_of, look=look) == right
 
 
 def test_what_has_no_limit_is_refused(make_catalog: Callable[..., str]) -> None:

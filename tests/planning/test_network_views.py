@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from planner import recommend
 from planner.api import Recommendation
 from planner.errors import BadInputError
-from planner.planning.network_views import NetworkRow, verdict
+from planner.planning.network_views import NetworkRow, network_rows, verdict
+from planner.schemas.plan import Plan, Request
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +92,19 @@ def test_a_network_that_the_user_states_is_not_compared() -> None:
         recommend(data="1TB", model="indy", assume={"network": "1GB/s"}, network="ideal")
     with pytest.raises(BadInputError, match="--network idle: use one of unlimited, ideal, expected"):
         recommend(data="1TB", model="indy", network="idle")  # type: ignore[typeddict-item]
+
+
+def test_five_leading_types_are_asked_for_under_each_network() -> None:
+    """And once more all of them together: here the same five, with room for no sixth."""
+    plan = recommend(data="100TB", model="indy", catalogs=("aws-2014",), max_nodes=60, paper=True).plan
+    asked: list[Request] = []
+
+    def plan_again(request: Request) -> Plan:
+        asked.append(request)
+        return replace(plan, candidates=plan.candidates[:1])
+
+    network_rows(plan.request, plan_again=plan_again)
+    assert [(request.network, request.top) for request in asked] == [
+        *(("unlimited", 5), ("ideal", 5), ("expected", 5)),
+        *(("unlimited", 1), ("ideal", 1), ("expected", 1)),
+    ]

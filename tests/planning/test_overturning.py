@@ -82,3 +82,17 @@ def test_measuring_costs_what_the_small_cluster_costs_for_its_minutes() -> None:
     assert turn is not None
     nodes, seconds = (16, 120 + 3 * 60 * 4) if turn.rate == "network" else (10, 120 + 3 * 60 * 3)
     assert turn.measure_usd == pytest.approx(nodes * best.price_usd_per_hour * seconds / 3600)
+
+
+def test_what_costs_nothing_stays_free_at_any_rate() -> None:
+    """The testbed of TritonSort has no price: its total is $0 whatever its disks do."""
+    best = planner.recommend(data="1TB", model="daytona", catalogs=["tritonsort-2011"]).best
+    assert best is not None and best.cost_usd.total == 0
+
+
+def test_one_node_is_no_nodes() -> None:
+    """A copy in the object store's model needs no second node."""
+    best = planner.recommend("10TB", model="object-store", catalogs=["aws"]).best
+    assert best is not None and best.overturned_by is not None
+    assert ("at 1 node keep" in overturn_text(best)) == (best.nodes == 1)
+    assert "at 1 nodes" not in overturn_text(best)

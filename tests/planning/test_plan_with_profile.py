@@ -51,6 +51,7 @@ def test_times_are_the_profiles_and_the_equation_stays_visible(request_for: Call
     assert calibrated.time_s.p50 == pytest.approx(60 + 40 * 100 / 8, rel=0.15)
     assert calibrated.time_s.p95 > calibrated.time_s.p50
     assert calibrated.cost_usd.expected == pytest.approx(8 * calibrated.time_s.p50 / 3600)
+    assert calibrated.cost_usd.p95 == pytest.approx(8 * calibrated.time_s.p95 / 3600)
 
 
 def test_a_deadline_holds_the_upper_end_of_the_range_to_it(request_for: Callable[..., Request]) -> None:

@@ -14,10 +14,12 @@ from planner.planning.region import offer_of
 from planner.schemas.plan import OwnPrice
 
 
-def ranked(*names: str, by: str, mode: str = "read_only", own: tuple[OwnPrice, ...] = ()) -> Ranking:
+def ranked(
+    *names: str, by: str, mode: str = "read_only", own: tuple[OwnPrice, ...] = (), operation: str | None = None
+) -> Ranking:
     catalogs = [load_catalog(name) for name in names]
     offers = [(c, offer_of(c, c.default_region, pricing="on-demand", own_prices=own)) for c in catalogs]
-    return rank(offers, by=by, mode=mode)
+    return rank(offers, by=by, mode=mode, operation=operation)
 
 
 def values(ranking: Ranking) -> dict[tuple[str, str], float]:
@@ -97,6 +99,48 @@ def test_types_without_price_or_rate_are_counted(cloud: str) -> None:
 def test_own_prices_count(cloud: str) -> None:
     plain, half = (values(ranked(cloud, by="usd_per_op", own=own)) for own in ((), (OwnPrice(discount=0.5),)))
     assert half["big", "local"] == pytest.approx(plain["big", "local"] / 2)
+
+
+@pytest.fixture
+def measured(make_catalog: Callable[..., str]) -> str:
+    """Small operations on the disks of one type, and on one volume and four of another."""
+    common = {"aggregate": "mean", "method": "smallio", "threads": 8}
+    rows: list[dict[str, Any]] = [
+        {"instance_type": "big", "volume_type": "", "volumes": "", "operation": name, "bytes_per_s": rate, **common}
+        for name, rate in (("read4K", 4096 * 9000), ("write4K", 4096 * 1000), ("read4M", 2**22 * 100))
+    ]
+    on_volumes = {"instance_type": "small", "volume_type": "gp", "operation": "read4K", **common}
+    rows += [{**on_volumes, "volumes": count, "bytes_per_s": 4096 * 900 * count} for count in (1, 4)]
+    volume = {"volume_type": "gp", "price_usd_per_gib_month": 0.1, "price_evidence": "spec", "limit_evidence": "spec"}
+    return make_catalog({"big": {"price": 2}, "small": {"price": 1}}, small_io=rows, volumes=[volume])
+
+
+def test_small_operations_for_a_dollar_on_disks_volumes_and_striped_volumes(measured: str) -> None:
+    """3600 s x 9,000/s for $2; x 900/s and x 3,600/s for $1: without monthly fees, as Scalyr counts."""
+    ranking = ranked(measured, by="usd_per_op", operation="read4K")
+    assert [(r.instance_type, r.storage, round(1 / r.value)) for r in ranking.rows] == [
+        ("big", "local", 16_200_000), ("small", "4 x gp", 12_960_000), ("small", "1 x gp", 3_240_000),
+    ]  # fmt: skip
+
+
+def test_all_operations_are_a_row_each(measured: str) -> None:
+    ranking = ranked(measured, by="usd_per_op", operation="all")
+    assert sorted((r.instance_type, r.operation) for r in ranking.rows) == [
+        ("big", "read4K"), ("big", "read4M"), ("big", "write4K"), ("small", "read4K"), ("small", "read4K"),
+    ]  # fmt: skip
+    assert next(r.rate for r in ranking.rows if r.operation == "read4M") == 100
+
+
+def test_measured_small_reads_count_where_no_operations_are_stated(measured: str, cloud: str) -> None:
+    assert {r.instance_type for r in ranked(measured, by="usd_per_op").rows} == {"big", "small"}
+    assert not ranked(measured, by="usd_per_op", mode="write_only").rows
+    assert {r.storage for r in ranked(cloud, by="usd_per_op").rows} == {"local"}
+
+
+def test_an_operation_that_is_none(measured: str) -> None:
+    for by, operation in (("usd_per_op", "read8K"), ("usd_per_MBps", "read4K")):
+        with pytest.raises(BadInputError, match="with --by usd_per_op, one of read4K"):
+            ranked(measured, by=by, operation=operation)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from planner.schemas.plan import Candidate, DiskSplit, Plan, Request
 recommend = partial(recommend_by, engine="ideal")
 """The sums here are those of the equations alone."""
 
+CLOUD = str(Path(__file__).parents[1] / "golden" / "cloud")
 Make = Callable[..., str]
 
 
@@ -365,3 +367,84 @@ def test_of_two_models_a_type_that_one_can_use_is_no_rejection(make_catalog: Mak
     plan = recommend_request(request, model=models, catalogs=[load_catalog(catalog)], overheads=shipped())
     assert [candidate.instance_type for candidate in plan.candidates] == ["a"]
     assert [rejection.instance_type for rejection in plan.rejected] == ["b"]
+
+
+def test_the_cheapest_and_the_fastest_sensible_are_worked_out_and_keep_to_what_is_asked() -> None:
+    """Estimates are lower bounds: by them a cluster may seem to meet a deadline that, worked out exactly, it misses."""
+    asked: dict[str, Any] = {"data": "20TB", "model": "daytona", "catalogs": (CLOUD,), "deadline": "40m"}
+    asked |= {"confidence": 0.99, "max_nodes": 48}
+    plan = recommend(**asked).plan
+    assert plan.best is not None
+    cheapest = min(plan.frontier, key=lambda point: point.cost_usd_total)
+    sensible = next(point for point in plan.frontier if point.cost_usd_total <= 1.5 * cheapest.cost_usd_total)
+    for point in (cheapest, sensible):
+        alone = recommend(**asked | {"instances": (point.instance_type,), "nodes": point.nodes}).best
+        assert alone is not None
+        assert (alone.time_s.expected, alone.cost_usd.total) == (point.time_s, point.cost_usd_total)
+    assert plan.best.cost_usd.total <= 1.05 * cheapest.cost_usd_total
+
+
+def test_the_least_total_is_that_of_any_cluster_and_not_of_each_types_best() -> None:
+    """7 x i8g.8xlarge cost $9.29: up to $9.75 a faster one is preferred, so 3 x i8g.24xlarge for $9.96 are not."""
+    plan = recommend("10TB", catalogs=("aws",), instances=("i8g.8xlarge", "i8g.24xlarge"), engine="ideal").plan
+    assert plan.best is not None
+    cheapest = min(plan.frontier, key=lambda point: point.cost_usd_total)
+    assert (cheapest.nodes, cheapest.instance_type) == (7, "i8g.8xlarge")
+    assert (plan.best.nodes, plan.best.instance_type) == (8, "i8g.8xlarge")
+    large = recommend("10TB", catalogs=("aws",), instances=("i8g.24xlarge",), engine="ideal", nodes=3).best
+    assert large is not None
+    assert large.cost_usd.total > 1.05 * cheapest.cost_usd_total > plan.best.cost_usd.total
+    assert large.time_s.expected < plan.best.time_s.expected
+
+
+@pytest.mark.parametrize("model", ["indy", "minutesort"])
+def test_what_costs_nothing_is_planned(model: str) -> None:
+    """On machines of one's own, of which a rate is in doubt."""
+    best = recommend_by("1TB", model=model, catalogs=("tritonsort-2011",)).best
+    assert best is not None and best.cost_usd.total == 0
+
+
+@pytest.mark.parametrize(("asked", "nodes"), [({}, 3), ({"nodes": 2}, None), ({"max_nodes": 2}, None)])
+def test_in_every_zone_stands_a_node(
+    make_catalog: Callable[..., str], asked: dict[str, Any], nodes: int | None
+) -> None:
+    """One node holds 1 TB three times, in three zones there are three; two thirds of 1 TB cross them, for $0.02/GiB."""
+    catalog = make_catalog(
+        {"a": {"read": 1e9, "write": 1e9}}, transfers=[{"transfer": "zone", "price_usd_per_gib": 0.02}]
+    )
+    answered = recommend("1TB", model="indy", catalogs=(catalog,), zones=3, objective="cost", engine="ideal", **asked)
+    assert (answered.best and answered.best.nodes) == nodes
+    if answered.best is None:
+        (rejection,) = answered.rejected
+        assert rejection.reason.startswith("has no node in each zone within --")
+        assert rejection.detail == "it needs 3 nodes for --zones 3"
+    else:
+        crossing = next(line.usd for line in answered.best.bill if line.name == "traffic between zones")
+        assert crossing == pytest.approx(1e12 * 2 / 3 / 2**30 * 0.02)
+
+
+def test_where_every_type_lacks_a_fact_that_is_named_and_not_what_is_left_aside() -> None:
+    """Of no type the power is known: that types of a previous generation are left out explains nothing."""
+    with pytest.raises(InfeasibleError) as caught:
+        require_best(recommend("10TB", objective="energy").plan)
+    assert len(caught.value.details) == 5
+    assert all("power unknown (or --assume power:TYPE=WATTS)" in line for line in caught.value.details)
+
+
+def test_what_is_cheapest_for_want_of_a_price_says_so(make_catalog: Callable[..., str]) -> None:
+    """Two clouds with the same type; what crosses zones costs $0.02/GiB in one, in the other nobody knows."""
+    types = {"a": {"read": 1e9, "write": 1e9}}
+    priced = make_catalog(types, transfers=[{"transfer": "zone", "price_usd_per_gib": 0.02}])
+    unpriced = Path(make_catalog(types))
+    manifest = unpriced / "catalog.toml"
+    manifest.write_text(manifest.read_text().replace('cloud = "aws"', 'cloud = "oci"'))
+    warning = (
+        "oci comes first without the price of traffic between zones, which is unknown; other clouds' totals have it"
+    )
+    both, alone, in_one_zone = (
+        recommend("1TB", model="indy", catalogs=catalogs, zones=zones).plan
+        for catalogs, zones in (((priced, str(unpriced)), 2), ((str(unpriced),), 2), ((priced, str(unpriced)), 1))
+    )
+    assert both.best is not None and both.best.cloud == "oci"
+    assert both.best.cost_usd.unknown == ("traffic between zones",)
+    assert [warning in plan.warnings for plan in (both, alone, in_one_zone)] == [True, False, False]

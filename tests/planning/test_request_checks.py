@@ -10,7 +10,8 @@ import pytest
 from planner.catalog import load_catalog
 from planner.errors import BadInputError
 from planner.planning.request_checks import check_request
-from planner.schemas.plan import Request
+from planner.schemas.asked_prices import capacities, discounts, own_prices
+from planner.schemas.plan import OwnPrice, Request
 
 REQUEST = Request(data_bytes=10**12, model="indy")
 
@@ -26,6 +27,11 @@ REQUEST = Request(data_bytes=10**12, model="indy")
         ({"nodes": 20, "max_nodes": 10}, "--nodes 20 and --max-nodes 10 contradict each other"),
         ({"arch": "sparc"}, "use x86_64 or arm64"),
         ({"instances": ("i4i.4xlarg",)}, "unknown instance type 'i4i.4xlarg' in aws.* Did you mean i4i.4xlarge"),
+        ({"instances": ("i8g",)}, r"--instance: unknown instance type 'i8g' in aws\. Its family is 'i8g\.\*'"),
+        ({"exclude": ("i8g",)}, r"--exclude: unknown instance type 'i8g' in aws\. Its family is 'i8g\.\*'"),
+        ({"own_prices": tuple(own_prices(["zzz=1"]))}, "--own-price: unknown instance type 'zzz'"),
+        ({"own_prices": tuple(discounts(["i8g=50%"]))}, "--discount: unknown instance type 'i8g'"),
+        ({"node_limits": tuple(capacities(["x9z.*=4"]))}, "--capacity: unknown instance type"),
         ({"assume": {"netwrk": 1.0}}, "Did you mean network"),
         ({"scale": {"price": -1.0}}, "a factor must be positive"),
     ],
@@ -42,6 +48,9 @@ def test_what_cannot_be_meant_is_refused(fields: dict[str, Any], words: str) -> 
         {"nodes": 5, "max_nodes": 10},
         {"instances": ("i4i.*",)},
         {"confidence": 0.99, "deadline_s": 60.0},
+        {"exclude": ("i8g.*", "m5.large")},
+        {"own_prices": tuple(discounts(["15%", "gcp=5%", "i8g.*=50%"]))},
+        {"own_prices": (OwnPrice(instance="n2-standard-8", price_usd_per_hour=0.1, note="contract of 2026"),)},
     ],
 )
 def test_what_can_be_meant_passes(fields: dict[str, Any]) -> None:

@@ -86,6 +86,35 @@ def test_a_contrast_asks_for_twice_and_half_as_fast_and_twice_the_data(plan: Pla
     assert [r.data_bytes / plan.request.data_bytes for r in asked if r.data_bytes != plan.request.data_bytes] == [2.0]
 
 
+@pytest.mark.parametrize("winner", ["another.9", None])
+def test_what_storage_alone_would_take_is_planned_with_its_network(plan: Plan, winner: str | None) -> None:
+    """A type that wins without a network's limit is asked for by itself; the recommended one would be no contrast."""
+    asked: list[Request] = []
+    assert plan.best is not None
+    blind = replace(plan.best, instance_type=winner or plan.best.instance_type, region="there")
+
+    def plan_again(request: Request) -> Plan:
+        asked.append(request)
+        return replace(plan, request=request, best=blind if request.network == "unlimited" else plan.best)
+
+    contrast = WhatIf(plan=plan, plan_again=plan_again, has_type=lambda name, candidate: True).contrast()
+    (first,) = [request for request in asked if request.network == "unlimited"]
+    assert (first.top, first.instances, first.max_nodes) == (1, plan.request.instances, 32)
+    alone = [request for request in asked if request.instances == (winner,)]
+    if winner is None:
+        assert (contrast.storage_alone, alone) == (None, [])
+    else:
+        assert contrast.storage_alone is not None and contrast.storage_alone.request == alone[0]
+        assert [(r.regions, r.network, r.top) for r in alone] == [(("there",), "expected", 1)]
+
+
+def test_a_network_as_the_user_says_has_no_other_to_compare(plan: Plan) -> None:
+    asked: list[Request] = []
+    stated = replace(plan, request=replace(plan.request, assume={"network": 1e9}))
+    assert what_if(stated, asked).contrast().storage_alone is None
+    assert all(request.network == "expected" for request in asked)
+
+
 def test_without_a_cluster_every_answer_is_empty(plan: Plan) -> None:
     nothing = what_if(replace(plan, best=None))
     assert (nothing.at_sizes(3), nothing.reliefs(2.0), nothing.contrast()) == ([], {}, Contrast())

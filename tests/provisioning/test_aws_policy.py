@@ -13,9 +13,16 @@ import boto3
 import pytest
 from emulated_ec2 import EmulatedEc2, Ended
 
+from planner.providers.aws.permissions import permission_finding
+
 POLICY = Path(__file__).resolve().parents[2] / "docs" / "aws-policy.json"
-NOT_ENFORCED = {"ec2:CreateTags", "pricing:GetProducts", "servicequotas:GetServiceQuota"}
-"""The emulator lets these pass; AWS does not. Without the latter two, price and quota are unknown, and said to be."""
+NOT_ENFORCED = {
+    "ec2:CreateTags",
+    "ec2:DescribeSpotPriceHistory",
+    "pricing:GetProducts",
+    "servicequotas:GetServiceQuota",
+}
+"""The emulator lets these pass; AWS does not. Without the latter three, prices and quota are unknown."""
 ROLE = "arn:aws:iam::123456789012:role/sorter"
 """Of the instance profile that there is."""
 Enforce = Callable[[dict[str, Any]], None]
@@ -105,6 +112,27 @@ def test_the_policy_is_enough(ec2: EmulatedEc2, enforce: Enforce, policy: dict[s
     for ended in whole_life(ec2):
         assert ended.code == 0, ended.text
     assert ec2.left() == {}
+
+
+def test_what_has_no_runs_tag_is_not_ended_and_what_has_one_is(ec2: EmulatedEc2, policy: dict[str, Any]) -> None:
+    """The emulator enforces the condition that moto passes over."""
+    ending = next(statement for statement in policy["Statement"] if statement["Sid"] == "TakeDown")
+    assert ending["Condition"] == {"StringLike": {"aws:ResourceTag/planner-run": "r*"}}
+    assert {action.partition(":")[2][:6] for action in ending["Action"]} == {"Delete", "Detach", "Termin"}
+    ec2.world(ends_only_tagged=True)
+    for ended in whole_life(ec2):
+        assert ended.code == 0, ended.text
+    assert ec2.left() == {}
+    client = boto3.client("ec2", region_name="us-east-1", endpoint_url=f"http://127.0.0.1:{ec2.port}")
+    vpc = client.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    with pytest.raises(client.exceptions.ClientError, match="UnauthorizedOperation"):
+        client.delete_vpc(VpcId=vpc)
+
+
+def test_a_dry_run_cannot_tell_whether_what_has_the_tag_may_be_ended(ec2: EmulatedEc2) -> None:
+    ec2.world(ends_only_tagged=True)
+    finding = permission_finding(ec2.provider()._connect("ec2", "us-east-1"), staging=True)  # type: ignore[attr-defined]
+    assert finding.ok is None and "a run's tag" in finding.text
 
 
 def missed(ec2: EmulatedEc2, enforce: Enforce, policy: dict[str, Any], action: str) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from emulated_ec2 import choice, order
 
 from planner.api import recommend
-from planner.errors import BadInputError
+from planner.errors import BadInputError, InfeasibleError
 from planner.providers.protocol import Place, Preflight
 from planner.provisioning.order_from_plan import (
     Limits,
@@ -18,6 +18,7 @@ from planner.provisioning.order_from_plan import (
     choices_of,
     hours_allowed,
     with_todays_end,
+    within,
 )
 from planner.report.cluster_table import offer_text
 
@@ -116,3 +117,11 @@ def test_a_network_is_written_by_its_first_address(text: str, network: str) -> N
 def test_half_the_world_may_not_reach_the_head(text: str) -> None:
     with pytest.raises(BadInputError, match=f"--ssh-from {text}"):
         checked_network(text)
+
+
+def test_what_the_limits_do_not_allow_is_refused_at_the_plans_price() -> None:
+    cheap, dear = choice(total_usd=0.7), choice(total_usd=1.4)
+    assert within([dear, cheap], Limits(cost_usd=1.0)) == [cheap]
+    with pytest.raises(InfeasibleError, match="no planned cluster keeps to the limits") as caught:
+        within([dear], Limits(cost_usd=1.0))
+    assert caught.value.details == ("4 x i4i.large: $1.40 expected, over --max-cost",)

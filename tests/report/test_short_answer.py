@@ -16,6 +16,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "volumes": {"data": "100TB", "model": "cloudsort"},
     "store": {"data": "10TB", "model": "object-store"},
     "staged": {"data": "1TB", "model": "indy", "catalogs": ["gcp", "azure"], "input": "s3://bucket/path"},
+    "staged both ways": {"data": "10TB", "input": "s3://in", "output": "s3://out", "deadline": "2h", "zones": 2},
     "paper": {"data": "100TB", "model": "indy", "catalogs": ["aws-2014"], "paper": True},
     "one node": {"data": "10GB", "model": "indy", "nodes": 1},
 }
@@ -48,6 +49,18 @@ def test_the_bill_adds_up_to_the_cent(plans: dict[str, Plan], name: str) -> None
     amounts = [round(float(line.split()[-1].lstrip("$").replace(",", "")) * 100) for line in bill if line[-1].isdigit()]
     assert sum(amounts[:-1]) == amounts[-1] == round(best.cost_usd.total * 100)
     assert 2 <= len(bill) <= 7
+
+
+def test_with_what_a_what_if_changes_it_fits_a_screen(plans: dict[str, Plan]) -> None:
+    """The empty lines between the parts go first; the cluster that was, the bill and what binds stay."""
+    plan = plans["staged both ways"]
+    lines = short_answer(plan, width=80, before=plans["copies"].best)
+    alone = short_answer(plan, width=80)
+    assert len(lines) <= LINES
+    assert lines[0].startswith("What if: was 62 x i8g.8xlarge, $144.83")
+    assert [line for line in alone if line and not line.startswith(("Note", "Next"))] == [
+        line for line in lines[2:] if line and not line.startswith(("Note", "Next"))
+    ]
 
 
 def test_it_says_what_to_rent_how_long_for_how_much_and_what_may_be_lost(plans: dict[str, Plan]) -> None:
@@ -101,3 +114,11 @@ def test_columns_never_touch() -> None:
     asked = {"instances": ["i4i.8xlarge"], "nodes": 200, "assume": {"price": 100_000.0}}
     answered = planner.recommend("100TB", model="indy", **asked)  # type: ignore[arg-type]
     assert not [line for line in short_answer(answered.plan, width=80) if re.search(r"(min|s)[\d$]", line)]
+
+
+def test_what_has_no_known_price_is_no_part_of_all() -> None:
+    plan = planner.recommend("1TB", model="indy", catalogs=["oci"], zones=2).plan
+    text = "\n".join(short_answer(plan, width=80))
+    assert plan.best is not None and plan.best.cost_usd.unknown == ("traffic between zones",)
+    assert f"${plan.best.cost_usd.total:.2f} and traffic between zones, of unknown price." in text
+    assert "  all that is known (95%: $" in text and "in all" not in text

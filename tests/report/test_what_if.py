@@ -181,3 +181,13 @@ def test_the_page_keeps_to_what_else_is_asked(scripts: Any, limits: dict[str, An
     chosen = scripts.evaluate(CHOOSE, [answer.formulas(), settings])
     assert (chosen[0]["type"], chosen[0]["nodes"]) == (best.instance_type, best.nodes)
     assert chosen[0]["usd"] == pytest.approx(best.cost_usd.total, rel=TOLERANCE)
+
+
+@pytest.mark.needs_browser(why="runs the page's script")
+def test_the_page_counts_the_slack_from_the_cheapest_of_all(scripts: Any) -> None:
+    """3 x i8g.24xlarge are faster than 8 x i8g.8xlarge, and 7% dearer than seven, which no candidate is."""
+    answer = planner.recommend("10TB", instance="i8g.8xlarge,i8g.24xlarge", engine="ideal")
+    assert answer.best is not None
+    settings = {"data": 1e13, "deadline": None, "discount": 0, "network": 1, "nodes": None, "mapRatio": 1}
+    (chosen,) = scripts.evaluate(CHOOSE, [answer.formulas(), settings])
+    assert (chosen["type"], chosen["nodes"]) == (answer.best.instance_type, answer.best.nodes) == ("i8g.8xlarge", 8)

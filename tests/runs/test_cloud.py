@@ -154,10 +154,12 @@ def assert_accounted_for(report: RunReport, directory: RunDirectory, text: str) 
 
 
 @pytest.mark.soak
-def test_a_result_that_the_store_refuses_stays_on_the_machines(
+def test_a_result_that_the_store_refuses_stays_on_the_machines_until_it_takes_it(
     ec2: EmulatedEc2, machines: EmulatedMachines, store: str, wheels: Path
 ) -> None:
-    """The machines stay until they expire; what is said suffices to fetch the whole output from them."""
+    """The machines stay until they expire; what is said suffices to fetch the whole output from them. When the store
+    takes it after all, `attach` sends it there, and the run is over.
+    """
     places = ("--input", "s3://data/job", "--output", "s3://refusing/job", "--lend-credentials")
     ended = ec2.planner(*run_words(wheels, source=places), policy=PACE, within_s=400)
     assert ended.code == 6 and "partitions failed while the output was sent" in ended.text, ended.text
@@ -173,7 +175,13 @@ def test_a_result_that_the_store_refuses_stays_on_the_machines(
     ]
     summary = core.validate_records(b"".join(fetched))
     assert (summary.records, summary.unordered) == (RECORDS, 0)
-    assert ec2.planner("cluster", "down", run, policy=PACE).code == 0
+    request = urllib.request.Request(f"{store}/refusing/no-more", method="PUT")
+    urllib.request.urlopen(request, timeout=30).close()
+    attached = ec2.planner("cluster", "attach", run, policy=PACE, within_s=300)
+    assert attached.code == 0 and "trying again what follows the sort" in attached.text, attached.text
+    report = RunReport.from_json((directory / "report.json").read_text("utf-8"))
+    assert report.passed and report.manifest == "s3://refusing/job/manifest.json"
+    assert {"sort", "stage in", "stage out"} <= set(report.steps_s)
     assert ec2.left() == {}
 
 

@@ -21,6 +21,8 @@ JOB = ("run", "--cloud", "aws", "--data", "100GB", "--model", "indy", "--nodes",
         (("--model", "cloudsort"), 2, "models with all data on local disks"),
         (("--instance", "m5.large"), 2, "has local disks"),
         (("--wheelhouse", "/nowhere"), 2, "planner cluster wheelhouse"),
+        (("--instance", "c6gd.medium"), 2, "c6gd.medium is too small: Ray and the sort need 2 vCPUs and 4 GiB"),
+        (("--pricing", "reserved"), 2, "use on-demand or spot"),
     ],
 )
 def test_refused_before_anything_is_asked_of_the_cloud(

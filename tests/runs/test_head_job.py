@@ -89,6 +89,17 @@ def test_it_begins_once_however_often_it_is_asked_for(shell: LocalShell) -> None
     assert len((shell.home / "started").read_text("utf-8").splitlines()) == 1
 
 
+def test_another_order_follows_one_that_has_ended_and_no_other(shell: LocalShell) -> None:
+    drives(shell, {"event": "error", "kind": "IoFailureError", "message": "refused", "details": []})
+    made = begun(shell)
+    with pytest.raises(IoFailureError, match="refused"):
+        made.result(lambda _: None)
+    drives(shell, RESULT)
+    made.begin({"do": "finish"}, address="a:1", ends_unclaimed=False, after_another=True)
+    assert made.result(lambda _: None)["checksum"] == "2a"
+    assert json.loads((shell.home / "orders").read_text("utf-8").splitlines()[-1]) == {"do": "finish"}
+
+
 def test_a_second_follower_hears_all_from_the_beginning(shell: LocalShell) -> None:
     drives(shell, STEP, RESULT)
     begun(shell).result(lambda _: None)

@@ -63,13 +63,6 @@ def test_machines_are_launched_with_the_identity_that_was_named(cloud: EmulatedC
     assert cloud.left() == {}
 
 
-@pytest.mark.parametrize("command", [("run", "--data", "1GB", "--model", "indy", "--cloud", "aws"), ("cluster", "up")])
-def test_spot_machines_are_refused_in_a_sentence(ec2: EmulatedEc2, command: tuple[str, ...]) -> None:
-    ended = ec2.planner(*command, "--pricing", "spot", "--yes")
-    assert ended.code == 2 and "only on-demand machines are rented" in ended.text, ended.text
-    assert ec2.proxy.seen == []
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

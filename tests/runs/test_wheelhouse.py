@@ -8,6 +8,7 @@ import sysconfig
 import tarfile
 import zipfile
 from hashlib import sha256
+from importlib.metadata import version as metadata_version
 from pathlib import Path
 from platform import machine
 
@@ -78,6 +79,27 @@ def test_another_python_or_processor_is_refused_before_anything_is_fetched(tmp_p
     assert not (tmp_path / "wheels").exists()
 
 
+def test_a_wheel_for_another_processor_is_fetched_where_this_one_came_from_an_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From macOS on arm64 for Linux on aarch64, as from an index with this version; then from one without."""
+    monkeypatch.setattr(wheelhouse, "came_from_index", lambda: True)
+    monkeypatch.setattr(wheelhouse.sys, "platform", "darwin")
+    version = metadata_version("sortplanner")
+    tag = "cp312-cp312-manylinux_2_28_aarch64"
+    for name in ("pip", *(line.split(">")[0] for line in wheelhouse.requirements())):
+        write_empty_wheel(tmp_path / "index", name, tag)
+    write_empty_wheel(tmp_path / "index", "sortplanner", tag, version=version)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
+    wheelhouse.make_wheels(tmp_path / "wheels", architecture="arm64")
+    assert (tmp_path / "wheels" / f"sortplanner-{version}-{tag}.whl").exists()
+    assert wheelhouse.pack(tmp_path / "wheels", tmp_path / "wheels.tar").python == "3.12"
+    with pytest.raises(BadInputError, match=r"on darwin .* no wheel of sortplanner for them") as refused:
+        wheelhouse.make_wheels(tmp_path / "others", python="3.13", architecture="arm64")
+    assert any(version in line for line in refused.value.details)
+
+
 @pytest.mark.parametrize("platform", ["manylinux2014", "manylinux_2_17", "manylinux_2_28"])
 def test_wheels_are_found_by_any_name_of_their_platform(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str
@@ -98,12 +120,12 @@ def cpython() -> str:
     return f"cp{sys.version_info.major}{sys.version_info.minor}"
 
 
-def write_empty_wheel(directory: Path, name: str, tag: str) -> None:
-    """Write a wheel of version 99 with nothing in it."""
+def write_empty_wheel(directory: Path, name: str, tag: str, *, version: str = "99") -> None:
+    """Write a wheel with nothing in it."""
     directory.mkdir(exist_ok=True)
-    info = f"{name}-99.dist-info"
-    with zipfile.ZipFile(directory / f"{name}-99-{tag}.whl", "w") as wheel:
-        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 99\n")
+    info = f"{name}-{version}.dist-info"
+    with zipfile.ZipFile(directory / f"{name}-{version}-{tag}.whl", "w") as wheel:
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         wheel.writestr(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: false\nTag: {tag}\n")
         wheel.writestr(f"{info}/RECORD", "")
 

@@ -193,6 +193,16 @@ def test_a_tail_by_hand() -> None:
     assert np.exp(tailed.log_cdf_at(np.log([1.0, 2.0, 3.0, 6.0]))) == pytest.approx([0.45, 0.9, 0.95, 1.0], abs=1e-6)
 
 
+def test_between_two_quantiles_of_a_bandwidth_it_is_evenly_spread() -> None:
+    """A hundredth below 100 MB/s, half below 200, 0.99 below 800: 0.745 are below 500, which is half of 1 GB/s, 0.6225
+    below 350 and 0.255 below 150.
+    """
+    spread = from_bandwidths(probabilities=[0.01, 0.5, 0.99], bytes_per_s=[1e8, 2e8, 8e8], median_bytes_per_s=1e9)
+    assert np.exp(spread.log_cdf_at(np.log([2.0, 1e9 / 3.5e8, 1e9 / 1.5e8]))) == pytest.approx(
+        [0.255, 0.3775, 0.745], rel=1e-3
+    )
+
+
 def test_what_a_run_shares_stretches_its_mean() -> None:
     """Two certain phases of 10 and 20 s, times a lognormal of sigma 0.2: 30 x e^0.02; median 30, 95% 30 x e^0.329."""
     certain = [Duration(times_s=np.array([s, s + 1e-9]), cdf=np.array([1.0, 1.0])) for s in (10.0, 20.0)]
@@ -215,4 +225,5 @@ def test_nothing_to_do_takes_no_time() -> None:
     idle = barrier([Load(median_s=0, spread=lognormal(0.1), count=3)])
     assert (idle.mean_s, float(idle.quantile_s(0.95))) == (0, 0)
     assert barrier([]).mean_s == 0
+    assert in_turn([], shared_sigma=0.1).mean_s == 0
     assert in_turn([idle, idle], shared_sigma=0.1).mean_s == 0

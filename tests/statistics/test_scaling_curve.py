@@ -195,3 +195,10 @@ def test_each_size_by_itself_has_the_rate_that_it_has_alone() -> None:
     curve, sizes = ScalingCurve.through([2, 8, 32], [1e9, 9e8, 7e8]), np.array([1.0, 2.0, 5.0, 32.0, 33.0, 400.0])
     assert curve.each(sizes) == pytest.approx([float(curve.at(size)) for size in sizes.tolist()])
     assert ScalingCurve.through([2], [1e9]).each(sizes) == pytest.approx(1e9)
+
+
+def test_beyond_the_last_point_it_is_a_power_law_in_32_steps() -> None:
+    """From 8 to 8 x 2^32 nodes a step doubles: half way from 8 to 16 the rate is the root of the two rates' product."""
+    curve = ScalingCurve.through([2, 4, 8], [1e9, 9e8, 8e8])
+    half_way = float(curve.at([8 * 2**0.5, 8 * 2.0**32])[0])
+    assert half_way == pytest.approx((8e8 * float(curve.each(np.array([16.0]))[0])) ** 0.5, rel=1e-12)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from planner.arrays import Floats
-from planner.statistics.scaling_prior import Draws, Posterior, condition, prior
+from planner.statistics.scaling_prior import Draws, Posterior, _resampled, condition, prior
 
 
 def prior_fraction(nodes: Floats, probability: float) -> Floats:
@@ -138,3 +138,10 @@ def test_rates_near_and_far_from_one_point_by_hand() -> None:
     variance = 1 - alike**2 / 2 + 2 * (1 - alike / 2) ** 2
     assert near == pytest.approx(2.0 + 0.1 * alike / 2 + 0.04 * np.sqrt(variance))
     assert far == pytest.approx(2.0 + 0.04 * np.sqrt(3))
+
+
+@pytest.mark.parametrize("heaviest", [0, 1, 2])
+def test_a_law_that_alone_is_likely_is_drawn_alone(heaviest: int) -> None:
+    log_weight = np.full(3, -1000.0)
+    log_weight[heaviest] = 0.0
+    assert np.unique(_resampled(log_weight, np.random.default_rng(1))).tolist() == [heaviest]

@@ -154,3 +154,34 @@ def test_healthy_clusters_rarely_lose_a_node(nodes: int) -> None:
 def test_impossible_rates_are_refused(rates: list[float]) -> None:
     with pytest.raises(BadInputError):
         screen({"rate": named(rates)})
+
+
+@given(st.lists(st.floats(1e-3, 1e6), min_size=3, max_size=30))
+def test_times_are_judged_as_the_rates_they_are_of(rates: list[float]) -> None:
+    """A node that takes 1/r is dropped where one that does r is; an odd number, so that a median is one of them."""
+    rates = rates if len(rates) % 2 else rates[:-1]
+    times = {node: 1 / rate for node, rate in named(rates).items()}
+    by_time = screen({"latency_s": times}, lower_is_better=["latency_s"])
+    by_rate = screen({"latency_s": named(rates)})
+    assert {drop.node for drop in by_time.dropped} == {drop.node for drop in by_rate.dropped}
+
+
+def test_the_slow_node_of_a_column_of_latencies_is_dropped_not_the_fast_one() -> None:
+    """Median 2 ms; the spread is small, so the limit is 2 / 0.9 = 2.22 ms."""
+    times = {"a": 2.0, "b": 2.0, "c": 2.02, "d": 1.98, "slow": 9.0, "fast": 0.5}
+    verdict = screen({"p99_ms": times}, lower_is_better=["p99_ms"])
+    assert [(drop.node, drop.reason) for drop in verdict.dropped] == [("slow", "at 450% of the median")]
+    assert verdict.kept[0] == "fast" and verdict.limits[0].limit_per_s == pytest.approx(2 / 0.9)
+    assert "less is better" in verdict.limits[0].text
+
+
+def test_the_worst_of_rates_and_times_is_the_reason() -> None:
+    rates = {f"n{n}": 100.0 for n in range(5)} | {"bad": 50.0}
+    times = {f"n{n}": 1.0 for n in range(5)} | {"bad": 10.0}
+    (drop,) = screen({"rate": rates, "time_s": times}, lower_is_better=["time_s"]).dropped
+    assert (drop.node, drop.metric) == ("bad", "time_s")
+
+
+def test_a_time_of_zero_is_no_measurement() -> None:
+    with pytest.raises(BadInputError, match="a node took none"):
+        limit_of("p99_ms", [1.0, 0.0, 2.0], lower_is_better=True)

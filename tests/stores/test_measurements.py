@@ -30,7 +30,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_is_stored_reads_back(directory: Path) -> None:
-    path = store([ONE, replace(ONE, quantity="write_only", note='a "quoted", note')], catalog="aws")
+    path = store([ONE, replace(ONE, quantity="write_only", note='a "quoted", note')], catalog="aws").path
     assert path == directory / "aws.csv"
     rows = list(read_table(path, MEASUREMENTS).rows())
     assert [row["quantity"] for row in rows] == ["read_only", "write_only"]
@@ -38,17 +38,30 @@ def test_what_is_stored_reads_back(directory: Path) -> None:
     assert rows[1]["note"] == 'a "quoted", note'
 
 
-def test_repeats_are_refused_unless_they_replace() -> None:
-    path = store([ONE], catalog="aws")
-    before = path.read_text()
-    faster = replace(ONE, bytes_per_s=3e9)
-    with pytest.raises(BadInputError, match="--replace"):
-        store([replace(ONE, source="b.json"), faster], catalog="aws")
-    assert path.read_text() == before
-    store([faster], catalog="aws", replace=True)
-    assert read_table(path, MEASUREMENTS)["bytes_per_s"].tolist() == [3e9]
+def test_what_is_ingested_again_replaces_its_rows_and_no_others() -> None:
+    store([ONE, replace(ONE, source="b.json")], catalog="aws")
+    stored = store([replace(ONE, bytes_per_s=3e9), replace(ONE, block_bytes=4096)], catalog="aws")
+    rows = read_table(stored.path, MEASUREMENTS)
+    assert stored.replaced == 1
+    assert sorted(zip(rows["source"].tolist(), rows["bytes_per_s"].tolist(), strict=True)) == [
+        ("a.json", 2.5e9), ("a.json", 3e9), ("b.json", 2.5e9),
+    ]  # fmt: skip
+
+
+def test_what_is_given_twice_is_refused(directory: Path) -> None:
     with pytest.raises(BadInputError, match="given twice"):
-        store([replace(ONE, source="c.json")] * 2, catalog="aws", replace=True)
+        store([ONE] * 2, catalog="aws")
+    assert not list(directory.glob("*.csv"))
+
+
+def test_local_disks_are_refused_of_a_type_without_any(directory: Path) -> None:
+    volumes = replace(ONE, instance_type="r5.4xlarge", volume_type="gp3", volumes=4)
+    with pytest.raises(BadInputError, match=r"r5\.4xlarge has no local disks.*--volume gp3 --count 4"):
+        store([volumes, replace(volumes, volume_type=None, volumes=None)], catalog="aws")
+    with pytest.raises(BadInputError, match=r"gp4 is no volume type of this catalog\. Did you mean gp3"):
+        store([replace(volumes, volume_type="gp4")], catalog="aws")
+    assert not directory.exists()
+    assert store([volumes], catalog="aws").path.exists()
 
 
 def test_an_unknown_type_stores_nothing(directory: Path) -> None:
@@ -73,7 +86,7 @@ def test_a_directory_that_is_a_file_is_an_io_failure(directory: Path) -> None:
 
 def test_a_full_disk_leaves_the_store_as_it_was(directory: Path) -> None:
     """A limit on the size of files stands in for the disk: the write fails in the same place."""
-    path = store([ONE], catalog="aws")
+    path = store([ONE], catalog="aws").path
     before = path.read_text()
     script = f"""
 import signal, resource

@@ -111,16 +111,17 @@ void OutputFile::set_size(std::uint64_t bytes) {
   for (OutputFile& replica : replicas_) replica.set_size(bytes);
 }
 
-void OutputFile::commit(std::span<OutputFile> outputs) {
-  for (OutputFile& output : outputs) output.sync();
+void OutputFile::commit(std::span<OutputFile> outputs, Durability durability) {
+  for (OutputFile& output : outputs) output.settle(durability);
   for (OutputFile& output : outputs) output.take_name();
+  if (durability == Durability::of_the_system) return;
   for (const OutputFile& output : outputs) output.sync_directory();
 }
 
-void OutputFile::sync() {
-  for (OutputFile& replica : replicas_) replica.sync();
+void OutputFile::settle(Durability durability) {
+  for (OutputFile& replica : replicas_) replica.settle(durability);
   file_.set_size(bytes_);
-  file_.sync();
+  if (durability == Durability::on_disk) file_.sync();
 }
 
 void OutputFile::take_name() {

@@ -5,7 +5,6 @@
 
 #include "bytes.hpp"
 #include "prefetch.hpp"
-#include "sortcore/lines/line_format.hpp"
 
 namespace sortcore {
 namespace {
@@ -32,7 +31,7 @@ void copy_part(const LinePlaces& lines, std::uint32_t line, std::uint64_t from, 
                std::byte* to) noexcept {
   const std::uint64_t text = std::min(lines.bytes(line) - 1 - from, std::uint64_t{bytes});
   std::memcpy(to, lines.base + lines.starts[line] + from, text);
-  if (text < bytes) to[text] = newline;
+  if (text < bytes) to[text] = lines.line_end;
 }
 
 }  // namespace
@@ -51,7 +50,7 @@ std::size_t gather_lines(const LinePlaces& lines, std::span<const std::uint32_t>
         start + bytes + copy_bytes <= lines.extent) [[likely]] {
       copy_generously(to, lines.base + start, bytes);
       to += bytes;
-      to[-1] = newline;  // a run that lacks its last is followed by what is not its own
+      to[-1] = lines.line_end;  // a run that lacks its last is followed by what is not its own
     } else {
       const auto part = std::min<std::size_t>(bytes - skipped, static_cast<std::size_t>(end - to));
       copy_part(lines, order[i], skipped, part, to);

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "sortcore/lines/line_format.hpp"
+
 namespace sortcore {
 
 // Where the lines of a text lie, as LineIndex has it.
@@ -12,6 +14,7 @@ struct LinePlaces {
   const std::byte* base;
   const std::uint64_t* starts;
   std::uint64_t extent;  // the first byte that must not be read
+  std::byte line_end = newline;
 
   // With its newline, which the text may lack.
   std::uint64_t bytes(std::uint32_t line) const noexcept { return starts[line + 1] - starts[line]; }

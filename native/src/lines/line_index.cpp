@@ -12,24 +12,24 @@ namespace {
 
 constexpr std::uint64_t piece_bytes = 1 << 20;
 
-bool lacks_newline(const std::byte* base, const TextRun& run) {
-  return run.bytes != 0 && base[run.first_byte + run.bytes - 1] != newline;
+bool lacks_end(const std::byte* base, const TextRun& run, std::byte line_end) {
+  return run.bytes != 0 && base[run.first_byte + run.bytes - 1] != line_end;
 }
 
 }  // namespace
 
 void LineIndex::build(const std::byte* base, std::span<const TextRun> runs, unsigned threads,
-                      std::uint64_t most_lines, const Progress* progress) {
+                      std::uint64_t most_lines, const Progress* progress, std::byte line_end) {
   cut(runs);
   const auto text_of = [&](const Piece& piece) {
     return std::span<const std::byte>(base + piece.begin, piece.end - piece.begin);
   };
   for_each_in_parallel(pieces_.size(), threads, [&](std::uint64_t i) {
     throw_if_cancelled(progress);
-    pieces_[i].newlines = count_newlines(text_of(pieces_[i]));
+    pieces_[i].newlines = count_newlines(text_of(pieces_[i]), line_end);
   });
   adds_newline_.clear();
-  for (const TextRun& run : runs) adds_newline_.push_back(lacks_newline(base, run));
+  for (const TextRun& run : runs) adds_newline_.push_back(lacks_end(base, run, line_end));
   const std::uint64_t lines = number_lines(runs);
   if (lines > most_lines) {
     throw Error(ErrorCode::too_little_memory, "no memory for " + std::to_string(lines) + " lines at once");
@@ -45,7 +45,7 @@ void LineIndex::build(const std::byte* base, std::span<const TextRun> runs, unsi
   for_each_in_parallel(pieces_.size(), threads, [&](std::uint64_t i) {
     throw_if_cancelled(progress);
     const Piece& piece = pieces_[i];
-    if (!list_line_starts(text_of(piece), piece.begin, {starts_ + piece.first, piece.newlines}))
+    if (!list_line_starts(text_of(piece), piece.begin, {starts_ + piece.first, piece.newlines}, line_end))
       throw Error(ErrorCode::io, "the text changed while it was being sorted");
   });
 }

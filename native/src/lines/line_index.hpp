@@ -21,7 +21,7 @@ class LineIndex {
   // Error(io) when newlines come or go meanwhile. A text that changes later is sorted wrongly, but its lines
   // still lie where they were found.
   void build(const std::byte* base, std::span<const TextRun> runs, unsigned threads, std::uint64_t most_lines,
-             const Progress* progress);
+             const Progress* progress, std::byte line_end = newline);
 
   const std::uint64_t* starts() const noexcept { return starts_; }
   // The numbers that are lines.

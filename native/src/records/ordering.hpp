@@ -71,6 +71,7 @@ class Ordering {
 
   // Input indices in sorted order; those of finished buckets are valid.
   const std::uint32_t* order() const noexcept { return order_.get(); }
+  std::uint32_t* order() noexcept { return order_.get(); }
 
  private:
   enum State : std::uint8_t { distributed, being_sorted, sorted };

@@ -75,7 +75,7 @@ class _DryRunService:
 
     def items(self, operation: str, key: str, **request: Any) -> Iterator[dict[str, Any]]:
         """See Service."""
-        if operation not in _ASKED:
+        if operation not in _ASKED and "subnet-id" not in [chosen["Name"] for chosen in request.get("Filters", [])]:
             items = self.call(operation, **request).get(key, [])
             yield from [{"Instances": items}] if key == "Reservations" else items
             return
@@ -134,4 +134,8 @@ def _unknown(operation: str, request: dict[str, Any]) -> list[dict[str, Any]]:
         return [{"ProcessorInfo": {"SupportedArchitectures": ["arm64" if arm else "x86_64"]}}]
     if operation == "describe_prefix_lists":
         return [{"PrefixListId": f"<prefix list of {filters['prefix-list-name']}>"}]
+    if operation == "describe_subnets":
+        return [
+            {"VpcId": f"<network of {filters['subnet-id']}>", "AvailabilityZone": f"<zone of {filters['subnet-id']}>"}
+        ]
     return []

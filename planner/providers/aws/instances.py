@@ -26,6 +26,11 @@ MOST_PER_LAUNCH: Final = 500
 """Instances of one RunInstances call: AWS counts each against a bucket of 1,000, which fills again by two a second, and
 advises smaller calls for faster launches.
 """
+_SPOT: Final = {
+    "MarketType": "spot",
+    "SpotOptions": {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"},
+}
+"""For the on-demand price at most, which is what EC2 takes without a maximum."""
 _ARCHITECTURES: Final = {"x86_64": "amd64", "arm64": "arm64"}
 _STATES: Final[dict[str, NodeState]] = {"pending": "starting", "running": "running"}
 _GP3_MIBPS: Final = 125
@@ -86,6 +91,8 @@ def launch(network: RunNetwork, place: Place, *, machines: int, head: bool, roun
         for first in range(0, count, MOST_PER_LAUNCH):
             some = min(MOST_PER_LAUNCH, count - first)
             request = common | _interfaces(network, role) | {"MinCount": some, "MaxCount": some}
+            if place.choice.is_spot and role == "node":
+                request["InstanceMarketOptions"] = _SPOT
             request["TagSpecifications"] = [_tags(network, resource_kind, role) for resource_kind in _TAGGED]
             token = _token(network, place, f"{role} {round} {first}")
             _run_instances(network, request, name=f"{some} x {role}", token=token)
@@ -131,13 +138,13 @@ def identity_request(name: str) -> dict[str, Any]:
 
 
 def _interfaces(network: RunNetwork, role: str) -> dict[str, Any]:
-    """The head alone has a public address, and a door in its security group."""
+    """The head alone has a public address, if any has, and a door in its security group."""
     groups = ["cluster", "door"] if role == "head" else ["cluster"]
     interface = {
         "DeviceIndex": 0,
         "SubnetId": network.ids["subnet", "head" if role == "head" else "nodes"],
         "Groups": [network.ids["security-group", name] for name in groups],
-        "AssociatePublicIpAddress": role == "head",
+        "AssociatePublicIpAddress": role == "head" and not network.order.is_private,
         "DeleteOnTermination": True,
     }
     return {"NetworkInterfaces": [interface]}

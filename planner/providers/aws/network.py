@@ -2,7 +2,7 @@
 
 One private network (VPC) with two subnets: the head's can be reached from outside, the nodes' cannot, and has no way
 out but, where the run stages data, a gateway to the object store. Security groups let machines of the run talk to each
-other and the caller to the head by SSH, and nothing else.
+other and the caller to the head by SSH, and nothing else. In a subnet that exists, groups and key are all that is made.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from planner.cloud_calls.retry import RetryPolicy, retry
-from planner.errors import IoFailureError
+from planner.errors import BadInputError, IoFailureError
 from planner.providers.addresses import ANYWHERE, HEAD_SUBNET, NETWORK, NODES_SUBNET
 from planner.providers.aws import resources
 from planner.providers.aws.client import Service
@@ -41,6 +41,8 @@ class RunNetwork:
         network = cls(order=order, ec2=ec2, journal=journal, policy=policy, ids={})
         for resource_kind in (*_KINDS, *_NAMED_KINDS):
             network.look(resource_kind)
+        if order.subnet:
+            network.ids.update({("subnet", name): order.subnet for name in ("head", "nodes")})
         return network
 
     def look(self, resource_kind: str) -> None:
@@ -104,6 +106,31 @@ def _id_in(answer: dict[str, Any], key: str) -> str:
 
 def prepare(network: RunNetwork, place: Place) -> None:
     """Create what is missing at a place."""
+    if network.order.subnet:
+        _security(network, described_subnet(network.ec2, network.order.subnet)["VpcId"])
+        if network.order.staging:
+            _open_object_store(network)
+    else:
+        _own_network(network, place)
+    key = network.order.ssh_public_key.encode()
+    network.ensure("key-pair", "key", "import_key_pair", KeyName=network.full_name("key"), PublicKeyMaterial=key)
+    if place.choice.placement_group:
+        name = network.full_name("group")
+        network.ensure("placement-group", "group", "create_placement_group", GroupName=name, Strategy="cluster")
+
+
+def described_subnet(ec2: Service, subnet: str) -> dict[str, Any]:
+    """Return AWS's description of a subnet that exists. Raises BadInputError when the region does not know it."""
+    try:
+        return next(iter(ec2.items("describe_subnets", "Subnets", Filters=[{"Name": "subnet-id", "Values": [subnet]}])))
+    except StopIteration as error:
+        raise BadInputError(
+            f"--subnet {subnet}: {ec2.region} has no such subnet; name its region with --region"
+        ) from error
+
+
+def _own_network(network: RunNetwork, place: Place) -> None:
+    """Create a network, the head's way in, and where data is staged the nodes' way to the object store."""
     vpc = network.ensure("vpc", "network", "create_vpc", CidrBlock=NETWORK)
     _security(network, vpc)
     subnets = {
@@ -113,11 +140,7 @@ def prepare(network: RunNetwork, place: Place) -> None:
     _way_in(network, vpc, subnets["head"])
     if network.order.staging:
         _object_store(network, vpc)
-    key = network.order.ssh_public_key.encode()
-    network.ensure("key-pair", "key", "import_key_pair", KeyName=network.full_name("key"), PublicKeyMaterial=key)
-    if place.choice.placement_group:
-        name = network.full_name("group")
-        network.ensure("placement-group", "group", "create_placement_group", GroupName=name, Strategy="cluster")
+        _open_object_store(network)
 
 
 def _security(network: RunNetwork, vpc: str) -> None:
@@ -170,7 +193,7 @@ def _way_in(network: RunNetwork, vpc: str, subnet: str) -> None:
 
 
 def _object_store(network: RunNetwork, vpc: str) -> None:
-    """Let the nodes reach the object store without a way to anywhere else."""
+    """Give the network a way to the object store, and to nothing else."""
     region = network.ec2.region
     tables = [
         item["RouteTableId"]
@@ -188,6 +211,11 @@ def _object_store(network: RunNetwork, vpc: str) -> None:
         VpcEndpointType="Gateway",
         RouteTableIds=tables,
     )
+
+
+def _open_object_store(network: RunNetwork) -> None:
+    """Let the machines reach the addresses of the object store."""
+    service = f"com.amazonaws.{network.ec2.region}.s3"
     prefixes = [
         p["PrefixListId"]
         for p in network.ec2.items(

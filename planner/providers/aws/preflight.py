@@ -11,6 +11,7 @@ from planner.errors import BadInputError
 from planner.providers.aws import prices
 from planner.providers.aws.client import Connect, temporary_credentials_end
 from planner.providers.aws.instances import shape_of
+from planner.providers.aws.network import described_subnet
 from planner.providers.aws.permissions import identity_finding, permission_finding
 from planner.providers.aws.quota import quota_vcpus, used_vcpus
 from planner.providers.order import Choice, Order
@@ -73,12 +74,27 @@ class _Checks:
         name = choice.instance_type
         if not (self._fits(choice, region) and self._within_quota(choice, region)):
             return
-        price = prices.price_now(self.connect("pricing", prices.REGION), instance_type=name, region=region)
-        self.log.note_price(choice, region, price)
+        self.log.note_prices(choice, region, lambda pricing: self._price(name, region, pricing))
         zones = sorted(self._zones(name, region))
+        if self.order.subnet:
+            zones = self._within_subnet(zones, region)
         text = f"offered in {', '.join(zones)}" if zones else "offered in no zone"
         self.log.note(f"{name} in {region}", bool(zones), text)
         self.log.add_places(choice, region, zones)
+
+    def _within_subnet(self, zones: list[str], region: str) -> list[str]:
+        """Return the zone of the order's subnet, if it is among these."""
+        subject = f"subnet {self.order.subnet} in {region}"
+        try:
+            subnet = described_subnet(self.connect("ec2", region), self.order.subnet)
+        except BadInputError as error:
+            self.log.note(subject, False, error.message)
+            return []
+        zone, free = str(subnet["AvailabilityZone"]), int(subnet["AvailableIpAddressCount"])
+        self.log.note(
+            subject, True, f"in {zone}, with {free} addresses left; its routes and endpoints stay as they are"
+        )
+        return [zone] if zone in zones else []
 
     def _fits(self, choice: Choice, region: str) -> bool:
         subject = f"{choice.instance_type} in {region}"
@@ -99,14 +115,25 @@ class _Checks:
         return True
 
     def _within_quota(self, choice: Choice, region: str) -> bool:
+        """Look at the quota of on-demand instances, and at that of spot ones for those that are: all but the head."""
+        spot = choice.machines - 1 if choice.is_spot else 0
+        suffices = self._is_free(choice, region, choice.machines - spot, spot=False)
+        return suffices and (not spot or self._is_free(choice, region, spot, spot=True))
+
+    def _is_free(self, choice: Choice, region: str, machines: int, *, spot: bool) -> bool:
         ec2, name = self.connect("ec2", region), choice.instance_type
-        needed = choice.machines * int(shape_of(ec2, name)["VCpuInfo"]["DefaultVCpus"])
-        quota = quota_vcpus(self.connect("service-quotas", region), name)
-        subject = f"quota for {name} in {region}"
+        needed = machines * int(shape_of(ec2, name)["VCpuInfo"]["DefaultVCpus"])
+        quota = quota_vcpus(self.connect("service-quotas", region), name, spot=spot)
+        subject = f"{'spot quota' if spot else 'quota'} for {name} in {region}"
         if quota is None:
             return self.log.note(subject, None, f"not known; {needed} vCPUs needed")
-        free = quota - used_vcpus(ec2, name)
+        free = quota - used_vcpus(ec2, name, spot=spot)
         return self.log.note(subject, needed <= free, f"{needed} vCPUs needed, {free:g} of {quota:g} free")
+
+    def _price(self, name: str, region: str, pricing: str) -> float | None:
+        if pricing == "spot":
+            return prices.spot_price_now(self.connect("ec2", region), instance_type=name, now=datetime.now(UTC))
+        return prices.price_now(self.connect("pricing", prices.REGION), instance_type=name, region=region)
 
     def _zones(self, instance_type: str, region: str) -> Iterator[str]:
         offerings = self.connect("ec2", region).items(

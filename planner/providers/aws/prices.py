@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
+from statistics import median
 from typing import Final
 
 from planner.errors import PlannerError
@@ -23,3 +25,14 @@ def price_now(prices: Service, *, instance_type: str, region: str) -> float | No
     except PlannerError:
         return None
     return amounts.pop() if len(amounts) == 1 else None
+
+
+def spot_price_now(ec2: Service, *, instance_type: str, now: datetime) -> float | None:
+    """Return US dollars per hour of a spot instance, Linux, the median of a region's zones; None when not told."""
+    asked = {"InstanceTypes": [instance_type], "ProductDescriptions": ["Linux/UNIX"], "StartTime": now, "EndTime": now}
+    try:
+        rows = list(ec2.items("describe_spot_price_history", "SpotPriceHistory", **asked))
+    except PlannerError:
+        return None
+    latest = {row["AvailabilityZone"]: row for row in sorted(rows, key=lambda row: row["Timestamp"])}
+    return median(float(row["SpotPrice"]) for row in latest.values()) if latest else None

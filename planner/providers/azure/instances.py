@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from planner.cloud_calls.retry import RetryPolicy
-from planner.errors import PlannerError
+from planner.errors import PlannerError, ProviderRefusedError
 from planner.providers.azure.client import Arm
 from planner.providers.azure.cloud_errors import meaning_of
 from planner.providers.azure.network import RunNetwork
@@ -29,6 +29,8 @@ VOLUME_SKUS: Final = {
     "standard-hdd": "Standard_LRS",
 }
 """Volumes that are made with their machine; others have a performance of their own, which a machine cannot ask for."""
+_SPOT: Final = {"priority": "Spot", "evictionPolicy": "Delete", "billingProfile": {"maxPrice": -1.0}}
+"""Taken back for room alone, not for its price, and then deleted with its disks."""
 _POWER: Final[dict[str, NodeState]] = {"running": "running", "starting": "starting"}
 _MAKING: Final = ("Creating", "Updating")
 _MOST_ASKED: Final = 20
@@ -119,6 +121,8 @@ def _machine(network: RunNetwork, name: str) -> dict[str, Any]:
         "securityProfile": {"encryptionAtHost": True},
         "diagnosticsProfile": {"bootDiagnostics": {"enabled": True}},
     }
+    if place.choice.is_spot and role == "node":
+        properties |= _SPOT
     if place.choice.placement_group:
         near = network.url("Microsoft.Compute/proximityPlacementGroups", "near")
         properties["proximityPlacementGroup"] = {"id": near}
@@ -151,10 +155,21 @@ def _interface(network: RunNetwork, role: str) -> dict[str, Any]:
     return {"name": "cluster", "properties": properties}
 
 
+def volumes_obstacle(volumes: VolumeOrder | None) -> str:
+    """Return why a machine cannot be made with its volumes, '' when it can."""
+    if volumes is None or volumes.volume_type in VOLUME_SKUS:
+        return ""
+    return f"volumes of type {volumes.volume_type} cannot be made with their machine"
+
+
 def _storage(size: str, volumes: VolumeOrder | None, image: str | None) -> dict[str, Any]:
     """The root and the plan's volumes, gone with the machine; Azure encrypts them at rest, and the host the rest."""
     arm = re.fullmatch(r"Standard_[A-Z]+\d+(-\d+)?[a-z]*p[a-z]*_.*", size)
     usual = _IMAGE | {"sku": "server-arm64" if arm else "server"}
+    if obstacle := volumes_obstacle(volumes):
+        raise ProviderRefusedError(
+            f"{size}: {obstacle}; nothing is launched", [f"volumes that can: {', '.join(VOLUME_SKUS)}"]
+        )
     disks = [
         {
             "lun": number,

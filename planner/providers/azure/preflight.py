@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from planner.errors import PlannerError
 from planner.providers.azure.client import Arm
-from planner.providers.azure.instances import VOLUME_SKUS
+from planner.providers.azure.instances import volumes_obstacle
 from planner.providers.order import Choice, Order
 from planner.providers.preflight import PreflightLog
 from planner.providers.protocol import Finding, Preflight
@@ -21,8 +21,8 @@ _HOST: Final = (
     "encryption at host is asked for; where the subscription lacks it, once: "
     "az feature register --namespace Microsoft.Compute --name EncryptionAtHost"
 )
-Price = Callable[[str, str], float | None]
-"""Return US dollars per hour of a size in a region; None when not known."""
+Price = Callable[[str, str, str], float | None]
+"""Return US dollars per hour of a size in a region, on demand or spot; None when not known."""
 
 NAMESPACES: Final = ("Microsoft.Compute", "Microsoft.DevTestLab", "Microsoft.Network")
 """Services with which a subscription must be registered before it may create something there."""
@@ -80,15 +80,17 @@ class _Checks:
             return
         if not self._within_quota(choice, size, region):
             return
-        try:
-            price = self.price(choice.instance_type, region)
-        except PlannerError:
-            price = None
-        self.log.note_price(choice, region, price)
+        self.log.note_prices(choice, region, lambda pricing: self._price(choice.instance_type, region, pricing))
         zones = sorted(_zones(size))
         text = f"offered in zones {', '.join(zones)}" if zones else "offered, in a region without zones"
         self.log.note(subject, True, text)
         self.log.add_places(choice, region, [f"{region}-{zone}" for zone in zones] or [""])
+
+    def _price(self, name: str, region: str, pricing: str) -> float | None:
+        try:
+            return self.price(name, region, pricing)
+        except PlannerError:
+            return None
 
     def _size(self, name: str, region: str) -> dict[str, Any] | None:
         """Return Azure's description of a size in a region; it lists a region's sizes once."""
@@ -104,8 +106,11 @@ class _Checks:
         return self.usage[region]
 
     def _within_quota(self, choice: Choice, size: dict[str, Any], region: str) -> bool:
-        vcpus = int(float(_capabilities(size).get("vCPUs", 0))) * choice.machines
+        vcpus_each = int(float(_capabilities(size).get("vCPUs", 0)))
+        spot = choice.machines - 1 if choice.is_spot else 0
+        vcpus = vcpus_each * (choice.machines - spot)
         needed = Counter({size.get("family", "?"): vcpus, "cores": vcpus, "virtualMachines": choice.machines})
+        needed |= {"lowPriorityCores": vcpus_each * spot} if spot else {}
         suffices = True
         for name, amount in needed.items():
             subject, quota = f"quota {name} for {choice.instance_type} in {region}", self._quotas(region).get(name)
@@ -133,9 +138,7 @@ def _obstacle(size: dict[str, Any], choice: Choice) -> str:
         return "closed to this subscription"
     if _capabilities(size).get("EncryptionAtHostSupported", "True") != "True":
         return "cannot encrypt at host"
-    if choice.volumes and choice.volumes.volume_type not in VOLUME_SKUS:
-        return f"volumes of type {choice.volumes.volume_type} cannot be made with their machine"
-    return ""
+    return volumes_obstacle(choice.volumes)
 
 
 def _zones(size: dict[str, Any]) -> Iterator[str]:

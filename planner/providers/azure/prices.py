@@ -15,10 +15,12 @@ class Prices:
         self._access = Access(prices_url=prices_url)
         self._regions: dict[str, dict[tuple[str, str], float]] = {}
 
-    def of(self, size: str, region: str) -> float | None:
-        """Return US dollars per hour on demand; None when the list has no single price. Raises as `retail_prices`."""
+    def of(self, size: str, region: str, pricing: str) -> float | None:
+        """Return US dollars per hour, on demand or spot; None when the list has no single price. Raises as
+        `retail_prices`.
+        """
         if region not in self._regions:
             self._regions[region] = retail_prices(
                 region, access=self._access, watch=lambda _what, _count: None, left_out=Counter()
             )
-        return self._regions[region].get((size, "on-demand"))
+        return self._regions[region].get((size, pricing))

@@ -28,6 +28,8 @@ _STATES: Final[dict[str, NodeState]] = {
     "PENDING": "starting",
     "RUNNING": "running",
 }
+_SPOT: Final = {"provisioningModel": "SPOT"}
+"""Taken back, such a machine is deleted, as when its time is over: `instanceTerminationAction` says so."""
 _STORE_SCOPE: Final = "https://www.googleapis.com/auth/devstorage.read_write"
 _HYPERDISK_MIBPS: Final = 140
 _HYPERDISK_IOPS: Final = 3000
@@ -78,7 +80,7 @@ def properties(network: RunNetwork, place: Place, role: str) -> dict[str, Any]:
         "tags": {"items": [HEAD_TAG if role == "head" else NODE_TAG]},
         "disks": list(_disks(place, labels, order.image)),
         "networkInterfaces": [_interface(network, role)],
-        "scheduling": _scheduling(order),
+        "scheduling": _scheduling(order) | (_SPOT if choice.is_spot and role == "node" else {}),
         "shieldedInstanceConfig": {"enableSecureBoot": True, "enableVtpm": True, "enableIntegrityMonitoring": True},
         "metadata": {"items": [{"key": key, "value": value} for key, value in _metadata(order).items()]},
     }

@@ -16,8 +16,10 @@ from planner.providers.protocol import Preflight
 
 MOST_PLACED: Final = 1500
 """Machines of one compact placement policy (cloud.google.com/compute/docs/instances/placement-policies-overview)."""
-Price = Callable[[dict[str, Any], str, int], float | None]
-"""US dollars per hour of a machine type, as machineTypes describes it, in a region, with so many local disks added."""
+Price = Callable[[dict[str, Any], str, int, str], float | None]
+"""US dollars per hour of a machine type, as machineTypes describes it, in a region, with so many local disks added, on
+demand or spot.
+"""
 
 
 def preflight(order: Order, compute: Compute, *, account: str, price: Price) -> Preflight:
@@ -73,5 +75,7 @@ class _Checks:
         findings += list(quota.findings(choice, self.regions[region], vcpus=vcpus, bundled_disks=bundled))
         self.log.findings += findings
         if all(finding.ok is not False for finding in findings):
-            self.log.note_price(choice, region, self.price(machine_type, region, choice.local_disks))
+            self.log.note_prices(
+                choice, region, lambda pricing: self.price(machine_type, region, choice.local_disks, pricing)
+            )
             self.log.add_places(choice, region, zones)

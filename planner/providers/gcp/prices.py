@@ -21,15 +21,17 @@ class Prices:
         self._units: UnitPrices | None = None
         self._read = False
 
-    def of(self, description: dict[str, Any], region: str, added_disks: int) -> float | None:
-        """Return US dollars per hour on demand of a machine type, as machineTypes tells it, with local disks added."""
+    def of(self, description: dict[str, Any], region: str, added_disks: int, pricing: str) -> float | None:
+        """Return US dollars per hour of a machine type, as machineTypes tells it, with local disks added; `pricing`
+        says how it is bought.
+        """
         from google.cloud import compute_v1
 
         units = self._list()
         if units is None:
             return None
         machine_type = compute_v1.MachineType.from_json(json.dumps(description), ignore_unknown_fields=True)
-        return hourly_usd(machine_type, units, region=region, added_disks=added_disks)
+        return hourly_usd(machine_type, units, region=region, added_disks=added_disks, pricing=pricing)
 
     def _list(self) -> UnitPrices | None:
         if not self._read:

@@ -13,6 +13,9 @@ _OWN_SERIES: Final = frozenset({"a2", "c2", "c2d", "c3", "e2", "m1", "m2", "m3",
 """Series with a quota of their own in regions.get; n1 shares CPUS, newer ones are counted elsewhere."""
 _LOCAL_GB: Final = 375
 _EVERYWHERE: Final = "CPUS_ALL_REGIONS"
+_SPOT_CPUS: Final = "PREEMPTIBLE_CPUS"
+"""For spot machines, where a project has asked for it; otherwise they count towards the quotas of the others."""
+_SPOT_OF: Final = {"LOCAL_SSD_TOTAL_GB": "PREEMPTIBLE_LOCAL_SSD_GB"}
 _SOLID_STATE: Final = frozenset({"pd-balanced", "pd-ssd"})
 
 
@@ -46,12 +49,25 @@ def findings(choice: Choice, region: dict[str, Any], *, vcpus: int, bundled_disk
     """Yield, for each quota, whether what is free in a region (as regions.get tells it) will do."""
     quotas = {quota["metric"]: quota for quota in region.get("quotas", ())}
     amounts = needs(choice, vcpus=vcpus, bundled_disks=bundled_disks)
+    if choice.is_spot and quotas.get(_SPOT_CPUS, {}).get("limit"):
+        amounts = _apart(amounts, spot=choice.machines - 1, machines=choice.machines)
     where = f"for {choice.instance_type} in {region['name']}"
     for metric, amount in amounts.items():
         yield _finding(f"quota {metric} {where}", quotas.get(metric), amount)
     if not any(name.endswith("CPUS") for name in amounts):
         text = f"not stated by Compute Engine; {vcpus * choice.machines} vCPUs needed"
         yield Finding(subject=f"quota of vCPUs {where}", ok=None, text=text)
+
+
+def _apart(amounts: dict[str, float], *, spot: int, machines: int) -> dict[str, float]:
+    """Count spot machines' vCPUs and local disks towards the quotas that are theirs alone; others share the usual."""
+    own = {}
+    for name, amount in amounts.items():
+        spot_name = _SPOT_CPUS if name.endswith("CPUS") else _SPOT_OF.get(name)
+        if spot_name:
+            own[spot_name] = amount * spot / machines
+        own[name] = amount * (machines - spot) / machines if spot_name else amount
+    return own
 
 
 def _finding(subject: str, quota: dict[str, Any] | None, amount: float) -> Finding:

@@ -3,6 +3,7 @@
 from planner.report.page.plan_page import PAGE_STEPS as PLAN_PAGE_STEPS
 from planner.report.page.plan_page import plan_page
 from planner.report.page.run_page import run_page
+from planner.report.page.screen_page import screen_page
 from planner.report.page.spark_page import spark_page
 
-__all__ = ["PLAN_PAGE_STEPS", "plan_page", "run_page", "spark_page"]
+__all__ = ["PLAN_PAGE_STEPS", "plan_page", "run_page", "screen_page", "spark_page"]

@@ -2,11 +2,13 @@
 
 from planner.report.plots.look import in_words
 from planner.report.plots.network_charts import distributions, networks, scaling, volumes
+from planner.report.plots.node_charts import across_nodes, over_time
 from planner.report.plots.plan_charts import by_nodes, frontier, phases, ranges, sensitivities
 from planner.report.plots.run_charts import agreement, predicted_and_measured, timeline
 from planner.report.plots.spark_charts import clusters, stage_timeline, task_time
 
 __all__ = [
+    "across_nodes",
     "agreement",
     "by_nodes",
     "clusters",
@@ -14,6 +16,7 @@ __all__ = [
     "frontier",
     "in_words",
     "networks",
+    "over_time",
     "phases",
     "predicted_and_measured",
     "ranges",

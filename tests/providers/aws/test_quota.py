@@ -44,3 +44,10 @@ class Region:
 
 def test_spot_instances_count_towards_a_quota_of_their_own() -> None:
     assert used_vcpus(Region(), "i4i.large") == 4
+    assert used_vcpus(Region(), "i4i.large", spot=True) == 4
+
+
+def test_spot_families_have_quotas_of_their_own() -> None:
+    """Of those whose code is not at hand nothing is claimed."""
+    names = ("i4i.large", "g5.xlarge", "p5.48xlarge", "x2idn.16xlarge")
+    assert [quota_code(name, spot=True) for name in names] == ["L-34B43A08", "L-3819A6DF", "L-7212CCBC", None]

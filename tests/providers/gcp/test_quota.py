@@ -25,3 +25,18 @@ def test_what_is_free_must_suffice_and_what_is_not_stated_is_unknown() -> None:
     by_name = {finding.subject.split()[1]: finding for finding in listed}
     assert (by_name["N2_CPUS"].ok, by_name["N2_CPUS"].text) == (False, "128 needed, 100 of 200 free")
     assert by_name["INSTANCES"].ok is True and by_name["SSD_TOTAL_GB"].ok is None
+
+
+def test_spot_machines_count_apart_where_a_project_has_a_quota_for_them() -> None:
+    """Four machines of 32 vCPUs, of which the head alone is on demand: 32 and 96."""
+    asked = choice(instance_type="n2-standard-32", nodes=3, spares=1, local_disks=0, volumes=None, pricing="spot")
+    usual = [{"metric": "N2_CPUS", "limit": 200, "usage": 0}]
+    apart = [*usual, {"metric": "PREEMPTIBLE_CPUS", "limit": 90, "usage": 0}]
+
+    def text(metric: str, quotas: list[dict[str, object]]) -> str:
+        listed = findings(asked, {"name": "us-central1", "quotas": quotas}, vcpus=32, bundled_disks=0)
+        return next(finding.text for finding in listed if finding.subject.split()[1] == metric)
+
+    assert text("N2_CPUS", usual) == "128 needed, 200 of 200 free"
+    assert text("N2_CPUS", apart) == "32 needed, 200 of 200 free"
+    assert text("PREEMPTIBLE_CPUS", apart) == "96 needed, 90 of 90 free"

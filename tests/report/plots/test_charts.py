@@ -121,3 +121,11 @@ def test_colours_that_carry_meaning_stand_out_from_both_grounds(ground: str) -> 
     assert all(contrast(colour, ground) >= 3 for colour in (look.BLUE, look.VERMILLION, look.GREEN, look.GREY))
     ink = look.config(dark=ground != "#FFFFFF")["axis"]["labelColor"]
     assert contrast(ink, ground) >= 7
+
+
+def test_nodes_are_drawn_run_by_run_and_the_limit_is_a_line() -> None:
+    rows = [{"node": f"n{n}", "run": run, "value": 1.0 + n, "dropped": n == 0} for n in range(4) for run in (1, 2, 3)]
+    frame = pd.DataFrame(rows)
+    across = drawn(plots.across_nodes(frame, metric="read_ms", limit=2.0))
+    assert across.count("symbol") and "read_ms" in across and len(re.findall(r'aria-label="node, by', across)) >= 12
+    assert "run" in drawn(plots.over_time(frame, metric="read_ms"))

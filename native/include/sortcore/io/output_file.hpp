@@ -47,14 +47,17 @@ class OutputFile {
   void set_size(std::uint64_t bytes);
   std::uint64_t size() const noexcept { return bytes_; }
 
+  // Whether `commit` waits for the disk, or leaves that to the system as most programs do.
+  enum class Durability : std::uint8_t { on_disk, of_the_system };
+
   // Replaces what has the names now, if anything. The data of all outputs and their replicas is on disk
   // before the first gets its name; the names are on disk afterwards. Throws Error(io).
-  static void commit(std::span<OutputFile> outputs);
+  static void commit(std::span<OutputFile> outputs, Durability durability = Durability::on_disk);
   void commit() { commit({this, 1}); }
 
  private:
   File create(File::Caching wanted);
-  void sync();
+  void settle(Durability durability);
   void take_name();
   void sync_directory() const;
 

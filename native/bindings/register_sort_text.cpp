@@ -1,0 +1,142 @@
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "convert.hpp"
+#include "register.hpp"
+#include "sortcore/keys/line_encoder.hpp"
+#include "sortcore/keys/sort_text.hpp"
+
+namespace py = pybind11;
+
+namespace sortcore::python {
+namespace {
+
+// First field and byte, last field and its bytes, and the letters of GNU sort that say how they compare, of
+// which `B` is `b` at the end of the key.
+using PartGiven = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::string>;
+
+void set_option(KeyPart& part, char letter) {
+  constexpr std::pair<char, KeyKind> kinds[] = {{'n', KeyKind::decimal}, {'g', KeyKind::general},
+                                                {'h', KeyKind::human},   {'M', KeyKind::month},
+                                                {'V', KeyKind::version}, {'R', KeyKind::random}};
+  if (const auto kind = std::ranges::find(kinds, letter, &std::pair<char, KeyKind>::first);
+      kind != std::end(kinds))
+    part.kind = kind->second;
+  else if (letter == 'b')
+    part.skips_blanks_at_start = true;
+  else if (letter == 'B')
+    part.skips_blanks_at_end = true;
+  else if (letter == 'd')
+    part.bytes = KeyBytes::dictionary;
+  else if (letter == 'i')  // which `d` goes beyond
+    part.bytes = part.bytes == KeyBytes::all ? KeyBytes::printing : part.bytes;
+  else if (letter == 'f')
+    part.folds_case = true;
+  else if (letter == 'r')
+    part.descending = true;
+  else
+    throw py::value_error(std::string("a key has no option ") + letter);
+}
+
+KeyPart make_part(const PartGiven& given) {
+  const auto& [first_field, first_byte, last_field, last_field_bytes, options] = given;
+  KeyPart part;
+  part.first_field = first_field;
+  part.first_byte = first_byte;
+  part.last_field = last_field;
+  part.last_field_bytes = last_field_bytes;
+  for (const char letter : options) set_option(part, letter);
+  return part;
+}
+
+std::byte one_byte(const std::string& bytes) {
+  if (bytes.size() != 1) throw py::value_error("fields are separated, and lines end, by one byte");
+  return static_cast<std::byte>(bytes[0]);
+}
+
+KeyOrder make_order(const std::vector<PartGiven>& parts, const std::optional<std::string>& separator,
+                    const std::string& line_end, bool whole_line_last, bool reversed,
+                    const std::string& seed) {
+  KeyOrder order;
+  for (const PartGiven& part : parts) order.parts.push_back(make_part(part));
+  if (separator) order.separator = one_byte(*separator);
+  order.line_end = one_byte(line_end);
+  order.whole_line_last = whole_line_last;
+  order.reversed = reversed;
+  const std::size_t seeded = std::min(seed.size(), order.random_seed.size());
+  std::ranges::copy(std::as_bytes(std::span(seed)).first(seeded), order.random_seed.begin());
+  return order;
+}
+
+py::tuple sort_paths(std::vector<std::string> inputs, std::string output, const KeyOrder& order, bool unique,
+                     bool merge, bool durable, std::uint64_t most_lines, std::uint64_t memory_bytes,
+                     std::vector<std::string> temporary_directories, unsigned threads, unsigned most_merged,
+                     Progress* progress) {
+  TextSortRequest request;
+  request.inputs = std::move(inputs);
+  request.output = std::move(output);
+  request.order = order;
+  request.unique = unique;
+  request.inputs_are_sorted = merge;
+  request.most_lines = most_lines;
+  if (durable) request.durability = OutputFile::Durability::on_disk;
+  request.memory_bytes = memory_bytes;
+  request.temporary_directories = std::move(temporary_directories);
+  request.threads = threads;
+  request.most_merged = most_merged;
+  const TextSortReport report = [&] {
+    const py::gil_scoped_release unlocked;
+    return sort_text(request, progress);
+  }();
+  return py::make_tuple(report.lines, report.runs);
+}
+
+py::bytes sort_buffer(const py::buffer& text, const KeyOrder& order, bool unique) {
+  const BytesView view(text, BytesView::Access::read, "text");
+  return py::bytes(sorted_text(view.bytes(), order, unique));
+}
+
+py::object disorder_in(const std::string& input, const KeyOrder& order, bool unique) {
+  const auto disorder = [&] {
+    const py::gil_scoped_release unlocked;
+    return find_disorder(input, order, unique);
+  }();
+  if (!disorder) return py::none();
+  return py::make_tuple(disorder->line, py::bytes(disorder->text));
+}
+
+// For tests: what decides about a line.
+py::bytes key_of(const KeyOrder& order, const py::bytes& line) {
+  const std::string bytes = line;
+  LineEncoder encoder(order);
+  GrowingBytes key;
+  encoder.append(std::as_bytes(std::span(bytes)), key);
+  return to_bytes(key.bytes());
+}
+
+}  // namespace
+
+void register_sort_text(py::module_& module) {
+  py::class_<KeyOrder>(module, "KeyOrder", "The order of lines by keys.")
+      .def(py::init(&make_order), py::arg("parts"), py::kw_only(), py::arg("separator") = py::none(),
+           py::arg("line_end") = py::bytes("\n"), py::arg("whole_line_last") = true,
+           py::arg("reversed") = false, py::arg("random_seed") = py::bytes(""))
+      .def("key_of", &key_of, py::arg("line"));
+  module.def("sort_text", &sort_paths, py::arg("inputs"), py::arg("output"), py::arg("order"), py::kw_only(),
+             py::arg("unique") = false, py::arg("merge") = false, py::arg("durable") = false,
+             py::arg("most_lines") = UINT64_MAX, py::arg("memory_bytes") = 0,
+             py::arg("temporary_directories") = std::vector<std::string>{}, py::arg("threads") = 0,
+             py::arg("most_merged") = 0, py::arg("progress") = py::none());
+  module.def("sorted_text", &sort_buffer, py::arg("text"), py::arg("order"), py::kw_only(),
+             py::arg("unique") = false);
+  module.def("find_disorder", &disorder_in, py::arg("input"), py::arg("order"), py::kw_only(),
+             py::arg("unique") = false);
+}
+
+}  // namespace sortcore::python

@@ -1,0 +1,45 @@
+// The order of lines by keys, as GNU sort defines it in the locale C.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sortcore/lines/line_format.hpp"
+
+namespace sortcore {
+
+enum class KeyKind : std::uint8_t { text, decimal, general, human, month, version, random };
+// Which bytes of a key count: all, letters, digits and blanks alone, or printing ones alone.
+enum class KeyBytes : std::uint8_t { all, dictionary, printing };
+
+// A part of the line: from a byte of a field to a byte of a field, and how that part compares.
+struct KeyPart {
+  static constexpr std::uint64_t unlimited = UINT64_MAX;
+
+  std::uint64_t first_field = 0;  // counted from 0; unlimited: the key begins with the line
+  std::uint64_t first_byte = 0;
+  std::uint64_t last_field = unlimited;  // unlimited: the key ends with the line
+  std::uint64_t last_field_bytes = 0;    // of the last field; 0: all of it
+  bool skips_blanks_at_start = false;
+  bool skips_blanks_at_end = false;
+  KeyKind kind = KeyKind::text;
+  KeyBytes bytes = KeyBytes::all;
+  bool folds_case = false;
+  bool descending = false;
+};
+
+struct KeyOrder {
+  std::vector<KeyPart> parts;          // none: the whole line, as bytes
+  std::optional<std::byte> separator;  // none: fields begin with the blanks before them
+  std::byte line_end = newline;
+  bool whole_line_last = true;  // of equal keys the lines compare, as bytes; else they keep their order
+  bool reversed = false;        // what has no parts, or comes last, is descending
+  std::array<std::byte, 16> random_seed{};
+
+  bool is_whole_line() const noexcept { return parts.empty(); }
+};
+
+}  // namespace sortcore

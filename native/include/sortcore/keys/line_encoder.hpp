@@ -1,0 +1,43 @@
+// The keys of a line as one string of bytes, so that lines compare as their strings do.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sortcore/keys/growing_bytes.hpp"
+#include "sortcore/keys/key_order.hpp"
+
+namespace sortcore {
+
+// For one thread. No string begins with another.
+class LineEncoder {
+ public:
+  explicit LineEncoder(const KeyOrder& order);
+
+  // `line` comes without its end.
+  void append(std::span<const std::byte> line, GrowingBytes& to);
+
+ private:
+  // What becomes of a byte before it counts.
+  struct Translation {
+    std::array<std::byte, 256> to{};
+    std::array<bool, 256> keeps{};
+  };
+  struct Part {
+    KeyPart key;
+    std::optional<Translation> translation;
+  };
+  static std::optional<Translation> translation_of(const KeyPart& part);
+  std::span<const std::byte> translated(std::span<const std::byte> key, const Translation& translation);
+  std::byte* encode(std::span<const std::byte> key, const KeyPart& part, std::byte* to) const;
+
+  std::vector<Part> parts_;
+  std::optional<std::byte> separator_;
+  std::array<std::byte, 16> random_seed_;
+  std::vector<std::byte> scratch_;
+};
+
+}  // namespace sortcore

@@ -1,0 +1,51 @@
+// Sorting, merging and checking text by keys, as GNU sort does: from files and pipes to a file or a pipe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sortcore/io/output_file.hpp"
+#include "sortcore/keys/key_order.hpp"
+#include "sortcore/progress.hpp"
+
+namespace sortcore {
+
+struct TextSortRequest {
+  std::vector<std::string> inputs;  // "-": standard input
+  std::string output;               // empty: standard output; may be an input
+  KeyOrder order;
+  OutputFile::Durability durability = OutputFile::Durability::of_the_system;  // as GNU sort has it
+  bool unique = false;                    // of lines with equal keys the first is kept
+  bool inputs_are_sorted = false;         // and are merged
+  std::uint64_t most_lines = UINT64_MAX;  // written: the first in order
+  std::uint64_t memory_bytes = 0;         // 0: four fifths of what is available
+  std::vector<std::string> temporary_directories;
+  unsigned threads = 0;      // 0: all available
+  unsigned most_merged = 0;  // runs at once; 0: as many as memory has room for
+};
+
+struct TextSortReport {
+  std::uint64_t lines = 0;  // written
+  std::uint64_t runs = 0;   // sorted apart because memory was short; 0: all at once
+};
+
+// A file that is an output appears whole or not at all; what is no regular file is written as it is. A last
+// line without an end gets one.
+//
+// Throws Error: io ("open failed: PATH: REASON" and the like), too_little_memory, cancelled.
+TextSortReport sort_text(const TextSortRequest& request, Progress* progress = nullptr);
+
+// The lines of `text`, each with its end, sorted on this thread in as much memory as it takes.
+std::string sorted_text(std::span<const std::byte> text, const KeyOrder& order, bool unique);
+
+struct Disorder {
+  std::uint64_t line;  // counted from 1
+  std::string text;    // without its end
+};
+// The first line that comes before, or with `unique` is equal to, the one before it. Throws Error(io).
+std::optional<Disorder> find_disorder(const std::string& input, const KeyOrder& order, bool unique);
+
+}  // namespace sortcore

@@ -1,0 +1,47 @@
+// Keys as bytes that compare like them: unsigned, one after another.
+//
+// No encoding begins with another of its kind, so that encodings can follow each other, and complemented
+// bytes are the descending order. Each function writes to `to`, which has room for `most_encoded_bytes`, and
+// returns the end. Keys come as they lie in the line.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "sortcore/keys/key_order.hpp"
+
+namespace sortcore {
+
+// For a key of so many bytes.
+constexpr std::size_t most_encoded_bytes(KeyKind kind, std::size_t key_bytes) noexcept {
+  constexpr std::size_t of_numbers = 64;
+  if (kind == KeyKind::text) return 2 * key_bytes + 1;
+  return kind == KeyKind::version ? 8 * key_bytes + of_numbers : key_bytes + of_numbers;
+}
+
+// NUL ends the encoding; NUL and 1 within the key take two bytes.
+std::byte* encode_text(std::span<const std::byte> key, std::byte* to) noexcept;
+
+// A decimal number of any length at the beginning: how many digits it has before the point, then two to a
+// byte. What is no number is zero.
+std::byte* encode_decimal(std::span<const std::byte> key, std::byte* to) noexcept;
+
+// The same behind its suffix: -2M, -1K, numbers without, 1K, 1M.
+std::byte* encode_human(std::span<const std::byte> key, std::byte* to) noexcept;
+
+// What strtold reads: no number, NaNs by their bits, then all others; -0 is 0.
+std::byte* encode_general(std::span<const std::byte> key, std::byte* to);
+
+// No month, January to December by three letters.
+std::byte* encode_month(std::span<const std::byte> key, std::byte* to) noexcept;
+
+// File names with versions: runs of digits by value, "~" before the end, the suffix only if all else is
+// equal.
+std::byte* encode_version(std::span<const std::byte> key, std::byte* to);
+
+// A hash of the key, which differs from seed to seed: equal keys stay together.
+std::byte* encode_random(std::span<const std::byte> key, const std::array<std::byte, 16>& seed,
+                         std::byte* to) noexcept;
+
+}  // namespace sortcore

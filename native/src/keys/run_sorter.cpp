@@ -1,0 +1,196 @@
+#include "keys/run_sorter.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "keys/encodings.hpp"
+#include "sortcore/error.hpp"
+#include "sortcore/keys/line_encoder.hpp"
+#include "sortcore/threads.hpp"
+
+namespace sortcore {
+namespace {
+
+constexpr std::size_t run_bytes = 1 << 20;
+
+// Behind the last line that ends in the first bytes of `text`, or behind the first line if that is longer.
+std::size_t whole_lines(std::span<const std::byte> text, std::byte line_end) {
+  if (text.size() <= run_bytes) return text.size();
+  const std::string_view characters(reinterpret_cast<const char*>(text.data()), text.size());
+  const char end = static_cast<char>(line_end);
+  std::size_t last = characters.rfind(end, run_bytes - 1);
+  if (last == std::string_view::npos) last = characters.find(end, run_bytes);
+  return last == std::string_view::npos ? text.size() : last + 1;
+}
+
+std::vector<TextRun> cut(std::span<const std::byte> text, std::byte line_end) {
+  std::vector<TextRun> runs;
+  for (std::size_t at = 0; at < text.size(); at += runs.back().bytes)
+    runs.push_back({at, whole_lines(text.subspan(at), line_end)});
+  return runs;
+}
+
+[[noreturn]] void throw_too_little() {
+  throw Error(ErrorCode::too_little_memory, "the memory given does not hold the keys of a megabyte of lines");
+}
+
+KeyOrder opposite(KeyOrder order) {
+  for (KeyPart& part : order.parts) part.descending = !part.descending;
+  return order;
+}
+
+}  // namespace
+
+RunSorter::RunSorter(const KeyOrder& order, bool unique, unsigned threads, std::uint64_t most_lines)
+    : order_(order),
+      unique_(unique),
+      backwards_(order.reversed && (order.is_whole_line() || order.whole_line_last)),
+      threads_(threads),
+      most_lines_(most_lines) {
+  if (backwards_) order_ = opposite(std::move(order_));
+}
+
+std::size_t RunSorter::sort(std::span<const std::byte> text, std::uint64_t memory_bytes,
+                            const Progress* progress) {
+  index_lines(text, memory_bytes, progress);
+  if (!order_.is_whole_line()) encode_keys(text.data(), memory_bytes, progress);
+  const LineKeys whole_lines(text.data(), places_.starts, places_.extent, {});
+  const LineKeys whole_keys(keys_.data(), key_starts_.as_const(),
+                            std::min<std::uint64_t>(key_bytes_, keys_.size()), {});
+  if (order_.is_whole_line()) {
+    order_by(by_string_, whole_lines, progress);
+  } else if (order_.whole_line_last) {
+    order_by(by_both_, KeyThenLine(keys(), texts()), progress);
+  } else {
+    order_by(by_string_, whole_keys, progress);
+  }
+  if (backwards_) std::reverse(sorted_, sorted_ + count_);
+  count_ = std::min(count_, most_lines_);
+  add_up_chunks();
+  return runs_.empty() ? 0 : runs_.back().first_byte + runs_.back().bytes;
+}
+
+// Takes half of the lines as long as there are too many.
+void RunSorter::index_lines(std::span<const std::byte> text, std::uint64_t memory_bytes,
+                            const Progress* progress) {
+  constexpr std::uint64_t many = 1'000'000, key_start_bytes = sizeof(std::uint64_t);
+  const std::uint64_t of_line = line_scratch_bytes(many, threads_) / many + key_start_bytes;
+  const std::uint64_t most_lines = std::clamp(memory_bytes / of_line, many / 64, max_records_in_memory);
+  runs_ = cut(text, order_.line_end);
+  while (true) {
+    try {
+      index_.build(text.data(), runs_, threads_, most_lines, progress, order_.line_end);
+      break;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::too_little_memory || runs_.size() <= 1) throw;
+      runs_.resize(runs_.size() / 2);
+    }
+  }
+  line_runs_.assign(index_.lines().begin(), index_.lines().end());
+  places_ = {text.data(), index_.starts(), index_.extent(), order_.line_end};
+}
+
+// Each run of lines is encoded apart, and its keys then find their place; runs behind the first that finds
+// none wait for their turn.
+void RunSorter::encode_keys(const std::byte* text, std::uint64_t memory_bytes, const Progress* progress) {
+  std::uint64_t lines = 0, most_bytes = 0;
+  for (const RecordRun& run : line_runs_) lines += run.records;
+  for (const KeyPart& part : order_.parts)
+    most_bytes +=
+        most_encoded_bytes(part.kind, index_.bytes()) + lines * (most_encoded_bytes(part.kind, 0) + 1);
+  const std::uint64_t taken = line_scratch_bytes(lines, threads_) + 8 * lines;
+  const std::uint64_t left = std::max<std::uint64_t>(memory_bytes - std::min(memory_bytes, taken), run_bytes);
+  keys_.reserve_discarding(std::min(left, most_bytes + Buffer::huge_page_bytes));
+  key_starts_.memory.reserve_discarding((lines + line_runs_.size()) * sizeof(std::uint64_t));
+  key_bytes_ = 0;
+  std::atomic<std::size_t> first_left{line_runs_.size()}, next{0};
+  run_parallel(useful_threads(lines, threads_), [&](unsigned) {
+    LineEncoder encoder(order_);
+    GrowingBytes keys;
+    for (std::size_t run = next++; run < first_left; run = next++) {
+      throw_if_cancelled(progress);
+      if (encode_run(text, line_runs_[run], encoder, keys)) continue;
+      std::size_t seen = first_left;
+      while (run < seen && !first_left.compare_exchange_weak(seen, run)) {
+      }
+    }
+  });
+  if (first_left == 0 && !line_runs_.empty()) throw_too_little();
+  line_runs_.resize(first_left);
+  runs_.resize(first_left);
+}
+
+// Returns false if there is no room for the keys.
+bool RunSorter::encode_run(const std::byte* text, const RecordRun& run, LineEncoder& encoder,
+                           GrowingBytes& keys) {
+  keys.clear();
+  std::uint64_t* const starts = key_starts_.get();
+  const StringPlaces lines{text, index_.starts()};
+  const std::uint64_t end = run.first_record + run.records;
+  for (std::uint64_t line = run.first_record; line < end; ++line) {
+    starts[line] = keys.size();
+    encoder.append(lines[line], keys);
+    std::byte* const behind = keys.room(1);
+    *behind = std::byte{0};
+    keys.end_at(behind + 1);
+  }
+  starts[end] = keys.size();
+  const std::uint64_t place = key_bytes_.fetch_add(keys.size());
+  if (place + keys.size() > keys_.size()) return false;
+  std::memcpy(keys_.data() + place, keys.bytes().data(), keys.size());
+  for (std::uint64_t line = run.first_record; line <= end; ++line) starts[line] += place;
+  return true;
+}
+
+template <typename Keys>
+void RunSorter::order_by(Ordering<Keys>& ordering, const Keys& keys, const Progress* progress) {
+  ordering.distribute(keys, line_runs_, threads_, progress);
+  sorted_ = ordering.order();
+  count_ = ordering.records();
+  std::vector<std::uint64_t> kept(ordering.buckets());
+  for_each_in_parallel(kept.size(), useful_threads(count_, threads_), [&](std::uint64_t bucket) {
+    throw_if_cancelled(progress);
+    ordering.finish(bucket);
+    const std::uint64_t start = ordering.start(bucket), lines = ordering.start(bucket + 1) - start;
+    kept[bucket] = unique_ ? keep_first_of_equals({sorted_ + start, lines}) : lines;
+  });
+  if (!unique_) return;
+  count_ = 0;
+  for (std::size_t bucket = 0; bucket < kept.size(); ++bucket) {
+    std::memmove(sorted_ + count_, sorted_ + ordering.start(bucket), kept[bucket] * sizeof *sorted_);
+    count_ += kept[bucket];
+  }
+}
+
+// Equal keys are in one bucket, whose lines are in the cache just after they have been sorted.
+std::uint64_t RunSorter::keep_first_of_equals(std::span<std::uint32_t> lines) const {
+  const StringPlaces strings = order_.is_whole_line() ? texts() : keys();
+  const auto equal = [&](std::uint32_t a, std::uint32_t b) {
+    const auto first = strings[a], second = strings[b];
+    return first.size() == second.size() && compare_bytes(first, second) == 0;
+  };
+  return static_cast<std::uint64_t>(std::unique(lines.begin(), lines.end(), equal) - lines.begin());
+}
+
+void RunSorter::add_up_chunks() {
+  const std::uint64_t chunks = (count_ + lines_per_chunk - 1) / lines_per_chunk;
+  begins_.assign(chunks + 1, 0);
+  for_each_in_parallel(chunks, useful_threads(count_, threads_), [&](std::uint64_t chunk) {
+    const std::uint64_t end = std::min(count_, (chunk + 1) * lines_per_chunk);
+    std::uint64_t bytes = 0;
+    for (std::uint64_t i = chunk * lines_per_chunk; i < end; ++i) bytes += places_.bytes(sorted_[i]);
+    begins_[chunk + 1] = bytes;
+  });
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) begins_[chunk + 1] += begins_[chunk];
+}
+
+void RunSorter::gather(std::uint64_t from, std::span<std::byte> out) const {
+  if (out.empty()) return;
+  const auto chunk =
+      static_cast<std::uint64_t>(std::ranges::upper_bound(begins_, from) - begins_.begin()) - 1;
+  const std::uint64_t first = chunk * lines_per_chunk;
+  gather_lines(places_, {sorted_ + first, count_ - first}, from - begins_[chunk], out);
+}
+
+}  // namespace sortcore

@@ -1,0 +1,80 @@
+// Sorting the lines of one text by their keys in memory.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "keys/key_then_line.hpp"
+#include "lines/line_gather.hpp"
+#include "lines/line_index.hpp"
+#include "lines/line_keys.hpp"
+#include "records/ordering.hpp"
+#include "sortcore/buffer.hpp"
+#include "sortcore/keys/key_order.hpp"
+#include "sortcore/keys/line_encoder.hpp"
+#include "sortcore/progress.hpp"
+
+namespace sortcore {
+
+// Equal keys keep their order. Of an order that is reversed as a whole the opposite is sorted and read
+// backwards.
+class RunSorter {
+ public:
+  // With `unique` the first of lines with equal keys is kept; in the end the first `most_lines` of all.
+  RunSorter(const KeyOrder& order, bool unique, unsigned threads, std::uint64_t most_lines = UINT64_MAX);
+
+  // Sorts whole lines from the beginning of `text`, whose last may lack its end: all, or as many as
+  // `memory_bytes` are enough for beside the text. Returns their bytes. `text` must stay until the last
+  // `gather`. Throws Error(too_little_memory) where that is less than a megabyte of lines.
+  std::size_t sort(std::span<const std::byte> text, std::uint64_t memory_bytes, const Progress* progress);
+
+  std::uint64_t lines() const noexcept { return count_; }
+  // Of the sorted lines, each with its end.
+  std::uint64_t bytes() const noexcept { return begins_.empty() ? 0 : begins_.back(); }
+  // Fills `out` with the sorted text from byte `from` on; threads may call at once.
+  void gather(std::uint64_t from, std::span<std::byte> out) const;
+
+ private:
+  static constexpr std::uint64_t lines_per_chunk = 4096;
+
+  void index_lines(std::span<const std::byte> text, std::uint64_t memory_bytes, const Progress* progress);
+  void encode_keys(const std::byte* text, std::uint64_t memory_bytes, const Progress* progress);
+  bool encode_run(const std::byte* text, const RecordRun& run, LineEncoder& encoder, GrowingBytes& keys);
+  template <typename Keys>
+  void order_by(Ordering<Keys>& ordering, const Keys& keys, const Progress* progress);
+  std::uint64_t keep_first_of_equals(std::span<std::uint32_t> lines) const;
+  void add_up_chunks();
+  StringPlaces texts() const noexcept { return {places_.base, places_.starts}; }
+  StringPlaces keys() const noexcept { return {keys_.data(), key_starts_.as_const()}; }
+
+  struct Starts {
+    Buffer memory;
+    std::uint64_t* get() noexcept { return memory.as<std::uint64_t>(); }
+    const std::uint64_t* as_const() const noexcept {
+      return reinterpret_cast<const std::uint64_t*>(memory.data());
+    }
+  };
+
+  KeyOrder order_;
+  bool unique_;
+  bool backwards_;
+  unsigned threads_;
+  std::uint64_t most_lines_;
+  std::vector<TextRun> runs_;
+  LineIndex index_;
+  std::vector<RecordRun> line_runs_;
+  Buffer keys_;
+  Starts key_starts_;
+  std::atomic<std::uint64_t> key_bytes_{0};
+  LinePlaces places_{};
+  Ordering<LineKeys> by_string_;  // whole lines, or keys alone
+  Ordering<KeyThenLine> by_both_;
+  std::uint32_t* sorted_ = nullptr;
+  std::uint64_t count_ = 0;
+  std::vector<std::uint64_t> begins_;  // of each chunk of lines in the sorted text
+};
+
+}  // namespace sortcore

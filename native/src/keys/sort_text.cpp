@@ -1,0 +1,236 @@
+#include "sortcore/keys/sort_text.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "keys/merge_lines.hpp"
+#include "keys/run_sorter.hpp"
+#include "keys/sorted_runs.hpp"
+#include "keys/text_inputs.hpp"
+#include "keys/text_output.hpp"
+#include "lines/newlines.hpp"
+#include "sortcore/error.hpp"
+#include "sortcore/external/external_plan.hpp"
+#include "sortcore/io/input_mapping.hpp"
+#include "sortcore/threads.hpp"
+
+namespace sortcore {
+namespace {
+
+constexpr std::uint64_t least_memory_bytes = std::uint64_t{8} << 20;
+constexpr std::size_t head_bytes = std::size_t{1} << 20;
+
+// Lines whose keys are equal are one, so that their rest does not count.
+KeyOrder settled(KeyOrder order, bool unique) {
+  if (unique) order.whole_line_last = order.is_whole_line();
+  return order;
+}
+
+// What is taken however few lines there are: work space of the threads, blocks to write, rounding to huge
+// pages.
+std::uint64_t fixed_bytes(unsigned threads) {
+  constexpr std::uint64_t block_bytes = std::uint64_t{1} << 20, buffers = 4;
+  return line_scratch_bytes(0, threads) + threads * 4 * block_bytes + buffers * Buffer::huge_page_bytes;
+}
+
+// How many bytes of text fit into memory beside what sorting them takes, as the first lines tell.
+std::uint64_t text_bytes_for(std::span<const std::byte> head, const KeyOrder& order,
+                             std::uint64_t memory_bytes, unsigned threads) {
+  constexpr std::uint64_t spare_share = 10, many = 1'000'000;
+  memory_bytes -= std::min(fixed_bytes(threads), memory_bytes / 2);
+  LineEncoder encoder(order);
+  GrowingBytes keys;
+  std::uint64_t lines = 1;
+  for (auto rest = head; !rest.empty(); ++lines) encoder.append(take_line(rest, order.line_end), keys);
+  const std::uint64_t of_line = line_scratch_bytes(many, threads) / many + 2 * sizeof(std::uint64_t);
+  const std::uint64_t beside = lines * of_line + keys.size();
+  const std::uint64_t whole = std::max<std::uint64_t>(head.size(), 1) + beside + beside / spare_share;
+  const double share = static_cast<double>(head.size()) / static_cast<double>(whole);
+  return std::max<std::uint64_t>(static_cast<std::uint64_t>(share * static_cast<double>(memory_bytes)),
+                                 2 * head_bytes);
+}
+
+// Nothing for what is no regular file: a pipe must not be opened twice.
+std::optional<std::uint64_t> regular_bytes(const std::string& path) {
+  struct stat status{};
+  if (path == "-" || ::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+// With an end for every last line.
+std::optional<std::uint64_t> total_bytes(const std::vector<std::string>& paths) {
+  std::uint64_t total = 0;
+  for (const std::string& path : paths) {
+    const auto bytes = regular_bytes(path);
+    if (!bytes) return std::nullopt;
+    total += *bytes + 1;
+  }
+  return total;
+}
+
+class TextSort {
+ public:
+  TextSort(const TextSortRequest& request, Progress* progress)
+      : request_(request),
+        progress_(progress),
+        memory_bytes_(std::max(request.memory_bytes == 0 ? default_memory_bytes() : request.memory_bytes,
+                               least_memory_bytes)),
+        threads_(resolve_threads(request.threads)),
+        output_(request.output),
+        runs_(request.order, merge_settings()) {}
+
+  TextSortReport run() {
+    if (request_.inputs_are_sorted) {
+      for (const std::string& input : request_.inputs) runs_.add(input);
+      report_.lines = runs_.merge(output_, progress_);
+    } else {
+      sort();
+    }
+    output_.finish(request_.durability);
+    return report_;
+  }
+
+ private:
+  MergeSettings merge_settings() const {
+    constexpr std::uint64_t least_buffer_bytes = 256 << 10, most_at_once = 256, fewest_at_once = 16;
+    MergeSettings settings{request_.temporary_directories,
+                           memory_bytes_,
+                           request_.most_merged,
+                           request_.unique,
+                           request_.most_lines,
+                           threads_};
+    if (settings.directories.empty()) settings.directories.emplace_back("/tmp");
+    if (settings.most_merged == 0)
+      settings.most_merged = std::clamp(memory_bytes_ / 2 / least_buffer_bytes, fewest_at_once, most_at_once);
+    return settings;
+  }
+
+  void sort() {
+    JoinedInputs inputs(request_.inputs, request_.order.line_end);
+    sorter_ = std::make_unique<RunSorter>(request_.order, request_.unique, threads_, request_.most_lines);
+    Buffer head(head_bytes + 1);
+    const std::size_t have = inputs.read(head.data(), head_bytes, 1);
+    const auto first = std::as_const(head).first(have);
+    const std::uint64_t most_bytes = text_bytes_for(first, request_.order, memory_bytes_, threads_);
+    if (inputs.at_end())
+      return write_last(first, memory_bytes_ - std::min<std::uint64_t>(memory_bytes_, have));
+    const auto total = total_bytes(request_.inputs);
+    if (total && *total <= most_bytes && request_.inputs.size() == 1) return sort_mapped();
+    sort_read(inputs, first, std::min(most_bytes, total.value_or(most_bytes) + head_bytes));
+  }
+
+  // What is mapped counts as memory, though the system can take it back.
+  void sort_mapped() {
+    const File file = File::open_to_read(request_.inputs.front(), File::Caching::buffered);
+    const std::uint64_t bytes = file.size();
+    InputMapping mapping(file, bytes);
+    mapping.populate(threads_, progress_);
+    auto rest = mapping.bytes();
+    while (!write_or_spill(rest, memory_bytes_ - std::min(memory_bytes_, bytes), true)) {
+    }
+    mapping.check();
+  }
+
+  void sort_read(JoinedInputs& inputs, std::span<const std::byte> head, std::uint64_t most_bytes) {
+    Buffer text(most_bytes + 1);
+    std::memcpy(text.data(), head.data(), head.size());
+    std::size_t have = head.size();
+    while (true) {
+      have += inputs.read(text.data() + have, most_bytes - have, threads_);
+      auto rest = std::as_const(text).first(inputs.at_end() ? have : whole_lines_end(text, have));
+      if (rest.empty()) {  // a line longer than all memory is sorted in what there is
+        Buffer larger(2 * most_bytes + 1);
+        std::memcpy(larger.data(), text.data(), have);
+        text = std::move(larger);
+        most_bytes *= 2;
+        continue;
+      }
+      if (write_or_spill(rest, memory_bytes_ - std::min(memory_bytes_, most_bytes), inputs.at_end())) return;
+      const auto begin = static_cast<std::size_t>(rest.data() - text.data());
+      std::memmove(text.data(), text.data() + begin, have - begin);
+      have -= begin;
+    }
+  }
+
+  std::size_t whole_lines_end(const Buffer& text, std::size_t have) const {
+    const std::string_view characters(reinterpret_cast<const char*>(text.data()), have);
+    const std::size_t last = characters.rfind(static_cast<char>(request_.order.line_end));
+    return last == std::string_view::npos ? 0 : last + 1;
+  }
+
+  // Takes off `rest` what it sorts. Returns true when all is written.
+  bool write_or_spill(std::span<const std::byte>& rest, std::uint64_t memory_bytes, bool is_end) {
+    const std::size_t sorted = sorter_->sort(rest, memory_bytes, progress_);
+    if (is_end && sorted == rest.size() && report_.runs == 0) {
+      write_sorted();
+      return true;
+    }
+    runs_.add(*sorter_, progress_);
+    ++report_.runs;
+    rest = rest.subspan(sorted);
+    if (!is_end || !rest.empty()) return false;
+    sorter_.reset();
+    report_.lines = runs_.merge(output_, progress_);
+    return true;
+  }
+
+  void write_last(std::span<const std::byte> text, std::uint64_t memory_bytes) {
+    while (!write_or_spill(text, memory_bytes, true)) {
+    }
+  }
+
+  void write_sorted() {
+    output_.write(
+        sorter_->bytes(), threads_,
+        [&](std::uint64_t from, std::span<std::byte> out) { sorter_->gather(from, out); }, progress_);
+    report_.lines = sorter_->lines();
+  }
+
+  const TextSortRequest& request_;
+  Progress* progress_;
+  std::uint64_t memory_bytes_;
+  unsigned threads_;
+  TextOutput output_;
+  SortedRuns runs_;
+  std::unique_ptr<RunSorter> sorter_;
+  TextSortReport report_;
+};
+
+}  // namespace
+
+std::string sorted_text(std::span<const std::byte> text, const KeyOrder& order, bool unique) {
+  RunSorter sorter(settled(order, unique), unique, 1);
+  sorter.sort(text, UINT64_MAX, nullptr);
+  std::string sorted(sorter.bytes(), '\0');
+  sorter.gather(0, std::as_writable_bytes(std::span(sorted)));
+  return sorted;
+}
+
+TextSortReport sort_text(const TextSortRequest& given, Progress* progress) {
+  TextSortRequest request = given;
+  request.order = settled(given.order, given.unique);
+  return TextSort(request, progress).run();
+}
+
+std::optional<Disorder> find_disorder(const std::string& input, const KeyOrder& given, bool unique) {
+  constexpr std::size_t buffer_bytes = 1 << 20;
+  const KeyOrder order = settled(given, unique);
+  LineStream stream(TextInput(input), order, buffer_bytes);
+  std::vector<std::byte> key, line;
+  for (std::uint64_t number = 1; stream.next(); ++number) {
+    const KeyedLine now{stream.key(), stream.line()};
+    const int sign = number == 1 ? -1 : compare_lines({key, line}, now, order);
+    if (sign > 0 || (unique && sign == 0))
+      return Disorder{number, std::string(reinterpret_cast<const char*>(now.line.data()), now.line.size())};
+    key.assign(now.key.begin(), now.key.end());
+    line.assign(now.line.begin(), now.line.end());
+  }
+  return std::nullopt;
+}
+
+}  // namespace sortcore

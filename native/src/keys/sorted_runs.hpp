@@ -1,0 +1,50 @@
+// Sorted texts in scratch files, and their way to one output.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "keys/line_stream.hpp"
+#include "keys/run_sorter.hpp"
+#include "keys/text_output.hpp"
+#include "sortcore/io/file.hpp"
+
+namespace sortcore {
+
+struct MergeSettings {
+  std::vector<std::string> directories;  // take turns
+  std::uint64_t memory_bytes = 0;
+  std::size_t most_merged = 16;
+  bool unique = false;
+  std::uint64_t most_lines = UINT64_MAX;
+  unsigned threads = 1;
+};
+
+// Equal lines keep the order of the inputs that were added.
+class SortedRuns {
+ public:
+  SortedRuns(const KeyOrder& order, MergeSettings settings) : order_(order), settings_(std::move(settings)) {}
+
+  void add(const RunSorter& sorted, const Progress* progress);
+  void add(const std::string& sorted_input) { inputs_.push_back({sorted_input, {}}); }
+  // Merges them all. Returns the lines written.
+  std::uint64_t merge(TextOutput& output, const Progress* progress);
+
+ private:
+  struct Input {
+    std::string path;
+    std::vector<File> scratch;  // one, or none
+  };
+  Input new_scratch();
+  void merge_groups(const Progress* progress);
+  std::uint64_t merge_some(std::size_t first, std::size_t count, TextOutput& output,
+                           const Progress* progress);
+
+  KeyOrder order_;
+  MergeSettings settings_;
+  std::vector<Input> inputs_;
+  std::size_t turn_ = 0;
+};
+
+}  // namespace sortcore

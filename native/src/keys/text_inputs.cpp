@@ -1,0 +1,115 @@
+#include "keys/text_inputs.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "sortcore/error.hpp"
+#include "sortcore/threads.hpp"
+
+namespace sortcore {
+namespace {
+
+constexpr std::size_t most_per_call = std::size_t{1} << 30;
+
+[[noreturn]] void fail(const char* action, const std::string& path, int reason) {
+  throw Error(ErrorCode::io, std::string(action) + ": " + path + ": " + std::strerror(reason), path,
+              Error::no_offset, reason);
+}
+
+}  // namespace
+
+TextInput::TextInput(const std::string& path)
+    : path_(path), descriptor_(path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (descriptor_ < 0) fail("open failed", path_, errno);
+#ifdef POSIX_FADV_SEQUENTIAL
+  ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
+#endif
+}
+
+TextInput::TextInput(const File& scratch)
+    : path_(scratch.path()), descriptor_(::fcntl(scratch.descriptor(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1)) {
+  if (descriptor_ < 0 || ::lseek(descriptor_, 0, SEEK_SET) != 0) fail("open failed", path_, errno);
+}
+
+TextInput::TextInput(TextInput&& other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+TextInput::~TextInput() {
+  if (descriptor_ > STDIN_FILENO) ::close(descriptor_);
+}
+
+std::optional<std::uint64_t> TextInput::size_left() const {
+  struct stat status{};
+  if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  const off_t at = ::lseek(descriptor_, 0, SEEK_CUR);
+  if (at < 0) return std::nullopt;
+  return static_cast<std::uint64_t>(std::max<off_t>(status.st_size - at, 0));
+}
+
+std::size_t TextInput::read_some(std::byte* into, std::size_t most) {
+  while (true) {
+    const ssize_t bytes = ::read(descriptor_, into, std::min(most, most_per_call));
+    if (bytes >= 0) return static_cast<std::size_t>(bytes);
+    if (errno != EINTR) fail("read failed", path_, errno);
+  }
+}
+
+void TextInput::read_at(std::byte* into, std::size_t bytes, std::uint64_t offset) const {
+  while (bytes > 0) {
+    const ssize_t done =
+        ::pread(descriptor_, into, std::min(bytes, most_per_call), static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) fail("read failed", path_, done < 0 ? errno : EIO);  // shorter than it was
+    into += done;
+    bytes -= static_cast<std::size_t>(done);
+    offset += static_cast<std::uint64_t>(done);
+  }
+}
+
+// A large part of a regular file is read by several threads; the end is looked for as in all else.
+std::size_t TextInput::read(std::byte* into, std::size_t most, unsigned threads) {
+  constexpr std::size_t part_bytes = std::size_t{4} << 20;
+  std::size_t have = 0;
+  const std::uint64_t left = threads > 1 && most > part_bytes ? size_left().value_or(0) : 0;
+  if (const std::size_t parts = std::min<std::uint64_t>(left, most) / part_bytes; parts > 1) {
+    const auto offset = static_cast<std::uint64_t>(::lseek(descriptor_, 0, SEEK_CUR));
+    for_each_in_parallel(parts, threads, [&](std::uint64_t part) {
+      read_at(into + part * part_bytes, part_bytes, offset + part * part_bytes);
+    });
+    have = parts * part_bytes;
+    ::lseek(descriptor_, static_cast<off_t>(offset + have), SEEK_SET);
+  }
+  while (have < most) {
+    const std::size_t bytes = read_some(into + have, most - have);
+    if (bytes == 0) break;
+    have += bytes;
+  }
+  return have;
+}
+
+JoinedInputs::JoinedInputs(std::vector<std::string> paths, std::byte line_end)
+    : paths_(std::move(paths)), line_end_(line_end), last_(line_end) {}
+
+std::size_t JoinedInputs::read(std::byte* into, std::size_t most, unsigned threads) {
+  std::size_t have = 0;
+  while (have < most && !at_end()) {
+    if (!open_) open_.emplace(paths_[next_++]);
+    const std::size_t bytes = open_->read(into + have, most - have, threads);
+    const std::size_t wanted = most - have;
+    have += bytes;
+    if (bytes != 0) last_ = into[have - 1];
+    if (bytes == wanted) break;
+    if (last_ != line_end_) into[have++] = line_end_;
+    last_ = line_end_;
+    open_.reset();
+  }
+  return have;
+}
+
+}  // namespace sortcore

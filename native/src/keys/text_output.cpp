@@ -1,0 +1,145 @@
+#include "keys/text_output.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "sortcore/buffer.hpp"
+#include "sortcore/error.hpp"
+#include "sortcore/threads.hpp"
+
+namespace sortcore {
+namespace {
+
+constexpr std::size_t block_bytes = std::size_t{1} << 20;
+
+[[noreturn]] void fail_to_open(const std::string& path, int reason) {
+  throw Error(ErrorCode::io, "open failed: " + path + ": " + std::strerror(reason), path, Error::no_offset,
+              reason);
+}
+
+// A regular file, or what is not there yet.
+bool can_be_replaced(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) != 0 ? errno == ENOENT : S_ISREG(status.st_mode);
+}
+
+}  // namespace
+
+TextOutput::TextOutput(const std::string& path) : name_(path) {
+  if (path.empty()) {
+    descriptor_ = STDOUT_FILENO;
+    name_ = "'standard output'";
+    find_place();
+    return;
+  }
+  if (can_be_replaced(path)) {
+    if (::access(path.c_str(), W_OK) != 0 && errno != ENOENT) fail_to_open(path, errno);
+    try {
+      file_.emplace(path, File::Caching::buffered);
+      descriptor_ = file_->file().descriptor();
+      place_ = 0;
+      return;
+    } catch (const Error& error) {
+      if (error.system_errno() != EACCES && error.system_errno() != EROFS)
+        fail_to_open(path, error.system_errno());
+    }
+  }
+  // In a directory where no file can be made, one that is there can still be written.
+  descriptor_ = ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+  if (descriptor_ < 0) fail_to_open(path, errno);
+  owned_ = true;
+}
+
+TextOutput::TextOutput(const File& scratch, const std::string& directory)
+    : descriptor_(scratch.descriptor()), name_(directory), place_(0) {}
+
+TextOutput::~TextOutput() {
+  if (owned_) ::close(descriptor_);
+}
+
+void TextOutput::find_place() {
+  struct stat status{};
+  if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) return;
+  if ((::fcntl(descriptor_, F_GETFL) & O_APPEND) != 0) return;
+  if (const off_t at = ::lseek(descriptor_, 0, SEEK_CUR); at >= 0) place_ = static_cast<std::uint64_t>(at);
+}
+
+void TextOutput::fail(int reason) const {
+  throw Error(ErrorCode::io, "write failed: " + name_ + ": " + std::strerror(reason), name_, Error::no_offset,
+              reason);
+}
+
+void TextOutput::write_at(std::span<const std::byte> bytes, std::uint64_t offset) const {
+  while (!bytes.empty()) {
+    const ssize_t done = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) fail(errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+    offset += static_cast<std::uint64_t>(done);
+  }
+}
+
+void TextOutput::write_next(std::span<const std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(descriptor_, bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) fail(errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+  }
+}
+
+void TextOutput::append(std::span<const std::byte> bytes) {
+  if (!place_) return write_next(bytes);
+  write_at(bytes, *place_);
+  *place_ += bytes.size();
+}
+
+void TextOutput::write(std::uint64_t bytes, unsigned threads, const Gather& gather,
+                       const Progress* progress) {
+  const std::uint64_t blocks = (bytes + block_bytes - 1) / block_bytes;
+  threads = static_cast<unsigned>(std::clamp<std::uint64_t>(blocks, 1, threads));
+  Buffer memory(threads * block_bytes);
+  const auto gathered = [&](std::uint64_t block, unsigned slot) {
+    throw_if_cancelled(progress);
+    const std::uint64_t from = block * block_bytes;
+    const std::span<std::byte> part(memory.data() + slot * block_bytes,
+                                    std::min<std::uint64_t>(block_bytes, bytes - from));
+    gather(from, part);
+    return part;
+  };
+  if (place_) {
+    std::atomic<std::uint64_t> next{0};
+    run_parallel(threads, [&](unsigned slot) {
+      for (std::uint64_t block = next++; block < blocks; block = next++)
+        write_at(gathered(block, slot), *place_ + block * block_bytes);
+    });
+    *place_ += bytes;
+    return;
+  }
+  for (std::uint64_t first = 0; first < blocks; first += threads) {
+    const auto slots = static_cast<unsigned>(std::min<std::uint64_t>(threads, blocks - first));
+    std::vector<std::span<const std::byte>> parts(slots);
+    run_parallel(slots, [&](unsigned slot) { parts[slot] = gathered(first + slot, slot); });
+    for (const auto part : parts) write_next(part);
+  }
+}
+
+void TextOutput::finish(OutputFile::Durability durability) {
+  if (file_) {
+    file_->set_size(*place_);
+    OutputFile::commit({&*file_, 1}, durability);
+  } else if (place_ && !owned_) {
+    ::lseek(descriptor_, static_cast<off_t>(*place_), SEEK_SET);
+  }
+  if (owned_) {
+    owned_ = false;
+    if (::close(descriptor_) != 0) fail(errno);
+  }
+}
+
+}  // namespace sortcore

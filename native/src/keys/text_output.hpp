@@ -1,0 +1,49 @@
+// Where sorted text goes: a new file, which appears whole or not at all, or what is open or no regular file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "sortcore/io/output_file.hpp"
+#include "sortcore/progress.hpp"
+
+namespace sortcore {
+
+class TextOutput {
+ public:
+  using Gather = std::function<void(std::uint64_t from, std::span<std::byte> out)>;
+
+  // Empty: standard output. Throws Error(io).
+  explicit TextOutput(const std::string& path);
+  // A scratch file, which must outlive this.
+  TextOutput(const File& scratch, const std::string& directory);
+  ~TextOutput();
+  TextOutput(const TextOutput&) = delete;
+  TextOutput& operator=(const TextOutput&) = delete;
+
+  // Writes `bytes` that threads gather at any place, in the order of their places unless the output takes
+  // them in any.
+  void write(std::uint64_t bytes, unsigned threads, const Gather& gather, const Progress* progress);
+  // Writes what comes next.
+  void append(std::span<const std::byte> bytes);
+  // To be called in the end: a file gets its name.
+  void finish(OutputFile::Durability durability);
+
+ private:
+  void write_at(std::span<const std::byte> bytes, std::uint64_t offset) const;
+  void write_next(std::span<const std::byte> bytes) const;
+  [[noreturn]] void fail(int reason) const;
+  void find_place();
+
+  std::optional<OutputFile> file_;
+  int descriptor_ = -1;
+  bool owned_ = false;
+  std::string name_;
+  std::optional<std::uint64_t> place_;  // in a file that is written at any place
+};
+
+}  // namespace sortcore

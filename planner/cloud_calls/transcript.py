@@ -1,0 +1,166 @@
+"""What is said to a cloud and what it answers, noted below the SDKs while a block runs. All three use urllib3.
+
+A transcript is for a bug report or a test's fixture: no header is in it, no request for a token, and what could name an
+account, a person or an address is replaced by a word that is the same wherever it stood.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+_TOKENS: Final = re.compile(r"oauth2|/token\b|login\.microsoftonline|169\.254\.169\.254|metadata\.google", re.I)
+_OWN_NETWORK: Final = ("10.", "0.", "127.", "255.", "169.254.", "199.36.153.")
+"""Addresses that name nobody: of private networks, of no machine, and of Google's private access."""
+_LONGEST: Final = 4000
+_RULES: Final[tuple[tuple[str, str], ...]] = (
+    ("key", r"ssh-(?:ed25519|rsa) [A-Za-z0-9+/=]+(?: [^\s\"\\]+)?|ecdsa-\S+ [A-Za-z0-9+/=]+"),
+    ("key", r"-----BEGIN [A-Z ]+-----[\s\S]*?-----END [A-Z ]+-----"),
+    ("key", r"(?<=PublicKeyMaterial=)[^&\"]+|(?<=PublicKeyMaterial\": \")[^\"]+"),
+    ("key", r"\b(?:AKIA|ASIA|AIDA|AROA)[A-Z0-9]{6,}"),
+    ("person", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
+    ("person", r"(?<=:user/)[\w+=,.@/-]+|(?<=:assumed-role/)[\w+=,.@/-]+"),
+    ("account", r"(?<=/subscriptions/)[^/\"?&\s]+|(?<=/projects/)[^/\"?&\s]+"),
+    ("account", r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"),
+    ("account", r"\b\d{12}\b"),
+    ("address", r"\b(?:\d{1,3}\.){3}\d{1,3}\b"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """A request and its answer, as text; `status` is 0 where none came."""
+
+    number: int
+    method: str
+    url: str
+    request: str
+    status: int
+    answer: str
+    seconds: float
+
+
+class Redactor:
+    """Replaces what tells who somebody is; the same value by the same word. `private` are values known beforehand."""
+
+    def __init__(self, private: dict[str, str]) -> None:
+        self._words: dict[str, str] = {}
+        self._private = private
+
+    def __call__(self, text: str) -> str:
+        """Return a text without private values."""
+        for value, name in self._private.items():
+            if value:
+                text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(value)}(?![A-Za-z0-9])", self._word(name, value), text)
+        for name, pattern in _RULES:
+            text = re.sub(pattern, lambda match, name=name: self._replaced(name, match[0]), text)  # type: ignore[misc]
+        return text
+
+    def _replaced(self, name: str, value: str) -> str:
+        if name == "address" and value.startswith(_OWN_NETWORK):
+            return value
+        return value if value.startswith("<") else self._word(name, value)
+
+    def _word(self, name: str, value: str) -> str:
+        if value not in self._words:
+            count = sum(word.startswith(f"<{name}-") for word in self._words.values()) + 1
+            self._words[value] = f"<{name}-{count}>"
+        return self._words[value]
+
+
+def transcript_lines(exchanges: list[Exchange], private: dict[str, str]) -> Iterator[str]:
+    """Yield each exchange as a line of JSON, without what is private."""
+    redact = Redactor(private)
+    for exchange in exchanges:
+        document = asdict(exchange)
+        for name in ("url", "request", "answer"):
+            document[name] = redact(_opened(document[name]))[:_LONGEST]
+        yield json.dumps(document) + "\n"
+
+
+def _opened(text: str) -> str:
+    """Return a text whose long runs of base64, which no rule could look into, are replaced by their length."""
+
+    def closed(match: re.Match[str]) -> str:
+        try:
+            size = len(base64.b64decode(match[0] + "=" * (-len(match[0]) % 4)))
+        except binascii.Error:
+            return match[0]
+        return f"<{size} bytes in base64>"
+
+    return re.sub(r"[A-Za-z0-9+/]{200,}={0,2}", closed, text)
+
+
+@contextmanager
+def noted() -> Iterator[list[Exchange]]:
+    """Yield a list that grows by each exchange of this process with a cloud, while the body runs."""
+    from urllib3.connectionpool import HTTPConnectionPool
+
+    exchanges: list[Exchange] = []
+    usual = HTTPConnectionPool.urlopen
+
+    def urlopen(pool: Any, method: str, url: str, body: Any = None, **options: Any) -> Any:
+        began = time.monotonic()
+        where = url if "://" in url else f"{pool.scheme}://{pool.host}{url}"
+
+        def note(status: int, answer: str) -> None:
+            if not _TOKENS.search(where):
+                exchange = Exchange(
+                    number=len(exchanges) + 1,
+                    method=method,
+                    url=where,
+                    request=_plain(body),
+                    status=status,
+                    answer=answer,
+                    seconds=round(time.monotonic() - began, 3),
+                )
+                exchanges.append(exchange)
+
+        return _answered(lambda: usual(pool, method, url, body, **options), note)
+
+    HTTPConnectionPool.urlopen = urlopen  # type: ignore[assignment,method-assign]
+    try:
+        yield exchanges
+    finally:
+        HTTPConnectionPool.urlopen = usual  # type: ignore[method-assign]
+
+
+def _answered(call: Callable[[], Any], note: Callable[[int, str], None]) -> Any:
+    """Return an answer like the one that came, whose body has been read and noted."""
+    from urllib3.response import HTTPResponse
+
+    try:
+        came = call()
+    except Exception as error:
+        note(0, type(error).__name__)
+        raise
+    content = came.read(decode_content=False)
+    again = [
+        HTTPResponse(
+            body=io.BytesIO(content),
+            headers=came.headers,
+            status=came.status,
+            version=came.version,
+            reason=came.reason,
+            preload_content=False,
+        )
+        for _ in range(2)
+    ]
+    note(came.status, again[0].read(decode_content=True).decode(errors="replace"))
+    came.release_conn()
+    return again[1]
+
+
+def _plain(body: Any) -> str:
+    """Return a request's body; forms, as EC2 takes them, as JSON."""
+    text = body.decode(errors="replace") if isinstance(body, bytes | bytearray) else str(body or "")
+    return json.dumps(dict(parse_qsl(text))) if text.startswith("Action=") or "&Action=" in text else text

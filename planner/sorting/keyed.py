@@ -1,0 +1,81 @@
+"""Sorting, merging and checking text by keys, from files and pipes to a file or a pipe."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from planner.native import Progress, core, core_errors
+from planner.sorting.keys import Key
+
+
+class TextOrder(NamedTuple):
+    """The order of lines, and what becomes of equal ones.
+
+    Equal keys are ordered by the whole line, unless `stable` keeps their order or `unique` only the first of them.
+    """
+
+    keys: tuple[Key, ...] = ()
+    separator: bytes | None = None
+    line_end: bytes = b"\n"
+    stable: bool = False
+    unique: bool = False
+    reversed: bool = False
+    random_seed: bytes = b""
+
+    def for_core(self) -> core.KeyOrder:
+        """Return the same as the sort core has it."""
+        return core.KeyOrder(
+            self.keys,
+            separator=self.separator,
+            line_end=self.line_end,
+            whole_line_last=not (self.stable or self.unique),
+            reversed=self.reversed,
+            random_seed=self.random_seed,
+        )
+
+
+def sort_text(
+    inputs: Sequence[str],
+    output: str = "",
+    *,
+    order: TextOrder,
+    merge: bool = False,
+    durable: bool = False,
+    most_lines: int | None = None,
+    memory_bytes: int = 0,
+    temp_dirs: Sequence[str] = (),
+    threads: int = 0,
+    most_merged: int = 0,
+    progress: Progress | None = None,
+) -> tuple[int, int]:
+    """Sort the lines of `inputs` into `output`; return the lines written, and how many runs memory divided them into.
+
+    `-` is standard input, no output standard output. The output may be an input. With `merge` the inputs are sorted
+    already; of the result the first `most_lines` are written. With `durable` an output file is on disk before it gets
+    its name. `memory_bytes` 0 is four fifths of what is available; fewer than 8 MiB are taken for 8 MiB.
+
+    Raises IoFailureError with the step, the path and the system's reason; BadInputError for too little memory.
+    """
+    with core_errors():
+        return core.sort_text(
+            [os.fsencode(path) for path in inputs],
+            os.fsencode(output),
+            order.for_core(),
+            unique=order.unique,
+            merge=merge,
+            durable=durable,
+            most_lines=2**64 - 1 if most_lines is None else most_lines,
+            memory_bytes=memory_bytes,
+            temporary_directories=[os.fsencode(path) for path in temp_dirs],
+            threads=threads,
+            most_merged=most_merged,
+            progress=progress,
+        )
+
+
+def find_disorder(path: str, *, order: TextOrder) -> tuple[int, bytes] | None:
+    """Return the number, from 1, and the text of the first line that is out of order, None if there is none."""
+    with core_errors():
+        return core.find_disorder(os.fsencode(path), order.for_core(), unique=order.unique)

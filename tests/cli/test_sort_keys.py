@@ -1,0 +1,72 @@
+"""`planner sort` by keys of text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from planner.cli.app import build
+from planner.errors import BadInputError
+
+
+def call(*words: str) -> str:
+    """Run a command that must succeed, and return what it printed."""
+    done = CliRunner().invoke(build(only="sort"), ["sort", *words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Return a file of words and numbers."""
+    path = tmp_path / "data.csv"
+    path.write_bytes(b"10,b,x\n9,a,y\n9,b,z\n10,a,w")
+    return path
+
+
+def test_several_keys_each_in_its_direction(data: Path) -> None:
+    out = data.with_name("out")
+    report = json.loads(call("--separator", ",", "--key", "2,2r", "--key", "1,1n", str(data), str(out), "--json"))
+    assert out.read_bytes() == b"9,b,z\n10,b,x\n9,a,y\n10,a,w\n"
+    assert (report["lines"], report["runs"]) == (4, 0)
+
+
+def test_the_first_of_equal_keys_and_the_first_lines(data: Path) -> None:
+    out = data.with_name("out")
+    call("--separator", ",", "--key", "1,1n", "--unique", str(data), str(out))
+    assert out.read_bytes() == b"9,a,y\n10,b,x\n"
+    call("--separator", ",", "--key", "1,1n", "--stable", "--limit", "3", str(data), str(out), "--force")
+    assert out.read_bytes() == b"9,a,y\n9,b,z\n10,b,x\n"
+
+
+def test_sorted_files_are_merged(data: Path) -> None:
+    (data.with_name("a")).write_bytes(b"1\n10\n")
+    (data.with_name("b")).write_bytes(b"2\n")
+    out = data.with_name("out")
+    call("--key", "1n", "--merge", "--limit", "2", str(data.with_name("a")), str(data.with_name("b")), str(out))
+    assert out.read_bytes() == b"1\n2\n"
+
+
+def test_lines_that_end_with_nul(data: Path) -> None:
+    out = data.with_name("out")
+    data.write_bytes(b"b\nc\0a")
+    call("-z", str(data), str(out))
+    assert out.read_bytes() == b"a\0b\nc\0"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--key", "0"], "--key: field number is zero"),
+        (["--key", "1dn"], "--key: options '-dn' are incompatible"),
+        (["--separator", ",,"], "--separator is one byte"),
+        (["--key", "1", "--record-size", "10"], "leave out --record-size"),
+    ],
+)
+def test_what_cannot_be_is_refused(words: list[str], message: str, data: Path) -> None:
+    with pytest.raises(BadInputError, match=message):
+        call(*words, str(data), str(data.with_name("out")))
+    assert not data.with_name("out").exists()

@@ -1,0 +1,45 @@
+"""`planner storage`, called within the process."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from planner.cli.app import build
+from planner.errors import BadInputError, InfeasibleError
+
+
+def call(*arguments: str) -> str:
+    outcome = CliRunner().invoke(build(only="storage"), ["storage", *arguments])
+    if outcome.exception and not isinstance(outcome.exception, SystemExit):
+        raise outcome.exception
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.stdout
+
+
+def test_the_table_has_sizes_prices_and_what_sets_them() -> None:
+    shown = call("--iops", "16k", "--catalog", "aws-2019,oci-2019")
+    assert "5,334 GiB" in shown and "267 GiB" in shown and "3 IOPS per GiB" in shown
+    assert "left out: aws-2019 local disks" in shown
+
+
+def test_json_has_options_and_what_is_left_out() -> None:
+    plain = json.loads(call("--iops", "16000", "--throughput", "1.5GB/s", "--data", "10TB", "--cloud", "aws", "--json"))
+    assert {row["catalog"] for row in plain["options"]} == {"aws"} and plain["excluded"][0]["reason"]
+
+
+def test_a_type_is_looked_for_in_all_clouds() -> None:
+    plain = json.loads(call("--data", "1TB", "--instance", "Standard_D8s_v5", "--json"))
+    assert {(row["catalog"], row["instance_type"]) for row in plain["options"]} == {("azure", "Standard_D8s_v5")}
+
+
+def test_what_cannot_be_asked_says_why() -> None:
+    with pytest.raises(BadInputError, match="say what the storage must do"):
+        call()
+    with pytest.raises(BadInputError, match=r"unknown in aws.*Did you mean m5\.4xlarge"):
+        call("--iops", "1k", "--instance", "m5.4xlage", "--catalog", "aws")
+    with pytest.raises(InfeasibleError) as caught:
+        call("--iops", "10,000,000", "--catalog", "aws")
+    assert "aws gp2: a volume does at most 16,000 IOPS" in caught.value.details

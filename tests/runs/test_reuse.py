@@ -1,0 +1,59 @@
+"""Another job on machines that an earlier one was done on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from emulated_ec2 import EmulatedEc2, choice
+from emulated_machines import EmulatedMachines
+from rented_runs import PACE, RECORDS, run_words
+
+from planner.api import recommend
+from planner.errors import BadInputError
+from planner.provisioning.run_directory import RunDirectory
+from planner.runs.reuse import EARLIER, catalog_type, require_time
+from planner.schemas.run_report import RunReport
+
+
+@pytest.mark.soak
+@pytest.mark.needs_root(why="machines are network namespaces")
+def test_two_jobs_on_the_same_machines(ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path) -> None:
+    """The first keeps them; the second sorts half as much, and takes them down."""
+    first = ec2.planner(*run_words(wheels, "--keep"), policy=PACE, within_s=300)
+    assert first.code == 0, first.text
+    (run,) = ec2.runs()
+    job = ("--data", f"{RECORDS * 50}B", "--model", "indy", "--memory", "500MB", "--wheelhouse", str(wheels))
+    words = ("cluster", "run", run, *job, "--screen-seconds", "1", "--screen-size", "20MB", "--take-down", "--yes")
+    second = ec2.planner(*words, policy=PACE, within_s=300)
+    assert second.code == 0, second.text
+    directory = RunDirectory.open(run).path
+    report = RunReport.from_json((directory / "report.json").read_text("utf-8"))
+    assert report.passed and [check.records for check in report.checks] == [RECORDS // 2]
+    assert (directory / EARLIER / "1" / "report.json").exists()
+    assert ec2.left() == {}
+
+
+def test_machines_that_end_too_soon_are_refused_or_warned_of() -> None:
+    plan = recommend(data="100GB", model="indy", instances=["i4i.large"], nodes=4).plan
+    now, warnings = datetime(2026, 11, 23, tzinfo=UTC), list[str]()
+    require_time(plan, expires_at=now + timedelta(hours=9), say=warnings.append, now=now)
+    assert warnings == []
+    require_time(plan, expires_at=now + timedelta(minutes=30), say=warnings.append, now=now)
+    assert "the machines end in 30 min" in warnings[0] and "95 of 100" in warnings[0]
+    with pytest.raises(BadInputError, match="expected to take"):
+        require_time(plan, expires_at=now + timedelta(minutes=1), say=warnings.append, now=now)
+
+
+def test_the_catalogs_name_of_rented_machines() -> None:
+    assert catalog_type("aws", choice()) == "i4i.large"
+    added = choice(instance_type="n2-standard-4", local_disks=2)
+    assert catalog_type("gcp", added) == "n2-standard-4+2x375GB"
+    with pytest.raises(BadInputError, match="no n2-standard-4 with 3 disks"):
+        catalog_type("gcp", choice(instance_type="n2-standard-4", local_disks=3))
+
+
+def test_only_what_ran_can_be_used_again(ec2: EmulatedEc2) -> None:
+    ended = ec2.planner("cluster", "run", "r1", "--data", "1GB", "--model", "indy")
+    assert ended.code == 2 and "no run r1" in ended.text

@@ -258,7 +258,6 @@ class _Bill:
     paid: Floats
     hourly: Floats
     steps: list[tuple[Floats, Floats]]
-    """Node-seconds of the steps around the job, and their least seconds: steps without these are one."""
     charges_usd: Floats
     boot_s: Floats
     late_boot_s: Floats

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.cost_model.charges import Charge, charges
+from planner.cost_model.charges import Charge, charges, partly_unknown
 from planner.cost_model.duration import PlannedSpares
 from planner.cost_model.prices import Reservations, billed_s, capacity_usd_per_hour, request_usd
 from planner.cost_model.workload import JobContext
@@ -77,17 +77,25 @@ def cost(context: JobContext, hourly: Hourly, time_s: Range, *, around_s: float,
         requests=requests,
         charges=further,
         unknown=tuple(charge.name for charge in charges(context) if np.isnan(charge.usd[0])),
+        at_least=bool(partly_unknown(context)[0]),
     )
 
 
-def bill(context: JobContext, hourly: Hourly, *, job_s: float, around_s: Mapping[str, float]) -> tuple[BillLine, ...]:
-    """Return the lines whose known amounts add up to `cost_usd.total`."""
+def bill(
+    context: JobContext,
+    hourly: Hourly,
+    *,
+    job_s: float,
+    around_s: Mapping[str, float],
+    notes: Mapping[str, str] | None = None,
+) -> tuple[BillLine, ...]:
+    """Return the lines whose known amounts add up to `cost_usd.total`; `notes` are on steps, by their names."""
     steps = {"job": job_s, **around_s}
     seconds = sum(steps.values())
     billed = float(billed_s(np.array([seconds]), context)[0])
-    notes = {"boot": context.overheads.boot_note}
+    basis = {"boot": context.overheads.boot_note, **(notes or {})}
     lines = [
-        BillLine(name=name, time_s=step_s, usd=hourly.job * step_s / 3600, note=notes.get(name, ""))
+        BillLine(name=name, time_s=step_s, usd=hourly.job * step_s / 3600, note=basis.get(name, ""))
         for name, step_s in steps.items()
     ]
     rounding = hourly.usd(billed) - hourly.usd(seconds)

@@ -8,7 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from planner.arrays import Floats
+from planner.arrays import Flags, Floats
+from planner.catalog.elsewhere import elsewhere
 from planner.cost_model.staging_steps import moved_bytes
 from planner.cost_model.workload import JobContext
 
@@ -36,6 +37,12 @@ def known_usd(context: JobContext) -> Floats:
     return sum((np.nan_to_num(charge.usd) for charge in charges(context)), start=zeros)
 
 
+def partly_unknown(context: JobContext) -> Flags:
+    """Return on which layouts (R,) a charge of the run has no known price, so that its bill is a lower bound."""
+    nothing = np.zeros(len(context.layouts.type_row), bool)
+    return np.asarray(sum((np.isnan(charge.usd) for charge in charges(context)), start=nothing), bool)
+
+
 def _requests(context: JobContext) -> Iterator[Charge]:
     store, sizes, staging = context.objects, context.overheads.staging_request_bytes, context.staging
     moves = moved_bytes(context)
@@ -57,16 +64,28 @@ def _requests(context: JobContext) -> Iterator[Charge]:
 
 
 def _egress(context: JobContext) -> Iterator[Charge]:
-    """Data that leaves a cloud is charged by that cloud: of another cloud's price this catalog knows nothing."""
+    """Data that leaves a cloud is charged by that cloud, requests by the cloud of the store."""
     moves, cloud, staging = moved_bytes(context), context.catalog.cloud, context.staging
+    sizes = context.overheads.staging_request_bytes
     if staging.source and staging.source != cloud:
-        unknown = np.full(len(context.layouts.type_row), np.nan)
-        basis = f"requests and traffic out of {staging.source}, of which this catalog has no prices"
-        yield Charge(name="stage in: egress", usd=unknown, evidence="", basis=basis)
+        there, moved = elsewhere(staging.source), moves["stage in"]
+        asked_usd = np.ceil(moved / sizes["read"]) * there.read_usd_per_request
+        yield Charge(
+            name="stage in: egress",
+            usd=moved / _GIB * there.leaving_usd_per_gib + asked_usd,
+            evidence=there.leaving_evidence,
+            basis=f"traffic out of {staging.source} and requests there",
+        )
     if staging.sink and staging.sink != cloud:
+        there, moved = elsewhere(staging.sink), moves["stage out"]
         price, evidence = context.catalog.transfer_usd_per_gib("internet")
-        basis = f"traffic out of {cloud}; what requests to {staging.sink} cost is not known"
-        yield Charge(name="stage out: egress", usd=moves["stage out"] / _GIB * price, evidence=evidence, basis=basis)
+        asked_usd = np.ceil(moved / sizes["write"]) * there.write_usd_per_request
+        yield Charge(
+            name="stage out: egress",
+            usd=moved / _GIB * price + asked_usd,
+            evidence=evidence,
+            basis=f"traffic out of {cloud} and requests to {staging.sink}",
+        )
 
 
 def _between_zones(context: JobContext) -> Iterator[Charge]:

@@ -12,12 +12,11 @@ import numpy as np
 from planner.cost_model.model import Phase
 from planner.cost_model.prices import paid_nodes, spares_paid_s
 from planner.cost_model.rate_doubts import DOUBTED, ORDERS
-from planner.cost_model.staging_steps import loading_node_seconds
+from planner.cost_model.staging_steps import loading_seconds
 from planner.cost_model.workload import UNDIVIDED, JobContext
 from planner.schemas.plan import PhaseEstimate, ResourceUse
 from planner.statistics import order_statistics
 from planner.statistics.order_statistics import Duration, Load
-from planner.statistics.scaling_curve import BAND_VALUES
 from planner.statistics.spare_nodes import spares_for
 
 
@@ -65,7 +64,7 @@ def disturbed(context: JobContext, whole: Duration, nodes: int) -> Duration:
 
 def loading_s(context: JobContext, nodes: int) -> float:
     """Return the seconds that loading the input takes."""
-    return sum(float(seconds[0]) for seconds in loading_node_seconds(context).values()) / nodes
+    return sum(float(seconds[0, 0]) for seconds in loading_seconds(context, np.array([float(nodes)])).values())
 
 
 def undisturbed(
@@ -107,7 +106,7 @@ def _network_slowdowns(context: JobContext, nodes: int) -> list[float]:
         return [1.0]
     if not network.stated[type_row] and evidence != "extrapolated":
         return [1.0]
-    slowdowns: list[float] = curve.slowdowns(nodes, count=BAND_VALUES).tolist()
+    slowdowns: list[float] = network.slowdowns(type_row, np.array([float(nodes)]))[:, 0].tolist()
     return slowdowns
 
 

@@ -29,7 +29,7 @@ from planner.cost_model.prices import (
     request_usd,
     spares_paid_s,
 )
-from planner.cost_model.staging_steps import around_node_seconds, loading_node_seconds
+from planner.cost_model.staging_steps import around_node_seconds, least_seconds, loading_node_seconds
 from planner.cost_model.workload import JobContext, Work
 from planner.statistics.order_statistics import Spread, slowest_mean_cached
 from planner.statistics.scaling_curve import mean_slowdowns
@@ -133,14 +133,18 @@ class _Job:
     nodes: Floats
     phases: Sequence[_PhaseLoad]
     load_node_s: Floats
+    load_least_s: Floats
 
     @classmethod
     def of(cls, context: JobContext, nodes: Floats) -> _Job:
+        loading = loading_node_seconds(context)
+        least, zeros = least_seconds(context).get("stage in", 0.0), np.zeros(len(context.layouts.type_row))
         return cls(
             context=context,
             nodes=nodes,
             phases=[_PhaseLoad.of(context, phase, nodes) for phase in context.model.phases],
-            load_node_s=sum(loading_node_seconds(context).values(), start=np.zeros(len(context.layouts.type_row))),
+            load_node_s=sum(loading.values(), start=zeros),
+            load_least_s=zeros + least,
         )
 
     def expected_s(self, block: _Block) -> Floats:
@@ -151,7 +155,8 @@ class _Job:
         times *= math.exp(self.context.overheads.shared_sigma**2 / 2)
         if self.context.risk is not None:
             nodes = self.nodes[block.columns]
-            times = self.context.risk.expected_s(times, nodes=nodes, load_s=self.load_node_s[block.rows, None] / nodes)
+            load_s = np.maximum(self.load_node_s[block.rows, None] / nodes, self.load_least_s[block.rows, None])
+            return self.context.risk.expected_s(times, nodes=nodes, load_s=load_s)
         return times
 
 
@@ -234,6 +239,12 @@ def _tailed(
     return network, [(seconds, _slowest(spread, nodes)) for seconds, spread in uses]
 
 
+def _steps(node_seconds: Mapping[str, Floats], least: Mapping[str, Floats]) -> list[tuple[Floats, Floats]]:
+    """Return node-seconds and least seconds of steps, (R,): those that have no least seconds added up."""
+    shared = np.sum([seconds for name, seconds in node_seconds.items() if name not in least], axis=0)
+    return [(shared, np.zeros(len(shared))), *((node_seconds[name], seconds) for name, seconds in least.items())]
+
+
 def _slowest(spread: Spread, nodes: Floats) -> Floats:
     return slowest_mean_cached(spread, nodes.tobytes())
 
@@ -246,7 +257,7 @@ class _Bill:
     nodes: Floats
     paid: Floats
     hourly: Floats
-    around_node_s: Floats
+    steps: list[tuple[Floats, Floats]]
     charges_usd: Floats
     boot_s: Floats
     late_boot_s: Floats
@@ -262,7 +273,7 @@ class _Bill:
             nodes=nodes,
             paid=paid_nodes(nodes, spare_fraction=context.overheads.spare_fraction),
             hourly=price_usd_per_hour[context.layouts.type_row],
-            around_node_s=np.sum(list(around_node_seconds(context).values()), axis=0),
+            steps=_steps(around_node_seconds(context), least_seconds(context)),
             charges_usd=request_usd(context) + known_usd(context),
             boot_s=context.overheads.booting_s(nodes),
             late_boot_s=context.overheads.late_booting_s(nodes),
@@ -273,7 +284,9 @@ class _Bill:
     def total_usd(self, block: _Block, booted_job_s: Floats) -> Floats:
         """Return the cost of the whole run on the clusters of a block, whose boot and job take `booted_job_s`."""
         nodes = self.nodes[block.columns]
-        around_s = self.context.overheads.fixed_s + self.around_node_s[block.rows, None] / nodes
+        around_s = self.context.overheads.fixed_s + sum(
+            np.maximum(node_s[block.rows, None] / nodes, least_s[block.rows, None]) for node_s, least_s in self.steps
+        )
         billed = billed_s(booted_job_s + around_s, self.context)
         spares_paid = np.minimum(billed, self.spares_paid_s[block.columns])
         paid, price = self.paid[block.columns], self.hourly[block.rows, None]

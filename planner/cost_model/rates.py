@@ -6,15 +6,16 @@ A rate that no one measured or stated is NaN. What the user assumes replaces wha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from planner.arrays import Codes, Flags, Floats, Rows, Texts
+from planner.arrays import Codes, Flags, Floats, Texts
 from planner.catalog import EVIDENCE, Catalog, NetworkPoint
+from planner.cost_model.network_rates import Network
 from planner.errors import BadInputError, nearest
-from planner.statistics.scaling_curve import ScalingCurve, unmeasured
+from planner.statistics.scaling_curve import ScalingCurve
 
 ASSUMABLE: Final = (
     "network", "local_read", "local_write", "volume_read", "volume_write", "object_read", "object_write",
@@ -54,60 +55,6 @@ class Device:
     def known(self) -> Flags:
         """Whether a type's rates are known in either mode."""
         return ~np.isnan(self.simultaneous) | ~(np.isnan(self.read) | np.isnan(self.write))
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Network:
-    """Network rates per node: a flat rate for each type, shape (T,), and curves for the rows that were measured.
-
-    Links with a token bucket run at `burst` until `bucket_bytes` more than the rate have gone; both NaN elsewhere.
-    """
-
-    flat: Floats
-    evidence: Codes
-    slowest_of_n: Flags
-    burst: Floats
-    bucket_bytes: Floats
-    curves: Mapping[int, ScalingCurve] = field(default_factory=dict)
-    stated: Flags
-    """Which rates only a document states: as they are in the equations; at scale they are expected to be
-    as much lower as the scaling prior says."""
-    factor: float = 1.0
-
-    def at(self, rows: Rows, nodes: Floats) -> Floats:
-        """Return bytes/s per node, shape (rows, nodes)."""
-        rates = np.repeat(self.flat[rows, None], len(nodes), axis=1)
-        for place, row in enumerate(rows.tolist()):
-            if row in self.curves:
-                rates[place] = self.curves[row].at(nodes)
-        return rates * self.factor
-
-    def ideal(self) -> Network:
-        """Return the network that no cluster's size slows: each type's at the rate measured between the fewest nodes,
-        or stated.
-        """
-        flat = self.flat.copy()
-        for row, curve in self.curves.items():
-            flat[row] = curve.bytes_per_s[0]
-        return replace(self, flat=flat, curves={}, stated=np.zeros(len(flat), bool))
-
-    def burst_at(self, rows: Rows) -> Floats:
-        """Return the burst rate of the links, shape (rows,): NaN without a token bucket."""
-        return np.asarray(self.burst[rows] * self.factor)
-
-    def curve_of(self, row: int) -> ScalingCurve | None:
-        """Return the curve whose band says how far the rate of a type may be off at scale; None for a rate of unstated
-        cluster size, or one that the user assumes.
-        """
-        return unmeasured() if self.stated[row] else self.curves.get(row)
-
-    def evidence_at(self, row: int, nodes: int) -> str:
-        """Return what the rate of one type at one cluster size rests on: beyond its measured points it is
-        extrapolated.
-        """
-        curve = self.curves.get(row)
-        beyond = curve is not None and nodes > curve.measured_to_nodes
-        return "extrapolated" if beyond else evidence_name(int(self.evidence[row]))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -250,6 +197,7 @@ def _network(catalog: Catalog, assumed: float | None, *, literal: bool) -> Netwo
             burst=none,
             bucket_bytes=none,
             stated=np.zeros(size, bool),
+            most=none,
         )
     flat = catalog.instances.network_baseline_bytes_per_s.copy()
     evidence = np.where(np.isnan(flat), -1, evidence_codes(catalog.networks.evidence)).astype(np.int8)
@@ -275,6 +223,7 @@ def _network(catalog: Catalog, assumed: float | None, *, literal: bool) -> Netwo
         bucket_bytes=tokens,
         curves=curves,
         stated=stated,
+        most=np.fmax(catalog.instances.network_baseline_bytes_per_s, catalog.instances.network_peak_bytes_per_s),
     )
 
 

@@ -16,37 +16,124 @@ VALIDATE: Final = Phase(name="validate", read={"data": {"reduce_out": 1}}, write
 
 
 def around_node_seconds(context: JobContext) -> dict[str, Floats]:
-    """Return the node-seconds of each step around the job, shape (R,): none for the papers.
+    """Return the node-seconds of each step around the job, shape (R,): none for the papers. No step is shorter than
+    its `least_seconds`.
 
     Data in the cluster's own object store that the model reads from there, or writes to, is not moved before or after.
     """
-    steps = {"validate": _node_seconds(context, VALIDATE), **loading_node_seconds(context)}
-    if context.staging.sink:
-        steps["stage out"] = _staged(context, context.staging.sink, VALIDATE, context.rates.objects.write)
-    return steps
+    link = link_node_seconds(context)
+    return {name: np.maximum(seconds, link[name]) for name, seconds in device_node_seconds(context).items()}
+
+
+def device_node_seconds(context: JobContext) -> dict[str, Floats]:
+    """Return what of them disks, volumes and object store take, as if no network were too slow."""
+    store = context.rates.objects
+    per_byte = {"stage in": 1 / store.read, "stage out": 1 / store.write}
+    return {
+        name: _staged(context, name, _devices(context, phase), per_byte[name] if _own_store(context, name) else None)
+        for name, phase in _steps(context).items()
+    }
+
+
+def link_node_seconds(context: JobContext) -> dict[str, Floats]:
+    """Return what of them a node's link takes: for what comes from the store or goes there, and for volumes that have
+    no link of their own. Between clouds nothing else is known.
+    """
+    per_byte = 1 / context.rates.network.link_at(np.arange(len(context.catalog.instances)))
+    return {
+        name: _staged(context, name, _link(context, phase), per_byte if name in _places(context) else None)
+        for name, phase in _steps(context).items()
+    }
+
+
+def _steps(context: JobContext) -> dict[str, Phase]:
+    """Return the steps around the job, and what each does on the nodes' disks."""
+    steps = {"validate": VALIDATE, "stage in" if context.staging.source else "generate": GENERATE}
+    return steps | ({"stage out": VALIDATE} if context.staging.sink else {})
+
+
+def _places(context: JobContext) -> dict[str, str]:
+    """Return the cloud that each step of staging reads from or writes to."""
+    places = {"stage in": context.staging.source, "stage out": context.staging.sink}
+    return {name: place for name, place in places.items() if place}
+
+
+def _own_store(context: JobContext, name: str) -> bool:
+    return _places(context).get(name) == context.catalog.cloud
+
+
+def _staged(context: JobContext, name: str, on_disks: Floats, per_byte: Floats | None) -> Floats:
+    """Return the node-seconds of a step: `on_disks`, and where it streams to or from a store at `per_byte` seconds (T,)
+    the slower of both, or nothing where the data stays there.
+    """
+    if name not in _places(context):
+        return on_disks
+    moved = moved_bytes(context)[name]
+    streamed = on_disks if per_byte is None else np.maximum(on_disks, moved * per_byte[context.layouts.type_row])
+    return np.where(moved == 0, 0.0, streamed)
+
+
+def _devices(context: JobContext, phase: Phase) -> Floats:
+    """Return the node-seconds of disks, volumes and store, (R,)."""
+    zeros = np.zeros(len(context.layouts.type_row))
+    return zeros if context.paper else sum((w.node_seconds for w in context.works(phase).values()), start=zeros)
+
+
+def _link(context: JobContext, phase: Phase) -> Floats:
+    """Return the node-seconds of the link for what a step moves to volumes or a store, (R,)."""
+    zeros = np.zeros(len(context.layouts.type_row))
+    sent = zeros if context.paper else context.network_bytes(phase, slice(None), np.ones(1))[:, 0]
+    link = context.rates.network.link_at(context.layouts.type_row)
+    return np.divide(sent, link, out=zeros, where=sent > 0)
+
+
+def least_seconds(context: JobContext) -> dict[str, Floats]:
+    """Return the seconds, shape (R,), that steps around the job take on any number of nodes: until the store at one
+    place has taken all their requests.
+    """
+    sizes, store = context.overheads.staging_request_bytes, context.objects
+    limits = {"stage in": (sizes["read"], store.reads_per_s), "stage out": (sizes["write"], store.writes_per_s)}
+    return {
+        name: moved / limits[name][0] / limits[name][1]
+        for name, moved in moved_bytes(context).items()
+        if _own_store(context, name) and np.isfinite(limits[name][1])
+    }
+
+
+def around_seconds(context: JobContext, nodes: Floats) -> dict[str, Floats]:
+    """Return the seconds of each step around the job on `nodes` (N,) of each layout, shape (R, N)."""
+    return _on_nodes(around_node_seconds(context), least_seconds(context), nodes)
+
+
+def loading_seconds(context: JobContext, nodes: Floats) -> dict[str, Floats]:
+    """Return those of them until the input is on the nodes."""
+    return _on_nodes(loading_node_seconds(context), least_seconds(context), nodes)
+
+
+def _on_nodes(node_seconds: dict[str, Floats], least: dict[str, Floats], nodes: Floats) -> dict[str, Floats]:
+    shared = {name: seconds[:, None] / nodes for name, seconds in node_seconds.items()}
+    return {
+        name: np.maximum(seconds, least[name][:, None]) if name in least else seconds
+        for name, seconds in shared.items()
+    }
 
 
 def around_s(context: JobContext, nodes: Floats) -> Floats:
     """Return how long a run takes beside its job, boot included, on `nodes` (N,) of each layout, shape (R, N)."""
-    node_seconds = np.sum(list(around_node_seconds(context).values()), axis=0)
-    return np.asarray(context.overheads.booting_s(nodes) + context.overheads.fixed_s + node_seconds[:, None] / nodes)
+    steps = sum(around_seconds(context, nodes).values(), start=np.zeros((1, len(nodes))))
+    return np.asarray(context.overheads.booting_s(nodes) + context.overheads.fixed_s + steps)
 
 
 def loading_node_seconds(context: JobContext) -> dict[str, Floats]:
     """Return the node-seconds, shape (R,), until the input is on the nodes, under the name of the step."""
-    if context.staging.source:
-        source = context.staging.source
-        return {"stage in": _staged(context, source, GENERATE, context.rates.objects.read)}
-    return {"generate": _node_seconds(context, GENERATE)}
+    return {name: s for name, s in around_node_seconds(context).items() if name in ("stage in", "generate")}
 
 
 def moved_bytes(context: JobContext) -> dict[str, Floats]:
     """Return the bytes that staging moves in and out over the whole cluster, shape (R,)."""
-    staging, job = context.staging, context.job
-    both = {"stage in": (staging.source, job.map_in), "stage out": (staging.sink, job.reduce_out)}
-    moves = {name: amount for name, (place, amount) in both.items() if place}
-    places = {name: place for name, (place, _) in both.items()}
-    return {name: np.where(_stays(context, places[name]), 0.0, amount) for name, amount in moves.items()}
+    amounts = {"stage in": context.job.map_in, "stage out": context.job.reduce_out}
+    places = _places(context).items()
+    return {name: np.where(_stays(context, place), 0.0, amounts[name]) for name, place in places}
 
 
 def on_volumes_bytes(context: JobContext) -> Floats:
@@ -61,22 +148,3 @@ def on_volumes_bytes(context: JobContext) -> Floats:
 def _stays(context: JobContext, place: str) -> Flags:
     """Whether a layout keeps its data in the very object store it would be moved to or from, shape (R,)."""
     return np.asarray((context.layouts.data_on == OBJECTS) & (place == context.catalog.cloud))
-
-
-def _staged(context: JobContext, place: str, on_disks: Phase, store_bytes_per_s: Floats) -> Floats:
-    """A stream between disks and store lasts as long as its slowest part: disks, NIC, store. Between clouds the store's
-    rate is not known, and the NIC's stands for it.
-    """
-    type_rows = context.layouts.type_row
-    amount = context.job.map_in if on_disks is GENERATE else context.job.reduce_out
-    rates = [context.rates.network.flat[type_rows]]
-    if place == context.catalog.cloud:
-        rates.append(store_bytes_per_s[type_rows])
-    seconds = np.maximum(_node_seconds(context, on_disks), amount / np.minimum.reduce(rates))
-    return np.where(_stays(context, place), 0.0, seconds)
-
-
-def _node_seconds(context: JobContext, phase: Phase) -> Floats:
-    works = context.works(phase).values()
-    zeros = np.zeros(len(context.layouts.type_row))
-    return zeros if context.paper else sum((work.node_seconds for work in works), start=zeros)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
@@ -40,7 +40,7 @@ class _Pick:
 def choose(
     request: Request, grids_by_model: Sequence[Sequence[CandidateGrid]]
 ) -> tuple[list[Candidate], list[Rejection]]:
-    """Pick the best cluster of each type in each grid; the first `3 * top` are worked out in full, and of each model
+    """Pick the best cluster of each type in each grid; the first `2 * top` are worked out in full, and of each model
     the first.
     """
     rejected: list[Rejection] = []
@@ -48,7 +48,7 @@ def choose(
     limit = _limit_usd(list(chain(*grids_by_model)))
     ranked = sorted(chain(*picks), key=lambda pick: _promise(pick, request=request, limit_usd=limit))
     settled: dict[int, Candidate | Rejection] = {}
-    for mine, wanted in [(ranked, 3 * request.top), *((mine, 1) for mine in picks)]:
+    for mine, wanted in [(ranked, 2 * request.top), *((mine, 1) for mine in picks)]:
         good = 0
         for pick in mine:
             if good >= wanted:
@@ -61,8 +61,12 @@ def choose(
 
 
 def _limit_usd(grids: Sequence[CandidateGrid]) -> float:
-    """Return the limit above the cheapest cluster of all; inf where there is none."""
-    limits = (selection.least_and_limit(grid.estimates, grid.good) for grid in grids)
+    """Return the limit above the cheapest cluster of all whose whole bill is known, if there is one; inf where there is
+    none at all.
+    """
+    priced = [(grid, grid.good & ~grid.partly_unknown[:, None]) for grid in grids]
+    some = [(grid, good) for grid, good in priced if good.any()] or [(grid, grid.good) for grid in grids]
+    limits = (selection.least_and_limit(grid.estimates, good) for grid, good in some)
     return min(limits, default=(np.inf, np.inf))[1]
 
 
@@ -96,8 +100,16 @@ def _hopeful(
             else:
                 rejected.append(_missed(grid, rows))
     hopeful.sort(key=lambda item: item[0])
-    limit = selection.SLACK * hopeful[min(len(hopeful), 6 * request.top) - 1][0] if hopeful else 0.0
-    return [(grid, rows) for best, grid, rows in hopeful if best <= limit], rejected
+    by_bill: tuple[list[tuple[float, CandidateGrid, Rows]], ...] = ([], [])
+    for item in hopeful:
+        by_bill[bool(item[1].partly_unknown[item[2][0]])].append(item)
+    return [pair for alike in by_bill for pair in _first(alike, 6 * request.top)], rejected
+
+
+def _first(rising: Sequence[tuple[float, CandidateGrid, Rows]], wanted: int) -> list[tuple[CandidateGrid, Rows]]:
+    """Return the first `wanted` types, and those that are hardly worse than the last of them."""
+    limit = selection.SLACK * rising[min(len(rising), wanted) - 1][0] if rising else 0.0
+    return [(grid, rows) for best, grid, rows in rising if best <= limit]
 
 
 def _least_of_rows(grid: CandidateGrid, objective: Objective) -> Floats:
@@ -125,6 +137,15 @@ def _settled(request: Request, pick: _Pick) -> Candidate | Rejection:
         cell = safer_cell
     cluster, least_excess = pick.grid.exact(_safest(pick), request)
     return cluster if least_excess <= 1 else _near_miss(pick, cell, nearness=max(min(excess, least_excess), 1.0))
+
+
+def cheapest_near(request: Request, grid: CandidateGrid, cell: Cell) -> Candidate | None:
+    """Return the cheapest cluster, worked out, of a cell's type that keeps to what is asked, where the cell itself, the
+    cheapest by the estimates, does not; None where none was met.
+    """
+    rows = next(rows for rows in grid.rows_of_types() if cell.row in rows)
+    outcome = _settled(replace(request, objective="cost"), _Pick(grid=grid, rows=rows, cell=cell, limit_usd=np.inf))
+    return outcome if isinstance(outcome, Candidate) else None
 
 
 def _safest(pick: _Pick) -> Cell:
@@ -175,11 +196,12 @@ def _promise(pick: _Pick, *, request: Request, limit_usd: float) -> tuple[float,
     """Order picks as `selection.order` will order the candidates made of them."""
     grid, cell = pick.grid, pick.cell
     time, total = grid.estimates.expected_s[cell.row, cell.column], grid.estimates.total_usd[cell.row, cell.column]
+    in_part = bool(grid.partly_unknown[cell.row])
     if request.objective == "energy":
         return (float(grid.estimates.energy_j(np.array([cell.row]))[0, cell.column]), time)
     if request.objective == "balanced":
-        return (0.0, time, total) if total <= limit_usd else (1.0, total, time)
-    return (total, time) if request.objective == "cost" else (time, total)
+        return (in_part, 0.0, time, total) if total <= limit_usd else (in_part, 1.0, total, time)
+    return (in_part, total, time) if request.objective == "cost" else (time, in_part, total)
 
 
 def _missed(grid: CandidateGrid, rows: Rows) -> Rejection:

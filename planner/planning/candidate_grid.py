@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
 from planner.arrays import Flags, Floats, Rows
 from planner.cost_model.burst_credit import with_lasting_credit
+from planner.cost_model.charges import partly_unknown
 from planner.cost_model.disk_layout import VOLUMES
 from planner.cost_model.duration import duration
 from planner.cost_model.estimate import Estimates, estimate
@@ -38,6 +39,24 @@ class CandidateGrid:
     asked: Sequence[Constraint]
     good: Flags
 
+    @classmethod
+    def of(cls, context: JobContext, offer: Offer, estimates: Estimates, request: Request) -> CandidateGrid:
+        """Return the grid with what a request asks of its clusters."""
+        asked = constraints(context, estimates, request, region=offer.region)
+        good = np.isfinite(estimates.total_usd)
+        for constraint in asked:
+            good &= constraint.met
+        return cls(context=context, offer=offer, estimates=estimates, asked=asked, good=good)
+
+    def asked_again(self, request: Request) -> CandidateGrid:
+        """Return the same clusters with what another request for the same job asks of them."""
+        return CandidateGrid.of(self.context, self.offer, self.estimates, request)
+
+    @cached_property
+    def partly_unknown(self) -> Flags:
+        """On which layouts (R,) part of the bill has no known price."""
+        return partly_unknown(self.context)
+
     def rows_of_types(self) -> list[Rows]:
         """Return the layouts of each type, as arrays of rows."""
         rows = np.arange(len(self.context.layouts.type_row))
@@ -65,7 +84,7 @@ class CandidateGrid:
     def exact(self, cell: Cell, request: Request) -> tuple[Candidate, float]:
         """Return a cell as a candidate, and by what factor it exceeds what was asked: at most 1 is within."""
         nodes = int(self.estimates.nodes[cell.column])
-        cluster = candidate(self.context, row=cell.row, nodes=nodes, offer=self.offer)
+        cluster = candidate(self.context, row=cell.row, nodes=nodes, offer=self.offer, request=request)
         needed_s = cluster.time_s.expected
         if request.has_deadline and request.confidence:
             context = self.context.only(cell.row)
@@ -99,11 +118,7 @@ def build_grid(
         budgeted=request.budget_usd is not None,
         reservations=offer.reservations,
     )
-    asked = constraints(context, estimates, request, region=offer.region)
-    good = np.isfinite(estimates.total_usd)
-    for constraint in asked:
-        good &= constraint.met
-    return CandidateGrid(context=context, offer=offer, estimates=estimates, asked=asked, good=good), rejected
+    return CandidateGrid.of(context, offer, estimates, request), rejected
 
 
 def _whole_context(request: Request, *, model: CostModel, region: Region, overheads: RunOverheads) -> JobContext:

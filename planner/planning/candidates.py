@@ -11,17 +11,29 @@ from planner.cost_model.duration import disturbed, planned_spares, undisturbed
 from planner.cost_model.energy import energy_j
 from planner.cost_model.engine_seconds import cpu_seconds, driver_seconds
 from planner.cost_model.model import Phase
-from planner.cost_model.staging_steps import around_node_seconds
+from planner.cost_model.staging_notes import staging_notes
+from planner.cost_model.staging_steps import around_seconds
 from planner.cost_model.workload import JobContext
 from planner.planning.caveats import caveats, deciding, evidence_of
 from planner.planning.offer import Offer
 from planner.planning.quoted import with_quoted
-from planner.schemas.plan import Candidate, DiskSplit, Interruptions, PhaseEstimate, Range, ResourceUse, VolumeSet
+from planner.schemas.plan import (
+    Candidate,
+    DiskSplit,
+    Interruptions,
+    PhaseEstimate,
+    Range,
+    Request,
+    ResourceUse,
+    VolumeSet,
+)
 from planner.statistics.order_statistics import Duration
 
 
-def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer) -> Candidate:
-    """Return the cluster of `nodes` on layout `row` of `context`, computed exactly."""
+def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer, request: Request | None = None) -> Candidate:
+    """Return the cluster of `nodes` on layout `row` of `context`, computed exactly; with a `request`, how likely it is
+    to keep its deadlines, too.
+    """
     context = context.only(row)
     type_row = int(context.layouts.type_row[0])
     instances = context.catalog.instances
@@ -29,10 +41,12 @@ def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer) -> Can
     overheads = _overheads(context, nodes)
     spares = planned_spares(context, phases, nodes)
     spared = undisturbed(context, phases, nodes, spares=spares)
-    time_s = _range(sum(phase.time_s for phase in phases), disturbed(context, spared, nodes))
+    whole = disturbed(context, spared, nodes)
+    time_s = _range(sum(phase.time_s for phase in phases), whole)
     price = float(offer.price_usd_per_hour[type_row])
     hourly = Hourly.of(context, nodes=nodes, spares=spares, price_usd_per_hour=price, reservations=offer.reservations)
-    lines = bill(context, hourly, job_s=time_s.expected, around_s=overheads)
+    notes = staging_notes(context, nodes)
+    lines = bill(context, hourly, job_s=time_s.expected, around_s=overheads, notes=notes)
     evidence = evidence_of(context, phases, nodes=nodes, price=offer.evidence[type_row])
     cluster = Candidate(
         model=context.model.name,
@@ -61,6 +75,7 @@ def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer) -> Can
         evidence=deciding(evidence, phases),
         durability=context.model.durability,
         interruptions=_interruptions(context, time_s.expected, spared_s=spared.mean_s, nodes=nodes),
+        deadline_kept=_kept(whole, request, around_s=sum(overheads.values())) if request else None,
         energy_j=_finite(_energy_j(context, time_s.expected, nodes=nodes)),
         warnings=(
             *caveats(context, phases, evidence, nodes=nodes, pricing=offer.pricing),
@@ -68,6 +83,13 @@ def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer) -> Can
         ),
     )
     return with_quoted(cluster, data_bytes=context.job.map_in)
+
+
+def _kept(whole: Duration, request: Request, *, around_s: float) -> float | None:
+    """Return how likely a sort of a duration is to keep the deadlines; None without any."""
+    limits_s = [] if request.sort_deadline_s is None else [request.sort_deadline_s]
+    limits_s += [] if request.deadline_s is None else [request.deadline_s - around_s]
+    return whole.probability_by(min(limits_s)) if limits_s else None
 
 
 def _energy_j(context: JobContext, seconds: float, *, nodes: int) -> float:
@@ -125,9 +147,10 @@ def _range(equation_s: float, whole: Duration) -> Range:
 def _overheads(context: JobContext, nodes: int) -> dict[str, float]:
     """Seconds that every node is paid for around the job."""
     overheads = context.overheads
-    boot_s = float(overheads.booting_s(np.array([float(nodes)]))[0])
+    count = np.array([float(nodes)])
+    boot_s = float(overheads.booting_s(count)[0])
     named = {"boot": boot_s, "screen": overheads.screen_s, "teardown": overheads.teardown_s}
-    moved = {name: float(seconds[0]) / nodes for name, seconds in around_node_seconds(context).items()}
+    moved = {name: float(seconds[0, 0]) for name, seconds in around_seconds(context, count).items()}
     return {name: seconds for name, seconds in (named | moved).items() if seconds > 0}
 
 

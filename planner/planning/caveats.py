@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from planner.catalog import Straggler
+from planner.catalog.bare_metal import is_bare_metal
 from planner.catalog.measurement_quality import scores_behind
 from planner.cost_model.bill import unpriced
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
@@ -66,6 +67,7 @@ def caveats(
     """Yield what to know before trusting a cluster's times and costs, as warnings."""
     yield from _warnings(evidence, waited_for={phase.bottleneck for phase in phases})
     yield from _engine(context)
+    yield from _bare_metal(context)
     yield from _network_band(context, evidence, nodes)
     yield from _bucket(context, phases, nodes=nodes)
     yield from _tails(context, phases)
@@ -99,6 +101,12 @@ def _engine(context: JobContext) -> Iterator[str]:
         alike = np.isnan(context.catalog.sort_bytes_per_s_per_vcpu[context.layouts.type_row[0]])
         speed = "taken to be as fast as the one" if alike else "as fast as was measured, beside the one"
         yield f"engine {engine.name}: a vCPU is {speed} that the engine was measured on"
+
+
+def _bare_metal(context: JobContext) -> Iterator[str]:
+    name = str(context.catalog.instances.instance_type[context.layouts.type_row[0]])
+    if is_bare_metal(name) and context.overheads.boot is not None:
+        yield "boot: hardly any launch of bare metal was measured; it may take longer than that of a virtual machine"
 
 
 def _bucket(context: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]:
@@ -146,7 +154,11 @@ def _credit(context: JobContext, *, nodes: int) -> Iterator[str]:
 
 def _object_store(context: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]:
     """Say what limits the requests to the object store, and how far beyond any observed rate the plan goes."""
+    if context.model.storage["intermediate"] == "local" and context.layouts.intermediate_on[0] == VOLUMES:
+        yield "intermediate data: on block volumes, for the type has no local disks"
     store, used = context.objects, {name for phase in phases for name in phase.resources}
+    if "object_store" in used and context.model.engine.cpu_s_per_byte:
+        yield "cpu: measured on files; what a store's requests cost the processors is in the store's rate alone"
     if "object_requests" in used:
         limits = f"{store.reads_per_s:,.0f} reads and {store.writes_per_s:,.0f} writes a second"
         yield f"object store: one place takes {limits}; data over several prefixes or buckets lifts that"
@@ -176,7 +188,8 @@ def _network_band(context: JobContext, evidence: Mapping[str, str], nodes: int) 
     asked = evidence.get("network") == "extrapolated" or (stated and "network" in evidence)
     if curve is not None and nodes > 1 and asked:
         band, unit = curve.band(nodes), float(network.flat[type_row]) if stated else 1.0
-        low, high = (format_rate(float(edge[0]) * unit) for edge in (band.low_bytes_per_s, band.high_bytes_per_s))
+        most, edges = float(network.most[type_row]), (band.low_bytes_per_s, band.high_bytes_per_s)
+        low, high = (format_rate(float(np.fmin(edge[0] * unit, most))) for edge in edges)
         basis = "nobody measured how it scales" if stated else curve.basis
         yield f"network: {basis}; at {nodes} nodes it lies between {low} and {high} nine times in ten"
 

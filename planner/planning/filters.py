@@ -17,6 +17,8 @@ UNASKED: Final = "not asked for"
 """How the reason begins that rejects a type which --instance does not name."""
 
 PREVIOUS: Final = "of a previous generation"
+NOT_WANTED: Final = (UNASKED, "excluded", "not known to be", PREVIOUS)
+"""How the reasons begin that reject what the request's filters do not let through."""
 
 Filter = Callable[[str, str], str]
 """Takes a type's name and architecture, and returns why it is left out, '' when it is not."""

@@ -16,7 +16,7 @@ from planner.cost_model.engine import Engine
 from planner.cost_model.estimate import later
 from planner.cost_model.model import Phase
 from planner.cost_model.rate_doubts import DOUBTED
-from planner.cost_model.staging_steps import around_node_seconds
+from planner.cost_model.staging_steps import device_node_seconds, least_seconds, link_node_seconds
 from planner.planning.candidate_grid import CandidateGrid
 from planner.planning.evidence_filter import weak_network
 from planner.planning.node_limits import most_nodes
@@ -85,7 +85,7 @@ class Tables:
         curve = self.curves[type_row]
         return {
             "log_rate": short(np.log(curve.each(self.sizes))),
-            "slowdowns": at_scale(curve, self.sizes),
+            "slowdowns": [short(row) for row in self.context.rates.network.slowdowns(type_row, self.sizes)],
             "measured_to": curve.measured_to_nodes,
         }
 
@@ -114,7 +114,9 @@ class Tables:
     def _row(self, row: int, curves: list[int], request: Request) -> dict[str, Any]:
         context, type_row = self.context, int(self.context.layouts.type_row[row])
         instances, network = context.catalog.instances, context.rates.network
-        steps = {name: _one(float(s[row]) / self.data_bytes) for name, s in around_node_seconds(context).items()}
+        steps = {name: _one(float(s[row]) / self.data_bytes) for name, s in device_node_seconds(context).items()}
+        link = {name: _one(float(s[row]) / self.data_bytes) for name, s in link_node_seconds(context).items()}
+        least = {name: _one(float(s[row]) / self.data_bytes) for name, s in least_seconds(context).items()}
         slowdowns = context.doubts.slowdowns
         return {
             "type": str(instances.instance_type[type_row]),
@@ -125,7 +127,9 @@ class Tables:
             "buffers": self._bound("memory", row),
             "most": self._most(row, request),
             "charges": _one(float(known_usd(context)[row]) / self.data_bytes),
-            "around": {name: node_s for name, node_s in steps.items() if node_s},
+            "around": {name: node_s for name, node_s in steps.items() if node_s or link[name]},
+            "around_link": {name: node_s for name, node_s in link.items() if node_s},
+            "around_least": {name: seconds for name, seconds in least.items() if seconds},
             "rate": _one(float(network.flat[type_row]) * network.factor),
             "network_factor": network.factor,
             "slowest_of_n": bool(network.slowest_of_n[type_row]),
@@ -197,12 +201,6 @@ def _engine(engine: Engine, cpu_factor: float) -> dict[str, Any] | None:
         "shares_processors": engine.shares_processors,
         "cpu_factor": cpu_factor,
     }
-
-
-def at_scale(curve: ScalingCurve, sizes: Floats) -> list[list[float]]:
-    """Return the slowdowns of a curve, rising, shape (8, sizes); 1 for a single node."""
-    slowdowns = curve.slowdowns_at(sizes, count=BAND_VALUES)
-    return [short(np.where(sizes < 2, 1.0, row)) for row in slowdowns]
 
 
 def table_sizes(most: float, curves: Sequence[Sequence[ScalingCurve]]) -> Floats:

@@ -17,6 +17,7 @@ import numpy as np
 from planner.arrays import Rows
 from planner.catalog import Catalog
 from planner.catalog.cloud_regions import regions_of
+from planner.cost_model.charges import partly_unknown
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.model import CostModel
 from planner.cost_model.rate_doubts import ORDERS
@@ -25,11 +26,11 @@ from planner.cost_model.workload import JobContext
 from planner.errors import BadInputError
 from planner.planning.candidate_grid import CandidateGrid, build_grid
 from planner.planning.candidates import candidate
-from planner.planning.formula_tables import Tables, at_scale, own_curves, short, table_sizes
+from planner.planning.formula_tables import Tables, own_curves, short, table_sizes
 from planner.planning.region import Region
 from planner.schemas.plan import Candidate, Request
 from planner.statistics.order_statistics import lognormal
-from planner.statistics.scaling_curve import unmeasured
+from planner.statistics.scaling_curve import stated_slowdowns
 
 MOST_TYPES: Final = 24
 
@@ -63,6 +64,8 @@ def formulas(
         for reason, applies in _exceptions(part.context, grid):
             if applies:
                 raise BadInputError(reason)
+    if len({bool(flag) for part, _ in parts for flag in partly_unknown(part.context)}) > 1:
+        raise BadInputError("of some clusters a part of the bill is unknown")
     if not any(_is_as_planned(grid, best) for grid in grids for best in candidates[:1]):
         raise BadInputError("the plan was made with a profile, or with catalogs that have changed since")
     return {
@@ -70,7 +73,7 @@ def formulas(
         "normal_log_cdf": short(lognormal(1.0).log_cdf),
         "orders": ORDERS,
         "sizes": sizes.tolist(),
-        "stated": at_scale(unmeasured(), sizes),
+        "stated": [short(row) for row in stated_slowdowns(sizes)],
         "grids": [part.document(request) for part, _ in parts],
     }
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
+from typing import Final
 
 from planner.arrays import Floats
 from planner.catalog import Catalog
@@ -22,7 +23,8 @@ from planner.planning import constraints, selection
 from planner.planning.best_clusters import choose
 from planner.planning.candidate_grid import CandidateGrid, build_grid
 from planner.planning.feasibility import TOO_FEW
-from planner.planning.filters import PREVIOUS, UNASKED, filter_conflicts
+from planner.planning.filters import NOT_WANTED, PREVIOUS, UNASKED, filter_conflicts
+from planner.planning.frontier import frontier_clusters, frontier_of, point_of
 from planner.planning.overturning import overturned_by
 from planner.planning.own_measurements import own_measurements
 from planner.planning.region import Region
@@ -30,8 +32,8 @@ from planner.planning.request_checks import check_request
 from planner.schemas.plan import Candidate, CatalogStamp, FrontierPoint, Plan, Rejection, Request
 from planner.units import format_rate
 
-_SAME_COST = 1e-6
-"""Costs that differ by less are the same: equation 7 gives one cost for all cluster sizes."""
+_SURE: Final = 0.95
+"""How likely a deadline is to be kept by the cluster that is named beside one that keeps it less surely."""
 
 
 def recommend(
@@ -58,16 +60,17 @@ def recommend(
     grids: list[list[CandidateGrid]] = []
     rejected: list[Rejection] = []
     models = [model] if isinstance(model, CostModel) else list(model)
+    regional: list[tuple[CandidateGrid, list[Rejection]]] = []
     for cost_model in models:
         grid_of = partial(build_grid, request, model=cost_model, overheads=overheads, sizes=sizes)
         built = [grid_of(region=region) for region in regions]
         grids.append([grid for grid, _ in built])
         rejected += [rejection for _, unusable in built for rejection in unusable]
-    chosen, missed = choose(request, grids)
+        regional += built
     all_grids = list(chain(*grids))
-    points = _EstimatedPoints.of(request, all_grids)
-    cheapest = points.cheaper_than(min((candidate.cost_usd.total for candidate in chosen), default=-math.inf))
-    ranked = selection.order(chosen, request.objective, cheapest=cheapest)
+    clusters, missed = _worked_out(request, grids)
+    ranked = selection.best_of_types(selection.order(clusters, request.objective))
+    cheapest = sorted(clusters, key=lambda cluster: (cluster.cost_usd.at_least, cluster.cost_usd.total))[:1]
     if ranked:
         turn = overturned_by(request, ranked, all_grids, cheapest=cheapest)
         ranked[0] = replace(ranked[0], overturned_by=turn)
@@ -76,8 +79,10 @@ def recommend(
         catalog=_stamp(catalogs),
         best=ranked[0] if ranked else None,
         candidates=tuple(_shown(ranked, request, models=len(models))),
-        rejected=tuple(_sorted([*rejected, *missed], chosen, models=len(models))),
-        frontier=tuple(_frontier(points, ranked, cheapest)),
+        rejected=tuple(_sorted([*rejected, *missed], clusters, models=len(models))),
+        frontier=tuple(frontier_of(clusters, ranked)),
+        surer=_surer(request, ranked, grids),
+        left_out=tuple(_left_out(regional)) if ranked else (),
         conflicts=() if ranked else tuple(_conflicts(request, catalogs, all_grids)),
         warnings=(
             *_own(ranked[:1], catalogs, request),
@@ -87,6 +92,39 @@ def recommend(
             *_as_if_free(ranked),
         ),
     )
+
+
+def _worked_out(request: Request, grids: Sequence[Sequence[CandidateGrid]]) -> tuple[list[Candidate], list[Rejection]]:
+    """Return the clusters that are worked out exactly, by model, and a rejection of each type that misses what is
+    asked.
+    """
+    chosen, missed = choose(request, grids)
+    return [*chosen, *frontier_clusters(request, list(chain(*grids)), chosen)], missed
+
+
+def _surer(
+    request: Request, ranked: Sequence[Candidate], grids: Sequence[Sequence[CandidateGrid]]
+) -> FrontierPoint | None:
+    """Return the cluster that `_SURE` asks for, where the recommended one keeps the deadlines less surely."""
+    likely = ranked[0].deadline_kept if ranked else None
+    if likely is None or likely >= _SURE or request.confidence or request.paper:
+        return None
+    sure = replace(request, confidence=_SURE, top=1)
+    clusters, _ = _worked_out(sure, [[grid.asked_again(sure) for grid in of_model] for of_model in grids])
+    surer = selection.order(clusters, request.objective)
+    return point_of(surer[0]) if surer else None
+
+
+def _left_out(regional: Sequence[tuple[CandidateGrid, list[Rejection]]]) -> Iterator[str]:
+    """Say of which catalogs no type at all could be planned, and what the types that lack least of all lack."""
+    unplanned: dict[str, list[Rejection]] = {}
+    for grid, unusable in regional:
+        unplanned.setdefault(grid.context.catalog.name, []).extend(unusable)
+    planned = {grid.context.catalog.name for grid, _ in regional if len(grid.context.layouts.type_row)}
+    for name, rejections in unplanned.items():
+        lacking = [rejection for rejection in rejections if not rejection.reason.startswith(NOT_WANTED)]
+        if name not in planned and lacking:
+            yield f"{name} was left out: {min(lacking, key=_lacking).reason}"
 
 
 def require_best(plan: Plan) -> Candidate:
@@ -200,84 +238,6 @@ def _sorted(rejected: Sequence[Rejection], chosen: Sequence[Candidate], *, model
     by_type = {r.instance_type: r for r in nearest_last if r.instance_type not in feasible}
     unique = by_type.values() if models > 1 else rejected
     return sorted(unique, key=lambda r: (r.reason, r.nearness or 0.0, r.instance_type))
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _EstimatedPoints:
-    """The frontier as estimated: cells by the point they make, without those that turn out to miss what was asked."""
-
-    request: Request
-    cells: dict[FrontierPoint, tuple[CandidateGrid, selection.Cell]]
-
-    @classmethod
-    def of(cls, request: Request, grids: Sequence[CandidateGrid]) -> _EstimatedPoints:
-        cells = ((grid, cell) for grid in grids for cell in selection.frontier(grid.estimates, grid.good))
-        return cls(request=request, cells={grid.point(cell): (grid, cell) for grid, cell in cells})
-
-    def cheaper_than(self, usd: float) -> list[Candidate]:
-        """Return the clusters, worked out exactly, of all points that can cost less than `usd` and those before."""
-        cheaper: list[Candidate] = []
-        for point in sorted(self.cells, key=lambda point: point.cost_usd_total):
-            if point.cost_usd_total >= usd:
-                break
-            if (cluster := self.exact(point)) is not None:
-                cheaper.append(cluster)
-                usd = min(usd, cluster.cost_usd.total)
-        return cheaper
-
-    def fastest_within(self, usd: float) -> list[Candidate]:
-        """Return the cluster, worked out exactly, of the fastest point that costs at most so much; none if there is
-        none.
-        """
-        for point in sorted(self.cells, key=lambda point: point.time_s):
-            if point.cost_usd_total <= usd and (cluster := self.exact(point)) and cluster.cost_usd.total <= usd:
-                return [cluster]
-        return []
-
-    def exact(self, point: FrontierPoint) -> Candidate | None:
-        """Work a point out exactly; one that misses what was asked is None and no point any longer."""
-        grid, cell = self.cells[point]
-        cluster, excess = grid.exact(cell, self.request)
-        if excess <= 1:
-            return cluster
-        del self.cells[point]
-        return None
-
-
-def _frontier(
-    estimated: _EstimatedPoints, ranked: Sequence[Candidate], cheapest: Sequence[Candidate]
-) -> list[FrontierPoint]:
-    """Return the clusters that no other beats in both time and total cost, fastest first; the recommended one and the
-    cheapest are always there. Candidates, the cheapest and the fastest sensible cluster have their exact figures,
-    others the estimates'.
-    """
-    by_cost = sorted([*ranked, *cheapest], key=lambda candidate: candidate.cost_usd.total)
-    sensible = estimated.fastest_within(selection.SENSIBLE * by_cost[0].cost_usd.total) if by_cost else []
-    exact = {_place(point): point for point in map(_point, [*ranked, *cheapest, *sensible])}
-    points = [*exact.values(), *(point for point in estimated.cells if _place(point) not in exact)]
-    always = [_point(candidate) for candidate in [*ranked[:1], *by_cost[:1]]]
-    best: list[FrontierPoint] = []
-    least = math.inf
-    for point in sorted(points, key=lambda p: (p.time_s, p.cost_usd_total)):
-        if point in always or point.cost_usd_total < least * (1 - _SAME_COST):
-            best.append(point)
-        least = min(least, point.cost_usd_total)
-    return best
-
-
-def _point(candidate: Candidate) -> FrontierPoint:
-    return FrontierPoint(
-        model=candidate.model,
-        cloud=candidate.cloud,
-        instance_type=candidate.instance_type,
-        nodes=candidate.nodes,
-        time_s=candidate.time_s.expected,
-        cost_usd_total=candidate.cost_usd.total,
-    )
-
-
-def _place(point: FrontierPoint) -> tuple[str, str, str, int]:
-    return point.model, point.cloud, point.instance_type, point.nodes
 
 
 def _stamp(catalogs: Sequence[Catalog]) -> CatalogStamp:

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Flags, Rows
+from planner.catalog.bare_metal import handicap
 from planner.cost_model.estimate import Estimates
 from planner.schemas.plan import Candidate, Objective
 
@@ -23,6 +24,10 @@ SENSIBLE: Final = 1.5
 
 SLACK: Final = 1.05
 """How far above the least total cost, without charges, a faster cluster may lie under the default objective."""
+
+
+SAME_TIME: Final = 1.01
+"""Times within this factor of the least are as good: no plan is so sure, and the last second can cost most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +72,7 @@ def best_cell(rows: Rows, estimates: Estimates, good: Flags, *, objective: Objec
     first, second = {"cost": (total, time), "energy": (np.where(good[rows], energy, np.inf), time)}.get(
         objective, (time, total)
     )
-    ties = first <= first.min() * (1 + 1e-9)
+    ties = first <= first.min() * (SAME_TIME if objective == "time" else 1 + 1e-9)
     row, column = np.unravel_index(np.argmin(np.where(ties, second, np.inf)), total.shape)
     return Cell(row=int(rows[row]), column=int(column))
 
@@ -76,27 +81,48 @@ def order(
     candidates: Sequence[Candidate], objective: Objective, *, cheapest: Sequence[Candidate] = ()
 ) -> list[Candidate]:
     """Return the candidates best first under `objective`; `cheapest` are clusters that are not among them and may cost
-    less than all that are.
+    less than all that are. What has a bill that is known in part alone does not come before others for costing less,
+    nor bare metal before others that are as good.
     """
     if not candidates:
         return []
-    limit = limit_of([*candidates, *cheapest])
+    limit, fastest = limit_of([*candidates, *cheapest]), min(map(_time_s, candidates))
     keys: dict[str, Callable[[Candidate], tuple[float, ...]]] = {
-        "cost": lambda c: (c.cost_usd.total, c.time_s.expected),
-        "energy": lambda c: (math.inf if c.energy_j is None else c.energy_j, c.time_s.expected),
-        "time": lambda c: (c.time_s.expected, c.cost_usd.total),
+        "cost": lambda c: (c.cost_usd.at_least, _total_usd(c), _time_s(c)),
+        "energy": lambda c: (math.inf if c.energy_j is None else c.energy_j, _time_s(c)),
+        "time": lambda c: (
+            (0, c.cost_usd.at_least, _total_usd(c), _time_s(c))
+            if _time_s(c) <= fastest * SAME_TIME
+            else (1, _time_s(c), _total_usd(c))
+        ),
         "balanced": lambda c: (
-            (0, c.time_s.expected, c.cost_usd.total)
-            if c.cost_usd.total <= limit
-            else (1, c.cost_usd.total, c.time_s.expected)
+            (c.cost_usd.at_least, 0, _time_s(c), _total_usd(c))
+            if _total_usd(c) <= limit
+            else (c.cost_usd.at_least, 1, _total_usd(c), _time_s(c))
         ),
     }
     return sorted(candidates, key=keys[objective])
 
 
+def _time_s(cluster: Candidate) -> float:
+    return cluster.time_s.expected * handicap(cluster.instance_type)
+
+
+def _total_usd(cluster: Candidate) -> float:
+    return cluster.cost_usd.total * handicap(cluster.instance_type)
+
+
+def best_of_types(ranked: Sequence[Candidate]) -> list[Candidate]:
+    """Return the first of each type of each model, cloud and region."""
+    firsts: dict[tuple[str, ...], Candidate] = {}
+    for cluster in ranked:
+        firsts.setdefault((cluster.model, cluster.cloud, cluster.region, cluster.instance_type), cluster)
+    return list(firsts.values())
+
+
 def limit_of(candidates: Sequence[Candidate]) -> float:
-    """Return the `limit_above` the cheapest candidate."""
-    cheapest = min(candidates, key=lambda c: c.cost_usd.total)
+    """Return the `limit_above` the cheapest candidate of which the whole bill is known, if there is one."""
+    cheapest = min(candidates, key=lambda c: (c.cost_usd.at_least, c.cost_usd.total))
     return limit_above(cheapest.cost_usd.total, charges_usd=cheapest.cost_usd.charges)
 
 

@@ -25,6 +25,7 @@ def reasons(plan: Plan, contrast: Contrast) -> list[str]:
     return [
         *_objective(plan),
         *_bottlenecks(best),
+        *_staging(best),
         *_reliefs(best, contrast),
         *_doubled(best, contrast.doubled),
         *_others(plan, best),
@@ -49,7 +50,7 @@ def _objective(plan: Plan) -> Iterator[str]:
     aim = {
         "balanced": "It is the fastest cluster within 5% of the least total cost",
         "cost": "It has the least total cost",
-        "time": "It is the fastest",
+        "time": "It costs least of those within 1% of the fastest",
         "energy": "Its job takes the least energy",
     }[request.objective]
     yield aim + (f" that {' and '.join(limits)}." if limits else ".")
@@ -63,6 +64,12 @@ def _bottlenecks(best: Candidate) -> Iterator[str]:
         then = f"; {words(others[-1][1])} would take {format_duration(others[-1][0])}" if others else ""
         waits = f"waits {format_duration(phase.time_s)} for {words(phase.bottleneck)}"
         yield f"Phase “{phase.name}” ({share}) {waits}{then}."
+
+
+def _staging(best: Candidate) -> Iterator[str]:
+    for line in best.bill:
+        if line.name in ("stage in", "stage out") and line.note:
+            yield f"{line.name.capitalize()} takes {format_duration(line.time_s or 0.0)} at {line.note}."
 
 
 def _reliefs(best: Candidate, contrast: Contrast) -> Iterator[str]:

@@ -77,7 +77,10 @@ def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     yield from _wrapped(f"Rent {best.nodes} x {best.instance_type} ({place})", width)
     whole += _limit(plan.request.deadline_s)
     beside = f" and {', '.join(best.cost_usd.unknown)}, of unknown price" if best.cost_usd.unknown else " in all"
-    yield from _wrapped(f"for {whole}, {format_usd(best.cost_usd.total)}{beside}.", width)
+    yield from _wrapped(f"for {whole}, {total_text(best)}{beside}.", width)
+    yield from _wrapped(kept_text(plan), width)
+    for text in plan.left_out:
+        yield from _wrapped(f"{text}; --rejected says more.", width)
     most = ", the most within what is asked," if plan.beyond else ""
     time = f"{format_duration(best.time_s.expected)} (95%: {format_duration(best.time_s.p95)})"
     time += _limit(plan.request.sort_deadline_s)
@@ -87,6 +90,22 @@ def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     )
     if best.cloud_type != best.instance_type:
         yield from _wrapped(f"Order {best.cloud_type}, and the local disks with it.", width)
+
+
+def kept_text(plan: Plan) -> str:
+    """Say how likely the deadline, named before, is kept, and what keeps it more surely; '' without a deadline."""
+    likely, surer = plan.best.deadline_kept if plan.best else None, plan.surer
+    if likely is None or plan.request.paper:
+        return ""
+    cluster = f"{surer.nodes} x {surer.instance_type}, {format_usd(surer.cost_usd_total)}" if surer else ""
+    more = f"; in 95%: {cluster} (--confidence 95%)" if cluster else ""
+    subject = "Kept" if plan.request.deadline_s else "Deadline kept"
+    return f"{subject} in about {min(likely, 0.99):.0%} of runs{more}."
+
+
+def total_text(best: Candidate) -> str:
+    """Return the whole bill in words: a lower bound where part of it is unknown."""
+    return f"{'at least ' if best.cost_usd.at_least else ''}{format_usd(best.cost_usd.total)}"
 
 
 def _limit(deadline_s: float | None) -> str:
@@ -155,9 +174,10 @@ def binds(best: Candidate) -> str:
         for phase in best.phases
         if phase.resources
     ]
+    driver = " More nodes do not speed up the head." if any(phase.bottleneck == "driver" for phase in best.phases) else ""
     if len(phases) > 1 and len({bottleneck for bottleneck, _ in phases}) == 1:
-        return f"What binds: {phases[0][0]}, in all phases."
-    return f"What binds: {', then '.join(f'{bottleneck} ({name})' for bottleneck, name in phases)}."
+        return f"What binds: {phases[0][0]}, in all phases.{driver}"
+    return f"What binds: {', then '.join(f'{bottleneck} ({name})' for bottleneck, name in phases)}.{driver}"
 
 
 def evidence_text(best: Candidate) -> str:

@@ -158,7 +158,8 @@ class Cost(Range):
     """Cost of the job; `total` adds boot, generating or staging, screening, validating, teardown, spares, traffic and
     how the cloud rounds what it bills to `expected`, `total_p95` to `p95`. `requests` of the job to an object store are
     in all of them. `charges` is what of both totals is charged whatever the cluster's size: requests and traffic.
-    `unknown` names the lines of the bill that have no price and are in none of them.
+    `unknown` names the lines of the bill that have no price and are in none of them: then the totals are `at_least`
+    what the run costs.
     """
 
     total: float
@@ -166,6 +167,7 @@ class Cost(Range):
     requests: float = 0.0
     charges: float = 0.0
     unknown: tuple[str, ...] = ()
+    at_least: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,8 +259,9 @@ class Candidate:
     `cloud_type` is what to order from the cloud, to which `instance_type` may add local disks; `usd_per_hour` is the
     whole cluster with its volumes. `energy_j` is known where the power of a node is. `durability` is what the model
     buys; `spares` are launched beside `nodes`; `interruptions` are None for nodes that are not taken back, or where it
-    is not known how often they are. `quoted` is None for a job that takes no time; `overturned_by` is known of the
-    recommended cluster alone.
+    is not known how often they are. `deadline_kept` is how likely it is that the deadlines asked for are kept,
+    if what surrounds the sort takes as long as expected. `quoted` is None for a job that takes no time; `overturned_by`
+    is known of the recommended cluster alone.
     """
 
     model: str
@@ -291,6 +294,7 @@ class Candidate:
     volumes: VolumeSet | None = None
     overturned_by: Overturn | None = None
     quoted: Quoted | None = None
+    deadline_kept: float | None = None
 
     def __repr__(self) -> str:
         place = f"{self.nodes} x {self.instance_type}, {self.cloud} {self.region}, {self.model}"
@@ -337,7 +341,9 @@ class Plan:
     """The answer to a Request: `best` is the first of `candidates`; None when nothing is feasible.
 
     `conflicts` names the constraints that can be met each but not together; `warnings` are about the whole answer.
-    `beyond` says what stands against more data, where the request was for the most.
+    `beyond` says what stands against more data, where the request was for the most. `left_out` names catalogs of which
+    no type could be planned, and why. `surer` is what keeps the deadlines with a probability of 95% where the best does
+    not.
     """
 
     request: Request
@@ -349,6 +355,8 @@ class Plan:
     conflicts: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     beyond: str | None = None
+    left_out: tuple[str, ...] = ()
+    surer: FrontierPoint | None = None
 
     def to_json(self) -> str:
         """Return the plan as one JSON object; numbers keep every digit."""

@@ -67,8 +67,19 @@ class Risk:
         delay = self.expected_s(work, nodes=np.array(float(nodes)), load_s=load_s) - work
         further = np.maximum(delay / np.maximum(1 - spared, 1e-12) - self.replacement_s, 1e-9)
         end = work[-1] + self.replacement_s + 20 * further[-1]
-        times = np.unique(np.concatenate([np.geomspace(work[0], end, _STEPS), work]))
-        late = times[:, None] - work
-        ended = spared - (1 - spared) * np.expm1(-np.maximum(late - self.replacement_s, 0) / further)
-        cdf = np.where(late >= 0, ended, 0.0).mean(axis=1)
+        some = np.geomspace(work[0], end, _STEPS)
+        late = np.maximum(some[:, None] - work - self.replacement_s, 0)
+        hit = (-(1 - spared) * np.expm1(-late / further)).mean(axis=1)
+        times = np.unique(np.concatenate([some, job.times_s]))
+        cdf = self._untouched(job, times, work, spared) + np.interp(times, some, hit)
         return Duration(times_s=times, cdf=cdf / cdf[-1])
+
+    @staticmethod
+    def _untouched(job: Duration, times: Floats, work: Floats, spared: Floats) -> Floats:
+        """Return the probability that a job has ended by each of `times` (G,) without any interruption, of which the
+        chance is `spared` for `work`: the job's own distribution, each step of it weighed.
+        """
+        done = np.interp(times, job.times_s, job.cdf, left=0.0, right=1.0)
+        chance = np.interp((times[1:] + times[:-1]) / 2, work, spared)
+        first = done[0] * np.interp(times[0], work, spared)
+        return np.asarray(np.concatenate(([first], first + np.cumsum(np.diff(done) * chance))))

@@ -126,6 +126,10 @@ class Duration:
         """The expected time."""
         return float(_mean(self.cdf, self.times_s))
 
+    def probability_by(self, time_s: float) -> float:
+        """Return how likely it is that the time is not longer."""
+        return float(np.interp(time_s, self.times_s, self.cdf, left=0.0, right=1.0))
+
     def quantile_s(self, probability: ArrayLike) -> Floats:
         """Return the time that is not exceeded with `probability`, elementwise."""
         return np.asarray(np.interp(np.asarray(probability, float), self.cdf, self.times_s))

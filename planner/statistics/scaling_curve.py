@@ -39,9 +39,15 @@ def mean_slowdowns(nodes: bytes) -> Floats:
     """Return by what factor a network is slower than what is stated of it, on average, at each of `nodes`, given as the
     bytes of a float array (N,).
     """
-    sizes = np.frombuffer(nodes)
-    slowdowns = on_ladder(lambda some: unmeasured().slowdowns_at(some, count=BAND_VALUES).mean(axis=0), sizes)
-    return np.where(sizes < 2, 1.0, slowdowns)
+    return on_ladder(lambda some: np.asarray(stated_slowdowns(some).mean(axis=0)), np.frombuffer(nodes))
+
+
+def stated_slowdowns(nodes: Floats) -> Floats:
+    """Return equally likely slowdowns of a network of which a rate is only stated, at each of `nodes` (N,), shape
+    (8, N) and rising. That it is faster than stated is not counted on: what is stated is what the link can do.
+    """
+    slowdowns = np.maximum(unmeasured().slowdowns_at(nodes, count=BAND_VALUES), 1.0)
+    return np.where(nodes < 2, 1.0, slowdowns)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from planner.cost_model.charges import charges, known_usd
-from planner.cost_model.staging_steps import around_node_seconds, loading_node_seconds, moved_bytes
+from planner.cost_model.staging_notes import staging_notes
+from planner.cost_model.staging_steps import (
+    around_node_seconds,
+    around_seconds,
+    least_seconds,
+    loading_node_seconds,
+    moved_bytes,
+)
 from planner.cost_model.workload import JobContext
 
 Make = Callable[..., JobContext]
@@ -44,6 +52,28 @@ def test_a_step_lasts_as_long_as_its_slowest_part(
     assert loading == pytest.approx({name: steps[name] for name in ("stage in", "generate") if name in steps})
 
 
+@pytest.mark.parametrize(("factor", "stage_in_s"), [(1.0, 25_000), (0.5, 25_000), (0.25, 40_000)])
+def test_staging_is_no_faster_than_the_link_as_varied(make_context: Make, factor: float, stage_in_s: float) -> None:
+    """The store gives 400 MB/s; a quarter of the NIC is 250 MB/s, which 10 TB take 40,000 node-seconds through."""
+    context = make_context(DISKS, files=FILES, scale={"network": factor}, input="s3://b/i")
+    assert seconds(context)["stage in"] == pytest.approx(stage_in_s)
+
+
+def test_requests_hold_up_staging_on_any_number_of_nodes(make_context: Make) -> None:
+    """10 TB are 596,046 reads of 16 MiB, which 500 a second take 1,192 s; 100,000 writes of 100 MB, 200 a second, take
+    500 s. Without that limit 25,000 node-seconds take 250 s on 100 nodes.
+    """
+    store = {**STORE, "reads_per_s": 500, "writes_per_s": 200, "request_evidence": "spec"}
+    files = {"object_stores": [store]}
+    context = make_context(DISKS, files=files, input="s3://b/i", output="s3://b/o")
+    least = {name: float(seconds_[0]) for name, seconds_ in least_seconds(context).items()}
+    assert least == pytest.approx({"stage in": 1e13 / 2**24 / 500, "stage out": 500})
+    few, many = around_seconds(context, np.array([10.0, 100.0]))["stage in"][0]
+    assert (few, many) == pytest.approx((2500, 1e13 / 2**24 / 500))
+    assert "requests bind (500 reads" in staging_notes(context, 100)["stage in"]
+    assert "the object store binds (25 MB/s for each vCPU, measured)" in staging_notes(context, 10)["stage in"]
+
+
 @pytest.mark.parametrize(
     ("places", "moved"),
     [
@@ -70,7 +100,8 @@ READS, WRITES = 596_047, 50_000
         ({}, {}),
         ({"input": "s3://b/i"}, {"stage in: requests": READS * 4e-7, "stage in: traffic": 1e13 / GIB * 0.01}),
         ({"output": "s3://b/o"}, {"stage out: requests": WRITES * 5e-6}),
-        ({"output": "gs://b/o"}, {"stage out: egress": 5e12 / GIB * 0.09}),
+        ({"output": "gs://b/o"}, {"stage out: egress": 5e12 / GIB * 0.09 + WRITES * 5e-6}),
+        ({"input": "gs://b/i"}, {"stage in: egress": 1e13 / GIB * 0.12 + READS * 4e-7}),
     ],
     ids=str,
 )

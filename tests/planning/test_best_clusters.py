@@ -105,6 +105,7 @@ class Grid:
     )
     asked = (TIMES, DOLLARS)
     good = np.ones((1, 3), bool)
+    partly_unknown = np.zeros(1, bool)
 
     def __init__(self, excesses: Mapping[int, float]) -> None:
         self.excesses = excesses

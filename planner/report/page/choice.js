@@ -4,8 +4,11 @@
 const SLACK = 1.05; // how far above the least cost a faster cluster may lie
 const ALIKE = 1.01; // layouts whose estimated times are so near are compared exactly
 const TRIES = 6;
-const FRONTIER_SIZES = 60; // cluster sizes of the frontier, evenly spread in their logarithm
 const EXACT_TYPES = 10; // types worked out in full, the most promising first
+const SAME_TIME = 1.01; // times within this factor of the least are as good
+const APART = 1.15; // by what factor the times of neighbours on the frontier differ at least
+const HANDICAP = 1.005; // by what factor bare metal must be better to be preferred
+const SIZES = 60; // cluster sizes that the frontier is looked for at
 
 function limitAbove(least, charges) {
   return least + (SLACK - 1) * (least - charges);
@@ -35,7 +38,7 @@ function cellsOf(formulas, grid, row, asked) {
 function limits(formulas, grid, row, nodes, asked, time) {
   const { confidence, budget_usd: budget, sort_deadline_s: sortDeadline } = formulas.request, made = [];
   const sort = time * (confidence ? grid.later_as_asked : 1);
-  if (asked.deadline) made.push({ measure: sort + aroundSeconds(grid, row, nodes, asked.data), limit: asked.deadline });
+  if (asked.deadline) made.push({ measure: sort + aroundSeconds(grid, row, nodes, asked), limit: asked.deadline });
   if (sortDeadline) made.push({ measure: sort, limit: sortDeadline });
   if (budget) {
     const lateS = at(grid, grid.late_boot_s, nodes) - at(grid, grid.boot_s, nodes);
@@ -67,13 +70,13 @@ function bestCell(cells, objective, limit) {
   if (!cells.length) return null;
   const cheapest = least(cells, (cell) => cell.total);
   if (objective === "cost") return first(cells, (cell) => cell.total, (cell) => cell.time);
-  if (objective === "time") return first(cells, (cell) => cell.time, (cell) => cell.total);
+  if (objective === "time") return first(cells, (cell) => cell.time, (cell) => cell.total, SAME_TIME);
   const own = cheapest.total <= limit ? limit : limitAbove(cheapest.total, cheapest.charges);
   return first(cells.filter((cell) => cell.total <= own), (cell) => cell.time, (cell) => cell.total);
 }
 
-function first(cells, key, second) {
-  const bound = key(least(cells, key)) * (1 + 1e-9);
+function first(cells, key, second, same = 1 + 1e-9) {
+  const bound = key(least(cells, key)) * same;
   return least(cells.filter((cell) => key(cell) <= bound), second);
 }
 
@@ -84,56 +87,32 @@ function overallLimit(cells) {
 }
 
 // selection.order: which of two figures decides, and in which order.
-function rank(of, objective, limit) {
+function rank(of, objective, limit, fastest) {
   if (objective === "cost") return [of.total, of.time];
-  if (objective === "time") return [of.time, of.total];
+  if (objective === "time") return of.time <= fastest * SAME_TIME ? [0, of.total, of.time] : [1, of.time, of.total];
   return of.total <= limit ? [0, of.time, of.total] : [1, of.total, of.time];
 }
 
 function inOrder(items, figures, objective, limit) {
+  const fastest = Math.min(...items.map((item) => figures(item).time));
   const compare = (a, b) => {
-    const [left, right] = [rank(figures(a), objective, limit), rank(figures(b), objective, limit)];
+    const [left, right] = [a, b].map((item) => rank(figures(item), objective, limit, fastest));
     const differs = left.findIndex((number, at) => number !== right[at]);
     return differs < 0 ? 0 : left[differs] - right[differs];
   };
   return [...items].sort(compare);
 }
 
-function ordered(clusters, objective, cheapest = []) {
-  const figures = (made) => ({ time: made.expected, total: made.total });
-  return inOrder(clusters, figures, objective, overallLimit([...clusters, ...cheapest]));
-}
-
-// selection.frontier: of some sizes the cells of a grid that no other beats in time and cost, fastest first.
-function frontierCells(formulas, cells, asked) {
-  const most = formulas.request.max_nodes, count = Math.min(most, FRONTIER_SIZES);
-  const sizes = new Set(Array.from({ length: count }, (_, at) => Math.round(most ** (at / Math.max(1, count - 1)))));
-  const some = cells.filter((cell) => asked.nodes || sizes.has(cell.nodes));
-  let least = Infinity;
-  return some.sort((a, b) => a.time - b.time || a.total - b.total).filter((cell) => {
-    const kept = cell.total < least * (1 - 1e-9);
-    least = Math.min(least, cell.total);
-    return kept;
-  });
-}
-
-// recommendation.py: the clusters, computed exactly, of all points of the frontier that can cost less than others do.
-function cheaperThan(formulas, good, asked, others) {
-  const points = formulas.grids.flatMap((grid) => frontierCells(formulas, good.filter((cell) => cell.grid === grid), asked));
-  const cheaper = [];
-  for (const cell of points.sort((a, b) => a.total - b.total)) {
-    if (cell.total >= Math.min(...[...others, ...cheaper].map((made) => made.total))) break;
-    const made = exact(formulas, cell, asked);
-    if (excess(formulas, made, asked) <= 1) cheaper.push(made);
-  }
-  return cheaper;
+function ordered(clusters, objective) {
+  const figures = (made) => ({ time: made.expected * handicap(made.row), total: made.total * handicap(made.row) });
+  return inOrder(clusters, figures, objective, overallLimit(clusters));
 }
 
 // By what factor a cluster exceeds what is asked, computed exactly.
 function excess(formulas, made, asked) {
   const { confidence, budget_usd: budget, sort_deadline_s: sortDeadline } = formulas.request;
   const sort = confidence ? quantile(made.duration, confidence) : made.expected;
-  const late = asked.deadline ? (sort + aroundSeconds(made.grid, made.row, made.nodes, asked.data)) / asked.deadline : 0;
+  const late = asked.deadline ? (sort + aroundSeconds(made.grid, made.row, made.nodes, asked)) / asked.deadline : 0;
   const most = made.row.most === null ? 0 : (made.nodes + made.spares) / made.row.most;
   return Math.max(late, sortDeadline ? sort / sortDeadline : 0, budget ? made.totalP95 / budget : 0, most);
 }
@@ -145,7 +124,11 @@ function exact(formulas, cell, asked) {
 // A type's cell, computed exactly; where that misses what was asked, a safer one.
 function settled(formulas, cells, asked, limit) {
   const { objective } = formulas.request;
-  let good = cells, cell = bestCell(good, objective, limit);
+  return settledFrom(formulas, cells, bestCell(cells, objective, limit), asked, limit, objective);
+}
+
+function settledFrom(formulas, cells, start, asked, limit, objective) {
+  let good = cells, cell = start;
   for (let attempt = 0; attempt < TRIES && cell; attempt += 1) {
     const made = exact(formulas, cell, asked), over = excess(formulas, made, asked);
     if (over <= 1) return ordered([made, ...alike(formulas, cells, cell, asked)], objective)[0];
@@ -169,6 +152,40 @@ function alike(formulas, cells, cell, asked) {
   return others.map((other) => exact(formulas, other, asked)).filter((made) => excess(formulas, made, asked) <= 1);
 }
 
+// bare_metal.py
+function handicap(row) {
+  return /metal/i.test(row.type) || row.type.startsWith("BM.") ? HANDICAP : 1;
+}
+
+// frontier.py: the cells that no other beats by the estimates.
+function frontierCells(formulas, cells, asked) {
+  const most = asked.nodes ?? formulas.request.max_nodes, count = Math.min(most, SIZES);
+  const size = (at) => Math.round(most ** (count > 1 ? at / (count - 1) : 0));
+  const sizes = new Set(asked.nodes ? [asked.nodes] : Array.from({ length: count }, (_, at) => size(at)));
+  const unbeaten = [], [time, total] = ["time", "total"].map((name) => (cell) => cell[name] * handicap(cell.row));
+  for (const cell of cells.filter(({ nodes }) => sizes.has(nodes)).sort((a, b) => time(a) - time(b) || total(a) - total(b))) {
+    if (!unbeaten.length || total(cell) < total(unbeaten.at(-1)) * (1 - 1e-6)) unbeaten.push(cell);
+  }
+  let last = 0;
+  return unbeaten.filter((cell) => {
+    const shown = cell.time >= last * APART || cell === unbeaten.at(-1);
+    if (shown) last = cell.time;
+    return shown;
+  });
+}
+
+function besideThem(formulas, cells, made, asked) {
+  const there = (cell) => made.some((other) => other.grid === cell.grid && other.row.type === cell.row.type && other.nodes === cell.nodes);
+  const beside = frontierCells(formulas, cells, asked).map((cell, at, all) => {
+    if (there(cell)) return null;
+    const cluster = exact(formulas, cell, asked);
+    if (excess(formulas, cluster, asked) <= 1) return cluster;
+    const alike = cells.filter((other) => other.grid === cell.grid && other.row.type === cell.row.type);
+    return at === all.length - 1 ? settledFrom(formulas, alike, cell, asked, Infinity, "cost") : null;
+  });
+  return beside.filter((cluster) => cluster);
+}
+
 // The best cluster of each type, best first; empty where nothing is feasible.
 function choose(formulas, asked) {
   const { objective } = formulas.request;
@@ -181,5 +198,7 @@ function choose(formulas, asked) {
     const best = settled(formulas, cells, asked, limit);
     if (best) made.push(best);
   }
-  return made.length ? ordered(made, objective, cheaperThan(formulas, good, asked, made)) : [];
+  if (!made.length) return [];
+  const all = ordered([...made, ...besideThem(formulas, good, made, asked)], objective);
+  return byType(all).map((clusters) => clusters[0]);
 }

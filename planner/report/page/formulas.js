@@ -257,21 +257,26 @@ function billedSeconds(grid, seconds) {
   return Math.max(Math.ceil(seconds / grid.billing.step_s) * grid.billing.step_s, grid.billing.minimum_s);
 }
 
-function around(grid, row, nodes, data) {
+function stepSeconds(row, name, nodes, asked) {
+  const nodeS = Math.max(row.around[name], (row.around_link[name] ?? 0) / asked.network);
+  return Math.max(nodeS / nodes, row.around_least[name] ?? 0) * asked.data;
+}
+
+function around(grid, row, nodes, asked) {
   const steps = { boot: at(grid, grid.boot_s, nodes), screen: grid.screen_s, teardown: grid.teardown_s };
-  for (const [name, seconds] of Object.entries(row.around)) steps[name] = (seconds * data) / nodes;
+  for (const name in row.around) steps[name] = stepSeconds(row, name, nodes, asked);
   return Object.fromEntries(Object.entries(steps).filter(([, seconds]) => seconds > 0));
 }
 
-function aroundSeconds(grid, row, nodes, data) {
+function aroundSeconds(grid, row, nodes, asked) {
   let seconds = at(grid, grid.boot_s, nodes) + grid.screen_s + grid.teardown_s;
-  for (const name in row.around) seconds += (row.around[name] * data) / nodes;
+  for (const name in row.around) seconds += stepSeconds(row, name, nodes, asked);
   return seconds;
 }
 
 function totalUsd(grid, row, nodes, asked, jobS, launched, lateS = 0) {
   const price = row.price * (1 - asked.discount);
-  const billed = billedSeconds(grid, jobS + aroundSeconds(grid, row, nodes, asked.data) + lateS);
+  const billed = billedSeconds(grid, jobS + aroundSeconds(grid, row, nodes, asked) + lateS);
   const spareS = billedSeconds(grid, at(grid, grid.boot_s, nodes) + grid.screen_s) + lateS;
   const nodeS = nodes * billed + (launched - nodes) * Math.min(billed, spareS);
   return (nodeS * price) / 3600 + row.charges * asked.data;
@@ -291,7 +296,7 @@ function cluster(formulas, grid, row, nodes, asked) {
   const launched = nodes + spares.count;
   return {
     grid, row, nodes, phases, duration, expected, p95, spares: spares.count,
-    around: around(grid, row, nodes, asked.data),
+    around: around(grid, row, nodes, asked),
     total: totalUsd(grid, row, nodes, asked, expected, launched),
     totalP95: totalUsd(grid, row, nodes, asked, p95, launched, lateS),
     charges: row.charges * asked.data,

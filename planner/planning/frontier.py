@@ -1,0 +1,99 @@
+"""The clusters that no other beats in both time and total cost, each worked out exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from planner.catalog.bare_metal import handicap
+from planner.planning import selection
+from planner.planning.best_clusters import cheapest_near
+from planner.planning.candidate_grid import CandidateGrid
+from planner.planning.selection import Cell
+from planner.schemas.plan import Candidate, FrontierPoint, Request
+
+_APART: Final = 1.15
+"""By what factor the times of neighbours differ at least: nearer ones are hardly a choice."""
+
+_SAME_COST: Final = 1e-6
+"""Costs that differ by less are the same: equation 7 gives one cost for all cluster sizes."""
+
+
+def frontier_clusters(
+    request: Request, grids: Sequence[CandidateGrid], settled: Sequence[Candidate]
+) -> list[Candidate]:
+    """Return, computed exactly, the clusters that the estimates put on the frontier and that keep to what is asked;
+    those already `settled` are left out.
+    """
+    places = {_place(point_of(cluster)) for cluster in settled}
+    clusters = []
+    for grid, cell, last in _worth_showing(grids):
+        if _place(grid.point(cell)) in places:
+            continue
+        cluster, excess = grid.exact(cell, request)
+        if excess <= 1:
+            clusters.append(cluster)
+        elif last and (cheapest := cheapest_near(request, grid, cell)) is not None:
+            clusters.append(cheapest)  # by which the others are judged
+    return clusters
+
+
+def _worth_showing(grids: Sequence[CandidateGrid]) -> Iterator[tuple[CandidateGrid, Cell, bool]]:
+    """Yield the cells that no other of all grids beats by the estimates: the fastest, those `_APART`, and the cheapest,
+    which is the last.
+    """
+    priced = [(grid, grid.good & ~grid.partly_unknown[:, None]) for grid in grids]
+    some = [(grid, good) for grid, good in priced if good.any()] or [(grid, grid.good) for grid in grids]
+    cells = [(grid.point(cell), grid, cell) for grid, good in some for cell in selection.frontier(grid.estimates, good)]
+    unbeaten, least = [], math.inf
+    for point, grid, cell in sorted(cells, key=lambda item: _figures(item[0])):
+        if _figures(point)[1] < least * (1 - _SAME_COST):
+            unbeaten.append((point, grid, cell))
+            least = _figures(point)[1]
+    last_s = 0.0
+    for point, grid, cell in unbeaten:
+        last = point is unbeaten[-1][0]
+        if last or point.time_s >= last_s * _APART:
+            last_s = point.time_s
+            yield grid, cell, last
+
+
+def frontier_of(clusters: Sequence[Candidate], best: Sequence[Candidate]) -> list[FrontierPoint]:
+    """Return the clusters that no other beats in both time and total cost, fastest first; the recommended one, the
+    first of `best`, and the cheapest are always there. Those whose bill is known in part alone are left out where
+    others are known whole.
+    """
+    clusters = [cluster for cluster in clusters if not cluster.cost_usd.at_least] or clusters
+    points = {_place(point): point for point in map(point_of, clusters)}.values()
+    always = [point_of(cluster) for cluster in best[:1]]
+    always += [min(points, key=lambda point: point.cost_usd_total)] if points else []
+    frontier: list[FrontierPoint] = []
+    least = math.inf
+    for point in sorted(points, key=lambda p: (p.time_s, p.cost_usd_total)):
+        if point in always or point.cost_usd_total < least * (1 - _SAME_COST):
+            frontier.append(point)
+        least = min(least, point.cost_usd_total)
+    return frontier
+
+
+def point_of(candidate: Candidate) -> FrontierPoint:
+    """Return a cluster as a point of the frontier."""
+    return FrontierPoint(
+        model=candidate.model,
+        cloud=candidate.cloud,
+        instance_type=candidate.instance_type,
+        nodes=candidate.nodes,
+        time_s=candidate.time_s.expected,
+        cost_usd_total=candidate.cost_usd.total,
+    )
+
+
+def _figures(point: FrontierPoint) -> tuple[float, float]:
+    """Return time and total cost as they count when clusters are ordered."""
+    factor = handicap(point.instance_type)
+    return point.time_s * factor, point.cost_usd_total * factor
+
+
+def _place(point: FrontierPoint) -> tuple[str, str, str, int]:
+    return point.model, point.cloud, point.instance_type, point.nodes

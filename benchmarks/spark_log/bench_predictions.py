@@ -3,7 +3,7 @@
 Jobs run on standalone Spark over emulated nodes, whose processors are limited by control groups and whose links are
 capped. From the log of one shape all other shapes are predicted; then they run. As root, with java and pyspark:
 
-    python benchmarks/spark_log/bench_predictions.py --spark-home .../site-packages/pyspark --out trials.jsonl
+    python benchmarks/spark_log/bench_predictions.py --spark-home ENVIRONMENT/pyspark --out trials.jsonl
 
 Every line of the output is one run, with what had been predicted for it. `--report trials.jsonl` scores such a file;
 every log is then taken as the one that is known in turn, which says what a cluster picked from it would have saved.
@@ -125,7 +125,7 @@ def main() -> None:
         report([json.loads(line) for line in arguments.report.read_text().splitlines()])
         return
     if arguments.spark_home is None:
-        parser.error("--spark-home: where pyspark lies, such as .../site-packages/pyspark")
+        parser.error("--spark-home: the folder of the package pyspark")
     if reason := usable(arguments.spark_home):
         sys.exit(reason)
     logs = arguments.out.with_suffix(".logs")

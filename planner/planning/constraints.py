@@ -152,7 +152,8 @@ def missed(name: str, rows: Rows, asked: Sequence[Constraint]) -> Rejection:
         least = float(constraint.measure[rows].min())
         if least > constraint.limit:
             shown, over = constraint.show(least), least / constraint.limit
-            by = f", {100 * (over - 1):.2g}% too much" if shown == constraint.show(constraint.limit) else ""
+            amount = constraint.name != "evidence"
+            by = f", {100 * (over - 1):.2g}% too much" if amount and shown == constraint.show(constraint.limit) else ""
             return Rejection(instance_type=name, reason=constraint.reason, detail=shown + by, nearness=over)
     together = " and ".join(f"the {constraint.name}" for constraint in asked)
     measured = (constraint for constraint in asked if constraint.name != "evidence")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from planner.planning.formula_tables import at_scale, table_sizes
-from planner.statistics.scaling_curve import ScalingCurve, unmeasured
+from planner.planning.formula_tables import table_sizes
+from planner.statistics.scaling_curve import ScalingCurve
 
 
 def test_every_size_to_a_thousand_and_then_a_hundredth_more_each() -> None:
@@ -22,10 +21,3 @@ def test_many_curves_have_few_sizes_each_and_those_at_which_they_bend() -> None:
     sizes = table_sizes(200.0, [[curve]] * 100)
     assert sizes[:40].tolist() == list(range(1, 41))
     assert 41 not in sizes and 97.5 in sizes
-
-
-def test_a_single_node_loses_nothing_at_scale() -> None:
-    rows = np.array(at_scale(unmeasured(), np.array([1.0, 100.0])))
-    assert rows.shape == (8, 2)
-    assert rows[:, 0].tolist() == [1.0] * 8
-    assert rows[:, 1] == pytest.approx(unmeasured().slowdowns(100, count=8), rel=1e-7)

@@ -113,7 +113,18 @@ def test_wheels_are_found_by_any_name_of_their_platform(
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     wheelhouse.make_wheels(tmp_path / "wheels", python=python, architecture=machine())
     distributions = {path.name.split("-")[0] for path in (tmp_path / "wheels").iterdir()}
-    assert distributions == {"pip", "typer", "rich", "numpy", "pandas", "ray", "psutil", "obstore", "sortplanner"}
+    assert distributions == {
+        "pip",
+        "typer",
+        "rich",
+        "numpy",
+        "pandas",
+        "tenacity",
+        "ray",
+        "psutil",
+        "obstore",
+        "sortplanner",
+    }
 
 
 def cpython() -> str:
@@ -132,4 +143,4 @@ def write_empty_wheel(directory: Path, name: str, tag: str, *, version: str = "9
 
 def test_what_is_needed_includes_ray_and_object_stores() -> None:
     names = [line.split(">")[0] for line in wheelhouse.requirements()]
-    assert names == ["typer", "rich", "numpy", "pandas", "ray", "psutil", "obstore"]
+    assert names == ["typer", "rich", "numpy", "pandas", "tenacity", "ray", "psutil", "obstore"]

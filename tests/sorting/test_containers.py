@@ -84,7 +84,7 @@ def test_threads_are_no_more_than_the_quota(tmp_path: Path) -> None:
 
 
 AS_NOBODY = """
-import os, sys
+import concurrent.futures, os, sys  # what the sort loads later may lie where nobody can read
 from planner.sorting.local import sort_file
 os.setgid(65534)
 os.setuid(65534)

@@ -103,9 +103,7 @@ def test_how_far_credit_lasts(make_job: Make) -> None:
 
 
 def test_how_wide_the_network_may_be_missed(make_job: Make) -> None:
-    """A stated rate, 1 GB/s, has the prior's band times itself but is no more than the link; a measured one has its own,
-    beyond its points only.
-    """
+    """A stated rate, 1 GB/s, has the prior's band up to the link; a measured one its own, beyond its points only."""
     stated = about("network: nobody", warned(make_job, as_it_is, nodes=50))
     band = ScalingCurve.through([2.0], [1e9]).band(50)
     assert band.high_bytes_per_s[0] > 1e9

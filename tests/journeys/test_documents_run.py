@@ -29,6 +29,7 @@ NOT_HERE = {
     "plan --data 1TB --model indy --profile": "takes the user's profile: tests/cli/test_help.py",
     "plan --from-log": "takes the user's event log: tests/cli/test_plan_from_log.py",
     "alias sort=": "changes the reader's shell",
+    "zcat": "takes the user's text: tests/cli/test_gnusort.py",
     "sort -": "what the alias then does: tests/cli/test_gnusort.py",
     "planner sort --lines": "takes the user's text: tests/cli/test_help.py",
 }

@@ -70,7 +70,6 @@ def test_very_many_random_keys(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.quick
 @pytest.mark.skipif(not GNU_SORT, reason="GNU sort is not installed")
 def test_gnu_sort_agrees_with_the_reference_ten_thousand_times() -> None:
     check_reference(10_000)

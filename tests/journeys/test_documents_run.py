@@ -31,8 +31,6 @@ NOT_HERE = {
     "alias sort=": "changes the reader's shell",
     "planner sort --separator": "takes the user's text: tests/cli/test_gnusort.py",
     "planner sort --key": "takes the user's text: tests/cli/test_gnusort.py",
-    "planner sort --unique": "takes the user's text: tests/cli/test_gnusort.py",
-    "planner gnusort": "takes the user's text: tests/cli/test_gnusort.py",
     "zcat": "takes the user's text: tests/cli/test_gnusort.py",
     "sort -": "what the alias then does: tests/cli/test_gnusort.py",
     "planner sort --lines": "takes the user's text: tests/cli/test_help.py",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -44,15 +45,39 @@ def check_cases(count: int, folder: Path) -> None:
             assert sorted_by_ours(case, folder, threads=1) == in_order, (number, case)
 
 
+def prints_equal_nans_twice(case: Case) -> bool:
+    """Say whether GNU sort may take two lines for different that hold one NaN: it compares NaNs as memory holds them,
+    padding included, which nobody sets. With -u it then prints both.
+    """
+    return case.unique and "g" in " ".join(case.arguments) and b"nan" in case.text.lower()
+
+
+def has_hidden_versions(case: Case) -> bool:
+    """Say whether a file name that begins with a dot may be compared by version: coreutils 9.1 alone takes all behind
+    that dot for a suffix and sorts ".a" before ".0".
+    """
+    return "V" in " ".join(case.arguments) and b"." in case.text
+
+
+def has_quirk(case: Case, *, hidden_letters_first: bool) -> bool:
+    return prints_equal_nans_twice(case) or (hidden_letters_first and has_hidden_versions(case))
+
+
+def sorted_by_gnu(arguments: Sequence[str], text: bytes) -> bytes:
+    assert GNU_SORT
+    done = subprocess.run([GNU_SORT, *arguments], input=text, capture_output=True, check=True, env={"LC_ALL": "C"})
+    return done.stdout
+
+
 def check_reference(count: int) -> None:
     """Compare the reference with GNU sort."""
     chance = random.Random(17)
+    hidden_letters_first = sorted_by_gnu(["-V"], b".0\n.a\n") == b".a\n.0\n"
     for number in range(count):
         case = random_case(chance)
-        done = subprocess.run(
-            [GNU_SORT, *case.arguments], input=case.text, capture_output=True, check=True, env={"LC_ALL": "C"}
-        )
-        assert expected(case) == done.stdout, (number, case)
+        if has_quirk(case, hidden_letters_first=hidden_letters_first):
+            continue
+        assert expected(case) == sorted_by_gnu(case.arguments, case.text), (number, case)
 
 
 def test_random_keys_as_the_reference_has_them(tmp_path: Path) -> None:
@@ -70,6 +95,7 @@ def test_very_many_random_keys(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.quick
 @pytest.mark.skipif(not GNU_SORT, reason="GNU sort is not installed")
 def test_gnu_sort_agrees_with_the_reference_ten_thousand_times() -> None:
     check_reference(10_000)

@@ -12,9 +12,9 @@ from typer import Argument, Option
 
 from planner.cli import renting
 from planner.cli.cluster_progress import shown_events
-from planner.cli.console import show, show_text
+from planner.cli.console import show_text
 from planner.cli.run_rented import remember_run, wheels
-from planner.errors import ValidationFailedError
+from planner.cli.shown_report import show_checked_report
 
 if TYPE_CHECKING:
     from planner.provisioning.run_directory import RunDirectory
@@ -38,7 +38,6 @@ def cluster_attach(
     Example: planner cluster attach r20261121-1430-x7k2mq
     """
     from planner.provisioning.run_directory import RunDirectory
-    from planner.report.run_table import render_run
     from planner.runs.cloud import attach
 
     directory = RunDirectory.open(run)
@@ -47,12 +46,7 @@ def cluster_attach(
         stack.enter_context(directory.held())
         report = attach(directory, session, run=_again(directory, wheelhouse, stack), listening=shown_events)
     remember_run(directory)
-    if json:
-        show_text(report.to_json())
-    else:
-        show(render_run(report))
-    if not report.passed:
-        raise ValidationFailedError(f"run {run}: not sorted, or not the data that went in; see the report")
+    show_checked_report(report, run=run, json=json)
 
 
 def cluster_wait(run: _Run) -> None:

@@ -11,10 +11,11 @@ from typer import Argument, Option
 
 from planner.cli import renting
 from planner.cli.cluster_progress import shown_events
-from planner.cli.console import show, show_text, talk
+from planner.cli.console import talk
 from planner.cli.interrupts import orderly_end
 from planner.cli.run_rented import Job, dataset_to_sort, effort_of, remember_run, wheels
-from planner.errors import BadInputError, ValidationFailedError
+from planner.cli.shown_report import show_checked_report
+from planner.errors import BadInputError
 from planner.units import parse_size
 
 if TYPE_CHECKING:
@@ -53,7 +54,6 @@ def cluster_run(
     Example: planner cluster run r20261121-1430-x7k2mq --data 1TB --model indy
     """
     from planner.provisioning.run_directory import RunDirectory
-    from planner.report.run_table import render_run
 
     if data is None and input is None:
         raise BadInputError("say how much to sort: --data 1TB, or what: --input s3://bucket/path")
@@ -73,12 +73,7 @@ def cluster_run(
     if report is None:
         return
     remember_run(directory)
-    if json:
-        show_text(report.to_json())
-    else:
-        show(render_run(report))
-    if not report.passed:
-        raise ValidationFailedError(f"run {run}: not sorted, or not the data that went in; see the report")
+    show_checked_report(report, run=run, json=json)
     talk(f"run {run} is over" if take_down else f"run {run} stays: planner cluster down {run}")
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.cli import emulation, renting
-from planner.cli.console import show, show_text, talk
+from planner.cli.console import talk
 from planner.cli.files import require_directories, require_new, write_whole
 from planner.cli.progress import watched
 from planner.cli.run_options import EMULATED, RunOptions
 from planner.cli.run_rented import Job, dataset_to_sort, effort_of, run_rented, show_rented_dry_run
+from planner.cli.shown_report import show_report
 from planner.errors import BadInputError, ValidationFailedError
 from planner.schemas.arguments import request_fields
 from planner.schemas.asked_prices import names
@@ -124,12 +125,7 @@ def _rental_options(options: RunOptions) -> renting.RentalOptions:
 def _show(report: RunReport, options: RunOptions) -> None:
     if options.out:
         write_whole(options.out, report.to_json() + "\n", option="--out")
-    if options.json:
-        show_text(report.to_json())
-    else:
-        from planner.report.run_table import render_run
-
-        show(render_run(report))
+    show_report(report, json=options.json)
 
 
 def _watch(name: str) -> Any:

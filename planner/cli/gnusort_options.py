@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ _LONG = {
 _SORTS = {
     "general-numeric": "g", "human-numeric": "h", "month": "M", "numeric": "n", "random": "R", "version": "V",
 }  # fmt: skip
+_STANDARD_STREAMS = 3
 _CHECKS = {"quiet": "C", "silent": "C", "diagnose-first": "c"}
 _HELP = """\
 Usage: planner gnusort [OPTION]... [FILE]...
@@ -100,7 +102,7 @@ class Options:
         if names[-1] == b"":
             names.pop()
         for number, name in enumerate(names, 1):
-            if name == b"-" and self.files_from == "-":
+            if name == b"-":  # GNU refuses it in files of names, too, in these words
                 raise GnuSortError("when reading file names from stdin, no file name of '-' allowed")
             if not name:
                 raise GnuSortError(f"{self.files_from}:{number}: invalid zero-length file name")
@@ -222,6 +224,12 @@ def _set_batch_size(options: Options, argument: str, name: str) -> None:
     if options.batch_size < 2:
         raise GnuSortError(
             f"invalid --batch-size argument {quoted(argument)}\nsort: minimum --batch-size argument is '2'"
+        )
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _STANDARD_STREAMS
+    if options.batch_size > most:
+        raise GnuSortError(
+            f"--batch-size argument {quoted(argument)} too large\n"
+            f"sort: maximum --batch-size argument with current rlimit is {most}"
         )
 
 

@@ -18,8 +18,8 @@ from planner.cli.gnusort_words import GnuSortError
 GNU_SORT = shutil.which("sort") or ""
 REFUSED = [
     ["-k0"], ["-k"], ["-k1.0"], ["-kx"], ["-k1,x"], ["-k1q"], ["-t", "ab"], ["-t", ""], ["--batch-size=1"],
-    ["--batch-size=x"], ["-S", "x"], ["-S", "1xx"], ["--buffer-size=q"], ["-dn"], ["-ghM"], ["-nif"],
-    ["-c", "-o", "x"], ["-cC"], ["--check=foo"], ["--sort=foo"], ["--sort"], ["--foo"], ["--s"], ["--ve"],
+    ["--batch-size=x"], ["--batch-size=99999999"], ["-S", "x"], ["-S", "1xx"], ["--buffer-size=q"], ["-dn"], ["-ghM"],
+    ["-nif"], ["-c", "-o", "x"], ["-cC"], ["--check=foo"], ["--sort=foo"], ["--sort"], ["--foo"], ["--s"], ["--ve"],
     ["--stable=1"], ["--parallel=0"], ["--parallel=x"], ["-1"], ["nofile"], ["-c", "nofile"], ["-m", "nofile"],
     ["-c", "a", "b"], ["--files0-from=nofile"], ["-o", "/nodir/x", "/dev/null"], ["/"], ["-k1n,1R"],
     ["-t", "x", "-t", "y"], ["-o", "a", "-o", "b"], ["--files0-from=-", "x"], ["-k", "-1"], ["-c", "lines"],

@@ -16,6 +16,7 @@ import pytest
         "write_tritonsort_page",
         "write_variation_page",
         "write_lee_fox_page",
+        "write_measured_page",
         "write_leave_one_out_page",
         "write_man_pages",
         "draw_architecture",

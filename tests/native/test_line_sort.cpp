@@ -150,6 +150,29 @@ TEST(text_that_changes_while_it_is_sorted_does_no_harm) {
   done = true;
   CHECK(noticed > 0);
 }
+
+// Whether the last line has an end is looked at apart from the count of lines.
+TEST(an_end_of_the_last_line_that_comes_and_goes_does_no_harm) {
+  Text text(5'000, std::byte{'x'});
+  for (std::size_t at = 9; at < text.size(); at += 10) text[at] = newline;
+  std::atomic<bool> done{false};
+  std::jthread meddler([&] {
+    for (volatile std::byte& last = text.back(); !done;) last = last == newline ? std::byte{'x'} : newline;
+  });
+  for (std::uint64_t round = 0; round < 2'000 * check::effort(); ++round) {
+    LineSorter sorter({}, 1);
+    try {
+      sorter.sort(text);
+      CHECK(sorter.bytes() - text.size() <= 1);
+      Text out(sorter.bytes());
+      sorter.gather(0, out);
+      CHECK(out.back() == newline);
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::io);
+    }
+  }
+  done = true;
+}
 #endif
 
 TEST(a_key_of_no_bytes_is_refused) {

@@ -12,6 +12,10 @@ namespace {
 
 constexpr std::uint64_t piece_bytes = 1 << 20;
 
+[[noreturn]] void refuse_change() {
+  throw Error(ErrorCode::io, "the text changed while it was being sorted");
+}
+
 bool lacks_end(const std::byte* base, const TextRun& run, std::byte line_end) {
   return run.bytes != 0 && base[run.first_byte + run.bytes - 1] != line_end;
 }
@@ -46,8 +50,9 @@ void LineIndex::build(const std::byte* base, std::span<const TextRun> runs, unsi
     throw_if_cancelled(progress);
     const Piece& piece = pieces_[i];
     if (!list_line_starts(text_of(piece), piece.begin, {starts_ + piece.first, piece.newlines}, line_end))
-      throw Error(ErrorCode::io, "the text changed while it was being sorted");
+      refuse_change();
   });
+  check_ends(runs);
 }
 
 void LineIndex::cut(std::span<const TextRun> runs) {
@@ -85,6 +90,14 @@ void LineIndex::mark_ends(std::span<const TextRun> runs) {
     starts_[lines_[run].first_record] = runs[run].first_byte;
     const std::uint64_t end = runs[run].first_byte + runs[run].bytes;
     if (adds_newline_[run]) starts_[lines_[run].first_record + lines_[run].records] = end + 1;
+  }
+}
+
+// As many newlines as before may be others: the lines of a run then end before its text does.
+void LineIndex::check_ends(std::span<const TextRun> runs) const {
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    const std::uint64_t end = runs[run].first_byte + runs[run].bytes + adds_newline_[run];
+    if (starts_[lines_[run].first_record + lines_[run].records] != end) refuse_change();
   }
 }
 

@@ -42,6 +42,7 @@ class LineIndex {
   void cut(std::span<const TextRun> runs);
   std::uint64_t number_lines(std::span<const TextRun> runs);
   void mark_ends(std::span<const TextRun> runs);
+  void check_ends(std::span<const TextRun> runs) const;
 
   std::vector<Piece> pieces_;
   std::vector<bool> adds_newline_;  // run by run

@@ -102,14 +102,16 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 ON_A_CLUSTER = "--ray"
 """Examples with this option need a Ray cluster: tests/distributed_sort."""
+TAKE_LONG = {"bench fleet"}
+"""Commands whose example belongs to the soak's quick part."""
 RUN = [
-    (name, example)
+    pytest.param(name, example, id=example, marks=[pytest.mark.soak, pytest.mark.quick] * (name in TAKE_LONG))
     for name, example in EXAMPLES
     if name not in CALLED_ELSEWHERE and ON_A_CLUSTER not in example.split()
 ]
 
 
-@pytest.mark.parametrize(("name", "example"), RUN, ids=[example for _, example in RUN])
+@pytest.mark.parametrize(("name", "example"), RUN)
 def test_examples_work(desk: Path, name: str, example: str) -> None:
     words = shlex.split(example)
     if name == "generate":  # its data is the example's but less of it

@@ -282,4 +282,14 @@ def sort_text(
 def sorted_text(text: Buffer, order: KeyOrder, *, unique: bool = False) -> bytes:
     """Return the lines of the text, each with its end, sorted on this thread."""
 
+def partition_text(text: Buffer, out: Buffer, order: KeyOrder, boundaries: Sequence[tuple[bytes, bool]]) -> list[int]:
+    """Group lines by the boundaries; return where each group begins, and the last ends.
+
+    A boundary is the first line of a group, or the last of the one before if it comes with True. `out` has room for
+    one byte more than a text that does not end with a line's end.
+    """
+
+def summarize_text(text: Buffer, order: KeyOrder) -> tuple[int, int, int, int]:
+    """Return the lines, the sum of their CRC-32, and how many come before, or equal, the one in front of them."""
+
 def find_disorder(input: bytes, order: KeyOrder, *, unique: bool = False) -> tuple[int, bytes] | None: ...

@@ -10,6 +10,7 @@
 #include "convert.hpp"
 #include "register.hpp"
 #include "sortcore/keys/line_encoder.hpp"
+#include "sortcore/keys/partition_text.hpp"
 #include "sortcore/keys/sort_text.hpp"
 
 namespace py = pybind11;
@@ -111,6 +112,26 @@ py::object disorder_in(const std::string& input, const KeyOrder& order, bool uni
   return py::make_tuple(disorder->line, py::bytes(disorder->text));
 }
 
+std::vector<std::uint64_t> partition_buffer(const py::buffer& text, const py::buffer& out,
+                                            const KeyOrder& order,
+                                            const std::vector<std::pair<std::string, bool>>& given) {
+  const BytesView view(text, BytesView::Access::read, "text");
+  const BytesView to(out, BytesView::Access::write, "out");
+  std::vector<TextBoundary> boundaries;
+  for (const auto& [line, is_above] : given) boundaries.push_back({line, is_above});
+  const py::gil_scoped_release unlocked;
+  return partition_text(view.bytes(), to.writable_bytes(), order, boundaries);
+}
+
+py::tuple summarize_buffer(const py::buffer& text, const KeyOrder& order) {
+  const BytesView view(text, BytesView::Access::read, "text");
+  const TextSummary summary = [&] {
+    const py::gil_scoped_release unlocked;
+    return summarize_text(view.bytes(), order);
+  }();
+  return py::make_tuple(summary.lines, summary.checksum, summary.unordered, summary.duplicates);
+}
+
 // For tests: what decides about a line.
 py::bytes key_of(const KeyOrder& order, const py::bytes& line) {
   const std::string bytes = line;
@@ -135,6 +156,9 @@ void register_sort_text(py::module_& module) {
              py::arg("most_merged") = 0, py::arg("progress") = py::none());
   module.def("sorted_text", &sort_buffer, py::arg("text"), py::arg("order"), py::kw_only(),
              py::arg("unique") = false);
+  module.def("partition_text", &partition_buffer, py::arg("text"), py::arg("out"), py::arg("order"),
+             py::arg("boundaries"));
+  module.def("summarize_text", &summarize_buffer, py::arg("text"), py::arg("order"));
   module.def("find_disorder", &disorder_in, py::arg("input"), py::arg("order"), py::kw_only(),
              py::arg("unique") = false);
 }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from json import loads
-from os import environ
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +12,7 @@ from planner.cli.data_options import KeyOffset, KeySize, RecordSize, Threads
 from planner.cli.files import Force, require_directories, require_new, require_readable
 from planner.cli.progress import watched
 from planner.cli.sort_keys import KeyOptions, sort_by_keys
+from planner.cli.sort_on_ray import RayOptions, sort_on_ray
 from planner.errors import BadInputError
 from planner.units import format_bytes, format_duration, format_rate, parse_size
 
@@ -24,16 +23,6 @@ _MoreOutput = Annotated[
     list[Path] | None, Option(help="Where the result goes on, perhaps on another disk: each file has an equal share.")
 ]
 _TempDir = Annotated[list[Path] | None, Option(help="Disks for temporary files; beside the output otherwise.")]
-_Ray = Annotated[
-    str | None, Option(help="Sort on the Ray cluster at this address: INPUT and OUTPUT are manifests of partitions.")
-]
-_To = Annotated[
-    str | None,
-    Option(help="With --ray: where partitions go, s3://bucket/prefix; a folder on the nodes' disks otherwise."),
-]
-_Uniform = Annotated[
-    bool, Option("--uniform", help="With --ray: trust keys to be evenly spread, as Indy may; nothing is sampled.")
-]
 
 
 def sort(
@@ -50,10 +39,7 @@ def sort(
     lines: Annotated[bool, Option("--lines", help="Sort newline-terminated text by its lines.")] = False,
     stable: Annotated[bool, Option("--stable", help="Keep the order of equal keys.")] = False,
     keys: KeyOptions,
-    ray: _Ray = None,
-    copies: Annotated[int, Option(min=1, max=2, help="With --ray: nodes that keep each output partition.")] = 1,
-    to: _To = None,
-    uniform: _Uniform = False,
+    cluster: RayOptions,
     force: Force = False,
     explain: Annotated[bool, Option("--explain", help="Say what was chosen and why, and where the time went.")] = False,
     json: Annotated[bool, Option("--json", help="Print the report as JSON.")] = False,
@@ -83,14 +69,13 @@ def sort(
     require_directories("--temp-dir", limits["temp_dirs"])
     outputs = [output, *(more_output or ())]
     _keep_what_exists(outputs, sources, force=force)
-    if keys.are_given:
-        _refuse_other_options(record_size, key_offset, key_size, ray, more_output)
+    if cluster.ray is not None:
+        _refuse_on_ray(stable=stable, more_output=more_output)
+        is_text, memory_bytes = lines or keys.are_given, limits["memory_bytes"]
+        sort_on_ray(sources, output, cluster, keys=keys, lines=is_text, memory_bytes=memory_bytes, json=json)
+    elif keys.are_given:
+        _refuse_other_options(record_size, key_offset, key_size, more_output)
         sort_by_keys(sources, output, keys, json=json, **limits)
-    elif ray is not None:
-        _require_one_of_each(sources, more_output)
-        options: dict[str, Any] = {"copies": copies, "uniform": uniform, "output": to or output.stem}
-        options["memory_bytes"] = limits["memory_bytes"]
-        _sort_on_ray(sources[0], output, address=ray, options=options, json=json)
     else:
         layout = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size, "lines": lines}
         report = _sort_here(sources, outputs, **layout, **limits)
@@ -104,17 +89,19 @@ def _sort_here(sources: list[Path], outputs: list[Path], **options: Any) -> Sort
         return sort_file(sources, outputs, progress=progress, **options)
 
 
-def _require_one_of_each(sources: list[Path], more_output: list[Path] | None) -> None:
-    if len(sources) > 1 or more_output:
-        raise BadInputError("with --ray there is one INPUT and one OUTPUT: manifests, which name many partitions")
+def _refuse_on_ray(*, stable: bool, more_output: list[Path] | None) -> None:
+    if more_output:
+        raise BadInputError("with --ray there is one OUTPUT: a manifest, which names many partitions")
+    if stable:
+        raise BadInputError("--stable is for one machine: leave it out, or leave out --ray")
 
 
 def _refuse_other_options(
-    record_size: int, key_offset: int, key_size: int | None, ray: str | None, more_output: list[Path] | None
+    record_size: int, key_offset: int, key_size: int | None, more_output: list[Path] | None
 ) -> None:
-    if (record_size, key_offset, key_size, ray) != (100, 0, None, None) or more_output:
+    if (record_size, key_offset, key_size) != (100, 0, None) or more_output:
         raise BadInputError(
-            "--key and its kin sort text into one file: leave out --record-size, --key-offset, --key-size, --ray and"
+            "--key and its kin sort text into one file: leave out --record-size, --key-offset, --key-size and"
             " --more-output"
         )
 
@@ -127,28 +114,6 @@ def _show(report: SortReport, *, what: str, explain: bool, json: bool) -> None:
     talk(f"{report.records} {what} in {format_duration(report.seconds)} ({rate}), {report.mode}")
     if explain:
         show_text(_explained(report))
-
-
-def _sort_on_ray(source: Path, output: Path, *, address: str, options: dict[str, Any], json: bool) -> None:
-    """Sort a dataset, write its manifest, and show the report; `options` are fields of a SortRequest."""
-    from planner.cli.cluster_progress import shown_events
-    from planner.distributed_sort.dataset import dataset_of, read_manifest, write_manifest
-    from planner.ray_cluster.driver_session import ray_session
-
-    order = {
-        "do": "sort",
-        "journal": str(output.with_name(f".{output.name}.journal").resolve()),
-        "request": {"source": loads(read_manifest(source).to_json())} | options,
-    }
-    driver = ray_session(address=address, command=lambda *words: list(words), environment=environ)
-    with shown_events() as on_event, driver as session:
-        done = session.do(order, on_event)
-    write_manifest(dataset_of(done["dataset"]), output)
-    report = done["report"]
-    if json:
-        show_json(report)
-    else:
-        talk(f"{report['records']} records on {len(report['nodes'])} nodes, checksum {report['checksum']}")
 
 
 def _explained(report: SortReport) -> str:

@@ -6,13 +6,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
 from planner.cli.console import show_json, talk
 from planner.errors import BadInputError
 from planner.units import format_duration
+
+if TYPE_CHECKING:
+    from planner.sorting.keys import Key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,20 +51,10 @@ def sort_by_keys(
     """Sort lines and say what was done; `-` is standard input or output. Raises BadInputError for a wrong key."""
     from planner.native import run_interruptible
     from planner.sorting.keyed import TextOrder, sort_text
-    from planner.sorting.keys import BadKeyError, check_compatible, parse_key
 
-    try:
-        keys = tuple(parse_key(text) for text in options.key or ())
-        for key in keys:
-            check_compatible(key)
-    except BadKeyError as error:
-        raise BadInputError(f"--key: {error}") from error
-    separator = None if options.separator is None else options.separator.encode()
-    if separator is not None and len(separator) != 1:
-        raise BadInputError(f"--separator is one byte, not {options.separator!r}")
     order = TextOrder(
-        keys=keys,
-        separator=separator,
+        keys=parsed_keys(options),
+        separator=parsed_separator(options),
         line_end=b"\0" if options.zero_terminated else b"\n",
         stable=stable,
         unique=options.unique,
@@ -86,3 +79,24 @@ def sort_by_keys(
         show_json({"lines": lines, "runs": runs, "seconds": seconds})
     else:
         talk(f"{lines} lines in {format_duration(seconds)}, {f'{runs} runs merged' if runs else 'in memory'}")
+
+
+def parsed_keys(options: KeyOptions) -> tuple[Key, ...]:
+    """Return the keys that are given. Raises BadInputError for one that cannot be."""
+    from planner.sorting.keys import BadKeyError, check_compatible, parse_key
+
+    try:
+        keys = tuple(parse_key(text) for text in options.key or ())
+        for key in keys:
+            check_compatible(key)
+    except BadKeyError as error:
+        raise BadInputError(f"--key: {error}") from error
+    return keys
+
+
+def parsed_separator(options: KeyOptions) -> bytes | None:
+    """Return the byte between fields, None for blanks. Raises BadInputError for more than a byte."""
+    separator = None if options.separator is None else options.separator.encode()
+    if separator is not None and len(separator) != 1:
+        raise BadInputError(f"--separator is one byte, not {options.separator!r}")
+    return separator

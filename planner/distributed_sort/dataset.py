@@ -7,21 +7,67 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from planner.errors import BadInputError, IoFailureError
+from planner.sorting.keys import Key
 from planner.stores.atomic_file import replace_file
+
+if TYPE_CHECKING:
+    from planner.sorting.keyed import TextOrder
 
 FORMAT: Final = "planner-manifest-1"
 
 
 @dataclass(frozen=True, kw_only=True)
+class TextFormat:
+    """Lines, and what they are sorted by: keys as the sort core takes them, the whole line where there are none.
+
+    `separator` is one byte, as Latin-1, '' for blanks; of lines with equal keys `unique` keeps one.
+    """
+
+    keys: tuple[Key, ...] = ()
+    separator: str = ""
+    line_end: str = "\n"
+    unique: bool = False
+
+    def order(self) -> TextOrder:
+        """Return the order of the lines."""
+        from planner.sorting.keyed import TextOrder
+
+        return TextOrder(
+            keys=self.keys,
+            separator=self.separator.encode("latin-1") or None,
+            line_end=self.line_end.encode(),
+            unique=self.unique,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Fixed records: `record_size` bytes each, the key being `key_size` bytes from `key_offset` on."""
+    """Fixed records: `record_size` bytes each, the key being `key_size` bytes from `key_offset` on.
+
+    Where the data is `text`, a record is a byte: what counts records counts bytes.
+    """
 
     record_size: int = 100
     key_offset: int = 0
     key_size: int = 10
+    text: TextFormat | None = None
+
+    @staticmethod
+    def of_text(text: TextFormat) -> Layout:
+        """Return the layout of text."""
+        return Layout(record_size=1, key_offset=0, key_size=0, text=text)
+
+    def document(self) -> dict[str, Any]:
+        """Return the layout as a manifest has it."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @property
+    def unit(self) -> str:
+        """What is counted, in words."""
+        return "records" if self.text is None else "bytes"
 
     def core(self) -> dict[str, Any]:
         """Return the layout as the sort core names it, all values integers."""
@@ -95,7 +141,7 @@ class Dataset:
 
     def to_json(self) -> str:
         """Return the manifest."""
-        whole = {"format": FORMAT, "records": self.records, "layout": asdict(self.layout)}
+        whole = {"format": FORMAT, "records": self.records, "layout": self.layout.document()}
         return json.dumps(whole | {"partitions": [asdict(partition) for partition in self.partitions]}, indent=1)
 
 
@@ -114,7 +160,7 @@ def dataset_of(document: Mapping[str, Any]) -> Dataset:
     if document["format"] != FORMAT:
         raise ValueError(f"format {document['format']!r} instead of {FORMAT!r}")
     partitions = tuple(_partition(partition) for partition in document["partitions"])
-    return Dataset(partitions=partitions, layout=Layout(**document["layout"]))
+    return Dataset(partitions=partitions, layout=_layout(document["layout"]))
 
 
 def write_manifest(dataset: Dataset, path: Path) -> None:
@@ -123,6 +169,12 @@ def write_manifest(dataset: Dataset, path: Path) -> None:
         replace_file(path, dataset.to_json() + "\n")
     except OSError as error:
         raise IoFailureError(f"manifest {path}: {error.strerror}; nothing was written") from error
+
+
+def _layout(fields: Mapping[str, Any]) -> Layout:
+    if not (text := fields.get("text")):
+        return Layout(**fields)
+    return Layout(**{**fields, "text": TextFormat(**{**text, "keys": tuple(Key(*key) for key in text["keys"])})})
 
 
 def _partition(fields: Mapping[str, Any]) -> Partition:

@@ -13,8 +13,8 @@ from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import LOST, Nodes
 from planner.distributed_sort.partition_reader import Slice
-from planner.distributed_sort.partitioning import Splitting
 from planner.distributed_sort.sizing import Sizes
+from planner.distributed_sort.text_splitting import AnySplitting
 from planner.errors import IoFailureError
 from planner.statistics.slow_node_screening import Drop
 
@@ -72,7 +72,7 @@ class Job:
     files: JobFiles
     sizes: Sizes
     slices: list[Slice]
-    splitting: Splitting
+    splitting: AnySplitting
     splitting_reference: Any
     ledger: Ledger
     journal: Journal

@@ -16,6 +16,7 @@ import numpy as np
 from planner.arrays import Ints
 from planner.distributed_sort.dataset import FORMAT, Partition, dataset_of
 from planner.distributed_sort.partitioning import Splitting
+from planner.distributed_sort.text_splitting import AnySplitting, TextSplitting
 from planner.errors import IoFailureError
 from planner.native import Splitters
 
@@ -96,15 +97,14 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def begin(self, *, job: str, slice_records: int, splitting: Splitting, owner: list[str]) -> None:
+    def begin(self, *, job: str, slice_records: int, splitting: AnySplitting, owner: list[str]) -> None:
         """Start a new journal. Raises IoFailureError when it cannot be written."""
         head = {
             "job": job,
             "slice_records": slice_records,
-            "splitters": base64.b64encode(splitting.splitters.serialize()).decode(),
-            "key_size": splitting.splitters.key_bytes,
             "pieces": splitting.pieces,
             "weights": splitting.weights,
+            **_splitters(splitting),
         }
         self.path.unlink(missing_ok=True)
         self._write(head)
@@ -118,19 +118,15 @@ class Journal:
         """Note a finished output partition."""
         self._write({"done": number, "partition": asdict(partition), "summary": base64.b64encode(summary).decode()})
 
-    def read(self, job: str) -> tuple[int, Splitting, list[str], dict[int, tuple[Partition, bytes]]] | None:
+    def read(self, job: str) -> tuple[int, AnySplitting, list[str], dict[int, tuple[Partition, bytes]]] | None:
         """Return slice size, splitting, owners and finished partitions of `job`; None when the file is not its, or an
         earlier version's.
         """
         lines = list(self._lines())
-        if len(lines) < 2 or lines[0].get("job") != job or "splitters" not in lines[0]:
+        if len(lines) < 2 or lines[0].get("job") != job or not {"splitters", "boundaries"} & lines[0].keys():
             return None
         head = lines[0]
-        splitting = Splitting(
-            splitters=Splitters.parse(base64.b64decode(head["splitters"]), key_bytes=head["key_size"]),
-            pieces=tuple(head["pieces"]),
-            weights=tuple(head["weights"]),
-        )
+        splitting = _splitting(head)
         owner = [line["owner"] for line in lines if "owner" in line][-1]
         return head["slice_records"], splitting, owner, dict(_finished(lines))
 
@@ -156,6 +152,22 @@ class Journal:
                 os.fsync(file.fileno())
         except OSError as error:
             raise IoFailureError(f"journal {self.path}: {error.strerror}") from error
+
+
+def _splitters(splitting: AnySplitting) -> dict[str, Any]:
+    if isinstance(splitting, TextSplitting):
+        return {"boundaries": [[line.decode("latin-1"), is_above] for line, is_above in splitting.boundaries]}
+    serialized = base64.b64encode(splitting.splitters.serialize()).decode()
+    return {"splitters": serialized, "key_size": splitting.splitters.key_bytes}
+
+
+def _splitting(head: dict[str, Any]) -> AnySplitting:
+    pieces, weights = tuple(head["pieces"]), tuple(head["weights"])
+    if "boundaries" in head:
+        boundaries = tuple((line.encode("latin-1"), is_above) for line, is_above in head["boundaries"])
+        return TextSplitting(boundaries=boundaries, pieces=pieces, weights=weights)
+    splitters = Splitters.parse(base64.b64decode(head["splitters"]), key_bytes=head["key_size"])
+    return Splitting(splitters=splitters, pieces=pieces, weights=weights)
 
 
 def _finished(lines: Iterable[dict[str, Any]]) -> Iterator[tuple[int, tuple[Partition, bytes]]]:

@@ -6,17 +6,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from planner.distributed_sort import buffers, partition_reader
+from planner.distributed_sort.content import content_of
 from planner.distributed_sort.dataset import Layout, Partition
 from planner.distributed_sort.node_environment import JobFiles, node_name
 from planner.distributed_sort.node_tasks import Block, Stored, store
 from planner.distributed_sort.partition_reader import Slice
-from planner.distributed_sort.partitioning import Splitting
-from planner.native import core, core_errors
+from planner.distributed_sort.text_splitting import AnySplitting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +48,7 @@ class Mapped:
     sizes: dict[int, int]
 
 
-def map_slice(order: MapOrder, splitting: Splitting) -> tuple[Mapped | Block | None, ...]:
+def map_slice(order: MapOrder, splitting: AnySplitting) -> tuple[Mapped | Block | None, ...]:
     """Do a map task; return what was done and a block for each range, which the next task of this process overwrites,
     None for those that were stored.
 
@@ -58,12 +56,9 @@ def map_slice(order: MapOrder, splitting: Splitting) -> tuple[Mapped | Block | N
     """
     began = time.monotonic()
     size = order.layout.record_size
-    records = buffers.array(buffers.RAW, order.slice.records * size)
-    partition_reader.read_records(
-        order.partition, order.layout, first=order.slice.first, records=order.slice.records, into=records
-    )
-    grouped = buffers.array(buffers.ORDERED, len(records))
-    offsets = splitting.offsets(_grouped(order, splitting, records, into=grouped))
+    content = content_of(order.layout)
+    records = content.read_slice(order.partition, order.slice)
+    grouped, offsets = content.group(records, splitting, order.threads)
     blocks: dict[int, Block | None] = {
         first: (np.diff(offsets[first : end + 1]), grouped[offsets[first] * size : offsets[end] * size])
         for _, first, end in order.ranges
@@ -79,26 +74,8 @@ def map_slice(order: MapOrder, splitting: Splitting) -> tuple[Mapped | Block | N
         read_bytes=len(records) if read else 0,
         remade_bytes=0 if read else len(records),
         seconds=time.monotonic() - began,
-        checksum=_checksum(order, records) if order.sums else 0,
+        checksum=content.summary(records, order.threads).checksum if order.sums else 0,
         stored=stored,
         sizes={first: int(offsets[end] - offsets[first]) * size for _, first, end in order.ranges},
     )
     return (mapped, *blocks.values())
-
-
-def _grouped(order: MapOrder, splitting: Splitting, records: Any, *, into: Any) -> Any:
-    """Group records by partition and return where each one ends."""
-    with core_errors():
-        return core.partition_records(
-            records.data,
-            into.data,
-            splitting.splitters,
-            record_bytes=order.layout.record_size,
-            key_offset=order.layout.key_offset,
-            threads=order.threads,
-        )
-
-
-def _checksum(order: MapOrder, records: Any) -> int:
-    with core_errors():
-        return int(core.validate_records(records.data, **order.layout.core(), threads=order.threads).checksum)

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
-
-import numpy as np
+from typing import Any
 
 from planner.arrays import Bytes, Ints
 from planner.distributed_sort import buffers, partition_reader, run_files
+from planner.distributed_sort.content import content_of
 from planner.distributed_sort.dataset import Copy, Layout, Partition, Recipe
 from planner.distributed_sort.node_environment import JobFiles, NodeFacts, facts, free_space, node_name
 from planner.distributed_sort.object_store import delete_partitions, is_object, write_object
@@ -22,8 +21,6 @@ from planner.native import core, core_errors
 
 Block = tuple[Ints, Bytes]
 """What a slice holds for consecutive partitions: the records of each, and all of them one after another."""
-
-SAMPLE_WINDOW_RECORDS: Final = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,18 +77,9 @@ def generate(recipe: Recipe, records: int, files: JobFiles, index: int, threads:
     return Partition(records=records, copies=(Copy(uri=str(path), node=_node_of(files)),), recipe=recipe)
 
 
-def sample(partition: Partition, layout: Layout, keys: int) -> bytes:
-    """Return the keys of about `keys` records, read in windows spaced evenly over a partition."""
-    windows = max(1, -(-keys // SAMPLE_WINDOW_RECORDS))
-    if partition.records <= keys or partition.records <= windows * SAMPLE_WINDOW_RECORDS:
-        windows, width = 1, partition.records
-    else:
-        width = SAMPLE_WINDOW_RECORDS
-    starts = [(partition.records - width) * number // max(1, windows - 1) for number in range(windows)]
-    read = [partition_reader.read_records(partition, layout, first=start, records=width) for start in starts]
-    together = np.concatenate(read)
-    with core_errors():
-        return core.sample_keys(together.data, count=min(keys, len(together) // layout.record_size), **layout.core())
+def sample(partition: Partition, layout: Layout, keys: int) -> list[bytes]:
+    """Return the keys of about `keys` records, or lines, read in windows spaced evenly over a partition."""
+    return content_of(layout).sample(partition, keys)
 
 
 def store(files: JobFiles, first: int, slices: Sequence[int], *blocks: Block | None) -> Stored:
@@ -126,40 +114,49 @@ def sort_partition(order: SortOrder) -> tuple[Sorted, Bytes | None]:
     Raises IoFailureError when the runs do not hold as many records as they should, BadInputError when these do not fit
     in the memory allowed.
     """
-    layout = order.layout
-    needed = 2 * order.records * layout.record_size + core.scratch_bytes(order.records, threads=order.threads)
-    if needed > order.memory_bytes:
-        raise BadInputError(
-            f"{node_name()}: partition {order.number} of {order.records} records needs {needed} bytes of memory to be "
-            f"sorted, but {order.memory_bytes} are allowed; sort with more memory"
-        )
+    content = content_of(order.layout)
+    _require_memory(order, 2 * order.records * order.layout.record_size)  # before so much is read
     gathered = _gathered(order)
-    output = buffers.array(buffers.ORDERED, len(gathered))
-    with core_errors():
-        core.sort_records(gathered.data, output.data, **layout.core(), threads=order.threads)
+    _require_memory(order, content.needed_bytes(gathered, order.threads))
+    output = content.sorted(gathered, order.threads)
     done = write_partition(output, order)
-    return replace(done, read_bytes=len(output)), output if order.is_copied else None
+    return replace(done, read_bytes=len(gathered)), output if order.is_copied else None
+
+
+def _require_memory(order: SortOrder, needed_bytes: int) -> None:
+    if needed_bytes > order.memory_bytes:
+        raise BadInputError(
+            f"{node_name()}: partition {order.number} of {order.records} {order.layout.unit} needs {needed_bytes} bytes"
+            f" of memory to be sorted, but {order.memory_bytes} are allowed; sort with more memory"
+        )
 
 
 def write_partition(records: Bytes, order: SortOrder) -> Sorted:
     """Write sorted records as an output partition of this node, durably, and say what was written."""
     layout, files = order.layout, order.files
-    with core_errors():
-        summary = core.validate_records(records.data, **layout.core(), threads=order.threads)
+    summary = content_of(layout).summary(records, order.threads)
     uri = files.output_uri(order.number)
     if files.in_store:
         write_object(uri, records)
     else:
         run_files.write_whole(Path(uri), (records,), durable=True)
-    key = slice(layout.key_offset, layout.key_offset + layout.key_size)
+    first_key, last_key = _end_keys(summary, layout)
     partition = Partition(
-        records=summary.records,
+        records=len(records) // layout.record_size,
         copies=(Copy(uri=uri, node=_node_of(files)),),
-        first_key=summary.first_record[key].hex(),
-        last_key=summary.last_record[key].hex(),
+        first_key=first_key,
+        last_key=last_key,
         checksum=f"{summary.checksum:x}",
     )
     return Sorted(partition=partition, read_bytes=0, written_bytes=len(records), summary=summary.serialize())
+
+
+def _end_keys(summary: Any, layout: Layout) -> tuple[str, str]:
+    """Return the first and the last key in hex; those of text can be long, and are not told."""
+    if layout.text is not None:
+        return "", ""
+    key = slice(layout.key_offset, layout.key_offset + layout.key_size)
+    return summary.first_record[key].hex(), summary.last_record[key].hex()
 
 
 def read_partition(partition: Partition, layout: Layout) -> Bytes:
@@ -169,16 +166,19 @@ def read_partition(partition: Partition, layout: Layout) -> Bytes:
 
 def validate(partition: Partition, layout: Layout, threads: int = 1) -> bytes:
     """Read a partition's first copy and return valsort's summary of it, serialized."""
-    with core_errors():
-        if is_object(partition.uri):
-            summary = core.validate_records(read_partition(partition, layout).data, **layout.core(), threads=threads)
-        else:
-            summary = core.validate_file(partition.uri, **layout.core(), threads=threads)
-    if summary.records != partition.records:
+    if layout.text is None and not is_object(partition.uri):
+        with core_errors():
+            summary: Any = core.validate_file(partition.uri, **layout.core(), threads=threads)
+        have = summary.records
+    else:
+        records = read_partition(partition, layout)
+        summary = content_of(layout).summary(records, threads)
+        have = len(records) // layout.record_size
+    if have != partition.records:
         raise IoFailureError(
-            f"{node_name()}: {partition.uri} holds {summary.records} records instead of {partition.records}"
+            f"{node_name()}: {partition.uri} holds {have} {layout.unit} instead of {partition.records}"
         )
-    return summary.serialize()
+    return bytes(summary.serialize())
 
 
 def clean(files: JobFiles) -> None:

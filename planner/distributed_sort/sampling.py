@@ -9,33 +9,40 @@ from planner.distributed_sort.dataset import Dataset, Layout, Partition
 from planner.distributed_sort.job import Emit, SortRequest
 from planner.distributed_sort.nodes import LOST, Nodes
 from planner.distributed_sort.partition_reader import nodes_with
-from planner.distributed_sort.partitioning import SAMPLE_PER_PARTITION, Splitting, split
-from planner.errors import IoFailureError
+from planner.distributed_sort.partitioning import SAMPLE_PER_PARTITION, split
+from planner.distributed_sort.text_splitting import AnySplitting, split_text
+from planner.errors import BadInputError, IoFailureError
 
 _MOST_SAMPLINGS: Final = 10
 
 
-def splitting_of(request: SortRequest, nodes: Nodes, emit: Emit, *, partitions: int) -> tuple[Splitting, int]:
+def splitting_of(request: SortRequest, nodes: Nodes, emit: Emit, *, partitions: int) -> tuple[AnySplitting, int]:
     """Return splitters chosen from a sample of the input, and the bytes read for it.
 
     Larger partitions give more of the sample. `request.uniform` reads nothing: keys are then taken as spread evenly.
     Raises IoFailureError when a partition cannot be had.
     """
     source = request.source
+    if request.uniform and source.layout.text is not None:
+        raise BadInputError("lines of text are not evenly spread over all values: sort them without --uniform")
     if request.uniform:
         return split(_even_keys(partitions, source.layout), partitions=partitions, layout=source.layout), 0
-    keys = b"".join(_sampled(source, nodes, emit, key_count=SAMPLE_PER_PARTITION * partitions))
+    sampled = _sampled(source, nodes, emit, key_count=SAMPLE_PER_PARTITION * partitions)
+    if source.layout.text is not None:
+        lines = [line for of_partition in sampled for line in of_partition]
+        return split_text(lines, partitions=partitions, text=source.layout.text), sum(map(len, lines))
+    keys = b"".join(part for of_partition in sampled for part in of_partition)
     bytes_read = len(keys) // source.layout.key_size * source.layout.record_size
     return split(keys, partitions=partitions, layout=source.layout), bytes_read
 
 
-def _sampled(source: Dataset, nodes: Nodes, emit: Emit, *, key_count: int) -> list[bytes]:
+def _sampled(source: Dataset, nodes: Nodes, emit: Emit, *, key_count: int) -> list[list[bytes]]:
     """Return about `key_count` keys by partition; what is lost with a node is sampled elsewhere.
 
     Raises IoFailureError when a partition cannot be had.
     """
     missing = {number: partition for number, partition in enumerate(source.partitions) if partition.records}
-    sampled: dict[int, bytes] = {}
+    sampled: dict[int, list[bytes]] = {}
     for _ in range(_MOST_SAMPLINGS):
         began = {}
         for number, partition in missing.items():

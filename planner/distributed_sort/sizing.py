@@ -23,8 +23,10 @@ _COPIES_STORE_SHARE: Final = 2 / 3
 """Of a node's object store, for partitions that are being copied."""
 _COPY_STORES: Final = 2
 """A partition that is being copied lies in the stores of its sender and its receiver."""
-_SORT_BUFFERS: Final = 2.2
+SORT_BUFFERS: Final = 2.2
 """A sort task holds its partition unsorted and sorted, and 12 bytes a record: less than a fifth of 100-byte records."""
+TEXT_SORT_BUFFERS: Final = 5.0
+"""The same for text: its lines may be short, and each has a key beside it."""
 _SORT_MEMORY_SHARE: Final = 2 / 3
 """Of a sort task's memory, for the partition as planned; a third is for records that the sample did not foresee."""
 _LEAST_PARTITION_BYTES: Final = 1_000_000
@@ -63,6 +65,7 @@ def choose_sizes(
     store_bytes: int,
     replicated: bool,
     concurrency: Concurrency,
+    sort_buffers: float = SORT_BUFFERS,
 ) -> Sizes:
     """Return the sizes for `node_count` nodes, each with `memory_bytes` for sorting and `store_bytes` of object store.
 
@@ -72,7 +75,7 @@ def choose_sizes(
     Raises BadInputError when the memory does not hold a record.
     """
     sort_bytes = memory_bytes // concurrency.sorts(copied=replicated)
-    largest_bytes = sort_bytes * _SORT_MEMORY_SHARE / _SORT_BUFFERS
+    largest_bytes = sort_bytes * _SORT_MEMORY_SHARE / sort_buffers
     if replicated:
         copies = _COPY_STORES * concurrency.partitions(copied=True)
         largest_bytes = min(largest_bytes, store_bytes * _COPIES_STORE_SHARE / copies)

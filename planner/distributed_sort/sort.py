@@ -10,19 +10,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.distributed_sort import node_tasks, sampling
-from planner.distributed_sort.dataset import Dataset, Partition
+from planner.distributed_sort.content import Summary, content_of
+from planner.distributed_sort.dataset import Dataset, Layout, Partition
 from planner.distributed_sort.job import Emit, Job, SortRequest, progress
 from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.object_store import is_object
-from planner.distributed_sort.partitioning import Splitting, share_out
+from planner.distributed_sort.partitioning import share_out
 from planner.distributed_sort.reduce import reduce
 from planner.distributed_sort.shuffle import shuffle
-from planner.distributed_sort.sizing import Sizes, choose_sizes
+from planner.distributed_sort.sizing import SORT_BUFFERS, TEXT_SORT_BUFFERS, Sizes, choose_sizes
 from planner.distributed_sort.slicing import slices
+from planner.distributed_sort.text_splitting import AnySplitting
 from planner.errors import BadInputError, IoFailureError, PlannerError
-from planner.native import core
 
 SAMPLE_PHASE: Final = "sample"
 
@@ -134,7 +135,7 @@ class _Start:
     """
 
     sizes: Sizes
-    splitting: Splitting
+    splitting: AnySplitting
     owner: list[str]
     sample_bytes: int = 0
     done: dict[int, tuple[Partition, bytes]] | None = None
@@ -185,6 +186,7 @@ def _sizes(request: SortRequest, nodes: Nodes) -> Sizes:
         store_bytes=store_bytes,
         replicated=request.copies > 1,
         concurrency=nodes.concurrency,
+        sort_buffers=TEXT_SORT_BUFFERS if request.source.layout.text else SORT_BUFFERS,
     )
 
 
@@ -211,13 +213,10 @@ def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
     """Return output and report. Raises IoFailureError when the output has not as many records as the input."""
     ordered = [job.ledger.done[number] for number in range(len(job.ledger.owner))]
     dataset = Dataset(partitions=tuple(partition for partition, _ in ordered), layout=job.request.source.layout)
-    if dataset.records != job.request.source.records:
-        raise IoFailureError(
-            f"{dataset.records} records came out of {job.request.source.records}: the input was changed meanwhile"
-        )
-    whole = joined(summary for _, summary in ordered)
+    _require_all(dataset, job)
+    whole = joined((summary for _, summary in ordered), job.request.source.layout)
     return dataset, ClusterSortReport(
-        records=dataset.records,
+        records=whole.records,
         data_bytes=dataset.bytes,
         nodes=tuple(sorted({*job.nodes.names, *job.nodes.lost})),
         lost_nodes=tuple(sorted(job.nodes.lost - job.nodes.avoided)),
@@ -239,14 +238,30 @@ def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
     )
 
 
+def _require_all(dataset: Dataset, job: Job) -> None:
+    """Raise IoFailureError when not all that went in came out. A file's last line may have got an end, and of equal
+    lines one may be left.
+    """
+    source = job.request.source
+    text, stored = source.layout.text, job.ledger.stored_records
+    ends = 0 if text is None else len(source.partitions)
+    is_read = source.records <= stored <= source.records + ends
+    is_written = dataset.records == stored or (text is not None and text.unique and dataset.records <= stored)
+    if not (is_read and is_written):
+        raise IoFailureError(
+            f"{dataset.records} {source.layout.unit} came out of {source.records}: the input was changed meanwhile"
+        )
+
+
 def _input_checksum(job: Job) -> str:
     is_known = job.request.sums_input and len(job.input_checksums) == len(job.slices)
     return f"{sum(job.input_checksums.values()):x}" if is_known else ""
 
 
-def joined(summaries: Iterator[bytes]) -> Any:
+def joined(summaries: Iterator[bytes], layout: Layout) -> Summary:
     """Return the summary of consecutive partitions; order is also checked where they meet."""
-    whole = core.Summary.parse(next(summaries))
+    content = content_of(layout)
+    whole = content.parse_summary(next(summaries))
     for summary in summaries:
-        whole.append(core.Summary.parse(summary))
+        whole.append(content.parse_summary(summary))
     return whole

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from planner.distributed_sort import node_tasks
+from planner.distributed_sort.content import content_of
 from planner.distributed_sort.copies import Outcomes, tried_on_each_copy
 from planner.distributed_sort.dataset import Dataset
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.sort import joined
-from planner.native import core
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +51,8 @@ def copy_summaries(nodes: Nodes, dataset: Dataset, *, copy: int) -> Outcomes:
 def validation_of(summaries: Outcomes, dataset: Dataset) -> Validation:
     """Return what the copies hold together that were read; the other partitions are counted as lost."""
     read = [summaries.done[number] for number in sorted(summaries.done)]
-    whole = joined(iter(read)) if read else core.validate_records(b"", **dataset.layout.core())
+    content = content_of(dataset.layout)
+    whole = joined(iter(read), dataset.layout) if read else content.summary(np.empty(0, np.uint8), threads=1)
     return Validation(
         records=whole.records,
         checksum=f"{whole.checksum:x}",

@@ -1,0 +1,114 @@
+"""`planner sort --ray`: the options that only a cluster has, and the sort of a dataset on one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from json import loads
+from os import environ
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from planner.cli.console import show_json, talk
+from planner.cli.sort_keys import KeyOptions, parsed_keys, parsed_separator
+from planner.errors import BadInputError
+
+if TYPE_CHECKING:
+    from planner.distributed_sort.dataset import Dataset, Layout, Partition
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayOptions:
+    """Where the cluster is, and what it shall do with the output."""
+
+    ray: Annotated[
+        str | None,
+        Option(help="Sort on the Ray cluster at this address: INPUT and OUTPUT are manifests of partitions."),
+    ] = None
+    copies: Annotated[int, Option(min=1, max=2, help="With --ray: nodes that keep each output partition.")] = 1
+    to: Annotated[
+        str | None,
+        Option(help="With --ray: where partitions go, s3://bucket/prefix; a folder on the nodes' disks otherwise."),
+    ] = None
+    uniform: Annotated[
+        bool, Option("--uniform", help="With --ray: trust keys to be evenly spread, as Indy may; nothing is sampled.")
+    ] = False
+
+
+def sort_on_ray(
+    sources: Sequence[Path],
+    output: Path,
+    options: RayOptions,
+    *,
+    keys: KeyOptions,
+    lines: bool,
+    memory_bytes: int | None,
+    json: bool,
+) -> None:
+    """Sort a dataset, write its manifest, and show the report. Raises BadInputError for options that cannot be."""
+    from planner.cli.cluster_progress import shown_events
+    from planner.distributed_sort.dataset import dataset_of, write_manifest
+    from planner.ray_cluster.driver_session import ray_session
+
+    source = _text_dataset(sources, keys) if lines or keys.are_given else _manifest(sources)
+    request = {"copies": options.copies, "uniform": options.uniform, "output": options.to or output.stem}
+    order = {
+        "do": "sort",
+        "journal": str(output.with_name(f".{output.name}.journal").resolve()),
+        "request": {"source": loads(source.to_json()), "memory_bytes": memory_bytes} | request,
+    }
+    driver = ray_session(address=options.ray or "", command=lambda *words: list(words), environment=environ)
+    with shown_events() as on_event, driver as session:
+        done = session.do(order, on_event)
+    write_manifest(dataset_of(done["dataset"]), output)
+    report = done["report"]
+    if json:
+        show_json(report)
+    else:
+        what = "records" if source.layout.text is None else "lines"
+        talk(f"{report['records']} {what} on {len(report['nodes'])} nodes, checksum {report['checksum']}")
+
+
+def _manifest(sources: Sequence[Path]) -> Dataset:
+    from planner.distributed_sort.dataset import read_manifest
+
+    if len(sources) > 1:
+        raise BadInputError("with --ray there is one INPUT and one OUTPUT: manifests, which name many partitions")
+    return read_manifest(sources[0])
+
+
+def _text_dataset(sources: Sequence[Path], keys: KeyOptions) -> Dataset:
+    """Return the text that `sources` are: manifests, or files that every node reaches by their path."""
+    from planner.distributed_sort.dataset import Dataset
+
+    layout = _text_layout(keys)
+    partitions = [partition for source in sources for partition in _text_partitions(source)]
+    return Dataset(partitions=tuple(partitions), layout=layout)
+
+
+def _text_layout(keys: KeyOptions) -> Layout:
+    from planner.distributed_sort.dataset import Layout, TextFormat
+
+    if keys.merge or keys.limit:
+        raise BadInputError("--merge and --limit are for one machine: leave them out, or leave out --ray")
+    text = TextFormat(
+        keys=parsed_keys(keys),
+        separator=(parsed_separator(keys) or b"").decode("latin-1"),
+        line_end="\0" if keys.zero_terminated else "\n",
+        unique=keys.unique,
+    )
+    return Layout.of_text(text)
+
+
+def _text_partitions(source: Path) -> list[Partition]:
+    from planner.distributed_sort.dataset import Copy, Partition, read_manifest
+
+    with source.open("rb") as file:
+        is_manifest = b'"planner-manifest-' in file.read(200)
+    if not is_manifest:
+        return [Partition(records=source.stat().st_size, copies=(Copy(uri=str(source.resolve())),))]
+    dataset = read_manifest(source)
+    size = dataset.layout.record_size
+    return [replace(partition, records=partition.records * size, recipe=None) for partition in dataset.partitions]

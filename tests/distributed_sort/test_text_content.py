@@ -1,0 +1,99 @@
+"""Text as the content of a dataset: every line once, however a partition is cut."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.distributed_sort.content import content_of
+from planner.distributed_sort.dataset import Copy, Layout, Partition, TextFormat
+from planner.distributed_sort.partition_reader import Slice
+from planner.distributed_sort.text_content import Text
+from planner.distributed_sort.text_splitting import TextSplitting
+from planner.sorting.keys import parse_key
+
+TEXTS = st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"")), max_size=40).map(b"\n".join)
+
+
+def partition_of(text: bytes, folder: Path) -> Partition:
+    path = folder / "text"
+    path.write_bytes(text)
+    return Partition(records=len(text), copies=(Copy(uri=str(path)),))
+
+
+@given(text=TEXTS, cuts=st.lists(st.integers(min_value=0, max_value=1300), max_size=8))
+def test_every_line_is_in_the_slice_that_it_begins_in(
+    text: bytes, cuts: list[int], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    partition = partition_of(text, tmp_path_factory.mktemp("text"))
+    edges = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
+    read = [
+        bytes(Text(TextFormat()).read_slice(partition, Slice(number=0, partition=0, first=first, records=end - first)))
+        for first, end in pairwise(edges)
+    ]
+    assert b"".join(read) == text
+    begins = [0] + [place + 1 for place, byte in enumerate(text[:-1]) if byte == ord("\n")]
+    for part, (first, end) in zip(read, pairwise(edges), strict=True):
+        lines = part.removesuffix(b"\n").count(b"\n") + bool(part)
+        assert lines == sum(first <= begin < end for begin in begins)
+
+
+def test_a_line_longer_than_many_slices_is_read_whole(tmp_path: Path) -> None:
+    text = b"a" * 200_000 + b"\nb\n"
+    partition = partition_of(text, tmp_path)
+    of = Text(TextFormat())
+    assert bytes(of.read_slice(partition, Slice(number=0, partition=0, first=0, records=10))) == text[:200_001]
+    assert bytes(of.read_slice(partition, Slice(number=1, partition=0, first=10, records=190_000))) == b""
+    assert bytes(of.read_slice(partition, Slice(number=2, partition=0, first=190_010, records=9_993))) == b"b\n"
+
+
+def test_groups_are_by_the_key_and_a_last_line_gets_its_end() -> None:
+    text = np.frombuffer(b"x,10\ny,9\nz,2\na,33", np.uint8)
+    of = content_of(Layout.of_text(TextFormat(keys=(parse_key("2,2n"),), separator=",")))
+    splitting = TextSplitting(boundaries=((b",9", False), (b",10", True)), pieces=(1, 1, 1), weights=(0.3, 0.4, 0.3))
+    grouped, offsets = of.group(text, splitting, 1)
+    # of equal keys lines compare: ",9" < "y,9" and ",10" < "x,10"
+    assert bytes(grouped) == b"z,2\ny,9\nx,10\na,33\n"
+    assert offsets.tolist() == [0, 4, 8, 18]
+
+
+def test_a_frequent_line_is_cut_between_lines() -> None:
+    text = np.frombuffer(b"b\nkk\nkk\nkk\nkk\nz\n", np.uint8)
+    splitting = TextSplitting(
+        boundaries=((b"kk", False), (b"kk", True)), pieces=(1, 2, 1), weights=(0.2, 0.3, 0.3, 0.2)
+    )
+    grouped, offsets = Text(TextFormat()).group(text, splitting, 1)
+    assert bytes(grouped) == bytes(text)
+    assert offsets.tolist() == [0, 2, 11, 14, 16]  # 12 bytes of kk: the half, 8, is moved on to the next line
+
+
+@given(texts=st.lists(TEXTS, min_size=1, max_size=4))
+def test_summaries_add_up(texts: list[bytes]) -> None:
+    of = Text(TextFormat())
+    parts = [text if text.endswith(b"\n") or not text else text + b"\n" for text in texts]
+    whole = of.summary(np.frombuffer(b"".join(parts), np.uint8), 1)
+    first, *rest = [of.parse_summary(of.summary(np.frombuffer(part, np.uint8), 1).serialize()) for part in parts]
+    for behind in rest:
+        first.append(behind)
+    assert first == whole
+
+
+def test_order_is_checked_where_summaries_meet() -> None:
+    of = Text(TextFormat(keys=(parse_key("1,1n"),)))
+    below, above = (of.summary(np.frombuffer(text, np.uint8), 1) for text in (b"2\n9\n", b"10\n11\n"))
+    above.append(of.summary(np.frombuffer(b"2\n", np.uint8), 1))
+    below.append(of.summary(np.frombuffer(b"10\n", np.uint8), 1))
+    assert (below.unordered, above.unordered) == (0, 1)
+
+
+def test_a_sample_has_lines_of_all_parts(tmp_path: Path) -> None:
+    partition = partition_of(b"".join(b"%07d\n" % number for number in range(50_000)), tmp_path)
+    numbers = [int(line) for line in Text(TextFormat()).sample(partition, 400)]
+    assert 200 <= len(numbers) <= 800
+    assert min(numbers) < 500
+    assert max(numbers) > 47_000

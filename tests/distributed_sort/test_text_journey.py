@@ -1,0 +1,150 @@
+"""Lines of text sorted on a real Ray cluster, as one machine sorts them."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition, TextFormat
+from planner.errors import BadInputError, IoFailureError
+from planner.native import core
+from planner.sorting.keys import parse_key
+
+if TYPE_CHECKING:
+    from conftest import SortCluster
+
+RARER = (pytest.mark.soak, pytest.mark.quick)
+TABLE = TextFormat(keys=(parse_key("2,2nr"), parse_key("1,1")), separator=",")
+
+
+def rows(count: int, *, seed: int) -> bytes:
+    """Return rows of a table, a fifth of which are one row, with a line of 3 MB among them and no end at the last."""
+    chance = random.Random(seed)
+    lines = [
+        b"%d,%d,%s" % (chance.randrange(50), chance.randrange(10**6), b"x" * chance.randrange(80)) for _ in range(count)
+    ]
+    lines += [b"same,77"] * (count // 4) + [b"long,5," + b"y" * 3_000_000]
+    chance.shuffle(lines)
+    return b"\n".join(lines)
+
+
+def written(cluster: SortCluster, name: str, texts: list[bytes], text: TextFormat) -> Dataset:
+    """Write texts to the nodes in turn and return the dataset."""
+    partitions = []
+    for turn, content in enumerate(texts):
+        node = 1 + turn % cluster.emulated.nodes.workers
+        path = cluster.directory(node) / f"{name}-{turn}"
+        path.write_bytes(content)
+        copy = Copy(uri=str(path), node=cluster.emulated.nodes.name(node))
+        partitions.append(Partition(records=len(content), copies=(copy,)))
+    return Dataset(partitions=tuple(partitions), layout=Layout.of_text(text))
+
+
+def expected(texts: list[bytes], text: TextFormat) -> bytes:
+    whole = b"".join(part if part.endswith(b"\n") or not part else part + b"\n" for part in texts)
+    return core.sorted_text(whole, text.order().for_core(), unique=text.unique)
+
+
+def held(output: Dataset, *, copy: int = 0) -> bytes:
+    return b"".join(Path(partition.copies[copy].uri).read_bytes() for partition in output.partitions)
+
+
+@pytest.mark.parametrize("text", [TextFormat(), TABLE], ids=["lines", "columns"])
+def test_the_output_is_that_of_one_machine(sort_cluster: SortCluster, tmp_path: Path, text: TextFormat) -> None:
+    texts = [rows(60_000, seed=seed) for seed in range(3)] + [b"", b"\n", b"alone"]
+    source = written(sort_cluster, "text-in", texts, text)
+    output, report = sort_cluster.sort(source, tmp_path / "j", output="text", copies=2)
+    assert held(output) == held(output, copy=1) == expected(texts, text)
+    lines = sum(part.removesuffix(b"\n").count(b"\n") + bool(part) for part in texts)
+    assert (report["records"], report["sorted"], report["data_bytes"]) == (lines, True, len(held(output)))
+    assert report["partitions"] > 3
+    assert report["largest_partition_bytes"] < 3_000_000 + 2 * len(held(output)) / report["partitions"]
+
+
+def test_of_equal_keys_one_line_is_left(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    text = TextFormat(keys=(parse_key("1,1n"),), separator=",", unique=True)
+    texts = [b"".join(b"%d,%d\n" % (number % 997, seed) for number in range(50_000)) for seed in range(3)]
+    output, report = sort_cluster.sort(written(sort_cluster, "u", texts, text), tmp_path / "j", output="unique")
+    assert [int(line.split(b",")[0]) for line in held(output).splitlines()] == list(range(997))
+    assert (report["records"], report["duplicates"]) == (997, 0)
+
+
+def test_nothing_but_empty_files(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    source = written(sort_cluster, "empty", [b"", b""], TextFormat())
+    output, report = sort_cluster.sort(source, tmp_path / "j", output="none")
+    assert (held(output), report["records"], report["sorted"]) == (b"", 0, True)
+
+
+def once(act: Callable[[], object], *, phase: str) -> Callable[[dict[str, Any]], None]:
+    """Return what does something when a phase has begun to get on, and only then."""
+    left = [act]
+
+    def on_event(event: dict[str, Any]) -> None:
+        if event["event"] == "progress" and event["phase"] == phase and event["bytes_done"] and left:
+            left.pop()()
+
+    return on_event
+
+
+@pytest.mark.needs_root(why="finds a node's processes by its network namespace")
+@pytest.mark.parametrize("phase", ["map and shuffle", pytest.param("sort and reduce", marks=RARER)])
+def test_killed_worker_processes_change_nothing(sort_cluster: SortCluster, tmp_path: Path, phase: str) -> None:
+    texts = [rows(80_000, seed=seed) for seed in range(3)]
+    source, killed = written(sort_cluster, "killed-in", texts, TABLE), list[int]()
+    fault = once(lambda: killed.append(sort_cluster.kill(1, "ray::")), phase=phase)
+    output, _ = sort_cluster.sort(source, tmp_path / "j", output=f"killed-{phase[:3]}", on_event=fault)
+    assert killed[0] > 0
+    assert held(output) == expected(texts, TABLE)
+
+
+@pytest.fixture
+def restarted(sort_cluster: SortCluster) -> Iterator[None]:
+    yield
+    sort_cluster.restart(3)
+
+
+@pytest.mark.soak
+@pytest.mark.quick
+@pytest.mark.needs_root(why="kills nodes in network namespaces")
+@pytest.mark.usefixtures("restarted")
+@pytest.mark.parametrize("phase", ["map and shuffle", "sort and reduce"])
+def test_a_lost_node_changes_nothing_where_all_reach_the_text(
+    sort_cluster: SortCluster, tmp_path: Path, phase: str
+) -> None:
+    texts = [rows(80_000, seed=seed) for seed in range(3)]
+    source = written(sort_cluster, "lost-in", texts, TABLE)
+    shared = tuple(replace(part, copies=(replace(part.copies[0], node=""),)) for part in source.partitions)
+    fault = once(lambda: sort_cluster.kill(3, "raylet"), phase=phase)
+    output, report = sort_cluster.sort(
+        replace(source, partitions=shared), tmp_path / "j", output=f"lost-{phase[:3]}", on_event=fault
+    )
+    assert report["lost_nodes"] == ["node-3"]
+    assert held(output) == expected(texts, TABLE)
+
+
+@pytest.mark.soak
+@pytest.mark.quick
+@pytest.mark.needs_root(why="finds a node's processes by its network namespace")
+def test_a_second_call_goes_on_where_a_killed_driver_stopped(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    texts = [rows(150_000, seed=seed) for seed in range(3)]
+    source = written(sort_cluster, "resumed-in", texts, TABLE)
+    fault = once(lambda: os.kill(sort_cluster.driver(), signal.SIGKILL), phase="sort and reduce")
+    with pytest.raises(IoFailureError, match="run the same command again"):
+        sort_cluster.sort(source, tmp_path / "j", output="resumed", on_event=fault)
+    output, report = sort_cluster.sort(source, tmp_path / "j", output="resumed")
+    assert report["resumed"]
+    assert report["moved_bytes"]["input_read"] == 0
+    assert held(output) == expected(texts, TABLE)
+
+
+def test_even_keys_are_for_records(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    source = written(sort_cluster, "even", [b"a\n"], TextFormat())
+    with pytest.raises(BadInputError, match="without --uniform"):
+        sort_cluster.sort(source, tmp_path / "j", output="even", uniform=True)

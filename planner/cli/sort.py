@@ -58,6 +58,8 @@ def sort(
     Example: planner sort --separator , --key 3,3r --key 1,1n data.csv sorted.csv
 
     Example: planner sort input.json output.json --ray 10.0.0.1:6379 --copies 2
+
+    Example: planner sort --lines app.log sorted.json --ray 10.0.0.1:6379
     """
     limits: dict[str, Any] = {
         "memory_bytes": None if memory is None else parse_size(memory),

@@ -25,7 +25,10 @@ class RayOptions:
 
     ray: Annotated[
         str | None,
-        Option(help="Sort on the Ray cluster at this address: INPUT and OUTPUT are manifests of partitions."),
+        Option(
+            help="Sort on the Ray cluster at this address: INPUT and OUTPUT are manifests of partitions. "
+            "INPUT may be text."
+        ),
     ] = None
     copies: Annotated[int, Option(min=1, max=2, help="With --ray: nodes that keep each output partition.")] = 1
     to: Annotated[
@@ -76,7 +79,10 @@ def _manifest(sources: Sequence[Path]) -> Dataset:
 
     if len(sources) > 1:
         raise BadInputError("with --ray there is one INPUT and one OUTPUT: manifests, which name many partitions")
-    return read_manifest(sources[0])
+    try:
+        return read_manifest(sources[0])
+    except BadInputError as error:
+        raise BadInputError(f"{error.message}; to sort text, say --lines or --key") from error
 
 
 def _text_dataset(sources: Sequence[Path], keys: KeyOptions) -> Dataset:

@@ -36,7 +36,7 @@ def array(role: str, size: int) -> Bytes:
 
     So what an earlier call with the same role returned is overwritten: copy what shall last.
     """
-    if len(_OWN.arrays.get(role, ())) < size:
+    if role not in _OWN.arrays or len(_OWN.arrays[role]) < size:
         _OWN.arrays.pop(role, None)  # before the larger one is made
         _OWN.arrays[role] = np.empty(max(_LEAST_BYTES, size + size // _SPARE), np.uint8)
     return _OWN.arrays[role][:size]

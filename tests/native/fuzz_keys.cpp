@@ -5,6 +5,7 @@
 
 #include "random_lines.hpp"
 #include "sortcore/keys/line_encoder.hpp"
+#include "sortcore/keys/partition_text.hpp"
 #include "sortcore/keys/sort_text.hpp"
 
 namespace {
@@ -60,6 +61,28 @@ Text text_of(const std::string& characters) {
   const auto bytes = std::as_bytes(std::span(characters));
   return {bytes.begin(), bytes.end()};
 }
+
+// Groups hold the lines between their boundaries, and sorted one by one they are the sorted text.
+void check_partitions(const Text& text, const KeyOrder& order, const Text& sorted) {
+  std::vector<TextBoundary> boundaries;
+  const auto in_order = lines::split(sorted);
+  for (std::size_t i = 0; i < in_order.size(); i += 1 + in_order.size() / 3)
+    boundaries.push_back(
+        {std::string(reinterpret_cast<const char*>(in_order[i].data()), in_order[i].size()), i % 2 == 1});
+  Text grouped(grouped_bytes(text, order));
+  const auto begins = partition_text(text, grouped, order, boundaries);
+  demand(begins.size() == boundaries.size() + 2 && begins.front() == 0 && begins.back() == grouped.size());
+  Text together;
+  for (std::size_t i = 0; i + 1 < begins.size(); ++i) {
+    const auto part = std::span<const std::byte>(grouped).subspan(begins[i], begins[i + 1] - begins[i]);
+    const Text in_part = text_of(sorted_text(part, order, false));
+    together.insert(together.end(), in_part.begin(), in_part.end());
+  }
+  if (order.whole_line_last) demand(together == sorted);
+  const TextSummary before = summarize_text(text, order), after = summarize_text(together, order);
+  demand(before.lines == after.lines && before.checksum == after.checksum && after.unordered == 0);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
@@ -75,6 +98,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   const Text sorted = text_of(sorted_text(text, order, false));
   check_sorted(sorted, order);
   demand(lines::expected_sorted(sorted, {}) == lines::expected_sorted(text, {}));
+  check_partitions(text, order, sorted);
   const Text unique = text_of(sorted_text(text, order, true));
   check_sorted(unique, order);
   demand(lines::split(unique).size() <= lines::split(text).size());

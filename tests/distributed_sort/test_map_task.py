@@ -21,7 +21,7 @@ TAKEN = Slice(number=0, partition=0, first=700, records=300)
 
 
 def splitting_of(partition: Partition) -> Splitting:
-    return split(node_tasks.sample(partition, LAYOUT, 2000), partitions=PARTITIONS, layout=LAYOUT)
+    return split(b"".join(node_tasks.sample(partition, LAYOUT, 2000)), partitions=PARTITIONS, layout=LAYOUT)
 
 
 def order_for(

@@ -30,7 +30,7 @@ RANGES = (("node-1", 0, 2), ("node-2", 2, PARTITIONS))
 
 
 def splitting_of(partition: Partition) -> Splitting:
-    return split(node_tasks.sample(partition, LAYOUT, 2000), partitions=PARTITIONS, layout=LAYOUT)
+    return split(b"".join(node_tasks.sample(partition, LAYOUT, 2000)), partitions=PARTITIONS, layout=LAYOUT)
 
 
 def shuffle(partition: Partition, splitting: Splitting, *, slice_records: int = 1200) -> list[int]:

@@ -1,0 +1,59 @@
+"""What `planner sort --ray` takes for text, and what it refuses before it looks for a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from planner.cli.app import build
+from planner.cli.sort_keys import KeyOptions
+from planner.cli.sort_on_ray import _text_dataset
+from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe, write_manifest
+from planner.errors import BadInputError
+from planner.sorting.keys import parse_key
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_bytes(b"b\na\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("--lines --stable a.txt out.json", "--stable is for one machine"),
+        ("--key 1,1 --merge a.txt out.json", "--merge and --limit are for one machine"),
+        ("--key 1,1 --limit 3 a.txt out.json", "--merge and --limit are for one machine"),
+        ("--key 0 a.txt out.json", "field number is zero"),
+        ("--separator ab a.txt out.json", "--separator is one byte"),
+        ("--lines a.txt out.json --more-output b.json", "one OUTPUT"),
+        ("--lines nothing.txt out.json", "nothing.txt: no such file"),
+        ("a.txt out.json", "to sort text, say --lines or --key"),
+        ("a.txt a.txt out.json", "one INPUT"),
+    ],
+)
+def test_refused(folder: Path, words: str, reason: str) -> None:
+    done = CliRunner().invoke(build(), ["sort", *words.split(), "--ray", "127.0.0.1:1"])
+    assert isinstance(done.exception, BadInputError)
+    assert reason in str(done.exception)
+    assert sorted(path.name for path in folder.iterdir()) == ["a.txt"]
+
+
+def test_files_and_manifests_are_text(folder: Path) -> None:
+    copies = (Copy(uri="/disk/in", node="node-1"),)
+    records = Dataset(partitions=(Partition(records=3, copies=copies, recipe=Recipe(start=0)),))
+    write_manifest(records, folder / "records.json")
+    dataset = _text_dataset(
+        [folder / "a.txt", folder / "records.json"], KeyOptions(key=["2,2n"], separator=",", unique=True)
+    )
+    assert dataset.partitions == (
+        Partition(records=4, copies=(Copy(uri=str(folder / "a.txt")),)),
+        Partition(records=300, copies=copies),  # bytes, and no recipe, which makes records
+    )
+    assert dataset.layout.text
+    order = dataset.layout.text.order()
+    assert (order.keys, order.separator, order.unique) == ((parse_key("2,2n"),), b",", True)

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Recommendation", "calibrate", "recommend"]
 
+_INSTEAD = {
+    "plan": "; planner.recommend('100TB') plans",
+    **dict.fromkeys(("sort", "generate", "validate", "run"), "; it is a command of the shell, beside `planner plan`"),
+}
+"""What is said for commands that Python has not, or under another name."""
+
 
 def __getattr__(name: str) -> Any:
     """Load the API on first use, so that importing the package costs nothing."""
@@ -22,7 +28,7 @@ def __getattr__(name: str) -> Any:
         from planner import api
 
         return getattr(api, name)
-    raise AttributeError(f"module 'planner' has no attribute {name!r}")
+    raise AttributeError(f"module 'planner' has no attribute {name!r}{_INSTEAD.get(name, '')}")
 
 
 def __dir__() -> list[str]:

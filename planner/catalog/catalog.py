@@ -232,7 +232,10 @@ class Catalog:
         return whole
 
     def _unpriced(self, region: str, pricing: str) -> str:
-        priced = self.regions(pricing)
+        priced, kinds = self.regions(pricing), sorted(set(self.tables["prices"]["pricing"].tolist()))
+        if not priced and pricing not in ("on-demand", "spot"):
+            text = f"--pricing {pricing}: catalog {self.name} has {' and '.join(kinds)}; what is reserved or committed"
+            return f"{text} costs the on-demand price less a --discount, such as 40%"
         refresh = f"planner catalog refresh --cloud {self.cloud}" if self.name in REFRESHABLE else ""
         public = " --public" if self.name in PUBLIC and (self.name, pricing) != ("aws", "spot") else ""
         if not priced:

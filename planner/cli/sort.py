@@ -13,6 +13,7 @@ from planner.cli.files import Force, require_directories, require_new, require_r
 from planner.cli.progress import watched
 from planner.cli.sort_keys import KeyOptions, sort_by_keys
 from planner.cli.sort_on_ray import RayOptions, sort_on_ray
+from planner.cli.text_files import records_expected
 from planner.errors import BadInputError
 from planner.units import format_bytes, format_duration, format_rate, parse_size
 
@@ -87,7 +88,8 @@ def sort(
 def _sort_here(sources: list[Path], outputs: list[Path], **options: Any) -> SortReport:
     from planner.sorting.local import sort_file
 
-    with watched(["read", "distribute", "write"]) as progress:
+    advice = "--lines sorts its lines, --separator , --key 2,2 by the second column"
+    with records_expected(sources, advice=advice), watched(["read", "distribute", "write"]) as progress:
         return sort_file(sources, outputs, progress=progress, **options)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
 from planner.cli.console import show_json, talk
+from planner.cli.text_files import notes_on_columns
 from planner.errors import BadInputError
 from planner.units import format_duration
 
@@ -52,9 +54,10 @@ def sort_by_keys(
     from planner.native import run_interruptible
     from planner.sorting.keyed import TextOrder, sort_text
 
+    separator = parsed_separator(options)
     order = TextOrder(
         keys=parsed_keys(options),
-        separator=parsed_separator(options),
+        separator=separator,
         line_end=b"\0" if options.zero_terminated else b"\n",
         stable=stable,
         unique=options.unique,
@@ -75,6 +78,9 @@ def sort_by_keys(
         )
     )
     seconds = time.monotonic() - began
+    if separator and str(output) != "-":
+        for note in chain.from_iterable(notes_on_columns(source, separator) for source in sources):
+            talk(f"note: {note}")
     if json and str(output) != "-":
         show_json({"lines": lines, "runs": runs, "seconds": seconds})
     else:
@@ -90,7 +96,8 @@ def parsed_keys(options: KeyOptions) -> tuple[Key, ...]:
         for key in keys:
             check_compatible(key)
     except BadKeyError as error:
-        raise BadInputError(f"--key: {error}") from error
+        hint = "a key is the numbers of its first and last column, as 2,2 or 3,3n: give --key once for each key"
+        raise BadInputError(f"--key: {error}; {hint}") from error
     return keys
 
 

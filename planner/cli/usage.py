@@ -17,15 +17,55 @@ _MEANT: Final = {
     "status": ("list", "ls", "ps", "show"),
     "down": ("delete", "destroy", "rm", "stop", "terminate"),
     "up": ("create", "launch", "start"),
+    "sweep": ("clean", "cleanup", "gc", "leftovers", "orphans", "prune"),
+    "attach": ("continue", "reattach", "resume"),
     "show": ("list", "ls"),
+    "cluster up": ("create", "launch", "rent", "up"),
+    "cluster up --dry-run": ("quota", "quotas"),
+    "cluster status": ("list", "ls", "ps", "status"),
+    "cluster down": ("destroy", "down", "stop", "terminate"),
+    "cluster sweep": ("clean", "cleanup", "gc", "leftovers", "orphans", "prune", "sweep"),
+    "cluster attach": ("attach", "continue", "resume"),
+    "bench disk": ("benchmark", "disk", "diskbench", "fio"),
+    "bench net": ("iperf", "net", "network"),
+    "catalog show": ("instances", "prices", "regions", "show", "types"),
+    "catalog refresh": ("refresh", "update"),
 }
-"""By command: what other programs call it."""
+"""By command: what other programs call it, or what is looked for outside its group."""
+
+_OPTIONS_MEANT: Final = (
+    ("--pricing", "--pricing spot", ("spot", "preemptible", "spot-instances", "use-spot")),
+    ("--discount", "--discount 40%, the price that you pay for what is reserved", ("reserved", "savings-plan")),
+    ("--objective", "--objective cost", ("cheap", "cheapest", "minimize-cost")),
+    ("--objective", "--objective time", ("fast", "fastest", "minimize-time")),
+    ("--deadline", "--deadline", ("max-time", "sla", "time", "time-limit", "within")),
+    ("--max-vcpus", "--max-vcpus", ("quota", "vcpu", "vcpus", "cores", "cpus")),
+    ("--instance", "--instance", ("type", "instance-type", "machine", "machine-type", "machines", "vm")),
+    ("--nodes", "--nodes", ("count", "machine-count", "n", "num-nodes", "workers")),
+    ("--own-price", "--instance and --nodes for machines that you have, with --own-price TYPE=0.50", ("own-machines", "owned")),
+    ("--top", "the bill is that of one run, and 30 runs a month cost 30 times as much",
+     ("daily", "every", "monthly", "nightly", "per-month", "runs", "runs-per-month", "schedule")),
+    ("--top", "prices are US dollars", ("currency", "eur", "euro")),
+    ("--html", "--html, a page that every browser prints as PDF", ("pdf", "page", "report")),
+    ("--show", "--show csv", ("csv", "format", "tsv")),
+    ("--show", "--show markdown", ("markdown", "md")),
+    ("--out", "--out", ("save", "output-file", "output-json")),
+    ("--out", "planner compare FIRST.json SECOND.json, of plans that --out wrote", ("compare", "diff", "versus")),
+    ("--detach", "planner cluster attach RUN", ("attach", "continue", "resume")),
+    ("--separator", "--separator , --key 2,2", ("columns", "csv", "delimiter", "sep")),
+    ("--lines", "--lines", ("text", "txt")),
+    ("--size", "--size", ("bytes", "data")),
+    ("--data", "--data", ("bytes", "input-size", "size", "volume")),
+)  # fmt: skip
+"""An option that a command has, what to say for it, and what newcomers typed for it."""
 
 
 def with_example(error: Any, examples: Sequence[str], *, given: bool) -> Any:
     """Return the error with what a missing argument is, and an example. Of several files the last is the one that is
     missing where any is `given`.
     """
+    if type(error).__name__ == "NoSuchOption":
+        return _with_option_meant(error)
     if type(error).__name__ not in _UNCLEAR:
         return error
     parameter, arguments = getattr(error, "param", None), []
@@ -40,6 +80,19 @@ def with_example(error: Any, examples: Sequence[str], *, given: bool) -> Any:
     return error
 
 
+def _with_option_meant(error: Any) -> Any:
+    """Let a newcomer's word for an option that the command has be answered with it, not with words spelled alike."""
+    word = error.option_name.lstrip("-").partition("=")[0].lower()
+    options = {option for parameter in error.ctx.command.params for option in parameter.opts} if error.ctx else set()
+    texts = (text for option, text, words in _OPTIONS_MEANT if option in options and word in words)
+    if text := next(texts, ""):
+        error.possibilities = None
+        is_other = text.startswith(("-", "planner"))
+        error.message = f"{error.message}. {f'Did you mean: {text}' if is_other else f'Note: {text}'}"
+    return error
+
+
 def meant(word: str, commands: Collection[str]) -> str:
     """Return the command of a group that other programs call `word`; '' for none."""
-    return next((name for name, others in _MEANT.items() if name in commands and word in others), "")
+    called = (name for name, others in _MEANT.items() if word in others and word not in commands)
+    return next((name for name in called if name.split()[0] in commands), "")

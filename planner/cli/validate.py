@@ -11,6 +11,7 @@ from planner.cli.console import show_json, show_text, talk
 from planner.cli.data_options import KeyOffset, KeySize, RecordSize, Threads
 from planner.cli.files import Force, require_new, require_readable
 from planner.cli.progress import watched
+from planner.cli.text_files import records_expected
 from planner.errors import BadInputError, ValidationFailedError
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _read(files: list[Path], *, lines: bool, layout: dict[str, Any], summary: Pa
 
     of_records = layout | {"key_size": 10 if layout["key_size"] is None else layout["key_size"]}
     of_lines = {name: value for name, value in layout.items() if name != "record_size"}
-    with watched(["validate"]) as progress:
+    with records_expected(files, advice="add --lines"), watched(["validate"]) as progress:
         if lines:
             return validate_line_files(files, **of_lines, progress=progress)
         return validate_files(files, **of_records, summary=summary, progress=progress)

@@ -8,8 +8,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
 
 from planner.errors import BadInputError, nearest
+
+_CALLED: Final = {
+    **dict.fromkeys(("amazon", "ec2"), "aws"),
+    **dict.fromkeys(("gce", "google", "googlecloud"), "gcp"),
+    **dict.fromkeys(("microsoft",), "azure"),
+    **dict.fromkeys(("oracle", "oraclecloud"), "oci"),
+}
+"""Clouds by what else people call them."""
 
 
 def models_directory() -> Path:
@@ -39,7 +48,9 @@ def pick(name: str, paths: dict[str, Path], *, what: str) -> Path:
     """
     if name in paths:
         return paths[name]
-    hint = nearest(name, list(paths)) or f" Known: {', '.join(paths) or 'none'}."
+    called = _CALLED.get(name.casefold(), "")
+    near = f" Did you mean {called}?" if called in paths else nearest(name, list(paths))
+    hint = near or f" Known: {', '.join(sorted(paths)) or 'none'}."
     raise BadInputError(f"unknown {what} {name!r}.{hint}")
 
 

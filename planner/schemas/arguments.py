@@ -35,7 +35,8 @@ def request_fields(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def _set(given: dict[str, Any], name: str, amount: Any) -> None:
     if name != "model" and name not in Asked.__annotations__:
-        raise BadInputError(f"{name}: no such argument.{nearest(name, ['data', 'model', *Asked.__annotations__])}")
+        near = nearest(name, ["data", "model", *Asked.__annotations__])
+        raise BadInputError(f"{name}: no such argument.{_MEANT.get(name, near)}")
     field, convert = _CONVERTED.get(name, (name, _as_it_is))
     if field in _ADDED:
         given[field] = (*given.get(field, ()), *convert(amount))
@@ -44,6 +45,10 @@ def _set(given: dict[str, Any], name: str, amount: Any) -> None:
     else:
         is_cleared = amount is None and getattr(Request, field, "collected") is None
         given[field] = None if is_cleared else convert(amount)
+
+
+_MEANT: Final = dict.fromkeys(("spot", "preemptible"), " Did you mean pricing='spot'?")
+"""What is said for names that are no arguments, where the names spelled alike mislead."""
 
 
 def _as_it_is(amount: Any) -> Any:

@@ -1,0 +1,57 @@
+"""Text given to commands that sort: what a newcomer to them should know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from planner.errors import BadInputError
+
+_BEGINNING_BYTES = 1 << 16
+_CONTROL = frozenset(range(32)) - frozenset(b"\t\n\r\f\v")
+
+
+@contextmanager
+def records_expected(files: Sequence[Path], *, advice: str) -> Iterator[None]:
+    """Add `advice` to the refusal of a file that is no whole number of records where it is text."""
+    try:
+        yield
+    except BadInputError as error:
+        if "no whole number of records" not in error.message or not any(map(_is_text, files)):
+            raise
+        raise BadInputError(f"{error.message}; it looks like text: {advice}") from error
+
+
+def notes_on_columns(file: Path, separator: bytes) -> Iterator[str]:
+    """Say what a sort by columns does with headings and quotes, where the beginning of the file has them."""
+    lines = _beginning(file).split(b"\n")
+    if any(field.startswith(b'"') and not _closed(field) for line in lines[:-1] for field in line.split(separator)):
+        yield f"{file} has a separator or a line's end within quotes; it separates there, too"
+    first, second = (*lines, b"", b"")[:2]
+    if not any(map(_is_number, first.split(separator))) and any(map(_is_number, second.split(separator))):
+        yield f"the first line of {file} looks like a heading, and was sorted with the others; `tail -n +2` leaves it out"
+
+
+def _closed(field: bytes) -> bool:
+    return len(field.rstrip()) > 1 and field.rstrip().endswith(b'"')
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_text(file: Path) -> bool:
+    beginning = _beginning(file)
+    return bool(beginning) and not _CONTROL & set(beginning) and max(beginning) < 0xF8
+
+
+def _beginning(file: Path) -> bytes:
+    if not file.is_file():  # a pipe can be read once
+        return b""
+    with file.open("rb") as opened:
+        return opened.read(_BEGINNING_BYTES)

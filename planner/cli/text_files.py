@@ -30,7 +30,8 @@ def notes_on_columns(file: Path, separator: bytes) -> Iterator[str]:
         yield f"{file} has a separator or a line's end within quotes; it separates there, too"
     first, second = (*lines, b"", b"")[:2]
     if not any(map(_is_number, first.split(separator))) and any(map(_is_number, second.split(separator))):
-        yield f"the first line of {file} looks like a heading, and was sorted with the others; `tail -n +2` leaves it out"
+        was = "looks like a heading, and was sorted with the others; `tail -n +2` leaves it out"
+        yield f"the first line of {file} {was}"
 
 
 def _closed(field: bytes) -> bool:

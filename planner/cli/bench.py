@@ -257,7 +257,7 @@ def _show_disk(result: DiskBench) -> None:
         scatter = "-" if rate.within_run_sigma is None else f"±{rate.within_run_sigma:.1%}"
         layout = {"jbod": "JBOD", "raid0": "RAID-0"}[rate.layout]
         rows.append((rate.mode, layout, *single, *extremes, str(rate.repeats), str(depth), scatter))
-    show(table(columns, rows, numbers=True))
+    show(table(columns, rows, numbers=True), give_way=("depth", "runs"))
     for system in result.file_systems:
         talk(
             f"{system.directory}: {system.kind or 'unknown file system'} on {system.device or 'an unknown device'}, "

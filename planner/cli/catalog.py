@@ -113,9 +113,8 @@ def _list(catalogs: list[Catalog], *, json: bool) -> None:
     if json:
         show_json(rows)
         return
-    show(
-        table(["name", "cloud", "types", "prices as of", "refreshed", "regions", "title"], [_row(row) for row in rows])
-    )
+    columns = ["name", "cloud", "types", "prices as of", "refreshed", "regions", "title"]
+    show(table(columns, [_row(row) for row in rows]), give_way=["title"])
 
 
 def _row(values: dict[str, Any]) -> list[str]:
@@ -154,7 +153,7 @@ def _facts(catalogs: list[Catalog], instance_type: str, *, json: bool) -> None:
         return
     from planner.report.facts_table import render_facts
 
-    show(*render_facts(instance_type, rows))
+    show(*render_facts(instance_type, rows), give_way=("truth", "file"))
 
 
 def _score(fact: Fact) -> int | None:

@@ -55,7 +55,8 @@ def catalog_rank(
             {**asdict(ranking), "mode": mode, "operation": operation, "rows": [asdict(row) for row in rows[:top]]}
         )
         return
-    show(_operations_table(rows[:top]) if operation == "all" else _rank_table(rows[:top], by=by))
+    shown = _operations_table(rows[:top]) if operation == "all" else _rank_table(rows[:top], by=by)
+    show(shown, give_way=("evidence", "operations per $", "MB per $", "GFLOP per $"))
     show_sentences(f"{ranking.unit}; {len(rows)} configurations")
     for reason, count in ranking.left_out.items():
         show_sentences(f"left out: {count:,} of {reason}")

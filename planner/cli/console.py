@@ -25,7 +25,9 @@ _NAME = 18
 _LEAST = 14
 """A column of sentences can be as narrow as this."""
 _WORD = 40
-"""Longer words, such as addresses, are broken."""
+"""Longer words, such as addresses, are broken; on a screen below `_BROAD` those longer than `_NARROW_WORD`."""
+_BROAD = 100
+_NARROW_WORD = 24
 _GAP = 2
 """Spaces between two columns."""
 
@@ -137,9 +139,10 @@ def shown_width() -> int:
     return columns() if "COLUMNS" in os.environ or sys.stdout.isatty() else 160
 
 
-def show(*renderables: Any) -> None:
+def show(*renderables: Any, give_way: Sequence[str] = ()) -> None:
     """Print rich renderables as a result, `shown_width` wide; colours only where a terminal shows them. A table for
-    which that is too narrow becomes a block per row, a line per cell.
+    which that is too narrow loses columns of `give_way`, the first first, and says so; where that is not enough it
+    becomes a block per row, a line per cell.
     """
     from rich.console import Console
 
@@ -147,7 +150,8 @@ def show(*renderables: Any) -> None:
     with console.capture() as captured:
         for renderable in renderables:
             for part in getattr(renderable, "renderables", [renderable]):
-                console.print(_fitted(part, width=console.width))
+                for line in _fitted(part, width=console.width, give_way=give_way):
+                    console.print(line)
     with _reader_may_leave():
         print(captured.get(), end="")
 
@@ -158,24 +162,63 @@ def fits(table: Any, width: int) -> bool:
     return sum(sizes) + _GAP * (len(sizes) - 1) <= width
 
 
-def _fitted(renderable: Any, *, width: int) -> Any:
-    """Let a table's names, dates and numbers keep their width, where sentences can give way; else fold it."""
+def _fitted(renderable: Any, *, width: int, give_way: Sequence[str]) -> Iterator[Any]:
+    """Let a table's names, dates and numbers keep their width, where sentences can give way; else drop or fold."""
     from rich.table import Table
 
     if not isinstance(renderable, Table):
-        return renderable
-    needs = [_need(str(column.header), [str(cell) for cell in column.cells]) for column in renderable.columns]
-    if sum(needs) + _GAP * (len(needs) - 1) > width:
-        return _folded(renderable)
-    for column, need in zip(renderable.columns, needs, strict=True):
-        column.min_width = need
-    return renderable
+        yield renderable
+        return
+    present = [name for name in give_way if any(column.header == name for column in renderable.columns)]
+    for count in range(len(present) + 1):
+        table = _without(renderable, present[:count]) if count else renderable
+        texts = [[str(column.header), *map(str, column.cells)] for column in table.columns]
+        needs = [_need(header, cells, width=width) for header, *cells in texts]
+        spare = width - sum(needs) - _GAP * (len(needs) - 1)
+        if spare >= 0:
+            for column, size in zip(table.columns, _shared_out(spare, needs, texts), strict=True):
+                column.width = size
+            yield table
+            if count:
+                yield f"Not shown, as the screen is narrow: {', '.join(present[:count])}. COLUMNS=160 shows all."
+            return
+    yield _folded(renderable)
 
 
-def _need(header: str, cells: Sequence[str]) -> int:
+def _shared_out(spare: int, needs: Sequence[int], texts: Sequence[Sequence[str]]) -> list[int]:
+    """Return how wide columns are that share the columns of the screen that nobody needs; rich would give them to
+    some and crop others.
+    """
+    widths, wants = list(needs), [max(map(_longest_line, cells)) for cells in texts]
+    order = sorted(range(len(needs)), key=lambda number: wants[number] - needs[number])
+    for position, number in enumerate(order):
+        given = min(max(wants[number] - needs[number], 0), -(-spare // (len(order) - position)))
+        widths[number] += given
+        spare -= given
+    return widths
+
+
+def _longest_line(text: str) -> int:
+    return max(map(len, text.splitlines()), default=0)
+
+
+def _without(table: Any, names: Sequence[str]) -> Any:
+    """Return a copy of a table without the columns of these names."""
+    from rich.table import Table
+
+    columns_left = [column for column in table.columns if column.header not in names]
+    narrow = Table(
+        *(column.copy() for column in columns_left), box=None, pad_edge=False, title=table.title, title_justify="left"
+    )
+    for row, cells in zip(table.rows, zip(*(list(column.cells) for column in columns_left), strict=True), strict=True):
+        narrow.add_row(*cells, style=row.style)
+    return narrow
+
+
+def _need(header: str, cells: Sequence[str], *, width: int) -> int:
     """Return how narrow a column can be: a name is whole, a sentence and a header are broken between words."""
-    size = max([_longest_word(header), *map(len, cells)])
-    return size if size <= _NAME else min(max([_LEAST, _longest_word(header), *map(_longest_word, cells)]), _WORD)
+    size, word = max([_longest_word(header), *map(len, cells)]), _WORD if width >= _BROAD else _NARROW_WORD
+    return size if size <= _NAME else min(max([_LEAST, _longest_word(header), *map(_longest_word, cells)]), word)
 
 
 def _longest_word(text: str) -> int:

@@ -40,7 +40,7 @@ def doctor(
     if json:
         show_json({"ready": not missing, "findings": [asdict(finding) for finding in findings]})
     else:
-        show(_table(findings))
+        show(_table(findings), give_way=["needed for"])
         if not missing:
             show_text(_ready(findings))
     if missing:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
 from planner.cli.console import talk
 from planner.errors import BadInputError, IoFailureError
 from planner.stores.atomic_file import replace_file
+
+if TYPE_CHECKING:
+    from planner.schemas.plan import Plan
 
 Force = Annotated[bool, Option("--force", help="Replace files that exist.")]
 
@@ -53,6 +56,18 @@ def _require_place(path: Path) -> None:
         raise BadInputError(f"{path}: there is no directory {path.parent}; make it, or name a file in another")
     if not path.exists() and not os.access(path.parent, os.W_OK):
         raise BadInputError(f"{path}: permission denied; name a file in a directory that you may write to")
+
+
+def read_plan(path: Path) -> Plan:
+    """Return the plan in a file. Raises BadInputError where there is none, with what writes it."""
+    from planner.schemas.plan import Plan
+
+    try:
+        return Plan.from_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(f"{path} cannot be read as a plan: {error}") from error
+    except BadInputError as error:
+        raise BadInputError(f"{path}: {error}; write plans with `plan --out FILE`") from error
 
 
 def write_whole(path: Path, text: str, *, option: str) -> None:

@@ -68,11 +68,11 @@ def plan(
         )
         return
     form, views = forms_and_views([*(show or []), *(["wide"] if wide else []), *(["json"] if json else [])])
-    require_form(out, form, html=html)
+    require_form(out, form, html=html, of_tables=(sort, columns))
     answered = _answered(completed(asked))
     if out:
         write_whole(out, out_text(answered, out, form, order=sort, only=columns) + "\n", option="--out")
-    if html and answered.best:
+    if html:
         _write_page(answered, html)
     if form == "json":
         show_text(answered.plan.to_json())

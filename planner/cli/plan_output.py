@@ -7,14 +7,16 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.cli.console import columns, fits, show, show_text
-from planner.errors import BadInputError, nearest
+from planner.errors import BadInputError, PlannerError, nearest
 from planner.extras import optional
 from planner.schemas.asked_prices import names
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from planner.api import Recommendation
+    from planner.schemas.plan import Candidate
 
 FORMS: Final = ("answer", "table", "wide", "json", "csv", "markdown")
 """Ways to show the whole answer, of which one counts; the views beside it are `VIEWS`."""
@@ -47,10 +49,14 @@ def forms_and_views(words: list[str] | None) -> tuple[str, list[str]]:
     return (forms[0] if forms else "answer"), [word for word in wanted if word in VIEWS]
 
 
-def require_form(out: Path | None, form: str, *, html: Path | None) -> None:
-    """Raise BadInputError for a file whose name says another form than that in which it will be written, PlannerError
-    for a page where charts are not installed.
+def require_form(out: Path | None, form: str, *, html: Path | None, of_tables: Sequence[object] = ()) -> None:
+    """Raise BadInputError for a file whose name says another form than that in which it will be written, and for
+    options `of_tables` where none is shown; PlannerError for a page where charts are not installed.
     """
+    if any(of_tables) and form not in ("csv", "markdown"):
+        raise BadInputError("--sort and --columns are for --show csv and --show markdown: give one of these, too")
+    if out and out.suffix in (".htm", ".html"):
+        raise BadInputError(f"--out {out}: a plan is written as JSON; --html {out} writes a page")
     if html:
         optional("altair", extra="plots", purpose="--html")
     if out and out.suffix in _FORM_OF and form != _FORM_OF[out.suffix]:
@@ -74,12 +80,10 @@ def show_answer(
     plan = answered.plan
     if form in ("csv", "markdown"):
         show_text(frame_text(answered, form, order=order, only=only))
-    elif order or only:
-        raise BadInputError("--sort and --columns are for --show csv and --show markdown: give one of these, too")
     elif form == "wide":
         from planner.report.plan_table import render_plan
 
-        show(render_plan(plan))
+        show(render_plan(plan), give_way=("disks data:interm.", "equation", "storage", "sort $"))
     elif form == "table":
         _show_candidates(answered)
     else:
@@ -102,12 +106,20 @@ def _show_short(answered: Recommendation) -> None:
     from planner.report.short_answer import short_answer
 
     plan = answered.plan
-    before = answered.without_what_ifs().best if plan.request.scale else None
+    before = _before(answered) if plan.request.scale else None
     show_text("\n".join(short_answer(plan, width=min(columns(), 100), before=before)))
     if len({candidate.model for candidate in plan.candidates}) > 1:
         from planner.report.plan_table import models_tables
 
         show(*models_tables(plan))
+
+
+def _before(answered: Recommendation) -> Candidate | None:
+    """Return the best cluster without the what-ifs; None where a kept plan's catalog is no longer there."""
+    try:
+        return answered.without_what_ifs().best
+    except PlannerError:
+        return None
 
 
 def frame_text(answered: Recommendation, form: str, *, order: str | None, only: list[str] | None) -> str:

@@ -14,6 +14,7 @@ from typer import Option
 
 from planner.cli import completion
 from planner.cli.console import columns, show_json, show_text, talk
+from planner.cli.files import read_plan
 from planner.errors import BadInputError, InterruptedRunError, ProviderRefusedError
 from planner.schemas.asked_prices import names
 from planner.units import parse_duration
@@ -133,13 +134,9 @@ def plan_of(
 ) -> Plan:
     """Return the plan in a file, or made now for a job. Raises BadInputError when neither is given."""
     from planner.api import recommend
-    from planner.schemas.plan import Plan
 
     if path:
-        try:
-            plan = Plan.from_json(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise BadInputError(f"{path}: {error.strerror}; write a plan with `plan --json`") from error
+        plan = read_plan(path)
         if rental.pricing not in ("on-demand", plan.request.pricing):
             raise BadInputError(f"--pricing {rental.pricing}: {path} is a plan for {plan.request.pricing} machines")
         return plan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
@@ -20,6 +20,7 @@ def report(
     file: Annotated[Path, Argument(help="What `planner run --out` or `plan --out` wrote.")],
     *,
     html: Annotated[Path | None, Option(help="Write a page to this file; it opens without a network.")] = None,
+    wide: Annotated[bool, Option("--wide", help="Of a plan: all candidates, phases, frontier, notes.")] = False,
     force: Force = False,
     json: Annotated[bool, Option("--json", help="Print it as one JSON object, checked.")] = False,
 ) -> None:
@@ -34,7 +35,7 @@ def report(
     if json:
         show_text(stored.to_json())
     elif not html:
-        show(_table(stored))
+        _show(stored, wide=wide)
 
 
 def _read(path: Path) -> RunReport | Plan:
@@ -60,13 +61,15 @@ def _page(stored: RunReport | Plan) -> str:
     return run_html(stored) if isinstance(stored, RunReport) else plan_html(Recommendation(stored))
 
 
-def _table(stored: RunReport | Plan) -> Any:
+def _show(stored: RunReport | Plan, *, wide: bool) -> None:
+    from planner.api import Recommendation
+    from planner.cli.plan_output import show_answer
     from planner.planning.recommendation import require_best
-    from planner.report.plan_table import render_plan
     from planner.report.run_table import render_run
     from planner.schemas.run_report import RunReport
 
     if isinstance(stored, RunReport):
-        return render_run(stored)
+        show(render_run(stored))
+        return
     require_best(stored)
-    return render_plan(stored)
+    show_answer(Recommendation(stored), "wide" if wide else "answer")

@@ -53,7 +53,7 @@ def scale(
     if json:
         show_json(_as_json(scaling))
         return
-    show(_table(scaling))
+    show(_table(scaling), give_way=("one node", "vCPUs"))
     show_sentences(scaling.verdict)
 
 

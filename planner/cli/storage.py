@@ -44,7 +44,7 @@ def storage(
     if not answer.options:
         lines = [f"{row.catalog} {row.storage}: {row.reason}" for row in answer.excluded]
         raise InfeasibleError("no storage is known to do that", lines)
-    show(_table(answer, top=top))
+    show(_table(answer, top=top), give_way=("evidence", "size set by", "$/month"))
     for row in answer.excluded:
         show_text(f"left out: {row.catalog} {row.storage}: {row.reason}")
     for what in dict.fromkeys(f"{o.instance_type}: {text} is unknown" for o in answer.options for text in o.unknown):

@@ -81,6 +81,8 @@ def test_a_narrow_table_keeps_whole_words() -> None:
         (("--show", "csv", "--columns", "instance"), "Did you mean instance_type"),
         (("--show", "csv", "--columns", "zzz"), "--columns all shows all"),
         (("--out", "four.csv"), "add --show csv, or name a .json file"),
+        (("--out", "page.html"), "--html page.html writes a page"),
+        (("--show", "json", "--columns", "nodes"), "are for --show csv"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(words: tuple[str, ...], message: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from planner.cli.app import build
-from planner.errors import BadInputError
+from planner.errors import BadInputError, InfeasibleError
 
 PLAN = ("plan", "--data", "100TB", "--model", "indy", "--catalog", "aws-2014")
 
@@ -44,7 +44,8 @@ def test_a_kept_plan_gives_the_page_that_plan_html_gives(tmp_path: Path) -> None
     warning = "prices of aws-2014 are of"  # old prices are warned of where a plan is made
     lines = [[line for line in text.read_text().splitlines() if warning not in line] for text in (page, again)]
     assert lines[0] == lines[1]
-    assert "Candidates" in call("report", str(plan))
+    assert call("report", str(plan)).startswith("Rent ")
+    assert "Candidates" in call("report", str(plan), "--wide")
 
 
 def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -58,3 +59,21 @@ def test_what_is_no_report_is_refused_with_what_writes_one(tmp_path: Path, text:
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(BadInputError, match=r"bad\.json"):
         call("report", str(path))
+
+
+def test_a_page_says_why_nothing_is_feasible(tmp_path: Path) -> None:
+    page = tmp_path / "no.html"
+    options = ["plan", "--data", "1TB", "--catalog", "aws-2014", "--deadline", "1s", "--html", str(page)]
+    assert isinstance(CliRunner().invoke(build(), options).exception, InfeasibleError)
+    text = page.read_text()
+    assert "Nothing does what is asked" in text and "misses the deadline of 1 s" in text
+    assert len(text) < 300_000  # without charts no charting library: it alone has 900 kB
+
+
+def test_wide_shows_what_fits_of_the_candidates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = tmp_path / "plan.json"
+    call("plan", "--data", "1TB", "--model", "indy", "--catalog", "aws-2014", "--out", str(plan))
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = call("report", str(plan), "--wide")
+    assert "*  m1.xlarge          4    0.35   2 h 25 min    3 h 6 min    $5.95" in shown
+    assert "Not shown, as the screen is narrow: disks data:interm., equation" in " ".join(shown.split())

@@ -53,7 +53,7 @@ def render(template: str, *, figures: list[Figure], **values: Any) -> str:
         figures={figure.name: figure for figure in figures},
         style=inline("page.css"),
         script=inline("page.js"),
-        library=_library(),
+        library=_library() if figures else "",
         embedded=script_json(embedded),
         **values,
     )

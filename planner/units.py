@@ -29,6 +29,9 @@ _PARTS: Final = re.compile(r"\d+(?:\.\d+)?\s*[a-z]+")
 _SEVERAL: Final = re.compile(r"^\s*(?:\d+(?:\.\d+)?\s*[a-z]+\s*){2,}$")
 _DURATIONS: Final = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hr": 3600, "d": 86400}
 
+SMALL_USD: Final = 0.1
+"""Amounts below are not rounded to cents."""
+
 LARGEST_SIZE_BYTES: Final = 10**20
 """100 EB; a larger request is taken for a typing mistake."""
 
@@ -128,12 +131,17 @@ def format_duration(seconds: float) -> str:
 
 
 def format_usd(amount: float) -> str:
-    """Return an amount of US dollars, or 'unknown' for NaN; less than half a cent is not $0.00."""
+    """Return an amount of US dollars, or 'unknown' for NaN; less than ten cents to a hundredth of a cent, not $0.00."""
     if not math.isfinite(amount):
         return "unknown"
-    if 0 < amount < 0.005:
-        return f"${amount:.4f}" if amount >= 0.0001 else "under $0.0001"
-    return f"${amount:,.2f}"
+    if 0 < amount < 0.0001:
+        return "under $0.0001"
+    return f"${amount:,.{usd_decimals(amount)}f}"
+
+
+def usd_decimals(amount: float) -> int:
+    """Return how many decimals an amount of US dollars has: whole cents say nothing of a bill of a few."""
+    return 4 if 0 < amount < SMALL_USD else 2
 
 
 def _split(text: str, *, what: str, example: str) -> tuple[float, str]:

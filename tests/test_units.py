@@ -112,12 +112,14 @@ def test_formats() -> None:
 
 
 def test_small_amounts_are_not_nothing() -> None:
-    assert [format_usd(amount) for amount in (0.0, 0.0042, 0.0001, 0.00001, 0.005)] == [
+    assert [format_usd(amount) for amount in (0.0, 0.0042, 0.0001, 0.00001, 0.005, 0.0996, 0.1)] == [
         "$0.00",
         "$0.0042",
         "$0.0001",
         "under $0.0001",
-        "$0.01",
+        "$0.0050",
+        "$0.0996",
+        "$0.10",
     ]
     assert [format_duration(seconds) for seconds in (0.0, 4.37e-8, 0.0125)] == ["0 s", "under 1 ms", "0.0125 s"]
 

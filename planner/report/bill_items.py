@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from planner.schemas.plan import BillLine, Candidate
-from planner.units import format_duration
+from planner.units import format_duration, usd_decimals
 
 BILL_GROUPS: Final = {
     "sort": ("job",),
@@ -29,8 +29,8 @@ BILL_GROUPS: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class BillItem:
-    """One item: how long all nodes are paid for it (None: it has no time), and whole cents in US dollars; None where
-    the price is unknown.
+    """One item: how long all nodes are paid for it (None: it has no time), and US dollars in whole cents, or hundredths
+    of them where the bill has less than ten; None where the price is unknown.
     """
 
     name: str
@@ -40,7 +40,7 @@ class BillItem:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Bill:
-    """Items whose known amounts add up to `total_usd`, a whole number of cents."""
+    """Items whose known amounts add up to `total_usd` as it is shown, in cents or hundredths of them."""
 
     items: tuple[BillItem, ...]
     total_usd: float
@@ -49,6 +49,10 @@ class Bill:
     def time_s(self) -> float:
         """How long the whole run takes."""
         return sum(item.time_s or 0.0 for item in self.items)
+
+    def shown(self, usd: float | None) -> str:
+        """Return an amount of this bill, without the dollar sign, in as many decimals as the total has."""
+        return "unknown" if usd is None else f"{usd:,.{usd_decimals(self.total_usd)}f}"
 
     def __iter__(self) -> Iterator[BillItem]:
         return iter(self.items)
@@ -59,25 +63,27 @@ class Bill:
     def __repr__(self) -> str:
         rows = [(item.name, item.time_s, item.usd) for item in self.items]
         rows.append(("in all", self.time_s, self.total_usd))
-        return "\n".join(_row(*row) for row in rows)
+        return "\n".join(_row(name, time_s, self.shown(usd)) for name, time_s, usd in rows)
 
 
 def bill_of(best: Candidate) -> Bill:
     """Return the bill of a cluster; the largest item takes what rounding leaves over."""
     groups = _grouped(best.bill)
-    cents = _cents([sum(line.usd or 0.0 for line in lines) for _, lines in groups], best.cost_usd.total)
-    items = tuple(_item(name, lines, amount) for (name, lines), amount in zip(groups, cents, strict=True))
-    return Bill(items=items, total_usd=round(best.cost_usd.total * 100) / 100)
+    total = best.cost_usd.total
+    per_usd = 10 ** usd_decimals(total)
+    parts = _parts([sum(line.usd or 0.0 for line in lines) for _, lines in groups], total, per_usd=per_usd)
+    items = tuple(_item(name, lines, amount / per_usd) for (name, lines), amount in zip(groups, parts, strict=True))
+    return Bill(items=items, total_usd=round(total * per_usd) / per_usd)
 
 
-def _item(name: str, lines: Sequence[BillLine], cents: int) -> BillItem:
+def _item(name: str, lines: Sequence[BillLine], usd: float) -> BillItem:
     times = [line.time_s for line in lines if line.time_s is not None]
     unknown = all(line.usd is None for line in lines)
-    return BillItem(name=name, time_s=sum(times) if times else None, usd=None if unknown else cents / 100)
+    return BillItem(name=name, time_s=sum(times) if times else None, usd=None if unknown else usd)
 
 
-def _row(name: str, time_s: float | None, usd: float | None) -> str:
-    cost = "unknown" if usd is None else f"${usd:,.2f}"
+def _row(name: str, time_s: float | None, cost: str) -> str:
+    cost = cost if cost == "unknown" else f"${cost}"
     return f"{name:<36}{format_duration(time_s) if time_s else '':>14}{cost:>14}"
 
 
@@ -99,9 +105,9 @@ def _only_present(name: str, lines: Sequence[BillLine]) -> str:
     return ", ".join(present) if name in BILL_GROUPS else name
 
 
-def _cents(amounts: Sequence[float], total: float) -> list[int]:
-    """Round amounts to cents so that they add up to the rounded total: the largest amount takes what is left over."""
-    cents = [round(amount * 100) for amount in amounts]
-    if cents:
-        cents[amounts.index(max(amounts))] += round(total * 100) - sum(cents)
-    return cents
+def _parts(amounts: Sequence[float], total: float, *, per_usd: int) -> list[int]:
+    """Round amounts so that they add up to the rounded total, in parts of a dollar: the largest takes what is left."""
+    parts = [round(amount * per_usd) for amount in amounts]
+    if parts:
+        parts[amounts.index(max(amounts))] += round(total * per_usd) - sum(parts)
+    return parts

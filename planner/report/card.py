@@ -70,12 +70,12 @@ def _bill(best: Candidate) -> str:
     bill = bill_of(best)
     rows = [(item.name, item.time_s, item.usd) for item in bill]
     rows.append(("in all", bill.time_s, bill.total_usd))
-    cells = "".join(_row(*row) for row in rows)
+    cells = "".join(_row(name, time_s, bill.shown(usd)) for name, time_s, usd in rows)
     return f'<table style="align-self:flex-start;font:inherit"><tbody>{cells}</tbody></table>'
 
 
-def _row(name: str, time_s: float | None, usd: float | None) -> str:
-    time, cost = format_duration(time_s) if time_s else "", "unknown" if usd is None else f"${usd:,.2f}"
+def _row(name: str, time_s: float | None, cost: str) -> str:
+    time, cost = format_duration(time_s) if time_s else "", cost if cost == "unknown" else f"${cost}"
     cells = "".join(f'<td style="{_RIGHT}">{cell}</td>' for cell in (time, cost))
     return f'<tr><td style="text-align:left">{escape(name)}</td>{cells}</tr>'
 

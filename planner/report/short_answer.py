@@ -17,6 +17,11 @@ from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.units import format_bytes, format_duration, format_usd
 
 LINES: Final = 24
+WORTH_IT: Final = 1.05
+"""A cluster that costs more for speed is a choice from so many times the speed on."""
+_CHOICE: Final = "  choice"
+_SAVED: Final = "$/min saved"
+_SAVED_WIDTH: Final = 13
 _EVIDENCE: Final = {
     "measured": "measured",
     "derived": "computed from measured or stated ones",
@@ -53,12 +58,11 @@ def short_answer(plan: Plan, *, width: int, before: Candidate | None = None) -> 
 
 
 def _closer(lines: list[str], *, over: int) -> list[str]:
-    """Return the lines without so many of the empty ones between its parts, the last first."""
-    for _ in range(over):
-        if "" not in lines:
-            break
-        del lines[len(lines) - 1 - lines[::-1].index("")]
-    return lines
+    """Return the lines without so many that carry least: the last empty one, the choices' heading, the others."""
+    heading = [number for number, line in enumerate(lines) if line.startswith(_CHOICE)]
+    empty = [number for number, line in enumerate(lines) if line == ""]
+    dropped = [*empty[-1:], *heading, *reversed(empty[:-1])][: max(over, 0)]
+    return [line for number, line in enumerate(lines) if number not in dropped]
 
 
 def _in_words(warning: str) -> str:
@@ -116,13 +120,13 @@ def _bill(best: Candidate, width: int) -> Iterator[str]:
     """Yield the groups of the bill, in cents that add up to the total."""
     bill, table = bill_of(best), min(width, 64)
     for item in bill.items:
-        if not (item.usd is None or item.time_s or round(item.usd * 100)):
+        if not (item.usd is None or item.time_s or float(bill.shown(item.usd).replace(",", ""))):
             continue  # what is left of rounding, and is nothing
-        cost = "unknown" if item.usd is None else f"{item.usd:,.2f}"
-        yield _row(item.name, format_duration(item.time_s) if item.time_s else "", cost, width=table)
+        time = format_duration(item.time_s) if item.time_s else ""
+        yield _row(item.name, time, bill.shown(item.usd), width=table)
     in_all = "all that is known" if best.cost_usd.unknown else "in all"
     in_all += f" (95%: {format_usd(best.cost_usd.total_p95)})"
-    yield _row(in_all, format_duration(bill.time_s), f"${bill.total_usd:,.2f}", width=table)
+    yield _row(in_all, format_duration(bill.time_s), f"${bill.shown(bill.total_usd)}", width=table)
 
 
 def _row(name: str, time: str, cost: str, *, width: int) -> str:
@@ -130,20 +134,27 @@ def _row(name: str, time: str, cost: str, *, width: int) -> str:
 
 
 def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
-    """Yield the cheapest, the recommended and the fastest sensible cluster, with the price of each minute saved."""
+    """Yield the cheapest, the recommended and the fastest sensible cluster, with the price of each minute saved against
+    the one above. Of the fastest nothing is said where it hardly is faster.
+    """
     points = sorted(plan.frontier, key=lambda point: point.time_s)
     if len(points) < 2:
         return
     cheapest = min(points, key=lambda point: point.cost_usd_total)
     sensible = next(point for point in points if point.cost_usd_total <= SENSIBLE * cheapest.cost_usd_total)
     recommended = next((point for point in points if is_of(point, best)), cheapest)
-    named = {"cheapest": cheapest, "recommended": recommended, "fastest sensible": sensible}
+    named = {"cheapest": cheapest, "recommended": recommended}
+    if sensible.time_s * WORTH_IT <= recommended.time_s:
+        named["fastest sensible"] = sensible
+    if len(set(map(id, named.values()))) < 2:
+        return
     yield ""
+    yield from _choices_heading(width)
     before = None
     for name, point in named.items():
         if point is before or (name == "cheapest" and point is recommended):
             continue
-        saved = "" if before is None else _per_minute(before, point)
+        saved = f"{'' if before is None else _per_minute(before, point):>{_SAVED_WIDTH}}"
         cluster = f"{point.nodes} x {point.instance_type}"
         cluster = f"{cluster:<{min(25, max(11, width - 42))}}"
         costs = f"{format_duration(point.time_s):>12} {format_usd(point.cost_usd_total):>9}"
@@ -151,8 +162,14 @@ def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
         if len(line) > width:  # a long name stands on a line of its own
             yield f"  {name} {cluster.rstrip()}"[:width]
             line = f"{costs:>{width}}"
-        yield f"{line}  {saved}".rstrip() if len(line) + len(saved) + 2 <= width else line
+        yield f"{line}{saved}".rstrip() if len(line) + len(saved) <= width else line
         before = point
+
+
+def _choices_heading(width: int) -> Iterator[str]:
+    line = f"{_CHOICE:<18} {'cluster':<{min(25, max(11, width - 42))}} {'the sort':>12} {'the bill':>9}"
+    saved = f"{_SAVED:>{_SAVED_WIDTH}}"
+    yield line + saved if len(line) + len(saved) <= width else line
 
 
 def is_of(point: FrontierPoint, best: Candidate) -> bool:
@@ -164,7 +181,7 @@ def is_of(point: FrontierPoint, best: Candidate) -> bool:
 def _per_minute(slower: FrontierPoint, faster: FrontierPoint) -> str:
     minutes = (slower.time_s - faster.time_s) / 60
     dearer = faster.cost_usd_total - slower.cost_usd_total
-    return f"{format_usd(dearer / minutes)}/min" if minutes > 0 and dearer > 0 else ""
+    return format_usd(dearer / minutes) if minutes > 0 and dearer > 0 else ""
 
 
 def binds(best: Candidate) -> str:

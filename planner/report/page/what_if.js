@@ -12,8 +12,13 @@ function duration(seconds) {
   return hours ? `${hours} h ${minutes} min` : `${minutes} min ${whole % 60} s`;
 }
 
-function usd(amount) {
-  return amount.toLocaleString("en-US", { style: "currency", currency: "USD" });
+function decimals(amount) {
+  return amount > 0 && amount < 0.1 ? 4 : 2;
+}
+
+function usd(amount, places = decimals(amount)) {
+  const digits = { minimumFractionDigits: places, maximumFractionDigits: places };
+  return amount.toLocaleString("en-US", { style: "currency", currency: "USD", ...digits });
 }
 
 function field(name) {
@@ -59,7 +64,7 @@ function name(made) {
   return `${made.nodes} x ${made.row.type}`;
 }
 
-// The bill in cents that add up: the largest item takes what rounding leaves over.
+// The bill in cents, or hundredths of them, that add up: the largest item takes what rounding leaves over.
 function billItems(made, asked) {
   const hourly = made.nodes * made.row.price * (1 - asked.discount);
   const steps = { job: made.expected, ...made.around }, groups = {};
@@ -76,10 +81,11 @@ function billItems(made, asked) {
 }
 
 function inCents(groups, total) {
-  const items = Object.entries(groups).map(([name, item]) => ({ name, seconds: item.seconds, cents: Math.round(item.usd * 100) }));
-  const largest = items.reduce((most, item) => (item.cents > most.cents ? item : most), items[0]);
-  largest.cents += Math.round(total * 100) - items.reduce((sum, item) => sum + item.cents, 0);
-  return items;
+  const perUsd = 10 ** decimals(total);
+  const items = Object.entries(groups).map(([name, item]) => ({ name, seconds: item.seconds, parts: Math.round(item.usd * perUsd) }));
+  const largest = items.reduce((most, item) => (item.parts > most.parts ? item : most), items[0]);
+  largest.parts += Math.round(total * perUsd) - items.reduce((sum, item) => sum + item.parts, 0);
+  return items.map((item) => ({ ...item, usd: item.parts / perUsd }));
 }
 
 function cell(row, text, numeric) {
@@ -125,7 +131,7 @@ function showAnswer(chosen, asked) {
   }
   say("what-if-answer", `Rent ${name(best)}: the sort takes ${duration(best.expected)} (95%: ${duration(best.p95)}), the whole bill is ${usd(best.total)} (95%: ${usd(best.totalP95)}).`);
   say("what-if-change", changeText(best));
-  const bill = billItems(best, asked).map((item) => [item.name, item.seconds ? duration(item.seconds) : "", usd(item.cents / 100)]);
+  const bill = billItems(best, asked).map((item) => [item.name, item.seconds ? duration(item.seconds) : "", usd(item.usd, decimals(best.total))]);
   const whole = best.expected + Object.values(best.around).reduce((sum, seconds) => sum + seconds, 0);
   showRows("what-if-bill", [...bill, ["in all", duration(whole), usd(best.total)]]);
   showRows("what-if-choices", chosen.slice(0, 5).map((made) => [name(made), duration(made.expected), duration(made.p95), usd(made.total)]));

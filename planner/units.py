@@ -27,6 +27,8 @@ _RECORDS: Final = {"records": 100}
 _BIT_RATES: Final = {"bit": 1, **{f"{prefix}bit": 1000**power for power, prefix in enumerate("KMGT", start=1)}}
 _PARTS: Final = re.compile(r"\d+(?:\.\d+)?\s*[a-z]+")
 _SEVERAL: Final = re.compile(r"^\s*(?:\d+(?:\.\d+)?\s*[a-z]+\s*){2,}$")
+_MINUTES_LEFT: Final = re.compile(r"^(\s*\d+\s*h\s*[0-5]?\d)\s*$")
+"""`1h30`: what follows the hours and has no unit is minutes."""
 _DURATIONS: Final = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hr": 3600, "d": 86400}
 
 SMALL_USD: Final = 0.1
@@ -54,27 +56,44 @@ def parse_size(text: str) -> int:
 
 
 def parse_rate(text: str) -> float:
-    """Return the bytes per second in `text`: `800MB/s`, `1.5GiB/s`, `25Gbit/s`, `400Mbps`.
+    """Return the bytes per second in `text`: `800MB/s`, `1.5GiB/s`, `25Gbit/s`, `400Mbps`, `400Mbit`: a link's bits are
+    always those of a second.
 
     Raises BadInputError for a bare number, an unknown unit or a rate that is not positive and finite.
     """
     number, unit = _split(text, what="rate", example="800MB/s or 25Gbit/s")
     stem = re.sub(r"(/s|ps)$", "", unit)
-    factor = None if stem == unit else (_SIZES.get(stem) or _bits(stem))
+    factor = _SIZES.get(stem) if stem != unit else None
+    factor = factor or (_bits(stem) if stem != unit or unit.endswith("bit") else None)
     if factor is None:
         raise BadInputError(f"rate {text!r}: unknown unit {unit!r}; write it as 800MB/s, 1GiB/s or 25Gbit/s")
     return _positive(number * factor, text=text, what="rate")
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds in `text`: `90s`, `20m`, `1.5h`, `2d`, `1h 30m`. Raises BadInputError as `parse_rate` does."""
+    """Return the seconds in `text`: `90s`, `20m`, `1.5h`, `2d`, `1h 30m`, `1h30`. Raises BadInputError as `parse_rate`
+    does.
+    """
+    text = _MINUTES_LEFT.sub(r"\1m", text)
     parts = _PARTS.findall(text) if _SEVERAL.match(text) else [text]
     return _positive(sum(_seconds(part, whole=text) for part in parts), text=text, what="duration")
+
+
+def parse_seconds(text: str) -> float:
+    """Return the seconds in `text`: a duration such as `1m`, or a number of them; 0 is none. Raises BadInputError for
+    what is negative, and as `parse_duration` does.
+    """
+    match = _QUANTITY.match(text)
+    if match is None or match[2]:
+        return parse_duration(text)
+    return parse_number(text) if parse_number(text) == 0 else parse_duration(f"{text}s")
 
 
 def _seconds(part: str, *, whole: str) -> float:
     number, unit = _split(part, what="duration", example="20m or 1.5h")
     factor = _DURATIONS.get(unit)
+    if factor is None and unit.startswith(":"):
+        raise BadInputError(f"duration {whole!r}: a time of day, or minutes and seconds? Write it as 6h or 1h 30m")
     if factor is None:
         raise BadInputError(f"duration {whole!r}: unknown unit {unit!r}; use one of {', '.join(_DURATIONS)}")
     return number * factor

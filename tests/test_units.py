@@ -15,6 +15,7 @@ from planner.units import (
     parse_count,
     parse_duration,
     parse_rate,
+    parse_seconds,
     parse_share,
     parse_size,
 )
@@ -63,6 +64,7 @@ def test_a_bare_number_says_how_to_write_it() -> None:
         ("1GiB/s", 2.0**30),
         ("25Gbit/s", 3.125e9),
         ("400Mbps", 5e7),
+        ("400Mbit", 5e7),
         ("10Gb/s", 1.25e9),
         ("1GB/s", 1e9),
     ],
@@ -71,7 +73,7 @@ def test_rates_in_bits_and_bytes(text: str, rate: float) -> None:
     assert parse_rate(text) == rate
 
 
-@pytest.mark.parametrize("text", ["800", "800MB", "-1MB/s", "0MB/s", "fast", "infGB/s", "10gb/s", "100T/s"])
+@pytest.mark.parametrize("text", ["800", "800MB", "-1MB/s", "0MB/s", "fast", "infGB/s", "10Gb", "10gb/s", "100T/s"])
 def test_a_bad_rate_is_refused(text: str) -> None:
     with pytest.raises(BadInputError, match="rate"):
         parse_rate(text)
@@ -79,13 +81,24 @@ def test_a_bad_rate_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("90s", 90), ("20m", 1200), ("1.5h", 5400), ("2d", 172800), ("250ms", 0.25), ("1h 30m", 5400), ("1h30m", 5400)],
+    [
+        ("90s", 90),
+        ("20m", 1200),
+        ("1.5h", 5400),
+        ("2d", 172800),
+        ("250ms", 0.25),
+        ("1h 30m", 5400),
+        ("1h30m", 5400),
+        ("1h30", 5400),
+    ],
 )
 def test_durations(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["20", "soon", "-5m", "0s", "3 fortnights", "1h 30", "1h 3x", "1h -5m"])
+@pytest.mark.parametrize(
+    "text", ["20", "soon", "-5m", "0s", "3 fortnights", "1h 90", "1m30", "6:00", "1h 3x", "1h -5m"]
+)
 def test_a_bad_duration_is_refused(text: str) -> None:
     with pytest.raises(BadInputError, match="duration"):
         parse_duration(text)
@@ -122,6 +135,17 @@ def test_small_amounts_are_not_nothing() -> None:
         "$0.10",
     ]
     assert [format_duration(seconds) for seconds in (0.0, 4.37e-8, 0.0125)] == ["0 s", "under 1 ms", "0.0125 s"]
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("1m", 60), ("0.2", 0.2), ("0", 0)])
+def test_lengths_of_measurements(text: str, seconds: float) -> None:
+    assert parse_seconds(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["-1", "long", "0s", "1:30"])
+def test_what_is_no_length_is_refused(text: str) -> None:
+    with pytest.raises(BadInputError, match="duration"):
+        parse_seconds(text)
 
 
 @pytest.mark.parametrize(("text", "share"), [("95%", 0.95), ("0.95", 0.95), (" 10 % ", 0.1)])

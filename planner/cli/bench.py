@@ -14,7 +14,7 @@ from typer import Option
 from planner.cli.bench_progress import timed
 from planner.cli.console import show, show_json, table, talk
 from planner.errors import BadInputError, IoFailureError
-from planner.units import format_bytes, format_rate, parse_size
+from planner.units import format_bytes, format_rate, parse_seconds, parse_size
 
 if TYPE_CHECKING:
     from planner.measure.disk import DiskBench
@@ -63,7 +63,7 @@ def bench_disk(
         DiskLayout, Option(help="Each directory on its own, striped into one as RAID-0 does, or both in turn.")
     ] = DiskLayout.jbod,
     suite: Annotated[DiskSuite, Option(help="small-io: Scalyr's five operations, 42 runs.")] = DiskSuite.diskbench,
-    seconds: Annotated[float, Option(help="Length of each run.")] = 10,
+    seconds: Annotated[str, Option(help="Length of each run.")] = "10s",
     repeats: Annotated[
         int | None, Option(help="Runs of each kind; the median counts.", show_default="3; small-io 1")
     ] = None,
@@ -78,10 +78,10 @@ def bench_disk(
 
     Example: planner bench disk --dir /mnt/disk0 --dir /mnt/disk1 --mode all
     """
-    file_bytes = None if size is None else parse_size(size)
+    file_bytes, length_s = None if size is None else parse_size(size), parse_seconds(seconds)
     if suite is DiskSuite.small_io:
         times = 1 if repeats is None else repeats
-        run = partial(_bench_small_io, dir, mode=mode, layout=layout, repeats=times, seconds=seconds)
+        run = partial(_bench_small_io, dir, mode=mode, layout=layout, repeats=times, seconds=length_s)
         run(file_bytes=file_bytes, machine_type=machine_type, json=json)
         return
     from planner.measure import disk
@@ -90,13 +90,13 @@ def bench_disk(
     repeats = _REPEATS if repeats is None else repeats
     layouts = [name for name in disk.LAYOUTS if layout.value in (name, DiskLayout.both)]
     trials_s = 0 if queue_depth else disk.TRIAL_S * len(disk.TRIED_DEPTHS)
-    total_s = len(modes) * len(layouts) * (repeats * seconds + trials_s)
+    total_s = len(modes) * len(layouts) * (repeats * length_s + trials_s)
     with timed("preparing files", "measuring", total_s=total_s) as progress:
         result = disk.bench_disk(
             dir,
             modes=modes,
             layouts=layouts,
-            seconds=seconds,
+            seconds=length_s,
             repeats=repeats,
             queue_depth=queue_depth,
             file_bytes=file_bytes,
@@ -117,8 +117,8 @@ def bench_net(
     token_file: Annotated[
         Path | None, Option(help=f"File with the shared token; else the variable {TOKEN_VARIABLE}.")
     ] = None,
-    seconds: Annotated[float, Option(help="Length of each run.")] = 10,
-    warm_up: Annotated[float, Option(help="Seconds of traffic before it counts.")] = 2,
+    seconds: Annotated[str, Option(help="Length of each run.")] = "10s",
+    warm_up: Annotated[str, Option(help="Length of the traffic before it counts.")] = "2s",
     connections: Annotated[int, Option(help="TCP connections per pair and direction.")] = 2,
     repeats: Annotated[int, Option(help="Runs of each cluster size.")] = 1,
     doubling: Annotated[bool, Option("--doubling", help="Measure 2 nodes, 4, 8, ... up to all.")] = False,
@@ -135,16 +135,17 @@ def bench_net(
         return
     from planner.measure.net import bench_net as measure
 
+    length_s, warm_up_s = parse_seconds(seconds), parse_seconds(warm_up)
     result = measure(
         node or (),
         token=token,
-        seconds=seconds,
-        warm_up_s=warm_up,
+        seconds=length_s,
+        warm_up_s=warm_up_s,
         connections=connections,
         repeats=repeats,
         doubling=doubling,
         machine_type=machine_type,
-        on_run=lambda nodes: talk(f"{nodes} nodes, {warm_up + seconds:g} s ..."),
+        on_run=lambda nodes: talk(f"{nodes} nodes, {warm_up_s + length_s:g} s ..."),
     )
     if json:
         show_json(result.to_dict())

@@ -12,7 +12,7 @@ from planner.cli.console import show_json, talk
 from planner.cli.files import Force
 from planner.cli.interrupts import orderly_end
 from planner.errors import BadInputError
-from planner.units import parse_size
+from planner.units import parse_seconds, parse_size
 
 _SEED = 1
 
@@ -24,7 +24,7 @@ def bench_fleet(
     nodes: emulation.Nodes = 3,
     rate: emulation.Rate = None,
     repeats: Annotated[int, Option(min=1, help="Rounds through all nodes.")] = 2,
-    seconds: Annotated[float, Option(help="Length of each run of DiskBench.")] = 1.0,
+    seconds: Annotated[str, Option(help="Length of each run of DiskBench.")] = "1s",
     size: Annotated[str, Option(help="File of the disk instruments.")] = "200MB",
     seed: emulation.Seed = None,
     directory: Annotated[Path, Option("--dir", help="The disk for the nodes' files, removed at the end.")] = Path(),
@@ -56,7 +56,7 @@ def bench_fleet(
         files = measure_rounds(
             cluster,
             repeats=repeats,
-            seconds=seconds,
+            seconds=parse_seconds(seconds),
             file_bytes=parse_size(size),
             results=out,
             seed=_SEED if seed is None else seed,

@@ -40,7 +40,7 @@ def cluster_run(
         Option("--lend-credentials", help="Hand the machines this environment's keys to the object store, by SSH."),
     ] = False,
     wheelhouse: Annotated[Path | None, Option(help="Wheels for the machines.")] = None,
-    screen_seconds: Annotated[float, Option(help="Length of each measurement of the machines.", min=0.1)] = 5.0,
+    screen_seconds: Annotated[str, Option(help="Length of each measurement of the machines.")] = "5s",
     screen_size: Annotated[str | None, Option(help="File on each disk for it.")] = None,
     take_down: Annotated[bool, Option("--take-down", help="Take the machines down in the end.")] = False,
     detach: Annotated[bool, Option("--detach", help="Return as soon as the sort has begun.")] = False,

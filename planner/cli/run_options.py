@@ -70,7 +70,7 @@ class RunOptions:
     wheelhouse: Annotated[
         Path | None, Option(help="Wheels for rented machines, made by `planner cluster wheelhouse`.")
     ] = None
-    screen_seconds: Annotated[float, Option(help="Length of each measurement of rented machines.", min=0.1)] = 5.0
+    screen_seconds: Annotated[str, Option(help="Length of each measurement of rented machines.")] = "5s"
     screen_size: Annotated[str | None, Option(help="File on each disk for it; as DiskBench chooses otherwise.")] = None
     keep: Annotated[bool, Option("--keep", help="Leave the rented machines there in the end.")] = False
     detach: Annotated[

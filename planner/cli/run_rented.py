@@ -18,7 +18,7 @@ from planner.cli.cluster_progress import shown_events
 from planner.cli.console import talk
 from planner.cli.interrupts import orderly_end
 from planner.errors import BadInputError, IoFailureError, PlannerError
-from planner.units import parse_size
+from planner.units import parse_seconds, parse_size
 
 if TYPE_CHECKING:
     from planner.distributed_sort.dataset import Dataset
@@ -108,10 +108,14 @@ def run_rented(job: Job, rental: renting.RentalOptions, *, effort: Effort, yes: 
     return report
 
 
-def effort_of(seconds: float, size: str | None) -> Effort:
-    """Return how long machines are measured, and by how large a file."""
+def effort_of(length: str, size: str | None) -> Effort:
+    """Return how long machines are measured, and by how large a file. Raises BadInputError below a tenth of a second,
+    in which nothing can be measured.
+    """
     from planner.runs.node_benchmarks import Effort
 
+    if (seconds := parse_seconds(length)) < 0.1:
+        raise BadInputError(f"--screen-seconds {length}: must be 0.1s at least")
     return Effort(seconds=seconds, file_bytes=None if size is None else parse_size(size))
 
 

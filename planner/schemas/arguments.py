@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from inspect import Parameter, Signature, signature
@@ -99,7 +100,14 @@ def _plain_number(name: str, amount: str | float) -> float:
 
 def _factors(amount: Any) -> dict[str, float]:
     pairs = _pairs("--what-if", amount, example="NAME=FACTOR, for example network=1.5")
-    return {name: in_share(value) for name, value in pairs.items()}
+    return {name: _factor(name, value) for name, value in pairs.items()}
+
+
+def _factor(name: str, amount: str | float) -> float:
+    try:
+        return in_share(re.sub(r"(?<=\d)\s*x$", "", amount.strip()) if isinstance(amount, str) else amount)
+    except BadInputError:
+        raise BadInputError(f"--what-if {name}={amount}: write it as {name}=2, 2x or 200%") from None
 
 
 def _count(option: str, *, most: int = 100_000) -> Callable[[Any], int]:
@@ -113,7 +121,10 @@ def _count(option: str, *, most: int = 100_000) -> Callable[[Any], int]:
 
 
 def _budget(amount: str | float) -> float:
-    usd = parse_number(str(amount).removeprefix("$"))
+    try:
+        usd = parse_number(re.sub(r"\s*(USD|\$)$", "", str(amount), flags=re.IGNORECASE).removeprefix("$"))
+    except BadInputError as error:
+        raise BadInputError(f"--budget: {error.message}") from None
     if not 0 < usd < 1e12:
         raise BadInputError(f"--budget {amount}: must be a positive amount of US dollars")
     return usd

@@ -20,7 +20,7 @@ from planner.schemas.asked_prices import names
 from planner.units import parse_duration
 
 if TYPE_CHECKING:
-    from planner.providers.order import Order
+    from planner.providers.order import Choice, Order
     from planner.providers.protocol import Place, Preflight, Provider
     from planner.provisioning.cluster_lifecycle import ProviderSession
     from planner.provisioning.order_from_plan import Limits
@@ -226,7 +226,7 @@ def show_dry_run(order: Order, rental: RentalOptions, provider: Provider, *, ver
     from planner.report.cluster_table import decision_text, request_lines
 
     rehearsal = rehearse(order, provider)
-    requests = rehearsal.requests
+    requests, vcpus = rehearsal.requests, _vcpus(order.cloud, rehearsal.place.choice)
     if json:
         place = rehearsal.place.choice
         show_json(
@@ -236,15 +236,25 @@ def show_dry_run(order: Order, rental: RentalOptions, provider: Provider, *, ver
                 "cost_usd": place.total_usd,
                 "usd_per_hour": place.launched_usd_per_hour,
                 "expected_s": place.expected_s,
+                "vcpus": vcpus,
                 "requests": [asdict(request) | {"parameters": _plain(request.parameters)} for request in requests],
             }
         )
         return
-    decision = decision_text(order, rehearsal, now=datetime.now(UTC), own_address=bool(rental.ssh_from))
+    decision = decision_text(order, rehearsal, now=datetime.now(UTC), own_address=bool(rental.ssh_from), vcpus=vcpus)
     for line in decision.splitlines():
         show_text(textwrap.fill(line, min(columns(), 100), subsequent_indent="  "))
     for line in request_lines(requests) if verbose else ():
         show_text(line)
+
+
+def _vcpus(cloud: str, choice: Choice) -> float | None:
+    """Return how many virtual CPUs of the account's quota the machines take; None where the catalog lacks the type."""
+    from planner.catalog import load_catalog
+
+    types = load_catalog(cloud).instances
+    row = types.rows.get(choice.instance_type.partition("+")[0])
+    return None if row is None else float(types.vcpu[row]) * choice.machines
 
 
 def _plain(value: Any) -> Any:

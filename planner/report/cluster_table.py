@@ -29,8 +29,8 @@ def offer_text(order: Order, places: Sequence[Place], *, now: datetime) -> str:
         *([_volumes_text(places[0])] if first.volumes else []),
         f"cost: {format_usd(first.total_usd)} expected for {format_duration(first.expected_s)}, at "
         f"{format_usd(first.launched_usd_per_hour)} per hour",
-        f"cap: {format_usd(first.launched_usd_per_hour * hours)}, because every machine ends by itself in {hours:.2f} "
-        f"h, at {order.expires_at:%Y-%m-%d %H:%M} UTC",
+        f"cap: {format_usd(first.launched_usd_per_hour * hours)}, because every machine ends by itself in "
+        f"{format_duration(hours * 3600)}, at {order.expires_at:%Y-%m-%d %H:%M} UTC",
         *_short_life(first, hours),
         f"the head takes SSH from {order.ssh_from} alone; no other machine can be reached",
     ]
@@ -38,8 +38,10 @@ def offer_text(order: Order, places: Sequence[Place], *, now: datetime) -> str:
     return "\n".join([*lines, *([f"if there is no room: {', then '.join(others)}"] if others else [])])
 
 
-def decision_text(order: Order, made: Rehearsal, *, now: datetime, own_address: bool) -> str:
-    """Return what a dry run decided: what would be rented and created, and what it may cost.
+def decision_text(
+    order: Order, made: Rehearsal, *, now: datetime, own_address: bool, vcpus: float | None = None
+) -> str:
+    """Return what a dry run decided: what would be rented and created, and what it may cost and take of the quota.
 
     Without `own_address` the network that reaches the head is a placeholder.
     """
@@ -50,11 +52,17 @@ def decision_text(order: Order, made: Rehearsal, *, now: datetime, own_address: 
     return "\n".join(
         [
             offered,
+            *([] if vcpus is None else [_quota(made, vcpus)]),
             f"to be created, and removed in the end: {', '.join(counts)}",
             f"dry run: {order.cloud} was asked nothing, so the price is the plan's; --verbose prints the "
             f"{len(made.requests)} requests",
         ]
     )
+
+
+def _quota(made: Rehearsal, vcpus: float) -> str:
+    choice = made.place.choice
+    return f"quota: {vcpus:g} {choice.pricing} vCPUs of the family of {choice.instance_type} in {made.place.region}"
 
 
 def _count(number: int, name: str) -> str:

@@ -59,9 +59,11 @@ def brief_candidates_table(plan: Plan, *, evidence: bool = True) -> Table:
     for name in ("", "cluster", "expected", "95%", "total $", *(["evidence"] if evidence else [])):
         table.add_column(name, justify="right" if name in ("expected", "95%", "total $") else "left")
     several = len({candidate.model for candidate in plan.candidates}) > 1
+    places = _places(plan)
     for candidate in plan.candidates:
         chosen, times = candidate == plan.best, (candidate.time_s.expected, candidate.time_s.p95)
         name = f"{candidate.nodes} x {candidate.instance_type}" + (f", {candidate.model}" if several else "")
+        name += f", {candidate.region}" if places else ""
         grade = [candidate.evidence] if evidence else []
         cells = (*map(format_duration, times), format_usd(candidate.cost_usd.total), *grade)
         table.add_row("*" if chosen else "", name, *cells, style="bold" if chosen else "")
@@ -72,9 +74,11 @@ def candidates_table(plan: Plan) -> Table:
     """The best count of each type, the chosen row marked."""
     table = Table(title="Candidates", title_justify="left", title_style="bold", box=None, pad_edge=False)
     several = len({candidate.model for candidate in plan.candidates}) > 1
+    places = _places(plan)
     for name in (
         "",
         *(["model"] if several else []),
+        *(["where"] if places else []),
         "instance type",
         "nodes",
         "$/h each",
@@ -88,8 +92,14 @@ def candidates_table(plan: Plan) -> Table:
     for candidate in plan.candidates:
         chosen = candidate == plan.best
         model = [candidate.model] if several else []
+        model += [f"{candidate.cloud} {candidate.region}"] if places else []
         table.add_row("*" if chosen else "", *model, *_cells(candidate), style="bold" if chosen else "")
     return table
+
+
+def _places(plan: Plan) -> bool:
+    """Whether clusters differ in where they are: else the answer says it."""
+    return len({(candidate.cloud, candidate.region) for candidate in plan.candidates}) > 1
 
 
 def models_tables(plan: Plan) -> Iterator[Table]:

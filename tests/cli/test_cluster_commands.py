@@ -51,8 +51,9 @@ def test_a_dry_run_begins_with_the_decision_and_ends_there() -> None:
     # 20 machines at $2.7456: $54.912 an hour, $109.824 in the 2 h of --max-hours; planning takes some of them
     assert lines[1].endswith("at $54.91 per hour") and lines[2].startswith("cap: $109.")
     assert "203.0.113.7/32 (a placeholder for your address)" in lines[3]
-    assert "1 vpc" in lines[4] and "20 instances" in lines[4]
-    assert len(lines) == 6 and max(map(len, text.splitlines())) <= 80
+    assert lines[4] == "quota: 640 on-demand vCPUs of the family of i8g.8xlarge in us-east-1"  # 20 x 32
+    assert "1 vpc" in lines[5] and "20 instances" in lines[5]
+    assert len(lines) == 7 and max(map(len, text.splitlines())) <= 80
 
 
 def test_an_address_that_was_given_is_no_placeholder() -> None:

@@ -71,6 +71,14 @@ def test_a_narrow_table_keeps_whole_words() -> None:
     assert "…" not in table
 
 
+@pytest.mark.parametrize("columns", ["80", "160"])
+def test_of_several_regions_each_row_says_its_own(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    words = "plan 1TB --cloud azure --instance Standard_L8s_v3 --region eastus,westus2 --show table"
+    shown = CliRunner().invoke(build(only="plan"), words.split()).stdout
+    assert "eastus" in shown and "westus2" in shown
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

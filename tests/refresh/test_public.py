@@ -6,10 +6,13 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from planner.catalog import load_catalog
+from planner.cli.app import build
 from planner.errors import BadInputError, IoFailureError
 from planner.refresh import Access, Refreshed, refresh
+from tests.refresh.retail_pages import item, retail
 from tests.refresh.servers import HASTY, Answer, Asked, served
 
 REGION = "eu-central-1"
@@ -69,6 +72,47 @@ def test_it_is_read_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
         access = Access(prices_url="http://prices.example", retry_policy=HASTY)
         done = refresh("aws", regions=[REGION], access=access, today=date(2026, 11, 23), public=True)
     assert done.prices == 2 and proxy.asked[0].headers["Host"] == "prices.example"
+
+
+WEST_EUROPE = [
+    item("Standard_L8s_v3", 0.81),
+    item("Standard_L8s_v3", 0.16, skuName="L8s v3 Spot"),
+    item("Standard_L8s_v3", 1.18, productName="Virtual Machines Lsv3 Series Windows"),
+    item("Standard_L16s_v3", 1.62),
+    item("Standard_L16s_v3", 9000.0, unitOfMeasure="1 Year", type="Reservation"),
+    item("Standard_L16s_v3", 1.5, unitOfMeasure="1 GB"),
+    item("Brand_New", 1.0),
+]
+
+
+def test_azure_is_priced_without_an_account_from_pages_of_its_retail_api(tmp_path: Path) -> None:
+    """Seven items on pages of three: three requests, of which the first names the region."""
+    with served(retail(WEST_EUROPE, per_page=3)) as prices:
+        (tmp_path / "settings.toml").write_text(f'[azure]\nprices_url = "{prices.url}/prices"\n')
+        words = ["catalog", "refresh", "--cloud", "azure", "--region", "westeurope", "--public"]
+        done = CliRunner().invoke(build(only="catalog"), words, catch_exceptions=False)
+    assert (done.exit_code, done.stdout.splitlines()[0].split(" types and ")[1]) == (0, "3 prices of westeurope")
+    assert "1 prices per 1 GB" in done.stdout
+    assert "1 prices of types that the catalog does not have in westeurope" in done.stdout
+    assert [request.query.get("$skip", "0") for request in prices.asked] == ["0", "3", "6"]
+    assert "armRegionName eq 'westeurope'" in prices.asked[0].query["$filter"]
+    assert not any("Authorization" in request.headers for request in prices.asked)
+    catalog = load_catalog("azure")
+    rows = [catalog.instances.index(name) for name in ("Standard_L8s_v3", "Standard_L16s_v3")]
+    assert catalog.prices("westeurope").price_usd_per_hour[rows].tolist() == [0.81, 1.62]
+    assert catalog.prices("westeurope", "spot").price_usd_per_hour[rows[0]] == 0.16
+    assert catalog.prices("eastus").price_usd_per_hour[rows[0]] == 0.696  # as shipped
+
+
+def test_a_page_of_azures_that_is_missing_changes_nothing(tmp_path: Path) -> None:
+    def second_fails(asked: Asked) -> Answer:
+        return Answer(b"", status=404) if "$skip" in asked.query else retail(WEST_EUROPE, per_page=3)(asked)
+
+    with served(second_fails) as prices, pytest.raises(IoFailureError, match="404"):
+        access = Access(prices_url=f"{prices.url}/prices", retry_policy=HASTY)
+        refresh("azure", regions=["westeurope"], access=access, today=date(2026, 11, 23), public=True)
+    with pytest.raises(BadInputError):
+        load_catalog("azure").prices("westeurope")
 
 
 @pytest.mark.parametrize(

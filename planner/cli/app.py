@@ -122,11 +122,9 @@ def _add(app: typer.Typer, name: str, function: str) -> None:
 
 
 def _headings(name: str) -> Mapping[str, Sequence[str]]:
-    if name != "plan":
-        return {}
-    from planner.cli.request_options import PANELS
-
-    return PANELS
+    where = {"plan": "request_options", "run": "run_options"}.get(name)
+    panels: Mapping[str, Sequence[str]] = import_module(f"planner.cli.{where}").PANELS if where else {}
+    return panels
 
 
 def _root(

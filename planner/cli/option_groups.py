@@ -41,9 +41,13 @@ def ungrouped(
 def _under_headings(
     parameters: Sequence[inspect.Parameter], panels: Mapping[str, Sequence[str]]
 ) -> list[inspect.Parameter]:
-    """Return parameters whose options are under their headings; options are copied: other commands share them."""
+    """Return parameters whose options are under their headings, in the order of `panels`, after those without one.
+    Options are copied: other commands share them.
+    """
     headings = {name: heading for heading, names in panels.items() for name in names}
-    return [_under(parameter, headings.get(parameter.name)) for parameter in parameters]
+    order = {name: number for number, name in enumerate(headings)}
+    ordered = sorted(parameters, key=lambda parameter: order.get(parameter.name, -1))
+    return [_under(parameter, headings.get(parameter.name)) for parameter in ordered]
 
 
 def _under(parameter: inspect.Parameter, heading: str | None) -> inspect.Parameter:

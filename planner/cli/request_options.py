@@ -14,18 +14,19 @@ from planner.schemas.plan import NetworkView, Objective, Request, meaning
 PANELS: Final = {
     heading: tuple(options.split())
     for heading, options in {
-        "What to sort": "data model most_data map_ratio reduce_ratio compute profile option",
-        "Where": "cloud catalog region input output zones",
+        "Used first": "data deadline cloud region pricing discount model what_if explain html",
+        "What to sort": "most_data map_ratio reduce_ratio compute profile option",
+        "Where": "catalog input output zones",
         "Machines": "instance exclude arch previous_generations",
-        "Limits": "deadline sort_deadline confidence budget",
+        "Limits": "budget confidence sort_deadline",
         "Cluster size": "nodes max_nodes max_vcpus capacity head_room",
-        "Money": "objective pricing interruptions discount own_price",
-        "Evidence and what-if": "engine evidence assume what_if network network_distribution paper",
+        "Money": "objective own_price interruptions",
+        "Evidence and what-if": "assume evidence engine network network_distribution paper",
+        "Output": "show wide json out force rejected top sort columns",
         "Spark": "from_log ran_on app",
-        "Output": "explain show wide json out html force rejected top sort columns",
     }.items()
 }
-"""The options under the headings of the help; in each those that people use first come first."""
+"""The options under the headings of the help, in its order; the ten that people use first come first."""
 
 
 def _means(field: str, *flags: str, **settings: Any) -> Any:

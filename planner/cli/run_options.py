@@ -26,6 +26,21 @@ _RENTED_ONLY: Final = (
 _OF_A_CLUSTER: Final = ("nodes", "skew", "input", "output")
 
 
+PANELS: Final = {
+    heading: tuple(options.split())
+    for heading, options in {
+        "What to sort": "data model input output skew",
+        "Where": "cloud region instance nodes pricing directory memory threads",
+        "Limits, and before it rents": "max_cost max_hours dry_run verbose yes",
+        "Rented machines": "keep detach ssh_from subnet no_public_address node_identity lend_credentials image wheelhouse"
+        " screen_seconds screen_size",
+        "Emulated nodes": "rate distribution rate_factor bucket burst_rate redraw seed",
+        "Report": "out json force profile",
+    }.items()
+}
+"""The options under the headings of the help, in its order."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """What to run, where, and what to do with the report; each field is an option."""

@@ -1,10 +1,11 @@
-"""The table of options and what they are in Python is complete, and true."""
+"""The table of options and what they are in Python is complete, and true; so is that of what differs in other commands."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from pathlib import Path
+from typing import Any
 
 import typer.main
 
@@ -13,6 +14,8 @@ from planner.cli.app import build
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reports.md"
 ROW = re.compile(r"^\| `--([a-z-]+)` \| (.*) \|$", re.MULTILINE)
+
+OTHERS = re.compile(r"^\| `(run|scale) --([a-z-]+)` \| .* \|$", re.MULTILINE)
 
 
 def test_every_option_of_plan_is_in_the_table_with_what_it_is_in_python() -> None:
@@ -26,3 +29,20 @@ def test_every_option_of_plan_is_in_the_table_with_what_it_is_in_python() -> Non
         assert (f"`{name}`" in cell and name in arguments) or members or cell.startswith("none: "), name
         assert name not in arguments or f"`{name}`" in cell, name
         assert all(hasattr(planner.Recommendation, m) or m == "to_json" for m in members), name
+
+
+def test_an_option_of_run_or_scale_is_that_of_plan_unless_the_table_says_how_it_differs() -> None:
+    commands = typer.main.get_command(build()).commands  # type: ignore[attr-defined]
+    of_plan = {parameter.name: _meaning(parameter) for parameter in commands["plan"].params}
+    differing = {
+        (command, parameter.name.replace("_", "-"))
+        for command in ("run", "scale")
+        for parameter in commands[command].params
+        if of_plan.get(parameter.name, _meaning(parameter)) != _meaning(parameter)
+    }
+    assert set(OTHERS.findall(PAGE.read_text("utf-8"))) == differing
+    assert len(of_plan.keys() & {parameter.name for parameter in commands["scale"].params}) == 7
+
+
+def _meaning(parameter: Any) -> tuple[object, ...]:
+    return parameter.opts, parameter.multiple, parameter.default, parameter.help

@@ -32,8 +32,8 @@ PANELS: Final = {
         "What to sort": "data model input output skew",
         "Where": "cloud region instance nodes pricing directory memory threads",
         "Limits, and before it rents": "max_cost max_hours dry_run verbose yes",
-        "Rented machines": "keep detach ssh_from subnet no_public_address node_identity lend_credentials image wheelhouse"
-        " screen_seconds screen_size",
+        "Rented machines": "keep detach ssh_from subnet no_public_address node_identity lend_credentials image"
+        " wheelhouse screen_seconds screen_size",
         "Emulated nodes": "rate distribution rate_factor bucket burst_rate redraw seed",
         "Report": "out json force profile",
     }.items()

@@ -1,4 +1,4 @@
-"""The table of options and what they are in Python is complete and true; so is that of what differs in other commands."""
+"""The table of options and what they are in Python is complete, and true; so is that of what other commands change."""
 
 from __future__ import annotations
 

@@ -1,0 +1,99 @@
+"""Take pictures of what a newcomer sees first, to look at: answers in terminals of 60, 80 and 120 columns, and pages of
+an answer and of a refusal at 390, 800 and 1280 pixels, light and dark.
+
+Usage: python scripts/take_screenshots.py FOLDER
+
+Needs the extra `plots`, playwright and a Chromium. What does not fit is named, and the exit code is then 1.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import Any, Final
+
+from typer.testing import CliRunner
+
+import planner
+from planner.cli.app import build
+
+COMMANDS: Final = {
+    "answer": "plan --data 100TB",
+    "table": "plan --data 100TB --show table",
+    "wide": "plan --data 100TB --wide",
+    "what-if": "plan --data 100TB --what-if network=2",
+    "doctor": "doctor",
+    "storage": "storage --iops 16k --throughput 1.5GB/s --data 10TB",
+    "help": "plan --help",
+}
+COLUMNS: Final = (60, 80, 120)
+PIXELS: Final = (390, 800, 1280)
+_SCREEN: Final = (
+    "<body style='margin:1em;background:#1d1f21;color:#eee;font:15px/1.3 monospace;white-space:pre'>{}</body>"
+)
+_BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
+_LEFT_OUT: Final = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+def screens(folder: Path) -> Iterator[tuple[int, Path]]:
+    """Write what commands print as pages, and yield how many columns are too many, and the page."""
+    for name, command in COMMANDS.items():
+        for columns in COLUMNS:
+            done = CliRunner().invoke(build(), command.split(), env={"COLUMNS": str(columns)}, prog_name="planner")
+            page = folder / f"{name}-{columns}.html"
+            page.write_text(_SCREEN.format(escape(done.stdout)), "utf-8")
+            yield max(columns, *map(len, done.stdout.splitlines())) - columns, page
+
+
+def pages(folder: Path) -> Iterator[Path]:
+    """Write the pages of an answer and of a refusal."""
+    for name, asked in {"page": {}, "refusal": {"deadline": "1m"}}.items():
+        path = folder / f"{name}.html"
+        path.write_text(planner.recommend("100TB", **asked).to_html(), "utf-8")
+        yield path
+
+
+def picture(browser: Any, page: Path, name: str, *, width: int, dark: bool) -> int:
+    """Take a picture of a whole page, and return how many pixels of it are over the right edge."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 800}, color_scheme="dark" if dark else "light", offline=True
+    )
+    opened = context.new_page()
+    opened.goto(page.as_uri())
+    if page.name.startswith(("page", "refusal")):
+        opened.wait_for_selector("html[data-drawn=yes]", state="attached")
+    opened.screenshot(path=page.with_name(f"{name}.png"), full_page=True)
+    over = int(opened.evaluate(_LEFT_OUT))
+    context.close()
+    return over
+
+
+def main(folder: Path) -> int:
+    """Take all pictures into a folder; return 1 where something does not fit."""
+    from playwright.sync_api import sync_playwright
+
+    folder = folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    executable = next(path for path in map(shutil.which, _BROWSERS) if path)
+    wrong = []
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        for over, page in screens(folder):
+            picture(browser, page, page.stem, width=1200, dark=True)
+            wrong += [f"{page.stem}: {over} columns too wide"] if over else []
+        for page in pages(folder):
+            for width in PIXELS:
+                for dark in (False, True):
+                    name = f"{page.stem}-{width}-{'dark' if dark else 'light'}"
+                    over = picture(browser, page, name, width=width, dark=dark)
+                    wrong += [f"{name}: {over} pixels too wide"] if over else []
+        browser.close()
+    print(f"{len(list(folder.glob('*.png')))} pictures in {folder}", *wrong, sep="\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

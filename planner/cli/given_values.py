@@ -1,5 +1,8 @@
-"""Values that need no conversion are taken as they are given: what typer converts with takes long to load. Numbers are
-read as people write them."""
+"""Values that need no conversion are taken as they are given, and numbers are read as people write them.
+
+Typer converts every value, a text too, with pydantic, which takes longer to load than most commands to answer. It offers
+no public way around that: a parser of an option's own goes through pydantic as well. So this replaces what it asks.
+"""
 
 from __future__ import annotations
 

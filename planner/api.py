@@ -287,5 +287,8 @@ def answer(request: Request, *, today: date | None = None, profile: Profile | No
 
     request, given = inputs_of(request, profile)
     plan_of = partial(plan_request, model=given.models, catalogs=given.catalogs, overheads=given.overheads)
-    plan, old = _planned(request, plan_of, look=plan_of), stale_prices(given.catalogs, request.regions, today=today)
+    plan, old = (
+        _planned(request, plan_of, look=plan_of),
+        stale_prices(given.catalogs, request.regions, today=today, pricing=request.pricing),
+    )
     return Recommendation(replace(plan, warnings=(*plan.warnings, *old)))

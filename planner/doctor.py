@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 from planner.catalog import catalog_names, load_catalog
 from planner.catalog.checking import staleness_days
-from planner.catalog.refreshed import REFRESHABLE
+from planner.catalog.refreshed import refresh_command
 from planner.config import paths
 from planner.config.settings import load_settings, settings_file
 from planner.errors import PlannerError
@@ -108,7 +108,7 @@ def _catalogs(today: date) -> Iterator[Finding]:
                 state="old",
                 found=f"of {catalogs[name].prices_as_of}, {age} days old",
                 needed_for="today's cost",
-                advice=f"planner catalog refresh --cloud {name}" if name in REFRESHABLE else "plan --own-price",
+                advice=refresh_command(name) or "plan --own-price",
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
@@ -18,7 +17,7 @@ from planner.catalog.facts import NetworkPoint, ObjectStore, Prices, Rates, Sour
 from planner.catalog.instances import Instances
 from planner.catalog.manifest import Manifest
 from planner.catalog.network_specs import StatedNetworks, stated_networks
-from planner.catalog.refreshed import PUBLIC, REFRESHABLE
+from planner.catalog.refreshed import refresh_command
 from planner.catalog.volume_limits import FIELDS, VolumeLimits, volume_limits
 from planner.errors import BadInputError
 from planner.tables import Table
@@ -236,13 +235,12 @@ class Catalog:
         if not priced and pricing not in ("on-demand", "spot"):
             text = f"--pricing {pricing}: catalog {self.name} has {' and '.join(kinds)}; what is reserved or committed"
             return f"{text} costs the on-demand price less a --discount, such as 40%"
-        refresh = f"planner catalog refresh --cloud {self.cloud}" if self.name in REFRESHABLE else ""
-        public = " --public" if self.name in PUBLIC and (self.name, pricing) != ("aws", "spot") else ""
+        refresh = refresh_command(self.name, pricing, region=region if priced else "")
         if not priced:
-            more = f"; {refresh}{public} reads them" if refresh else ""
+            more = f"; {refresh} reads them" if refresh else ""
             return f"catalog {self.name} has no {pricing} prices{more}"
-        more = f". {refresh} --region {shlex.quote(region)}{public} reads them" if refresh else ""
-        more += ", without an account" if public else ""
+        more = f". {refresh} reads them" if refresh else ""
+        more += ", without an account" if refresh.endswith(" --public") else ""
         text = f"region {region!r} has no {pricing} prices in catalog {self.name}."
         return f"{text} Priced: {', '.join(priced)}{more}"
 

@@ -14,7 +14,7 @@ from planner.catalog.catalog import Catalog
 from planner.catalog.cloud_regions import regions_of
 from planner.catalog.loading import catalog_directory, scan_catalog
 from planner.catalog.network_specs import Disagreement, disagreements
-from planner.catalog.refreshed import REFRESHABLE
+from planner.catalog.refreshed import refresh_command
 from planner.units import format_rate
 
 STALE_AFTER_DAYS: Final = 60
@@ -45,7 +45,9 @@ def staleness_days(catalog: Catalog, *, today: date, region: str | None = None) 
     return age if age > STALE_AFTER_DAYS else None
 
 
-def stale_prices(catalogs: Sequence[Catalog], regions: Sequence[str], *, today: date | None) -> Iterator[str]:
+def stale_prices(
+    catalogs: Sequence[Catalog], regions: Sequence[str], *, today: date | None, pricing: str = "on-demand"
+) -> Iterator[str]:
     """Say which prices of some regions (none: each catalog's default) are old on a day, and what renews them."""
     if today is None:
         return
@@ -54,8 +56,8 @@ def stale_prices(catalogs: Sequence[Catalog], regions: Sequence[str], *, today: 
             age = staleness_days(catalog, today=today, region=region)
             if age is not None:
                 place = f" in {region}" if regions else ""
-                renewal = f"; planner catalog refresh --cloud {catalog.name} renews them"
-                advice = renewal if catalog.name in REFRESHABLE else ""
+                command = refresh_command(catalog.name, pricing)
+                advice = f"; {command} renews them" if command else ""
                 yield f"prices of {catalog.name}{place} are of {catalog.priced_on(region)}, {age} days old{advice}"
 
 

@@ -7,6 +7,7 @@ type, regions that were not read keep their shipped prices, and measurements, vo
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,15 @@ REFRESHABLE: Final = ("aws", "azure", "gcp")
 PUBLIC: Final = ("aws", "azure")
 """Those whose price lists everyone may read."""
 CURRENT: Final = "current"
+
+
+def refresh_command(name: str, pricing: str = "on-demand", *, region: str = "") -> str:
+    """Return what reads a catalog's prices anew, without an account where the list is public; '' where nothing does."""
+    if name not in REFRESHABLE:
+        return ""
+    where = f" --region {shlex.quote(region)}" if region else ""
+    public = " --public" if name in PUBLIC and (name, pricing) != ("aws", "spot") else ""
+    return f"planner catalog refresh --cloud {name}{where}{public}"
 
 
 def refreshed_directory(name: str) -> Path:

@@ -100,5 +100,5 @@ def test_an_install_for_planning_alone_is_content(tmp_path: Path, monkeypatch: p
 
 def test_old_prices_are_told_with_how_to_renew_them() -> None:
     aws = examined(CHECKOUT, today=date(2030, 1, 1))["prices of aws"]
-    assert aws.state == "old" and aws.advice == "planner catalog refresh --cloud aws"
+    assert aws.state == "old" and aws.advice == "planner catalog refresh --cloud aws --public"
     assert "prices of aws" not in examined(CHECKOUT, today=date(2026, 7, 21))

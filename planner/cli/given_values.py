@@ -1,7 +1,7 @@
 """Values that need no conversion are taken as they are given, and numbers are read as people write them.
 
 Typer converts every value, a text too, with pydantic, which takes a tenth of a second to load. It offers no public way
-around that: a parser of the own of an option goes through pydantic as well. So this replaces what it asks.
+around that: an option's own parser goes through pydantic as well. So this replaces what it asks.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def short_answer(plan: Plan, *, width: int, before: Candidate | None = None) -> 
     lines = [*changes, *_headline(plan, best, width), "", *_bill(best, width), *_choices(plan, best, width), ""]
     reasons = [binds(best), _sureness(best), *([f"Most data: {plan.beyond}."] if plan.beyond else [])]
     lines += [line for reason in reasons for line in _wrapped(reason, width)]
-    notes = [f"Note: {_in_words(warning)}" for warning in (*_refreshed(plan), *plan.warnings, *best.warnings)]
+    notes = [f"Note: {in_words(warning)}" for warning in (*_refreshed(plan), *plan.warnings, *best.warnings)]
     ending = _next(plan, width, notes=len(notes))
     lines = _closer(lines, over=len(lines) + len(ending) - LINES)
     for number, note in enumerate(notes):
@@ -65,7 +65,7 @@ def _closer(lines: list[str], *, over: int) -> list[str]:
     return [line for number, line in enumerate(lines) if number not in dropped]
 
 
-def _in_words(warning: str) -> str:
+def in_words(warning: str) -> str:
     """Return a warning without the words of the field that a first reader cannot know."""
     warning = re.sub(r"^cloud truth (\d of \d):", r"\1 demands on a measurement are met:", warning)
     return re.sub(r"^driver:", f"{_BOUND_BY['driver']}:", warning)

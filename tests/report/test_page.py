@@ -10,6 +10,7 @@ import pytest
 
 import planner
 from planner.report.page import plan_page, run_page
+from planner.report.short_answer import short_answer
 from planner.schemas.plan import Plan
 from planner.schemas.run_report import Check, RunReport
 
@@ -51,6 +52,7 @@ def test_page_holds_what_a_reader_needs_to_trust_and_repeat_it(plan_file: Path, 
         f"Rent {plan.best.nodes} x {plan.best.instance_type}",
         "plan --data 100TB --model daytona --catalog aws-2014 --deadline 3600s",
         f"Prices are of {plan.catalog.prices_as_of}",
+        f"all nodes for {short_answer(plan, width=80)[1].removeprefix('for ').partition(' (deadline')[0]}, and spares",
         "SoCC 2015",
         "Cost under three networks",
         "ends within 1 h",
@@ -59,6 +61,7 @@ def test_page_holds_what_a_reader_needs_to_trust_and_repeat_it(plan_file: Path, 
     ]
     for word in words:
         assert word in page
+    assert "Note: driver" not in page and "Note: cloud truth" not in page
     assert "http-equiv" not in page and "<link" not in page and "src=" not in page.partition("<footer")[0]
 
 

@@ -16,6 +16,7 @@ from planner.report.command import plan_command, rent_commands
 from planner.report.evidence import bases
 from planner.report.page.rendering import Figure, inline, render, script_json
 from planner.report.reasons import reasons
+from planner.report.short_answer import in_words
 from planner.schemas.plan import ALL_MODELS, Candidate, Plan
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
@@ -52,7 +53,7 @@ def plan_page(
         headline=f"Rent {frames.cluster_name(best)} ({_place(best)})",
         key_figures=list(_key_figures(best)),
         reasons=reasons(plan, contrast or Contrast()),
-        warnings=[*plan.warnings, *best.warnings],
+        warnings=list(map(in_words, (*plan.warnings, *best.warnings))),
         command=plan_command(plan.request),
         rent=rent_commands(plan),
         plan=plan_parts(plan, figures=figures, total=_sum(plan, best)),
@@ -184,7 +185,7 @@ def _sum(plan: Plan, best: Candidate) -> str:
 
 def _key_figures(best: Candidate) -> Iterator[dict[str, Any]]:
     time, cost = best.time_s, best.cost_usd
-    overheads_s = sum(best.overheads_s.values())
+    whole_s = time.expected + sum(best.overheads_s.values())
     yield {
         "name": "The sort takes",
         "value": format_duration(time.expected),
@@ -194,7 +195,7 @@ def _key_figures(best: Candidate) -> Iterator[dict[str, Any]]:
     yield {
         "name": "The whole bill",
         "value": format_usd(cost.total),
-        "note": f"95%: {format_usd(cost.total_p95)}; with {format_duration(overheads_s)} around the sort, and spares",
+        "note": f"95%: {format_usd(cost.total_p95)}; all nodes for {format_duration(whole_s)}, and spares",
     }
 
 

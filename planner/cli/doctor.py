@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from planner.cli.console import show, show_json, show_text
+from planner.cli.console import show, show_json, show_sentences
 from planner.errors import BadInputError, PlannerError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def doctor(
     else:
         show(_table(findings), give_way=["needed for"])
         if not missing:
-            show_text(_ready(findings))
+            show_sentences(_ready(findings))
     if missing:
         raise PlannerError(f"missing: {', '.join(missing)}; the last column says what to do")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from planner.cli.console import show, show_json, show_text, table
+from planner.cli.console import show, show_json, show_sentences, table
 from planner.errors import BadInputError, InfeasibleError, nearest
 from planner.schemas.asked_prices import names
 
@@ -46,9 +46,9 @@ def storage(
         raise InfeasibleError("no storage is known to do that", lines)
     show(_table(answer, top=top), give_way=("evidence", "size set by", "$/month"))
     for row in answer.excluded:
-        show_text(f"left out: {row.catalog} {row.storage}: {row.reason}")
+        show_sentences(f"left out: {row.catalog} {row.storage}: {row.reason}")
     for what in dict.fromkeys(f"{o.instance_type}: {text} is unknown" for o in answer.options for text in o.unknown):
-        show_text(f"note: {what}")
+        show_sentences(f"note: {what}")
 
 
 def _answered(

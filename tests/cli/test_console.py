@@ -10,6 +10,7 @@ from spark_events import CODECS, lines, small_job
 from typer.testing import CliRunner
 
 from planner.cli.app import build
+from planner.cli.console import show, table
 
 SOAK = (pytest.mark.soak, pytest.mark.quick)
 SHOWN = (
@@ -23,6 +24,9 @@ SHOWN = (
     "scale i3 --data 1TB --max-nodes 50",
     "screen nodes.csv --metric network --spares-for 178",
     "cluster status",
+    "doctor",
+    "storage --iops 16k --throughput 1.5GB/s --data 10TB",
+    "catalog show i8g.8xlarge",
     "explain-log app.zstd",
     "explain-log app.zstd --show stages",
 )
@@ -50,3 +54,41 @@ def test_nothing_is_wider_than_the_screen_or_cut(
     assert "…" not in done.stdout
     if "i8g" in done.stdout:
         assert re.search(r"i8g\.8xlarge\b", done.stdout)
+
+
+WIDE = ("name", "size", "sentence", "last")
+ROWS = [
+    ("Standard_L32aos_v4", "1234567890123", "words that can be broken anywhere", "12345678"),
+    ("i8g.8xlarge", "1", "few words", "9"),
+]
+
+
+def shown(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, give_way: bool = True
+) -> list[str]:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    show(table(WIDE, ROWS), give_way=("size", "sentence") if give_way else ())
+    return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_table_loses_columns_before_it_becomes_blocks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Least widths: 18 + 13 + 14 + 8 and three gaps of 2 are 59; without size 44; without the sentence, too, 28."""
+    assert shown(80, monkeypatch, capsys)[1].split() == " ".join(ROWS[0]).split()
+    assert shown(59, monkeypatch, capsys)[0].split() == list(WIDE)
+    fewer = shown(58, monkeypatch, capsys)
+    assert fewer[0].split() == ["name", "sentence", "last"]
+    assert " ".join(fewer[-2:]).endswith("Not shown, as the screen is narrow: size. COLUMNS=160 shows all.")
+    assert shown(43, monkeypatch, capsys)[:2] == ["name                last", "Standard_L32aos_v4  12345678"]
+    assert shown(58, monkeypatch, capsys, give_way=False)[0].split() == ["name", "Standard_L32aos_v4"]
+
+
+@pytest.mark.parametrize("columns", range(40, 100, 3))
+def test_a_table_has_the_width_of_the_screen_at_most(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = shown(columns, monkeypatch, capsys)
+    assert max(map(len, lines)) <= columns
+    assert sum("Standard_L32aos_v4" in line for line in lines) == 1
+    assert any(line.endswith("12345678") for line in lines)

@@ -131,7 +131,9 @@ def frame_text(answered: Recommendation, form: str, *, order: str | None, only: 
     wanted = names(only) or list(PLAIN_COLUMNS)
     for name in [*wanted, *([order] if order else [])]:
         if name not in (*frame.columns, "all"):
-            near = nearest(name, list(frame)) or f" There are {', '.join(PLAIN_COLUMNS)}, and more:"
+            holding = [column for column in frame.columns if name in column][:3]
+            near = f" Did you mean {' or '.join(holding)}?" if holding else nearest(name, list(frame))
+            near = near or f" There are {', '.join(PLAIN_COLUMNS)}, and more:"
             raise BadInputError(f"no column {name}.{near} --columns all shows all {len(frame.columns)}")
     frame = frame.sort_values(order, kind="stable") if order else frame
     frame = (frame if "all" in wanted else frame[wanted]).map(_plain)

@@ -19,7 +19,7 @@ _MEANT: Final = {
     "up": ("create", "launch", "start"),
     "sweep": ("clean", "cleanup", "gc", "leftovers", "orphans", "prune"),
     "attach": ("continue", "reattach", "resume"),
-    "show": ("list", "ls"),
+    "show": ("instances", "list", "ls", "prices", "regions", "types"),
     "cluster up": ("create", "launch", "rent", "up"),
     "cluster up --dry-run": ("quota", "quotas"),
     "cluster status": ("list", "ls", "ps", "status"),

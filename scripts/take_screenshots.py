@@ -42,7 +42,7 @@ def screens(folder: Path) -> Iterator[tuple[int, Path]]:
     """Write what commands print as pages, and yield how many columns are too many, and the page."""
     for name, command in COMMANDS.items():
         for columns in COLUMNS:
-            done = CliRunner().invoke(build(), command.split(), env={"COLUMNS": str(columns)}, prog_name="planner")
+            done = CliRunner().invoke(build(), command.split(), env={"COLUMNS": str(columns)}, terminal_width=columns)
             page = folder / f"{name}-{columns}.html"
             page.write_text(_SCREEN.format(escape(done.stdout)), "utf-8")
             yield max(columns, *map(len, done.stdout.splitlines())) - columns, page

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planner.report.overturning import overturn_text
+from planner.report.short_answer import in_words
 from planner.schemas.plan import Candidate, FrontierPoint, Plan, Quoted, Rejection
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
@@ -176,7 +177,7 @@ def notes(plan: Plan, best: Candidate) -> Iterator[Text]:
     if plan.beyond:
         yield Text(f"Most data: {plan.beyond}.", style="dim")
     for warning in (*plan.warnings, *best.warnings, *filter(None, [overturn_text(best)])):
-        yield Text(f"Note: {warning}", style="yellow")
+        yield Text(f"Note: {in_words(warning)}", style="yellow")
     if plan.rejected:
         yield Text(f"{len(plan.rejected)} types left out; --rejected lists why.", style="dim")
 

@@ -66,7 +66,7 @@ def _closer(lines: list[str], *, over: int) -> list[str]:
 
 
 def in_words(warning: str) -> str:
-    """Return a warning without the words of the field that a first reader cannot know."""
+    """Return a warning without the words of the field that a first reader cannot know: 'driver', 'cloud truth'."""
     warning = re.sub(r"^cloud truth (\d of \d):", r"\1 demands on a measurement are met:", warning)
     return re.sub(r"^driver:", f"{_BOUND_BY['driver']}:", warning)
 

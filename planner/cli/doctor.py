@@ -50,7 +50,7 @@ def doctor(
 def _ready(findings: list[Finding]) -> str:
     core_is_here = any(finding.name == "sort core" and finding.state == "ok" for finding in findings)
     ready_for = "Ready" if core_is_here else "Ready to plan; sorting here needs the sort core"
-    return f"{ready_for}. What is optional and absent is needed only for what is said beside it."
+    return f"{ready_for}. What is optional and absent stops nothing else."
 
 
 def _table(findings: list[Finding]) -> Any:

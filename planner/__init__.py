@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from planner.api import Recommendation, calibrate, recommend
+    from planner.sorting.table import sort_table
 
-__all__ = ["Recommendation", "calibrate", "recommend"]
+__all__ = ["Recommendation", "calibrate", "recommend", "sort_table"]
 
 _INSTEAD = {
     "plan": "; planner.recommend('100TB') plans",
@@ -24,6 +25,10 @@ _INSTEAD = {
 
 def __getattr__(name: str) -> Any:
     """Load the API on first use, so that importing the package costs nothing."""
+    if name == "sort_table":
+        from planner.sorting.table import sort_table
+
+        return sort_table
     if name in __all__:
         from planner import api
 

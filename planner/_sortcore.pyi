@@ -258,6 +258,7 @@ class KeyOrder:
         whole_line_last: bool = True,
         reversed: bool = False,
         random_seed: bytes = b"",
+        csv: tuple[bytes, bytes, int, bool] | None = None,
     ) -> None: ...
     def key_of(self, line: bytes) -> bytes:
         """Return the bytes by which the line, without its end, is compared."""
@@ -267,6 +268,9 @@ def sort_text(
     output: bytes,
     order: KeyOrder,
     *,
+    first_bytes: Sequence[int] = (),
+    prologue: bytes = b"",
+    first_row: int = 1,
     unique: bool = False,
     merge: bool = False,
     durable: bool = False,
@@ -278,6 +282,9 @@ def sort_text(
     progress: Progress | None = None,
 ) -> tuple[int, int]:
     """Return the lines written and the runs that were sorted apart, 0 if memory held all lines at once."""
+
+def default_memory_bytes() -> int:
+    """Return four fifths of the memory that is available, as sorts take that are given none."""
 
 def sorted_text(text: Buffer, order: KeyOrder, *, unique: bool = False) -> bytes:
     """Return the lines of the text, each with its end, sorted on this thread."""
@@ -292,4 +299,15 @@ def partition_text(text: Buffer, out: Buffer, order: KeyOrder, boundaries: Seque
 def summarize_text(text: Buffer, order: KeyOrder) -> tuple[int, int, int, int]:
     """Return the lines, the sum of their CRC-32, and how many come before, or equal, the one in front of them."""
 
-def find_disorder(input: bytes, order: KeyOrder, *, unique: bool = False) -> tuple[int, bytes] | None: ...
+def find_disorder(
+    input: bytes, order: KeyOrder, *, unique: bool = False, first_byte: int = 0, first_row: int = 1
+) -> tuple[int, bytes] | None: ...
+
+@final
+class OutputFile:
+    """A file that appears under its name with `commit`, on disk and with so many bytes, or not at all."""
+
+    def __init__(self, path: bytes) -> None: ...
+    @property
+    def descriptor(self) -> int: ...
+    def commit(self, bytes: int) -> None: ...

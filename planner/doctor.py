@@ -31,6 +31,8 @@ _EXTRAS: Final = {
     "notebooks": (("ipykernel", "ipywidgets"), "the notebooks"),
     "ray": (("ray", "psutil"), "sorting on a cluster"),
     "spark": (("zstandard", "cramjam"), "reading compressed logs of Spark"),
+    "zstd": (("zstandard",), "sorting text compressed with zstd"),
+    "arrow": (("pyarrow",), "sorting Parquet files and Arrow tables"),
     "objects": (("obstore",), "a cluster sort from and to object stores"),
     "aws": (("boto3",), "renting on AWS and refreshing its catalog"),
     "gcp": (

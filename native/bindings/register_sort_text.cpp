@@ -9,6 +9,7 @@
 
 #include "convert.hpp"
 #include "register.hpp"
+#include "sortcore/external/external_plan.hpp"
 #include "sortcore/keys/line_encoder.hpp"
 #include "sortcore/keys/partition_text.hpp"
 #include "sortcore/keys/sort_text.hpp"
@@ -18,14 +19,19 @@ namespace py = pybind11;
 namespace sortcore::python {
 namespace {
 
+// Delimiter, quote, columns, and whether rows end with CRLF.
+using CsvGiven = std::tuple<std::string, std::string, std::uint64_t, bool>;
+
 // First field and byte, last field and its bytes, and the letters of GNU sort that say how they compare, of
-// which `B` is `b` at the end of the key.
+// which `B` is `b` at the end of the key. Of CSV `I` is a strict integer, `N` a decimal number, `F` a double;
+// `E` puts empty values first.
 using PartGiven = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::string>;
 
 void set_option(KeyPart& part, char letter) {
-  constexpr std::pair<char, KeyKind> kinds[] = {{'n', KeyKind::decimal}, {'g', KeyKind::general},
-                                                {'h', KeyKind::human},   {'M', KeyKind::month},
-                                                {'V', KeyKind::version}, {'R', KeyKind::random}};
+  constexpr std::pair<char, KeyKind> kinds[] = {
+      {'n', KeyKind::decimal}, {'g', KeyKind::general}, {'h', KeyKind::human},
+      {'M', KeyKind::month},   {'V', KeyKind::version}, {'R', KeyKind::random},
+      {'I', KeyKind::integer}, {'N', KeyKind::number},  {'F', KeyKind::floating}};
   if (const auto kind = std::ranges::find(kinds, letter, &std::pair<char, KeyKind>::first);
       kind != std::end(kinds))
     part.kind = kind->second;
@@ -41,6 +47,8 @@ void set_option(KeyPart& part, char letter) {
     part.folds_case = true;
   else if (letter == 'r')
     part.descending = true;
+  else if (letter == 'E')
+    part.empty_first = true;
   else
     throw py::value_error(std::string("a key has no option ") + letter);
 }
@@ -61,26 +69,48 @@ std::byte one_byte(const std::string& bytes) {
   return static_cast<std::byte>(bytes[0]);
 }
 
+CsvFormat make_csv(const CsvGiven& given, const std::vector<KeyPart>& parts) {
+  const auto& [delimiter, quote, columns, ends_with_crlf] = given;
+  const auto is_column = [&](const KeyPart& part) { return part.first_field < columns; };
+  if (parts.empty() || !std::ranges::all_of(parts, is_column))
+    throw py::value_error("rows are sorted by columns that they have");
+  return {one_byte(delimiter), one_byte(quote), columns, ends_with_crlf};
+}
+
+std::vector<TextSource> make_sources(const std::vector<std::string>& paths,
+                                     const std::vector<std::uint64_t>& first_bytes) {
+  if (!first_bytes.empty() && first_bytes.size() != paths.size())
+    throw py::value_error("each input has its first byte, or none has");
+  std::vector<TextSource> sources;
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    sources.push_back({paths[i], first_bytes.empty() ? 0 : first_bytes[i]});
+  return sources;
+}
+
 KeyOrder make_order(const std::vector<PartGiven>& parts, const std::optional<std::string>& separator,
-                    const std::string& line_end, bool whole_line_last, bool reversed,
-                    const std::string& seed) {
+                    const std::string& line_end, bool whole_line_last, bool reversed, const std::string& seed,
+                    const std::optional<CsvGiven>& csv) {
   KeyOrder order;
   for (const PartGiven& part : parts) order.parts.push_back(make_part(part));
   if (separator) order.separator = one_byte(*separator);
   order.line_end = one_byte(line_end);
   order.whole_line_last = whole_line_last;
   order.reversed = reversed;
+  if (csv) order.csv = make_csv(*csv, order.parts);
   const std::size_t seeded = std::min(seed.size(), order.random_seed.size());
   std::ranges::copy(std::as_bytes(std::span(seed)).first(seeded), order.random_seed.begin());
   return order;
 }
 
-py::tuple sort_paths(std::vector<std::string> inputs, std::string output, const KeyOrder& order, bool unique,
-                     bool merge, bool durable, std::uint64_t most_lines, std::uint64_t memory_bytes,
-                     std::vector<std::string> temporary_directories, unsigned threads, unsigned most_merged,
-                     Progress* progress) {
+py::tuple sort_paths(const std::vector<std::string>& inputs, std::string output, const KeyOrder& order,
+                     const std::vector<std::uint64_t>& first_bytes, std::string prologue,
+                     std::uint64_t first_row, bool unique, bool merge, bool durable, std::uint64_t most_lines,
+                     std::uint64_t memory_bytes, std::vector<std::string> temporary_directories,
+                     unsigned threads, unsigned most_merged, Progress* progress) {
   TextSortRequest request;
-  request.inputs = std::move(inputs);
+  request.inputs = make_sources(inputs, first_bytes);
+  request.prologue = std::move(prologue);
+  request.first_row = first_row;
   request.output = std::move(output);
   request.order = order;
   request.unique = unique;
@@ -103,10 +133,11 @@ py::bytes sort_buffer(const py::buffer& text, const KeyOrder& order, bool unique
   return py::bytes(sorted_text(view.bytes(), order, unique));
 }
 
-py::object disorder_in(const std::string& input, const KeyOrder& order, bool unique) {
+py::object disorder_in(const std::string& input, const KeyOrder& order, bool unique, std::uint64_t first_byte,
+                       std::uint64_t first_row) {
   const auto disorder = [&] {
     const py::gil_scoped_release unlocked;
-    return find_disorder(input, order, unique);
+    return find_disorder({input, first_byte}, order, unique, first_row);
   }();
   if (!disorder) return py::none();
   return py::make_tuple(disorder->line, py::bytes(disorder->text));
@@ -147,20 +178,22 @@ void register_sort_text(py::module_& module) {
   py::class_<KeyOrder>(module, "KeyOrder", "The order of lines by keys.")
       .def(py::init(&make_order), py::arg("parts"), py::kw_only(), py::arg("separator") = py::none(),
            py::arg("line_end") = py::bytes("\n"), py::arg("whole_line_last") = true,
-           py::arg("reversed") = false, py::arg("random_seed") = py::bytes(""))
+           py::arg("reversed") = false, py::arg("random_seed") = py::bytes(""), py::arg("csv") = py::none())
       .def("key_of", &key_of, py::arg("line"));
   module.def("sort_text", &sort_paths, py::arg("inputs"), py::arg("output"), py::arg("order"), py::kw_only(),
-             py::arg("unique") = false, py::arg("merge") = false, py::arg("durable") = false,
-             py::arg("most_lines") = UINT64_MAX, py::arg("memory_bytes") = 0,
+             py::arg("first_bytes") = std::vector<std::uint64_t>{}, py::arg("prologue") = py::bytes(""),
+             py::arg("first_row") = 1, py::arg("unique") = false, py::arg("merge") = false,
+             py::arg("durable") = false, py::arg("most_lines") = UINT64_MAX, py::arg("memory_bytes") = 0,
              py::arg("temporary_directories") = std::vector<std::string>{}, py::arg("threads") = 0,
              py::arg("most_merged") = 0, py::arg("progress") = py::none());
+  module.def("default_memory_bytes", &default_memory_bytes);
   module.def("sorted_text", &sort_buffer, py::arg("text"), py::arg("order"), py::kw_only(),
              py::arg("unique") = false);
   module.def("partition_text", &partition_buffer, py::arg("text"), py::arg("out"), py::arg("order"),
              py::arg("boundaries"));
   module.def("summarize_text", &summarize_buffer, py::arg("text"), py::arg("order"));
   module.def("find_disorder", &disorder_in, py::arg("input"), py::arg("order"), py::kw_only(),
-             py::arg("unique") = false);
+             py::arg("unique") = false, py::arg("first_byte") = 0, py::arg("first_row") = 1);
 }
 
 }  // namespace sortcore::python

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option
+from typer import Argument, CallbackParam, Context, Option
 
 from planner.cli.console import show_json, show_text, talk
 from planner.cli.data_options import KeyOffset, KeySize, RecordSize, Threads
-from planner.cli.files import Force, require_directories, require_new, require_readable
+from planner.cli.files import Force
 from planner.cli.progress import watched
-from planner.cli.sort_keys import KeyOptions, sort_by_keys
+from planner.cli.sort_formats import refuse_formats, require_inputs, sort_text_or_tables
+from planner.cli.sort_keys import KeyOptions
 from planner.cli.sort_on_ray import RayOptions, sort_on_ray
 from planner.cli.text_files import records_expected
+from planner.cli.usage import UsageError
 from planner.errors import BadInputError
 from planner.units import format_bytes, format_duration, format_rate, parse_size
 
@@ -26,9 +29,26 @@ _MoreOutput = Annotated[
 _TempDir = Annotated[list[Path] | None, Option(help="Disks for temporary files; beside the output otherwise.")]
 
 
+def _require_source(ctx: Context, parameter: CallbackParam, value: list[Path]) -> list[Path]:
+    """With --check the only file is an input, and stands where the output does otherwise."""
+    if not value and not ctx.params.get("check"):
+        raise sys.modules[UsageError.__module__].MissingParameter(ctx=ctx, param=parameter)
+    return value
+
+
+_Sources = Annotated[
+    list[Path] | None,
+    Argument(
+        metavar="INPUT", help="The files to sort; they are only read.", callback=_require_source, show_default=False
+    ),
+]
+
+
 def sort(
-    sources: Annotated[list[Path], Argument(metavar="INPUT", help="The files to sort; they are only read.")],
-    output: Annotated[Path, Argument(metavar="OUTPUT", help="Where the result goes; it appears whole or not at all.")],
+    sources: _Sources = None,
+    output: Annotated[
+        Path, Argument(metavar="OUTPUT", help="Where the result goes; it appears whole or not at all.")
+    ] = ...,  # type: ignore[assignment]  # typer's word for required
     *,
     more_output: _MoreOutput = None,
     memory: Annotated[str | None, Option(help="Memory: 2GB. Four fifths of what is free otherwise.")] = None,
@@ -45,7 +65,7 @@ def sort(
     explain: Annotated[bool, Option("--explain", help="Say what was chosen and why, and where the time went.")] = False,
     json: Annotated[bool, Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Sort fixed-size records by their key, or text by its lines, in as much memory as it is given.
+    """Sort fixed-size records by their key, text by its lines or CSV by its columns, in as much memory as it is given.
 
     Keys compare as bytes, which for text is the order of LC_ALL=C. Files and temporary directories on different disks
     are read and written at the same time.
@@ -58,29 +78,30 @@ def sort(
 
     Example: planner sort --separator , --key 3,3r --key 1,1n data.csv sorted.csv
 
+    Example: planner sort --format csv --key time:desc --key amount:num sales.csv sorted.csv.zst
+
+    Example: planner sort --check --format csv --key time:desc sorted.csv.zst
+
     Example: planner sort input.json output.json --ray 10.0.0.1:6379 --copies 2
 
     Example: planner sort --lines app.log sorted.json --ray 10.0.0.1:6379
     """
-    limits: dict[str, Any] = {
-        "memory_bytes": None if memory is None else parse_size(memory),
-        "threads": threads,
-        "stable": stable,
-        "temp_dirs": temp_dir or (),
-    }
-    require_readable(path for path in sources if not (keys.are_given and str(path) == "-"))
-    require_directories("--temp-dir", limits["temp_dirs"])
+    limits: dict[str, Any] = {"threads": threads, "stable": stable, "temp_dirs": temp_dir or ()}
+    limits["memory_bytes"] = None if memory is None else parse_size(memory)
+    sources, lines = sources or [], lines or keys.format == "lines"
+    layout = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size, "lines": lines}
+    shared: dict[str, Any] = {"force": force, "json": json, "limits": limits}
+    on_ray = cluster.ray is not None
+    if not on_ray and sort_text_or_tables(sources, output, keys, layout, others=bool(more_output), **shared):
+        return
     outputs = [output, *(more_output or ())]
-    _keep_what_exists(outputs, sources, force=force)
-    if cluster.ray is not None:
+    require_inputs(sources, outputs, temp_dirs=limits["temp_dirs"], force=force)
+    if on_ray:
+        refuse_formats(keys)
         _refuse_on_ray(stable=stable, more_output=more_output)
         is_text, memory_bytes = lines or keys.are_given, limits["memory_bytes"]
         sort_on_ray(sources, output, cluster, keys=keys, lines=is_text, memory_bytes=memory_bytes, json=json)
-    elif keys.are_given:
-        _refuse_other_options(record_size, key_offset, key_size, more_output)
-        sort_by_keys(sources, output, keys, json=json, **limits)
     else:
-        layout = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size, "lines": lines}
         report = _sort_here(sources, outputs, **layout, **limits)
         _show(report, what="lines" if lines else "records", explain=explain, json=json)
 
@@ -98,16 +119,6 @@ def _refuse_on_ray(*, stable: bool, more_output: list[Path] | None) -> None:
         raise BadInputError("with --ray there is one OUTPUT: a manifest, which names many partitions")
     if stable:
         raise BadInputError("--stable is for one machine: leave it out, or leave out --ray")
-
-
-def _refuse_other_options(
-    record_size: int, key_offset: int, key_size: int | None, more_output: list[Path] | None
-) -> None:
-    if (record_size, key_offset, key_size) != (100, 0, None) or more_output:
-        raise BadInputError(
-            "--key and its kin sort text into one file: leave out --record-size, --key-offset, --key-size and"
-            " --more-output"
-        )
 
 
 def _show(report: SortReport, *, what: str, explain: bool, json: bool) -> None:
@@ -142,14 +153,3 @@ def _explained(report: SortReport) -> str:
 
 def _rate(stage: StageReport) -> str:
     return f", {format_rate(stage.bytes_per_s)} if it never waited" if stage.bytes_per_s else ""
-
-
-def _keep_what_exists(outputs: list[Path], sources: list[Path], *, force: bool) -> None:
-    """`planner sort *.dat` without an output must not replace the last of the data. What is
-    an input is never replaced, as the sort core says.
-    """
-    if any(str(path) == "-" for path in outputs):
-        raise BadInputError("OUTPUT -: the result is a file, which appears whole or not at all; name it")
-    several = "; with several inputs the last name is the output's, which might be an oversight"
-    new = (path for path in outputs if not any(path.exists() and path.samefile(source) for source in sources))
-    require_new(new, force=force, hint=several if len(sources) > 1 else "")

@@ -1,4 +1,4 @@
-"""`planner sort` by keys of text: the options, and the sort."""
+"""`planner sort` of text, by keys of lines or by columns of CSV: the options, the sort and the check."""
 
 from __future__ import annotations
 
@@ -7,36 +7,61 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import Option
+from typer import Exit, Option
 
 from planner.cli.console import show_json, talk
+from planner.cli.progress import watched
 from planner.cli.text_files import notes_on_columns
 from planner.errors import BadInputError
 from planner.units import format_duration
 
 if TYPE_CHECKING:
     from planner.sorting.keys import Key
+    from planner.sorting.text_files import CsvColumns, TextJob
+
+_DISORDER = 1
+_KEY = "A key of lines as GNU sort's -k has it: 2,2n. Of columns: NAME[:int|num|float|fold][:desc][:first]."
+Span = tuple[int, int | None]
+"""Where the key of a line begins, and its bytes; None: to its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeyOptions:
-    """How lines are sorted by keys. Without any of these they are sorted as before."""
+    """How text is sorted by keys. Without any of these it is sorted as before."""
 
-    key: Annotated[
-        list[str] | None, Option(help="Sort lines by a key as GNU sort's -k has it: 2,2n. Again for further keys.")
+    key: Annotated[list[str] | None, Option(help=_KEY)] = None
+    separator: Annotated[str | None, Option(help="The byte between fields; blanks, or of CSV a comma, otherwise.")] = (
+        None
+    )
+    format: Annotated[
+        Literal["records", "lines", "csv", "parquet"] | None, Option(help="What the files hold; records otherwise.")
     ] = None
-    separator: Annotated[str | None, Option(help="The byte between fields; blanks otherwise.")] = None
+    no_header: Annotated[bool, Option("--no-header", help="The first row of CSV is data.")] = False
     unique: Annotated[bool, Option("--unique", help="Keep the first of lines with equal keys.")] = False
     merge: Annotated[bool, Option("--merge", help="The inputs are sorted already: merge them.")] = False
+    check: Annotated[
+        bool, Option("--check", is_eager=True, help="Say whether INPUT is sorted; 1 and the first line that is not.")
+    ] = False
     limit: Annotated[int | None, Option(min=1, help="Write so many lines, the first in order.")] = None
     zero_terminated: Annotated[bool, Option("-z", help="Lines end with NUL, not with a newline.")] = False
+    compress: Annotated[
+        Literal["gz", "zst", "none"] | None, Option(help="How text is written; as OUTPUT's name ends otherwise.")
+    ] = None
 
     @property
     def are_given(self) -> bool:
-        """Whether any of them is."""
-        return bool(self.key or self.separator or self.unique or self.merge or self.limit or self.zero_terminated)
+        """Whether any of them is that only text has."""
+        lines = bool(self.separator or self.unique or self.merge or self.limit or self.zero_terminated or self.compress)
+        return bool(self.key or lines or self.no_header or self.format in ("csv", "parquet"))
+
+    def concerns_compression(self, sources: Sequence[Path], output: Path) -> bool:
+        """Whether an input of lines is compressed or no file, or the output is to be compressed."""
+        from planner.sorting.compression import SUFFIXES, is_compressed
+
+        pipes = any(str(path) == "-" for path in [*sources, output])
+        return pipes or output.suffix in SUFFIXES or any(is_compressed(path) for path in sources)
 
 
 def sort_by_keys(
@@ -44,47 +69,101 @@ def sort_by_keys(
     output: Path,
     options: KeyOptions,
     *,
+    lines: bool,
+    span: Span | None,
     stable: bool,
     memory_bytes: int | None,
     threads: int | None,
     temp_dirs: Sequence[Path],
     json: bool,
 ) -> None:
-    """Sort lines and say what was done; `-` is standard input or output. Raises BadInputError for a wrong key."""
+    """Sort text and say what was done; `-` is standard input or output. Raises BadInputError for a wrong key."""
     from planner.native import run_interruptible
-    from planner.sorting.keyed import TextOrder, sort_text
+    from planner.sorting.text_files import sort_text_files
 
-    separator = parsed_separator(options)
+    to_stdout = str(output) == "-"
+    limits: dict[str, Any] = {
+        "output": "" if to_stdout else str(output),
+        "merge": options.merge,
+        "most_lines": options.limit,
+        "compress": options.compress,
+        "memory_bytes": memory_bytes or 0,
+        "temp_dirs": tuple(str(path) for path in temp_dirs) or (str(output.parent),),
+        "threads": threads or 0,
+    }
+    job = _job(sources, options, lines=lines, span=span, stable=stable, **limits)
+    began = time.monotonic()
+    with watched(["read", "write"]) as progress:
+        written, runs = run_interruptible(lambda shown: sort_text_files(job, shown), progress)
+    seconds = time.monotonic() - began
+    what = "rows" if job.csv else "lines"
+    if not job.csv and job.order.separator and not to_stdout:
+        for note in chain.from_iterable(notes_on_columns(source, job.order.separator) for source in sources):
+            talk(f"note: {note}")
+    if json and not to_stdout:
+        show_json({what: written, "runs": runs, "seconds": seconds})
+    else:
+        talk(f"{written} {what} in {format_duration(seconds)}, {f'{runs} runs merged' if runs else 'in memory'}")
+
+
+def check_text(
+    sources: Sequence[Path], options: KeyOptions, *, lines: bool, span: Span | None, stable: bool, json: bool
+) -> None:
+    """End with 1 and the first line that is out of order, as `gnusort -c` does. Raises BadInputError."""
+    from planner.native import run_interruptible
+    from planner.sorting.text_files import check_text_file
+
+    if options.format == "parquet":
+        raise BadInputError("--check is for text; of Parquet it is not built")
+    if len(sources) > 1:
+        raise BadInputError(f"--check takes one INPUT and no OUTPUT, not also {sources[1]}")
+    if not (lines or options.are_given or options.format == "lines"):
+        raise BadInputError("--check is for text: add --lines or --format csv; of records `planner validate` says it")
+    job = _job(sources, options, lines=lines, span=span, stable=stable)
+    disorder = run_interruptible(lambda progress: check_text_file(job, progress))
+    number, text = disorder or (None, b"")
+    shown = text.decode(errors="backslashreplace")
+    if json:
+        show_json({"sorted": disorder is None, "first_unsorted": number, "text": shown if disorder else None})
+    elif disorder is not None:
+        talk(f"{sources[0]}:{number}: disorder: {shown}")
+    if disorder is not None:
+        raise Exit(_DISORDER)
+
+
+def _job(
+    sources: Sequence[Path], options: KeyOptions, *, lines: bool, span: Span | None, stable: bool, **limits: Any
+) -> TextJob:
+    from planner.sorting.keyed import TextOrder
+    from planner.sorting.text_files import TextJob
+
+    inputs = tuple(str(source) for source in sources)
+    if options.format == "csv":
+        if lines or options.zero_terminated:
+            raise BadInputError("--format csv: rows end with a newline; leave out --lines and -z")
+        order = TextOrder(stable=True, unique=options.unique)
+        return TextJob(inputs=inputs, order=order, csv=_columns(options), **limits)
+    if options.format == "records" or options.no_header:
+        raise BadInputError("--key, --no-header and their kin sort text: give --format csv, or lines")
     order = TextOrder(
-        keys=parsed_keys(options),
-        separator=separator,
+        keys=parsed_keys(options) or _spanned(span),
+        separator=parsed_separator(options),
         line_end=b"\0" if options.zero_terminated else b"\n",
-        stable=stable,
+        stable=stable or bool(_spanned(span)),
         unique=options.unique,
     )
-    began = time.monotonic()
-    lines, runs = run_interruptible(
-        lambda progress: sort_text(
-            [str(source) for source in sources],
-            "" if str(output) == "-" else str(output),
-            order=order,
-            merge=options.merge,
-            durable=True,
-            most_lines=options.limit,
-            memory_bytes=memory_bytes or 0,
-            temp_dirs=[str(path) for path in temp_dirs] or [str(output.parent)],
-            threads=threads or 0,
-            progress=progress,
-        )
-    )
-    seconds = time.monotonic() - began
-    if separator and str(output) != "-":
-        for note in chain.from_iterable(notes_on_columns(source, separator) for source in sources):
-            talk(f"note: {note}")
-    if json and str(output) != "-":
-        show_json({"lines": lines, "runs": runs, "seconds": seconds})
-    else:
-        talk(f"{lines} lines in {format_duration(seconds)}, {f'{runs} runs merged' if runs else 'in memory'}")
+    return TextJob(inputs=inputs, order=order, **limits)
+
+
+def _columns(options: KeyOptions) -> CsvColumns:
+    from planner.sorting.text_files import CsvColumns
+
+    if not options.key:
+        raise BadInputError("--format csv: say which columns to sort by: --key NAME, or --key 3")
+    delimiter = b"," if options.separator is None else _one_byte(options.separator.replace("\\t", "\t"))
+    if delimiter in b'"\r\n\0':
+        raise BadInputError(f"--separator {options.separator!r} cannot separate columns")
+    return CsvColumns(keys=tuple(options.key), delimiter=delimiter, header=not options.no_header)
 
 
 def parsed_keys(options: KeyOptions) -> tuple[Key, ...]:
@@ -97,13 +176,27 @@ def parsed_keys(options: KeyOptions) -> tuple[Key, ...]:
             check_compatible(key)
     except BadKeyError as error:
         hint = "a key is the numbers of its first and last column, as 2,2 or 3,3n: give --key once for each key"
-        raise BadInputError(f"--key: {error}; {hint}") from error
+        csv = ", or --format csv with names of columns" if options.format is None else ""
+        raise BadInputError(f"--key: {error}; {hint}{csv}") from error
     return keys
 
 
 def parsed_separator(options: KeyOptions) -> bytes | None:
     """Return the byte between fields, None for blanks. Raises BadInputError for more than a byte."""
-    separator = None if options.separator is None else options.separator.encode()
-    if separator is not None and len(separator) != 1:
-        raise BadInputError(f"--separator is one byte, not {options.separator!r}")
-    return separator
+    return None if options.separator is None else _one_byte(options.separator)
+
+
+def _spanned(span: Span | None) -> tuple[Key, ...]:
+    """Return the key that --key-offset and --key-size say; none for whole lines."""
+    from planner.sorting.keys import UNLIMITED, Key
+
+    if span is None or span == (0, None):
+        return ()
+    begin, size = span
+    return (Key(first_byte=begin) if size is None else Key(UNLIMITED, begin, 0, begin + size),)
+
+
+def _one_byte(separator: str) -> bytes:
+    if len(separator.encode()) != 1:
+        raise BadInputError(f"--separator is one byte, not {separator!r}")
+    return separator.encode()

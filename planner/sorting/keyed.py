@@ -23,6 +23,8 @@ class TextOrder(NamedTuple):
     unique: bool = False
     reversed: bool = False
     random_seed: bytes = b""
+    csv: tuple[bytes, bytes, int, bool] | None = None
+    """Delimiter, quote, columns, and whether a row ends with CRLF: lines are rows, and equal ones keep their order."""
 
     def for_core(self) -> core.KeyOrder:
         """Return the same as the sort core has it."""
@@ -33,6 +35,7 @@ class TextOrder(NamedTuple):
             whole_line_last=not (self.stable or self.unique),
             reversed=self.reversed,
             random_seed=self.random_seed,
+            csv=self.csv,
         )
 
 
@@ -48,15 +51,20 @@ def sort_text(
     temp_dirs: Sequence[str] = (),
     threads: int = 0,
     most_merged: int = 0,
+    first_bytes: Sequence[int] = (),
+    prologue: bytes = b"",
+    first_row: int = 1,
     progress: Progress | None = None,
 ) -> tuple[int, int]:
     """Sort the lines of `inputs` into `output`; return the lines written, and how many runs memory divided them into.
 
     `-` is standard input, no output standard output. The output may be an input. With `merge` the inputs are sorted
     already; of the result the first `most_lines` are written. With `durable` an output file is on disk before it gets
-    its name. `memory_bytes` 0 is four fifths of what is available; fewer than 8 MiB are taken for 8 MiB.
+    its name. Inputs are read from their `first_bytes` on, and the output begins with the `prologue`; errors number rows
+    of CSV from `first_row` on. `memory_bytes` 0 is four fifths of what is available; fewer than 8 MiB count as 8 MiB.
 
-    Raises IoFailureError with the step, the path and the system's reason; BadInputError for too little memory.
+    Raises IoFailureError with the step, the path and the system's reason; BadInputError for too little memory, and for
+    a wrong row of CSV.
     """
     with core_errors():
         return core.sort_text(
@@ -71,11 +79,19 @@ def sort_text(
             temporary_directories=[os.fsencode(path) for path in temp_dirs],
             threads=threads,
             most_merged=most_merged,
+            first_bytes=list(first_bytes),
+            prologue=prologue,
+            first_row=first_row,
             progress=progress,
         )
 
 
-def find_disorder(path: str, *, order: TextOrder) -> tuple[int, bytes] | None:
-    """Return the number, from 1, and the text of the first line that is out of order, None if there is none."""
+def find_disorder(path: str, *, order: TextOrder, first_byte: int = 0, first_row: int = 1) -> tuple[int, bytes] | None:
+    """Return the number and the text of the first line that is out of order, None if there is none.
+
+    Lines are counted from `first_row` on, and the file is read from `first_byte` on.
+    """
     with core_errors():
-        return core.find_disorder(os.fsencode(path), order.for_core(), unique=order.unique)
+        return core.find_disorder(
+            os.fsencode(path), order.for_core(), unique=order.unique, first_byte=first_byte, first_row=first_row
+        )

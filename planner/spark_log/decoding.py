@@ -59,7 +59,7 @@ def _broken(error: BrokenDataError) -> Iterator[bytes]:
     yield b""
 
 
-def _by_members(
+def by_members(
     chunks: Iterable[bytes], *, new: Callable[[], Any], errors: tuple[type[Exception], ...], name: str
 ) -> Iterator[bytes]:
     """Decode streams that follow each other; `new` returns a decoder with `decompress`, `eof` and `unused_data`."""
@@ -83,21 +83,21 @@ def _by_members(
 
 
 def _gzip(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    return _by_members(chunks, new=lambda: zlib.decompressobj(31), errors=(zlib.error,), name="gzip")
+    return by_members(chunks, new=lambda: zlib.decompressobj(31), errors=(zlib.error,), name="gzip")
 
 
 def _bzip2(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    return _by_members(chunks, new=bz2.BZ2Decompressor, errors=(OSError, ValueError), name="bzip2")
+    return by_members(chunks, new=bz2.BZ2Decompressor, errors=(OSError, ValueError), name="bzip2")
 
 
 def _xz(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    return _by_members(chunks, new=lzma.LZMADecompressor, errors=(lzma.LZMAError,), name="xz")
+    return by_members(chunks, new=lzma.LZMADecompressor, errors=(lzma.LZMAError,), name="xz")
 
 
 def _zstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
     library = optional("zstandard", extra="spark", purpose="reading an event log compressed with zstd")
     new = library.ZstdDecompressor().decompressobj
-    return _by_members(chunks, new=new, errors=(library.ZstdError,), name="zstd")
+    return by_members(chunks, new=new, errors=(library.ZstdError,), name="zstd")
 
 
 def _lzf(chunks: Iterable[bytes]) -> Iterator[bytes]:

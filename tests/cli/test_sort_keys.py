@@ -64,9 +64,52 @@ def test_lines_that_end_with_nul(data: Path) -> None:
         (["--key", "1dn"], "--key: options '-dn' are incompatible"),
         (["--separator", ",,"], "--separator is one byte"),
         (["--key", "1", "--record-size", "10"], "leave out --record-size"),
+        (["--format", "csv"], "say which columns"),
+        (["--format", "csv", "--key", "1", "--separator", '"'], "cannot separate"),
     ],
 )
 def test_what_cannot_be_is_refused(words: list[str], message: str, data: Path) -> None:
     with pytest.raises(BadInputError, match=message):
         call(*words, str(data), str(data.with_name("out")))
     assert not data.with_name("out").exists()
+
+
+def test_csv_by_names_and_its_check(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = data.with_name("out.csv")
+    data.write_bytes(b"a name,n\nx,10\ny,9\nz,\n")
+    report = json.loads(call("--format", "csv", "--key", "n:num:first", str(data), str(out), "--json"))
+    assert out.read_bytes() == b"a name,n\nz,\ny,9\nx,10\n"
+    assert report["rows"] == 3
+    call("--check", "--format", "csv", "--key", "n:num:first", str(out))
+    done = CliRunner().invoke(build(only="sort"), ["sort", "--check", "--format", "csv", "--key", "a name", str(out)])
+    assert done.exit_code == 1
+    assert f"{out}:3: disorder: y,9" in capsys.readouterr().err + done.stderr
+
+
+def test_lines_compressed_by_name_and_key_range(data: Path) -> None:
+    data.write_bytes(b"1b\n2a\n1a\n")
+    packed, out = data.with_name("packed.gz"), data.with_name("out")
+    call("--lines", str(data), str(packed))
+    assert packed.read_bytes().startswith(b"\x1f\x8b")
+    call("--lines", "--key-offset", "1", "--key-size", "1", str(packed), str(out))
+    assert out.read_bytes() == b"1a\n2a\n1b\n"
+    call("--lines", "--check", str(packed))
+
+
+def test_text_replaces_its_own_input_by_force_only(data: Path) -> None:
+    with pytest.raises(BadInputError, match="replace it with --force"):
+        call("--key", "1", str(data), str(data))
+    call("--key", "1,1n", "--separator", ",", "--force", str(data), str(data))
+    assert data.read_bytes().startswith(b"9,a,y\n")
+
+
+def test_parquet_by_columns(data: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    source, out = data.with_name("in.parquet"), data.with_name("out.parquet")
+    pq.write_table(pa.table({"a": [1, None, 3]}), source)
+    assert json.loads(call("--format", "parquet", "--key", "a:desc", str(source), str(out), "--json"))["rows"] == 3
+    assert pq.read_table(out).column("a").to_pylist() == [3, 1, None]
+    with pytest.raises(BadInputError, match="--check is for text"):
+        call("--format", "parquet", "--check", "--key", "a", str(source), str(out), "--force")

@@ -33,6 +33,12 @@ std::byte* encode_human(std::span<const std::byte> key, std::byte* to) noexcept;
 // What strtold reads: no number, NaNs by their bits, then all others; -0 is 0.
 std::byte* encode_general(std::span<const std::byte> key, std::byte* to);
 
+// An integer, a decimal number of any length, a double of IEEE 754: -0 is 0, NaN is the greatest. Throw
+// Error(bad_record) for what is none.
+std::byte* encode_integer(std::span<const std::byte> key, std::byte* to);
+std::byte* encode_number(std::span<const std::byte> key, std::byte* to);
+std::byte* encode_float(std::span<const std::byte> key, std::byte* to);
+
 // No month, January to December by three letters.
 std::byte* encode_month(std::span<const std::byte> key, std::byte* to) noexcept;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "keys/ascii_classes.hpp"
+#include "keys/csv_fields.hpp"
 #include "keys/encodings.hpp"
 #include "keys/key_extraction.hpp"
 
@@ -20,7 +21,10 @@ bool keeps(std::byte byte, KeyBytes which) noexcept {
 LineEncoder::LineEncoder(const KeyOrder& order)
     : separator_(order.separator), random_seed_(order.random_seed) {
   for (const KeyPart& part : order.parts) parts_.push_back({part, translation_of(part)});
+  if (order.csv) fields_ = std::make_unique<CsvFields>(*order.csv);
 }
+LineEncoder::LineEncoder(LineEncoder&&) noexcept = default;
+LineEncoder::~LineEncoder() = default;
 
 std::optional<LineEncoder::Translation> LineEncoder::translation_of(const KeyPart& part) {
   if (part.bytes == KeyBytes::all && !part.folds_case) return std::nullopt;
@@ -60,19 +64,40 @@ std::byte* LineEncoder::encode(std::span<const std::byte> key, const KeyPart& pa
       return encode_version(key, to);
     case KeyKind::random:
       return encode_random(key, random_seed_, to);
+    case KeyKind::integer:
+      return encode_integer(key, to);
+    case KeyKind::number:
+      return encode_number(key, to);
+    case KeyKind::floating:
+      return encode_float(key, to);
   }
   return to;
 }
 
 void LineEncoder::append(std::span<const std::byte> line, GrowingBytes& to) {
-  for (const Part& part : parts_) {
-    std::span<const std::byte> key = extract_key(line, part.key, separator_);
-    if (part.translation) key = translated(key, *part.translation);
-    std::byte* const begin = to.room(most_encoded_bytes(part.key.kind, key.size()));
-    std::byte* const end = encode(key, part.key, begin);
-    if (part.key.descending) std::transform(begin, end, begin, [](std::byte byte) { return ~byte; });
-    to.end_at(end);
+  if (fields_) {
+    fields_->split(line);
+    for (const Part& part : parts_) append_column(part, to);
+  } else {
+    for (const Part& part : parts_) append_key(extract_key(line, part.key, separator_), part, to);
   }
+}
+
+void LineEncoder::append_key(std::span<const std::byte> key, const Part& part, GrowingBytes& to) {
+  if (part.translation) key = translated(key, *part.translation);
+  std::byte* const begin = to.room(most_encoded_bytes(part.key.kind, key.size()));
+  std::byte* const end = encode(key, part.key, begin);
+  if (part.key.descending) std::transform(begin, end, begin, [](std::byte byte) { return ~byte; });
+  to.end_at(end);
+}
+
+// A byte that puts empty values first or last, then the value if there is one.
+void LineEncoder::append_column(const Part& part, GrowingBytes& to) {
+  const auto value = fields_->value(part.key.first_field);
+  std::byte* const rank = to.room(1);
+  *rank = value.empty() != part.key.empty_first ? std::byte{2} : std::byte{1};
+  to.end_at(rank + 1);
+  if (!value.empty()) append_key(value, part, to);
 }
 
 }  // namespace sortcore

@@ -4,11 +4,16 @@
 #include <utility>
 
 #include "bytes.hpp"
+#include "lines/quoted_lines.hpp"
+#include "sortcore/error.hpp"
 
 namespace sortcore {
 
-LineStream::LineStream(TextInput input, const KeyOrder& order, std::size_t buffer_bytes)
+LineStream::LineStream(TextInput input, const KeyOrder& order, std::size_t buffer_bytes,
+                       std::uint64_t first_row)
     : input_(std::move(input)),
+      csv_(order.csv),
+      row_(first_row),
       whole_line_(order.is_whole_line()),
       line_end_(order.line_end),
       encoder_(order),
@@ -18,34 +23,57 @@ bool LineStream::next() {
   std::size_t searched = begin_;
   const std::byte* behind = nullptr;
   while (true) {
-    if (searched < end_)
-      behind = static_cast<const std::byte*>(
-          std::memchr(buffer_.data() + searched, static_cast<int>(line_end_), end_ - searched));
+    if (searched < end_) behind = find_end(searched);
     if (behind != nullptr || at_end_) break;
     searched = end_ - begin_;
     if (!read_on()) break;
   }
   if (begin_ == end_) return false;
   if (behind == nullptr) {
-    buffer_.data()[end_] = line_end_;
-    behind = buffer_.data() + end_++;
+    end_last_line();
+    behind = buffer_.data() + end_ - 1;
   }
   line_ = {buffer_.data() + begin_, behind};
   begin_ = static_cast<std::size_t>(behind - buffer_.data()) + 1;
   key_ = line_;
-  if (!whole_line_) {
-    encoded_.clear();
-    encoder_.append(line_, encoded_);
-    key_ = encoded_.bytes();
-  }
+  if (!whole_line_) encode();
+  ++row_;
   prefix_ = load_big_endian(key_.data(), key_.size());
   return true;
 }
 
-// Moves what is left to the front and fills up the buffer, which keeps a byte for a line end that is missing.
+const std::byte* LineStream::find_end(std::size_t from) {
+  const std::byte* const at = buffer_.data() + from;
+  if (csv_) return find_quoted_end(at, buffer_.data() + end_, csv_->quote, is_within_quotes_);
+  return static_cast<const std::byte*>(std::memchr(at, static_cast<int>(line_end_), end_ - from));
+}
+
+void LineStream::end_last_line() {
+  if (is_within_quotes_) fail("a quoted field has no end");
+  if (csv_ && csv_->ends_with_crlf && buffer_.data()[end_ - 1] != std::byte{'\r'})
+    buffer_.data()[end_++] = std::byte{'\r'};
+  buffer_.data()[end_++] = line_end_;
+}
+
+void LineStream::encode() {
+  encoded_.clear();
+  try {
+    encoder_.append(line_, encoded_);
+  } catch (const Error& error) {
+    fail(error.what());
+  }
+  key_ = encoded_.bytes();
+}
+
+void LineStream::fail(const std::string& why) const {
+  throw Error(ErrorCode::bad_record, input_.path() + ": row " + std::to_string(row_) + ": " + why);
+}
+
+// Moves what is left to the front and fills up the buffer, which keeps two bytes for a line end that is
+// missing.
 bool LineStream::read_on() {
   const std::size_t left = end_ - begin_;
-  if (left + 1 >= buffer_.size()) {
+  if (left + 2 >= buffer_.size()) {
     Buffer larger(2 * buffer_.size());
     std::memcpy(larger.data(), buffer_.data() + begin_, left);
     buffer_ = std::move(larger);
@@ -54,7 +82,7 @@ bool LineStream::read_on() {
   }
   begin_ = 0;
   end_ = left;
-  const std::size_t wanted = buffer_.size() - 1 - end_;
+  const std::size_t wanted = buffer_.size() - 2 - end_;
   const std::size_t bytes = input_.read(buffer_.data() + end_, wanted);
   at_end_ = bytes < wanted;
   end_ += bytes;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -15,9 +16,10 @@ namespace sortcore {
 class LineStream {
  public:
   // Takes `buffer_bytes` of memory, and more if a line is longer.
-  LineStream(TextInput input, const KeyOrder& order, std::size_t buffer_bytes);
+  LineStream(TextInput input, const KeyOrder& order, std::size_t buffer_bytes, std::uint64_t first_row = 1);
 
-  // Goes to the next line; false behind the last. What was there before is gone.
+  // Goes to the next line; false behind the last. What was there before is gone. Throws Error(bad_record)
+  // with the path and the number of a row of CSV that is not as it must be.
   bool next();
   // Without its end.
   std::span<const std::byte> line() const noexcept { return line_; }
@@ -30,8 +32,15 @@ class LineStream {
 
  private:
   bool read_on();
+  const std::byte* find_end(std::size_t from);
+  void end_last_line();
+  void encode();
+  [[noreturn]] void fail(const std::string& why) const;
 
   TextInput input_;
+  std::optional<CsvFormat> csv_;
+  bool is_within_quotes_ = false;
+  std::uint64_t row_;  // the next
   bool whole_line_;
   std::byte line_end_;
   LineEncoder encoder_;

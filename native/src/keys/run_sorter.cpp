@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "keys/encodings.hpp"
+#include "lines/quoted_lines.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/keys/line_encoder.hpp"
 #include "sortcore/threads.hpp"
@@ -13,6 +14,31 @@ namespace sortcore {
 namespace {
 
 constexpr std::size_t run_bytes = 1 << 20;
+
+// As below, for rows of CSV. An odd number of quotes before a stretch puts its beginning within quotes.
+std::vector<TextRun> cut_rows(std::span<const std::byte> text, std::byte quote, unsigned threads) {
+  const std::size_t stretches = (text.size() + run_bytes - 1) / run_bytes;
+  const auto stretch = [&](std::size_t i) {
+    return text.subspan(i * run_bytes, std::min(run_bytes, text.size() - i * run_bytes));
+  };
+  std::vector<std::uint8_t> flips(stretches);
+  for_each_in_parallel(stretches, useful_threads(text.size() / 64, threads),
+                       [&](std::uint64_t i) { flips[i] = flips_quotes(stretch(i), quote); });
+  std::vector<TextRun> runs;
+  std::size_t begin = 0;
+  bool is_within = false;
+  for (std::size_t i = 0; i < stretches; ++i) {
+    is_within ^= flips[i] != 0;
+    const bool is_last = i + 1 == stretches;
+    const std::size_t whole = whole_quoted_lines(stretch(i), quote, is_within);
+    const std::size_t end = is_last ? text.size() : i * run_bytes + whole;
+    if (end == begin || (whole == 0 && !is_last)) continue;
+    runs.push_back({begin, end - begin});
+    begin = end;
+  }
+  if (is_within) throw Error(ErrorCode::bad_record, "the last row has a quoted field that has no end");
+  return runs;
+}
 
 // Behind the last line that ends in the first bytes of `text`, or behind the first line if that is longer.
 std::size_t whole_lines(std::span<const std::byte> text, std::byte line_end) {
@@ -42,12 +68,14 @@ KeyOrder opposite(KeyOrder order) {
 
 }  // namespace
 
-RunSorter::RunSorter(const KeyOrder& order, bool unique, unsigned threads, std::uint64_t most_lines)
+RunSorter::RunSorter(const KeyOrder& order, bool unique, unsigned threads, std::uint64_t most_lines,
+                     std::uint64_t first_row)
     : order_(order),
       unique_(unique),
       backwards_(order.reversed && (order.is_whole_line() || order.whole_line_last)),
       threads_(threads),
-      most_lines_(most_lines) {
+      most_lines_(most_lines),
+      next_row_(first_row) {
   if (backwards_) order_ = opposite(std::move(order_));
 }
 
@@ -65,6 +93,7 @@ std::size_t RunSorter::sort(std::span<const std::byte> text, std::uint64_t memor
   } else {
     order_by(by_string_, whole_keys, progress);
   }
+  for (const RecordRun& run : line_runs_) next_row_ += run.records;
   if (backwards_) std::reverse(sorted_, sorted_ + count_);
   count_ = std::min(count_, most_lines_);
   add_up_chunks();
@@ -77,10 +106,10 @@ void RunSorter::index_lines(std::span<const std::byte> text, std::uint64_t memor
   constexpr std::uint64_t many = 1'000'000, key_start_bytes = sizeof(std::uint64_t);
   const std::uint64_t of_line = line_scratch_bytes(many, threads_) / many + key_start_bytes;
   const std::uint64_t most_lines = std::clamp(memory_bytes / of_line, many / 64, max_records_in_memory);
-  runs_ = cut(text, order_.line_end);
+  runs_ = order_.csv ? cut_rows(text, order_.csv->quote, threads_) : cut(text, order_.line_end);
   while (true) {
     try {
-      index_.build(text.data(), runs_, threads_, most_lines, progress, order_.line_end);
+      index_.build(text.data(), runs_, threads_, most_lines, progress, order_.line_end, order_.quote());
       break;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::too_little_memory || runs_.size() <= 1) throw;
@@ -98,7 +127,7 @@ void RunSorter::encode_keys(const std::byte* text, std::uint64_t memory_bytes, c
   for (const RecordRun& run : line_runs_) lines += run.records;
   for (const KeyPart& part : order_.parts)
     most_bytes +=
-        most_encoded_bytes(part.kind, index_.bytes()) + lines * (most_encoded_bytes(part.kind, 0) + 1);
+        most_encoded_bytes(part.kind, index_.bytes()) + lines * (most_encoded_bytes(part.kind, 0) + 2);
   const std::uint64_t taken = line_scratch_bytes(lines, threads_) + 8 * lines;
   const std::uint64_t left = std::max<std::uint64_t>(memory_bytes - std::min(memory_bytes, taken), run_bytes);
   keys_.reserve_discarding(std::min(left, most_bytes + Buffer::huge_page_bytes));
@@ -130,7 +159,11 @@ bool RunSorter::encode_run(const std::byte* text, const RecordRun& run, LineEnco
   const std::uint64_t end = run.first_record + run.records;
   for (std::uint64_t line = run.first_record; line < end; ++line) {
     starts[line] = keys.size();
-    encoder.append(lines[line], keys);
+    try {
+      encoder.append(lines[line], keys);
+    } catch (const Error& error) {
+      fail_at(line, run, error.what());
+    }
     std::byte* const behind = keys.room(1);
     *behind = std::byte{0};
     keys.end_at(behind + 1);
@@ -141,6 +174,13 @@ bool RunSorter::encode_run(const std::byte* text, const RecordRun& run, LineEnco
   std::memcpy(keys_.data() + place, keys.bytes().data(), keys.size());
   for (std::uint64_t line = run.first_record; line <= end; ++line) starts[line] += place;
   return true;
+}
+
+void RunSorter::fail_at(std::uint64_t line, const RecordRun& run, const std::string& why) const {
+  std::uint64_t row = next_row_ + line - run.first_record;
+  for (const RecordRun& other : line_runs_)
+    if (other.first_record < run.first_record) row += other.records;
+  throw Error(ErrorCode::bad_record, "row " + std::to_string(row) + ": " + why);
 }
 
 template <typename Keys>

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "keys/key_then_line.hpp"
@@ -24,11 +25,13 @@ namespace sortcore {
 class RunSorter {
  public:
   // With `unique` the first of lines with equal keys is kept; in the end the first `most_lines` of all.
-  RunSorter(const KeyOrder& order, bool unique, unsigned threads, std::uint64_t most_lines = UINT64_MAX);
+  RunSorter(const KeyOrder& order, bool unique, unsigned threads, std::uint64_t most_lines = UINT64_MAX,
+            std::uint64_t first_row = 1);
 
   // Sorts whole lines from the beginning of `text`, whose last may lack its end: all, or as many as
   // `memory_bytes` are enough for beside the text. Returns their bytes. `text` must stay until the last
-  // `gather`. Throws Error(too_little_memory) where that is less than a megabyte of lines.
+  // `gather`. Throws Error(too_little_memory) where that is less than a megabyte of lines, Error(bad_record)
+  // for a row of CSV by its number, from `first_row` on over all calls.
   std::size_t sort(std::span<const std::byte> text, std::uint64_t memory_bytes, const Progress* progress);
 
   std::uint64_t lines() const noexcept { return count_; }
@@ -43,6 +46,7 @@ class RunSorter {
   void index_lines(std::span<const std::byte> text, std::uint64_t memory_bytes, const Progress* progress);
   void encode_keys(const std::byte* text, std::uint64_t memory_bytes, const Progress* progress);
   bool encode_run(const std::byte* text, const RecordRun& run, LineEncoder& encoder, GrowingBytes& keys);
+  [[noreturn]] void fail_at(std::uint64_t line, const RecordRun& run, const std::string& why) const;
   template <typename Keys>
   void order_by(Ordering<Keys>& ordering, const Keys& keys, const Progress* progress);
   std::uint64_t keep_first_of_equals(std::span<std::uint32_t> lines) const;
@@ -63,6 +67,7 @@ class RunSorter {
   bool backwards_;
   unsigned threads_;
   std::uint64_t most_lines_;
+  std::uint64_t next_row_;
   std::vector<TextRun> runs_;
   LineIndex index_;
   std::vector<RecordRun> line_runs_;

@@ -14,6 +14,7 @@
 #include "keys/text_inputs.hpp"
 #include "keys/text_output.hpp"
 #include "lines/newlines.hpp"
+#include "lines/quoted_lines.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/external/external_plan.hpp"
 #include "sortcore/io/input_mapping.hpp"
@@ -24,10 +25,12 @@ namespace {
 
 constexpr std::uint64_t least_memory_bytes = std::uint64_t{8} << 20;
 constexpr std::size_t head_bytes = std::size_t{1} << 20;
+constexpr std::size_t stream_bytes = std::size_t{1} << 20;
 
 // Lines whose keys are equal are one, so that their rest does not count.
 KeyOrder settled(KeyOrder order, bool unique) {
   if (unique) order.whole_line_last = order.is_whole_line();
+  if (order.csv) order.whole_line_last = false;
   return order;
 }
 
@@ -38,6 +41,19 @@ std::uint64_t fixed_bytes(unsigned threads) {
   return line_scratch_bytes(0, threads) + threads * 4 * block_bytes + buffers * Buffer::huge_page_bytes;
 }
 
+// The next line, which of CSV must have its end: a part of a row is no row.
+std::optional<std::span<const std::byte>> take_ended_line(std::span<const std::byte>& text,
+                                                          const KeyOrder& order) {
+  if (!order.csv) return take_line(text, order.line_end);
+  bool is_within = false;
+  const std::byte* const end =
+      find_quoted_end(text.data(), text.data() + text.size(), order.csv->quote, is_within);
+  if (end == nullptr) return std::nullopt;
+  const auto line = text.first(static_cast<std::size_t>(end - text.data()));
+  text = text.subspan(line.size() + 1);
+  return line;
+}
+
 // How many bytes of text fit into memory beside what sorting them takes, as the first lines tell.
 std::uint64_t text_bytes_for(std::span<const std::byte> head, const KeyOrder& order,
                              std::uint64_t memory_bytes, unsigned threads) {
@@ -46,7 +62,14 @@ std::uint64_t text_bytes_for(std::span<const std::byte> head, const KeyOrder& or
   LineEncoder encoder(order);
   GrowingBytes keys;
   std::uint64_t lines = 1;
-  for (auto rest = head; !rest.empty(); ++lines) encoder.append(take_line(rest, order.line_end), keys);
+  try {
+    for (auto rest = head; !rest.empty(); ++lines) {
+      const auto line = take_ended_line(rest, order);
+      if (!line) break;
+      encoder.append(*line, keys);
+    }
+  } catch (const Error&) {  // the sort will say which row is wrong
+  }
   const std::uint64_t of_line = line_scratch_bytes(many, threads) / many + 2 * sizeof(std::uint64_t);
   const std::uint64_t beside = lines * of_line + keys.size();
   const std::uint64_t whole = std::max<std::uint64_t>(head.size(), 1) + beside + beside / spare_share;
@@ -63,12 +86,13 @@ std::optional<std::uint64_t> regular_bytes(const std::string& path) {
 }
 
 // With an end for every last line.
-std::optional<std::uint64_t> total_bytes(const std::vector<std::string>& paths) {
+std::optional<std::uint64_t> total_bytes(const std::vector<TextSource>& sources) {
+  constexpr std::uint64_t longest_end = 2;
   std::uint64_t total = 0;
-  for (const std::string& path : paths) {
-    const auto bytes = regular_bytes(path);
+  for (const TextSource& source : sources) {
+    const auto bytes = regular_bytes(source.path);
     if (!bytes) return std::nullopt;
-    total += *bytes + 1;
+    total += *bytes - std::min(*bytes, source.first_byte) + longest_end;
   }
   return total;
 }
@@ -85,12 +109,16 @@ class TextSort {
         runs_(request.order, merge_settings()) {}
 
   TextSortReport run() {
+    const auto total = total_bytes(request_.inputs).value_or(0);
+    if (progress_ != nullptr) progress_->begin_phase(0, total);
+    output_.append(std::as_bytes(std::span(request_.prologue)));
     if (request_.inputs_are_sorted) {
-      for (const std::string& input : request_.inputs) runs_.add(input);
-      report_.lines = runs_.merge(output_, progress_);
+      for (const TextSource& input : request_.inputs) runs_.add(input);
+      merge();
     } else {
       sort();
     }
+    throw_if_cancelled(progress_);  // a pipe may have ended because what filled it failed
     output_.finish(request_.durability);
     return report_;
   }
@@ -103,7 +131,8 @@ class TextSort {
                            request_.most_merged,
                            request_.unique,
                            request_.most_lines,
-                           threads_};
+                           threads_,
+                           request_.first_row};
     if (settings.directories.empty()) settings.directories.emplace_back("/tmp");
     if (settings.most_merged == 0)
       settings.most_merged = std::clamp(memory_bytes_ / 2 / least_buffer_bytes, fewest_at_once, most_at_once);
@@ -111,8 +140,9 @@ class TextSort {
   }
 
   void sort() {
-    JoinedInputs inputs(request_.inputs, request_.order.line_end);
-    sorter_ = std::make_unique<RunSorter>(request_.order, request_.unique, threads_, request_.most_lines);
+    JoinedInputs inputs(request_.inputs, request_.order);
+    sorter_ = std::make_unique<RunSorter>(request_.order, request_.unique, threads_, request_.most_lines,
+                                          request_.first_row);
     Buffer head(head_bytes + 1);
     const std::size_t have = inputs.read(head.data(), head_bytes, 1);
     const auto first = std::as_const(head).first(have);
@@ -120,17 +150,21 @@ class TextSort {
     if (inputs.at_end())
       return write_last(first, memory_bytes_ - std::min<std::uint64_t>(memory_bytes_, have));
     const auto total = total_bytes(request_.inputs);
-    if (total && *total <= most_bytes && request_.inputs.size() == 1) return sort_mapped();
+    if (total && *total <= most_bytes && request_.inputs.size() == 1 && !needs_crlf()) return sort_mapped();
     sort_read(inputs, first, std::min(most_bytes, total.value_or(most_bytes) + head_bytes));
   }
 
+  // A row that lacks an end of two bytes gets it when it is read, not where it is mapped.
+  bool needs_crlf() const { return request_.order.csv && request_.order.csv->ends_with_crlf; }
+
   // What is mapped counts as memory, though the system can take it back.
   void sort_mapped() {
-    const File file = File::open_to_read(request_.inputs.front(), File::Caching::buffered);
+    const TextSource& source = request_.inputs.front();
+    const File file = File::open_to_read(source.path, File::Caching::buffered);
     const std::uint64_t bytes = file.size();
     InputMapping mapping(file, bytes);
     mapping.populate(threads_, progress_);
-    auto rest = mapping.bytes();
+    auto rest = mapping.bytes().subspan(std::min(source.first_byte, bytes));
     while (!write_or_spill(rest, memory_bytes_ - std::min(memory_bytes_, bytes), true)) {
     }
     mapping.check();
@@ -141,7 +175,9 @@ class TextSort {
     std::memcpy(text.data(), head.data(), head.size());
     std::size_t have = head.size();
     while (true) {
-      have += inputs.read(text.data() + have, most_bytes - have, threads_);
+      const std::size_t more = inputs.read(text.data() + have, most_bytes - have, threads_);
+      add_progress(progress_, more);
+      have += more;
       auto rest = std::as_const(text).first(inputs.at_end() ? have : whole_lines_end(text, have));
       if (rest.empty()) {  // a line longer than all memory is sorted in what there is
         Buffer larger(2 * most_bytes + 1);
@@ -158,6 +194,10 @@ class TextSort {
   }
 
   std::size_t whole_lines_end(const Buffer& text, std::size_t have) const {
+    if (const auto quote = request_.order.quote()) {
+      const auto all = text.first(have);
+      return whole_quoted_lines(all, *quote, flips_quotes(all, *quote));
+    }
     const std::string_view characters(reinterpret_cast<const char*>(text.data()), have);
     const std::size_t last = characters.rfind(static_cast<char>(request_.order.line_end));
     return last == std::string_view::npos ? 0 : last + 1;
@@ -175,8 +215,18 @@ class TextSort {
     rest = rest.subspan(sorted);
     if (!is_end || !rest.empty()) return false;
     sorter_.reset();
-    report_.lines = runs_.merge(output_, progress_);
+    merge();
     return true;
+  }
+
+  void merge() {
+    begin_writing(total_bytes(request_.inputs).value_or(0));
+    report_.lines = runs_.merge(output_, progress_);
+  }
+
+  void begin_writing(std::uint64_t bytes) {
+    if (progress_ != nullptr) progress_->begin_phase(1, bytes);
+    output_.count_in(progress_);
   }
 
   void write_last(std::span<const std::byte> text, std::uint64_t memory_bytes) {
@@ -185,6 +235,7 @@ class TextSort {
   }
 
   void write_sorted() {
+    begin_writing(sorter_->bytes());
     output_.write(
         sorter_->bytes(), threads_,
         [&](std::uint64_t from, std::span<std::byte> out) { sorter_->gather(from, out); }, progress_);
@@ -201,6 +252,17 @@ class TextSort {
   TextSortReport report_;
 };
 
+// Reads inputs that can be read again to throw for the wrong row with its number in its file.
+void find_wrong_row(const TextSortRequest& request) {
+  for (const TextSource& source : request.inputs)
+    if (!regular_bytes(source.path)) return;
+  for (const TextSource& source : request.inputs) {
+    LineStream stream(TextInput(source), request.order, stream_bytes, request.first_row);
+    while (stream.next()) {
+    }
+  }
+}
+
 }  // namespace
 
 std::string sorted_text(std::span<const std::byte> text, const KeyOrder& order, bool unique) {
@@ -214,17 +276,22 @@ std::string sorted_text(std::span<const std::byte> text, const KeyOrder& order, 
 TextSortReport sort_text(const TextSortRequest& given, Progress* progress) {
   TextSortRequest request = given;
   request.order = settled(given.order, given.unique);
-  return TextSort(request, progress).run();
+  try {
+    return TextSort(request, progress).run();
+  } catch (const Error& error) {
+    if (request.order.csv && error.code() == ErrorCode::bad_record) find_wrong_row(request);
+    throw;
+  }
 }
 
-std::optional<Disorder> find_disorder(const std::string& input, const KeyOrder& given, bool unique) {
-  constexpr std::size_t buffer_bytes = 1 << 20;
+std::optional<Disorder> find_disorder(const TextSource& input, const KeyOrder& given, bool unique,
+                                      std::uint64_t first_row) {
   const KeyOrder order = settled(given, unique);
-  LineStream stream(TextInput(input), order, buffer_bytes);
+  LineStream stream(TextInput(input), order, stream_bytes, first_row);
   std::vector<std::byte> key, line;
-  for (std::uint64_t number = 1; stream.next(); ++number) {
+  for (std::uint64_t number = first_row; stream.next(); ++number) {
     const KeyedLine now{stream.key(), stream.line()};
-    const int sign = number == 1 ? -1 : compare_lines({key, line}, now, order);
+    const int sign = number == first_row ? -1 : compare_lines({key, line}, now, order);
     if (sign > 0 || (unique && sign == 0))
       return Disorder{number, std::string(reinterpret_cast<const char*>(now.line.data()), now.line.size())};
     key.assign(now.key.begin(), now.key.end());

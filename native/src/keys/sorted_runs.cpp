@@ -16,14 +16,14 @@ constexpr std::size_t most_open_files = 512;
 
 SortedRuns::Input SortedRuns::new_scratch() {
   const std::string& directory = settings_.directories[turn_++ % settings_.directories.size()];
-  Input input{directory, {}};
+  Input input{{directory}, {}};
   input.scratch.push_back(create_unlinked(directory, File::Caching::buffered));
   return input;
 }
 
 void SortedRuns::add(const RunSorter& sorted, const Progress* progress) {
   Input input = new_scratch();
-  TextOutput output(input.scratch.front(), input.path);
+  TextOutput output(input.scratch.front(), input.source.path);
   output.write(
       sorted.bytes(), settings_.threads,
       [&](std::uint64_t from, std::span<std::byte> out) { sorted.gather(from, out); }, progress);
@@ -42,7 +42,7 @@ void SortedRuns::merge_groups(const Progress* progress) {
   for (std::size_t first = 0; first < inputs_.size(); first += settings_.most_merged) {
     const std::size_t count = std::min(settings_.most_merged, inputs_.size() - first);
     Input input = new_scratch();
-    TextOutput output(input.scratch.front(), input.path);
+    TextOutput output(input.scratch.front(), input.source.path);
     merge_some(first, count, output, progress);
     merged.push_back(std::move(input));
   }
@@ -57,8 +57,8 @@ std::uint64_t SortedRuns::merge_some(std::size_t first, std::size_t count, TextO
   std::vector<LineStream> streams;
   for (std::size_t i = first; i < first + count; ++i) {
     Input& input = inputs_[i];
-    streams.emplace_back(input.scratch.empty() ? TextInput(input.path) : TextInput(input.scratch.front()),
-                         order_, buffer_bytes);
+    streams.emplace_back(input.scratch.empty() ? TextInput(input.source) : TextInput(input.scratch.front()),
+                         order_, buffer_bytes, settings_.first_row);
     input.scratch.clear();  // its space is free as soon as it has been read
   }
   return merge_lines(streams, order_, {settings_.unique, settings_.most_lines}, output, progress);

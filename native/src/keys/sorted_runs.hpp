@@ -19,6 +19,7 @@ struct MergeSettings {
   bool unique = false;
   std::uint64_t most_lines = UINT64_MAX;
   unsigned threads = 1;
+  std::uint64_t first_row = 1;  // of sorted inputs
 };
 
 // Equal lines keep the order of the inputs that were added.
@@ -27,13 +28,13 @@ class SortedRuns {
   SortedRuns(const KeyOrder& order, MergeSettings settings) : order_(order), settings_(std::move(settings)) {}
 
   void add(const RunSorter& sorted, const Progress* progress);
-  void add(const std::string& sorted_input) { inputs_.push_back({sorted_input, {}}); }
+  void add(const TextSource& sorted_input) { inputs_.push_back({sorted_input, {}}); }
   // Merges them all. Returns the lines written.
   std::uint64_t merge(TextOutput& output, const Progress* progress);
 
  private:
   struct Input {
-    std::string path;
+    TextSource source;
     std::vector<File> scratch;  // one, or none
   };
   Input new_scratch();

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "lines/quoted_lines.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/threads.hpp"
 
@@ -24,9 +25,12 @@ constexpr std::size_t most_per_call = std::size_t{1} << 30;
 
 }  // namespace
 
-TextInput::TextInput(const std::string& path)
-    : path_(path), descriptor_(path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+TextInput::TextInput(const TextSource& source)
+    : path_(source.path),
+      descriptor_(path_ == "-" ? STDIN_FILENO : ::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
   if (descriptor_ < 0) fail("open failed", path_, errno);
+  if (source.first_byte != 0 && ::lseek(descriptor_, static_cast<off_t>(source.first_byte), SEEK_SET) < 0)
+    fail("read failed", path_, errno);
 #ifdef POSIX_FADV_SEQUENTIAL
   ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
 #endif
@@ -93,19 +97,36 @@ std::size_t TextInput::read(std::byte* into, std::size_t most, unsigned threads)
   return have;
 }
 
-JoinedInputs::JoinedInputs(std::vector<std::string> paths, std::byte line_end)
-    : paths_(std::move(paths)), line_end_(line_end), last_(line_end) {}
+JoinedInputs::JoinedInputs(std::vector<TextSource> sources, const KeyOrder& order)
+    : sources_(std::move(sources)), line_end_(order.line_end), csv_(order.csv), last_(order.line_end) {}
+
+void JoinedInputs::watch_quotes(std::span<const std::byte> bytes) {
+  if (csv_) is_within_quotes_ ^= flips_quotes(bytes, csv_->quote);
+}
+
+// Returns the bytes written: two at most, of CSV.
+std::size_t JoinedInputs::end_last_line(std::byte* to) {
+  if (is_within_quotes_)
+    throw Error(ErrorCode::bad_record, open_->path() + ": the last row has a quoted field that has no end");
+  if (last_ == line_end_) return 0;
+  const bool adds_return = csv_ && csv_->ends_with_crlf && last_ != std::byte{'\r'};
+  if (adds_return) *to++ = std::byte{'\r'};
+  *to = line_end_;
+  return adds_return ? 2 : 1;
+}
 
 std::size_t JoinedInputs::read(std::byte* into, std::size_t most, unsigned threads) {
   std::size_t have = 0;
-  while (have < most && !at_end()) {
-    if (!open_) open_.emplace(paths_[next_++]);
-    const std::size_t bytes = open_->read(into + have, most - have, threads);
-    const std::size_t wanted = most - have;
+  const std::size_t spare = csv_ ? 1 : 0;  // for an end of two bytes
+  while (have + spare < most && !at_end()) {
+    if (!open_) open_.emplace(sources_[next_++]);
+    const std::size_t wanted = most - have - spare;
+    const std::size_t bytes = open_->read(into + have, wanted, threads);
+    watch_quotes({into + have, bytes});
     have += bytes;
     if (bytes != 0) last_ = into[have - 1];
     if (bytes == wanted) break;
-    if (last_ != line_end_) into[have++] = line_end_;
+    have += end_last_line(into + have);
     last_ = line_end_;
     open_.reset();
   }

@@ -4,18 +4,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "sortcore/io/file.hpp"
+#include "sortcore/keys/key_order.hpp"
+#include "sortcore/keys/sort_text.hpp"
 
 namespace sortcore {
 
 // A descriptor open for reading; that of standard input is not closed. Errors are Error(io) with the path.
 class TextInput {
  public:
-  // "-" is standard input.
-  explicit TextInput(const std::string& path);
+  // "-" is standard input, which is read from where it is.
+  explicit TextInput(const TextSource& source);
   // A scratch file, from its beginning.
   explicit TextInput(const File& scratch);
   TextInput(TextInput&& other) noexcept;
@@ -36,18 +39,24 @@ class TextInput {
   int descriptor_ = -1;
 };
 
-// Inputs one after another as one text: what lacks its last line's end gets it.
+// Inputs one after another as one text: what lacks its last line's end gets it. Throws Error(bad_record) for
+// a quoted field of CSV without an end.
 class JoinedInputs {
  public:
-  JoinedInputs(std::vector<std::string> paths, std::byte line_end);
+  JoinedInputs(std::vector<TextSource> sources, const KeyOrder& order);
 
   // Fills `into` unless the inputs end; needs room for one byte more than `most`.
   std::size_t read(std::byte* into, std::size_t most, unsigned threads);
-  bool at_end() const noexcept { return next_ == paths_.size() && !open_; }
+  bool at_end() const noexcept { return next_ == sources_.size() && !open_; }
 
  private:
-  std::vector<std::string> paths_;
+  void watch_quotes(std::span<const std::byte> bytes);
+  std::size_t end_last_line(std::byte* to);
+
+  std::vector<TextSource> sources_;
   std::byte line_end_;
+  std::optional<CsvFormat> csv_;
+  bool is_within_quotes_ = false;
   std::size_t next_ = 0;
   std::optional<TextInput> open_;
   std::byte last_;

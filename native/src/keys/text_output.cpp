@@ -79,6 +79,7 @@ void TextOutput::write_at(std::span<const std::byte> bytes, std::uint64_t offset
     const ssize_t done = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) fail(errno);
+    add_progress(counted_, static_cast<std::uint64_t>(done));
     bytes = bytes.subspan(static_cast<std::size_t>(done));
     offset += static_cast<std::uint64_t>(done);
   }
@@ -89,6 +90,7 @@ void TextOutput::write_next(std::span<const std::byte> bytes) const {
     const ssize_t done = ::write(descriptor_, bytes.data(), bytes.size());
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) fail(errno);
+    add_progress(counted_, static_cast<std::uint64_t>(done));
     bytes = bytes.subspan(static_cast<std::size_t>(done));
   }
 }

@@ -30,6 +30,8 @@ class TextOutput {
   void write(std::uint64_t bytes, unsigned threads, const Gather& gather, const Progress* progress);
   // Writes what comes next.
   void append(std::span<const std::byte> bytes);
+  // From now on bytes that are written are counted.
+  void count_in(Progress* progress) noexcept { counted_ = progress; }
   // To be called in the end: a file gets its name.
   void finish(OutputFile::Durability durability);
 
@@ -43,6 +45,7 @@ class TextOutput {
   int descriptor_ = -1;
   bool owned_ = false;
   std::string name_;
+  Progress* counted_ = nullptr;
   std::optional<std::uint64_t> place_;  // in a file that is written at any place
 };
 

@@ -23,15 +23,22 @@ bool lacks_end(const std::byte* base, const TextRun& run, std::byte line_end) {
 }  // namespace
 
 void LineIndex::build(const std::byte* base, std::span<const TextRun> runs, unsigned threads,
-                      std::uint64_t most_lines, const Progress* progress, std::byte line_end) {
+                      std::uint64_t most_lines, const Progress* progress, std::byte line_end,
+                      std::optional<std::byte> quote) {
   cut(runs);
   const auto text_of = [&](const Piece& piece) {
     return std::span<const std::byte>(base + piece.begin, piece.end - piece.begin);
   };
   for_each_in_parallel(pieces_.size(), threads, [&](std::uint64_t i) {
     throw_if_cancelled(progress);
-    pieces_[i].newlines = count_newlines(text_of(pieces_[i]), line_end);
+    Piece& piece = pieces_[i];
+    if (quote) {
+      piece.quoted = count_quoted_lines(text_of(piece), *quote);
+    } else {
+      piece.newlines = count_newlines(text_of(piece), line_end);
+    }
   });
+  if (quote) resolve_quotes();
   adds_newline_.clear();
   for (const TextRun& run : runs) adds_newline_.push_back(lacks_end(base, run, line_end));
   const std::uint64_t lines = number_lines(runs);
@@ -49,7 +56,9 @@ void LineIndex::build(const std::byte* base, std::span<const TextRun> runs, unsi
   for_each_in_parallel(pieces_.size(), threads, [&](std::uint64_t i) {
     throw_if_cancelled(progress);
     const Piece& piece = pieces_[i];
-    if (!list_line_starts(text_of(piece), piece.begin, {starts_ + piece.first, piece.newlines}, line_end))
+    const std::span<std::uint64_t> starts(starts_ + piece.first, piece.newlines);
+    if (!(quote ? list_quoted_starts(text_of(piece), piece.begin, starts, *quote, piece.begins_within)
+                : list_line_starts(text_of(piece), piece.begin, starts, line_end)))
       refuse_change();
   });
   check_ends(runs);
@@ -61,6 +70,18 @@ void LineIndex::cut(std::span<const TextRun> runs) {
     const std::uint64_t end = runs[run].first_byte + runs[run].bytes;
     for (std::uint64_t begin = runs[run].first_byte; begin < end; begin += piece_bytes)
       pieces_.push_back({run, begin, std::min(end, begin + piece_bytes)});
+  }
+}
+
+// Says of each piece whether it begins within quotes, which those before it in its run tell.
+void LineIndex::resolve_quotes() {
+  bool is_within = false;
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    Piece& piece = pieces_[i];
+    if (i == 0 || piece.run != pieces_[i - 1].run) is_within = false;
+    piece.begins_within = is_within;
+    piece.newlines = is_within ? piece.quoted.within : piece.quoted.outside;
+    is_within ^= piece.quoted.flips;
   }
 }
 

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "lines/quoted_lines.hpp"
 #include "sortcore/buffer.hpp"
 #include "sortcore/lines/line_sort.hpp"
 #include "sortcore/progress.hpp"
@@ -19,9 +21,10 @@ class LineIndex {
  public:
   // Throws Error(bad_input) above `max_records_in_memory` lines, Error(too_little_memory) above `most_lines`,
   // Error(io) when newlines come or go meanwhile. A text that changes later is sorted wrongly, but its lines
-  // still lie where they were found.
+  // still lie where they were found. With a `quote` lines end outside quotes only, and each run is to begin
+  // and end there.
   void build(const std::byte* base, std::span<const TextRun> runs, unsigned threads, std::uint64_t most_lines,
-             const Progress* progress, std::byte line_end = newline);
+             const Progress* progress, std::byte line_end = newline, std::optional<std::byte> quote = {});
 
   const std::uint64_t* starts() const noexcept { return starts_; }
   // The numbers that are lines.
@@ -37,9 +40,12 @@ class LineIndex {
     std::uint64_t begin;
     std::uint64_t end;
     std::uint64_t newlines = 0;
-    std::uint64_t first = 0;  // where in `starts` they go
+    QuotedCount quoted{};
+    bool begins_within = false;  // quotes
+    std::uint64_t first = 0;     // where in `starts` they go
   };
   void cut(std::span<const TextRun> runs);
+  void resolve_quotes();
   std::uint64_t number_lines(std::span<const TextRun> runs);
   void mark_ends(std::span<const TextRun> runs);
   void check_ends(std::span<const TextRun> runs) const;

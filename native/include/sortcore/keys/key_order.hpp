@@ -1,4 +1,4 @@
-// The order of lines by keys, as GNU sort defines it in the locale C.
+// The order of lines by keys, as GNU sort defines it in the locale C, or of rows of CSV by columns.
 #pragma once
 
 #include <array>
@@ -11,7 +11,19 @@
 
 namespace sortcore {
 
-enum class KeyKind : std::uint8_t { text, decimal, general, human, month, version, random };
+// The last three are strict: what is no such number is an error.
+enum class KeyKind : std::uint8_t {
+  text,
+  decimal,
+  general,
+  human,
+  month,
+  version,
+  random,
+  integer,
+  number,
+  floating
+};
 // Which bytes of a key count: all, letters, digits and blanks alone, or printing ones alone.
 enum class KeyBytes : std::uint8_t { all, dictionary, printing };
 
@@ -19,7 +31,8 @@ enum class KeyBytes : std::uint8_t { all, dictionary, printing };
 struct KeyPart {
   static constexpr std::uint64_t unlimited = UINT64_MAX;
 
-  std::uint64_t first_field = 0;  // counted from 0; unlimited: the key begins with the line
+  std::uint64_t first_field =
+      0;  // the column of CSV; else counted from 0; unlimited: the key begins with the line
   std::uint64_t first_byte = 0;
   std::uint64_t last_field = unlimited;  // unlimited: the key ends with the line
   std::uint64_t last_field_bytes = 0;    // of the last field; 0: all of it
@@ -29,6 +42,16 @@ struct KeyPart {
   KeyBytes bytes = KeyBytes::all;
   bool folds_case = false;
   bool descending = false;
+  bool empty_first = false;  // of CSV, where empty values come last otherwise, whatever the direction
+};
+
+// Rows as in RFC 4180: a field may be enclosed in quotes, and then have delimiters, newlines and doubled
+// quotes.
+struct CsvFormat {
+  std::byte delimiter{','};
+  std::byte quote{'"'};
+  std::uint64_t columns = 1;    // of every row
+  bool ends_with_crlf = false;  // what a last row gets that lacks its end; else a newline
 };
 
 struct KeyOrder {
@@ -38,7 +61,9 @@ struct KeyOrder {
   bool whole_line_last = true;  // of equal keys the lines compare, as bytes; else they keep their order
   bool reversed = false;        // what has no parts, or comes last, is descending
   std::array<std::byte, 16> random_seed{};
+  std::optional<CsvFormat> csv;  // lines are rows, and parts columns
 
+  std::optional<std::byte> quote() const noexcept { return csv ? std::optional(csv->quote) : std::nullopt; }
   bool is_whole_line() const noexcept { return parts.empty(); }
 };
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -12,12 +13,16 @@
 
 namespace sortcore {
 
+class CsvFields;
+
 // For one thread. No string begins with another.
 class LineEncoder {
  public:
   explicit LineEncoder(const KeyOrder& order);
+  LineEncoder(LineEncoder&&) noexcept;
+  ~LineEncoder();
 
-  // `line` comes without its end.
+  // `line` comes without its end. Throws Error(bad_record) for a row that is not as its format says.
   void append(std::span<const std::byte> line, GrowingBytes& to);
 
  private:
@@ -33,11 +38,14 @@ class LineEncoder {
   static std::optional<Translation> translation_of(const KeyPart& part);
   std::span<const std::byte> translated(std::span<const std::byte> key, const Translation& translation);
   std::byte* encode(std::span<const std::byte> key, const KeyPart& part, std::byte* to) const;
+  void append_key(std::span<const std::byte> key, const Part& part, GrowingBytes& to);
+  void append_column(const Part& part, GrowingBytes& to);
 
   std::vector<Part> parts_;
   std::optional<std::byte> separator_;
   std::array<std::byte, 16> random_seed_;
   std::vector<std::byte> scratch_;
+  std::unique_ptr<CsvFields> fields_;
 };
 
 }  // namespace sortcore

@@ -13,9 +13,16 @@
 
 namespace sortcore {
 
+struct TextSource {
+  std::string path;              // "-": standard input
+  std::uint64_t first_byte = 0;  // to be sorted; only of a regular file
+};
+
 struct TextSortRequest {
-  std::vector<std::string> inputs;  // "-": standard input
-  std::string output;               // empty: standard output; may be an input
+  std::vector<TextSource> inputs;
+  std::string output;           // empty: standard output; may be an input
+  std::string prologue;         // comes before all lines of the output
+  std::uint64_t first_row = 1;  // the number of the first row of CSV, for messages
   KeyOrder order;
   OutputFile::Durability durability = OutputFile::Durability::of_the_system;  // as GNU sort has it
   bool unique = false;                    // of lines with equal keys the first is kept
@@ -35,7 +42,9 @@ struct TextSortReport {
 // A file that is an output appears whole or not at all; what is no regular file is written as it is. A last
 // line without an end gets one.
 //
-// Throws Error: io ("open failed: PATH: REASON" and the like), too_little_memory, cancelled.
+// Throws Error: io ("open failed: PATH: REASON" and the like), bad_record (a row of CSV that is not as it
+// must be, by its number), too_little_memory, cancelled. `progress` counts what is read, then what is
+// written.
 TextSortReport sort_text(const TextSortRequest& request, Progress* progress = nullptr);
 
 // The lines of `text`, each with its end, sorted on this thread in as much memory as it takes.
@@ -45,7 +54,9 @@ struct Disorder {
   std::uint64_t line;  // counted from 1
   std::string text;    // without its end
 };
-// The first line that comes before, or with `unique` is equal to, the one before it. Throws Error(io).
-std::optional<Disorder> find_disorder(const std::string& input, const KeyOrder& order, bool unique);
+// The first line that comes before, or with `unique` is equal to, the one before it; rows of CSV are counted
+// from `first_row`. Throws Error: io, bad_record.
+std::optional<Disorder> find_disorder(const TextSource& input, const KeyOrder& order, bool unique,
+                                      std::uint64_t first_row = 1);
 
 }  // namespace sortcore

@@ -1,0 +1,166 @@
+"""CSV and Parquet sorted by columns beside DuckDB, and qsv where it is installed: in turn, outputs compared.
+
+Whole processes are timed, with the start of Python. The input is warm. DuckDB has the same threads and memory, reads
+columns of CSV with their types given, and keeps no order among equal keys, which saves it work.
+
+    python benchmarks/sort/bench_tables.py --bytes 500MB --memory 4GB --threads 2 --runs 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK_ROWS = 50_000
+TYPES = "{'id': 'BIGINT', 'customer': 'VARCHAR', 'amount': 'DECIMAL(18,2)', 'time': 'TIMESTAMP', 'note': 'VARCHAR'}"
+ORDERS = {"customer, amount descending": ("customer", "amount:num:desc"), "time": ("time",), "amount": ("amount:num",)}
+
+
+def write_csv(path: Path, size_bytes: int) -> None:
+    """Write sales with a quoted note, in which are commas and now and then a newline."""
+    chance = random.Random(29)
+    words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
+    with path.open("w", newline="") as file:
+        file.write("id,customer,amount,time,note\n")
+        number = 0
+        while file.tell() < size_bytes:
+            rows = []
+            for _ in range(BLOCK_ROWS):
+                bits = chance.getrandbits(100)
+                day, second = (bits >> 20) % 28 + 1, (bits >> 30) % 86400
+                clock = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
+                rows.append(
+                    f"{number},{words[bits & 7]}{(bits >> 60) % 20011},{bits % 10_000_019 / 100:.2f},"
+                    f"2025-{(bits >> 8) % 12 + 1:02}-{day:02} {clock},"
+                    f'"what, {words[bits >> 3 & 7]}{chr(10) if bits % 50 == 0 else " "}else {bits >> 40:x}"\n'
+                )
+                number += 1
+            file.writelines(rows)
+
+
+DUCKDB = """
+import sys, duckdb
+source, output, order, threads, memory, folder = sys.argv[1:]
+connection = duckdb.connect()
+connection.execute(f"SET threads = {threads}; SET memory_limit = '{memory}B'; SET temp_directory = '{folder}';")
+connection.execute("SET preserve_insertion_order = false")
+"""
+DUCKDB_CSV = (
+    DUCKDB
+    + f'types = "{TYPES}"'
+    + """
+rows = f"read_csv('{source}', header = true, columns = {types})"
+connection.execute(f"COPY (SELECT * FROM {rows} ORDER BY {order}) TO '{output}' (HEADER, DELIMITER ',')")
+"""
+)
+DUCKDB_PARQUET = (
+    DUCKDB
+    + """
+connection.execute(f"COPY (SELECT * FROM '{source}' ORDER BY {order}) TO '{output}' (FORMAT parquet)")
+"""
+)
+
+
+def seconds_of(command: list[str]) -> float:
+    """Return how long the command took."""
+    start = time.perf_counter()
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{command[0]} failed: {done.stderr}")
+    return time.perf_counter() - start
+
+
+def programs(kind: str, keys: tuple[str, ...], source: Path, options: argparse.Namespace) -> dict[str, list[str]]:
+    """Return the commands, each without its output."""
+    names = [key.partition(":")[0] for key in keys]
+    order = ", ".join(name + " DESC" * ("desc" in key) for name, key in zip(names, keys, strict=True))
+    typed = [key.replace(":num", "") if kind == "parquet" else key for key in keys]
+    planner = [str(Path(sys.executable).with_name("planner")), "sort", "--format", kind, "--force"]
+    limits = ["--threads", str(options.threads), "--memory", f"{options.memory}B"]
+    script = DUCKDB_CSV if kind == "csv" else DUCKDB_PARQUET
+    there = str(source.parent)
+    all_programs = {
+        "planner sort": [*planner, *limits, *(word for key in typed for word in ("--key", key)), str(source), "OUTPUT"],
+        "DuckDB": [
+            sys.executable, "-c", script, str(source), "OUTPUT", order, str(options.threads), str(options.memory), there
+        ],
+    }  # fmt: skip
+    if kind == "csv" and shutil.which("qsv"):
+        all_programs["qsv extsort"] = ["qsv", "extsort", "--select", ",".join(names), str(source), "OUTPUT"]
+    return all_programs
+
+
+def check(kind: str, outputs: list[Path], keys: tuple[str, ...]) -> None:
+    """Compare the columns of the keys of the first two outputs; equal keys may come in any order."""
+    import duckdb
+
+    columns = ", ".join(key.partition(":")[0] for key in keys)
+    read = f"read_csv('FILE', header = true, columns = {TYPES})" if kind == "csv" else "'FILE'"
+    hashes = []
+    for output in outputs[:2]:
+        rows = f"(SELECT {columns}, row_number() OVER () AS place FROM {read.replace('FILE', str(output))})"
+        hashes.append(duckdb.sql(f"SELECT count(*), sum(hash({columns}, place)) FROM {rows}").fetchall())
+    if hashes[0] != hashes[1]:
+        sys.exit(f"{kind}: the outputs differ: {hashes}")
+
+
+def measure(kind: str, name: str, source: Path, options: argparse.Namespace) -> None:
+    """Run all in turn, once to warm up; print medians and the ratios of pairs."""
+    commands = programs(kind, ORDERS[name], source, options)
+    outputs = [source.with_name(f"out{i}.{kind}") for i in range(len(commands))]
+    seconds: dict[str, list[float]] = {program: [] for program in commands}
+    for run in range(options.runs + 1):
+        for (program, command), output in zip(commands.items(), outputs, strict=True):
+            elapsed = seconds_of([str(output) if word == "OUTPUT" else word for word in command])
+            if run > 0:
+                seconds[program].append(elapsed)
+        if run == 0:
+            check(kind, outputs, ORDERS[name])
+        for output in outputs:
+            output.unlink()
+    print(f"{kind}, {source.stat().st_size / 1e6:.0f} MB, by {name}")
+    ours = seconds["planner sort"]
+    for program, values in seconds.items():
+        ratios = [theirs / own for own, theirs in zip(ours, values, strict=True)]
+        print(
+            f"  {program:<13} {median(values):7.3f} s ({min(values):.3f} to {max(values):.3f}),"
+            f" {median(ratios):.2f} times ours ({min(ratios):.2f} to {max(ratios):.2f})",
+            flush=True,
+        )
+
+
+def main() -> None:
+    from planner.units import parse_size
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bytes", type=parse_size, default=parse_size("500MB"), help="of CSV")
+    parser.add_argument("--memory", type=parse_size, default=parse_size("4GB"))
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--format", choices=["csv", "parquet"], action="append", help="both otherwise")
+    parser.add_argument("--order", choices=ORDERS, action="append", help="all of them otherwise")
+    parser.add_argument("--directory", type=Path, default=ROOT / "build")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.directory) as folder:
+        sources = {"csv": Path(folder) / "in.csv", "parquet": Path(folder) / "in.parquet"}
+        write_csv(sources["csv"], options.bytes)
+        if "parquet" in (options.format or sources):
+            import duckdb
+
+            table = f"read_csv('{sources['csv']}', header = true, columns = {TYPES})"
+            duckdb.sql(f"COPY (SELECT * FROM {table}) TO '{sources['parquet']}' (FORMAT parquet)")
+        for kind in options.format or sources:
+            for order in options.order or ORDERS:
+                measure(kind, order, sources[kind], options)
+
+
+if __name__ == "__main__":
+    main()

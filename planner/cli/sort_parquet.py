@@ -1,0 +1,66 @@
+"""`planner sort --format parquet`: Parquet files by their columns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planner.cli.console import show_json, talk
+from planner.cli.progress import watched
+from planner.errors import BadInputError
+from planner.units import format_bytes, format_duration
+
+if TYPE_CHECKING:
+    from planner.cli.sort_keys import KeyOptions
+
+
+def sort_parquet_files(
+    sources: Sequence[Path],
+    output: Path,
+    options: KeyOptions,
+    *,
+    memory_bytes: int | None,
+    temp_dirs: Sequence[Path],
+    json: bool,
+) -> None:
+    """Sort and say what was done. Raises BadInputError for options that Parquet has no use for."""
+    from planner.native import core
+    from planner.sorting.parquet import ParquetJob, sort_parquet
+
+    _refuse_options_of_text(options)
+    if any(str(path) == "-" for path in [*sources, output]):
+        raise BadInputError("--format parquet: Parquet is read from its end, so inputs and output are files")
+    job = ParquetJob(
+        inputs=tuple(str(path) for path in sources),
+        output=str(output),
+        keys=tuple(options.key or ()),
+        merge=options.merge,
+        unique=options.unique,
+        most_rows=options.limit,
+        memory_bytes=memory_bytes or core.default_memory_bytes(),
+        temp_dirs=tuple(str(path) for path in temp_dirs) or (str(output.parent),),
+    )
+    began = time.monotonic()
+    with watched(["sort", "write"]) as progress:
+        report = sort_parquet(job, progress)
+    seconds = time.monotonic() - began
+    if json:
+        show_json(asdict(report) | {"seconds": seconds})
+        return
+    how = f"{report.runs} runs merged, {format_bytes(report.spilled_bytes)} spilled" if report.runs else "in memory"
+    talk(f"{report.rows} rows in {format_duration(seconds)}, {how}")
+
+
+def _refuse_options_of_text(options: KeyOptions) -> None:
+    text_only = {
+        "--separator": options.separator,
+        "--no-header": options.no_header,
+        "--check": options.check,
+        "--compress": options.compress,
+        "-z": options.zero_terminated,
+    }
+    if given := [name for name, value in text_only.items() if value]:
+        raise BadInputError(f"--format parquet: {given[0]} is for text; leave it out")

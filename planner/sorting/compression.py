@@ -1,0 +1,200 @@
+"""Compressed text on its way into the sort core and out of it: gzip and zstd, through pipes.
+
+Inputs are told by their first bytes, never by their names. A pipe ends when what fills it fails; the sort is cancelled
+before that, so that it never takes half a text for the whole.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any, Final
+
+from planner.errors import BadInputError, InterruptedRunError, PlannerError
+from planner.extras import optional
+from planner.native import Progress
+from planner.spark_log.block_formats import BrokenDataError
+from planner.spark_log.decoding import by_members
+
+BLOCK_BYTES: Final = 1 << 20
+_COMPRESSED_BYTES: Final = 1 << 16
+"""A compressed block is read in small parts, because it can become very much larger."""
+_POLL_S: Final = 0.2
+_MAGIC: Final = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
+_MAGIC_BYTES: Final = 4
+SUFFIXES: Final = {".gz": "gz", ".zst": "zst"}
+_ZSTD_PURPOSE: Final = "text compressed with zstd"
+
+
+class Source:
+    """An input under its `name`: a file that the core reads itself, or `chunks` that go through a pipe."""
+
+    def __init__(self, name: str, chunks: Iterator[bytes] | None) -> None:
+        self.name = name
+        self.chunks = chunks
+
+    def head(self) -> Iterator[bytes]:
+        """Yield the beginning, growing, for as long as it is asked for; chunks that were taken are put back."""
+        taken: list[bytes] = []
+        if self.chunks is None:
+            with open(self.name, "rb") as file:  # noqa: PTH123  # a name of any bytes
+                yield from _growing(iter(lambda: file.read(BLOCK_BYTES), b""), taken)
+            return
+        try:
+            yield from _growing(self.chunks, taken)
+        finally:
+            self.chunks = chain(taken, self.chunks)
+
+    def skip(self, size: int) -> None:
+        """Drop the first bytes of the chunks."""
+        if self.chunks is not None:
+            self.chunks = _without(self.chunks, size)
+
+
+def _growing(chunks: Iterator[bytes], taken: list[bytes]) -> Iterator[bytes]:
+    for chunk in chunks:
+        taken.append(chunk)
+        yield b"".join(taken)
+
+
+def _without(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
+    for chunk in chunks:
+        if size < len(chunk):
+            yield chunk[size:]
+        size = max(size - len(chunk), 0)
+
+
+def open_source(path: str, progress: Progress) -> Source:
+    """Return an input; `-` is standard input. Only plain regular files are left to the core. Raises OSError."""
+    descriptor = 0 if path == "-" else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    is_file = path != "-" and stat.S_ISREG(os.fstat(descriptor).st_mode)
+    head = os.read(descriptor, _MAGIC_BYTES)
+    while 0 < len(head) < _MAGIC_BYTES and (more := os.read(descriptor, _MAGIC_BYTES - len(head))):
+        head += more
+    form = next((form for magic, form in _MAGIC.items() if head.startswith(magic)), None)
+    if is_file and form is None:
+        os.close(descriptor)
+        return Source(path, None)
+    name = "standard input" if path == "-" else path
+    raw = _read(descriptor, progress, _COMPRESSED_BYTES if form else BLOCK_BYTES)
+    return Source(name, _named(name, _decoders()[form](chain([head], raw)) if form else chain([head], raw)))
+
+
+def is_compressed(path: str | os.PathLike[str]) -> bool:
+    """Whether a file that can be read begins as compressed data do. Pipes are not looked into."""
+    if not os.path.isfile(path):  # noqa: PTH113  # a name of any bytes
+        return True
+    with open(path, "rb") as file:  # noqa: PTH123
+        return file.read(_MAGIC_BYTES).startswith(tuple(_MAGIC))
+
+
+def _read(descriptor: int, progress: Progress, size: int) -> Iterator[bytes]:
+    """Yield what can be read; an end that was asked for reaches a read that waits."""
+    try:
+        while True:
+            while not select.select([descriptor], [], [], _POLL_S)[0]:
+                if progress.is_cancelled:
+                    return
+            if not (chunk := os.read(descriptor, size)):
+                return
+            yield chunk
+    finally:
+        if descriptor > 0:
+            os.close(descriptor)
+
+
+def _named(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    try:
+        yield from chunks
+    except BrokenDataError as error:
+        raise BadInputError(f"{name}: {error}; nothing was written") from error
+
+
+def _decoders() -> dict[str, Callable[[Iterable[bytes]], Iterator[bytes]]]:
+    return {"gz": _gunzip, "zst": _unzstd}
+
+
+def _gunzip(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    return by_members(chunks, new=lambda: zlib.decompressobj(31), errors=(zlib.error,), name="gzip")
+
+
+def _unzstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    library = optional("zstandard", extra="zstd", purpose=_ZSTD_PURPOSE)
+    new = library.ZstdDecompressor().decompressobj
+    return by_members(chunks, new=new, errors=(library.ZstdError,), name="zstd")
+
+
+def compressor(form: str, threads: int) -> Any:
+    """Return what has `compress` and `flush`. gzip has one thread only. Raises PlannerError without the library."""
+    if form == "gz":
+        return zlib.compressobj(6, zlib.DEFLATED, 31)
+    library = optional("zstandard", extra="zstd", purpose=_ZSTD_PURPOSE)
+    return library.ZstdCompressor(level=3, threads=threads or -1, write_checksum=True).compressobj()
+
+
+class Pipe:
+    """A pipe with the core at one end and a thread at the other; `path` is what the core opens."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._read_end, self._write_end = os.pipe()
+        self._own_end = -1
+        self._thread: threading.Thread | None = None
+        self.failure: BaseException | None = None
+        self.path = ""
+
+    def feed(self, chunks: Iterator[bytes]) -> None:
+        """Fill the pipe with the chunks."""
+        self.path, self._own_end = f"/dev/fd/{self._read_end}", self._read_end
+        self._start(self._write_end, lambda: _write_all(self._write_end, chunks))
+
+    def drain(self, take: Callable[[bytes], None]) -> None:
+        """Give `take` what the core writes."""
+        self.path, self._own_end = f"/dev/fd/{self._write_end}", self._write_end
+
+        def work() -> None:
+            while chunk := os.read(self._read_end, BLOCK_BYTES):
+                take(chunk)
+
+        self._start(self._read_end, work)
+
+    def _start(self, end: int, work: Callable[[], None]) -> None:
+        def run() -> None:
+            try:
+                work()
+            except BaseException as error:  # handed to the thread that waits
+                self.failure = error
+                self._progress.cancel()
+            finally:
+                os.close(end)
+
+        self._thread = threading.Thread(target=run, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Wait for the thread, to be called once the core is done."""
+        if self._thread is not None:
+            os.close(self._own_end)
+            self._thread.join()
+
+    def raise_failure(self) -> None:
+        """Raise what failed in the thread, if anything did."""
+        if isinstance(self.failure, (PlannerError, OSError)):
+            raise self.failure
+        if self.failure is not None:
+            raise InterruptedRunError(f"interrupted: {self.failure}") from self.failure
+
+
+def _write_all(descriptor: int, chunks: Iterator[bytes]) -> None:
+    try:
+        for chunk in chunks:
+            view = memoryview(chunk)
+            while view:
+                view = view[os.write(descriptor, view) :]
+    except BrokenPipeError:
+        return  # the core wants no more

@@ -1,0 +1,183 @@
+"""Sorting Parquet files of any size by their columns, within a given memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from planner.errors import BadInputError
+from planner.native import Progress, core, core_errors
+from planner.sorting.table import sorted_table
+from planner.sorting.table_keys import arrow, parse_table_keys
+from planner.sorting.table_runs import Runs, Tables, distinct, limited
+
+_LIBRARY_BYTES: Final = 160 << 20
+"""What pyarrow and Python take before any data."""
+_LEAST_BYTES: Final = 256 << 20
+_BATCH_ROWS: Final = 1 << 14
+_MOST_GROUP_ROWS: Final = 1 << 20
+_MOST_RUN_BYTES: Final = 1 << 30
+_PIECES: Final = 192
+"""A merge holds 32 pieces, and what it makes of them."""
+_LEAST_PIECE_BYTES: Final = 1 << 18
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParquetJob:
+    """Files with equal schemas, and how they are sorted into one; keys are `COLUMN[:asc|desc][:first|last]`."""
+
+    inputs: tuple[str, ...]
+    output: str
+    keys: tuple[str, ...]
+    merge: bool = False
+    unique: bool = False
+    most_rows: int | None = None
+    memory_bytes: int
+    temp_dirs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ParquetReport:
+    """What was written, in so many rows; `runs` is 0 if memory held all at once."""
+
+    rows: int
+    runs: int
+    spilled_bytes: int
+
+
+def sort_parquet(job: ParquetJob, progress: Progress) -> ParquetReport:
+    """Sort; the output appears whole or not at all, with the inputs' schema, metadata and compression.
+
+    Raises BadInputError for a key, for schemas that differ, for what is no Parquet and for less
+    than 256 MiB of memory; IoFailureError.
+    """
+    if job.memory_bytes < _LEAST_BYTES:
+        raise BadInputError("sorting Parquet needs --memory of at least 256MiB, of which pyarrow takes the half")
+    with core_errors():
+        return _Sort(job, progress).run()
+
+
+class _Sort:
+    def __init__(self, job: ParquetJob, progress: Progress) -> None:
+        self._job = job
+        self._progress = progress
+        self._files = [_open(path) for path in job.inputs]
+        self._first = self._files[0]
+        for path, file in zip(job.inputs, self._files, strict=True):
+            if not file.schema_arrow.equals(self._first.schema_arrow):
+                raise BadInputError(f"{path}: its columns are not those of {job.inputs[0]}; schemas must be equal")
+        self._keys = parse_table_keys(job.keys, self._first.schema_arrow)
+        self._free_bytes = job.memory_bytes - _LIBRARY_BYTES
+        self._runs = Runs(
+            self._keys,
+            job.temp_dirs,
+            piece_bytes=max(self._free_bytes // _PIECES, _LEAST_PIECE_BYTES),
+            progress=progress,
+        )
+
+    def run(self) -> ParquetReport:
+        if self._job.merge:
+            for file in self._files:
+                self._runs.add_sorted(partial(self._batches, file))
+            tables, runs = self._runs.merged(), 0
+        else:
+            last = self._make_runs()
+            runs = len(self._runs)
+            tables = self._runs.merged() if runs else iter([last])
+        if self._job.unique:
+            tables = distinct(tables, self._keys)
+        if self._job.most_rows is not None:
+            tables = limited(tables, self._job.most_rows)
+        return ParquetReport(self._write(tables), runs, self._runs.spilled_bytes)
+
+    def _make_runs(self) -> Any:
+        """Sort as much as memory holds at a time. Returns the only run, if there is but one."""
+        run_bytes = min(self._free_bytes * 3 // 10, _MOST_RUN_BYTES)
+        waiting: list[Any] = []
+        size = 0
+        for file in self._files:
+            for table in self._batches(file):
+                waiting.append(table)
+                size += table.nbytes
+                if size >= run_bytes:
+                    self._runs.add(self._sorted(waiting))
+                    waiting, size = [], 0
+        if not len(self._runs):
+            return self._sorted(waiting or [self._first.schema_arrow.empty_table()])
+        if waiting:
+            self._runs.add(self._sorted(waiting))
+        return None
+
+    def _sorted(self, tables: list[Any]) -> Any:
+        whole = arrow().concat_tables(tables)
+        tables.clear()
+        return sorted_table(whole, self._keys)
+
+    def _batches(self, file: Any) -> Tables:
+        for batch in file.iter_batches(batch_size=_BATCH_ROWS):
+            if self._progress.is_cancelled:
+                raise KeyboardInterrupt
+            yield arrow().Table.from_batches([batch])
+
+    def _write(self, tables: Iterator[Any]) -> int:
+        output = core.OutputFile(os.fsencode(self._job.output))
+        rows = 0
+        with open(output.descriptor, "wb", closefd=False) as file, self._writer(file) as writer:
+            for table in _groups(tables, rows=self._group_rows(), size_bytes=self._free_bytes // 8):
+                writer.write_table(table, row_group_size=_MOST_GROUP_ROWS)
+                rows += table.num_rows
+            writer.close()
+            file.flush()
+            size = file.tell()
+        output.commit(size)
+        return rows
+
+    def _group_rows(self) -> int:
+        groups = self._first.metadata.num_row_groups
+        return min(self._first.metadata.row_group(0).num_rows, _MOST_GROUP_ROWS) if groups else _MOST_GROUP_ROWS
+
+    def _writer(self, file: Any) -> Any:
+        parquet = arrow("pyarrow.parquet")
+        schema = self._first.schema_arrow
+        order = [parquet.SortingColumn(key.column, key.descending, key.nulls_first) for key in self._keys]
+        flat = len(schema.names) == self._first.metadata.num_columns  # else columns of Parquet are leaves
+        return parquet.ParquetWriter(
+            file, schema, compression=self._compression(), sorting_columns=order if flat else None, store_schema=True
+        )
+
+    def _compression(self) -> str:
+        metadata = self._first.metadata
+        if not (metadata.num_row_groups and metadata.num_columns):
+            return "snappy"
+        name: str = metadata.row_group(0).column(0).compression
+        return "none" if name == "UNCOMPRESSED" else name.lower()
+
+
+def _open(path: str) -> Any:
+    library, parquet = arrow(), arrow("pyarrow.parquet")
+    try:
+        return parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
+    except library.ArrowInvalid as error:
+        raise BadInputError(f"{path} is no Parquet file, or is damaged: {error}") from error
+
+
+def _groups(tables: Iterator[Any], *, rows: int, size_bytes: int) -> Iterator[Any]:
+    """Yield tables of so many rows, or bytes if those come first, of smaller and larger ones."""
+    waiting: list[Any] = []
+    have = size = 0
+    for table in tables:
+        begin = 0
+        while begin < table.num_rows:
+            part = table.slice(begin, rows - have)
+            begin += part.num_rows
+            have += part.num_rows
+            size += part.nbytes
+            waiting.append(part)
+            if have == rows or size >= size_bytes:
+                yield arrow().concat_tables(waiting)
+                waiting, have, size = [], 0, 0
+    if waiting:
+        yield arrow().concat_tables(waiting)

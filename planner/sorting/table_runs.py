@@ -1,0 +1,151 @@
+"""Sorted runs of Arrow tables in scratch files without a name, and their merge."""
+
+from __future__ import annotations
+
+import tempfile
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from planner.native import Progress
+from planner.sorting.table import sorted_table
+from planner.sorting.table_keys import ColumnKey, arrow, first_of_equals, key_columns, row_key
+
+MOST_MERGED: Final = 32
+Tables = Iterator[Any]
+
+
+class Runs:
+    """Runs in the directories by turns; a merge reads each in pieces of about `piece_bytes`."""
+
+    def __init__(
+        self, keys: Sequence[ColumnKey], directories: Sequence[str], *, piece_bytes: int, progress: Progress
+    ) -> None:
+        self._keys = list(keys)
+        self._directories = list(directories)
+        self._piece_bytes = piece_bytes
+        self._progress = progress
+        self._turn = 0
+        self._waiting: list[Callable[[], Tables]] = []
+        self.spilled_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, table: Any) -> None:
+        """Write a sorted table."""
+        rows = max(table.num_rows * self._piece_bytes // max(table.nbytes, 1), 1)
+        self._write(table.slice(first, rows) for first in range(0, table.num_rows, rows))
+
+    def add_sorted(self, tables: Callable[[], Tables]) -> None:
+        """Add what is sorted already and can be read."""
+        self._waiting.append(tables)
+
+    def merged(self) -> Tables:
+        """Return all rows in order, equal ones in the order in which runs were added."""
+        while len(self._waiting) > MOST_MERGED:
+            groups = [self._waiting[i : i + MOST_MERGED] for i in range(0, len(self._waiting), MOST_MERGED)]
+            self._waiting = []
+            for group in groups:
+                self._write(self._merged(group))
+        return self._merged(self._waiting)
+
+    def _write(self, tables: Iterator[Any]) -> None:
+        directory = self._directories[self._turn % len(self._directories)]
+        self._turn += 1
+        file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115  # it lives as long as the run
+        writer = None
+        for table in tables:
+            self._progress_must_go_on()
+            if writer is None:
+                writer = arrow("pyarrow.ipc").new_stream(file, table.schema)
+            writer.write_table(table.combine_chunks())
+        if writer is not None:
+            writer.close()
+        self.spilled_bytes += file.tell()
+        self._waiting.append(lambda: _read(file))
+
+    def _merged(self, runs: Sequence[Callable[[], Tables]]) -> Tables:
+        cursors = [_Cursor(run(), self._keys) for run in runs]
+        while cursors := [cursor for cursor in cursors if cursor.load()]:
+            self._progress_must_go_on()
+            yield _next_rows(cursors, self._keys)
+
+    def _progress_must_go_on(self) -> None:
+        if self._progress.is_cancelled:
+            raise KeyboardInterrupt
+
+
+def _read(file: Any) -> Tables:
+    """Yield the tables of a run, whose space is free behind the last."""
+    file.seek(0)
+    with file:
+        if file.seek(0, 2) == 0:
+            return
+        file.seek(0)
+        for batch in arrow("pyarrow.ipc").open_stream(file):
+            yield arrow().Table.from_batches([batch])
+
+
+class _Cursor:
+    """Where a run has been read to."""
+
+    def __init__(self, tables: Tables, keys: Sequence[ColumnKey]) -> None:
+        self._tables = tables
+        self._keys = keys
+        self._table: Any = None
+        self._row = 0
+
+    def load(self) -> bool:
+        """Make sure that there are rows; return whether there are."""
+        while self._table is None or self._row == self._table.num_rows:
+            self._table = next(self._tables, None)
+            self._row = 0
+            if self._table is None:
+                return False
+            self._parts = key_columns(self._table, self._keys, all_parts=True)
+            self.last_key: Any = row_key(self._parts, self._table.num_rows - 1) if self._table.num_rows else None
+        return True
+
+    def take_until(self, bound: Any, *, with_equals: bool) -> Any:
+        """Return the rows before a key, or up to it."""
+        search = bisect_right if with_equals else bisect_left
+        rows = range(self._table.num_rows)
+        end = search(rows, bound, lo=self._row, key=lambda row: row_key(self._parts, row))
+        part = self._table.slice(self._row, end - self._row)
+        self._row = end
+        return part
+
+
+def _next_rows(cursors: Sequence[_Cursor], keys: Sequence[ColumnKey]) -> Any:
+    """Return all rows up to the least of the last keys that are loaded.
+
+    Rows that equal it may follow in its run. So later runs keep theirs until then, and equal rows stay in order.
+    """
+    least = min(range(len(cursors)), key=lambda i: cursors[i].last_key)
+    bound = cursors[least].last_key
+    parts = [cursor.take_until(bound, with_equals=i <= least) for i, cursor in enumerate(cursors)]
+    filled = [part for part in parts if part.num_rows]
+    return filled[0] if len(filled) == 1 else sorted_table(arrow().concat_tables(filled), keys)
+
+
+def distinct(tables: Tables, keys: Sequence[ColumnKey]) -> Tables:
+    """Yield of rows with equal keys the first; the tables are in order."""
+    last: Any = None
+    for table in tables:
+        if not table.num_rows:
+            continue
+        joined = table if last is None else arrow().concat_tables([last, table])
+        parts = key_columns(joined, keys, all_parts=True)
+        firsts = first_of_equals(parts, joined.num_rows).slice(joined.num_rows - table.num_rows)
+        last = table.slice(table.num_rows - 1)
+        yield table.filter(firsts)
+
+
+def limited(tables: Tables, rows: int) -> Tables:
+    """Yield the first rows."""
+    for table in tables:
+        yield table.slice(0, rows)
+        rows -= table.num_rows
+        if rows <= 0:
+            return

@@ -1,0 +1,228 @@
+"""Sorting and checking files of text as people have them: compressed, with a header, as lines or as rows of CSV."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.native import Progress, core, core_errors
+from planner.sorting.compression import SUFFIXES, Pipe, Source, compressor, open_source
+from planner.sorting.csv_keys import FirstRow, parse_column_key, read_first_row
+from planner.sorting.keyed import TextOrder, find_disorder, sort_text
+
+_WHOLE_LINES: Final = TextOrder()
+QUOTE: Final = b'"'
+
+
+@dataclass(frozen=True, kw_only=True)
+class CsvColumns:
+    """Rows of CSV and the columns that they are sorted by, as `parse_column_key` reads them."""
+
+    keys: tuple[str, ...]
+    delimiter: bytes = b","
+    header: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextJob:
+    """What is sorted and how; `-` is standard input, and no output standard output.
+
+    The output is compressed as `compress` says (gz, zst or none), else as its name does.
+    """
+
+    inputs: tuple[str, ...]
+    output: str = ""
+    order: TextOrder = _WHOLE_LINES
+    csv: CsvColumns | None = None
+    compress: str | None = None
+    merge: bool = False
+    most_lines: int | None = None
+    memory_bytes: int = 0
+    temp_dirs: tuple[str, ...] = ()
+    threads: int = 0
+
+    @property
+    def compression(self) -> str | None:
+        """How the output is compressed, None for not at all."""
+        if self.compress is not None:
+            return None if self.compress == "none" else self.compress
+        return next((form for suffix, form in SUFFIXES.items() if self.output.endswith(suffix)), None)
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """Inputs as the core takes them."""
+
+    paths: list[str]
+    names: dict[str, str]
+    order: TextOrder
+    first_bytes: list[int] = field(default_factory=list)
+    prologue: bytes = b""
+    first_row: int = 1
+
+
+def sort_text_files(job: TextJob, progress: Progress) -> tuple[int, int]:
+    """Sort; return the lines written, a header not among them, and the runs that memory divided them into.
+
+    The output appears whole or not at all. Raises BadInputError for damaged or truncated compression by the input's
+    name, and for rows by theirs; else as `sort_text`.
+    """
+    with _opened(job, progress) as opened, _output(job, progress) as output:
+        return sort_text(
+            opened.paths,
+            output,
+            order=opened.order,
+            first_bytes=opened.first_bytes,
+            prologue=opened.prologue,
+            first_row=opened.first_row,
+            merge=job.merge,
+            durable=True,
+            most_lines=job.most_lines,
+            memory_bytes=job.memory_bytes,
+            temp_dirs=job.temp_dirs,
+            threads=job.threads,
+            progress=progress,
+        )
+
+
+def check_text_file(job: TextJob, progress: Progress) -> tuple[int, bytes] | None:
+    """Return the number, from 1, and the text of the first line of the one input that is out of order.
+
+    With a unique order lines that are equal are out of order, too. Of CSV the header is row 1.
+    """
+    with _opened(job, progress) as opened:
+        (first_byte,) = opened.first_bytes
+        return find_disorder(opened.paths[0], order=opened.order, first_byte=first_byte, first_row=opened.first_row)
+
+
+@contextmanager
+def _opened(job: TextJob, progress: Progress) -> Iterator[_Opened]:
+    """Yield the inputs; those that are no plain files are read by threads. A failure of theirs goes before others."""
+    with core_errors():
+        sources = [open_source(path, progress) for path in job.inputs]
+        opened = _with_csv(job.csv, sources, job.order) if job.csv else _Opened([], {}, job.order)
+        first_bytes = opened.first_bytes or [0] * len(sources)
+    pipes: list[Pipe] = []
+    for source in sources:
+        if source.chunks is None:
+            opened.paths.append(source.name)
+            continue
+        pipe = Pipe(progress)
+        pipes.append(pipe)
+        pipe.feed(source.chunks)
+        opened.paths.append(pipe.path)
+        opened.names[pipe.path] = source.name
+    try:
+        yield _Opened(
+            opened.paths, opened.names, opened.order,
+            [0 if path in opened.names else size for path, size in zip(opened.paths, first_bytes, strict=True)],
+            opened.prologue, opened.first_row,
+        )  # fmt: skip
+    except PlannerError as error:
+        _close(pipes)
+        raise _renamed(error, opened.names) from error
+    except BaseException:
+        _close(pipes)
+        raise
+    _close(pipes)
+
+
+def _close(pipes: Sequence[Pipe]) -> None:
+    for pipe in pipes:
+        pipe.close()
+    for pipe in pipes:
+        with core_errors():
+            pipe.raise_failure()
+
+
+def _renamed(error: PlannerError, names: dict[str, str]) -> PlannerError:
+    message = error.message
+    for path, name in names.items():
+        message = message.replace(path, name)
+    return type(error)(message, error.details)
+
+
+def _with_csv(csv: CsvColumns, sources: Sequence[Source], order: TextOrder) -> _Opened:
+    """Take the header off every input, or but a byte order mark; all must have equal headers."""
+    rows = [read_first_row(source.head(), name=source.name, delimiter=csv.delimiter) for source in sources]
+    first = rows[0]
+    names = first.values if csv.header else ()
+    for source, row in zip(sources, rows, strict=True):
+        if csv.header and row.values != names:
+            raise BadInputError(f"{source.name}: {_difference(row, first)} {sources[0].name}; headers must be equal")
+    sizes = [len(row.content if csv.header else row.mark) for row in rows]
+    for source, size in zip(sources, sizes, strict=True):
+        source.skip(size)
+    keys = tuple(parse_column_key(text, names, columns=len(first.values)) for text in csv.keys)
+    format_of_rows = (csv.delimiter, QUOTE, len(first.values), first.ends_with_crlf)
+    prologue = _ended(first.content) if csv.header else first.mark
+    order = order._replace(keys=keys, csv=format_of_rows)
+    return _Opened([], {}, order, sizes, prologue, 2 if csv.header else 1)
+
+
+def _difference(row: FirstRow, first: FirstRow) -> str:
+    if len(row.values) != len(first.values):
+        return f"the header has {len(row.values)} columns and not the {len(first.values)} of"
+    number = next(i for i, (a, b) in enumerate(zip(row.values, first.values, strict=True)) if a != b)
+    return f"column {number + 1} is called {row.values[number]!r} and not {first.values[number]!r} as in"
+
+
+def _ended(row: bytes) -> bytes:
+    return row if row.endswith(b"\n") else row + b"\n"
+
+
+@contextmanager
+def _output(job: TextJob, progress: Progress) -> Iterator[str]:
+    """Yield what the core writes to; what it writes is compressed on its way if the job says so."""
+    form = job.compression
+    if form is None:
+        yield job.output
+        return
+    library = compressor(form, job.threads)
+    with core_errors():
+        target: Any = core.OutputFile(os.fsencode(job.output)) if _is_replaced(job.output) else None
+        opened = os.open(job.output, os.O_WRONLY) if job.output and target is None else 1
+    written = _Counted(opened if target is None else target.descriptor, job.output or "standard output")
+    pipe = Pipe(progress)
+    pipe.drain(lambda chunk: written.add(library.compress(chunk)))
+    try:
+        yield pipe.path
+    except BaseException:
+        pipe.close()
+        pipe.raise_failure()
+        raise
+    pipe.close()
+    pipe.raise_failure()
+    written.add(library.flush())
+    if target is not None:
+        with core_errors():
+            target.commit(written.size)
+
+
+def _is_replaced(path: str) -> bool:
+    """Whether a file appears under this name in the end; standard output, devices and pipes are written as they are."""
+    return bool(path) and (os.path.isfile(path) or not os.path.exists(path))  # noqa: PTH110, PTH113
+
+
+class _Counted:
+    """Writes to a descriptor, and says how much that was."""
+
+    def __init__(self, descriptor: int, name: str) -> None:
+        self._descriptor = descriptor
+        self._name = name
+        self.size = 0
+
+    def add(self, content: bytes) -> None:
+        """Write all of it. Raises IoFailureError."""
+        view = memoryview(content)
+        while view:
+            try:
+                done = os.write(self._descriptor, view)
+            except OSError as error:
+                raise IoFailureError(f"write failed: {self._name}: {error.strerror}; nothing was written") from error
+            self.size += done
+            view = view[done:]

@@ -1,0 +1,120 @@
+"""Parquet files sorted out of core, against DuckDB and the table in memory."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from planner.errors import BadInputError, IoFailureError
+from planner.native import Progress
+from planner.sorting import parquet, table_runs
+from planner.sorting.parquet import ParquetJob, ParquetReport, sort_parquet
+from planner.sorting.table import sort_table
+from tests.sorting.arrow_tables import order_of_duckdb, random_keys, random_table
+
+
+def run(folder: Path, tables: list[Any], keys: list[str], **settings: Any) -> tuple[Any, ParquetReport]:
+    """Return tables sorted through files."""
+    for i, table in enumerate(tables):
+        pq.write_table(table, folder / f"in{i}", row_group_size=1000, compression="zstd")
+    inputs = tuple(str(folder / f"in{i}") for i in range(len(tables)))
+    values: dict[str, Any] = {"memory_bytes": 1 << 30, "temp_dirs": (str(folder),)} | settings
+    report = sort_parquet(ParquetJob(inputs=inputs, output=str(folder / "out"), keys=tuple(keys), **values), Progress())
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*(f"in{i}" for i in range(len(tables))), "out"])
+    return pq.read_table(folder / "out"), report
+
+
+def without_nan(table: Any) -> Any:
+    """Return a table without the columns in which NaN differs from itself."""
+    return table.drop_columns(["real", "single"])
+
+
+@pytest.fixture
+def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make runs of some hundred rows, and merge them in pieces of some ten."""
+    monkeypatch.setattr(parquet, "_MOST_RUN_BYTES", 15_000)
+    monkeypatch.setattr(parquet, "_BATCH_ROWS", 50)
+    monkeypatch.setattr(parquet, "_LEAST_PIECE_BYTES", 3_000)
+    monkeypatch.setattr(parquet, "_PIECES", 1 << 40)
+    monkeypatch.setattr(table_runs, "MOST_MERGED", 4)
+
+
+@pytest.mark.usefixtures("small_runs")
+def test_many_runs_as_duckdb_orders_them(tmp_path: Path) -> None:
+    chance = random.Random(21)
+    for _ in range(2):
+        table, keys = random_table(chance, 900), random_keys(chance)
+        ours, report = run(tmp_path, [table], keys)
+        assert report.runs > 4  # so that runs are merged twice
+        assert report.rows == 900
+        assert ours.column("row").to_pylist() == order_of_duckdb(table, keys), keys
+        assert without_nan(ours).equals(without_nan(sort_table(table, keys=keys)))
+
+
+@pytest.mark.usefixtures("small_runs")
+def test_distinct_keys_and_the_first_rows_of_several_files(tmp_path: Path) -> None:
+    chance = random.Random(22)
+    table = random_table(chance, 500)
+    parts = [table.slice(0, 200), table.slice(200)]
+    ours, _ = run(tmp_path, parts, ["name:desc", "real"], unique=True)
+    ordered = sort_table(table, keys=["name:desc", "real"]).select(["name", "real", "row"]).to_pylist()
+    firsts: dict[Any, int] = {}
+    for row in ordered:
+        firsts.setdefault((row["name"], "nan" if row["real"] != row["real"] else row["real"]), row["row"])
+    assert ours.column("row").to_pylist() == list(firsts.values())
+    ours, report = run(tmp_path, parts, ["real:desc"], most_rows=100)
+    assert report.rows == 100
+    assert ours.column("row").to_pylist() == order_of_duckdb(table, ["real:desc"])[:100]
+
+
+def test_sorted_files_are_merged(tmp_path: Path) -> None:
+    table = random_table(random.Random(23), 3000)
+    keys = ["color:first", "at:desc"]
+    parts = [sort_table(table.slice(i, 1000), keys=keys) for i in (0, 1000, 2000)]
+    ours, _ = run(tmp_path, parts, keys, merge=True)
+    assert without_nan(ours).equals(without_nan(sort_table(pa.concat_tables(parts), keys=keys)))
+
+
+def test_schema_metadata_and_statistics(tmp_path: Path) -> None:
+    table = random_table(random.Random(24), 2500).drop_columns(["list", "pair"])
+    ours, _ = run(tmp_path, [table], ["small", "name"])
+    assert ours.schema.equals(table.schema, check_metadata=True)
+    metadata = pq.ParquetFile(tmp_path / "out").metadata
+    assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [1000, 1000, 500]
+    group = metadata.row_group(0)
+    assert group.column(0).compression == "ZSTD"
+    assert group.column(0).statistics.has_min_max
+    assert group.sorting_columns[0] == pq.SortingColumn(0, descending=False, nulls_first=False)
+
+
+def test_no_rows_and_what_is_no_parquet(tmp_path: Path) -> None:
+    ours, report = run(tmp_path, [pa.table({"a": pa.array([], pa.int64())})], ["a"])
+    assert (ours.num_rows, report.rows, report.runs) == (0, 0, 0)
+    (tmp_path / "in0").write_bytes(b"a,b\n1,2\n")
+    job = ParquetJob(
+        inputs=(str(tmp_path / "in0"),), output=str(tmp_path / "new"), keys=("a",), memory_bytes=1 << 30, temp_dirs=()
+    )
+    with pytest.raises(BadInputError, match="in0 is no Parquet file"):
+        sort_parquet(job, Progress())
+    with pytest.raises(BadInputError, match="in1: its columns are not those of"):
+        run(tmp_path, [pa.table({"a": [1]}), pa.table({"b": [1]})], ["a"])
+
+
+def test_damage_in_the_middle_leaves_what_was_there(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [str(i) * 9 for i in range(20_000)]}), tmp_path / "in", compression="zstd")
+    data = bytearray((tmp_path / "in").read_bytes())
+    data[1000:3000] = bytes(2000)
+    (tmp_path / "in").write_bytes(data)
+    (tmp_path / "out").write_bytes(b"as before")
+    job = ParquetJob(
+        inputs=(str(tmp_path / "in"),), output=str(tmp_path / "out"), keys=("a",), memory_bytes=1 << 30, temp_dirs=()
+    )
+    with pytest.raises((BadInputError, IoFailureError)):
+        sort_parquet(job, Progress())
+    assert (tmp_path / "out").read_bytes() == b"as before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]

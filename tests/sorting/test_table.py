@@ -1,0 +1,58 @@
+"""Arrow tables in memory, against DuckDB."""
+
+from __future__ import annotations
+
+import random
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import planner
+from planner.errors import BadInputError
+from planner.sorting.table import sort_table
+from tests.sorting.arrow_tables import order_of_duckdb, random_keys, random_table
+
+
+def check_tables(count: int) -> None:
+    """Compare so many random tables with DuckDB."""
+    chance = random.Random(20)
+    for number in range(count):
+        table, keys = random_table(chance, chance.randint(0, 60)), random_keys(chance)
+        ours = sort_table(table, keys=keys)
+        assert ours.schema.equals(table.schema, check_metadata=True)
+        rows = ours.column("row").to_pylist()
+        assert rows == order_of_duckdb(table, keys), (number, keys)
+        for name in ("list", "pair", "color", "price"):
+            values = table.column(name).to_pylist()
+            assert ours.column(name).to_pylist() == [values[row] for row in rows]
+
+
+def test_random_tables_as_duckdb_has_them() -> None:
+    check_tables(12)
+
+
+@pytest.mark.soak
+def test_very_many_random_tables() -> None:
+    check_tables(20_000)
+
+
+def test_whatever_exports_an_arrow_stream() -> None:
+    frame = pd.DataFrame({"a": [2, 3, 1], "b": ["x", "y", "z"]})
+    assert planner.sort_table(frame, keys="a:desc").column("b").to_pylist() == ["y", "x", "z"]
+    batches = pa.RecordBatchReader.from_batches(
+        pa.schema({"a": pa.int64()}), [pa.record_batch({"a": [2, 1]}), pa.record_batch({"a": [0]})]
+    )
+    assert sort_table(batches, keys=["1"]).column("a").to_pylist() == [0, 1, 2]
+
+
+def test_keys_that_cannot_be() -> None:
+    table = pa.table({"time": [1], "list": [[1]]})
+    for keys, message in (
+        ("tme", "Did you mean time"),
+        ("time:dsc", "'dsc' is none of asc, desc, first, last. Did you mean desc"),
+        ("list", "'list' is of type list<.*>, which has no order"),
+        ([], "say which columns"),
+    ):
+        with pytest.raises(BadInputError, match=message):
+            sort_table(table, keys=keys)

@@ -125,8 +125,8 @@ def check_text(
     shown = text.decode(errors="backslashreplace")
     if json:
         show_json({"sorted": disorder is None, "first_unsorted": number, "text": shown if disorder else None})
-    elif disorder is not None:
-        talk(f"{sources[0]}:{number}: disorder: {shown}")
+    else:
+        talk(f"{sources[0]} is in order" if disorder is None else f"{sources[0]}:{number}: disorder: {shown}")
     if disorder is not None:
         raise Exit(_DISORDER)
 

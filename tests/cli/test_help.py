@@ -81,6 +81,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         )
         (folder / "query.csv").write_text("instance_type,nodes,data_gb\ni4i.4xlarge,6,100\n")
         (folder / "data.csv").write_text("2,b,x\n1,a,y\n")
+        (folder / "sales.csv").write_text("time,amount\n2025-01-02,3\n2025-01-01,4.50\n")
         (folder / "nodes.csv").write_text("node,bytes_per_s\n" + "".join(f"n{i},{1000 + i}e6\n" for i in range(20)))
         shutil.copy(FIO, folder / "fio.json")
         (folder / "app-20261101-0001.zstd").write_bytes(CODECS["zstd"](lines(small_job())))
@@ -90,6 +91,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             "generate --records 1000 --start 1000 more.dat",
             "sort input.dat output.dat",
             "sort --lines --key-offset 5 --key-size 12 app.log sorted.log",
+            "sort --format csv --key time:desc sales.csv sorted.csv.zst",
             "plan --data 1TB --model indy --out small.json",
             "plan --data 2TB --model indy --out large.json",
             "run --data 1MB --model indy --out run.json",

@@ -176,8 +176,8 @@ def parsed_keys(options: KeyOptions) -> tuple[Key, ...]:
             check_compatible(key)
     except BadKeyError as error:
         hint = "a key is the numbers of its first and last column, as 2,2 or 3,3n: give --key once for each key"
-        csv = ", or --format csv with names of columns" if options.format is None else ""
-        raise BadInputError(f"--key: {error}; {hint}{csv}") from error
+        csv = "; with --format csv it is the name of a column" if options.format is None else ""
+        raise BadInputError(f"--key: {error}{csv}; {hint}") from error
     return keys
 
 

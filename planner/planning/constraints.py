@@ -85,7 +85,7 @@ def constraints(context: JobContext, estimates: Estimates, request: Request, *, 
 
 
 def _deadlines(context: JobContext, estimates: Estimates, request: Request) -> Iterator[Constraint]:
-    late = _later(request.confidence, context) if request.confidence else 1.0
+    late = later(request.confidence, shared_sigma=context.overheads.shared_sigma) if request.confidence else 1.0
     sureness = f" with probability {request.confidence:g}" if request.confidence else ""
     sort_s = estimates.expected_s * late
     if request.deadline_s is not None:
@@ -104,14 +104,6 @@ def _deadlines(context: JobContext, estimates: Estimates, request: Request) -> I
             limit=request.sort_deadline_s,
             shown="takes",
         )
-
-
-def _later(confidence: float, context: JobContext) -> float:
-    """Return by what factor a time that is kept with a probability exceeds the expected one, at least. Most runs are
-    faster than the mean of the slowest node: 10,000 clusters took at least this share of it, see docs/measurements.md.
-    """
-    share = 1.0 if confidence >= 0.8 else 0.6 + 0.42 * confidence
-    return share * later(confidence, shared_sigma=context.overheads.shared_sigma)
 
 
 def _budget(estimates: Estimates, request: Request) -> Iterator[Constraint]:

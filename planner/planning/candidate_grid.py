@@ -20,7 +20,7 @@ from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.workload import JobContext
 from planner.planning import feasibility
 from planner.planning.candidates import candidate
-from planner.planning.constraints import Constraint, amounts, constraints
+from planner.planning.constraints import RESTARTS, Constraint, amounts, constraints, times_begun
 from planner.planning.evidence_filter import well_founded
 from planner.planning.job_context import job_context
 from planner.planning.offer import Offer
@@ -99,6 +99,9 @@ class CandidateGrid:
         launched = self._launched_to_estimated(cell, cluster)
         estimated |= {name: estimated[name] * launched for name in estimated.keys() & {"quota", "capacity"}}
         exactly = amounts(cluster, needed_s)
+        if self.context.risk is not None:
+            expected_s, of = np.array(cluster.time_s.expected), np.array(float(nodes))
+            exactly[RESTARTS] = float(times_begun(self.context.risk, nodes=of, expected_s=expected_s))
         return cluster, estimated | {name: exactly[name] for name in exactly.keys() & estimated.keys()}
 
     def _launched_to_estimated(self, cell: Cell, cluster: Candidate) -> float:

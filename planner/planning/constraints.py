@@ -17,6 +17,7 @@ from planner.cost_model.workload import JobContext
 from planner.planning.evidence_filter import weak_network
 from planner.planning.node_limits import most_nodes
 from planner.schemas.plan import Candidate, Rejection, Request
+from planner.statistics.interruptions import Risk
 from planner.units import format_duration, format_usd
 
 
@@ -43,6 +44,8 @@ class Constraint:
             return self.shown
         if self.name == "quota":
             return f"{self.shown} {amount:.0f} vCPUs"
+        if self.name == RESTARTS:
+            return f"{self.shown} {amount:,.3g} times"
         return f"{self.shown} {format_duration(amount) if 'deadline' in self.name else format_usd(amount)}"
 
     def excess(self, amount: float) -> str:
@@ -52,8 +55,14 @@ class Constraint:
 
     def option(self, amount: float) -> str:
         """Return the option that allows an amount, rounded up; nothing where no option sets one."""
+        if self.name == RESTARTS:
+            return "--pricing on-demand"
         return f"{_OPTIONS[self.name]} {_rounded_up(self.name, amount)}" if self.name in _OPTIONS else ""
 
+
+RESTARTS: Final = "limit on restarts"
+_MOST_BEGUN: Final = 100.0
+"""A job that begins so often on average before it ends is none to plan: hardly one in a hundred ends at once."""
 
 _OPTIONS: Final = {
     "deadline": "--deadline",
@@ -81,6 +90,7 @@ def constraints(context: JobContext, estimates: Estimates, request: Request, *, 
         *_quota(context, estimates, request),
         *_capacity(context, estimates, request, region=region),
         *_evidence(context, estimates, request),
+        *_restarts(context, estimates),
     ]
 
 
@@ -152,6 +162,28 @@ def _evidence(context: JobContext, estimates: Estimates, request: Request) -> It
             limit=1.0,
             shown="network: not measured" if request.evidence == "measured" else "network: neither stated nor measured",
         )
+
+
+def _restarts(context: JobContext, estimates: Estimates) -> Iterator[Constraint]:
+    """Spot nodes that are taken back make the whole job begin again, under some models."""
+    if context.risk is not None and context.risk.recovery != "redo":
+        yield Constraint(
+            name=RESTARTS,
+            reason="begins again too often, as spot nodes are taken back",
+            measure=_where_possible(
+                estimates, times_begun(context.risk, nodes=estimates.nodes, expected_s=estimates.expected_s)
+            ),
+            limit=_MOST_BEGUN,
+            shown="begins",
+        )
+
+
+def times_begun(risk: Risk, *, nodes: Floats, expected_s: Floats) -> Floats:
+    """Return how often a job of an expected time, with its interruptions, begins until it ends, on average: between two
+    beginnings lie the time to an interruption and a replacement.
+    """
+    per_s = nodes * risk.per_node_s
+    return np.asarray(1 + expected_s * per_s / (1 + per_s * risk.replacement_s))
 
 
 def _launched(context: JobContext, estimates: Estimates) -> Floats:

@@ -74,6 +74,8 @@ def test_traffic_between_zones(cloud: str, zones: int, share: float) -> None:
     exchanged_gib = 1e13 / 2**30  # an indy sort sends all of its data once
     assert lines(best).get("traffic between zones", 0.0) == pytest.approx(share * exchanged_gib * 0.02)
     assert best.placement_group == (zones == 1)
+    crossing = [line.note for line in best.bill if line.name == "traffic between zones"]
+    assert crossing == [f"{share:.0%} of what the nodes exchange crosses zones"][: zones - 1]
 
 
 def test_a_replicated_sort_sends_twice_as_much(cloud: str) -> None:

@@ -196,7 +196,8 @@ def test_the_faster_of_two_bursts_counts(make_catalog: Make) -> None:
     assert has_credit(catalog)
     price = catalog.prices().price_usd_per_hour
     fast = choose_volumes(catalog, region="here", price_usd_per_hour=price, with_credit=True)
-    assert (fast.count[0], fast.read[0]) == (2, 5e8)
+    assert (fast.count[0], fast.read[0], fast.on_credit[0]) == (2, 5e8, True)
+    assert fast.bytes_min[0] == pytest.approx(2000 * GIB)
 
 
 def test_volumes_without_credit_have_none(make_catalog: Make) -> None:

@@ -13,8 +13,9 @@ import pytest
 from planner import recommend as recommend_by
 from planner.cost_model.estimate import estimate
 from planner.planning.candidates import candidate
-from planner.planning.constraints import Constraint, constraints, missed, overrun
+from planner.planning.constraints import Constraint, constraints, missed, overrun, times_begun
 from planner.schemas.plan import NodeLimit
+from planner.statistics.interruptions import Risk
 
 recommend = partial(recommend_by, engine="ideal")
 """The sums here are those of the equations alone."""
@@ -143,3 +144,23 @@ def test_amounts_are_shown_in_their_unit() -> None:
 )
 def test_the_option_that_has_an_amount_is_rounded_up(name: str, amount: float, option: str) -> None:
     assert replace(BUDGET, name=name).option(amount) == option
+
+
+def test_how_often_a_job_begins_by_hand() -> None:
+    """Twenty nodes, each taken back once in 20 hours: an hour's work takes (3,600 + 240) s x (e - 1), and is begun
+    1 + e - 1 times.
+    """
+    risk = Risk(per_node_s=0.05 / 3600, replacement_s=240, recovery="restart", evidence="assumed")
+    expected_s = np.array([3840 * (np.e - 1)])
+    assert times_begun(risk, nodes=np.array([20.0]), expected_s=expected_s) == pytest.approx(np.e)
+
+
+def test_what_begins_for_ever_is_no_plan() -> None:
+    """At an interruption a node and minute every try of an hour on ten nodes meets 600, on demand none."""
+    asked: dict[str, Any] = {"data": "1TB", "model": "minutesort", "instances": "i4i.large", "nodes": 200}
+    spot: dict[str, Any] = {"pricing": "spot", "interruptions": 60}
+    (conflict,) = recommend_by(**asked, **spot).plan.conflicts
+    assert conflict.startswith("no cluster meets the limit on restarts alone: the nearest, 200 x i4i.large, begins ")
+    assert conflict.endswith(" times; --pricing on-demand has it")
+    assert recommend_by(**asked).best is not None
+    assert recommend_by(**{**asked, "model": "framework"}, **spot).best is not None, "only lost tasks are done again"

@@ -30,6 +30,7 @@ REQUEST = Request(data_bytes=10**12, model="indy")
         ({"map_ratio": 0.0}, "map ratio 0: output over input must lie between"),
         ({"reduce_ratio": 1e7}, r"reduce ratio 1e\+07"),
         ({"interruptions_per_node_hour": 61.0, "pricing": "spot"}, "above 0 and at most 60"),
+        ({"interruptions_per_node_hour": 0.0, "pricing": "spot"}, "above 0 and at most 60"),
         ({"interruptions_per_node_hour": 0.5}, "say pricing spot, not on-demand"),
         ({"nodes": 20, "max_nodes": 10}, "--nodes 20 and --max-nodes 10 contradict each other"),
         ({"arch": "sparc"}, "use x86_64 or arm64"),

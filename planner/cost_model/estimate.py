@@ -105,7 +105,7 @@ def later(probability: float, *, shared_sigma: float) -> float:
     return early * math.exp(shared_sigma * NormalDist().inv_cdf(probability) - shared_sigma**2 / 2)
 
 
-_EARLY: Final = (0.6, 0.42)
+_EARLY: Final = (0.5, 0.45)
 """What share of the mean of its slowest node a run takes at least with a small probability: so much, and so much for
 each unit of the probability, below what was seen of any cluster (docs/measurements.md).
 """

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -20,6 +19,7 @@ from planner.cost_model.capacity import fewest_nodes
 from planner.cost_model.charges import known_usd
 from planner.cost_model.energy import energy_j
 from planner.cost_model.engine_seconds import cpu_seconds, driver_seconds
+from planner.cost_model.lateness import later
 from planner.cost_model.model import Phase
 from planner.cost_model.prices import (
     Reservations,
@@ -95,20 +95,6 @@ def estimate(
         charges_usd=request_usd(context) + known_usd(context),
         power_w=context.power_w[context.layouts.type_row],
     )
-
-
-def later(probability: float, *, shared_sigma: float) -> float:
-    """Return by what factor a quantile of the time exceeds its mean, at least, as far as what a run's nodes share makes
-    it. Below 80% a run may also be faster than the mean of its slowest node: `_EARLY` bounds by how much.
-    """
-    early = 1.0 if probability >= 0.8 else _EARLY[0] + _EARLY[1] * probability
-    return early * math.exp(shared_sigma * NormalDist().inv_cdf(probability) - shared_sigma**2 / 2)
-
-
-_EARLY: Final = (0.5, 0.45)
-"""What share of the mean of its slowest node a run takes at least with a small probability: so much, and so much for
-each unit of the probability, below what was seen of any cluster (docs/measurements.md).
-"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -10,7 +10,8 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Flags, Floats, Rows
-from planner.cost_model.estimate import Estimates, later
+from planner.cost_model.estimate import Estimates
+from planner.cost_model.lateness import later
 from planner.cost_model.prices import paid_nodes
 from planner.cost_model.staging_steps import around_s
 from planner.cost_model.workload import JobContext

@@ -70,10 +70,10 @@ def recommend(
     clusters, missed = _worked_out(request, grids)
     ranked = selection.best_of_types(selection.order(clusters, request.objective))
     cheapest = sorted(clusters, key=lambda cluster: (cluster.cost_usd.at_least, cluster.cost_usd.total))[:1]
-    conflicts: tuple[str, ...] = ()
+    rejected += missed
+    conflicts: Sequence[str] = ()
     if not ranked and explained:
-        rejected, conflicts = _explained(request, catalogs, all_grids, [*rejected, *missed])
-        missed = []
+        rejected, conflicts = _explained(request, catalogs, all_grids, rejected)
     if ranked:
         turn = overturned_by(request, ranked, all_grids, cheapest=cheapest)
         ranked[0] = replace(ranked[0], overturned_by=turn)
@@ -82,11 +82,11 @@ def recommend(
         catalog=_stamp(catalogs),
         best=ranked[0] if ranked else None,
         candidates=tuple(_shown(ranked, request, models=len(models))),
-        rejected=tuple(_sorted([*rejected, *missed], clusters, models=len(models))),
+        rejected=tuple(_sorted(rejected, clusters, models=len(models))),
         frontier=tuple(frontier_of(clusters, ranked)),
         surer=_surer(request, ranked, grids),
         left_out=tuple(_left_out(regional)) if ranked else (),
-        conflicts=conflicts,
+        conflicts=tuple(conflicts),
         warnings=(
             *_own(ranked[:1], catalogs, request),
             *_left_aside(request),

@@ -156,9 +156,9 @@ def test_a_limit_that_only_the_last_cluster_keeps_is_answered_with_it(make_catal
     catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}, "b": {"read": 1.1e9, "write": 1e9}})
     asked: dict[str, Any] = {"data": "10TB", "model": "indy", "catalogs": (catalog,), "max_nodes": 40}
     for nodes in (14, 20, 30):
-        one = recommend(**asked, nodes=nodes).best
-        assert one is not None
-        both = {"budget_usd": one.cost_usd.total_p95 * 1.00001, "sort_deadline": one.time_s.expected * 1.00001}
+        cluster = recommend(**asked, nodes=nodes).best
+        assert cluster is not None
+        both = {"budget_usd": cluster.cost_usd.total_p95 * 1.00001, "sort_deadline": cluster.time_s.expected * 1.00001}
         assert recommend(**asked, **both).best is not None
 
 

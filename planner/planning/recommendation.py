@@ -71,9 +71,8 @@ def recommend(
     ranked = selection.best_of_types(selection.order(clusters, request.objective))
     cheapest = sorted(clusters, key=lambda cluster: (cluster.cost_usd.at_least, cluster.cost_usd.total))[:1]
     rejected += missed
-    conflicts: Sequence[str] = ()
-    if not ranked and explained:
-        rejected, conflicts = _explained(request, catalogs, all_grids, rejected)
+    explanation = () if ranked or not explained else _explained(request, catalogs, all_grids, rejected)
+    rejected, conflicts = explanation or (rejected, ())
     if ranked:
         turn = overturned_by(request, ranked, all_grids, cheapest=cheapest)
         ranked[0] = replace(ranked[0], overturned_by=turn)
@@ -86,7 +85,7 @@ def recommend(
         frontier=tuple(frontier_of(clusters, ranked)),
         surer=_surer(request, ranked, grids),
         left_out=tuple(_left_out(regional)) if ranked else (),
-        conflicts=tuple(conflicts),
+        conflicts=conflicts,
         warnings=(
             *_own(ranked[:1], catalogs, request),
             *_left_aside(request),

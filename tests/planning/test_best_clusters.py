@@ -13,7 +13,7 @@ import pytest
 
 from planner import recommend as recommend_by
 from planner.cost_model.estimate import Estimates
-from planner.planning.best_clusters import _Pick, _promise, choose
+from planner.planning.best_clusters import _limit_usd, _Pick, _promise, choose
 from planner.planning.constraints import Constraint
 from planner.planning.selection import Cell
 from planner.schemas.plan import Request
@@ -179,3 +179,11 @@ def test_what_promises_most_comes_first_by_hand() -> None:
     assert promised("balanced", 9.99) == (False, 1, 10, 30)
     assert promised("cost") == (False, 10, 30)
     assert promised("time") == (30, False, 10)
+
+
+def test_the_limit_is_above_the_cheapest_of_all_grids() -> None:
+    """5% above $10, and not above $20."""
+    cheap, dear = Grid({}), Grid({})
+    dear.estimates = replace(Grid.estimates, total_usd=np.full((1, 3), 20.0))
+    assert _limit_usd([dear, cheap]) == pytest.approx(10.5)  # type: ignore[list-item]
+    assert _limit_usd([]) == np.inf

@@ -127,7 +127,7 @@ def check_assumptions(*, assume: Mapping[str, float], scale: Mapping[str, float]
             names = ", ".join(SCALABLE)
             raise BadInputError(f"what-if {name}: unknown; what can be scaled is {names}.{nearest(name, SCALABLE)}")
         if not 0.001 <= factor < 1e6:
-            raise BadInputError(f"what-if {name}={factor:g}: a factor must lie between 0.001 and a million")
+            raise BadInputError(f"what-if {name}={factor:g}: a factor must be positive, from 0.001 to below a million")
 
 
 def check_rate(bytes_per_s: float, *, option: str) -> None:

@@ -59,7 +59,9 @@ def _check_amounts(request: Request) -> None:
         check_rate(request.compute_bytes_per_s_per_vcpu, option="--compute")
     for name, ratio in (("map", request.map_ratio), ("reduce", request.reduce_ratio)):
         if not 1e-6 <= ratio < 1e6:
-            raise BadInputError(f"{name} ratio {ratio:g}: output over input must lie between 0.000001 and a million")
+            raise BadInputError(
+                f"{name} ratio {ratio:g}: output over input must be positive, from 0.000001 to below a million"
+            )
     default = Request.max_nodes
     if request.nodes and request.max_nodes != default and request.nodes > request.max_nodes:
         raise BadInputError(

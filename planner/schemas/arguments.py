@@ -94,7 +94,7 @@ def _plain_number(name: str, amount: str | float) -> float:
         unit = "US dollars per node-hour, or of watts"
         raise BadInputError(f"--assume {name}={amount}: not a number of {unit}") from None
     if not 1e-4 <= value < 1e6:
-        raise BadInputError(f"--assume {name}={amount}: must lie between 0.0001 and a million")
+        raise BadInputError(f"--assume {name}={amount}: must be positive, from 0.0001 to below a million")
     return value
 
 

@@ -254,13 +254,13 @@ def answer_with_profile(request: Request, profile: str, options: Mapping[str, st
     return Recommendation(_planned(request, plan_of), profile=profile, option=options)
 
 
-def _planned(request: Request, plan_of: Callable[[Request], Plan], *, look: Callable[..., Plan] | None = None) -> Plan:
-    """Return the plan of `plan_of` for a request, or that for the most data, with a `look` at some cluster sizes."""
+def _planned(request: Request, plan_of: Callable[[Request], Plan], *, brief: Callable[..., Plan] | None = None) -> Plan:
+    """Return the plan of `plan_of` for a request, or that for the most data, which many `brief` plans find."""
     if not request.most_data:
         return plan_of(request)
     from planner.planning.most_data import most_data
 
-    return most_data(request, plan_of=plan_of, look=look)
+    return most_data(request, plan_of=brief or plan_of, look=brief, in_full=plan_of)
 
 
 def calibrate(runs: Any, **given: Any) -> Profile:
@@ -287,8 +287,6 @@ def answer(request: Request, *, today: date | None = None, profile: Profile | No
 
     request, given = inputs_of(request, profile)
     plan_of = partial(plan_request, model=given.models, catalogs=given.catalogs, overheads=given.overheads)
-    plan, old = (
-        _planned(request, plan_of, look=plan_of),
-        stale_prices(given.catalogs, request.regions, today=today, pricing=request.pricing),
-    )
+    plan = _planned(request, plan_of, brief=partial(plan_of, explained=False))
+    old = stale_prices(given.catalogs, request.regions, today=today, pricing=request.pricing)
     return Recommendation(replace(plan, warnings=(*plan.warnings, *old)))

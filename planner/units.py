@@ -75,7 +75,8 @@ def parse_duration(text: str) -> float:
     does.
     """
     text = _MINUTES_LEFT.sub(r"\1m", text)
-    parts = _PARTS.findall(text) if _SEVERAL.match(text) else [text]
+    match = _QUANTITY.match(text)
+    parts = _PARTS.findall(text) if _SEVERAL.match(text) and not (match and match[2] in _DURATIONS) else [text]
     return _positive(sum(_seconds(part, whole=text) for part in parts), text=text, what="duration")
 
 

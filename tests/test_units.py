@@ -90,6 +90,7 @@ def test_a_bad_rate_is_refused(text: str) -> None:
         ("1h 30m", 5400),
         ("1h30m", 5400),
         ("1h30", 5400),
+        ("1e3s", 1000),
     ],
 )
 def test_durations(text: str, seconds: float) -> None:

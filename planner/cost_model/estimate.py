@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -20,6 +19,7 @@ from planner.cost_model.capacity import fewest_nodes
 from planner.cost_model.charges import known_usd
 from planner.cost_model.energy import energy_j
 from planner.cost_model.engine_seconds import cpu_seconds, driver_seconds
+from planner.cost_model.lateness import later
 from planner.cost_model.model import Phase
 from planner.cost_model.prices import (
     Reservations,
@@ -95,11 +95,6 @@ def estimate(
         charges_usd=request_usd(context) + known_usd(context),
         power_w=context.power_w[context.layouts.type_row],
     )
-
-
-def later(probability: float, *, shared_sigma: float) -> float:
-    """Return by what factor a quantile of the time exceeds its mean, as far as what a run's nodes share makes it."""
-    return math.exp(shared_sigma * NormalDist().inv_cdf(probability) - shared_sigma**2 / 2)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -109,18 +109,31 @@ def weakest(*words: str) -> str:
     return max(words, key=lambda word: EVIDENCE.index(word) if word in EVIDENCE else len(EVIDENCE))
 
 
+_LEAST_BYTES_PER_S: Final = 1e3
+_MOST_BYTES_PER_S: Final = 1e18
+
+
 def check_assumptions(*, assume: Mapping[str, float], scale: Mapping[str, float]) -> None:
     """Raise BadInputError for a name that cannot be assumed or scaled, with the nearest ones, or a bad factor."""
-    for name in assume:
+    for name, amount in assume.items():
         if name not in ASSUMABLE and not name.startswith("power:"):
             names = ", ".join(ASSUMABLE)
             raise BadInputError(f"assume {name}: unknown; what can be assumed is {names}.{nearest(name, ASSUMABLE)}")
+        if name == "price" or name.startswith("power"):
+            continue
+        check_rate(amount, option=f"assume {name}")
     for name, factor in scale.items():
         if name not in SCALABLE:
             names = ", ".join(SCALABLE)
             raise BadInputError(f"what-if {name}: unknown; what can be scaled is {names}.{nearest(name, SCALABLE)}")
-        if not 0 < factor < 1e6:
-            raise BadInputError(f"what-if {name}={factor}: a factor must be positive and below a million")
+        if not 0.001 <= factor < 1e6:
+            raise BadInputError(f"what-if {name}={factor:g}: a factor must be positive, from 0.001 to below a million")
+
+
+def check_rate(bytes_per_s: float, *, option: str) -> None:
+    """Raise BadInputError for bytes/s that no machine has: a typing mistake, of which a plan would take centuries."""
+    if not _LEAST_BYTES_PER_S <= bytes_per_s <= _MOST_BYTES_PER_S:
+        raise BadInputError(f"{option}: {bytes_per_s:g} B/s must lie between 1KB/s and 1EB/s")
 
 
 def catalog_rates(

@@ -20,7 +20,7 @@ from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.workload import JobContext
 from planner.planning import feasibility
 from planner.planning.candidates import candidate
-from planner.planning.constraints import Constraint, constraints, overrun
+from planner.planning.constraints import RESTARTS, Constraint, amounts, constraints, times_begun
 from planner.planning.evidence_filter import well_founded
 from planner.planning.job_context import job_context
 from planner.planning.offer import Offer
@@ -83,21 +83,32 @@ class CandidateGrid:
 
     def exact(self, cell: Cell, request: Request) -> tuple[Candidate, float]:
         """Return a cell as a candidate, and by what factor it exceeds what was asked: at most 1 is within."""
+        cluster, exactly = self.measured(cell, request)
+        exceeds = (exactly[constraint.name] / constraint.limit for constraint in self.asked)
+        return cluster, max(exceeds, default=0.0)
+
+    def measured(self, cell: Cell, request: Request) -> tuple[Candidate, dict[str, float]]:
+        """Return a cell as a candidate, and how much it has of each thing asked, by name."""
         nodes = int(self.estimates.nodes[cell.column])
         cluster = candidate(self.context, row=cell.row, nodes=nodes, offer=self.offer, request=request)
         needed_s = cluster.time_s.expected
         if request.has_deadline and request.confidence:
             context = self.context.only(cell.row)
             needed_s = float(duration(context, cluster.phases, nodes).quantile_s(request.confidence))
-        return cluster, max(overrun(cluster, needed_s, request), self._too_many(cell, cluster.nodes + cluster.spares))
+        estimated = {constraint.name: float(constraint.measure[cell.row, cell.column]) for constraint in self.asked}
+        launched = self._launched_to_estimated(cell, cluster)
+        estimated |= {name: estimated[name] * launched for name in estimated.keys() & {"quota", "capacity"}}
+        exactly = amounts(cluster, needed_s)
+        if self.context.risk is not None:
+            expected_s, of = np.array(cluster.time_s.expected), np.array(float(nodes))
+            exactly[RESTARTS] = float(times_begun(self.context.risk, nodes=of, expected_s=expected_s))
+        return cluster, estimated | {name: exactly[name] for name in exactly.keys() & estimated.keys()}
 
-    def _too_many(self, cell: Cell, launched: int) -> float:
-        """Return by what factor `launched` nodes exceed a quota or the capacity: spares may be more than estimated."""
+    def _launched_to_estimated(self, cell: Cell, cluster: Candidate) -> float:
+        """Return how many nodes are launched, spares among them, beside what the estimates take for it."""
         nodes = self.estimates.nodes[[cell.column]]
         estimated = float(paid_nodes(nodes, spare_fraction=self.context.overheads.spare_fraction)[0])
-        limits = [constraint for constraint in self.asked if constraint.name in ("quota", "capacity")]
-        shares = (float(constraint.measure[cell.row, cell.column]) / constraint.limit for constraint in limits)
-        return max(shares, default=0.0) * launched / estimated
+        return (cluster.nodes + cluster.spares) / estimated
 
 
 def build_grid(

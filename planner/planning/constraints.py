@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from typing import Final
 
 import numpy as np
 
 from planner.arrays import Flags, Floats, Rows
-from planner.cost_model.estimate import Estimates, later
+from planner.cost_model.estimate import Estimates
+from planner.cost_model.lateness import later
 from planner.cost_model.prices import paid_nodes
 from planner.cost_model.staging_steps import around_s
 from planner.cost_model.workload import JobContext
 from planner.planning.evidence_filter import weak_network
 from planner.planning.node_limits import most_nodes
 from planner.schemas.plan import Candidate, Rejection, Request
+from planner.statistics.interruptions import Risk
 from planner.units import format_duration, format_usd
 
 
@@ -42,7 +45,42 @@ class Constraint:
             return self.shown
         if self.name == "quota":
             return f"{self.shown} {amount:.0f} vCPUs"
+        if self.name == RESTARTS:
+            return f"{self.shown} {amount:,.3g} times"
         return f"{self.shown} {format_duration(amount) if 'deadline' in self.name else format_usd(amount)}"
+
+    def excess(self, amount: float) -> str:
+        """Return by how much an amount is too large where it looks like the limit, else nothing."""
+        alike = self.name != "evidence" and self.show(amount) == self.show(self.limit)
+        return f", {100 * (amount / self.limit - 1):.2g}% too much" if alike else ""
+
+    def option(self, amount: float) -> str:
+        """Return the option that allows an amount, rounded up; nothing where no option sets one."""
+        if self.name == RESTARTS:
+            return "--pricing on-demand"
+        return f"{_OPTIONS[self.name]} {_rounded_up(self.name, amount)}" if self.name in _OPTIONS else ""
+
+
+RESTARTS: Final = "limit on restarts"
+_MOST_BEGUN: Final = 100.0
+"""A job that begins so often on average before it ends is none to plan: hardly one in a hundred ends at once."""
+
+_OPTIONS: Final = {
+    "deadline": "--deadline",
+    "sort's deadline": "--sort-deadline",
+    "budget": "--budget",
+    "quota": "--max-vcpus",
+}
+
+
+def _rounded_up(name: str, amount: float) -> str:
+    """Return an amount as an option takes it: whole vCPUs, cents and seconds, small amounts to three figures."""
+    unit = 10.0 ** (math.floor(math.log10(amount)) - 2) if amount > 0 else 1.0
+    if name == "quota":
+        return f"{math.ceil(amount)}"
+    if name == "budget":
+        return f"{math.ceil(amount * 100) / 100:.2f}" if amount >= 1 else f"{math.ceil(amount / unit) * unit:.3g}"
+    return f"{math.ceil(amount)}s" if amount >= 100 else f"{math.ceil(amount / unit) * unit:.3g}s"
 
 
 def constraints(context: JobContext, estimates: Estimates, request: Request, *, region: str) -> list[Constraint]:
@@ -53,6 +91,7 @@ def constraints(context: JobContext, estimates: Estimates, request: Request, *, 
         *_quota(context, estimates, request),
         *_capacity(context, estimates, request, region=region),
         *_evidence(context, estimates, request),
+        *_restarts(context, estimates),
     ]
 
 
@@ -126,6 +165,28 @@ def _evidence(context: JobContext, estimates: Estimates, request: Request) -> It
         )
 
 
+def _restarts(context: JobContext, estimates: Estimates) -> Iterator[Constraint]:
+    """Spot nodes that are taken back make the whole job begin again, under some models."""
+    if context.risk is not None and context.risk.recovery != "redo":
+        yield Constraint(
+            name=RESTARTS,
+            reason="begins again too often, as spot nodes are taken back",
+            measure=_where_possible(
+                estimates, times_begun(context.risk, nodes=estimates.nodes, expected_s=estimates.expected_s)
+            ),
+            limit=_MOST_BEGUN,
+            shown="begins",
+        )
+
+
+def times_begun(risk: Risk, *, nodes: Floats, expected_s: Floats) -> Floats:
+    """Return how often a job of an expected time, with its interruptions, begins until it ends, on average: between two
+    beginnings lie the time to an interruption and a replacement.
+    """
+    per_s = nodes * risk.per_node_s
+    return np.asarray(1 + expected_s * per_s / (1 + per_s * risk.replacement_s))
+
+
 def _launched(context: JobContext, estimates: Estimates) -> Floats:
     """Return how many nodes are launched at each cluster size, spares included, shape (N,)."""
     return paid_nodes(estimates.nodes, spare_fraction=context.overheads.spare_fraction)
@@ -135,15 +196,21 @@ def _where_possible(estimates: Estimates, measure: Floats) -> Floats:
     return np.where(np.isfinite(estimates.total_usd), measure, np.inf)
 
 
+def amounts(candidate: Candidate, sort_s: float) -> dict[str, float]:
+    """Return how much a cluster, computed exactly, has of what deadlines and a budget limit, by the constraints' names.
+    `sort_s` is how long its sort takes, as surely as is asked.
+    """
+    whole_s = sort_s + sum(candidate.overheads_s.values())
+    return {"deadline": whole_s, "sort's deadline": sort_s, "budget": candidate.cost_usd.total_p95}
+
+
 def overrun(candidate: Candidate, sort_s: float, request: Request) -> float:
     """Return by what factor a cluster, computed exactly, exceeds the tightest of deadlines and budget; at most 1 meets
     all. `sort_s` is how long its sort takes, as surely as is asked.
     """
-    whole_s = sort_s + sum(candidate.overheads_s.values())
-    late = whole_s / request.deadline_s if request.deadline_s else 0.0
-    sort_late = sort_s / request.sort_deadline_s if request.sort_deadline_s else 0.0
-    dear = candidate.cost_usd.total_p95 / request.budget_usd if request.budget_usd else 0.0
-    return max(late, sort_late, dear)
+    limits = {"deadline": request.deadline_s, "sort's deadline": request.sort_deadline_s, "budget": request.budget_usd}
+    exactly = amounts(candidate, sort_s)
+    return max((exactly[name] / limit for name, limit in limits.items() if limit), default=0.0)
 
 
 def missed(name: str, rows: Rows, asked: Sequence[Constraint]) -> Rejection:
@@ -151,58 +218,12 @@ def missed(name: str, rows: Rows, asked: Sequence[Constraint]) -> Rejection:
     for constraint in asked:
         least = float(constraint.measure[rows].min())
         if least > constraint.limit:
-            shown, over = constraint.show(least), least / constraint.limit
-            amount = constraint.name != "evidence"
-            by = f", {100 * (over - 1):.2g}% too much" if amount and shown == constraint.show(constraint.limit) else ""
-            return Rejection(instance_type=name, reason=constraint.reason, detail=shown + by, nearness=over)
+            at_least = "" if constraint.name == "evidence" else " at least"
+            detail = f"{constraint.show(least)}{at_least}{constraint.excess(least)}"
+            return Rejection(
+                instance_type=name, reason=constraint.reason, detail=detail, nearness=least / constraint.limit
+            )
     together = " and ".join(f"the {constraint.name}" for constraint in asked)
     measured = (constraint for constraint in asked if constraint.name != "evidence")
     detail = ", ".join(f"{constraint.show(float(constraint.measure[rows].min()))} at least" for constraint in measured)
     return Rejection(instance_type=name, reason=f"meets {together} only apart", detail=detail, nearness=1.0)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Asked:
-    """The constraints of a grid, and what a cluster at a row and a column of it is called: `79 x i8g.8xlarge`."""
-
-    constraints: Sequence[Constraint]
-    cluster_name: Callable[[int, int], str]
-
-
-def conflicts(grids: Sequence[Asked]) -> Iterator[str]:
-    """Name what clashes, given the constraints of every grid when no cluster keeps to all: one that no cluster can
-    meet, with the cluster that comes nearest, or pairs that can each be met and not together.
-    """
-    asked = [grid.constraints for grid in grids if grid.constraints]
-    names = [constraint.name for constraint in asked[0]] if asked else []
-    met = {
-        name: any(constraint.met.any() for group in asked for constraint in group if constraint.name == name)
-        for name in names
-    }
-    yield from (text for name in names if not met[name] and (text := _unmet(grids, name)))
-    for first, second in combinations([name for name in names if met[name]], 2):
-        pairs = [{constraint.name: constraint for constraint in group} for group in asked]
-        if not any((pair[first].met & pair[second].met).any() for pair in pairs):
-            yield f"the {first} and the {second} clash: {_trade(pairs, first, second)}; {_trade(pairs, second, first)}"
-
-
-def _unmet(grids: Sequence[Asked], name: str) -> str:
-    """Say that no cluster keeps to a constraint, and what the nearest one does; '' where none holds the data."""
-    least, nearest = np.inf, ""
-    for grid in grids:
-        for constraint in grid.constraints:
-            if constraint.name == name and constraint.measure.size:
-                row, column = np.unravel_index(np.argmin(constraint.measure), constraint.measure.shape)
-                measure = float(constraint.measure[row, column])
-                if measure < least:
-                    least = measure
-                    nearest = f"{grid.cluster_name(int(row), int(column))}, {constraint.show(measure)}"
-    whole = " (of the whole run; --sort-deadline is for the sort without boot and checks)" if name == "deadline" else ""
-    return f"no cluster meets the {name} alone: the nearest, {nearest}{whole}" if nearest else ""
-
-
-def _trade(grids: Sequence[dict[str, Constraint]], met: str, broken: str) -> str:
-    """Say what meeting one of two asks of the other."""
-    within = [np.where(group[met].met, group[broken].measure, np.inf).min(initial=np.inf) for group in grids]
-    least = grids[0][broken].show(float(min(within)))
-    return f"what meets the {met} has {least}" if broken == "evidence" else f"what meets the {met} {least} at least"

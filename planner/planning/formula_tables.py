@@ -13,7 +13,7 @@ from planner.arrays import Floats, Rows
 from planner.cost_model.capacity import node_bounds
 from planner.cost_model.charges import known_usd
 from planner.cost_model.engine import Engine
-from planner.cost_model.estimate import later
+from planner.cost_model.lateness import later
 from planner.cost_model.model import Phase
 from planner.cost_model.rate_doubts import DOUBTED
 from planner.cost_model.staging_steps import device_node_seconds, least_seconds, link_node_seconds

@@ -33,19 +33,27 @@ _NEAR: Final = 1.15
 
 
 def most_data(
-    request: Request, *, plan_of: Callable[[Request], Plan], look: Callable[[Request, Floats], Plan] | None = None
+    request: Request,
+    *,
+    plan_of: Callable[[Request], Plan],
+    look: Callable[[Request, Floats], Plan] | None = None,
+    in_full: Callable[[Request], Plan] | None = None,
 ) -> Plan:
     """Return the plan for the most data, to four figures, that any cluster sorts within what `request` asks.
 
     The plan's request has that size; `beyond` says what stands against the next. Its best is None where not even the
     least size fits. `look` plans clusters of some numbers of nodes alone, which changes how long this takes and nothing
-    else. Raises BadInputError where nothing asked limits the size.
+    else; `in_full` plans what is shown, if `plan_of` leaves out why something is not feasible. Raises BadInputError
+    where nothing asked limits the size.
     """
     fixed = replace(request, most_data=False)
 
     @cache
     def plan_at(number: int) -> Plan:
         return plan_of(replace(fixed, data_bytes=_size(number)))
+
+    def shown(number: int) -> Plan:
+        return plan_at(number) if in_full is None else in_full(replace(fixed, data_bytes=_size(number)))
 
     def misfit(number: int) -> bool:
         return plan_at(number).best is None
@@ -56,11 +64,11 @@ def most_data(
     if first_misfit == len(_SIZES):
         most = format_bytes(LARGEST_SIZE_BYTES)
         raise BadInputError(f"--most-data: even {most} fit: give --sort-deadline or --budget to limit the size")
-    plan = plan_at(max(0, first_misfit - 1))
+    plan = shown(max(0, first_misfit - 1))
     if plan.best is None:
         return plan
     size = format_bytes(_size(first_misfit))
-    return replace(plan, beyond=f"{size} would be too much: {_obstacle(plan.best, plan_at(first_misfit))}")
+    return replace(plan, beyond=f"{size} would be too much: {_obstacle(plan.best, shown(first_misfit))}")
 
 
 def _first_unseen(request: Request, look: Callable[[Request, Floats], Plan]) -> int:

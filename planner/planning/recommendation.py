@@ -18,12 +18,10 @@ from planner.catalog import Catalog
 from planner.catalog.cloud_regions import regions_of
 from planner.cost_model.model import CostModel
 from planner.cost_model.run_overheads import RunOverheads
-from planner.errors import InfeasibleError
-from planner.planning import constraints, selection
+from planner.planning import nearest, refusal, selection
 from planner.planning.best_clusters import choose
 from planner.planning.candidate_grid import CandidateGrid, build_grid
-from planner.planning.feasibility import TOO_FEW
-from planner.planning.filters import NOT_WANTED, PREVIOUS, UNASKED, filter_conflicts
+from planner.planning.filters import NOT_WANTED, filter_conflicts
 from planner.planning.frontier import frontier_clusters, frontier_of, point_of
 from planner.planning.overturning import overturned_by
 from planner.planning.own_measurements import own_measurements
@@ -43,12 +41,13 @@ def recommend(
     model: CostModel | Sequence[CostModel],
     catalogs: Sequence[Catalog],
     overheads: RunOverheads,
+    explained: bool = True,
 ) -> Plan:
     """Return the plan for `request`: candidates best first, the frontier, and every type left out with its reason.
 
     Of several models the clusters are ranked against each other, each type once for each model. `best` is None when
     nothing is feasible; `require_best` turns that into the error a command ends with. With `sizes` only clusters of so
-    many nodes are planned.
+    many nodes are planned; unless `explained`, what is not feasible does not say what comes nearest.
     Raises BadInputError for an unpriced region, an unknown instance type, distribution or assumption.
     """
     check_request(request, catalogs)
@@ -71,6 +70,9 @@ def recommend(
     clusters, missed = _worked_out(request, grids)
     ranked = selection.best_of_types(selection.order(clusters, request.objective))
     cheapest = sorted(clusters, key=lambda cluster: (cluster.cost_usd.at_least, cluster.cost_usd.total))[:1]
+    rejected += missed
+    explanation = () if ranked or not explained else _explained(request, catalogs, all_grids, rejected)
+    rejected, conflicts = explanation or (rejected, ())
     if ranked:
         turn = overturned_by(request, ranked, all_grids, cheapest=cheapest)
         ranked[0] = replace(ranked[0], overturned_by=turn)
@@ -79,11 +81,11 @@ def recommend(
         catalog=_stamp(catalogs),
         best=ranked[0] if ranked else None,
         candidates=tuple(_shown(ranked, request, models=len(models))),
-        rejected=tuple(_sorted([*rejected, *missed], clusters, models=len(models))),
+        rejected=tuple(_sorted(rejected, clusters, models=len(models))),
         frontier=tuple(frontier_of(clusters, ranked)),
         surer=_surer(request, ranked, grids),
         left_out=tuple(_left_out(regional)) if ranked else (),
-        conflicts=() if ranked else tuple(_conflicts(request, catalogs, all_grids)),
+        conflicts=conflicts,
         warnings=(
             *_own(ranked[:1], catalogs, request),
             *_left_aside(request),
@@ -99,7 +101,10 @@ def _worked_out(request: Request, grids: Sequence[Sequence[CandidateGrid]]) -> t
     asked.
     """
     chosen, missed = choose(request, grids)
-    return [*chosen, *frontier_clusters(request, list(chain(*grids)), chosen)], missed
+    clusters = [*chosen, *frontier_clusters(request, list(chain(*grids)), chosen)]
+    if not clusters and (cluster := nearest.keeping_to_all(list(chain(*grids)), request)) is not None:
+        return [cluster], [rejection for rejection in missed if rejection.instance_type != cluster.instance_type]
+    return clusters, missed
 
 
 def _surer(
@@ -124,7 +129,7 @@ def _left_out(regional: Sequence[tuple[CandidateGrid, list[Rejection]]]) -> Iter
     for name, rejections in unplanned.items():
         lacking = [rejection for rejection in rejections if not rejection.reason.startswith(NOT_WANTED)]
         if name not in planned and lacking:
-            yield f"{name} was left out: {min(lacking, key=_lacking).reason}"
+            yield f"{name} was left out: {min(lacking, key=refusal.lacking).reason}"
 
 
 def require_best(plan: Plan) -> Candidate:
@@ -132,36 +137,21 @@ def require_best(plan: Plan) -> Candidate:
     is none.
     """
     if plan.best is None:
-        raise refusal_of(plan)
+        raise refusal.refusal_of(plan)
     return plan.best
 
 
-def refusal_of(plan: Plan) -> InfeasibleError:
-    """Return why nothing is feasible: what clashes, and the nearest rejections."""
-    near = sorted((r for r in plan.rejected if r.nearness is not None), key=_nearness)
-    shown = near[:5] or sorted(plan.rejected, key=_lacking)[:5]
-    lines = [f"{r.instance_type}: {r.reason}" + (f" ({r.detail})" if r.detail else "") for r in shown]
-    clash = "".join(f"; {conflict}" for conflict in plan.conflicts)
-    return InfeasibleError(f"nothing feasible among {len(plan.rejected)} types{clash}; the nearest:", lines)
-
-
-def _nearness(rejection: Rejection) -> tuple[bool, float]:
-    """Order rejections: first the types that can do the job and miss what was asked of it, each by how much."""
-    return rejection.reason.startswith(TOO_FEW), rejection.nearness or 0.0
-
-
-def _lacking(rejection: Rejection) -> tuple[bool, int]:
-    """Order rejections that have no distance: first the types that were asked for, each by how many facts it lacks."""
-    also = rejection.detail.partition("also ")[2]
-    return rejection.reason.startswith((UNASKED, PREVIOUS)), len(also.split(", ")) if also else 0
-
-
-def _conflicts(request: Request, catalogs: Sequence[Catalog], grids: Sequence[CandidateGrid]) -> Iterator[str]:
-    """Name the filters that let no type through together, else the constraints that no cluster meets together."""
-    clash = list(filter_conflicts(request, catalogs))
-    yield from clash or constraints.conflicts(
-        [constraints.Asked(constraints=grid.asked, cluster_name=grid.cluster_name) for grid in grids]
-    )
+def _explained(
+    request: Request, catalogs: Sequence[Catalog], grids: Sequence[CandidateGrid], rejected: Sequence[Rejection]
+) -> tuple[list[Rejection], tuple[str, ...]]:
+    """Return the rejections, the nearest worked out, and what clashes: the filters that let no type through together,
+    else the constraints that no cluster meets together.
+    """
+    asked = [nearest.asked_of(grid, request) for grid in grids if grid.asked]
+    near = {rejection.instance_type: rejection for rejection in refusal.nearest_types(asked, rejected)}
+    others = [rejection for rejection in rejected if rejection.instance_type not in near]
+    clash = tuple(filter_conflicts(request, catalogs)) or tuple(refusal.conflicts(asked))
+    return [*others, *near.values()], clash
 
 
 def _own(best: Sequence[Candidate], catalogs: Sequence[Catalog], request: Request) -> Iterator[str]:

@@ -6,22 +6,30 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import get_args
+from typing import Final, get_args
 
 from planner.catalog import Catalog
 from planner.catalog.bandwidth_distributions import distribution
 from planner.cost_model.engine import Engine
 from planner.cost_model.model import CostModel, run_by
-from planner.cost_model.rates import check_assumptions
+from planner.cost_model.rates import check_assumptions, check_rate
 from planner.errors import BadInputError, nearest
 from planner.planning.evidence_filter import WEAKEST
 from planner.schemas.plan import NetworkView, Request
+
+SUREST: Final = 0.9999
+"""No larger probability can be asked for: how far the equations are off was not seen in so many runs."""
+
+MOST_ZONES: Final = 6
+"""Of all regions of the four clouds us-east-1 of AWS has most availability zones, a to f; others have 3 to 5."""
 
 
 def check_request(request: Request, catalogs: Sequence[Catalog]) -> None:
     """Raise BadInputError for amounts out of range, options that contradict each other, and unknown names."""
     check_assumptions(assume=request.assume, scale=request.scale)
     _check_amounts(request)
+    _check_confidence(request)
+    _check_interruptions(request)
     _check_types(request, catalogs)
     _check_power(request, catalogs)
     if request.network_distribution is not None:
@@ -45,20 +53,15 @@ def run_by_engine(request: Request, models: Sequence[CostModel], engine: Engine)
 def _check_amounts(request: Request) -> None:
     if request.head_room is not None and not 0 <= request.head_room <= 0.9:
         raise BadInputError(f"head room {request.head_room:g}: a share of the disks from 0 to 0.9, such as 0.1")
-    if request.confidence is not None and not 0 < request.confidence < 1:
-        raise BadInputError(f"confidence {request.confidence:g}: a probability lies between 0 and 1, such as 0.95")
-    if request.confidence is not None and not request.has_deadline:
-        raise BadInputError("--confidence says how surely a deadline is met: give --deadline or --sort-deadline, too")
+    if not 1 <= request.zones <= MOST_ZONES:
+        raise BadInputError(f"--zones {request.zones}: must lie between 1 and {MOST_ZONES}; no region has more zones")
+    if request.compute_bytes_per_s_per_vcpu is not None:
+        check_rate(request.compute_bytes_per_s_per_vcpu, option="--compute")
     for name, ratio in (("map", request.map_ratio), ("reduce", request.reduce_ratio)):
-        if not 0 < ratio < 1e6:
-            raise BadInputError(f"{name} ratio {ratio:g}: output over input must be positive and below a million")
-    interruptions = request.interruptions_per_node_hour
-    if interruptions is not None and not 0 < interruptions <= 60:
-        raise BadInputError(
-            f"interruptions {interruptions:g}: an hourly rate per node above 0 and at most 60, such as 0.05"
-        )
-    if interruptions is not None and request.pricing != "spot":
-        raise BadInputError(f"interruptions are of spot nodes: say pricing spot, not {request.pricing}")
+        if not 1e-6 <= ratio < 1e6:
+            raise BadInputError(
+                f"{name} ratio {ratio:g}: output over input must be positive, from 0.000001 to below a million"
+            )
     default = Request.max_nodes
     if request.nodes and request.max_nodes != default and request.nodes > request.max_nodes:
         raise BadInputError(
@@ -74,6 +77,29 @@ def _check_amounts(request: Request) -> None:
         raise BadInputError("--network and an assumed network contradict each other: both say how fast it is, give one")
     if request.arch not in (None, "x86_64", "arm64"):
         raise BadInputError(f"arch {request.arch}: use x86_64 or arm64")
+
+
+def _check_confidence(request: Request) -> None:
+    if request.confidence is None:
+        return
+    if not 0 < request.confidence < 1:
+        raise BadInputError(f"confidence {request.confidence:g}: a probability lies between 0 and 1, such as 0.95")
+    if request.confidence > SUREST:
+        raise BadInputError(
+            f"confidence {request.confidence!r}: no forecast is so sure; at most {SUREST}, usual is 0.95"
+        )
+    if not request.has_deadline:
+        raise BadInputError("--confidence says how surely a deadline is met: give --deadline or --sort-deadline, too")
+
+
+def _check_interruptions(request: Request) -> None:
+    interruptions = request.interruptions_per_node_hour
+    if interruptions is not None and not 0 < interruptions <= 60:
+        raise BadInputError(
+            f"interruptions {interruptions:g}: an hourly rate per node above 0 and at most 60, such as 0.05"
+        )
+    if interruptions is not None and request.pricing != "spot":
+        raise BadInputError(f"interruptions are of spot nodes: say pricing spot, not {request.pricing}")
 
 
 def _check_power(request: Request, catalogs: Sequence[Catalog]) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from planner.planning.recommendation import refusal_of
+from planner.planning.refusal import refusal_of
 from planner.planning.what_if import Contrast
 from planner.report.frames import cluster_name, words
 from planner.report.overturning import overturn_text

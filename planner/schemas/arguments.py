@@ -93,8 +93,8 @@ def _plain_number(name: str, amount: str | float) -> float:
     except ValueError:
         unit = "US dollars per node-hour, or of watts"
         raise BadInputError(f"--assume {name}={amount}: not a number of {unit}") from None
-    if not 0 < value < 1e6:
-        raise BadInputError(f"--assume {name}={amount}: must be positive and below a million")
+    if not 1e-4 <= value < 1e6:
+        raise BadInputError(f"--assume {name}={amount}: must be positive, from 0.0001 to below a million")
     return value
 
 

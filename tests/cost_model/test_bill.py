@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -74,6 +75,8 @@ def test_traffic_between_zones(cloud: str, zones: int, share: float) -> None:
     exchanged_gib = 1e13 / 2**30  # an indy sort sends all of its data once
     assert lines(best).get("traffic between zones", 0.0) == pytest.approx(share * exchanged_gib * 0.02)
     assert best.placement_group == (zones == 1)
+    crossing = [line.note for line in best.bill if line.name == "traffic between zones"]
+    assert crossing == [f"{share:.0%} of what the nodes exchange crosses zones"][: zones - 1]
 
 
 def test_a_replicated_sort_sends_twice_as_much(cloud: str) -> None:
@@ -189,6 +192,15 @@ def test_spares_are_paid_until_they_go_or_the_run_ends(make_context: MakeContext
     assert hourly.usd(1000) == pytest.approx(10 + 0.4)
     assert hourly.usd(100) == pytest.approx(1 + 0.2)
     assert hourly.spares_usd(1000) == pytest.approx(0.4)
+
+
+def test_requests_are_in_every_figure_of_a_cost(make_context: MakeContext) -> None:
+    """A cent a second beside what the requests cost, whatever the time."""
+    context = make_context(NODE, model="object-store", files={"object_stores": [STORE]})
+    usual = cost(context.only(0), replace(by_the_hour(context), job=36.0), TIMES, around_s=300, late_s=0)
+    assert usual.requests > 0
+    figures = np.array([usual.equation, usual.expected, usual.p50, usual.p95]) - usual.requests
+    assert figures == pytest.approx([10, 11, 10.5, 15])
 
 
 def test_a_reservation_is_used_by_the_nodes_at_work_first(make_context: MakeContext) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from planner import recommend as recommend_by
 from planner.catalog import load_catalog
-from planner.cost_model.block_volumes import VolumeChoice, choose_volumes
+from planner.cost_model.block_volumes import VolumeChoice, choose_volumes, has_credit
 
 recommend = partial(recommend_by, engine="ideal")
 """The sums here are those of the equations alone."""
@@ -187,6 +187,23 @@ def test_credit_may_come_with_size(make_catalog: Make) -> None:
     assert (fast.count[0], fast.read[0]) == (2, 5e8)
     assert fast.bytes_min[0] == pytest.approx(2000 * GIB)
     assert fast.credit_bytes[0] == pytest.approx(2000 * GIB / 0.84)
+
+
+def test_the_faster_of_two_bursts_counts(make_catalog: Make) -> None:
+    """50 MB/s for any volume, 0.25 MB/s for each GiB: one of 1,000 GiB has 250 MB/s, which is all a volume does."""
+    both = BURSTING | {"burst_bytes_per_s": 5e7, "burst_bytes_per_s_per_gib": 2.5e5}
+    catalog = load_catalog(make_catalog({"a": DISKS}, volumes=[both]))
+    assert has_credit(catalog)
+    price = catalog.prices().price_usd_per_hour
+    fast = choose_volumes(catalog, region="here", price_usd_per_hour=price, with_credit=True)
+    assert (fast.count[0], fast.read[0], fast.on_credit[0]) == (2, 5e8, True)
+    assert fast.bytes_min[0] == pytest.approx(2000 * GIB)
+
+
+def test_volumes_without_credit_have_none(make_catalog: Make) -> None:
+    plain = {name: value for name, value in BURSTING.items() if "credit" not in name and "burst" not in name}
+    assert not has_credit(load_catalog(make_catalog({"a": DISKS}, volumes=[plain])))
+    assert not has_credit(load_catalog(make_catalog({"a": DISKS})))
 
 
 def test_credit_is_not_used_where_size_costs_less(make_catalog: Make) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from planner.catalog import Straggler
-from planner.cost_model.estimate import Estimates, estimate, later
+from planner.cost_model.estimate import Estimates, estimate
 from planner.cost_model.prices import Reservations
 from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
 from planner.cost_model.workload import JobContext
@@ -38,13 +38,6 @@ def estimated(context: JobContext, nodes: list[float], *, price: float = 3.6, **
     prices = np.full(len(context.catalog.instances), price)
     asked = {"budgeted": False, **options}
     return estimate(context, price_usd_per_hour=prices, nodes=np.array(nodes), **asked)  # type: ignore[arg-type]
-
-
-def test_how_much_later_a_quantile_is_than_the_mean() -> None:
-    """e^(1.64485 x 0.1 - 0.1^2 / 2); of what does not vary nothing."""
-    assert later(0.95, shared_sigma=0.1) == pytest.approx(math.exp(0.164485 - 0.005), rel=1e-5)
-    assert later(0.5, shared_sigma=0.2) == pytest.approx(math.exp(-0.02))
-    assert later(0.95, shared_sigma=0) == 1
 
 
 def test_how_many_are_worked_out_together_changes_nothing(make_context: Make) -> None:

@@ -86,3 +86,9 @@ def test_a_framework_on_volumes_needs_no_local_disks_and_differs_in_nothing_else
     on_disks, on_volumes = load_model("framework"), load_model("framework-volumes")
     assert set(on_volumes.storage.values()) == {"volumes"}
     assert (on_volumes.phases, on_volumes.capacity) == (on_disks.phases, on_disks.capacity)
+
+
+def test_a_sort_puts_out_what_it_takes_in() -> None:
+    """Of 10 bytes a job with ratios 0.5 and 4 makes 5, and 20 of these."""
+    assert JobVolumes.of(10.0) == JobVolumes(map_in=10, map_out=10, reduce_out=10)
+    assert JobVolumes.of(10.0, map_ratio=0.5, reduce_ratio=4) == JobVolumes(map_in=10, map_out=5, reduce_out=20)

@@ -53,6 +53,15 @@ def test_what_is_in_the_store_is_paid_whatever_the_nodes(make_context: Callable[
     assert request_usd(make_context(NODE)) == 0
 
 
+def test_what_is_on_volumes_and_what_is_in_the_store_add_up(make_context: Callable[..., JobContext]) -> None:
+    """A type without disks keeps 10 TB of intermediate data on volumes, beside 20 TB in the store at a fifth."""
+    diskless = {"a": {"local_disks": 0}}
+    files = {"volumes": [VOLUME], "object_stores": [STORE]}
+    context = make_context(diskless, model="object-store", files=files).only(0)
+    hourly = capacity_usd_per_hour(context, np.array([1.0]))
+    assert hourly.ravel().tolist() == pytest.approx([10e12 * GIB_HOUR + 20e12 * GIB_HOUR / 5])
+
+
 @pytest.mark.parametrize(("seconds", "billed"), [(10, 90), (60, 90), (61, 120), (120, 120), (121, 180)])
 def test_steps_begun_are_billed_and_a_minimum(
     make_context: Callable[..., JobContext], seconds: float, billed: float

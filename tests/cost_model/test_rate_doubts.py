@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import planner
+from planner.catalog import EVIDENCE
 from planner.catalog.evidence_spreads import load_spreads
-from planner.cost_model.rate_doubts import CERTAIN, ORDERS, RateDoubts, rate_doubts
+from planner.cost_model.rate_doubts import CERTAIN, ORDERS, RateDoubts, _by_evidence, rate_doubts
 from planner.cost_model.rates import evidence_codes
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Candidate
@@ -82,3 +83,14 @@ def test_claims_that_were_never_compared_are_as_doubtful_as_the_worst_that_were(
     assert "object_store" not in {resource for resource, _ in compared}
     worst = [max(values[eighth] for values in compared.values()) for eighth in range(8)]
     assert recalled.tolist() == [max(1.0, value) for value in worst]
+
+
+def test_each_evidence_has_its_own_row() -> None:
+    """What is measured is not doubted, nor is what nobody knows; what is stated is off as much as the table says."""
+    table, spreads = _by_evidence("network"), load_spreads()
+    assert table.shape == (len(EVIDENCE) + 1, 8)
+    assert (table[0] == 1).all() and (table[-1] == 1).all()
+    stated = np.maximum(spreads["network", "spec"], 1.0)
+    assert table[EVIDENCE.index("spec")].tolist() == stated.tolist()
+    for word in EVIDENCE[1:]:
+        assert (table[EVIDENCE.index(word)] >= stated).all()

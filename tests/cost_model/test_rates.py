@@ -39,7 +39,7 @@ def test_a_device_is_known_by_its_simultaneous_rate_or_by_both_exclusive_ones() 
 def test_names_that_are_none_are_refused_with_the_nearest() -> None:
     with pytest.raises(BadInputError, match=r"assume local_raed: .* Did you mean local_read"):
         check_assumptions(assume={"local_raed": 1.0}, scale={})
-    with pytest.raises(BadInputError, match=r"what-if cpu=0\.0: a factor must be positive"):
+    with pytest.raises(BadInputError, match=r"what-if cpu=0: a factor must be positive, from 0\.001 to"):
         check_assumptions(assume={}, scale={"cpu": 0.0})
 
 

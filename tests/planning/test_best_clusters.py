@@ -13,7 +13,7 @@ import pytest
 
 from planner import recommend as recommend_by
 from planner.cost_model.estimate import Estimates
-from planner.planning.best_clusters import choose
+from planner.planning.best_clusters import _limit_usd, _Pick, _promise, choose
 from planner.planning.constraints import Constraint
 from planner.planning.selection import Cell
 from planner.schemas.plan import Request
@@ -166,3 +166,24 @@ def test_layouts_within_a_hundredth_are_compared_exactly() -> None:
     grid.exact, grid.rows_of_types = exact, lambda: [np.arange(3)]  # type: ignore[method-assign]
     choose(Request(data_bytes=1, model="indy", top=1), [[grid]])  # type: ignore[list-item]
     assert rows == [0, 1]
+
+
+def test_what_promises_most_comes_first_by_hand() -> None:
+    """Ten dollars and 30 s: within a limit of $10 the time counts first, beyond one of $9.99 the dollars."""
+    pick = _Pick(grid=Grid({}), rows=np.array([0]), cell=Cell(row=0, column=0), limit_usd=10.0)  # type: ignore[arg-type]
+
+    def promised(objective: Any, limit_usd: float = 10.0) -> tuple[float, ...]:
+        return _promise(pick, request=Request(data_bytes=1, objective=objective), limit_usd=limit_usd)
+
+    assert promised("balanced") == (False, 0, 30, 10)
+    assert promised("balanced", 9.99) == (False, 1, 10, 30)
+    assert promised("cost") == (False, 10, 30)
+    assert promised("time") == (30, False, 10)
+
+
+def test_the_limit_is_above_the_cheapest_of_all_grids() -> None:
+    """5% above $10, and not above $20."""
+    cheap, dear = Grid({}), Grid({})
+    dear.estimates = replace(Grid.estimates, total_usd=np.full((1, 3), 20.0))
+    assert _limit_usd([dear, cheap]) == pytest.approx(10.5)  # type: ignore[list-item]
+    assert _limit_usd([]) == np.inf

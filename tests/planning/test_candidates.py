@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import planner
 from planner.cost_model.disk_layout import MEMORY
 from planner.planning.candidates import candidate
 from planner.schemas.plan import Candidate, DiskSplit
@@ -154,3 +155,20 @@ def test_interruptions_are_told_by_the_hour(make_job: Make) -> None:
     assert rough.interruptions.delay_s == pytest.approx(rough.time_s.expected - calm.time_s.expected)
     assert rough.interruptions.delay_s > 0
     assert calm.interruptions is None
+
+
+def test_two_nodes_in_one_zone_share_a_placement_group_and_one_needs_none() -> None:
+    grouped = {
+        (nodes, zones): best.placement_group
+        for nodes, zones in ((1, 1), (2, 1), (2, 2))
+        if (best := planner.recommend("10GB", model="indy", instance="i4i.large", nodes=nodes, zones=zones).best)
+    }
+    assert grouped == {(1, 1): False, (2, 1): True, (2, 2): False}
+
+
+def test_a_node_alone_needs_no_network_rate_and_two_do(make_catalog: Callable[..., str]) -> None:
+    silent = {"read": 1e9, "write": 1e9, "network_baseline_bytes_per_s": ""}
+    asked = {"data": "1GB", "model": "indy", "catalogs": (make_catalog({"a": silent}),)}
+    assert planner.recommend(**asked, nodes=1).best is not None
+    lacking = planner.recommend(**asked, nodes=2)
+    assert lacking.best is None and lacking.rejected[0].reason == "network rate unknown"

@@ -34,6 +34,19 @@ def test_a_row_has_seconds_and_nodes_for_each_byte_by_hand(make_catalog: Make) -
     assert formulas["request"]["data_bytes"] == 10**13 and grid["engine"] is None
 
 
+def test_what_sends_takes_its_share_of_the_processors() -> None:
+    """models/engines/ray.toml: 0.55 ns a byte for the partitions, 1.4 ns to send it: 1.4 / 1.95 of the phase."""
+    (grid,) = planner.recommend("10TB", model="indy", instance="i4i.4xlarge", engine="ray").formulas()["grids"]
+    assert [phase["sent_share"] for phase in grid["phases"]] == [pytest.approx(1.4 / 1.95), 0]
+
+
+def test_a_network_that_nobody_measured_leaves_one_node_where_that_is_asked() -> None:
+    for evidence, most in (("any", None), ("measured", 1.0)):
+        answer = planner.recommend("1TB", model="indy", instance="i4i.4xlarge", evidence=evidence)
+        (grid,) = answer.formulas()["grids"]
+        assert [row["most"] for row in grid["rows"]] == [most]
+
+
 def test_formulas_are_few_and_plain_json() -> None:
     answer = planner.recommend("100TB")
     formulas = answer.formulas()

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from planner import recommend
+from planner.planning.frontier import _figures
 from planner.planning.selection import SAME_TIME, best_of_types, limit_above, order
-from planner.schemas.plan import Candidate, Plan
+from planner.schemas.plan import Candidate, FrontierPoint, Plan
 
 FAST = {"price": 4.0, "read": 8e9, "write": 6e9, "vcpu": 32, "network_baseline_bytes_per_s": 3.125e9}
 SLOW = {"price": 1.0, "read": 2e9, "write": 1e9, "vcpu": 16, "network_baseline_bytes_per_s": 6.25e8}
@@ -114,3 +115,11 @@ def test_a_cloud_that_drops_out_is_named(make_catalog: Callable[..., str], marke
     plan = recommend("8TB", model="indy", catalogs=[market, unknown], max_nodes=100).plan
     assert [text.endswith("was left out: local disk rate unknown") for text in plan.left_out] == [True]
     assert not plan_of(market).left_out
+
+
+def test_bare_metal_counts_as_half_a_percent_slower_and_dearer() -> None:
+    point = FrontierPoint(
+        model="indy", cloud="aws", instance_type="a.metal", nodes=1, time_s=100.0, cost_usd_total=200.0
+    )
+    assert _figures(point) == pytest.approx((100.5, 201))
+    assert _figures(replace(point, instance_type="a.large")) == (100, 200)

@@ -100,7 +100,9 @@ def both_ways(request: Request) -> tuple[Plan, Plan, int]:
     them all.
     """
     alone, given = inputs_of(request, None)
-    plan_of = partial(plan_request, model=given.models, catalogs=given.catalogs, overheads=given.overheads)
+    plan_of = partial(
+        plan_request, model=given.models, catalogs=given.catalogs, overheads=given.overheads, explained=False
+    )
     asked: list[Request] = []
 
     def counted(fixed: Request) -> Plan:

@@ -147,8 +147,8 @@ def test_an_operation_that_is_none(measured: str) -> None:
     ("by", "mode", "text"),
     [
         ("usd_per_MBs", "read_only", "Did you mean usd_per_MBps"),
-        ("usd_per_op", "simultaneous", "is ranked by read_only, write_only"),
-        ("usd_per_MBps", "random", "--mode random"),
+        ("usd_per_op", "simultaneous", "usd_per_op is ranked by read_only, write_only$"),
+        ("usd_per_MBps", "random", "usd_per_MBps is ranked by read_only, write_only, simultaneous$"),
     ],
 )
 def test_no_measure(cloud: str, by: str, mode: str, text: str) -> None:

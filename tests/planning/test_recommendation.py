@@ -359,6 +359,17 @@ def test_what_lacks_one_fact_is_named_before_what_lacks_two(make_catalog: Make) 
     assert [line.partition(":")[0] for line in caught.value.details] == ["b", "a"]
 
 
+def test_of_several_models_as_many_clusters_are_shown_as_asked_for_and_the_first_of_each(make_catalog: Make) -> None:
+    """Three types under two models: of six clusters four where four are asked for, and two where one is."""
+    catalog = make_catalog({name: {"read": 1e9, "write": 1e9} for name in ("a", "b", "c")})
+    models = [load_model("indy"), load_model("daytona")]
+    for top, shown in ((4, 4), (1, 2), (9, 6)):
+        request = Request(data_bytes=10**12, model="all", catalogs=(catalog,), top=top)
+        plan = recommend_request(request, model=models, catalogs=[load_catalog(catalog)], overheads=shipped())
+        assert len(plan.candidates) == shown
+        assert {candidate.model for candidate in plan.candidates} == {"indy", "daytona"}
+
+
 def test_of_two_models_a_type_that_one_can_use_is_no_rejection(make_catalog: Make) -> None:
     """No object store is known; `a` is planned under `indy`, and `b`, which has no disks' rate, by none of the two."""
     catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}, "b": {}})

@@ -20,9 +20,17 @@ REQUEST = Request(data_bytes=10**12, model="indy")
     ("fields", "words"),
     [
         ({"confidence": 1.0}, "a probability lies between 0 and 1"),
+        ({"confidence": 0.99999}, "confidence 0.99999: no forecast is so sure; at most 0.9999"),
+        ({"zones": 7}, "--zones 7: must lie between 1 and 6; no region has more zones"),
+        ({"compute_bytes_per_s_per_vcpu": 1e-8}, "--compute: 1e-08 B/s must lie between 1KB/s and 1EB/s"),
+        ({"assume": {"network": 999.0}}, "assume network: 999 B/s must lie between 1KB/s and 1EB/s"),
+        ({"assume": {"local_read": 1.1e18}}, "assume local_read: 1.1e[+]18 B/s must lie between 1KB/s and 1EB/s"),
+        ({"scale": {"cpu": 0.0009}}, "what-if cpu=0.0009: a factor must be positive, from 0.001 to"),
+        ({"map_ratio": 9e-7}, "map ratio 9e-07: output over input must be positive, from 0.000001"),
         ({"map_ratio": 0.0}, "map ratio 0: output over input must be positive"),
         ({"reduce_ratio": 1e7}, r"reduce ratio 1e\+07"),
         ({"interruptions_per_node_hour": 61.0, "pricing": "spot"}, "above 0 and at most 60"),
+        ({"interruptions_per_node_hour": 0.0, "pricing": "spot"}, "above 0 and at most 60"),
         ({"interruptions_per_node_hour": 0.5}, "say pricing spot, not on-demand"),
         ({"nodes": 20, "max_nodes": 10}, "--nodes 20 and --max-nodes 10 contradict each other"),
         ({"arch": "sparc"}, "use x86_64 or arm64"),
@@ -33,7 +41,7 @@ REQUEST = Request(data_bytes=10**12, model="indy")
         ({"own_prices": tuple(discounts(["i8g=50%"]))}, "--discount: unknown instance type 'i8g'"),
         ({"node_limits": tuple(capacities(["x9z.*=4"]))}, "--capacity: unknown instance type"),
         ({"assume": {"netwrk": 1.0}}, "Did you mean network"),
-        ({"scale": {"price": -1.0}}, "a factor must be positive"),
+        ({"scale": {"price": -1.0}}, "a factor must be positive, from 0.001 to"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(fields: dict[str, Any], words: str) -> None:

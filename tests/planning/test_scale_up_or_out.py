@@ -62,6 +62,7 @@ def test_one_node_is_compared_where_it_holds_the_data(make_catalog: Callable[...
     assert all(size.single and size.single.nodes == 1 for size in alone.sizes)
     none = scaled(make_catalog(sizes()), {"s": 8, "l": 32}, data_bytes=10**14)
     assert all(size.single is None for size in none.sizes)
+    assert all(size.best and size.best.nodes > 1 for size in none.sizes)
     assert "does not hold the data (needs" in none.sizes[0].reasons["single"]
 
 

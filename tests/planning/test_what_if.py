@@ -10,7 +10,7 @@ import pytest
 
 from planner import recommend as recommend_by
 from planner.api import answer
-from planner.planning.what_if import Contrast, WhatIf, scaled
+from planner.planning.what_if import Contrast, WhatIf, changed, scaled
 from planner.schemas.plan import Plan, Request
 
 recommend = partial(recommend_by, engine="ideal")
@@ -128,3 +128,11 @@ def test_of_all_models_a_question_keeps_the_clusters_own(plan: Plan, asked_for: 
     best = replace(plan.best, model="indy")
     what_if(replace(plan, best=best, request=replace(plan.request, model=asked_for)), asked).reliefs(2.0)
     assert {request.model for request in asked} == {narrowed}
+
+
+def test_numbers_under_a_resources_name_are_factors_and_all_else_is_an_argument() -> None:
+    request = replace(Request(data_bytes=10**12), scale={"network": 3.0})
+    other = changed(request, {"nodes": 5, "network": 2})
+    assert (other.nodes, other.scale) == (5, {"network": 6.0})
+    ideal = changed(request, {"network": "ideal"})
+    assert (ideal.network, ideal.scale) == ("ideal", {"network": 3.0})

@@ -59,6 +59,16 @@ def test_restarts_are_what_simulation_gives(recovery: str, nodes: int) -> None:
         assert quantile_s == pytest.approx(np.quantile(draws, probability), rel=0.12)
 
 
+def test_the_chance_of_no_interruption_by_hand() -> None:
+    """A job of 1,000 to 3,000 s, all as likely, at an interruption in 1,000 s: (e^-1 - e^-3) / 2 see none. What sees
+    one waits for 10^6 s, and so is not over after 3,000 s.
+    """
+    job = Duration(times_s=np.array([1000.0, 3000.0]), cdf=np.array([0.0, 1.0]))
+    rare = Risk(per_node_s=1e-3, replacement_s=1e6, recovery="restart", evidence="assumed")
+    spared = rare.duration(job, nodes=1, load_s=0).probability_by(3000.0)
+    assert spared == pytest.approx((np.exp(-1) - np.exp(-3)) / 2, rel=4e-4)
+
+
 def test_tasks_done_again_by_hand() -> None:
     """Twenty nodes, each taken back once in 20 hours, for an hour: one is; half an hour's work of it is done again by
     twenty, and it is missed for 240 s: 102 s.

@@ -76,6 +76,10 @@ def test_the_prior_lies_where_it_is_said_to() -> None:
     assert draws["knee"][:, 1].mean() == pytest.approx(2.5, rel=0.05)
     assert np.median(draws["usl"][:, 0]) == pytest.approx((3e-5 * 1e-2) ** 0.5, rel=0.2)
     assert np.median(draws["usl"][:, 1]) == pytest.approx((1e-8 * 5e-6) ** 0.5, rel=0.2)
+    assert (draws["usl"].min(axis=0), draws["usl"].max(axis=0)) == (
+        pytest.approx([3e-5, 1e-8], rel=0.05),
+        pytest.approx([1e-2, 5e-6], rel=0.05),
+    )
     assert [np.log(draws[name][:, 0]).std() for name in ("power", "plateau", "knee")] == pytest.approx(
         [0.9, 0.8, 0.8], rel=0.06
     )

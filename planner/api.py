@@ -176,8 +176,7 @@ class Recommendation(Answer):
         """Plan again with something changed: a resource multiplied (`network=2`, `price=0.7`; the others are `local`,
         `volumes`, `objects` and `cpu`) or an argument of `recommend` (`data="200TB"`, `deadline="1h"`, `nodes=50`).
 
-        What was asked stays otherwise; prices and capacities add to those given. Raises BadInputError for anything
-        else.
+        What was asked stays otherwise; prices and capacities add to those given. Raises BadInputError for the rest.
 
         >>> import planner
         >>> eight = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)

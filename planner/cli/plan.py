@@ -63,6 +63,7 @@ def plan(
         from planner.cli.plan_from_log import plan_from_log, refuse_forms
 
         refuse_forms({"--show": show, "--wide": wide, "--explain": explain, "--sort": sort, "--columns": columns})
+        simulated.refuse()
         plan_from_log(
             from_log, asked=asked, ran_on=ran_on, app=app, as_json=json, rejected=rejected, out=out, html=html
         )

@@ -11,6 +11,7 @@ from typer import Option
 
 from planner.cli.console import show
 from planner.cli.files import write_whole
+from planner.errors import BadInputError
 
 if TYPE_CHECKING:
     from planner.api import Recommendation
@@ -32,6 +33,11 @@ class SimulationOptions:
     timeline: Annotated[
         Path | None, Option(help="With --simulate: also draw what nodes wait for to this SVG file.")
     ] = None
+
+    def refuse(self) -> None:
+        """Raise BadInputError where a Spark log's plan is to be simulated: it has stages, not this sort's tasks."""
+        if self.simulate:
+            raise BadInputError("--simulate: of a Spark log's plan only the equations are known; leave one of both out")
 
     def of(self, answered: Recommendation) -> Simulation:
         """Return the simulation that is asked for."""

@@ -10,6 +10,7 @@ import pytest
 
 import planner
 from planner.cli.entry import plan_main
+from planner.cli.simulation import SimulationOptions
 from planner.errors import BadInputError, InfeasibleError
 
 ASKED = ["plan", "--data", "1TB", "--instance", "i4i.4xlarge", "--nodes", "8", "--simulate", "--draws", "3"]
@@ -54,6 +55,11 @@ def test_a_profile_has_no_tasks_to_simulate() -> None:
     answer = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)
     with pytest.raises(BadInputError, match="without --profile"):
         planner.Recommendation(answer.plan, profile="mine").simulate()
+
+
+def test_a_spark_log_has_no_tasks_to_simulate_either() -> None:
+    with pytest.raises(BadInputError, match="Spark log"):
+        SimulationOptions(simulate=True).refuse()
 
 
 def test_nothing_feasible_cannot_be_simulated() -> None:

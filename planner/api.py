@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from planner.cost_model.volume_counts import VolumeCount
     from planner.planning.network_views import NetworkRow
     from planner.planning.what_if import Contrast, WhatIf
+    from planner.simulation.result import Simulation
 
 
 @dataclass(frozen=True, repr=False)
@@ -175,8 +176,7 @@ class Recommendation(Answer):
         """Plan again with something changed: a resource multiplied (`network=2`, `price=0.7`; the others are `local`,
         `volumes`, `objects` and `cpu`) or an argument of `recommend` (`data="200TB"`, `deadline="1h"`, `nodes=50`).
 
-        What was asked stays otherwise; prices and capacities add to those given. Raises BadInputError for anything
-        else.
+        What was asked stays otherwise; prices and capacities add to those given. Raises BadInputError for the rest.
 
         >>> import planner
         >>> eight = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)
@@ -186,6 +186,12 @@ class Recommendation(Answer):
         from planner.planning.what_if import changed
 
         return self._again(changed(self.plan.request, changes))
+
+    def simulate(self, *, draws: int = 20, seed: int = 0, lose: str | None = None) -> Simulation:
+        """Return the recommended cluster's sort, simulated: see `planner.stores.request_inputs.simulated`."""
+        from planner.stores.request_inputs import simulated
+
+        return simulated(self.plan, profile=self.profile, draws=draws, seed=seed, lose=lose)
 
     def without_what_ifs(self) -> Recommendation:
         """Return the same question answered without the factors of `what_if`."""

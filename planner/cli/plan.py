@@ -15,6 +15,7 @@ from planner.cli.files import Force, require_new, write_whole
 from planner.cli.plan_output import forms_and_views, out_text, require_form, show_answer
 from planner.cli.plan_questions import completed
 from planner.cli.request_options import RequestOptions
+from planner.cli.simulation import SimulationOptions, plan_json, show_simulation
 
 if TYPE_CHECKING:
     from planner.api import Recommendation
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 def plan(
     *,
     asked: RequestOptions,
+    simulated: SimulationOptions,
     from_log: Annotated[
         Path | None, Option(help="Instead of --data: plan the Spark application of this event log.")
     ] = None,
@@ -47,9 +49,7 @@ def plan(
     out: Annotated[
         Path | None, Option(help="Also write the plan as JSON to this file; FILE.csv has what --show csv shows.")
     ] = None,
-    html: Annotated[
-        Path | None, Option(help="Also write a page for people to this file; it opens without a network.")
-    ] = None,
+    html: Annotated[Path | None, Option(help="Also write a page to this file; it opens without a network.")] = None,
     force: Force = False,
 ) -> None:
     """Recommend the cluster to rent: which machine, how many, how long, how much, and why.
@@ -58,11 +58,12 @@ def plan(
     """
     from planner.planning.recommendation import require_best
 
-    require_new([out, html], force=force)
+    require_new([out, html, simulated.timeline], force=force)
     if from_log is not None:
         from planner.cli.plan_from_log import plan_from_log, refuse_forms
 
         refuse_forms({"--show": show, "--wide": wide, "--explain": explain, "--sort": sort, "--columns": columns})
+        simulated.refuse()
         plan_from_log(
             from_log, asked=asked, ran_on=ran_on, app=app, as_json=json, rejected=rejected, out=out, html=html
         )
@@ -75,11 +76,11 @@ def plan(
     if html:
         _write_page(answered, html)
     if form == "json":
-        show_text(answered.plan.to_json())
+        show_text(plan_json(answered, simulated))
     require_best(answered.plan)
     if form != "json":
         show_answer(answered, form, order=sort, only=columns)
-        _show_more(answered, views, explained=explain, rejected=rejected)
+        _show_more(answered, views, explained=explain, rejected=rejected, simulated=simulated)
 
 
 def _write_page(answered: Recommendation, html: Path) -> None:
@@ -101,7 +102,9 @@ def _answered(asked: RequestOptions) -> Recommendation:
     return answer(request, today=date.today())
 
 
-def _show_more(answered: Recommendation, views: list[str], *, explained: bool, rejected: bool) -> None:
+def _show_more(
+    answered: Recommendation, views: list[str], *, explained: bool, rejected: bool, simulated: SimulationOptions
+) -> None:
     """Show what was asked for beside the answer."""
     if explained:
         _explain(answered)
@@ -117,6 +120,7 @@ def _show_more(answered: Recommendation, views: list[str], *, explained: bool, r
         from planner.report.plan_table import render_rejected
 
         show_rich(render_rejected(answered.plan.rejected))
+    show_simulation(answered, simulated)
 
 
 def _explain(answered: Recommendation) -> None:

@@ -22,6 +22,7 @@ PANELS: Final = {
         "Cluster size": "nodes max_nodes max_vcpus capacity head_room",
         "Money": "objective own_price interruptions",
         "Evidence and what-if": "assume evidence engine network network_distribution paper",
+        "Simulation": "simulate draws seed lose timeline",
         "Output": "show wide json out force rejected top sort columns",
         "Spark": "from_log ran_on app",
     }.items()

@@ -38,7 +38,7 @@ def planned_spares(context: JobContext, phases: tuple[PhaseEstimate, ...], nodes
     """Return as many spares as minimise the expected cost where it was measured how nodes of the type differ in what
     decides the longest phase, and the usual share of the nodes elsewhere.
     """
-    life, name, sizes = context.overheads, _screened_by(context, phases), np.array([float(nodes)])
+    life, name, sizes = context.overheads, screened_by(context, phases), np.array([float(nodes)])
     paid_s = float(spares_paid_s(context, sizes)[0])
     if nodes == 1 or name is None:
         paid = float(paid_nodes(sizes, spare_fraction=life.spare_fraction)[0])
@@ -73,12 +73,12 @@ def undisturbed(
     """Return the distribution of the job's time when no node is taken back. A run's nodes share how far the equations
     are off, and the rate of the network where it is extrapolated.
     """
-    screened_by = _screened_by(context, phases) if spares.screened else None
+    compared = screened_by(context, phases) if spares.screened else None
     loads = [
-        _loads(context, phase, seen.resources, nodes, spares=spares, screened_by=screened_by)
+        _loads(context, phase, seen.resources, nodes, spares=spares, screened=compared)
         for phase, seen in zip(context.model.phases, phases, strict=True)
     ]
-    slowdowns = _slowdowns(context, nodes)
+    slowdowns = slowdowns_of(context, nodes)
     barriers = [_barriers(of_phase, slowdowns) for of_phase in loads]
     shared_sigma = context.overheads.shared_sigma
     return order_statistics.either(
@@ -86,7 +86,7 @@ def undisturbed(
     )
 
 
-def _slowdowns(context: JobContext, nodes: int) -> list[dict[str, float]]:
+def slowdowns_of(context: JobContext, nodes: int) -> list[dict[str, float]]:
     """Return equally likely slowdowns of the rates in doubt: as far as a claim may be off, and the network at scale."""
     doubts, at_scale = context.doubts.together(int(context.layouts.type_row[0])), _network_slowdowns(context, nodes)
     if len(at_scale) == 1:
@@ -117,7 +117,7 @@ def _loads(
     nodes: int,
     *,
     spares: PlannedSpares,
-    screened_by: str | None,
+    screened: str | None,
 ) -> dict[str, Load]:
     """Return what each resource does in a phase, and how it differs from node to node."""
     slowest = bool(context.rates.network.slowest_of_n[int(context.layouts.type_row[0])])
@@ -126,7 +126,7 @@ def _loads(
     for name, use in uses.items():
         certain = name in UNDIVIDED or (name == "network" and slowest)
         spread = order_statistics.lognormal(0.0) if certain else context.spread(name, works.get(name))
-        spare_count = spares.count if name == screened_by and not certain else 0
+        spare_count = spares.count if name == screened and not certain else 0
         loads[name] = Load(median_s=use.time_s, spread=spread, count=nodes, spares=spare_count)
     return loads
 
@@ -144,7 +144,7 @@ def _barriers(loads: Mapping[str, Load], slowdowns: Sequence[Mapping[str, float]
     ]
 
 
-def _screened_by(context: JobContext, phases: tuple[PhaseEstimate, ...]) -> str | None:
+def screened_by(context: JobContext, phases: tuple[PhaseEstimate, ...]) -> str | None:
     """Return the resource by which nodes are kept or sent away: the bottleneck of the longest phase, if it was measured
     how nodes of the type differ in it.
     """

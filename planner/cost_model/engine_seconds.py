@@ -16,20 +16,20 @@ from planner.cost_model.workload import JobContext, Work
 def cpu_seconds(context: JobContext, phase: Phase, work: Work, rows: slice, nodes: Floats) -> Floats:
     """Return the seconds of the busiest node's processors in a phase that gives them `work`, shape (rows, N)."""
     seconds = work.node_seconds[rows, None] * (_left(context, phase, work, nodes) / nodes)
-    if (tasks := _tasks(context, phase, rows, nodes)) is None:
+    if (tasks := task_count(context, phase, rows, nodes)) is None:
         return np.asarray(seconds)
     by_nodes = _node_task_s(context, phase, nodes) / nodes
     busy = context.model.engine.busy_share("cpu", phase.cpu)
     shared = nodes if context.model.engine.shares_processors else 1.0
-    by_driver = _driver_task_s(context, phase, nodes, decides=not context.model.engine.shares_processors) / shared
+    by_driver = driver_task_s(context, phase, nodes, decides=not context.model.engine.shares_processors) / shared
     vcpu = context.rates.vcpu[context.layouts.type_row[rows], None]
     return np.asarray(seconds + tasks * (by_nodes + by_driver) / (vcpu * busy))
 
 
 def driver_seconds(context: JobContext, phase: Phase, rows: slice, nodes: Floats) -> Floats | None:
     """Return the seconds of the driver's processor in a phase, shape (rows, N); None for an engine without a driver."""
-    tasks = _tasks(context, phase, rows, nodes)
-    return None if tasks is None else tasks * _driver_task_s(context, phase, nodes, decides=True)
+    tasks = task_count(context, phase, rows, nodes)
+    return None if tasks is None else tasks * driver_task_s(context, phase, nodes, decides=True)
 
 
 def _left(context: JobContext, phase: Phase, work: Work, nodes: Floats) -> Floats | float:
@@ -43,7 +43,7 @@ def _left(context: JobContext, phase: Phase, work: Work, nodes: Floats) -> Float
     return np.asarray(1 - sent_s / whole_s / nodes)
 
 
-def _tasks(context: JobContext, phase: Phase, rows: slice, nodes: Floats) -> Floats | None:
+def task_count(context: JobContext, phase: Phase, rows: slice, nodes: Floats) -> Floats | None:
     """Return the tasks of a phase, shape (rows, N): slices of the input, or partitions of the output."""
     sizes, type_rows = context.model.engine.sizes, context.layouts.type_row[rows]
     if sizes is None or not phase.cpu:
@@ -62,7 +62,7 @@ def _node_task_s(context: JobContext, phase: Phase, nodes: Floats) -> Floats:
     return seconds / context.rates.cpu_factor
 
 
-def _driver_task_s(context: JobContext, phase: Phase, nodes: Floats, *, decides: bool) -> Floats:
+def driver_task_s(context: JobContext, phase: Phase, nodes: Floats, *, decides: bool) -> Floats:
     """Return the seconds that each task of a phase costs the driver, shape (N,), which `decides` how long it takes or
     has time to spare.
     """

@@ -255,3 +255,10 @@ def _preferred(points: Sequence[NetworkPoint], *, near: bool) -> list[NetworkPoi
     inside = [point for point in points if point.placement_group]
     outside = [point for point in points if not point.placement_group]
     return (inside or outside) if near else (outside or inside)
+
+
+def time_s(amount: Floats, rate: Floats) -> Floats:
+    """Divide, but moving nothing takes no time even at an unknown rate."""
+    return np.divide(
+        amount, rate, out=np.zeros(np.broadcast_shapes(amount.shape, rate.shape)), where=np.asarray(amount > 0)
+    )

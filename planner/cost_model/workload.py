@@ -21,7 +21,7 @@ from planner.cost_model.model import GROUPS, MEDIA, Coefficients, CostModel, Job
 from planner.cost_model.object_store import ObjectStoreChoice
 from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
 from planner.cost_model.rate_spreads import Spreads
-from planner.cost_model.rates import Device, Rates
+from planner.cost_model.rates import Device, Rates, time_s
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.staging import Staging
 from planner.statistics.interruptions import Risk
@@ -187,12 +187,19 @@ class JobContext:
         Of a shuffle (n-1)/n crosses the network; the papers charge all of it. A copy for another node crosses it whole.
         The object store, and volumes without a link of their own, add their traffic: reads come in, writes go out.
         """
+        exchanged, read, written = self.network_parts(phase, rows, nodes)
+        return np.asarray(exchanged + np.maximum(read, written))
+
+    def network_parts(self, phase: Phase, rows: slice, nodes: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the bytes per node that nodes send each other, shape (1, N), and those that its NIC carries in from
+        an object store or volumes, and out to them, shape (rows, N).
+        """
         crossing = 1.0 if self.paper else (nodes - 1) / nodes
         exchanged = (self.job.total(phase.network) * crossing + self.job.total(phase.replicate)) / nodes
         nic = (self.catalog.instances.volume_link == "nic")[self.layouts.type_row[rows]]
         totals = [self._totals(groups) for groups in (phase.read, phase.write)]
-        streams = (np.where(nic, self._on(VOLUMES, t, rows), 0.0) + self._on(OBJECTS, t, rows) for t in totals)
-        return exchanged[None, :] + np.maximum(*streams)[:, None] / nodes
+        read, written = (np.where(nic, self._on(VOLUMES, t, rows), 0.0) + self._on(OBJECTS, t, rows) for t in totals)
+        return exchanged[None, :], read[:, None] / nodes, written[:, None] / nodes
 
     def network_seconds(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
         """Return the seconds the NIC needs for `network_bytes`; NaN where its rate is unknown.
@@ -207,11 +214,11 @@ class JobContext:
         rate = network.at(type_rows, nodes) * self.model.engine.busy_share("network", phase.cpu)
         tokens = network.bucket_bytes[type_rows]
         if np.isnan(tokens).all():
-            return _seconds(moved, rate)
+            return time_s(moved, rate)
         burst = np.fmax(network.burst_at(type_rows)[:, None], rate)
         left = np.maximum(tokens[:, None] - self._sent_before(phase, rows, nodes) * (1 - rate / burst), 0.0)
         bursting = np.maximum(moved / burst, (moved - left) / rate)
-        return np.where(np.isnan(tokens)[:, None], _seconds(moved, rate), bursting)
+        return np.where(np.isnan(tokens)[:, None], time_s(moved, rate), bursting)
 
     def _sent_before(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
         sent = np.zeros((rows.stop - rows.start, len(nodes)))
@@ -232,8 +239,8 @@ class JobContext:
         reading = np.where(self.layouts.shared, sum(read.values()), 0.0)
         writing = np.where(self.layouts.shared, sum(write.values()), 0.0)
         apart = np.isnan(local.simultaneous[row])
-        read_s = _seconds(reading, np.where(apart, local.read[row], local.simultaneous[row]))
-        write_s = _seconds(writing, np.where(apart, local.write[row], local.simultaneous[row]))
+        read_s = time_s(reading, np.where(apart, local.read[row], local.simultaneous[row]))
+        write_s = time_s(writing, np.where(apart, local.write[row], local.simultaneous[row]))
         return Work(
             total_bytes=reading + writing,
             node_seconds=np.where(apart, read_s + write_s, np.maximum(read_s, write_s)),
@@ -253,7 +260,7 @@ class JobContext:
         one_way = local.simultaneous[row] * np.where(self.layouts.disks > 1, 2.0, 1.0)
         reading, writing = np.where(alone, read[group], 0.0), np.where(alone, write[group], 0.0)
         read_s, write_s = (
-            _seconds(moved, share * np.where(np.isnan(one_way), exclusive[row], one_way))
+            time_s(moved, share * np.where(np.isnan(one_way), exclusive[row], one_way))
             for moved, exclusive in ((reading, local.read), (writing, local.write))
         )
         return Work.apart(reading + writing, read_node_s=read_s, write_node_s=write_s)
@@ -263,7 +270,7 @@ class JobContext:
     ) -> Work:
         """A device whose reads and writes add up."""
         row, reading, writing = self.layouts.type_row, self._on(medium, read), self._on(medium, write)
-        read_s, write_s = _seconds(reading, device.read[row]), _seconds(writing, device.write[row])
+        read_s, write_s = time_s(reading, device.read[row]), time_s(writing, device.write[row])
         return Work.apart(reading + writing, read_node_s=read_s, write_node_s=write_s)
 
     def _on(self, medium: int, totals: dict[str, float], rows: slice = slice(None)) -> Floats:
@@ -283,7 +290,7 @@ class JobContext:
             per_byte += amount / self._cpu_rate(work)
         moved = np.full(len(vcpu), float(sum(amounts.values())))
         nothing = np.zeros(len(vcpu))
-        return Work(total_bytes=moved, node_seconds=_seconds(per_byte, vcpu), read_node_s=nothing, write_node_s=nothing)
+        return Work(total_bytes=moved, node_seconds=time_s(per_byte, vcpu), read_node_s=nothing, write_node_s=nothing)
 
     def _cpu_rate(self, work: str) -> Floats | float:
         """Return bytes/s per vCPU of one kind of work: a number for all layouts, or shape (R,) where types differ."""
@@ -291,10 +298,3 @@ class JobContext:
         if work != "sort" or np.isinf(default) or np.isnan(measured).all():
             return default
         return np.where(np.isnan(measured), default, measured)[self.layouts.type_row]
-
-
-def _seconds(amount: Floats, rate: Floats) -> Floats:
-    """Divide, but moving nothing takes no time even at an unknown rate."""
-    return np.divide(
-        amount, rate, out=np.zeros(np.broadcast_shapes(amount.shape, rate.shape)), where=np.asarray(amount > 0)
-    )

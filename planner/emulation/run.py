@@ -11,11 +11,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from planner.catalog import load_catalog
+from planner.catalog import Catalog, load_catalog
 from planner.cost_model import run_overheads
 from planner.cost_model.engine import IDEAL, Engine
 from planner.cost_model.model import CostModel, Phase, on_a_cluster, run_by
 from planner.cost_model.model_reader import load_model
+from planner.cost_model.run_overheads import RunOverheads
 from planner.distributed_sort.dataset import Dataset
 from planner.emulation.cluster import HEAD, emulated_cluster
 from planner.emulation.network_trial import measure_links, payload_bytes_per_s
@@ -120,6 +121,30 @@ def plan_for(
     `trial` tells the rates while all nodes work, what CPU Ray and the kernel need besides, and how long the sample
     takes. An `engine` that was measured tells the same without a trial.
     """
+    asked = question_for(machine, run, folder, network_bytes_per_s=network_bytes_per_s, trial=trial, engine=engine)
+    return recommend(asked.request, model=asked.model, catalogs=[asked.catalog], overheads=asked.overheads)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is planned for an emulated run, and with what."""
+
+    request: Request
+    model: CostModel
+    catalog: Catalog
+    overheads: RunOverheads
+
+
+def question_for(
+    machine: Machine,
+    run: EmulatedRun,
+    folder: Path,
+    *,
+    network_bytes_per_s: float,
+    trial: Trial | None = None,
+    engine: Engine = IDEAL,
+) -> Question:
+    """Return what `plan_for` plans."""
     measured = engine.sizes is not None
     share = replace(
         machine,
@@ -147,7 +172,7 @@ def plan_for(
         model = run_by(replace(model, phases=(sample, *model.phases)), emulated)
     if trial is not None:
         model, overheads = trial.applied_to(model), replace(overheads, cpu_bytes_per_s_per_vcpu=trial.cpu_bytes_per_s)
-    return recommend(request, model=model, catalogs=[load_catalog(catalog)], overheads=overheads)
+    return Question(request=request, model=model, catalog=load_catalog(catalog), overheads=overheads)
 
 
 def _on_emulated_nodes(engine: Engine, machine: Machine, *, capped: bool) -> Engine:

@@ -12,11 +12,13 @@ from planner.cost_model.engine_reader import load_engine
 from planner.cost_model.model import CostModel
 from planner.cost_model.model_reader import load_model
 from planner.cost_model.run_overheads import RunOverheads
+from planner.errors import BadInputError
 from planner.planning.request_checks import run_by_engine
-from planner.schemas.plan import ALL_MODELS, Request
+from planner.schemas.plan import ALL_MODELS, Plan, Request
 
 if TYPE_CHECKING:
     from planner.calibration import Profile
+    from planner.simulation.result import Simulation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,3 +44,35 @@ def inputs_of(request: Request, profile: Profile | None = None) -> tuple[Request
         request, models = run_by_engine(request, models, load_engine(request.engine))
     overheads = run_overheads.PAPER if request.paper else run_overheads.shipped()
     return request, Inputs(models=list(models), catalogs=catalogs, overheads=overheads)
+
+
+def simulated(plan: Plan, *, profile: str | None, draws: int, seed: int, lose: str | None = None) -> Simulation:
+    """Return the simulation of a plan's recommended cluster, drawn `draws` times: tasks and flows instead of equations;
+    `lose` says which nodes are lost when: `node@30%`, `5@30%`.
+
+    Raises InfeasibleError where there is no cluster, BadInputError for a plan that was made with a profile, and for
+    a loss that cannot be.
+
+    >>> import planner
+    >>> simulation = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).simulate(draws=3)
+    >>> simulation.p50_s <= simulation.p95_s, simulation.phases[0].name
+    (True, 'map and shuffle')
+    """
+    from planner.planning.recommendation import require_best
+    from planner.simulation.losses import Loss
+    from planner.simulation.simulate import simulate_plan
+
+    best = require_best(plan)
+    if profile is not None:
+        raise BadInputError("a profile has the times of a framework, not its tasks: simulate a plan without --profile")
+    request, given = inputs_of(plan.request)
+    return simulate_plan(
+        request,
+        best,
+        models=given.models,
+        catalogs=given.catalogs,
+        overheads=given.overheads,
+        draws=draws,
+        seed=seed,
+        loss=None if lose is None else Loss.parse(lose),
+    )

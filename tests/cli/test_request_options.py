@@ -65,6 +65,7 @@ DIFFERENT = {
     ("run", "profile"): "the same profiles: a plan is made with one, a run adds itself to one",
     ("run", "json"): "prints a report",
     ("run", "out"): "writes a report",
+    ("run", "seed"): "draws the caps of emulated nodes; a plan's draws the runs that are simulated",
     ("scale", "json"): "prints a comparison",
     ("cluster up", "json"): "prints a cluster",
 }

@@ -1,0 +1,76 @@
+"""What a lost node costs, simulated: beside the emulated kills, and on clusters of 178 and 1,000 nodes.
+
+The kills are those of `benchmarks/cluster/bench_kills.py`: two copies of 1.6 GB on four nodes behind 400 Mbit/s.
+
+    python benchmarks/simulation/bench_losses.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from statistics import median
+from typing import Final
+
+from bench_emulated import OwnRun, disk_bytes_per_s, own_runs, question
+
+from planner import recommend
+from planner.planning.recommendation import recommend as plan_again
+from planner.planning.recommendation import require_best
+from planner.simulation.losses import Loss
+from planner.simulation.simulate import simulate_plan
+
+KILLS: Final = OwnRun(
+    name="kills",
+    nodes=4,
+    rate="400Mbit",
+    data_bytes=1_600_000_000,
+    model="daytona",
+    measured_s=17.0,
+    equations_s=0.0,
+    ideal_s=0.0,
+)
+MOMENTS: Final = (0.1, 0.3, 0.5, 0.7, 0.9)
+LARGE: Final = ((178, "100TB"), (1000, "1PB"))
+DRAWS: Final = 5
+
+
+def emulated() -> Iterator[str]:
+    """Yield what is simulated of the emulated kills."""
+    disk = median(disk_bytes_per_s(nodes) for nodes in {run.nodes for run in own_runs()})
+    asked = question(KILLS, disk_bytes_per_s=disk, engine="ray")
+    inputs = {"catalogs": [asked.catalog], "overheads": replace(asked.overheads, shared_sigma=0.0)}
+    best = require_best(plan_again(asked.request, model=asked.model, **inputs))
+    times = []
+    for share in MOMENTS:
+        answer = simulate_plan(
+            asked.request, best, models=[asked.model], **inputs, draws=DRAWS, seed=0, loss=Loss(nodes=1, share=share)
+        )
+        times.append(answer.loss.times if answer.loss else 1.0)
+    yield f"undisturbed {answer.p50_s:.1f} s; a node lost at {row_of(MOMENTS, '{:.0%}')} of it: {row_of(times)} times"
+    yield f"median {median(times):.2f} ({min(times):.2f}-{max(times):.2f})"
+
+
+def row_of(values: Iterator[float] | tuple[float, ...] | list[float], form: str = "{:.2f}") -> str:
+    """Return numbers in a row."""
+    return ", ".join(form.format(value) for value in values)
+
+
+def large() -> Iterator[str]:
+    """Yield what losses cost large clusters, as a table."""
+    yield "| nodes | lost | undisturbed | " + " | ".join(f"at {share:.0%}" for share in MOMENTS) + " |"
+    yield "|--:|--:|--:|" + "--:|" * len(MOMENTS)
+    for nodes, data in LARGE:
+        answer = recommend(data, model="daytona", instance="i8g.8xlarge", nodes=nodes, max_nodes=nodes)
+        for lost in (1, nodes // 20):
+            runs = [answer.simulate(draws=DRAWS, lose=f"{lost}@{share:.0%}") for share in MOMENTS]
+            times = " | ".join(f"{run.loss.times:.2f}" for run in runs if run.loss)
+            yield f"| {nodes:,} | {lost} | {runs[0].p50_s / 3600:.1f} h | {times} |"
+
+
+def main() -> None:
+    print("\n".join([*emulated(), "", *large()]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""`plan --simulate`: the recommended cluster's sort, simulated several times beside what the equations say."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from planner.cli.console import show
+from planner.cli.files import write_whole
+from planner.errors import BadInputError
+
+if TYPE_CHECKING:
+    from planner.api import Recommendation
+    from planner.simulation.result import Simulation
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationOptions:
+    """Whether to simulate the recommended cluster, and how often."""
+
+    simulate: Annotated[
+        bool, Option("--simulate", help="Simulate the recommended cluster's sort: range and waiting of each phase.")
+    ] = False
+    draws: Annotated[int, Option(help="How many runs --simulate draws.")] = 20
+    seed: Annotated[int, Option(help="What --simulate draws from: the same gives the same.")] = 0
+    lose: Annotated[
+        str | None, Option(help="With --simulate: lose nodes for good, as node@30% or 5@30% of the time.")
+    ] = None
+    timeline: Annotated[
+        Path | None, Option(help="With --simulate: also draw what nodes wait for to this SVG file.")
+    ] = None
+
+    def refuse(self) -> None:
+        """Raise BadInputError where a Spark log's plan is to be simulated: it has stages, not this sort's tasks."""
+        if self.simulate:
+            raise BadInputError("--simulate: of a Spark log's plan only the equations are known; leave one of both out")
+
+    def of(self, answered: Recommendation) -> Simulation:
+        """Return the simulation that is asked for."""
+        return answered.simulate(draws=self.draws, seed=self.seed, lose=self.lose)
+
+
+def plan_json(answered: Recommendation, options: SimulationOptions) -> str:
+    """Return a plan as JSON, with its simulation where that was asked for."""
+    if not options.simulate or answered.best is None:
+        return answered.plan.to_json()
+    simulation = options.of(answered)
+    _draw(simulation, options.timeline)
+    return json.dumps(json.loads(answered.plan.to_json()) | {"simulation": simulation.to_dict()}, indent=2)
+
+
+def show_simulation(answered: Recommendation, options: SimulationOptions) -> None:
+    """Show a plan's simulation where that was asked for."""
+    if options.simulate:
+        from planner.report.simulation_table import render_simulation
+
+        simulation = options.of(answered)
+        show(*render_simulation(simulation))
+        _draw(simulation, options.timeline)
+
+
+def _draw(simulation: Simulation, file: Path | None) -> None:
+    if file is not None:
+        from planner.report.timeline_picture import timeline_svg
+
+        write_whole(file, timeline_svg(simulation) + "\n", option="--timeline")

@@ -1,0 +1,49 @@
+"""A simulation in the terminal: the range of each phase beside its equation, and what its tasks wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from planner.simulation.result import Simulation
+from planner.simulation.timeline import ONE_TASK, OTHERS
+from planner.units import format_duration
+
+_WORDS = {ONE_TASK: "a task's own threads", OTHERS: "slower nodes"}
+_LEAST_SHARE = 0.05
+"""Waiting of a smaller share is not named."""
+
+
+def render_simulation(simulation: Simulation) -> Iterator[Any]:
+    """Yield a table of the phases, and the whole sort below it."""
+    from rich.table import Table
+    from rich.text import Text
+
+    title = f"\n{simulation.cluster}, simulated {simulation.draws} times (seed {simulation.seed})"
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for heading in ("phase", "equation", "median", "95%", "waits for"):
+        table.add_column(heading, justify="left" if heading in ("phase", "waits for") else "right", overflow="fold")
+    for phase in simulation.phases:
+        times = map(format_duration, (phase.equation_s, phase.p50_s, phase.p95_s))
+        table.add_row(phase.name, *times, waiting(phase.waits))
+    yield table
+    ranges = ((simulation.p50_s, simulation.p95_s), (simulation.planned_p50_s, simulation.planned_p95_s))
+    simulated, planned = (f"{format_duration(p50)} (95%: {format_duration(p95)})" for p50, p95 in ranges)
+    yield Text(f"The whole sort takes {simulated}; the equations say {planned}.")
+    if (loss := simulation.loss) is not None:
+        nodes = "a node" if loss.nodes == 1 else f"{loss.nodes} nodes"
+        after = f"{nodes} lost after {loss.share:.0%} of it"
+        longer = f"{format_duration(loss.p50_s)} (95%: {format_duration(loss.p95_s)})"
+        yield Text(f"With {after} it takes {longer}, {loss.times:.2f} times as long.")
+    yield Text(f"What breaks first: {resource_text(simulation.breaks_first)}.")
+
+
+def waiting(waits: Mapping[str, float]) -> str:
+    """Return what tasks wait for, most first: `network 94%, slower nodes 6%`."""
+    ordered = sorted(waits.items(), key=lambda wait: -wait[1])
+    return ", ".join(f"{resource_text(name)} {share:.0%}" for name, share in ordered if share >= _LEAST_SHARE)
+
+
+def resource_text(name: str) -> str:
+    """Return what people call a resource, or what nodes wait for otherwise."""
+    return _WORDS.get(name, name.replace("_", " "))

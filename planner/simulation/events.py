@@ -1,0 +1,101 @@
+"""The clock: flows of a few kinds share resources, and an event is the end of one, or of a bucket's tokens.
+
+Flows of one kind use the same resources in the same proportions, so all of them have the same rate at any time. What
+one flow of a kind has moved since the beginning is that kind's `progress`. A flow ends when the progress has grown by
+its amount. So each event costs one sharing of the resources, however many flows there are.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Floats, Ints
+from planner.simulation.flows import max_min
+from planner.simulation.links import Capacities
+
+_TOGETHER: Final = 1e-9
+"""Flows that end within this share of the present time end at the same event."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Stretch:
+    """What holds each kind of flow from `start_s` to `end_s`: `held_by` (K,) as `Sharing` has it; `counts` (K,) flows
+    are under way. Resources give `load` (R,), out of their `capacity` (R,).
+    """
+
+    start_s: float
+    end_s: float
+    held_by: Ints
+    counts: Floats
+    load: Floats
+    capacity: Floats
+
+
+@dataclass(kw_only=True, eq=False)
+class Clock:
+    """Flows of K kinds over R resources: `usage` (K, R), and `most` (K,), the rate of a flow alone."""
+
+    usage: Floats
+    most: Floats
+    capacities: Capacities
+    now_s: float = 0.0
+    _progress: Floats = field(init=False)
+    _counts: Floats = field(init=False)
+    _ends: list[list[tuple[float, int, Callable[[], None]]]] = field(init=False)
+    _number: Iterator[int] = field(default_factory=count)
+
+    def __post_init__(self) -> None:
+        kinds = len(self.most)
+        self._progress, self._counts, self._ends = np.zeros(kinds), np.zeros(kinds), [[] for _ in range(kinds)]
+
+    def start(self, flow: int, amount: float, then: Callable[[], None]) -> None:
+        """Start a flow of a kind, by its number; when it has moved `amount` it calls `then`, of nothing at once."""
+        if amount <= 0 or (not self.usage[flow].any() and np.isinf(self.most[flow])):
+            then()
+            return
+        heapq.heappush(self._ends[flow], (self._progress[flow] + amount, next(self._number), then))
+        self._counts[flow] += 1
+
+    def run(self, *, until_s: float = np.inf) -> Iterator[Stretch]:
+        """Let time pass until no flow is left, or until `until_s`; yield every stretch of constant rates."""
+        while self._counts.any() and self.now_s < until_s:
+            capacity = self.capacities.at_present()
+            sharing = max_min(usage=self.usage, capacity=capacity, counts=self._counts, most=self.most)
+            load = (sharing.rates * self._counts) @ self.usage
+            left = self._left(sharing.rates)
+            step_s = min(float(left.min()), self.capacities.change_in_s(load), until_s - self.now_s)
+            if not np.isfinite(step_s):
+                raise ValueError("flows wait for a resource that gives nothing")
+            counts = self._counts.copy()
+            self._progress += sharing.rates * step_s
+            self.capacities.pass_s(step_s, load)
+            start_s, self.now_s = self.now_s, self.now_s + step_s
+            yield Stretch(
+                start_s=start_s, end_s=self.now_s, held_by=sharing.held_by, counts=counts, load=load, capacity=capacity
+            )
+            self._end(np.flatnonzero(left <= step_s + _TOGETHER * self.now_s))
+
+    def _left(self, rates: Floats) -> Floats:
+        """Return the seconds until the first flow of each kind ends, (K,)."""
+        first = np.array([ends[0][0] if ends else np.inf for ends in self._ends])
+        waiting = first - self._progress
+        is_moving = (rates > 0) & np.isfinite(waiting)
+        return np.asarray(np.divide(waiting, rates, out=np.full(len(rates), np.inf), where=is_moving))
+
+    def _end(self, kinds: Ints) -> None:
+        """End the flows that are through, at least one of each of `kinds`."""
+        done = []
+        for row in kinds.tolist():
+            ends = self._ends[row]
+            through = max(self._progress[row], ends[0][0]) * (1 + 1e-12)
+            while ends and ends[0][0] <= through:
+                done.append(heapq.heappop(ends))
+                self._counts[row] -= 1
+        for _, _, then in sorted(done, key=lambda flow: flow[1]):
+            then()

@@ -1,0 +1,131 @@
+"""What it costs that nodes are lost for good while the sort on a cluster runs.
+
+As `planner.distributed_sort` does it: their partitions go to the others. What these had of every slice that was mapped
+is gone. So all slices are read and grouped again, and a small part of each is sent. Input on lost nodes is read from
+another copy, or made again, at the same rate. Until the loss is noticed the others go on with what they have. Finished
+partitions count when there is a second copy. To order a slice again costs the driver as much as the first time, but its
+few records go along in other parcels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from planner.errors import BadInputError
+from planner.simulation.node_groups import NodeGroup
+from planner.simulation.phase_work import PhaseWork
+from planner.simulation.resources import Machines
+from planner.simulation.sort_job import simulate_job
+from planner.units import parse_count, parse_share
+
+NOTICED_AFTER_S: Final = 4.0
+"""After so long `planner.distributed_sort` gives up what ran on a node; a sort that loses one does not end before."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss:
+    """So many `nodes` are lost when this `share` of the undisturbed time has passed."""
+
+    nodes: int
+    share: float
+
+    @classmethod
+    def parse(cls, text: str) -> Loss:
+        """Return what `node@30%` or `5@30%` says. Raises BadInputError for anything else."""
+        who, _, when = text.partition("@")
+        try:
+            loss = cls(nodes=1 if who == "node" else parse_count(who), share=parse_share(when))
+        except BadInputError as error:
+            raise BadInputError(f"--lose {text}: write node@30%, or 5@30% for five nodes ({error.message})") from error
+        if not 0 <= loss.share < 1 or loss.nodes < 1:
+            raise BadInputError(f"--lose {text}: at least one node, at 0% to 99% of the time")
+        return loss
+
+
+def check_loss(loss: Loss, works: Sequence[PhaseWork], *, nodes: int) -> None:
+    """Raise BadInputError where it is not known what a loss does, or nobody is left."""
+    if all(work.tasks is None for work in works):
+        raise BadInputError("--lose: only of the sort on Ray it is known what it does about a loss; use --engine ray")
+    if loss.nodes >= nodes:
+        raise BadInputError(f"--lose {loss.nodes}: of {nodes} nodes none would be left")
+
+
+def seconds_with_loss(
+    works: Sequence[PhaseWork],
+    groups: Sequence[NodeGroup],
+    machines: Machines,
+    *,
+    loss: Loss,
+    phases_s: Sequence[float],
+) -> float:
+    """Return the seconds of a run that takes `phases_s` undisturbed and loses nodes."""
+    at_s = loss.share * sum(phases_s)
+    number, before_s = 0, 0.0
+    while at_s >= before_s + phases_s[number] and number < len(works) - 1:
+        before_s += phases_s[number]
+        number += 1
+    done = min(1.0, (at_s - before_s) / phases_s[number])
+    lost_share = loss.nodes / sum(group.nodes for group in groups)
+    left = left_over(works, number=number, done=done, lost_share=lost_share)
+    if machines.shares_processors:  # emulated nodes: what is left of them has the whole machine
+        whole = 1 - lost_share
+        left = [
+            replace(work, read_s=_scaled(work.read_s, whole), write_s=_scaled(work.write_s, whole)) for work in left
+        ]
+        machines = replace(machines, vcpu=machines.vcpu / whole)
+    again_s = sum(phase.seconds for phase in simulate_job(left, without(groups, loss.nodes), machines))
+    return at_s + max(again_s, NOTICED_AFTER_S)
+
+
+def left_over(works: Sequence[PhaseWork], *, number: int, done: float, lost_share: float) -> list[PhaseWork]:
+    """Return what the nodes that are left have to do, each of them, when a share of phase `number` was done."""
+    more = 1 / (1 - lost_share)  # fewer nodes share what there is
+    shuffled = next((place for place, work in enumerate(works) if work.spread == 1.0), 0)
+    if number < shuffled:
+        return [times(work, read=more, sent=more) for work in works[number:]]
+    if number == shuffled:
+        again = times(works[number], read=more, sent=more * (1 - done + done * lost_share))
+        again = replace(again, driver_s=works[number].driver_s * (1 - done) + works[number].order_s * done)
+        return [again, *(times(work, read=more, sent=more) for work in works[number + 1 :])]
+    is_copied = works[number].spread > 0
+    gone = lost_share * (1 - done if is_copied else 1.0)
+    again = replace(times(works[shuffled], read=more, sent=more * gone), driver_s=works[shuffled].order_s)
+    rest = more * (1 - done + done * lost_share)
+    return [again, times(works[number], read=rest, sent=rest)]
+
+
+def times(work: PhaseWork, *, read: float, sent: float) -> PhaseWork:
+    """Return a phase of which so many times as much is read and computed, and sent and written."""
+    tasks = work.tasks and replace(work.tasks, per_node=max(1.0, work.tasks.per_node * read))
+    return replace(
+        work,
+        read_s=_scaled(work.read_s, read),
+        write_s=_scaled(work.write_s, sent),
+        compute_s=work.compute_s * read,
+        move_s=work.move_s * sent,
+        exchanged_bytes=work.exchanged_bytes * sent,
+        in_bytes=work.in_bytes * read,
+        out_bytes=work.out_bytes * sent,
+        driver_s=work.driver_s * read,
+        driver_core_s=work.driver_core_s * read,
+        requests_s=work.requests_s * read,
+        tasks=tasks,
+    )
+
+
+def _scaled(seconds: Mapping[str, float], factor: float) -> dict[str, float]:
+    return {name: amount * factor for name, amount in seconds.items()}
+
+
+def without(groups: Sequence[NodeGroup], lost: int) -> list[NodeGroup]:
+    """Return the groups without some nodes, taken from the largest: who is lost has nothing to do with its speed."""
+    largest = sorted(groups, key=lambda group: -group.nodes)
+    left = []
+    for group in largest:
+        taken = min(lost, group.nodes)
+        lost -= taken
+        if group.nodes > taken:
+            left.append(replace(group, nodes=group.nodes - taken))
+    return left

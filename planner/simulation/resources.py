@@ -1,0 +1,161 @@
+"""The resources of a phase, and what each kind of flow takes of them: from work and node groups to a `Clock`.
+
+Every node of a group has its own devices, processors and link; its resources are those of one such node. The driver and
+a store's request limit are one for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Floats
+from planner.simulation.events import Clock
+from planner.simulation.links import Capacities
+from planner.simulation.node_groups import NodeGroup
+from planner.simulation.phase_work import PhaseWork
+
+ORDER: Final = 0
+READ: Final = 1
+COMPUTE: Final = 2
+WRITE: Final = 3
+SEND: Final = 4
+READS: Final = "reads"
+WRITES: Final = "writes"
+"""The halves of a device that does both at once; others have only the first."""
+STAGES: Final = ("order", "read", "compute", "write", "send")
+"""What a task goes through, in turn; each is a kind of flow of every group. What is sent is written where it goes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machines:
+    """What a median node has: processors and a link of `link_bytes_per_s`, which with a bucket of `bucket_bytes` at
+    first carries `burst_bytes_per_s`. On emulated nodes `shares_processors` says that all run on those of one machine.
+    """
+
+    vcpu: float
+    link_bytes_per_s: float
+    burst_bytes_per_s: float = 0.0
+    bucket_bytes: float = 0.0
+    shares_processors: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Layout:
+    """`names` (R,) of resources as the plan has them, and the `usage` (K, R) and `most` (K,) of each kind of flow:
+    `STAGES` of every group in turn, then one kind for each of what takes a fixed time.
+    """
+
+    names: tuple[str, ...]
+    usage: Floats
+    most: Floats
+    steady: Floats
+    links: Floats
+    """Which of the resources are links with a bucket: 1, else 0."""
+    fixed: tuple[str, ...]
+    """What takes a fixed time: the last kinds of flow, in turn."""
+
+    def clock(self, machines: Machines, tokens: Floats | None) -> Clock:
+        """Return a clock at zero; links have the `tokens` (R,) that the last phase left, or full buckets."""
+        factor = machines.burst_bytes_per_s / machines.link_bytes_per_s if machines.bucket_bytes else 1.0
+        capacities = Capacities.of(
+            self.steady,
+            burst=self.steady * np.where(self.links > 0, factor, 1.0),
+            size=self.links * machines.bucket_bytes,
+        )
+        if tokens is not None:
+            capacities.tokens = tokens
+        return Clock(usage=self.usage, most=self.most, capacities=capacities)
+
+
+class _Names:
+    """Numbers for the resources of groups, and of all: `devices` in the same order for every phase of a job."""
+
+    def __init__(self, groups: int, devices: Sequence[str]) -> None:
+        self.of_group = [
+            "cpu",
+            "link out",
+            "link in",
+            *(f"{name} {way}" for name in devices for way in (READS, WRITES)),
+        ]
+        self.of_all = ["driver", "object_requests", "processors"]
+        self.groups = groups
+
+    def __len__(self) -> int:
+        return self.groups * len(self.of_group) + len(self.of_all)
+
+    def __call__(self, name: str, group: int = 0) -> int:
+        if name in self.of_all:
+            return self.groups * len(self.of_group) + self.of_all.index(name)
+        return group * len(self.of_group) + self.of_group.index(name)
+
+    def shown(self) -> tuple[str, ...]:
+        """Return what each resource is called in a plan."""
+        words = {"link out": "network", "link in": "network", "processors": "cpu"}
+        plain = [words.get(name, name.removesuffix(f" {READS}").removesuffix(f" {WRITES}")) for name in self.of_group]
+        return (*(plain * self.groups), *(words.get(name, name) for name in self.of_all))
+
+
+def layout(work: PhaseWork, groups: Sequence[NodeGroup], machines: Machines, *, devices: Sequence[str]) -> Layout:
+    """Return the resources of a phase on some groups of nodes; a job's phases all name the same `devices`."""
+    at, fixed = _Names(len(groups), devices), list(work.fixed_s.values())
+    kinds = len(STAGES) * len(groups)
+    usage, most = np.zeros((kinds + len(fixed), len(at))), np.full(kinds + len(fixed), np.inf)
+    steady, links = np.ones(len(at)), np.zeros(len(at))
+    nodes = sum(group.nodes for group in groups)
+    for number, group in enumerate(groups):
+        steady[at("cpu", number)] = machines.vcpu * (nodes if machines.shares_processors else 1)
+        for link in ("link out", "link in"):
+            steady[at(link, number)] = machines.link_bytes_per_s
+            links[at(link, number)] = 1.0 if machines.bucket_bytes else 0.0
+        _of_group(usage, at, work, groups, number)
+        if work.tasks and work.compute_s:
+            most[len(STAGES) * number + COMPUTE] = work.tasks.threads / (work.compute_s * group.slow("cpu"))
+    steady[at("processors")] = machines.vcpu * nodes
+    if not machines.shares_processors:
+        usage[:, at("processors")] = 0.0
+    if work.tasks is None:
+        _join_stages(usage, len(groups))
+    most[kinds:] = [1 / seconds for seconds in fixed]
+    return Layout(names=at.shown(), usage=usage, most=most, steady=steady, links=links, fixed=tuple(work.fixed_s))
+
+
+def _join_stages(usage: Floats, groups: int) -> None:
+    """Let one flow of a node, the last stage's, take all that its stages take: where nothing is cut into tasks."""
+    stages = usage[: groups * len(STAGES)].reshape(groups, len(STAGES), -1)
+    stages[:, SEND] = stages.sum(axis=1)
+    stages[:, :SEND] = 0.0
+
+
+def _of_group(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[NodeGroup], number: int) -> None:
+    """Fill in what the stages of one group's nodes take of their own resources, and of those of all groups."""
+    group, nodes = groups[number], sum(other.nodes for other in groups)
+    order, read, compute, write, send = (len(STAGES) * number + stage for stage in range(len(STAGES)))
+    usage[order, at("driver")] = work.driver_s * group.nodes / nodes
+    usage[order, at("processors")] = work.driver_core_s * group.nodes / nodes
+    for name, seconds in work.read_s.items():
+        usage[read, at(f"{name} {READS}", number)] += seconds * group.slow(name)
+    usage[read, at("link in", number)] += work.in_bytes * group.slow("network")
+    streamed = work.in_bytes + work.out_bytes
+    requests_s = work.requests_s * group.nodes / nodes / streamed if streamed else 0.0
+    usage[read, at("object_requests")] = requests_s * work.in_bytes
+    usage[compute, at("cpu", number)] = work.compute_s * group.slow("cpu")
+    usage[compute, at("processors")] = work.compute_s * group.slow("cpu") * group.nodes
+    usage[write, at("link out", number)] += work.out_bytes * group.slow("network")
+    usage[write, at("object_requests")] = requests_s * work.out_bytes
+    usage[send, at("link out", number)] += work.exchanged_bytes * group.slow("network")
+    usage[send, at("cpu", number)] += work.move_s / 2 * group.slow("cpu")
+    for name, seconds in work.write_s.items():
+        way = WRITES if name in work.both_ways else READS
+        usage[write, at(f"{name} {way}", number)] += seconds * (1 - work.spread) * group.slow(name)
+    for receiver, other in enumerate(groups):
+        part = group.nodes / nodes
+        usage[send, at("link in", receiver)] += work.exchanged_bytes * part * other.slow("network")
+        usage[send, at("cpu", receiver)] += work.move_s / 2 * part * other.slow("cpu")
+        usage[send, at("processors")] += work.move_s * part * other.nodes * other.slow("cpu")
+        for name, seconds in work.write_s.items():
+            way = WRITES if name in work.both_ways else READS
+            usage[send, at(f"{name} {way}", receiver)] += seconds * work.spread * part * other.slow(name)

@@ -1,0 +1,91 @@
+"""Who waits for what, and when: from the stretches of a phase to spans of time for each group of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Floats, Ints
+from planner.simulation.events import Stretch
+from planner.simulation.node_groups import NodeGroup
+from planner.simulation.resources import STAGES, Layout
+
+ONE_TASK: Final = "one task"
+"""What tasks wait for that are as fast as their own threads let them."""
+OTHERS: Final = "others"
+"""What nodes wait for that have nothing to do before the phase ends."""
+_STEPS: Final = 200
+"""In so many parts of equal length a phase is shown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """From `start_s` to `end_s` of a phase nodes wait mostly for a resource, for `ONE_TASK` or for `OTHERS`."""
+
+    start_s: float
+    end_s: float
+    waits_for: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timeline:
+    """What share of a phase's flows wait for each resource, and the spans of each group: its number of nodes first."""
+
+    waits: Mapping[str, float]
+    groups: tuple[tuple[int, tuple[Span, ...]], ...]
+
+    @property
+    def bottleneck(self) -> str:
+        """What is waited for most."""
+        return max(self.waits, key=lambda name: self.waits[name], default="nothing")
+
+
+def timeline_of(stretches: Sequence[Stretch], placed: Layout, groups: Sequence[NodeGroup]) -> Timeline:
+    """Return the timeline of a phase of some stretches."""
+    names = [*dict.fromkeys((*placed.names, *placed.fixed)), ONE_TASK, OTHERS]
+    number_of = np.array([*(names.index(name) for name in placed.names), names.index(OTHERS), names.index(ONE_TASK)])
+    lengths = np.array([stretch.end_s - stretch.start_s for stretch in stretches])
+    weights = np.zeros((len(stretches), len(groups), len(names)))
+    for row, stretch in enumerate(stretches):
+        weights[row] = _weights(stretch, number_of, len(groups), len(names))
+        if not stretch.counts[: len(groups) * len(STAGES)].any():  # only what takes its time whatever nodes do
+            fixed = placed.fixed[int(stretch.counts[len(groups) * len(STAGES) :].argmax())]
+            weights[row] = np.eye(len(names))[names.index(fixed)]
+    sizes = np.array([float(group.nodes) for group in groups])
+    totals = np.einsum("s,g,sgn->n", lengths, sizes, weights)
+    whole = float(totals.sum()) or 1.0
+    waits = {name: float(total) / whole for name, total in zip(names, totals, strict=True) if total > 0}
+    ends = np.cumsum(lengths)
+    shown = tuple(
+        (group.nodes, tuple(_spans(ends, weights[:, number].argmax(axis=1), names)))
+        for number, group in enumerate(groups)
+    )
+    return Timeline(waits=waits, groups=shown)
+
+
+def _weights(stretch: Stretch, number_of: Ints, groups: int, names: int) -> Floats:
+    """Return what part of each group's flows waits for each name, (G, N); a group without flows waits for others."""
+    kinds = groups * len(STAGES)
+    held, counts = number_of[stretch.held_by[:kinds]], stretch.counts[:kinds]
+    weights = np.zeros((groups, names))
+    np.add.at(weights, (np.arange(kinds) // len(STAGES), held), counts)
+    weights[weights.sum(axis=1) == 0, names - 1] = 1.0
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def _spans(ends: Floats, waits: Ints, names: Sequence[str]) -> Iterator[Span]:
+    """Yield the spans of a group, at most `_STEPS`: what is waited for at the middle of each step counts."""
+    if not len(ends):
+        return
+    step_s = float(ends[-1]) / _STEPS
+    middles = (np.arange(_STEPS) + 0.5) * step_s
+    seen = waits[np.minimum(np.searchsorted(ends, middles), len(waits) - 1)].tolist()
+    first = 0
+    for number, steps in groupby(seen):
+        end = first + len(list(steps))
+        yield Span(start_s=first * step_s, end_s=end * step_s, waits_for=names[number])
+        first = end

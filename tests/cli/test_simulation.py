@@ -1,0 +1,73 @@
+"""`plan --simulate`, and the same from Python."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import planner
+from planner.cli.entry import plan_main
+from planner.cli.simulation import SimulationOptions
+from planner.errors import BadInputError, InfeasibleError
+
+ASKED = ["plan", "--data", "1TB", "--instance", "i4i.4xlarge", "--nodes", "8", "--simulate", "--draws", "3"]
+
+
+def run(args: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(sys, "argv", args)
+    monkeypatch.setenv("NO_COLOR", "1")
+    with pytest.raises(SystemExit) as ended:
+        plan_main()
+    assert ended.value.code in (0, None)
+    return capsys.readouterr().out
+
+
+def test_it_shows_every_phase_and_what_breaks_first(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = run(ASKED, capsys, monkeypatch)
+    assert "8 x i4i.4xlarge, simulated 3 times (seed 0)" in text
+    assert "map and shuffle" in text and "sort and reduce" in text
+    seen = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).simulate(draws=3).breaks_first
+    assert f"What breaks first: {seen.replace('_', ' ')}." in text
+
+
+def test_json_has_what_python_gives(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    document = json.loads(run([*ASKED, "--seed", "7", "--json"], capsys, monkeypatch))
+    answer = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)
+    simulation = answer.simulate(draws=3, seed=7)
+    assert document["simulation"] == json.loads(json.dumps(simulation.to_dict()))
+    assert document["best"]["nodes"] == simulation.nodes == 8
+
+
+def test_the_timeline_is_drawn_to_a_file(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    picture = tmp_path / "waits.svg"
+    run([*ASKED, "--lose", "node@30%", "--timeline", str(picture)], capsys, monkeypatch)
+    assert "8 x i4i.4xlarge: what nodes wait for" in picture.read_text("utf-8")
+
+
+def test_a_profile_has_no_tasks_to_simulate() -> None:
+    answer = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)
+    with pytest.raises(BadInputError, match="without --profile"):
+        planner.Recommendation(answer.plan, profile="mine").simulate()
+
+
+def test_a_spark_log_has_no_tasks_to_simulate_either() -> None:
+    with pytest.raises(BadInputError, match="Spark log"):
+        SimulationOptions(simulate=True).refuse()
+
+
+def test_nothing_feasible_cannot_be_simulated() -> None:
+    with pytest.raises(InfeasibleError):
+        planner.recommend("1TB", deadline="1s").simulate()
+
+
+@pytest.mark.parametrize("draws", [0, 1001])
+def test_the_number_of_draws_has_bounds(draws: int) -> None:
+    with pytest.raises(BadInputError, match="from 1 to 1000"):
+        planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).simulate(draws=draws)

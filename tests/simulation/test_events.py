@@ -1,0 +1,67 @@
+"""The clock: flows end when they have moved their amount, whatever others do meanwhile."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.simulation.events import Clock
+from planner.simulation.links import Capacities
+
+
+def clock_of(capacity: float, *, kinds: int = 1, burst: float | None = None, size: float = 0.0) -> Clock:
+    """Return a clock of one resource, of which all kinds of flow take 1 for each unit."""
+    capacities = Capacities.of(np.array([capacity]), burst=np.array([burst or capacity]), size=np.array([size]))
+    return Clock(usage=np.ones((kinds, 1)), most=np.full(kinds, np.inf), capacities=capacities)
+
+
+def test_two_flows_share_until_the_shorter_ends() -> None:
+    """At 10 a second together: 20 of each by 4 s, then the longer one's other 30 by 7 s."""
+    clock, ends = clock_of(10.0, kinds=2), list[tuple[str, float]]()
+    clock.start(0, 20.0, lambda: ends.append(("short", clock.now_s)))
+    clock.start(1, 50.0, lambda: ends.append(("long", clock.now_s)))
+    assert [stretch.end_s for stretch in clock.run()] == [4.0, 7.0]
+    assert ends == [("short", 4.0), ("long", 7.0)]
+
+
+def test_a_flow_may_start_another() -> None:
+    clock, ends = clock_of(2.0), list[float]()
+    clock.start(0, 6.0, lambda: clock.start(0, 4.0, lambda: ends.append(clock.now_s)))
+    list(clock.run())
+    assert ends == [pytest.approx(5.0)]  # (6 + 4) / 2
+
+
+def test_a_bucket_that_empties_is_an_event() -> None:
+    """100 tokens let 30 a second go for 5 s, that is 150 of 200; the other 50 take 5 s at 10."""
+    clock = clock_of(10.0, burst=30.0, size=100.0)
+    clock.start(0, 200.0, lambda: None)
+    assert [stretch.end_s for stretch in clock.run()] == [5.0, 10.0]
+
+
+def test_it_stops_when_told_and_goes_on() -> None:
+    clock, ends = clock_of(1.0), list[float]()
+    clock.start(0, 8.0, lambda: ends.append(clock.now_s))
+    list(clock.run(until_s=3.0))
+    assert clock.now_s == 3.0 and not ends
+    list(clock.run())
+    assert ends == [8.0]
+
+
+def test_a_resource_that_gives_nothing_is_an_error_not_an_endless_wait() -> None:
+    clock = clock_of(0.0)
+    clock.start(0, 1.0, lambda: None)
+    with pytest.raises(ValueError, match="gives nothing"):
+        list(clock.run())
+
+
+@given(amounts=st.lists(st.floats(0.1, 100.0), min_size=1, max_size=30))
+def test_a_busy_resource_loses_nothing(amounts: list[float]) -> None:
+    """One resource that is never idle ends when it has given all: the sum of the amounts, over its capacity."""
+    clock, ends = clock_of(4.0, kinds=3), list[float]()
+    for number, amount in enumerate(amounts):
+        clock.start(number % 3, amount, lambda: ends.append(clock.now_s))
+    list(clock.run())
+    assert len(ends) == len(amounts)
+    assert clock.now_s == pytest.approx(sum(amounts) / 4.0)

@@ -1,0 +1,106 @@
+"""What is done again after a loss: by hand, on nodes that read 10 s, send 30 s and then sort 20 s."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from planner.errors import BadInputError
+from planner.simulation.losses import NOTICED_AFTER_S, Loss, check_loss, left_over, seconds_with_loss, without
+from planner.simulation.node_groups import NodeGroup
+from planner.simulation.phase_work import PhaseWork, Tasks
+from planner.simulation.resources import Machines
+
+MANY = Tasks(per_node=1000, at_once=4, under_way=8, threads=2)
+SHUFFLE = PhaseWork(
+    name="map and shuffle",
+    read_s={"disks": 10.0},
+    write_s={},
+    both_ways=frozenset(),
+    compute_s=0.0,
+    move_s=0.0,
+    exchanged_bytes=900.0,
+    in_bytes=0.0,
+    out_bytes=0.0,
+    spread=1.0,
+    driver_s=6.0,
+    order_s=2.0,
+    driver_core_s=0.0,
+    requests_s=0.0,
+    fixed_s={},
+    tasks=MANY,
+)
+REDUCE = replace(SHUFFLE, name="sort and reduce", read_s={"disks": 20.0}, exchanged_bytes=0.0, spread=0.0)
+MACHINES = Machines(vcpu=2.0, link_bytes_per_s=30.0)
+
+
+def test_what_is_lost_is_read_as_people_write_it() -> None:
+    assert Loss.parse("node@30%") == Loss(nodes=1, share=0.3)
+    assert Loss.parse("5@90%") == Loss(nodes=5, share=0.9)
+
+
+@pytest.mark.parametrize("text", ["node", "node@", "0@30%", "node@100%", "all@30%"])
+def test_other_words_are_refused_with_an_example(text: str) -> None:
+    with pytest.raises(BadInputError, match=r"write node@30%|at least one node"):
+        Loss.parse(text)
+
+
+def test_half_way_through_the_shuffle_all_is_read_again_but_little_sent() -> None:
+    """Of ten nodes one is lost. The others read 10 / 9 of their own: half is new, half is done again. They send what is
+    new, and a tenth of the rest: 10/9 x (0.5 + 0.05). The driver orders the half that is done again without
+    parcels: 0.5 x 6 + 0.5 x 2 s.
+    """
+    again, reduce = left_over([SHUFFLE, REDUCE], number=0, done=0.5, lost_share=0.1)
+    assert again.read_s["disks"] == pytest.approx(100 / 9)
+    assert again.exchanged_bytes == pytest.approx(900 * 10 / 9 * 0.55)
+    assert again.driver_s == pytest.approx(4.0)
+    assert reduce.read_s["disks"] == pytest.approx(200 / 9)
+
+
+def test_in_the_second_phase_a_copy_saves_what_is_finished() -> None:
+    """At three quarters one of ten nodes is lost: with one copy all of its tenth is gone, with two a quarter of it."""
+    single, _ = left_over([SHUFFLE, REDUCE], number=1, done=0.75, lost_share=0.1)
+    copied, rest = left_over([SHUFFLE, replace(REDUCE, spread=0.5)], number=1, done=0.75, lost_share=0.1)
+    assert single.exchanged_bytes == pytest.approx(900 * 10 / 9 * 0.1)
+    assert copied.exchanged_bytes == pytest.approx(900 * 10 / 9 * 0.025)
+    assert rest.read_s["disks"] == pytest.approx(20 * 10 / 9 * (0.25 + 0.075))
+
+
+def test_a_late_loss_costs_another_reading_of_everything() -> None:
+    """After 45 of 50 s: 10 / 9 x 10 s to read, 10 / 9 x 20 x (1/4 + 3/40) to reduce."""
+    took_s = seconds_with_loss(
+        [SHUFFLE, REDUCE], [NodeGroup(nodes=10)], MACHINES, loss=Loss(nodes=1, share=0.9), phases_s=[30.0, 20.0]
+    )
+    assert took_s == pytest.approx(45 + 100 / 9 + 200 / 9 * 0.325, rel=0.02)
+
+
+def test_emulated_nodes_that_are_left_have_the_whole_machine() -> None:
+    """After 45 of 50 s: the disk that all share reads 10 s again, and 20 x (1/4 + 3/40) to reduce."""
+    shared = replace(MACHINES, shares_processors=True)
+    took_s = seconds_with_loss(
+        [SHUFFLE, REDUCE], [NodeGroup(nodes=10)], shared, loss=Loss(nodes=1, share=0.9), phases_s=[30.0, 20.0]
+    )
+    assert took_s == pytest.approx(45 + 10 + 20 * 0.325, rel=0.02)
+
+
+def test_a_sort_does_not_end_before_its_loss_is_noticed() -> None:
+    quick = [
+        replace(work, read_s={"disks": 0.01}, exchanged_bytes=0.0, driver_s=0.0, order_s=0.0)
+        for work in (SHUFFLE, REDUCE)
+    ]
+    loss = Loss(nodes=1, share=0.5)
+    took_s = seconds_with_loss(quick, [NodeGroup(nodes=10)], MACHINES, loss=loss, phases_s=[0.01, 0.01])
+    assert took_s == pytest.approx(0.01 + NOTICED_AFTER_S)
+
+
+def test_lost_nodes_leave_the_largest_groups() -> None:
+    left = without([NodeGroup(nodes=1), NodeGroup(nodes=4), NodeGroup(nodes=16)], 18)
+    assert sorted(group.nodes for group in left) == [1, 2]
+
+
+def test_what_is_not_known_is_refused() -> None:
+    with pytest.raises(BadInputError, match="--engine ray"):
+        check_loss(Loss(nodes=1, share=0.5), [replace(SHUFFLE, tasks=None)], nodes=4)
+    with pytest.raises(BadInputError, match="none would be left"):
+        check_loss(Loss(nodes=4, share=0.5), [SHUFFLE], nodes=4)

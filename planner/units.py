@@ -156,7 +156,8 @@ def format_usd(amount: float) -> str:
         return "unknown"
     if 0 < amount < 0.0001:
         return "under $0.0001"
-    return f"${amount:,.{usd_decimals(amount)}f}"
+    written = f"${amount:,.{usd_decimals(amount)}f}"
+    return written.removesuffix("00") if usd_decimals(amount) > 2 else written
 
 
 def usd_decimals(amount: float) -> int:

@@ -107,6 +107,8 @@ def stored(store: Store, name: str) -> tuple[Dataset, int]:
     return Dataset(partitions=tuple(partitions)), checksum
 
 
+@pytest.mark.soak
+@pytest.mark.quick
 def test_round_trip_through_a_store_that_fails_now_and_then(
     sort_cluster: SortCluster, store: Store, tmp_path: Path
 ) -> None:

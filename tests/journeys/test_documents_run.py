@@ -31,6 +31,8 @@ NOT_HERE = {
     "alias sort=": "changes the reader's shell",
     "planner sort --separator": "takes the user's text: tests/cli/test_gnusort.py",
     "planner sort --key": "takes the user's text: tests/cli/test_gnusort.py",
+    "planner sort --check": "takes the user's text: tests/cli/test_sort_keys.py",
+    "planner sort --format": "takes the user's table: tests/cli/test_sort_keys.py",
     "zcat": "takes the user's text: tests/cli/test_gnusort.py",
     "sort -": "what the alias then does: tests/cli/test_gnusort.py",
     "planner sort --lines": "takes the user's text: tests/cli/test_help.py",

@@ -19,7 +19,7 @@ CHARTS = {
     "05_run_report": 2,
     "06_spark_log": 1,
 }
-FIRST = ("01_what_if", "05_run_report")
+FIRST = ("05_run_report",)
 """Those that `make test` runs: with controls, and of a run. Each takes a kernel and five seconds of a processor."""
 
 

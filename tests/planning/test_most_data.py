@@ -117,7 +117,9 @@ def both_ways(request: Request) -> tuple[Plan, Plan, int]:
     [
         ({"sort_deadline_s": 60.0}, 2),
         ({"budget_usd": 30.0}, 4),
-        ({"deadline_s": 900.0, "budget_usd": 80.0, "engine": "ideal"}, 4),
+        pytest.param(
+            {"deadline_s": 900.0, "budget_usd": 80.0, "engine": "ideal"}, 4, marks=(pytest.mark.soak, pytest.mark.quick)
+        ),
         ({"sort_deadline_s": 60.0, "max_vcpus": 700}, 4),
         ({"model": "cloudsort"}, 4),  # all that 1,500 nodes hold
         ({"budget_usd": 1e-6}, 1),  # not even a kilobyte

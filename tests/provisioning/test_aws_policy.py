@@ -107,6 +107,8 @@ def whole_life(ec2: EmulatedEc2) -> Iterator[Ended]:
     yield ec2.planner("cluster", "sweep", "--all", "--anyone", "--yes")
 
 
+@pytest.mark.soak
+@pytest.mark.quick
 def test_the_policy_is_enough(ec2: EmulatedEc2, enforce: Enforce, policy: dict[str, Any]) -> None:
     enforce(policy)
     for ended in whole_life(ec2):

@@ -129,6 +129,8 @@ def test_half_a_launch_is_taken_back(cloud: EmulatedCloud) -> None:
     assert Counter(cloud.launches()) == dict.fromkeys(cloud.zones[:2], cloud.calls_of_a_launch)
 
 
+@pytest.mark.soak
+@pytest.mark.quick
 def test_next_region_when_the_first_is_full(cloud: EmulatedCloud) -> None:
     """Nothing stays in the first."""
     cloud.world(capacity=dict.fromkeys(cloud.zones, 0))
@@ -183,6 +185,8 @@ def test_connection_lost_at_every_call(cloud: EmulatedCloud, carried_out: bool) 
     assert met >= cloud.writes
 
 
+@pytest.mark.soak
+@pytest.mark.quick
 def test_accepted_and_failed_later(cloud: EmulatedCloud, words: Words) -> None:
     """The launch is accepted and comes to nothing, wherever and however often it is made."""
     cloud.world(**words.fails_later)

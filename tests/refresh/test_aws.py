@@ -74,6 +74,8 @@ def versions(home: Path) -> list[str]:
     return sorted(path.name for path in home.glob("aws/*")) if home.exists() else []
 
 
+@pytest.mark.soak
+@pytest.mark.quick
 def test_every_type_that_ec2_describes_has_the_shipped_shape() -> None:
     with served(ec2_answers()) as ec2, served(paged(listed(ALL))) as prices:
         done = read(ec2.url, prices.url)

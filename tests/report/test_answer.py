@@ -31,7 +31,7 @@ def test_every_example_in_a_docstring_is_true(module: ModuleType) -> None:
 
 
 def test_completion_shows_the_interface_and_nothing_else() -> None:
-    assert dir(planner) == ["Recommendation", "calibrate", "recommend"]
+    assert dir(planner) == ["Recommendation", "calibrate", "recommend", "sort_table"]
 
 
 def test_the_short_frame_has_seven_columns_and_the_wide_one_every_field(answer: Recommendation) -> None:

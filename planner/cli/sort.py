@@ -98,7 +98,7 @@ def sort(
     require_inputs(sources, outputs, temp_dirs=limits["temp_dirs"], force=force)
     if on_ray:
         refuse_formats(keys)
-        _refuse_on_ray(stable=stable, more_output=more_output)
+        _refuse_on_ray(layout, limits, more_output=more_output)
         is_text, memory_bytes = lines or keys.are_given, limits["memory_bytes"]
         sort_on_ray(sources, output, cluster, keys=keys, lines=is_text, memory_bytes=memory_bytes, json=json)
     else:
@@ -114,11 +114,17 @@ def _sort_here(sources: list[Path], outputs: list[Path], **options: Any) -> Sort
         return sort_file(sources, outputs, progress=progress, **options)
 
 
-def _refuse_on_ray(*, stable: bool, more_output: list[Path] | None) -> None:
+def _refuse_on_ray(layout: dict[str, Any], limits: dict[str, Any], *, more_output: list[Path] | None) -> None:
     if more_output:
         raise BadInputError("with --ray there is one OUTPUT: a manifest, which names many partitions")
-    if stable:
+    if limits["stable"]:
         raise BadInputError("--stable is for one machine: leave it out, or leave out --ray")
+    if limits["threads"] or limits["temp_dirs"]:
+        raise BadInputError("--threads and --temp-dir are for one machine: Ray and the nodes' environment say both")
+    if (layout["record_size"], layout["key_offset"], layout["key_size"]) != (100, 0, None):
+        raise BadInputError(
+            "with --ray the manifest says --record-size, --key-offset and --key-size; of text say --key 1.6,1.17"
+        )
 
 
 def _show(report: SortReport, *, what: str, explain: bool, json: bool) -> None:

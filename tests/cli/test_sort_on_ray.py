@@ -26,6 +26,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("words", "reason"),
     [
         ("--lines --stable a.txt out.json", "--stable is for one machine"),
+        ("--lines --threads 2 a.txt out.json", "--threads and --temp-dir are for one machine"),
+        ("--lines --key-offset 5 a.txt out.json", "of text say --key 1.6,1.17"),
         ("--key 1,1 --merge a.txt out.json", "--merge and --limit are for one machine"),
         ("--key 1,1 --limit 3 a.txt out.json", "--merge and --limit are for one machine"),
         ("--key 0 a.txt out.json", "field number is zero"),

@@ -103,4 +103,8 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(LiveService, "_once", once_on_aws)
     monkeypatch.setattr(LiveCompute, "_once", once_on_gcp)
-    monkeypatch.setattr(azure, "_as_dict", lambda item: of_azure(azure_dict(item), type(item)))
+
+    def strict_dict(item: Any) -> Any:
+        return azure_dict(item) if isinstance(item, dict) else of_azure(azure_dict(item), type(item))
+
+    monkeypatch.setattr(azure, "_as_dict", strict_dict)

@@ -215,4 +215,7 @@ class LiveArm:
 
 
 def _as_dict(item: Any) -> dict[str, Any]:
-    return dict(item.as_dict())
+    """Return an answer's fields. Several threads that use one of Azure's models for the first time make the SDK now and
+    then return the answer as it came, a dictionary of the same fields.
+    """
+    return dict(item if isinstance(item, dict) else item.as_dict())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -170,6 +171,7 @@ def listed(count: Counter[str]) -> tuple[str, ...]:
 
 def main() -> None:
     """Print every check; `--brief` leaves out where the words are."""
+    gc.disable()  # syntax trees have millions of nodes, all of which stay: three times as quick
     broken = []
     for check in checks():
         enforced = check.name in ENFORCED

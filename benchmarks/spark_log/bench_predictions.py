@@ -94,13 +94,15 @@ def report(rows: list[dict[str, Any]]) -> None:
 
 
 def _saved(application: Application, *, ran_on: Shape, shapes: list[Shape], seconds: list[float]) -> list[float]:
-    """Return what the picked cluster cost of what the logged one did, as measured; nothing where that is kept."""
+    """Return what the picked cluster cost of what the logged one did, as measured; nothing where that is kept, or where
+    what is picked was not run.
+    """
     work = work_of(application, ran_on.described())
     plans = [choose(work, [shape.described().machine], nodes=shape.nodes, deadline_s=1e9) for shape in shapes]
     best = min((plan.best for plan in plans if plan.best is not None), key=lambda choice: choice.cost_usd)
-    if best.nodes == ran_on.described():
-        return []
     cost = {shape.described(): shape.described().usd_per_hour * s for shape, s in zip(shapes, seconds, strict=True)}
+    if best.nodes == ran_on.described() or best.nodes not in cost:
+        return []
     return [cost[best.nodes] / cost[ran_on.described()]]
 
 

@@ -157,12 +157,26 @@ class Text:
     def _first_and_last(self, records: Bytes) -> tuple[bytes, bytes]:
         if not len(records):
             return b"", b""
-        text, end = records.tobytes(), self._text.line_end.encode()
-        whole = text.removesuffix(end)
-        return whole.split(end, 1)[0], whole.rsplit(end, 1)[-1]
+        whole = records[:-1] if records[-1] == self._end else records
+        first_end = _behind(whole, self._end)
+        first = whole if first_end is None else whole[: first_end - 1]
+        return first.tobytes(), whole[_last_begin(whole, self._end) :].tobytes()
 
 
 def _behind(stretch: Bytes, end: int) -> int | None:
-    """Return the place behind the first line's end, None where there is none."""
-    place = stretch.tobytes().find(bytes([end]))
-    return None if place < 0 else place + 1
+    """Return the place behind the first line's end, None where there is none. Steps spare a copy of it all."""
+    for at in range(0, len(stretch), _STEP_BYTES):
+        place = stretch[at : at + _STEP_BYTES].tobytes().find(bytes([end]))
+        if place >= 0:
+            return at + place + 1
+    return None
+
+
+def _last_begin(stretch: Bytes, end: int) -> int:
+    """Return the place behind the last line's end, 0 where there is none."""
+    for stop in range(len(stretch), 0, -_STEP_BYTES):
+        begin = max(0, stop - _STEP_BYTES)
+        place = stretch[begin:stop].tobytes().rfind(bytes([end]))
+        if place >= 0:
+            return begin + place + 1
+    return 0

@@ -72,6 +72,14 @@ def test_a_frequent_line_is_cut_between_lines() -> None:
     assert offsets.tolist() == [0, 2, 11, 14, 16]  # 12 bytes of kk: the half, 8, is moved on to the next line
 
 
+def test_the_first_and_the_last_line_may_be_long() -> None:
+    of = Text(TextFormat())
+    for first, last in ((b"a" * 200_000, b"z" * 64_000), (b"", b"z" * 64_001), (b"b", b"")):
+        text = np.frombuffer(first + b"\nm\n" + last + b"\n", np.uint8)
+        summary = of.summary(text, 1)
+        assert (summary.first_line, summary.last_line) == (first, last)
+
+
 @given(texts=st.lists(TEXTS, min_size=1, max_size=4))
 def test_summaries_add_up(texts: list[bytes]) -> None:
     of = Text(TextFormat())

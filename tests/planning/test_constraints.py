@@ -13,27 +13,13 @@ import pytest
 from planner import recommend as recommend_by
 from planner.cost_model.estimate import estimate
 from planner.planning.candidates import candidate
-from planner.planning.constraints import Constraint, constraints, missed, overrun, times_begun
+from planner.planning.constraints import constraints, missed, overrun, times_begun
 from planner.schemas.plan import NodeLimit
 from planner.statistics.interruptions import Risk
+from tests.planning.two_constraints import BUDGET, DEADLINE
 
 recommend = partial(recommend_by, engine="ideal")
 """The sums here are those of the equations alone."""
-
-DEADLINE = Constraint(
-    name="deadline",
-    reason="misses the deadline of 60 s",
-    measure=np.array([[120.0, 50.0], [90.0, 70.0]]),
-    limit=60.0,
-    shown="takes",
-)
-BUDGET = Constraint(
-    name="budget",
-    reason="exceeds the budget of $10",
-    measure=np.array([[5.0, 20.0], [6.0, 30.0]]),
-    limit=10.0,
-    shown="costs in all, at 95%,",
-)
 
 
 def test_a_constraint_is_met_up_to_its_limit() -> None:

@@ -18,25 +18,11 @@ from planner.planning.nearest import Asked
 from planner.planning.recommendation import require_best
 from planner.planning.refusal import conflicts
 from planner.units import format_duration, format_usd
+from tests.planning.two_constraints import BUDGET, DEADLINE
 
 recommend_by: Any = planner.recommend
 recommend = partial(recommend_by, engine="ideal")
 """The sums here are those of the equations alone."""
-
-DEADLINE = Constraint(
-    name="deadline",
-    reason="misses the deadline of 60 s",
-    measure=np.array([[120.0, 50.0], [90.0, 70.0]]),
-    limit=60.0,
-    shown="takes",
-)
-BUDGET = Constraint(
-    name="budget",
-    reason="exceeds the budget of $10",
-    measure=np.array([[5.0, 20.0], [6.0, 30.0]]),
-    limit=10.0,
-    shown="costs in all, at 95%,",
-)
 
 
 def asked(*constraints: Constraint) -> Asked:

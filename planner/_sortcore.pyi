@@ -296,8 +296,22 @@ def partition_text(text: Buffer, out: Buffer, order: KeyOrder, boundaries: Seque
     one byte more than a text that does not end with a line's end.
     """
 
-def summarize_text(text: Buffer, order: KeyOrder) -> tuple[int, int, int, int]:
-    """Return the lines, the sum of their CRC-32, and how many come before, or equal, the one in front of them."""
+def summarize_text(text: Buffer, order: KeyOrder) -> tuple[int, int, int, int, bytes, bytes]:
+    """Return the lines, the sum of their CRC-32, how many come before, and how many equal, the one in front of them,
+    and the first and the last line without their ends.
+    """
+
+def find_line_end(text: Buffer, order: KeyOrder, is_within: bool = False) -> tuple[int | None, bool]:
+    """Return the place behind the first end of a line, and whether a text without one ends within quotes.
+
+    `is_within` says whether a text of CSV begins within quotes.
+    """
+
+def is_within_quotes_behind(text: Buffer, order: KeyOrder, is_within: bool = False) -> bool:
+    """Whether what follows a text of CSV is within quotes; `is_within` says it of the text's beginning."""
+
+def first_lines(text: Buffer, order: KeyOrder, most: int = ...) -> list[bytes]:
+    """Return the first lines of a text, without their ends. A row of CSV that lacks its end is none."""
 
 def find_disorder(
     input: bytes, order: KeyOrder, *, unique: bool = False, first_byte: int = 0, first_row: int = 1

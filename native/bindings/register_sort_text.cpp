@@ -160,7 +160,27 @@ py::tuple summarize_buffer(const py::buffer& text, const KeyOrder& order) {
     const py::gil_scoped_release unlocked;
     return summarize_text(view.bytes(), order);
   }();
-  return py::make_tuple(summary.lines, summary.checksum, summary.unordered, summary.duplicates);
+  return py::make_tuple(summary.lines, summary.checksum, summary.unordered, summary.duplicates,
+                        py::bytes(summary.first_line), py::bytes(summary.last_line));
+}
+
+py::tuple line_end_in(const py::buffer& text, const KeyOrder& order, bool is_within) {
+  const BytesView view(text, BytesView::Access::read, "text");
+  const LineEnd end = find_line_end(view.bytes(), order, is_within);
+  return py::make_tuple(end.behind, end.is_within);
+}
+
+bool is_within_behind(const py::buffer& text, const KeyOrder& order, bool is_within) {
+  const BytesView view(text, BytesView::Access::read, "text");
+  const py::gil_scoped_release unlocked;
+  return is_within_quotes_behind(view.bytes(), order, is_within);
+}
+
+py::list lines_of(const py::buffer& text, const KeyOrder& order, std::uint64_t most) {
+  const BytesView view(text, BytesView::Access::read, "text");
+  py::list lines;
+  for (const std::string& line : first_lines(view.bytes(), order, most)) lines.append(py::bytes(line));
+  return lines;
 }
 
 // For tests: what decides about a line.
@@ -192,6 +212,10 @@ void register_sort_text(py::module_& module) {
   module.def("partition_text", &partition_buffer, py::arg("text"), py::arg("out"), py::arg("order"),
              py::arg("boundaries"));
   module.def("summarize_text", &summarize_buffer, py::arg("text"), py::arg("order"));
+  module.def("find_line_end", &line_end_in, py::arg("text"), py::arg("order"), py::arg("is_within") = false);
+  module.def("is_within_quotes_behind", &is_within_behind, py::arg("text"), py::arg("order"),
+             py::arg("is_within") = false);
+  module.def("first_lines", &lines_of, py::arg("text"), py::arg("order"), py::arg("most") = UINT64_MAX);
   module.def("find_disorder", &disorder_in, py::arg("input"), py::arg("order"), py::kw_only(),
              py::arg("unique") = false, py::arg("first_byte") = 0, py::arg("first_row") = 1);
 }

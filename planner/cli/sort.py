@@ -97,7 +97,7 @@ def sort(
     outputs = [output, *(more_output or ())]
     require_inputs(sources, outputs, temp_dirs=limits["temp_dirs"], force=force)
     if on_ray:
-        refuse_formats(keys)
+        refuse_formats(keys, lines=lines)
         _refuse_on_ray(layout, limits, more_output=more_output)
         is_text, memory_bytes = lines or keys.are_given, limits["memory_bytes"]
         sort_on_ray(sources, output, cluster, keys=keys, lines=is_text, memory_bytes=memory_bytes, json=json)

@@ -66,11 +66,15 @@ def require_inputs(
     require_new(new, force=force, hint=several if len(sources) > 1 else "")
 
 
-def refuse_formats(keys: KeyOptions) -> None:
-    """Raise BadInputError for what a cluster does not sort."""
-    if keys.format in ("csv", "parquet") or keys.check or keys.compress or keys.no_header:
+def refuse_formats(keys: KeyOptions, *, lines: bool) -> None:
+    """Raise BadInputError for what a cluster does not sort, and for what only CSV has."""
+    if keys.format == "csv" and lines:
+        raise BadInputError("--format csv: rows are no lines; leave out --lines")
+    if keys.no_header and keys.format != "csv":
+        raise BadInputError("--no-header is for --format csv")
+    if keys.format == "parquet" or keys.check or keys.compress:
         raise BadInputError(
-            "with --ray there are records and lines: leave out --format, --check, --compress, --no-header"
+            "with --ray there are records, lines and CSV: leave out --format parquet, --check, --compress"
         )
 
 

@@ -139,10 +139,10 @@ def _job(
 
     inputs = tuple(str(source) for source in sources)
     if options.format == "csv":
-        if lines or options.zero_terminated:
-            raise BadInputError("--format csv: rows end with a newline; leave out --lines and -z")
+        if lines:
+            raise BadInputError("--format csv: rows are no lines; leave out --lines")
         order = TextOrder(stable=True, unique=options.unique)
-        return TextJob(inputs=inputs, order=order, csv=_columns(options), **limits)
+        return TextJob(inputs=inputs, order=order, csv=csv_columns(options), **limits)
     if options.format == "records" or options.no_header:
         raise BadInputError("--key, --no-header and their kin sort text: give --format csv, or lines")
     order = TextOrder(
@@ -155,9 +155,12 @@ def _job(
     return TextJob(inputs=inputs, order=order, **limits)
 
 
-def _columns(options: KeyOptions) -> CsvColumns:
+def csv_columns(options: KeyOptions) -> CsvColumns:
+    """Return the columns that CSV is sorted by. Raises BadInputError."""
     from planner.sorting.text_files import CsvColumns
 
+    if options.zero_terminated:
+        raise BadInputError("--format csv: rows end with a newline; leave out -z")
     if not options.key:
         raise BadInputError("--format csv: say which columns to sort by: --key NAME, or --key 3")
     delimiter = b"," if options.separator is None else _one_byte(options.separator.replace("\\t", "\t"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from json import loads
 from os import environ
 from pathlib import Path
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from planner.cli.console import show_json, talk
-from planner.cli.sort_keys import KeyOptions, parsed_keys, parsed_separator
+from planner.cli.sort_keys import KeyOptions, csv_columns, parsed_keys, parsed_separator
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
-    from planner.distributed_sort.dataset import Dataset, Layout, Partition
+    from planner.distributed_sort.dataset import Dataset, TextFormat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class RayOptions:
         str | None,
         Option(
             help="Sort on the Ray cluster at this address: INPUT and OUTPUT are manifests of partitions. "
-            "INPUT may be text."
+            "INPUT may be text or CSV."
         ),
     ] = None
     copies: Annotated[int, Option(min=1, max=2, help="With --ray: nodes that keep each output partition.")] = 1
@@ -70,8 +70,13 @@ def sort_on_ray(
     if json:
         show_json(report)
     else:
-        what = "records" if source.layout.text is None else "lines"
-        talk(f"{report['records']} {what} on {len(report['nodes'])} nodes, checksum {report['checksum']}")
+        talk(f"{report['records']} {_counted(source)} on {len(report['nodes'])} nodes, checksum {report['checksum']}")
+
+
+def _counted(source: Dataset) -> str:
+    if source.layout.text is None:
+        return "records"
+    return "lines" if source.layout.text.csv is None else "rows"
 
 
 def _manifest(sources: Sequence[Path]) -> Dataset:
@@ -82,39 +87,26 @@ def _manifest(sources: Sequence[Path]) -> Dataset:
     try:
         return read_manifest(sources[0])
     except BadInputError as error:
-        raise BadInputError(f"{error.message}; to sort text, say --lines or --key") from error
+        raise BadInputError(f"{error.message}; to sort text, say --lines, --key or --format csv") from error
 
 
 def _text_dataset(sources: Sequence[Path], keys: KeyOptions) -> Dataset:
     """Return the text that `sources` are: manifests, or files that every node reaches by their path."""
-    from planner.distributed_sort.dataset import Dataset
-
-    layout = _text_layout(keys)
-    partitions = [partition for source in sources for partition in _text_partitions(source)]
-    return Dataset(partitions=tuple(partitions), layout=layout)
-
-
-def _text_layout(keys: KeyOptions) -> Layout:
-    from planner.distributed_sort.dataset import Layout, TextFormat
+    from planner.distributed_sort.text_dataset import lines_of, rows_of
 
     if keys.merge or keys.limit:
         raise BadInputError("--merge and --limit are for one machine: leave them out, or leave out --ray")
-    text = TextFormat(
+    if keys.format == "csv":
+        return rows_of(sources, csv_columns(keys), unique=keys.unique)
+    return lines_of(sources, _text_format(keys))
+
+
+def _text_format(keys: KeyOptions) -> TextFormat:
+    from planner.distributed_sort.dataset import TextFormat
+
+    return TextFormat(
         keys=parsed_keys(keys),
         separator=(parsed_separator(keys) or b"").decode("latin-1"),
         line_end="\0" if keys.zero_terminated else "\n",
         unique=keys.unique,
     )
-    return Layout.of_text(text)
-
-
-def _text_partitions(source: Path) -> list[Partition]:
-    from planner.distributed_sort.dataset import Copy, Partition, read_manifest
-
-    with source.open("rb") as file:
-        is_manifest = b'"planner-manifest-' in file.read(200)
-    if not is_manifest:
-        return [Partition(records=source.stat().st_size, copies=(Copy(uri=str(source.resolve())),))]
-    dataset = read_manifest(source)
-    size = dataset.layout.record_size
-    return [replace(partition, records=partition.records * size, recipe=None) for partition in dataset.partitions]

@@ -33,6 +33,10 @@ class Summary(Protocol):
 class Content(Protocol):
     """A dataset's content. Its counts are of `layout.record_size` bytes: those of text are bytes."""
 
+    @property
+    def prologue(self) -> bytes:
+        """What each file of the output begins with; it is no part of its partition."""
+
     def sample(self, partition: Partition, keys: int) -> list[bytes]:
         """Return about so many keys, or lines, read in windows spaced evenly over a partition."""
 
@@ -60,6 +64,11 @@ class Records:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
+
+    @property
+    def prologue(self) -> bytes:
+        """See Content."""
+        return b""
 
     def sample(self, partition: Partition, keys: int) -> list[bytes]:
         """See Content: all keys are one value, as they are of one length."""

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from planner.distributed_sort.quote_grid import QuoteGrid
 from planner.errors import BadInputError, IoFailureError
 from planner.sorting.keys import Key
 from planner.stores.atomic_file import replace_file
@@ -19,17 +20,44 @@ if TYPE_CHECKING:
 FORMAT: Final = "planner-manifest-1"
 
 
+QUOTE: Final = '"'
+
+
+@dataclass(frozen=True, kw_only=True)
+class CsvFormat:
+    """Rows of CSV: the byte between columns, how many there are, how rows end, and the first row of every file.
+
+    `header` is the first row with its end, as Latin-1, '' where files have none. It is no part of a partition.
+    """
+
+    delimiter: str
+    columns: int
+    ends_with_crlf: bool = False
+    header: str = ""
+
+    def for_core(self) -> tuple[bytes, bytes, int, bool]:
+        """Return the same as the sort core has it, with the quote."""
+        return self.delimiter.encode("latin-1"), QUOTE.encode(), self.columns, self.ends_with_crlf
+
+
 @dataclass(frozen=True, kw_only=True)
 class TextFormat:
     """Lines, and what they are sorted by: keys as the sort core takes them, the whole line where there are none.
 
-    `separator` is one byte, as Latin-1, '' for blanks; of lines with equal keys `unique` keeps one.
+    `separator` is one byte, as Latin-1, '' for blanks; of lines with equal keys `unique` keeps one. Of `csv` lines are
+    rows and keys are columns.
     """
 
     keys: tuple[Key, ...] = ()
     separator: str = ""
     line_end: str = "\n"
     unique: bool = False
+    csv: CsvFormat | None = None
+
+    @property
+    def longest_end_bytes(self) -> int:
+        """Bytes that a last line without an end gets at most."""
+        return 2 if self.csv is not None and self.csv.ends_with_crlf else 1
 
     def order(self) -> TextOrder:
         """Return the order of the lines."""
@@ -40,6 +68,7 @@ class TextFormat:
             separator=self.separator.encode("latin-1") or None,
             line_end=self.line_end.encode(),
             unique=self.unique,
+            csv=None if self.csv is None else self.csv.for_core(),
         )
 
 
@@ -95,7 +124,10 @@ class Copy:
 
 @dataclass(frozen=True, kw_only=True)
 class Partition:
-    """Consecutive records of a dataset. Keys are in hex, and '' like the checksum where nobody has looked."""
+    """Consecutive records of a dataset. Keys are in hex, and '' like the checksum where nobody has looked.
+
+    A sort of CSV adds `quotes`, which no manifest has.
+    """
 
     records: int
     copies: tuple[Copy, ...]
@@ -103,11 +135,20 @@ class Partition:
     first_key: str = ""
     last_key: str = ""
     checksum: str = ""
+    quotes: QuoteGrid | None = None
 
     @property
     def uri(self) -> str:
         """Where the first copy lies."""
         return self.copies[0].uri
+
+    def document(self) -> dict[str, Any]:
+        """Return the partition as a manifest has it."""
+        return {name: value for name, value in asdict(self).items() if name != "quotes"}
+
+    def around(self, first: int, records: int) -> Partition:
+        """Return the partition without what a task does not need that reads some of its records."""
+        return self if self.quotes is None else replace(self, quotes=self.quotes.around(first, records))
 
     def reached_from(self, nodes: Collection[str]) -> Partition:
         """Return the partition with the copies that one of `nodes` can read: theirs, and those that all can read."""
@@ -142,7 +183,7 @@ class Dataset:
     def to_json(self) -> str:
         """Return the manifest."""
         whole = {"format": FORMAT, "records": self.records, "layout": self.layout.document()}
-        return json.dumps(whole | {"partitions": [asdict(partition) for partition in self.partitions]}, indent=1)
+        return json.dumps(whole | {"partitions": [partition.document() for partition in self.partitions]}, indent=1)
 
 
 def read_manifest(path: Path) -> Dataset:
@@ -174,7 +215,9 @@ def write_manifest(dataset: Dataset, path: Path) -> None:
 def _layout(fields: Mapping[str, Any]) -> Layout:
     if not (text := fields.get("text")):
         return Layout(**fields)
-    return Layout(**{**fields, "text": TextFormat(**{**text, "keys": tuple(Key(*key) for key in text["keys"])})})
+    csv = CsvFormat(**text["csv"]) if text.get("csv") else None
+    keys = tuple(Key(*key) for key in text["keys"])
+    return Layout(**{**fields, "text": TextFormat(**{**text, "keys": keys, "csv": csv})})
 
 
 def _partition(fields: Mapping[str, Any]) -> Partition:

@@ -94,8 +94,9 @@ class Job:
         return self.request.source.layout.record_size
 
     def input_of(self, slice_: Slice) -> Partition:
-        """Return the partition that a slice belongs to, with the copies that are left."""
-        return self.request.source.partitions[slice_.partition].reached_from(self.nodes.names)
+        """Return the partition that a slice belongs to, with the copies that are left, as the slice's task needs it."""
+        whole = self.request.source.partitions[slice_.partition]
+        return whole.around(slice_.first, slice_.records).reached_from(self.nodes.names)
 
     def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
         """Take note of lost nodes and return them. Raises IoFailureError naming input that was lost with them."""

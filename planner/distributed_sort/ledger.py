@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +115,7 @@ class Journal:
 
     def finished(self, number: int, partition: Partition, summary: bytes) -> None:
         """Note a finished output partition."""
-        self._write({"done": number, "partition": asdict(partition), "summary": base64.b64encode(summary).decode()})
+        self._write({"done": number, "partition": partition.document(), "summary": base64.b64encode(summary).decode()})
 
     def read(self, job: str) -> tuple[int, AnySplitting, list[str], dict[int, tuple[Partition, bytes]]] | None:
         """Return slice size, splitting, owners and finished partitions of `job`; None when the file is not its, or an

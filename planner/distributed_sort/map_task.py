@@ -13,7 +13,7 @@ from planner.distributed_sort.content import content_of
 from planner.distributed_sort.dataset import Layout, Partition
 from planner.distributed_sort.node_environment import JobFiles, node_name
 from planner.distributed_sort.node_tasks import Block, Stored, store
-from planner.distributed_sort.partition_reader import Slice
+from planner.distributed_sort.partition_reader import Slice, naming_file
 from planner.distributed_sort.text_splitting import AnySplitting
 
 
@@ -52,13 +52,14 @@ def map_slice(order: MapOrder, splitting: AnySplitting) -> tuple[Mapped | Block 
     """Do a map task; return what was done and a block for each range, which the next task of this process overwrites,
     None for those that were stored.
 
-    Raises IoFailureError naming node and file.
+    Raises IoFailureError naming node and file, and BadInputError naming file and row of CSV that is not as it must be.
     """
     began = time.monotonic()
     size = order.layout.record_size
     content = content_of(order.layout)
-    records = content.read_slice(order.partition, order.slice)
-    grouped, offsets = content.group(records, splitting, order.threads)
+    with naming_file(order.partition):
+        records = content.read_slice(order.partition, order.slice)
+        grouped, offsets = content.group(records, splitting, order.threads)
     blocks: dict[int, Block | None] = {
         first: (np.diff(offsets[first : end + 1]), grouped[offsets[first] * size : offsets[end] * size])
         for _, first, end in order.ranges

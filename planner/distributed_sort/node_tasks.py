@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from planner.arrays import Bytes, Ints
 from planner.distributed_sort import buffers, partition_reader, run_files
 from planner.distributed_sort.content import content_of
@@ -79,7 +81,8 @@ def generate(recipe: Recipe, records: int, files: JobFiles, index: int, threads:
 
 def sample(partition: Partition, layout: Layout, keys: int) -> list[bytes]:
     """Return the keys of about `keys` records, or lines, read in windows spaced evenly over a partition."""
-    return content_of(layout).sample(partition, keys)
+    with partition_reader.naming_file(partition):
+        return content_of(layout).sample(partition, keys)
 
 
 def store(files: JobFiles, first: int, slices: Sequence[int], *blocks: Block | None) -> Stored:
@@ -133,22 +136,25 @@ def _require_memory(order: SortOrder, needed_bytes: int) -> None:
 
 def write_partition(records: Bytes, order: SortOrder) -> Sorted:
     """Write sorted records as an output partition of this node, durably, and say what was written."""
-    layout, files = order.layout, order.files
-    summary = content_of(layout).summary(records, order.threads)
+    layout, files, content = order.layout, order.files, content_of(order.layout)
+    summary = content.summary(records, order.threads)
     uri = files.output_uri(order.number)
+    prologue = np.frombuffer(content.prologue, np.uint8)
     if files.in_store:
-        write_object(uri, records)
+        write_object(uri, np.concatenate([prologue, records]) if len(prologue) else records)
     else:
-        run_files.write_whole(Path(uri), (records,), durable=True)
+        run_files.write_whole(Path(uri), (prologue, records), durable=True)
     first_key, last_key = _end_keys(summary, layout)
     partition = Partition(
         records=len(records) // layout.record_size,
-        copies=(Copy(uri=uri, node=_node_of(files)),),
+        copies=(Copy(uri=uri, node=_node_of(files), offset=len(prologue)),),
         first_key=first_key,
         last_key=last_key,
         checksum=f"{summary.checksum:x}",
     )
-    return Sorted(partition=partition, read_bytes=0, written_bytes=len(records), summary=summary.serialize())
+    return Sorted(
+        partition=partition, read_bytes=0, written_bytes=len(prologue) + len(records), summary=summary.serialize()
+    )
 
 
 def _end_keys(summary: Any, layout: Layout) -> tuple[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from planner.distributed_sort.dataset import Copy, Layout, Partition
 from planner.distributed_sort.node_environment import node_name
 from planner.distributed_sort.object_store import is_object, read_range
 from planner.distributed_sort.run_files import failing, read_exactly
-from planner.errors import IoFailureError
+from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
 
 
@@ -48,6 +50,15 @@ def read_records(partition: Partition, layout: Layout, *, first: int, records: i
             f"{node_name()}: {_named(partition)} cannot be read here, and nothing says how to remake it"
         )
     return into
+
+
+@contextmanager
+def naming_file(partition: Partition) -> Iterator[None]:
+    """Add the file to what is wrong with its records."""
+    try:
+        yield
+    except BadInputError as error:
+        raise BadInputError(f"{_named(partition)}: {error.message}", error.details) from error
 
 
 def nodes_with(partition: Partition) -> list[str]:

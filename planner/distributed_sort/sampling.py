@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from planner.distributed_sort import node_tasks
-from planner.distributed_sort.dataset import Dataset, Layout, Partition
+from planner.distributed_sort.dataset import Dataset, Layout
+from planner.distributed_sort.input_tasks import InputTask, outcomes
 from planner.distributed_sort.job import Emit, SortRequest
-from planner.distributed_sort.nodes import LOST, Nodes
-from planner.distributed_sort.partition_reader import nodes_with
+from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.partitioning import SAMPLE_PER_PARTITION, split
 from planner.distributed_sort.text_splitting import AnySplitting, split_text
-from planner.errors import BadInputError, IoFailureError
-
-_MOST_SAMPLINGS: Final = 10
+from planner.errors import BadInputError
 
 
 def splitting_of(request: SortRequest, nodes: Nodes, emit: Emit, *, partitions: int) -> tuple[AnySplitting, int]:
@@ -37,36 +33,17 @@ def splitting_of(request: SortRequest, nodes: Nodes, emit: Emit, *, partitions: 
 
 
 def _sampled(source: Dataset, nodes: Nodes, emit: Emit, *, key_count: int) -> list[list[bytes]]:
-    """Return about `key_count` keys by partition; what is lost with a node is sampled elsewhere.
-
-    Raises IoFailureError when a partition cannot be had.
-    """
-    missing = {number: partition for number, partition in enumerate(source.partitions) if partition.records}
-    sampled: dict[int, list[bytes]] = {}
-    for _ in range(_MOST_SAMPLINGS):
-        began = {}
-        for number, partition in missing.items():
-            reachable, node = _reachable(partition, nodes, number)
-            keys = max(1, round(key_count * partition.records / source.records))
-            began[number] = node, nodes.run(node, node_tasks.sample, reachable, source.layout, keys)
-        outcomes = {number: nodes.awaited(reference, nodes=(node,)) for number, (node, reference) in began.items()}
-        sampled |= {number: keys for number, keys in outcomes.items() if keys is not LOST}
-        missing = {number: partition for number, partition in missing.items() if number not in sampled}
-        if not missing:
-            return [sampled[number] for number in sorted(sampled)]
-        if gone := nodes.newly_lost(at_once=True):
-            emit({"event": "lost", "nodes": sorted(gone), "left": nodes.names})
-    lost = [f"{part.uri if part.copies else 'a recipe'}: {part.records} records" for part in missing.values()]
-    raise IoFailureError(f"keys could not be sampled in {_MOST_SAMPLINGS} attempts", lost)
-
-
-def _reachable(partition: Partition, nodes: Nodes, turn: int) -> tuple[Partition, str]:
-    """Return a partition with the copies that the cluster reaches, and a node to read it on. Raises IoFailureError."""
-    reachable = partition.reached_from(nodes.names)
-    if not (holders := nodes_with(reachable)):
-        absent = ", ".join(sorted(copy.node for copy in partition.copies))
-        raise IoFailureError(f"{partition.uri} lies on {absent}, which is not in the cluster")
-    return reachable, holders[0] or nodes.names[turn % len(nodes.names)]
+    """Return about `key_count` keys by partition. Raises IoFailureError when a partition cannot be had."""
+    tasks = [
+        InputTask(
+            partition=number,
+            task=node_tasks.sample,
+            arguments=(source.layout, max(1, round(key_count * partition.records / source.records))),
+        )
+        for number, partition in enumerate(source.partitions)
+        if partition.records
+    ]
+    return outcomes(tasks, source, nodes, emit, failed="keys could not be sampled")
 
 
 def _even_keys(partitions: int, layout: Layout) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.object_store import is_object
 from planner.distributed_sort.partitioning import share_out
+from planner.distributed_sort.quote_scan import with_quotes
 from planner.distributed_sort.reduce import reduce
 from planner.distributed_sort.shuffle import shuffle
 from planner.distributed_sort.sizing import SORT_BUFFERS, TEXT_SORT_BUFFERS, Sizes, choose_sizes
@@ -101,6 +102,8 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
         raise BadInputError(f"{request.output} keeps copies of its own: ask for one, not {request.copies}")
     nodes = Nodes(ray, directory=request.directory)
     samplers, began, began_at_s = nodes.watch(), time.monotonic(), time.time()
+    source, scanned_bytes = with_quotes(request.source, nodes, emit)
+    request = replace(request, source=source)
     start = _resumed(request, nodes, journal) or _begun(request, nodes, journal, emit)
     cut = list(slices(request.source, start.sizes.slice_records))
     job = Job(
@@ -119,7 +122,7 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
         began=began,
         began_at_s=began_at_s,
     )
-    job.moved.sample_read = start.sample_bytes
+    job.moved.sample_read = start.sample_bytes + scanned_bytes
     job.timeline.append({"phase": SAMPLE_PHASE, "start_s": 0.0, "end_s": time.monotonic() - began})
     if start.done is not None:
         job.ledger.done = start.done
@@ -243,7 +246,7 @@ def _require_all(dataset: Dataset, job: Job) -> None:
     lines one may be left.
     """
     source, text = job.request.source, job.request.source.layout.text
-    most = source.records + (0 if text is None else len(source.partitions))
+    most = source.records + (0 if text is None else len(source.partitions) * text.longest_end_bytes)
     least = source.records if text is None or not text.unique else 0
     if not least <= dataset.records <= most:
         raise IoFailureError(

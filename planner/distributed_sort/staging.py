@@ -92,7 +92,10 @@ def stage_out(nodes: Nodes, dataset: Dataset, prefix: str) -> tuple[Dataset, int
 
 def require_sizes(staged: list[Staged], sizes: dict[str, int], *, record_size: int) -> None:
     """Raise IoFailureError naming objects that are not as large in the store as what was sent."""
-    sent = {piece.partition.uri: piece.partition.records * record_size for piece in staged}
+    sent = {
+        piece.partition.uri: piece.partition.copies[0].offset + piece.partition.records * record_size
+        for piece in staged
+    }
     wrong = [f"{uri}: {sizes.get(uri)} bytes instead of {size}" for uri, size in sent.items() if sizes.get(uri) != size]
     if wrong:
         raise IoFailureError("the store does not hold what was sent to it", wrong[:10])
@@ -149,4 +152,5 @@ def fetch(piece: Partition, layout: Layout, files: JobFiles, number: int, thread
 def send(partition: Partition, uri: str) -> Staged:
     """Copy a partition from this node's disk to the store."""
     requests = object_store.write_file(uri, Path(partition.uri))
-    return Staged(partition=replace(partition, copies=(Copy(uri=uri),)), requests=requests)
+    there = replace(partition.copies[0], uri=uri, node="")
+    return Staged(partition=replace(partition, copies=(there,)), requests=requests)

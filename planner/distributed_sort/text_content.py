@@ -13,6 +13,7 @@ from planner.distributed_sort import buffers, partition_reader
 from planner.distributed_sort.dataset import Layout, Partition, TextFormat
 from planner.distributed_sort.partition_reader import Slice
 from planner.distributed_sort.text_splitting import TextSplitting
+from planner.errors import BadInputError
 from planner.native import core, core_errors
 
 _WINDOW_BYTES: Final = 16_000
@@ -43,7 +44,7 @@ class TextSummary:
             end = self.text.line_end.encode()
             between = self.last_line + end + behind.first_line + end
             with core_errors():
-                _, _, unordered, duplicates = core.summarize_text(between, self.text.order().for_core())
+                _, _, unordered, duplicates, _, _ = core.summarize_text(between, self.text.order().for_core())
             self.unordered += unordered
             self.duplicates += duplicates
         else:
@@ -69,17 +70,23 @@ class Text:
         self._order = text.order().for_core()
         self._end = ord(text.line_end)
 
+    @property
+    def prologue(self) -> bytes:
+        """See Content: the header of CSV."""
+        return b"" if self._text.csv is None else self._text.csv.header.encode("latin-1")
+
     def sample(self, partition: Partition, keys: int) -> list[bytes]:
         """See Content: the first lines that begin in each window."""
-        end = self._text.line_end.encode()
         width = min(_WINDOW_BYTES, partition.records)
         windows = max(1, min(keys, -(-partition.records // width)))
         lines = list[bytes]()
         for number in range(windows):
             first = (partition.records - width) * number // max(1, windows - 1)
-            begun = self._lines_begun(partition, first, width).tobytes()
-            if begun:
-                lines += begun.removesuffix(end).split(end)[: -(-keys // windows)]
+            begun = self._lines_begun(partition, first, width)
+            lines += core.first_lines(begun.data, self._order, -(-keys // windows))
+        if lines and self._text.csv is not None:  # a wrong row is best told of where it was read
+            with core_errors():
+                core.summarize_text(b"\n".join([*lines, b""]), self._order)
         return lines
 
     def read_slice(self, partition: Partition, slice_: Slice) -> Bytes:
@@ -89,11 +96,10 @@ class Text:
     def group(self, records: Bytes, splitting: TextSplitting, threads: int) -> tuple[Bytes, Ints]:
         """See Content."""
         del threads
-        lacks_end = len(records) > 0 and records[-1] != self._end
-        grouped = buffers.array(buffers.ORDERED, len(records) + int(lacks_end))
+        grouped = buffers.array(buffers.ORDERED, len(records))
         with core_errors():
             begins = core.partition_text(records.data, grouped.data, self._order, splitting.boundaries)
-        return grouped, splitting.offsets(begins, grouped, line_end=self._end)
+        return grouped, splitting.offsets(begins, grouped, order=self._order)
 
     def needed_bytes(self, records: Bytes, threads: int) -> int:
         """See Content. A key is taken to be as long as its line."""
@@ -111,8 +117,7 @@ class Text:
         """See Content."""
         del threads
         with core_errors():
-            lines, checksum, unordered, duplicates = core.summarize_text(records.data, self._order)
-        first, last = self._first_and_last(records)
+            lines, checksum, unordered, duplicates, first, last = core.summarize_text(records.data, self._order)
         return TextSummary(
             text=self._text,
             records=lines,
@@ -130,53 +135,45 @@ class Text:
         return TextSummary(**fields | lines, text=self._text)
 
     def _lines_begun(self, partition: Partition, first: int, count: int) -> Bytes:
-        """Return the lines that begin within some bytes of a partition."""
+        """Return the lines that begin within some bytes of a partition, each with its end."""
         before = min(first, 1)  # a line begins behind the end of another
         stretch = self._read(partition, first - before, count + before)
-        begin = 0 if first == 0 else _behind(stretch, self._end)
-        if begin is None or begin >= len(stretch):
-            return stretch[:0]
-        if stretch[-1] == self._end:
-            return stretch[begin:]
-        return np.concatenate([stretch[begin:], *self._rest(partition, first + count)])
+        if first:
+            is_within = self._is_within(partition, first - before)
+            begin, _ = core.find_line_end(stretch.data, self._order, is_within)
+            stretch = stretch[len(stretch) if begin is None else begin :]
+        if not len(stretch):
+            return stretch
+        is_within = core.is_within_quotes_behind(stretch.data, self._order)
+        if stretch[-1] == self._end and not is_within:
+            return stretch
+        return np.concatenate(
+            [stretch, *self._rest(partition, first + count, is_within=is_within, last=int(stretch[-1]))]
+        )
 
-    def _rest(self, partition: Partition, at: int) -> list[Bytes]:
-        """Return what a line has from `at` on, to its end or that of the partition."""
+    def _rest(self, partition: Partition, at: int, *, is_within: bool, last: int) -> list[Bytes]:
+        """Return what a line has from `at` on, behind a byte `last`, with its end. Raises BadInputError for a row that
+        has none.
+        """
         steps = list[Bytes]()
         while at < partition.records:
-            step = self._read(partition, at, min(_STEP_BYTES, partition.records - at)).copy()
-            if (end := _behind(step, self._end)) is not None:
-                return [*steps, step[:end]]
+            step = self._read(partition, at, min(_STEP_BYTES, partition.records - at))
+            behind, is_within = core.find_line_end(step.data, self._order, is_within)
+            if behind is not None:
+                return [*steps, step[:behind]]
             steps.append(step)
-            at += len(step)
-        return steps
+            at, last = at + len(step), int(step[-1])
+        if is_within:
+            raise BadInputError("the last row has a quoted field that has no end")
+        needs_return = self._text.longest_end_bytes == 2 and last != ord("\r")
+        return [*steps, np.array([ord("\r")] * needs_return + [self._end], np.uint8)]
+
+    def _is_within(self, partition: Partition, at: int) -> bool:
+        """Whether a byte of a partition lies within quotes."""
+        if partition.quotes is None:
+            return False
+        point, is_within = partition.quotes.before(at)
+        return core.is_within_quotes_behind(self._read(partition, point, at - point).data, self._order, is_within)
 
     def _read(self, partition: Partition, first: int, count: int) -> Bytes:
         return partition_reader.read_records(partition, _BYTES, first=first, records=count)
-
-    def _first_and_last(self, records: Bytes) -> tuple[bytes, bytes]:
-        if not len(records):
-            return b"", b""
-        whole = records[:-1] if records[-1] == self._end else records
-        first_end = _behind(whole, self._end)
-        first = whole if first_end is None else whole[: first_end - 1]
-        return first.tobytes(), whole[_last_begin(whole, self._end) :].tobytes()
-
-
-def _behind(stretch: Bytes, end: int) -> int | None:
-    """Return the place behind the first line's end, None where there is none. Steps spare a copy of it all."""
-    for at in range(0, len(stretch), _STEP_BYTES):
-        place = stretch[at : at + _STEP_BYTES].tobytes().find(bytes([end]))
-        if place >= 0:
-            return at + place + 1
-    return None
-
-
-def _last_begin(stretch: Bytes, end: int) -> int:
-    """Return the place behind the last line's end, 0 where there is none."""
-    for stop in range(len(stretch), 0, -_STEP_BYTES):
-        begin = max(0, stop - _STEP_BYTES)
-        place = stretch[begin:stop].tobytes().rfind(bytes([end]))
-        if place >= 0:
-            return begin + place + 1
-    return 0

@@ -30,12 +30,12 @@ class TextSplitting:
         """How many output partitions there are."""
         return len(self.weights)
 
-    def offsets(self, begins: Sequence[int], grouped: Bytes, *, line_end: int) -> Ints:
+    def offsets(self, begins: Sequence[int], grouped: Bytes, *, order: core.KeyOrder) -> Ints:
         """Return where partitions begin, and the last ends, in lines grouped by the boundaries' ranges."""
         edges = [
             edge
             for (begin, end), count in zip(pairwise(begins), self.pieces, strict=True)
-            for edge in _cut(grouped, begin, end, count, line_end=line_end)
+            for edge in _cut(grouped, begin, end, count, order=order)
         ]
         return np.array([*edges, begins[-1]], np.int64)
 
@@ -71,10 +71,9 @@ def split_text(sample: Sequence[bytes], *, partitions: int, text: TextFormat) ->
 
 
 def _in_order(sample: Sequence[bytes], text: TextFormat) -> list[bytes]:
-    end = text.line_end.encode()
+    end, order = text.line_end.encode(), text.order().for_core()
     with core_errors():
-        together = core.sorted_text(end.join(sample) + end, text.order().for_core())
-    return together.removesuffix(end).split(end)
+        return core.first_lines(core.sorted_text(end.join(sample) + end, order), order)
 
 
 def _weights(lines: Sequence[bytes], boundaries: Sequence[tuple[bytes, bool]], text: TextFormat) -> list[float]:
@@ -93,11 +92,8 @@ def _holds_one_line(boundaries: Sequence[tuple[bytes, bool]], index: int) -> boo
     return 0 < index < len(boundaries) and boundaries[index] == (boundaries[index - 1][0], True)
 
 
-def _cut(grouped: Bytes, begin: int, end: int, count: int, *, line_end: int) -> list[int]:
-    """Return where `count` pieces of some lines begin: at lines."""
-    edges = [begin]
-    for piece in range(1, count):
-        wanted = max(edges[-1], begin + (end - begin) * piece // count)
-        place = grouped[wanted:end].tobytes().find(bytes([line_end]))
-        edges.append(end if place < 0 else wanted + place + 1)
-    return edges
+def _cut(grouped: Bytes, begin: int, end: int, count: int, *, order: core.KeyOrder) -> list[int]:
+    """Return where `count` pieces of some lines begin, which are alike if there are several pieces: at lines."""
+    line_bytes, _ = core.find_line_end(grouped[begin:end].data, order)
+    lines = 0 if line_bytes is None else (end - begin) // line_bytes
+    return [begin + lines * piece // count * (line_bytes or 0) for piece in range(count)]

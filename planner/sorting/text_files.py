@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -13,6 +13,7 @@ from planner.native import Progress, core, core_errors
 from planner.sorting.compression import SUFFIXES, Pipe, Source, compressor, open_source
 from planner.sorting.csv_keys import FirstRow, parse_column_key, read_first_row
 from planner.sorting.keyed import TextOrder, find_disorder, sort_text
+from planner.sorting.keys import Key
 
 _WHOLE_LINES: Final = TextOrder()
 QUOTE: Final = b'"'
@@ -25,6 +26,10 @@ class CsvColumns:
     keys: tuple[str, ...]
     delimiter: bytes = b","
     header: bool = True
+
+    def skipped_bytes(self, row: FirstRow) -> int:
+        """Return what comes before the data of a file: its header, or a byte order mark alone."""
+        return len(row.content if self.header else row.mark)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,21 +152,40 @@ def _renamed(error: PlannerError, names: dict[str, str]) -> PlannerError:
 
 
 def _with_csv(csv: CsvColumns, sources: Sequence[Source], order: TextOrder) -> _Opened:
-    """Take the header off every input, or but a byte order mark; all must have equal headers."""
-    rows = [read_first_row(source.head(), name=source.name, delimiter=csv.delimiter) for source in sources]
-    first = rows[0]
-    names = first.values if csv.header else ()
-    for source, row in zip(sources, rows, strict=True):
-        if csv.header and row.values != names:
-            raise BadInputError(f"{source.name}: {_difference(row, first)} {sources[0].name}; headers must be equal")
-    sizes = [len(row.content if csv.header else row.mark) for row in rows]
+    """Take the header off every input, or but a byte order mark."""
+    rows = {source.name: read_first_row(source.head(), name=source.name, delimiter=csv.delimiter) for source in sources}
+    common = common_rows(csv, rows)
+    sizes = [csv.skipped_bytes(rows[source.name]) for source in sources]
     for source, size in zip(sources, sizes, strict=True):
         source.skip(size)
-    keys = tuple(parse_column_key(text, names, columns=len(first.values)) for text in csv.keys)
-    format_of_rows = (csv.delimiter, QUOTE, len(first.values), first.ends_with_crlf)
-    prologue = _ended(first.content) if csv.header else first.mark
-    order = order._replace(keys=keys, csv=format_of_rows)
-    return _Opened([], {}, order, sizes, prologue, 2 if csv.header else 1)
+    order = order._replace(keys=common.keys, csv=common.format, stable=True)
+    return _Opened([], {}, order, sizes, common.prologue, 2 if csv.header else 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommonRows:
+    """What files of CSV have in common: keys, the format as the core has it, and what a sorted file begins with."""
+
+    keys: tuple[Key, ...]
+    format: tuple[bytes, bytes, int, bool]
+    prologue: bytes
+
+
+def common_rows(csv: CsvColumns, rows: Mapping[str, FirstRow]) -> CommonRows:
+    """Return what the files have in common of which the first rows are given by name.
+
+    Raises BadInputError for headers that are not equal, and for keys that are no columns.
+    """
+    first_name, first = next(iter(rows.items()))
+    names = first.values if csv.header else ()
+    for name, row in rows.items():
+        if csv.header and row.values != names:
+            raise BadInputError(f"{name}: {_difference(row, first)} {first_name}; headers must be equal")
+    return CommonRows(
+        keys=tuple(parse_column_key(text, names, columns=len(first.values)) for text in csv.keys),
+        format=(csv.delimiter, QUOTE, len(first.values), first.ends_with_crlf),
+        prologue=_ended(first.content) if csv.header else first.mark,
+    )
 
 
 def _difference(row: FirstRow, first: FirstRow) -> str:

@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 from planner.cli.app import build
 from planner.cli.sort_keys import KeyOptions
 from planner.cli.sort_on_ray import _text_dataset
-from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe, write_manifest
 from planner.errors import BadInputError
 from planner.sorting.keys import parse_key
 
@@ -36,6 +35,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--lines nothing.txt out.json", "nothing.txt: no such file"),
         ("a.txt out.json", "to sort text, say --lines or --key"),
         ("a.txt a.txt out.json", "one INPUT"),
+        ("--format csv a.txt out.json", "say which columns to sort by"),
+        ("--format csv --key c a.txt out.json", "there is no column 'c'"),
+        ("--format csv --key b -z a.txt out.json", "leave out -z"),
+        ("--format csv --key b --lines a.txt out.json", "leave out --lines"),
+        ("--lines --no-header a.txt out.json", "--no-header is for --format csv"),
+        ("--format parquet --key b a.txt out.json", "leave out --format parquet"),
     ],
 )
 def test_refused(folder: Path, words: str, reason: str) -> None:
@@ -45,17 +50,8 @@ def test_refused(folder: Path, words: str, reason: str) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["a.txt"]
 
 
-def test_files_and_manifests_are_text(folder: Path) -> None:
-    copies = (Copy(uri="/disk/in", node="node-1"),)
-    records = Dataset(partitions=(Partition(records=3, copies=copies, recipe=Recipe(start=0)),))
-    write_manifest(records, folder / "records.json")
-    dataset = _text_dataset(
-        [folder / "a.txt", folder / "records.json"], KeyOptions(key=["2,2n"], separator=",", unique=True)
-    )
-    assert dataset.partitions == (
-        Partition(records=4, copies=(Copy(uri=str(folder / "a.txt")),)),
-        Partition(records=300, copies=copies),  # bytes, and no recipe, which makes records
-    )
+def test_the_layout_has_the_keys(folder: Path) -> None:
+    dataset = _text_dataset([folder / "a.txt"], KeyOptions(key=["2,2n"], separator=",", unique=True))
     assert dataset.layout.text
     order = dataset.layout.text.order()
     assert (order.keys, order.separator, order.unique) == ((parse_key("2,2n"),), b",", True)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition, TextFormat
+from planner.distributed_sort.dataset import Copy, CsvFormat, Dataset, Layout, Partition, TextFormat
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core
-from planner.sorting.keys import parse_key
+from planner.sorting.keys import Key, parse_key
 
 if TYPE_CHECKING:
     from conftest import SortCluster
@@ -74,6 +74,37 @@ def test_of_equal_keys_one_line_is_left(sort_cluster: SortCluster, tmp_path: Pat
     output, report = sort_cluster.sort(written(sort_cluster, "u", texts, text), tmp_path / "j", output="unique")
     assert [int(line.split(b",")[0]) for line in held(output).splitlines()] == list(range(997))
     assert (report["records"], report["duplicates"]) == (997, 0)
+
+
+def csv_rows(count: int, *, seed: int) -> bytes:
+    """Return rows whose second column has quotes, delimiters and newlines, some of them for tens of kilobytes."""
+    chance = random.Random(seed)
+    texts = ["plain", "a,b", "two\nlines", 'says ""so""', "\n" * 50, "z\n" * 20_000]
+    values = (chance.choices(texts, weights=[9, 9, 9, 9, 9, 0.01])[0] for _ in range(count))
+    return "".join(f'{chance.randrange(10**6)},"{value}"\n' for value in values).encode()
+
+
+def test_rows_with_quoted_newlines_are_sorted_into_files_with_headers(
+    sort_cluster: SortCluster, tmp_path: Path
+) -> None:
+    header = "number,text\n"
+    text = TextFormat(keys=(Key(first_field=0, options="Ir"),), csv=CsvFormat(delimiter=",", columns=2, header=header))
+    texts = [csv_rows(40_000, seed=seed) for seed in range(3)]
+    output, report = sort_cluster.sort(written(sort_cluster, "csv-in", texts, text), tmp_path / "j", output="csv")
+    parts = [Path(partition.uri).read_bytes() for partition in output.partitions]
+    assert len(parts) > 3
+    assert b"".join(part.removeprefix(header.encode()) for part in parts) == expected(texts, text)
+    assert {part.copies[0].offset for part in output.partitions} == {len(header)}
+    assert (report["records"], report["sorted"]) == (120_000, True)
+    again, _ = sort_cluster.sort(output, tmp_path / "j", output="csv-again", copies=2)
+    assert b"".join(Path(part.uri).read_bytes()[len(header) :] for part in again.partitions) == expected(texts, text)
+
+
+def test_a_wrong_row_of_csv_is_named_with_its_file(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    text = TextFormat(keys=(Key(first_field=0),), csv=CsvFormat(delimiter=",", columns=2))
+    texts = [b"1,a\n" * 1000 + b"2,b,c\n" + b"3,d\n" * 1000]
+    with pytest.raises(BadInputError, match=r"wrong-0: row '2,b,c': 3 fields where the first row has 2"):
+        sort_cluster.sort(written(sort_cluster, "wrong", texts, text), tmp_path / "j", output="wrong")
 
 
 def test_nothing_but_empty_files(sort_cluster: SortCluster, tmp_path: Path) -> None:

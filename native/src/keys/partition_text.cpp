@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "keys/ended_lines.hpp"
 #include "keys/merge_lines.hpp"
-#include "lines/newlines.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/keys/growing_bytes.hpp"
 #include "sortcore/keys/line_encoder.hpp"
@@ -54,6 +54,45 @@ class Boundaries {
   std::vector<std::size_t> ends_;
 };
 
+// Takes the lines of a text one by one, each beside its key.
+class KeyedLines {
+ public:
+  KeyedLines(std::span<const std::byte> text, const KeyOrder& order)
+      : rest_(text), order_(order), encoder_(order) {}
+
+  // Returns false at the end. The key is valid until the next call.
+  bool next(GrowingBytes& key) {
+    if (rest_.empty()) return false;
+    const auto begin = rest_;
+    const auto line = take_ended_line(rest_, order_);
+    if (!line) throw Error(ErrorCode::bad_record, shown(begin) + ": a quoted field has no end");
+    line_ = *line;
+    key.clear();
+    try {
+      encoder_.append(line_, key);
+    } catch (const Error& error) {
+      throw Error(error.code(), shown(line_) + ": " + error.what());
+    }
+    return true;
+  }
+  std::span<const std::byte> line() const noexcept { return line_; }
+
+ private:
+  static std::string shown(std::span<const std::byte> line) {
+    constexpr std::size_t most = 80;
+    const std::string text(reinterpret_cast<const char*>(line.data()), std::min(line.size(), most));
+    return "row '" + text + (line.size() > most ? "...'" : "'");
+  }
+
+  std::span<const std::byte> rest_, line_;
+  const KeyOrder& order_;
+  LineEncoder encoder_;
+};
+
+std::string text_of(std::span<const std::byte> line) {
+  return {reinterpret_cast<const char*>(line.data()), line.size()};
+}
+
 }  // namespace
 
 std::uint64_t grouped_bytes(std::span<const std::byte> text, const KeyOrder& order) noexcept {
@@ -68,12 +107,9 @@ std::vector<std::uint64_t> partition_text(std::span<const std::byte> text, std::
   const Boundaries limits(boundaries, order);
   std::vector<std::uint64_t> begins(boundaries.size() + 2, 0);
   std::vector<std::pair<std::span<const std::byte>, std::size_t>> lines;
-  LineEncoder encoder(order);
   GrowingBytes key;
-  for (auto rest = text; !rest.empty();) {
-    const auto line = take_line(rest, order.line_end);
-    key.clear();
-    encoder.append(line, key);
+  for (KeyedLines keyed(text, order); keyed.next(key);) {
+    const auto line = keyed.line();
     const std::size_t partition = limits.partition_of({key.bytes(), line});
     lines.emplace_back(line, partition);
     begins[partition + 1] += line.size() + 1;
@@ -92,14 +128,13 @@ std::vector<std::uint64_t> partition_text(std::span<const std::byte> text, std::
 
 TextSummary summarize_text(std::span<const std::byte> text, const KeyOrder& order) {
   TextSummary summary;
-  LineEncoder encoder(order);
   GrowingBytes key, key_before;
   std::span<const std::byte> line_before;
-  for (auto rest = text; !rest.empty();) {
-    const auto line = take_line(rest, order.line_end);
-    key.clear();
-    encoder.append(line, key);
-    if (summary.lines != 0) {
+  for (KeyedLines keyed(text, order); keyed.next(key);) {
+    const auto line = keyed.line();
+    if (summary.lines == 0) {
+      summary.first_line = text_of(line);
+    } else {
       const int sign = compare_lines({key_before.bytes(), line_before}, {key.bytes(), line}, order);
       summary.unordered += sign > 0;
       summary.duplicates += sign == 0;
@@ -109,7 +144,33 @@ TextSummary summarize_text(std::span<const std::byte> text, const KeyOrder& orde
     std::swap(key, key_before);
     line_before = line;
   }
+  summary.last_line = text_of(line_before);
   return summary;
+}
+
+LineEnd find_line_end(std::span<const std::byte> text, const KeyOrder& order, bool is_within) {
+  if (text.empty()) return {std::nullopt, is_within};
+  const std::byte* const begin = text.data();
+  const auto* const end =
+      order.csv ? find_quoted_end(begin, begin + text.size(), order.csv->quote, is_within)
+                : static_cast<const std::byte*>(std::memchr(begin, static_cast<int>(order.line_end), text.size()));
+  if (end == nullptr) return {std::nullopt, is_within};
+  return {static_cast<std::uint64_t>(end - begin) + 1, false};
+}
+
+std::vector<std::string> first_lines(std::span<const std::byte> text, const KeyOrder& order,
+                                     std::uint64_t most) {
+  std::vector<std::string> lines;
+  while (!text.empty() && lines.size() < most) {
+    const auto line = take_ended_line(text, order);
+    if (!line) break;
+    lines.push_back(text_of(*line));
+  }
+  return lines;
+}
+
+bool is_within_quotes_behind(std::span<const std::byte> text, const KeyOrder& order, bool is_within) {
+  return order.csv && flips_quotes(text, order.csv->quote) != is_within;
 }
 
 }  // namespace sortcore

@@ -8,13 +8,12 @@
 #include <string_view>
 #include <utility>
 
+#include "keys/ended_lines.hpp"
 #include "keys/merge_lines.hpp"
 #include "keys/run_sorter.hpp"
 #include "keys/sorted_runs.hpp"
 #include "keys/text_inputs.hpp"
 #include "keys/text_output.hpp"
-#include "lines/newlines.hpp"
-#include "lines/quoted_lines.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/external/external_plan.hpp"
 #include "sortcore/io/input_mapping.hpp"
@@ -30,7 +29,6 @@ constexpr std::size_t stream_bytes = std::size_t{1} << 20;
 // Lines whose keys are equal are one, so that their rest does not count.
 KeyOrder settled(KeyOrder order, bool unique) {
   if (unique) order.whole_line_last = order.is_whole_line();
-  if (order.csv) order.whole_line_last = false;
   return order;
 }
 
@@ -39,19 +37,6 @@ KeyOrder settled(KeyOrder order, bool unique) {
 std::uint64_t fixed_bytes(unsigned threads) {
   constexpr std::uint64_t block_bytes = std::uint64_t{1} << 20, buffers = 4;
   return line_scratch_bytes(0, threads) + threads * 4 * block_bytes + buffers * Buffer::huge_page_bytes;
-}
-
-// The next line, which of CSV must have its end: a part of a row is no row.
-std::optional<std::span<const std::byte>> take_ended_line(std::span<const std::byte>& text,
-                                                          const KeyOrder& order) {
-  if (!order.csv) return take_line(text, order.line_end);
-  bool is_within = false;
-  const std::byte* const end =
-      find_quoted_end(text.data(), text.data() + text.size(), order.csv->quote, is_within);
-  if (end == nullptr) return std::nullopt;
-  const auto line = text.first(static_cast<std::size_t>(end - text.data()));
-  text = text.subspan(line.size() + 1);
-  return line;
 }
 
 // How many bytes of text fit into memory beside what sorting them takes, as the first lines tell.

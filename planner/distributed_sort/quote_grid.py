@@ -1,0 +1,45 @@
+"""Which bytes of a partition of CSV lie within quotes, where a newline ends no row: known at the points of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+_LEAST_STEP_BYTES: Final = 64_000
+_MOST_STEP_BYTES: Final = 4_000_000
+_MOST_POINTS: Final = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuoteGrid:
+    """Byte number `step_bytes` x (`first` + i) of a partition lies within quotes if `within[i]` is 1."""
+
+    step_bytes: int
+    within: bytes
+    first: int = 0
+
+    def before(self, byte: int) -> tuple[int, bool]:
+        """Return the last point of the grid that is not behind a byte, and whether it is within quotes."""
+        number = byte // self.step_bytes
+        return number * self.step_bytes, bool(self.within[number - self.first])
+
+    def around(self, first: int, count: int) -> QuoteGrid:
+        """Return the part that tells of some bytes and of the one before them, which is little to send to a task."""
+        begin = max(0, first - 1) // self.step_bytes
+        end = (first + count) // self.step_bytes + 1
+        return replace(self, within=self.within[begin - self.first : end - self.first], first=begin)
+
+
+def step_bytes_of(data_bytes: int) -> int:
+    """Return how far the points of the grid lie apart: a slice is read from the point before it on."""
+    return min(max(data_bytes // _MOST_POINTS, _LEAST_STEP_BYTES), _MOST_STEP_BYTES)
+
+
+def grid_of(flips: Sequence[bytes], step_bytes: int) -> QuoteGrid:
+    """Return the grid of a partition from what each step does: 1 where it has an odd number of quotes."""
+    odd = np.frombuffer(b"".join(flips), np.uint8)
+    behind = np.bitwise_xor.accumulate(odd) if len(odd) else odd
+    return QuoteGrid(step_bytes=step_bytes, within=b"\0" + behind.tobytes())

@@ -33,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--separator ab a.txt out.json", "--separator is one byte"),
         ("--lines a.txt out.json --more-output b.json", "one OUTPUT"),
         ("--lines nothing.txt out.json", "nothing.txt: no such file"),
-        ("a.txt out.json", "to sort text, say --lines or --key"),
+        ("a.txt out.json", "to sort text, say --lines, --key or --format csv"),
         ("a.txt a.txt out.json", "one INPUT"),
         ("--format csv a.txt out.json", "say which columns to sort by"),
         ("--format csv --key c a.txt out.json", "there is no column 'c'"),

@@ -92,7 +92,7 @@ def test_rows_with_quoted_newlines_are_sorted_into_files_with_headers(
     texts = [csv_rows(40_000, seed=seed) for seed in range(3)]
     output, report = sort_cluster.sort(written(sort_cluster, "csv-in", texts, text), tmp_path / "j", output="csv")
     parts = [Path(partition.uri).read_bytes() for partition in output.partitions]
-    assert len(parts) > 3
+    assert len(parts) >= 3
     assert b"".join(part.removeprefix(header.encode()) for part in parts) == expected(texts, text)
     assert {part.copies[0].offset for part in output.partitions} == {len(header)}
     assert (report["records"], report["sorted"]) == (120_000, True)

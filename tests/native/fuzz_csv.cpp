@@ -8,6 +8,7 @@
 #include "random_lines.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/keys/line_encoder.hpp"
+#include "sortcore/keys/partition_text.hpp"
 #include "sortcore/keys/sort_text.hpp"
 
 namespace {
@@ -83,6 +84,25 @@ std::vector<std::string> rows_of(std::string_view text) {
   if (begin < text.size()) rows.push_back(std::string(text.substr(begin)) + "\n");
   return rows;
 }
+
+// Rows grouped by boundaries, and sorted group by group, are the rows sorted.
+void check_partitions(const std::string& rows, KeyOrder order) {
+  order.whole_line_last = true;
+  const std::string sorted = sorted_text(std::as_bytes(std::span(rows)), order, false);
+  const auto in_order = first_lines(std::as_bytes(std::span(sorted)), order, UINT64_MAX);
+  std::vector<TextBoundary> boundaries;
+  for (std::size_t i = 0; i < in_order.size(); i += 1 + in_order.size() / 3)
+    boundaries.push_back({in_order[i], i % 2 == 1});
+  Text grouped(rows.size());
+  const auto begins = partition_text(std::as_bytes(std::span(rows)), grouped, order, boundaries);
+  std::string together;
+  for (std::size_t i = 0; i + 1 < begins.size(); ++i)
+    together += sorted_text(std::span(grouped).subspan(begins[i], begins[i + 1] - begins[i]), order, false);
+  demand(together == sorted);
+  const TextSummary summary = summarize_text(std::as_bytes(std::span(sorted)), order);
+  demand(summary.lines == in_order.size() && summary.unordered == 0);
+  demand(in_order.empty() || (summary.first_line == in_order.front() && summary.last_line == in_order.back()));
+}
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
@@ -108,6 +128,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   std::ranges::sort(before);
   std::ranges::sort(after);
   demand(before == after);
+  check_partitions(*result, order);
   return 0;
 }
 

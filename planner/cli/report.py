@@ -14,6 +14,7 @@ from planner.errors import BadInputError
 if TYPE_CHECKING:
     from planner.schemas.plan import Plan
     from planner.schemas.run_report import RunReport
+    from planner.simulation.result import Simulation
 
 
 def report(
@@ -29,28 +30,45 @@ def report(
     Example: planner report run.json --html run.html
     """
     require_new([html], force=force)
-    stored = _read(file)
+    stored, simulation = _read(file)
     if html:
         write_whole(html, _page(stored), option="--html")
     if json:
-        show_text(stored.to_json())
+        show_text(_json(stored, simulation))
     elif not html:
-        _show(stored, wide=wide)
+        _show(stored, simulation, wide=wide)
 
 
-def _read(path: Path) -> RunReport | Plan:
+def _read(path: Path) -> tuple[RunReport | Plan, Simulation | None]:
     from planner.schemas.plan import Plan
     from planner.schemas.run_report import RunReport
 
     try:
         text = path.read_text(encoding="utf-8")
-        return RunReport.from_json(text) if '"steps_s"' in text else Plan.from_json(text)
+        if '"steps_s"' in text:
+            return RunReport.from_json(text), None
+        return Plan.from_json(text), _simulation(text)
     except (OSError, UnicodeDecodeError) as error:
         raise BadInputError(f"{path} cannot be read as a report: {error}") from error
     except BadInputError as error:
         raise BadInputError(
             f"{path}: {error}; write reports with `planner run --out FILE` or `plan --out FILE`"
         ) from error
+
+
+def _json(stored: RunReport | Plan, simulation: Simulation | None) -> str:
+    from planner.cli.simulation import both_json
+    from planner.schemas.plan import Plan
+
+    return both_json(stored, simulation) if simulation and isinstance(stored, Plan) else stored.to_json()
+
+
+def _simulation(text: str) -> Simulation | None:
+    if '"simulation"' not in text:
+        return None
+    from planner.simulation.result import Simulation
+
+    return Simulation.beside_plan(text)
 
 
 def _page(stored: RunReport | Plan) -> str:
@@ -61,7 +79,7 @@ def _page(stored: RunReport | Plan) -> str:
     return run_html(stored) if isinstance(stored, RunReport) else plan_html(Recommendation(stored))
 
 
-def _show(stored: RunReport | Plan, *, wide: bool) -> None:
+def _show(stored: RunReport | Plan, simulation: Simulation | None, *, wide: bool) -> None:
     from planner.api import Recommendation
     from planner.cli.plan_output import show_answer
     from planner.planning.recommendation import require_best
@@ -73,3 +91,7 @@ def _show(stored: RunReport | Plan, *, wide: bool) -> None:
         return
     require_best(stored)
     show_answer(Recommendation(stored), "wide" if wide else "answer")
+    if simulation is not None:
+        from planner.report.simulation_table import render_simulation
+
+        show(*render_simulation(simulation))

@@ -15,6 +15,7 @@ from planner.errors import BadInputError
 
 if TYPE_CHECKING:
     from planner.api import Recommendation
+    from planner.schemas.plan import Plan
     from planner.simulation.result import Simulation
 
 
@@ -50,7 +51,12 @@ def plan_json(answered: Recommendation, options: SimulationOptions) -> str:
         return answered.plan.to_json()
     simulation = options.of(answered)
     _draw(simulation, options.timeline)
-    return json.dumps(json.loads(answered.plan.to_json()) | {"simulation": simulation.to_dict()}, indent=2)
+    return both_json(answered.plan, simulation)
+
+
+def both_json(plan: Plan, simulation: Simulation) -> str:
+    """Return a plan as JSON with its simulation."""
+    return json.dumps(json.loads(plan.to_json()) | {"simulation": simulation.to_dict()}, indent=2)
 
 
 def show_simulation(answered: Recommendation, options: SimulationOptions) -> None:

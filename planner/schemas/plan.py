@@ -369,6 +369,8 @@ class Plan:
             document = json.loads(text)
         except json.JSONDecodeError as error:
             raise BadInputError(f"plan is not JSON: {error}") from error
+        if isinstance(document, dict):
+            document.pop("simulation", None)  # `plan --simulate --json` adds it, and `planner report` shows it
         plan = from_jsonable(cls, document, where="plan")
         if not isinstance(plan, cls):
             raise BadInputError("plan: expected an object")

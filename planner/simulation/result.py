@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from planner.schemas.json_values import from_jsonable
 from planner.simulation.timeline import Timeline
 
 
@@ -17,7 +19,7 @@ class PhaseRange:
     equation_s: float
     p50_s: float
     p95_s: float
-    waits: Mapping[str, float]
+    waits: dict[str, float]
     bottleneck: str
 
 
@@ -49,7 +51,7 @@ class Simulation:
     planned_p95_s: float
     phases: tuple[PhaseRange, ...]
     breaks_first: str
-    timelines: Mapping[str, Timeline]
+    timelines: Mapping[str, Timeline] = field(default_factory=dict)
     loss: LossCost | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,3 +59,11 @@ class Simulation:
         plain = asdict(self)
         del plain["timelines"]
         return plain
+
+    @classmethod
+    def beside_plan(cls, text: str) -> Simulation | None:
+        """Return the simulation that a plan's JSON has, without its timelines. Raises BadInputError."""
+        if (document := json.loads(text).get("simulation")) is None:
+            return None
+        simulation: Simulation = from_jsonable(cls, document, where="simulation")
+        return simulation

@@ -48,6 +48,16 @@ def test_a_kept_plan_gives_the_page_that_plan_html_gives(tmp_path: Path) -> None
     assert "Candidates" in call("report", str(plan), "--wide")
 
 
+def test_a_kept_plan_has_its_simulation(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text(call(*PLAN, "--simulate", "--draws", "2", "--json"))
+    assert "simulated 2 times (seed 0)" in call("report", str(plan))
+    assert json.loads(call("report", str(plan), "--json")) == json.loads(plan.read_text())
+    plan.write_text(plan.read_text().replace('"draws": 2', '"draws": "two"'))
+    with pytest.raises(BadInputError, match=r"plan\.json: simulation\.draws: expected int"):
+        call("report", str(plan))
+
+
 def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=r"plan\.html: there is no directory .*make it"):
         call(*PLAN, "--html", str(tmp_path / "absent" / "plan.html"))

@@ -140,14 +140,17 @@ class _Start:
         """Start Ray on a machine that works, and join it to the head."""
         ray_node = self.settings(machine, is_working=True)
         script = _script(self.cluster, ray_node, worker_command(ray_node, self.cluster, program=_RAY))
-        return self.tried(machine.name, self.lent + script)
+        # The head's own second Ray node must not end the first, which has the cluster.
+        return self.tried(machine.name, self.lent + script, undo="" if machine.node.head else _STOP)
 
-    def tried(self, name: str, script: str) -> str:
-        """Run a script that starts Ray, several times if need be."""
-        for _ in range(_MOST_STARTS - 1):
+    def tried(self, name: str, script: str, *, undo: str = _STOP) -> str:
+        """Run a script that starts Ray, several times if need be: after `undo`, as Ray may have started though the
+        connection was lost before it said so.
+        """
+        for number in range(_MOST_STARTS - 1):
             with suppress(IoFailureError):
-                return self.ssh.run(name, script, within_s=_LONGEST_START_S)
-        return self.ssh.run(name, script, within_s=_LONGEST_START_S)
+                return self.ssh.run(name, (undo if number else "") + script, within_s=_LONGEST_START_S)
+        return self.ssh.run(name, undo + script, within_s=_LONGEST_START_S)
 
 
 def _ray_node(machine: Equipped, *, working: bool, memory_bytes: int, split: DiskSplit | None) -> RayNode:

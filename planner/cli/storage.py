@@ -79,11 +79,15 @@ def _answered(
 
 
 def _operations(text: str) -> float:
-    """Return operations a second: `16000`, `16,000` or `16k`."""
+    """Return operations a second: `16000`, `16,000`, `16k` or `1M`. Raises BadInputError for none."""
     from planner.units import parse_count
 
     plain = text.strip().lower()
-    return float(parse_count(plain.removesuffix("k")) * (1000 if plain.endswith("k") else 1))
+    factor = {"k": 1000, "m": 1_000_000}.get(plain[-1:], 1)
+    operations = float(parse_count(plain[:-1] if factor > 1 else plain) * factor)
+    if operations <= 0:
+        raise BadInputError(f"--iops {text}: must be above 0; leave it out where none are needed")
+    return operations
 
 
 def _holding(catalogs: list[str], instance: str | None) -> list[Catalog]:

@@ -40,6 +40,16 @@ def test_what_cannot_be_asked_says_why() -> None:
         call()
     with pytest.raises(BadInputError, match=r"unknown in aws.*Did you mean m5\.4xlarge"):
         call("--iops", "1k", "--instance", "m5.4xlage", "--catalog", "aws")
+    for count in ("0", "-5"):
+        with pytest.raises(BadInputError, match="must be above 0"):
+            call("--iops", count, "--catalog", "aws")
+
+
+def test_the_reason_is_that_of_the_largest_stripe_and_names_the_limit_of_the_type() -> None:
+    """32 volumes of 16,000 operations each are 512,000; an m5.4xlarge's volumes do 593.75 MB/s together."""
     with pytest.raises(InfeasibleError) as caught:
-        call("--iops", "10,000,000", "--catalog", "aws")
-    assert "aws gp2: a volume does at most 16,000 IOPS" in caught.value.details
+        call("--iops", "10M", "--catalog", "aws")
+    assert "aws gp2: a volume does at most 16,000 IOPS, also of 32 striped" in caught.value.details
+    with pytest.raises(InfeasibleError) as caught:
+        call("--throughput", "1.5GB/s", "--instance", "m5.4xlarge", "--catalog", "aws")
+    assert "aws gp3: m5.4xlarge's limit is 594 MB/s of volumes" in caught.value.details

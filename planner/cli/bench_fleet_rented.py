@@ -64,7 +64,7 @@ class RentedFleet:
 
         over_s = parse_duration(self.over) if self.over else 0.0
         effort = effort_of(self.seconds, self.size)
-        return FleetTask(effort=effort, rounds=self.repeats, over_s=over_s, seed=self.seed)
+        return FleetTask(effort=effort, nodes=self.nodes, rounds=self.repeats, over_s=over_s, seed=self.seed)
 
     def _order(self, *, is_dry_run: bool) -> Order:
         return renting.ordered_choices([self._choice()], self.rental, is_dry_run=is_dry_run)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from planner.catalog.columns import SMALL_IO
 from planner.errors import InterruptedRunError, IoFailureError, PlannerError
 from planner.ingest.ingest import readings_of
 from planner.ingest.measurement import Measurement, completed, merged
@@ -22,7 +23,14 @@ from planner.providers.protocol import Place
 from planner.provisioning.cluster_lifecycle import ProviderSession, down, up
 from planner.provisioning.run_directory import RunDirectory
 from planner.runs.bootstrap import Equipped, equip, wait_for_head
-from planner.runs.node_benchmarks import SMALL_IO_RUNS, Effort, disk_documents, network_document, small_io_documents
+from planner.runs.node_benchmarks import (
+    SMALL_IO_RUNS,
+    Effort,
+    cluster_sizes,
+    disk_documents,
+    network_document,
+    small_io_documents,
+)
 from planner.runs.ssh import Ssh, of_success
 from planner.runs.wheelhouse import Wheelhouse
 
@@ -40,6 +48,7 @@ class FleetTask:
     """
 
     effort: Effort
+    nodes: int
     rounds: int
     over_s: float = 0.0
     seed: int = 1
@@ -48,7 +57,8 @@ class FleetTask:
     def round_s(self) -> float:
         """How long a round takes."""
         small_s = SMALL_IO_RUNS * self.effort.seconds * _SMALL_RUNS
-        return self.effort.disk_s + small_s + self.effort.seconds * self.effort.repeats
+        network_s = cluster_sizes(self.nodes) * self.effort.seconds * self.effort.repeats
+        return self.effort.disk_s + small_s + network_s
 
     @property
     def expected_s(self) -> float:
@@ -116,7 +126,7 @@ def _measured(
     effort = task.effort
     if instrument == "network":
         try:
-            document, names, silent = network_document(ssh, machines, effort)
+            document, names, silent = network_document(ssh, machines, effort, is_doubling=True)
         except PlannerError as error:
             say(f"the network could not be measured: {error}")
             return {}
@@ -162,12 +172,19 @@ def fleet_measurements(
     ]
     common = {"zone": place.zone or place.region}
     near = {"placement_group": "yes" if place.choice.placement_group else "no"}
-    of_volumes = {"volume_type": volume_type, "volumes": volumes} if volume_type else {}
+
+    def circumstances(quantity: str) -> dict[str, Any]:
+        if quantity == "network":
+            return common | near
+        # The small-io suite measures one disk of a machine.
+        is_single = quantity in SMALL_IO
+        if volume_type:
+            return common | {"volume_type": volume_type, "volumes": 1 if is_single else volumes}
+        return common | ({"disks": 1} if is_single else {})
+
     return [
         replace(
-            completed(row, common | (near if row["quantity"] == "network" else of_volumes)),
-            instance_type=instance_type,
-            source=f"bench fleet {run}",
+            completed(row, circumstances(row["quantity"])), instance_type=instance_type, source=f"bench fleet {run}"
         )
         for row in merged(rows, files_are="instances")
     ]

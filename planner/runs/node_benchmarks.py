@@ -122,6 +122,11 @@ def measure(
     return NodeRates(rates=rates, failed=failed)
 
 
+def cluster_sizes(nodes: int) -> int:
+    """Return how many sizes NetBench measures while doubling: 2, 4, 8, ... and all."""
+    return max(1, math.ceil(math.log2(max(nodes, 1))))
+
+
 def disk_documents(ssh: Ssh, machines: Sequence[Equipped], effort: Effort) -> dict[str, dict[str, Any] | PlannerError]:
     """Return what DiskBench wrote on each machine, or why it did not; all are measured at once."""
     words = ["--mode", "all", "--seconds", f"{effort.seconds:g}", "--repeats", str(effort.repeats)]
@@ -159,16 +164,17 @@ def _network(
     ssh: Ssh, machines: Sequence[Equipped], effort: Effort, results_directory: Path
 ) -> tuple[dict[str, float], dict[str, PlannerError]]:
     """Return the machines' mean rates, and the machines whose agent does not start."""
-    document, names, silent = network_document(ssh, machines, effort)
+    document, names, silent = network_document(ssh, machines, effort, is_doubling=False)
     (results_directory / "network.json").write_text(json.dumps(document), encoding="utf-8")
     by_run = [{node["address"]: node["bytes_per_s"] for node in run["per_node"]} for run in document["runs"]]
     return {name: sum(run[address] for run in by_run) / len(by_run) for address, name in names.items()}, silent
 
 
 def network_document(
-    ssh: Ssh, machines: Sequence[Equipped], effort: Effort
+    ssh: Ssh, machines: Sequence[Equipped], effort: Effort, *, is_doubling: bool
 ) -> tuple[dict[str, Any], dict[str, str], dict[str, PlannerError]]:
-    """Have all machines send to all, from the head; agents end whatever happens, by themselves if need be.
+    """Have all machines send to all, from the head, with `is_doubling` first 2, then 4, 8, ... of them. Agents end
+    whatever happens, by themselves if need be.
 
     Return what NetBench wrote, the machine at each address, and those whose agent does not start; the others do
     without them.
@@ -176,7 +182,8 @@ def network_document(
     token = secrets.token_hex(32)
     nodes = [machine.node for machine in machines]
     secret = environment_script({_TOKEN: token})
-    lasting = effort.seconds * effort.repeats + 2 * _SLACK_S
+    sizes = cluster_sizes(len(machines)) if is_doubling else 1
+    lasting = sizes * effort.seconds * effort.repeats + 2 * _SLACK_S
 
     def start(node: Any) -> str:
         script = _START_AGENT.format(
@@ -190,6 +197,7 @@ def network_document(
         words = [PLANNER, "bench", "net", "--json", "--type", nodes[0].instance_type]
         words += ["--seconds", f"{effort.seconds:g}", "--repeats", str(effort.repeats)]
         words += [word for address in addresses for word in ("--node", address)]
+        words += ["--doubling"] if is_doubling else []
         document = _document(ssh.run(HEAD, secret + shlex.join(words), within_s=lasting), HEAD)
     finally:
         ssh.each(nodes, lambda node: ssh.run(node.id, _END_AGENT, within_s=_SLACK_S))

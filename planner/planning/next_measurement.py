@@ -7,7 +7,6 @@ and DiskBench on every node, which makes many instances.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -26,8 +25,6 @@ RENTED: Final = ("aws", "gcp", "azure")
 """Catalogs of clouds where `bench fleet` rents."""
 _FLEET_S: Final = 1140.0
 """How long `bench fleet` needs ten or sixteen machines by its defaults: `planner.runs.fleet` says the same."""
-_LATE: Final = 1.25
-"""A limit on the cost leaves so much room."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +81,7 @@ def proposal(
     nodes = max(sizes)
     cost_usd = nodes * candidate.price_usd_per_hour * seconds / 3600
     if fleet := _fleet(candidate, catalog, nodes):
-        seconds, cost_usd = _FLEET_S, _fleet_usd(candidate, nodes)
+        seconds, cost_usd = _FLEET_S, nodes * candidate.usd_per_hour / candidate.nodes * _FLEET_S / 3600
     benches = ("planner bench net --doubling",) * network + ("planner bench disk --mode all",) * storage
     return Proposal(
         instance_type=candidate.instance_type,
@@ -97,10 +94,6 @@ def proposal(
     )
 
 
-def _fleet_usd(candidate: Candidate, nodes: int) -> float:
-    return nodes * candidate.usd_per_hour / candidate.nodes * _FLEET_S / 3600
-
-
 def _fleet(candidate: Candidate, catalog: Catalog, nodes: int) -> str:
     """Return the command that rents and measures so many nodes of a candidate's type, '' where it cannot: elsewhere,
     in catalogs of other years, and volumes beside local disks.
@@ -109,7 +102,5 @@ def _fleet(candidate: Candidate, catalog: Catalog, nodes: int) -> str:
     has_disks = catalog.instances.local_disks[catalog.instances.index(candidate.instance_type)] >= 1
     if catalog.name not in RENTED or bool(volumes) == bool(has_disks):
         return ""
-    most_usd = math.ceil(_LATE * _fleet_usd(candidate, nodes))
     words = f"planner bench fleet --cloud {catalog.name} --instance {candidate.instance_type} --nodes {nodes}"
-    words += f" --volume {volumes.volume_type} --count {volumes.count}" if volumes else ""
-    return f"{words} --max-cost {most_usd}"
+    return words + (f" --volume {volumes.volume_type} --count {volumes.count}" if volumes else "")

@@ -15,7 +15,7 @@ from typing import Any, Final
 from planner.errors import BadInputError
 from planner.ingest.fio import is_fio, readings_by_host
 from planner.ingest.ingest import readings_of
-from planner.ingest.ioping import is_ioping
+from planner.ingest.ioping import is_ioping, is_ioping_text
 from planner.ingest.iperf3 import is_iperf3, joined_stream, read_iperf3
 from planner.ingest.json_documents import holds_objects, parse, parse_list, read_text
 from planner.ingest.measurement import Reading
@@ -67,7 +67,7 @@ def _rows(path: Path) -> Iterable[_Row]:
     text = read_text(path)
     if text.lstrip().startswith("[") and is_ioping(parse_list(path, text)):
         return [_instrument_row(path.stem, readings_of(path, mapping={}), "")]
-    if is_sysbench(text):
+    if is_sysbench(text) or is_ioping_text(text):
         return [_instrument_row(path.stem, readings_of(path, mapping={}), "")]
     if text.lstrip().startswith("[") or holds_objects(text):
         return [row for document in joined_stream(parse(path, text)) for row in _json_rows(path, document)]

@@ -24,7 +24,7 @@ _DISK_MODES: Final = 3
 RENTED: Final = ("aws", "gcp", "azure")
 """Catalogs of clouds where `bench fleet` rents."""
 _FLEET_S: Final = 1140.0
-"""How long `bench fleet` needs ten or sixteen machines by its defaults: `planner.runs.fleet` says the same."""
+"""How long `bench fleet` needs ten or sixteen machines by default: `runs.instrument_rounds` says the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,18 +37,18 @@ class Proposal:
     seconds: float
     cost_usd: float
     why: str
-    fleet: str = ""
+    renting: str = ""
 
     @property
     def command(self) -> str:
         """What rents such a cluster and measures it, or what to run on its nodes where nothing rents it."""
-        return self.fleet or " && ".join(self.benches)
+        return self.renting or " && ".join(self.benches)
 
     @property
     def text(self) -> str:
         """The proposal in a sentence."""
         what = f"{self.nodes} x {self.instance_type} for {format_duration(self.seconds)}, {format_usd(self.cost_usd)}"
-        return f"measure next: {what}: {self.fleet or ' and '.join(self.benches)} ({self.why})"
+        return f"measure next: {what}: {self.renting or ' and '.join(self.benches)} ({self.why})"
 
 
 def what_to_measure(candidates: Sequence[Candidate], catalog: Catalog, *, boot_s: float) -> list[Proposal]:
@@ -80,7 +80,7 @@ def proposal(
     seconds = boot_s + REPEATS * RUN_S * (len(sizes) * network + _DISK_MODES * storage)
     nodes = max(sizes)
     cost_usd = nodes * candidate.price_usd_per_hour * seconds / 3600
-    if fleet := _fleet(candidate, catalog, nodes):
+    if renting := _renting(candidate, catalog, nodes):
         seconds, cost_usd = _FLEET_S, nodes * candidate.usd_per_hour / candidate.nodes * _FLEET_S / 3600
     benches = ("planner bench net --doubling",) * network + ("planner bench disk --mode all",) * storage
     return Proposal(
@@ -90,11 +90,11 @@ def proposal(
         seconds=seconds,
         cost_usd=cost_usd,
         why=why,
-        fleet=fleet,
+        renting=renting,
     )
 
 
-def _fleet(candidate: Candidate, catalog: Catalog, nodes: int) -> str:
+def _renting(candidate: Candidate, catalog: Catalog, nodes: int) -> str:
     """Return the command that rents and measures so many nodes of a candidate's type, '' where it cannot: elsewhere,
     in catalogs of other years, and volumes beside local disks.
     """

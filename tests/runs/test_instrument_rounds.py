@@ -15,7 +15,7 @@ from rented_runs import PACE
 from planner.catalog import load_catalog
 from planner.providers.protocol import Place
 from planner.provisioning.choice_of_type import choice_of_type
-from planner.runs.fleet import READY_S, FleetTask, fleet_measurements
+from planner.runs.instrument_rounds import READY_S, FleetTask, fleet_measurements
 from planner.runs.node_benchmarks import Effort
 
 COMMON = {"version": "1", "method": "as it does", "machine_type": "i4i.large"}

@@ -11,8 +11,11 @@ import pytest
 from emulated_ec2 import EmulatedEc2
 from emulated_machines import EmulatedMachines
 from rented_runs import PACE
+from typer.testing import CliRunner
 
 from planner.catalog import load_catalog
+from planner.cli.app import build
+from planner.errors import BadInputError, InfeasibleError
 from planner.providers.protocol import Place
 from planner.provisioning.choice_of_type import choice_of_type
 from planner.runs.instrument_rounds import READY_S, FleetTask, fleet_measurements
@@ -102,3 +105,34 @@ def test_a_fleet_is_rented_measured_screened_remembered_and_gone(
     assert "bench fleet r" in stored and "read_only" in stored
     assert ",network," in stored, ended.text
     assert ec2.left() == {} and machines.made == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "say where: --local"),
+        (("--local", "--cloud", "aws"), "say where: --local"),
+        (("--local", "--instance", "i4i.large"), "--instance says nothing about emulated nodes"),
+        (("--cloud", "aws", "--rate", "4Mbit"), "--rate says nothing about rented machines"),
+        (("--cloud", "aws"), "say what to rent"),
+        (("--cloud", "aws", "--instance", "i4i.lage"), "no such type. Did you mean i4i.large"),
+        (("--cloud", "aws", "--instance", "m5.large"), "it has no local disks; say --volume gp3"),
+        (("--cloud", "aws", "--instance", "i4i.large", "--volume", "gp3"), "name a type without"),
+        (("--cloud", "aws", "--instance", "m5.large", "--volume", "gp4"), "--volume gp4: not among gp3, gp2"),
+        (("--cloud", "aws", "--instance", "m5.large", "--volume", "st1", "--volume-size", "1PB"), "st1 of 1PB: data"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_anything_is_rented(words: tuple[str, ...], says: str) -> None:
+    result = CliRunner().invoke(build(only="bench"), ["bench", "fleet", "--dry-run", *words])
+    assert isinstance(result.exception, BadInputError) and says in result.exception.message
+
+
+def test_volumes_and_limits_are_in_the_price() -> None:
+    """Two m5.xlarge at $0.192 and 4 x 466 GiB of gp3 at $0.08 a month of 720 hours: $0.7982 an hour, for 1,079 s."""
+    words = ("--cloud", "aws", "--instance", "m5.xlarge", "--volume", "gp3", "--count", "4", "--nodes", "2", "--json")
+    result = CliRunner().invoke(build(only="bench"), ["bench", "fleet", "--dry-run", *words])
+    asked = json.loads(result.stdout)
+    assert asked["usd_per_hour"] == pytest.approx(2 * (0.192 + 4 * 466 * 0.08 / 720))
+    assert asked["cost_usd"] == pytest.approx(asked["usd_per_hour"] * asked["expected_s"] / 3600)
+    refused = CliRunner().invoke(build(only="bench"), ["bench", "fleet", "--dry-run", *words, "--max-cost", "0.1"])
+    assert isinstance(refused.exception, InfeasibleError)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from planner.cli.console import show, show_json, show_sentences, table, talk
-from planner.schemas.asked_prices import names
+from planner.schemas.asked_prices import clouds, names
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
@@ -44,7 +44,7 @@ def catalog_rank(
     from planner.catalog.cloud_regions import regions_of
     from planner.planning.price_performance import rank
 
-    catalogs = [load_catalog(name) for name in names(catalog) or ["aws"]]
+    catalogs = [load_catalog(name) for name in clouds(names(catalog)) or ("aws",)]
     regions = regions_of(names([region] if region else []), catalogs)
     places = ((loaded, name) for loaded, several in zip(catalogs, regions, strict=True) for name in several)
     offers = [(loaded, _offer(loaded, name, pricing)) for loaded, name in places]

@@ -10,7 +10,7 @@ from typer import Option
 
 from planner.cli.console import show, show_json, show_sentences, table
 from planner.errors import BadInputError, InfeasibleError, nearest
-from planner.schemas.asked_prices import names
+from planner.schemas.asked_prices import clouds, names
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
@@ -37,7 +37,9 @@ def storage(
 
     Example: planner storage --iops 16k --throughput 1.5GB/s --data 10TB
     """
-    answer = _answered(names(catalog), instance=instance, region=region, iops=iops, throughput=throughput, data=data)
+    answer = _answered(
+        list(clouds(names(catalog))), instance=instance, region=region, iops=iops, throughput=throughput, data=data
+    )
     if json:
         show_json(asdict(answer))
         return

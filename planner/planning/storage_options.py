@@ -7,7 +7,7 @@ and Table VI, where 16,000 IOPS take 5,334 GB of gp2 and 267 GB on Oracle's clou
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -205,9 +205,8 @@ def _on_local_disks(catalog: Catalog, offer: Offer, need: Need, wanted: Flags) -
     enough = {name: (amount >= asked) | (asked == 0) for name, (amount, asked) in has.items()}
     able = wanted & (instances.local_disks >= 1) & np.all(list(enough.values()), axis=0)
     if not able.any():
-        return Excluded(
-            catalog=catalog.name, storage="local disks", reason="no type is known to do it with its own disks"
-        )
+        reason = _why_not_on_disks(catalog, has, wanted)
+        return Excluded(catalog=catalog.name, storage="local disks", reason=reason)
     type_row = int(np.argmin(np.where(able, offer.price_usd_per_hour, np.inf)))
     room = {name: amount[type_row] / asked for name, (amount, asked) in has.items() if asked}
     used = {"throughput": read.evidence[type_row], "IOPS": read.operations_evidence[type_row]}
@@ -225,6 +224,24 @@ def _on_local_disks(catalog: Catalog, offer: Offer, need: Need, wanted: Flags) -
         binds=min(room, key=lambda name: room[name], default="its smallest size"),
         evidence=_weakest([*words, str(instances.evidence[type_row])]),
     )
+
+
+def _why_not_on_disks(catalog: Catalog, has: Mapping[str, tuple[Floats, float]], wanted: Flags) -> str:
+    """Return what the disks of the only type asked for lack; of many types, that none does it."""
+    if wanted.sum() != 1:
+        return "no type is known to do it with its own disks"
+    instances, row = catalog.instances, int(np.argmax(wanted))
+    if not instances.local_disks[row] >= 1:
+        is_unknown = np.isnan(instances.local_disks[row])
+        return "how many disks it has is unknown" if is_unknown else "it has none"
+    units = {"data": (1e9, "GB"), "throughput": (1e6, "MB/s"), "IOPS": (1.0, "IOPS")}
+    for name, (amount, asked) in has.items():
+        unit, what = units[name]
+        if asked and np.isnan(amount[row]):
+            return f"their {name} is unknown"
+        if amount[row] < asked:
+            return f"they have {amount[row] / unit:,.0f} {what}"
+    return "no type is known to do it with its own disks"
 
 
 def _weakest(words: Sequence[str]) -> str:

@@ -53,3 +53,10 @@ def test_the_reason_is_that_of_the_largest_stripe_and_names_the_limit_of_the_typ
     with pytest.raises(InfeasibleError) as caught:
         call("--throughput", "1.5GB/s", "--instance", "m5.4xlarge", "--catalog", "aws")
     assert "aws gp3: m5.4xlarge's limit is 594 MB/s of volumes" in caught.value.details
+    assert "aws local disks: it has none" in caught.value.details
+
+
+def test_clouds_are_named_as_plan_names_them_and_disks_that_are_too_small_say_so() -> None:
+    """An i4i.4xlarge has one disk of 3,750 GB."""
+    assert "they have 3,750 GB" in call("--data", "10TB", "--instance", "i4i.4xlarge", "--cloud", "AWS")
+    assert {"aws", "azure", "gcp", "oci"} <= set(call("--data", "1TB", "--cloud", "all").split())

@@ -163,6 +163,9 @@ def runs() -> Iterator[Case]:
     ebs = {"model": "cloudsort", "instance": "r3.4xlarge", "nodes": 330, "assume": FAST_BUT_VOLUMES}
     yield Case(what="EBS", published=2981, unit="s", figure=time, note="243/226 MB/s", **ebs)
     yield Case(what="EBS", published=450.84, unit="$", figure=cost, note="$1.65/h all-in", **ebs)
+    seen = {"model": "cloudsort", "instance": "r3.4xlarge", "nodes": 330, "assume": {}}
+    note = "local SSD and network as fast as the run shows: 87% of 243/226 MB/s"
+    yield Case(what="EBS, catalog as it is", published=2981, unit="s", figure=time, kind="input", note=note, **seen)
 
 
 def bills() -> Iterator[Case]:

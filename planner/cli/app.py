@@ -122,7 +122,7 @@ def _add(app: typer.Typer, name: str, function: str) -> None:
 
 
 def _headings(name: str) -> Mapping[str, Sequence[str]]:
-    where = {"plan": "request_options", "run": "run_options"}.get(name)
+    where = {"plan": "request_options", "run": "run_options", "fleet": "bench_fleet_options"}.get(name)
     panels: Mapping[str, Sequence[str]] = import_module(f"planner.cli.{where}").PANELS if where else {}
     return panels
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from planner.cli.console import show, show_json, show_sentences, table
-from planner.schemas.asked_prices import names
+from planner.cli.console import show, show_json, show_sentences, table, talk
+from planner.schemas.asked_prices import clouds, names
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
@@ -44,22 +44,35 @@ def catalog_rank(
     from planner.catalog.cloud_regions import regions_of
     from planner.planning.price_performance import rank
 
-    catalogs = [load_catalog(name) for name in names(catalog) or ["aws"]]
+    catalogs = [load_catalog(name) for name in clouds(names(catalog)) or ("aws",)]
     regions = regions_of(names([region] if region else []), catalogs)
     places = ((loaded, name) for loaded, several in zip(catalogs, regions, strict=True) for name in several)
     offers = [(loaded, _offer(loaded, name, pricing)) for loaded, name in places]
     ranking, patterns = rank(offers, by=by, mode=mode, operation=operation), names(instance)
     rows = [r for r in ranking.rows if not patterns or any(fnmatchcase(r.instance_type, p) for p in patterns)]
+    shown = first_shown(rows, top=top)
     if json:
-        show_json(
-            {**asdict(ranking), "mode": mode, "operation": operation, "rows": [asdict(row) for row in rows[:top]]}
-        )
+        show_json({**asdict(ranking), "mode": mode, "operation": operation, "rows": [asdict(row) for row in shown]})
         return
-    shown = _operations_table(rows[:top]) if operation == "all" else _rank_table(rows[:top], by=by)
-    show(shown, give_way=("evidence", "operations per $", "MB per $", "GFLOP per $"))
+    if rows:
+        whole = _operations_table(shown) if operation == "all" else _rank_table(shown, by=by)
+        show(whole, give_way=("evidence", "operations per $", "MB per $", "GFLOP per $"))
+    elif operation:
+        what = "small operations" if operation == "all" else operation
+        talk(f"nobody measured {what} of these types: planner bench disk --suite small-io --json, then planner ingest")
     show_sentences(f"{ranking.unit}; {len(rows)} configurations")
     for reason, count in ranking.left_out.items():
         show_sentences(f"left out: {count:,} of {reason}")
+
+
+def first_shown(rows: list[Worth], *, top: int) -> list[Worth]:
+    """Return the rows of the first `top` types and storages; a type has a row for each operation."""
+    keys = list(dict.fromkeys(_place(row) for row in rows))[:top]
+    return [row for row in rows if _place(row) in keys]
+
+
+def _place(row: Worth) -> tuple[str, str, str]:
+    return row.catalog, row.instance_type, row.storage
 
 
 def _offer(catalog: Catalog, region: str, pricing: str) -> Offer:
@@ -92,7 +105,7 @@ def _operations_table(rows: list[Worth]) -> Any:
 
     lines: dict[tuple[str, str, str], dict[str, str]] = {}
     for row in rows:
-        line = lines.setdefault((row.catalog, row.instance_type, row.storage), {})
+        line = lines.setdefault(_place(row), {})
         line[row.operation] = f"{1 / row.value:,.0f}" if row.value else "no limit"
     cells = [(*key, *(line.get(name, "") for name in OPERATIONS)) for key, line in lines.items()]
     return table(["catalog", "instance type", "storage", *(f"{name} per $" for name in OPERATIONS)], cells)

@@ -164,11 +164,18 @@ def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool, screened: bo
     A dry run asks nobody, neither for this machine's public address nor for today's price: the plan's price decides
     what keeps to the limits.
     """
-    from planner.provisioning.order_from_plan import choices_of, order_of, own_network, within
+    from planner.provisioning.order_from_plan import choices_of
+
+    choices = choices_of(plan, cloud=rental.cloud, regions=rental.regions, screened=screened)
+    return ordered_choices(choices, rental, is_dry_run=is_dry_run)
+
+
+def ordered_choices(choices: Sequence[Choice], rental: RentalOptions, *, is_dry_run: bool) -> Order:
+    """Return the order of the first of `choices` that can be had; see `ordered`."""
+    from planner.provisioning.order_from_plan import order_of, own_network, within
     from planner.provisioning.run_directory import new_run_id
 
     now = datetime.now(UTC)
-    choices = choices_of(plan, cloud=rental.cloud, regions=rental.regions, screened=screened)
     return order_of(
         within(choices, rental.limits) if is_dry_run else choices,
         run=new_run_id(now),

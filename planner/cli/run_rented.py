@@ -58,7 +58,7 @@ def show_rented_dry_run(job: Job, rental: renting.RentalOptions, *, verbose: boo
     """Print what would be rented, and with `verbose` every request of launching and taking down."""
     from planner.runs.cloud import check_runnable
 
-    provider = _session(rental).provider
+    provider = session_with_ssh(rental).provider
     _access(job, rental)
     data_bytes = None if job.data is None else parse_size(job.data)
     check_runnable(job.model, data_bytes=data_bytes, input=job.input, output=job.output)
@@ -76,7 +76,7 @@ def run_rented(job: Job, rental: renting.RentalOptions, *, effort: Effort, yes: 
     from planner.runs.cloud import check_runnable, run_on_cloud
     from planner.runs.cloud_task import CloudRun, CloudTask
 
-    session = _session(rental)
+    session = session_with_ssh(rental)
     access = _access(job, rental)
     data_bytes = None if job.data is None else parse_size(job.data)
     check_runnable(job.model, data_bytes=data_bytes, input=job.input, output=job.output)
@@ -119,7 +119,7 @@ def effort_of(length: str, size: str | None) -> Effort:
     return Effort(seconds=seconds, file_bytes=None if size is None else parse_size(size))
 
 
-def _session(rental: renting.RentalOptions) -> ProviderSession:
+def session_with_ssh(rental: renting.RentalOptions) -> ProviderSession:
     """Return what works on a cloud. Raises BadInputError for unknown clouds, IoFailureError without SSH."""
     session = renting.session_on(rental.cloud)
     if not shutil.which("ssh"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
@@ -11,6 +13,7 @@ from planner.cli.console import show, show_json, show_sentences, table
 from planner.cli.progress import stepped
 from planner.cli.request_options import Catalogs, Clouds, Data, MaxNodes, Model, Regions, RequestOptions
 from planner.errors import BadInputError, nearest
+from planner.schemas.asked_prices import names
 from planner.schemas.plan import Request
 from planner.units import format_duration, format_usd
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def scale(
-    family: Annotated[str, Argument(help="Family of instance types, such as i4i.")],
+    family: Annotated[str, Argument(help="Family of instance types, such as i4i, or a list of types and patterns.")],
     *,
     data: Data = None,
     model: Model = Request.model,
@@ -33,6 +36,8 @@ def scale(
 ) -> None:
     """Compare few large and many small nodes of one family, with as many processors in all, and a single node.
 
+    A list compares any shapes: i4i.4xlarge,m7gd.*,i7ie.
+
     Example: planner scale i4i --data 20TB --model indy
     """
     from planner.api import answer
@@ -42,7 +47,7 @@ def scale(
 
     asked = RequestOptions(data=data, model=model, cloud=cloud, catalog=catalog, region=region, max_nodes=max_nodes)
     request = asked.request()
-    vcpus = _sizes([load_catalog(name) for name in request.catalogs], family)
+    vcpus = sizes_of([load_catalog(name) for name in request.catalogs], family)
     with stepped(plans_of(len(vcpus))) as on_step:
 
         def plan_of(narrowed: Request) -> Plan:
@@ -57,17 +62,29 @@ def scale(
     show_sentences(scaling.verdict)
 
 
-def _sizes(catalogs: Sequence[Catalog], family: str) -> dict[str, float]:
-    """Return the virtual CPUs of the types of a family; types with disks added are configurations, not sizes."""
+def sizes_of(catalogs: Sequence[Catalog], shapes: str) -> dict[str, float]:
+    """Return the virtual CPUs of the types of a family, or of a list of families, types and patterns.
+
+    Of a family, types with disks added are configurations, not sizes. Raises BadInputError for what names no type.
+    """
     rows = [
         row
         for types in (catalog.instances for catalog in catalogs)
         for row in zip(types.instance_type.tolist(), types.family.tolist(), types.vcpu.tolist(), strict=True)
+        if not math.isnan(row[2])
     ]
-    vcpus = {name: vcpu for name, of, vcpu in rows if of == family and vcpu == vcpu and "+" not in name}  # noqa: PLR0124
-    if not vcpus:
-        where, families = ", ".join(catalog.name for catalog in catalogs), sorted({of for _, of, _ in rows})
-        raise BadInputError(f"unknown family {family!r} in {where}.{nearest(family, families)}")
+    vcpus: dict[str, float] = {}
+    for shape in names([shapes]):
+        of_shape = {
+            name: vcpu
+            for name, family, vcpu in rows
+            if (family == shape and "+" not in name) or fnmatchcase(name, shape)
+        }
+        if not of_shape:
+            where = ", ".join(catalog.name for catalog in catalogs)
+            words = sorted({family for _, family, _ in rows} | {name for name, *_ in rows})
+            raise BadInputError(f"unknown family or type {shape!r} in {where}.{nearest(shape, words)}")
+        vcpus |= of_shape
     return vcpus
 
 

@@ -10,7 +10,7 @@ from typer import Option
 
 from planner.cli.console import show, show_json, show_sentences, table
 from planner.errors import BadInputError, InfeasibleError, nearest
-from planner.schemas.asked_prices import names
+from planner.schemas.asked_prices import clouds, names
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
@@ -37,7 +37,9 @@ def storage(
 
     Example: planner storage --iops 16k --throughput 1.5GB/s --data 10TB
     """
-    answer = _answered(names(catalog), instance=instance, region=region, iops=iops, throughput=throughput, data=data)
+    answer = _answered(
+        list(clouds(names(catalog))), instance=instance, region=region, iops=iops, throughput=throughput, data=data
+    )
     if json:
         show_json(asdict(answer))
         return
@@ -79,11 +81,15 @@ def _answered(
 
 
 def _operations(text: str) -> float:
-    """Return operations a second: `16000`, `16,000` or `16k`."""
+    """Return operations a second: `16000`, `16,000`, `16k` or `1M`. Raises BadInputError for none."""
     from planner.units import parse_count
 
     plain = text.strip().lower()
-    return float(parse_count(plain.removesuffix("k")) * (1000 if plain.endswith("k") else 1))
+    factor = {"k": 1000, "m": 1_000_000}.get(plain[-1:], 1)
+    operations = float(parse_count(plain[:-1] if factor > 1 else plain) * factor)
+    if operations <= 0:
+        raise BadInputError(f"--iops {text}: must be above 0; leave it out where none are needed")
+    return operations
 
 
 def _holding(catalogs: list[str], instance: str | None) -> list[Catalog]:

@@ -47,6 +47,13 @@ class _Job:
         given = self.options.get("rw") or self.options.get("readwrite") or "read"
         return given.partition(":")[0]
 
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """What the job did: of a mix that is all reading or all writing, that alone."""
+        sides = _SIDES[self.pattern]
+        alone = {1.0: ("read",), 0.0: ("write",)}
+        return alone.get(_read_share(self.options), sides) if len(sides) > 1 else sides
+
 
 def is_fio(document: dict[str, Any]) -> bool:
     """Whether a parsed file is fio's."""
@@ -95,7 +102,7 @@ def _chosen(path: Path, document: dict[str, Any], name: str | None) -> list[_Job
             raise BadInputError(f"{path}: no job {name!r}; there are {', '.join(names)}")
     failed = [fio_job.name for fio_job in jobs if fio_job.result.get("error")]
     if failed:
-        raise BadInputError(f"{path}: fio reports errors of {', '.join(failed)}")
+        raise BadInputError(f"{path}: fio reports errors of {', '.join(failed)}; choose the others with --job")
     for fio_job in jobs:
         _check(path, fio_job)
     return jobs
@@ -126,7 +133,7 @@ def _texts(table: Any) -> dict[str, str]:
 def _check(path: Path, job: _Job) -> None:
     choose = "choose the others with --job"
     if job.pattern not in _SIDES:
-        raise BadInputError(f"{path}: job {job.name}: rw={job.pattern} neither reads nor writes; {choose}")
+        raise BadInputError(f"{path}: job {job.name}: rw={job.pattern} is neither reading nor writing alone; {choose}")
     if "mixed" in job.result:
         raise BadInputError(f"{path}: job {job.name}: run fio without unified_rw_reporting, which adds both sides")
     odd = [f"{name}={job.options[name]}" for name in _WHOLE if not job.options.get(name, "1").isdecimal()]
@@ -147,9 +154,9 @@ def _over_hosts(path: Path, document: dict[str, Any], hosts: Sequence[Sequence[_
 
 
 def _of_group(path: Path, document: dict[str, Any], jobs: Sequence[_Job]) -> Iterator[Reading]:
-    sides = [side for side in ("read", "write") if any(side in _SIDES[job.pattern] for job in jobs)]
+    sides = [side for side in ("read", "write") if any(side in job.sides for job in jobs)]
     for side in sides:
-        active = [job for job in jobs if side in _SIDES[job.pattern]]
+        active = [job for job in jobs if side in job.sides]
         blocks = {_block_bytes(path, job, side) for job in active}
         patterns = {job.pattern.startswith("rand") for job in active}
         if len(blocks) > 1 or len(patterns) > 1:
@@ -175,7 +182,9 @@ def _block_bytes(path: Path, job: _Job, side: str) -> int:
     """Return what an operation moved: as counted, so that it is right for every spelling of the option."""
     moved, operations = (number(path, job.result.get(side), name) for name in ("io_bytes", "total_ios"))
     if moved == 0 or operations == 0 or number(path, job.result[side], "runtime") == 0:
-        raise BadInputError(f"{path}: {side}s of job {job.name} have no length; run it for a minute")
+        raise BadInputError(
+            f"{path}: {side}s of job {job.name} have no length; run it for a minute, or choose the others with --job"
+        )
     block = moved / operations
     nearest = 2 ** round(math.log2(block))
     # The last operation of a file may be short.
@@ -183,7 +192,7 @@ def _block_bytes(path: Path, job: _Job, side: str) -> int:
 
 
 def _settings(jobs: Sequence[_Job], active: Sequence[_Job], side: str) -> Reading:
-    options, mixed = active[0].options, [job for job in jobs if len(_SIDES[job.pattern]) > 1]
+    options, mixed = active[0].options, [job for job in jobs if len(job.sides) > 1]
     workers = _whole(options, "numjobs", 1) if len(active) == 1 else len(active)
     flushes = [count for name in ("fsync", "fdatasync") if (count := _whole(options, name, 0))]
     if options.get("sync", "0") not in ("0", "none"):

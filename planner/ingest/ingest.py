@@ -9,11 +9,12 @@ from typing import Any
 from planner.errors import BadInputError
 from planner.ingest.csv_columns import read_columns
 from planner.ingest.fio import is_fio, read_fio
-from planner.ingest.ioping import is_ioping, read_ioping
-from planner.ingest.iperf3 import is_iperf3, read_iperf3
-from planner.ingest.json_documents import parse, parse_list, read_text
+from planner.ingest.ioping import is_ioping, is_ioping_text, read_ioping
+from planner.ingest.iperf3 import is_iperf3, joined_stream, read_iperf3
+from planner.ingest.json_documents import holds_objects, parse, parse_list, read_text
 from planner.ingest.measurement import Measurement, Reading, completed, merged
 from planner.ingest.planner_bench import is_own, read_own
+from planner.ingest.sysbench import is_sysbench, read_sysbench
 
 
 def read_measurements(
@@ -49,18 +50,27 @@ def readings_of(
     text = read_text(path)
     if not text.strip():
         raise BadInputError(f"{path}: empty")
-    if text.startswith("["):
+    if text.lstrip().startswith("["):
         return [read_ioping(path, _items(path, text))]
-    if not (text.startswith("{") or "\n{" in text):
+    if is_sysbench(text):
+        return read_sysbench(path, text)
+    if is_ioping_text(text):
+        raise BadInputError(f"{path}: ioping's output for people; run it with -J for JSON")
+    if not holds_objects(text):
         return read_columns(path, mapping, only)
-    document = parse(path, text)
+    return [reading for document in joined_stream(parse(path, text)) for reading in _read(path, document, job)]
+
+
+def _read(path: Path, document: dict[str, Any], job: str | None) -> list[Reading]:
     if is_fio(document):
         return read_fio(path, document, job=job)
     if is_iperf3(document):
         return [read_iperf3(path, document)]
     if is_own(document):
         return read_own(path, document)
-    raise BadInputError(f"{path}: JSON of no known instrument; known: fio, iperf3, ioping, planner bench")
+    raise BadInputError(
+        f"{path}: JSON of no known instrument; known: fio, iperf3, ioping, planner bench; sysbench fileio as text"
+    )
 
 
 def _items(path: Path, text: str) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,11 @@ _NS = 1e-9
 def is_ioping(items: list[Any]) -> bool:
     """Whether a parsed list is ioping's."""
     return bool(items) and all(isinstance(item, dict) and "target" in item for item in items)
+
+
+def is_ioping_text(text: str) -> bool:
+    """Whether a file is what ioping prints without -J: lines for people, or the bare numbers of -B."""
+    return " ioping statistics ---" in text or re.fullmatch(r"\d+( \d+){7,11}\s*", text) is not None
 
 
 def read_ioping(path: Path, items: list[dict[str, Any]]) -> Reading:

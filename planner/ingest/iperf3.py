@@ -14,7 +14,23 @@ from planner.statistics.variance_components import within_runs
 def is_iperf3(document: dict[str, Any]) -> bool:
     """Whether a parsed file is iperf3's."""
     start = document.get("start")
-    return isinstance(start, dict) and ("test_start" in start or "iperf" in str(start.get("version", "")))
+    if not isinstance(start, dict):
+        return False
+    return "test_start" in start or "iperf" in str(start.get("version", "")) or {"intervals", "end"} <= document.keys()
+
+
+def joined_stream(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the documents of a file; the events of `iperf3 --json-stream` become the one document that `-J` writes."""
+    if not all({"event", "data"} <= document.keys() for document in documents):
+        return documents
+    whole: dict[str, Any] = {"intervals": [], "end": {}}
+    for document in documents:
+        name, data = str(document["event"]), document["data"]
+        if name == "interval":
+            whole["intervals"].append(data)
+        else:
+            whole[name] = data
+    return [whole]
 
 
 def read_iperf3(path: Path, document: dict[str, Any]) -> Reading:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from planner.errors import BadInputError
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number")
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_no_constant)
+_BEGINS: Final = re.compile(r"^[ \t]*\{", re.MULTILINE)
 
 
 def read_text(path: Path) -> str:
@@ -18,16 +27,28 @@ def read_text(path: Path) -> str:
         raise BadInputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
 
 
-def parse(path: Path, text: str) -> dict[str, Any]:
-    """Return the JSON object in `text`; lines of talk before it (fio prints warnings there) are passed over.
+def parse(path: Path, text: str) -> list[dict[str, Any]]:
+    """Return the JSON objects in `text`, one or several; plain lines around them are passed over.
 
-    Raises BadInputError for truncated or malformed JSON.
+    An object begins at the start of a line. Raises BadInputError for truncated or malformed JSON.
     """
-    start = 0 if text.startswith("{") else text.find("\n{") + 1
-    document = _loaded(path, text[start:])
-    if not isinstance(document, dict):
+    documents: list[dict[str, Any]] = []
+    begin = _BEGINS.search(text)
+    while begin:
+        try:
+            document, end = _DECODER.raw_decode(text, begin.end() - 1)
+        except ValueError as error:
+            raise _incomplete(path, error) from error
+        documents.append(document)
+        begin = _BEGINS.search(text, end)
+    if not documents:
         raise BadInputError(f"{path}: expected a JSON object, as instruments write it")
-    return document
+    return documents
+
+
+def holds_objects(text: str) -> bool:
+    """Whether a JSON object begins somewhere in `text`."""
+    return _BEGINS.search(text) is not None
 
 
 def parse_list(path: Path, text: str) -> list[Any]:
@@ -40,9 +61,13 @@ def parse_list(path: Path, text: str) -> list[Any]:
 
 def _loaded(path: Path, text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return _DECODER.decode(text)
     except ValueError as error:
-        raise BadInputError(f"{path}: not complete JSON ({error}); was it cut off? Run the instrument again") from error
+        raise _incomplete(path, error) from error
+
+
+def _incomplete(path: Path, error: ValueError) -> BadInputError:
+    return BadInputError(f"{path}: not complete JSON ({error}); was it cut off? Run the instrument again")
 
 
 def number(path: Path, holder: Any, name: str) -> float:
@@ -59,7 +84,3 @@ def day_of(seconds: Any) -> date | None:
     """Return the day (UTC) of a Unix time; None when there is none."""
     is_time = isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < 4e9
     return datetime.fromtimestamp(seconds, UTC).date() if is_time else None
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")

@@ -166,14 +166,16 @@ def mean_of(group: list[Reading], *, over: str) -> Reading:
     whole = {**group[0], **{name: _mean_value([reading.get(name) for reading in group]) for name in _AVERAGED}}
     sigma = {"instances": "across_instances_sigma", "repeats": "across_time_sigma"}[over]
     whole[sigma] = log_sigma([reading["bytes_per_s"] for reading in group])
-    whole["within_run_sigma"] = _root_mean_square([reading.get("within_run_sigma") for reading in group])
+    for name in {"within_run_sigma", "across_time_sigma", "across_instances_sigma"} - {sigma}:
+        whole[name] = _root_mean_square([reading.get(name) for reading in group])
     whole[over] = sum(reading.get(over) or 1 for reading in group)
     whole["source"] = ", ".join(dict.fromkeys(reading["source"] for reading in group))
     if any(reading.get("retransmits") is not None for reading in group):
         whole["retransmits"] = sum(reading.get("retransmits") or 0 for reading in group)
     if days:
         whole["as_of"] = max(days)
-        whole["period_days"] = float((max(days) - min(days)).days) or None
+        periods = [float((max(days) - min(days)).days), *(reading.get("period_days") or 0.0 for reading in group)]
+        whole["period_days"] = max(periods) or None
     return whole
 
 

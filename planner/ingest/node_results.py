@@ -15,11 +15,12 @@ from typing import Any, Final
 from planner.errors import BadInputError
 from planner.ingest.fio import is_fio, readings_by_host
 from planner.ingest.ingest import readings_of
-from planner.ingest.ioping import is_ioping
-from planner.ingest.iperf3 import is_iperf3
-from planner.ingest.json_documents import parse, parse_list, read_text
+from planner.ingest.ioping import is_ioping, is_ioping_text
+from planner.ingest.iperf3 import is_iperf3, joined_stream, read_iperf3
+from planner.ingest.json_documents import holds_objects, parse, parse_list, read_text
 from planner.ingest.measurement import Reading
-from planner.ingest.planner_bench import is_own
+from planner.ingest.planner_bench import is_own, read_own
+from planner.ingest.sysbench import is_sysbench
 
 NodeRuns = dict[str, dict[str, list[float]]]
 """Metric -> node -> the rate of each run, in the order of the runs; NaN where a run gave no figure."""
@@ -64,10 +65,12 @@ def read_node_results(paths: Path | Sequence[Path]) -> NodeRuns:
 
 def _rows(path: Path) -> Iterable[_Row]:
     text = read_text(path)
-    if text.startswith("[") and is_ioping(parse_list(path, text)):
+    if text.lstrip().startswith("[") and is_ioping(parse_list(path, text)):
         return [_instrument_row(path.stem, readings_of(path, mapping={}), "")]
-    if text.lstrip().startswith(("{", "[")) or "\n{" in text:
-        return _json_rows(path, text)
+    if is_sysbench(text) or is_ioping_text(text):
+        return [_instrument_row(path.stem, readings_of(path, mapping={}), "")]
+    if text.lstrip().startswith("[") or holds_objects(text):
+        return [row for document in joined_stream(parse(path, text)) for row in _json_rows(path, document)]
     return [(node, figures, "") for node, figures in _csv_rows(path, text)]
 
 
@@ -104,8 +107,7 @@ def _ragged(row: Mapping[str, Any]) -> bool:
     return "" in row or None in row.values()
 
 
-def _json_rows(path: Path, text: str) -> list[_Row]:
-    document = parse(path, text)
+def _json_rows(path: Path, document: dict[str, Any]) -> list[_Row]:
     when = str(document.get("measured_at") or document.get("timestamp") or "")
     if document.get("instrument") == "netbench":
         return [(node, figures, when) for node, figures in _netbench_rows(path, document)]
@@ -113,7 +115,7 @@ def _json_rows(path: Path, text: str) -> list[_Row]:
         hosts = readings_by_host(path, document)
         return [_instrument_row(host or path.stem, readings, when) for host, readings in hosts.items()]
     if is_own(document) or is_iperf3(document):
-        readings = readings_of(path, mapping={})
+        readings = read_own(path, document) if is_own(document) else [read_iperf3(path, document)]
         return [_instrument_row(str(document.get("host") or path.stem), readings, when)]
     if not all(isinstance(figures, dict) for figures in document.values()):
         raise BadInputError(f'{path}: expected an object of nodes, such as {{"node-1": {{"read_bytes_per_s": 1e9}}}}')

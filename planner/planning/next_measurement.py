@@ -21,6 +21,10 @@ GOOD_SCORE: Final = len(CRITERIA) - 1
 RUN_S: Final = 60.0
 REPEATS: Final = 3
 _DISK_MODES: Final = 3
+RENTED: Final = ("aws", "gcp", "azure")
+"""Catalogs of clouds where `bench fleet` rents."""
+_FLEET_S: Final = 1140.0
+"""How long `bench fleet` needs ten or sixteen machines by default: `runs.instrument_rounds` says the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,17 +37,18 @@ class Proposal:
     seconds: float
     cost_usd: float
     why: str
+    renting: str = ""
 
     @property
     def command(self) -> str:
-        """What to run on the cluster's nodes."""
-        return " && ".join(self.benches)
+        """What rents such a cluster and measures it, or what to run on its nodes where nothing rents it."""
+        return self.renting or " && ".join(self.benches)
 
     @property
     def text(self) -> str:
         """The proposal in a sentence."""
         what = f"{self.nodes} x {self.instance_type} for {format_duration(self.seconds)}, {format_usd(self.cost_usd)}"
-        return f"measure next: {what}: {' and '.join(self.benches)} ({self.why})"
+        return f"measure next: {what}: {self.renting or ' and '.join(self.benches)} ({self.why})"
 
 
 def what_to_measure(candidates: Sequence[Candidate], catalog: Catalog, *, boot_s: float) -> list[Proposal]:
@@ -55,7 +60,8 @@ def what_to_measure(candidates: Sequence[Candidate], catalog: Catalog, *, boot_s
         if weak:
             network = any(score.what.startswith("network") for score in weak)
             storage = any(not score.what.startswith("network") for score in weak)
-            proposals.append(proposal(candidate, network=network, storage=storage, boot_s=boot_s, why=weak[0].text))
+            wanted = proposal(candidate, catalog, network=network, storage=storage, boot_s=boot_s, why=weak[0].text)
+            proposals.append(wanted)
     return proposals
 
 
@@ -66,17 +72,35 @@ def _resources(candidate: Candidate) -> Iterable[str]:
     )
 
 
-def proposal(candidate: Candidate, *, network: bool, storage: bool, boot_s: float, why: str = "") -> Proposal:
+def proposal(
+    candidate: Candidate, catalog: Catalog, *, network: bool, storage: bool, boot_s: float, why: str = ""
+) -> Proposal:
     """Return the cluster that measures the network of a candidate's type, its storage, or both."""
     sizes = [2**power for power in range(1, ENOUGH_POINTS + 1)] if network else [MANY_INSTANCES]
     seconds = boot_s + REPEATS * RUN_S * (len(sizes) * network + _DISK_MODES * storage)
     nodes = max(sizes)
+    cost_usd = nodes * candidate.price_usd_per_hour * seconds / 3600
+    if renting := _renting(candidate, catalog, nodes):
+        seconds, cost_usd = _FLEET_S, nodes * candidate.usd_per_hour / candidate.nodes * _FLEET_S / 3600
     benches = ("planner bench net --doubling",) * network + ("planner bench disk --mode all",) * storage
     return Proposal(
         instance_type=candidate.instance_type,
         nodes=nodes,
         benches=benches,
         seconds=seconds,
-        cost_usd=nodes * candidate.price_usd_per_hour * seconds / 3600,
+        cost_usd=cost_usd,
         why=why,
+        renting=renting,
     )
+
+
+def _renting(candidate: Candidate, catalog: Catalog, nodes: int) -> str:
+    """Return the command that rents and measures so many nodes of a candidate's type, '' where it cannot: elsewhere,
+    in catalogs of other years, and volumes beside local disks.
+    """
+    volumes = candidate.volumes
+    has_disks = catalog.instances.local_disks[catalog.instances.index(candidate.instance_type)] >= 1
+    if catalog.name not in RENTED or bool(volumes) == bool(has_disks):
+        return ""
+    words = f"planner bench fleet --cloud {catalog.name} --instance {candidate.instance_type} --nodes {nodes}"
+    return words + (f" --volume {volumes.volume_type} --count {volumes.count}" if volumes else "")

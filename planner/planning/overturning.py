@@ -52,7 +52,10 @@ def overturned_by(
 
 def _overturn(trial: _Trial, fraction: float) -> Overturn:
     boot_s = trial.grid.context.overheads.boot_s
-    measuring = proposal(trial.best, network=trial.rate == "network", storage=trial.rate != "network", boot_s=boot_s)
+    is_network = trial.rate == "network"
+    measuring = proposal(
+        trial.best, trial.grid.context.catalog, network=is_network, storage=not is_network, boot_s=boot_s
+    )
     return Overturn(
         rate=trial.rate,
         evidence=trial.evidence,

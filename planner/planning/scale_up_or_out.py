@@ -49,7 +49,7 @@ class Scaling:
         dearer = large.cost_usd.total / small.cost_usd.total - 1
         slower = large.time_s.expected / small.time_s.expected - 1
         if abs(dearer) < 0.01 and abs(slower) < 0.01:
-            return "large and small nodes of the family do the job alike"
+            return "large and small nodes do the job alike"
         least = min(feasible, key=lambda cluster: cluster.cost_usd.total)
         return (
             f"{large.nodes} x {large.instance_type} cost {abs(dearer):.0%} {'more' if dearer > 0 else 'less'} and take "

@@ -7,7 +7,7 @@ and Table VI, where 16,000 IOPS take 5,334 GB of gp2 and 267 GB on Oracle's clou
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -98,12 +98,10 @@ def _on_volumes(catalog: Catalog, offer: Offer, need: Need, wanted: Flags) -> It
         striped = _cheapest(catalog, offer, need, wanted, volume=volume, counts=range(2, _MOST_STRIPED + 1))
         if isinstance(single, StorageOption):
             yield single
-        if isinstance(striped, StorageOption) and (
-            isinstance(single, Excluded) or striped.usd_per_hour < single.usd_per_hour * (1 - 1e-9)
+        if isinstance(single, Excluded) or (
+            isinstance(striped, StorageOption) and striped.usd_per_hour < single.usd_per_hour * (1 - 1e-9)
         ):
             yield striped
-        elif isinstance(single, Excluded):
-            yield single
 
 
 def _cheapest(
@@ -111,15 +109,18 @@ def _cheapest(
 ) -> StorageOption | Excluded:
     best: StorageOption | None = None
     reason = ""
-    for count in counts:
+    for count in counts:  # of several reasons that of the most volumes counts: it is why no stripe does it
         of_one = sized(
             volume, iops=need.iops / count, bytes_per_s=need.bytes_per_s / count, data_bytes=need.data_bytes / count
         )
         carriers, unknown = _carriers(catalog, need, wanted, count=count)
         if isinstance(of_one, Unsuitable):
-            reason = of_one.reason
+            is_plain = count == 1 or "unknown" in of_one.reason
+            reason = of_one.reason if is_plain else f"{of_one.reason}, also of {count} striped"
         elif not carriers.any():
-            reason = f"no type is known to carry {count} of them at that rate"
+            # Larger stripes need no less of a type.
+            reason = _why_not_carried(catalog, need, wanted, count=count)
+            break
         else:
             option = _option(catalog, offer, volume, of_one, count=count, carriers=carriers, unknown=unknown)
             best = option if best is None or option.usd_per_hour < best.usd_per_hour * (1 - _SAME) else best
@@ -138,6 +139,27 @@ def _carriers(catalog: Catalog, need: Need, wanted: Flags, *, count: int) -> tup
     # A type that is known to do it goes before one of which that is not known.
     certain = carriers & ~unknown
     return (certain, np.zeros(len(most), bool)) if certain.any() else (carriers, unknown)
+
+
+def _why_not_carried(catalog: Catalog, need: Need, wanted: Flags, *, count: int) -> str:
+    """Return what the types lack that so many volumes need, of the type that is asked for or of all."""
+    instances = catalog.instances
+    who = f"{instances.instance_type[wanted][0]}'s" if wanted.sum() == 1 else "no type's"
+    limits = (
+        (instances.volumes_max, count, "volumes", 1.0),
+        (instances.volume_bytes_per_s, need.bytes_per_s, "MB/s of volumes", 1e6),
+        (instances.volume_iops, need.iops, "operations of volumes", 1.0),
+    )
+    for limit, asked, what, unit in limits:
+        stated = limit[wanted & np.isfinite(limit)]
+        if asked and stated.size and stated.max() < asked * (1 - 1e-9):
+            limit_text = f"{stated.max() / unit:,.0f} {what}"
+            return f"{who} limit is {limit_text}" if who != "no type's" else f"no type does more than {limit_text}"
+    if need.bytes_per_s and not np.isfinite(instances.volume_bytes_per_s[wanted]).any():
+        return "how fast the volumes of " + ("any type" if who == "no type's" else who[:-2]) + " are is unknown"
+    if count > 1 and not np.isfinite(instances.volumes_max[wanted]).any():
+        return f"whether {count} volumes can be attached is unknown"
+    return f"no type is known to carry {count} of them at that rate"
 
 
 def _option(
@@ -183,9 +205,8 @@ def _on_local_disks(catalog: Catalog, offer: Offer, need: Need, wanted: Flags) -
     enough = {name: (amount >= asked) | (asked == 0) for name, (amount, asked) in has.items()}
     able = wanted & (instances.local_disks >= 1) & np.all(list(enough.values()), axis=0)
     if not able.any():
-        return Excluded(
-            catalog=catalog.name, storage="local disks", reason="no type is known to do it with its own disks"
-        )
+        reason = _why_not_on_disks(catalog, has, wanted)
+        return Excluded(catalog=catalog.name, storage="local disks", reason=reason)
     type_row = int(np.argmin(np.where(able, offer.price_usd_per_hour, np.inf)))
     room = {name: amount[type_row] / asked for name, (amount, asked) in has.items() if asked}
     used = {"throughput": read.evidence[type_row], "IOPS": read.operations_evidence[type_row]}
@@ -203,6 +224,24 @@ def _on_local_disks(catalog: Catalog, offer: Offer, need: Need, wanted: Flags) -
         binds=min(room, key=lambda name: room[name], default="its smallest size"),
         evidence=_weakest([*words, str(instances.evidence[type_row])]),
     )
+
+
+def _why_not_on_disks(catalog: Catalog, has: Mapping[str, tuple[Floats, float]], wanted: Flags) -> str:
+    """Return what the disks of the only type asked for lack; of many types, that none does it."""
+    if wanted.sum() != 1:
+        return "no type is known to do it with its own disks"
+    instances, row = catalog.instances, int(np.argmax(wanted))
+    if not instances.local_disks[row] >= 1:
+        is_unknown = np.isnan(instances.local_disks[row])
+        return "how many disks it has is unknown" if is_unknown else "it has none"
+    units = {"data": (1e9, "GB"), "throughput": (1e6, "MB/s"), "IOPS": (1.0, "IOPS")}
+    for name, (amount, asked) in has.items():
+        unit, what = units[name]
+        if asked and np.isnan(amount[row]):
+            return f"their {name} is unknown"
+        if amount[row] < asked:
+            return f"they have {amount[row] / unit:,.0f} {what}"
+    return "no type is known to do it with its own disks"
 
 
 def _weakest(words: Sequence[str]) -> str:

@@ -10,10 +10,11 @@ from typing import Final, TypeVar
 import numpy as np
 
 from planner.catalog import load_catalog
-from planner.errors import BadInputError, InfeasibleError, LeftBehindError, PlannerError
+from planner.errors import InfeasibleError, LeftBehindError, PlannerError
 from planner.providers.cloud_errors import NoCapacityError, QuotaExceededError
 from planner.providers.order import Choice, Order
 from planner.providers.protocol import Place, TellsHostKeys
+from planner.provisioning.choice_of_type import choice_of_type
 from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 from planner.provisioning.launch import Cluster
 from planner.provisioning.run_directory import RunDirectory
@@ -33,29 +34,14 @@ def small_choice(cloud: str, *, region: str | None, instance: str | None) -> Cho
     """
     catalog = load_catalog(cloud)
     region = region or catalog.default_region
-    prices, instances = catalog.prices(region).price_usd_per_hour, catalog.instances
-    if instance is not None and instance not in instances.rows:
-        raise BadInputError(f"--instance {instance}: the catalog {cloud} has no such type")
-    fits = (instances.local_disks >= 1) & (instances.memory_bytes >= _LEAST_MEMORY_BYTES) & np.isfinite(prices)
-    row = instances.rows[instance] if instance else int(np.argmin(np.where(fits, prices, np.inf)))
-    usd = float(prices[row])
-    total = _MACHINES * usd * MINUTES / 60
-    if not total <= MOST_USD:
-        raise InfeasibleError(f"{_MACHINES} x {instances.instance_type[row]} cost ${total:.2f}, over ${MOST_USD:.2f}")
-    name = str(instances.instance_type[row])
-    return Choice(
-        instance_type=str(instances.cloud_type[row]),
-        regions=(region,),
-        nodes=_MACHINES,
-        spares=0,
-        placement_group=bool(instances.placement_group[row]),
-        price_usd_per_hour=usd,
-        usd_per_hour=_MACHINES * usd,
-        expected_s=60 * MINUTES,
-        total_usd=total,
-        local_disks=int(name.partition("+")[2].partition("x")[0] or 0),
-        head_usd_per_hour=usd,
-    )
+    if instance is None:
+        prices, instances = catalog.prices(region).price_usd_per_hour, catalog.instances
+        fits = (instances.local_disks >= 1) & (instances.memory_bytes >= _LEAST_MEMORY_BYTES) & np.isfinite(prices)
+        instance = str(instances.instance_type[int(np.argmin(np.where(fits, prices, np.inf)))])
+    choice = choice_of_type(catalog, instance, regions=(region,), nodes=_MACHINES, seconds=60 * MINUTES)
+    if not choice.total_usd <= MOST_USD:
+        raise InfeasibleError(f"{_MACHINES} x {instance} cost ${choice.total_usd:.2f}, over ${MOST_USD:.2f}")
+    return choice
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,11 +11,12 @@ import math
 import secrets
 import shlex
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from planner.errors import IoFailureError, PlannerError
+from planner.providers.protocol import Node
 from planner.runs.bootstrap import PLANNER, Equipped
 from planner.runs.ssh import HEAD, Ssh, environment_script, failures, of_success
 from planner.statistics.slow_node_screening import Screening, screen
@@ -25,6 +26,9 @@ _TOKEN: Final = "PLANNER_BENCH_TOKEN"
 _SLACK_S: Final = 120.0
 """How much longer a benchmark may take than it measures."""
 _MODES: Final = 3
+SMALL_IO_RUNS: Final = 42
+_SMALL_IO_PAUSE_S: Final = 2.0
+"""What a run of the small-io suite may take beside its seconds."""
 _TRIALS_S: Final = 2.5
 """What DiskBench spends on finding the queue depth of each mode."""
 
@@ -100,7 +104,7 @@ def measure(
     """
     results_directory.mkdir(exist_ok=True)
     say(f"measuring the disks of {len(machines)} machines")
-    disks = ssh.each([machine.node for machine in machines], lambda node: _disks(ssh, machines, node.id, effort))
+    disks = disk_documents(ssh, machines, effort)
     documents = of_success(disks)
     for name, document in documents.items():
         (results_directory / f"disk-{name}.json").write_text(json.dumps(document), encoding="utf-8")
@@ -118,26 +122,68 @@ def measure(
     return NodeRates(rates=rates, failed=failed)
 
 
-def _disks(ssh: Ssh, machines: Sequence[Equipped], name: str, effort: Effort) -> dict[str, Any]:
-    machine = next(machine for machine in machines if machine.name == name)
-    words = [PLANNER, "bench", "disk", "--mode", "all", "--json", "--type", machine.node.instance_type]
-    words += ["--seconds", f"{effort.seconds:g}", "--repeats", str(effort.repeats)]
-    words += [] if effort.file_bytes is None else ["--size", f"{effort.file_bytes}B"]
-    words += [word for disk in machine.disks for word in ("--dir", disk)]
-    return _document(ssh.run(name, shlex.join(words), within_s=effort.disk_s + _SLACK_S), name)
+def cluster_sizes(nodes: int) -> int:
+    """Return how many sizes NetBench measures while doubling: 2, 4, 8, ... and all."""
+    return max(1, math.ceil(math.log2(max(nodes, 1))))
+
+
+def disk_documents(ssh: Ssh, machines: Sequence[Equipped], effort: Effort) -> dict[str, dict[str, Any] | PlannerError]:
+    """Return what DiskBench wrote on each machine, or why it did not; all are measured at once."""
+    words = ["--mode", "all", "--seconds", f"{effort.seconds:g}", "--repeats", str(effort.repeats)]
+    return _on_each(ssh, machines, words, file_bytes=effort.file_bytes, within_s=effort.disk_s + _SLACK_S)
+
+
+def small_io_documents(
+    ssh: Ssh, machines: Sequence[Equipped], *, seconds: float, file_bytes: int | None
+) -> dict[str, dict[str, Any] | PlannerError]:
+    """Return what the small-io suite wrote on each machine, each of its runs lasting `seconds`, or why it did not.
+
+    It measures one disk at a time: the first of each machine.
+    """
+    firsts = [replace(machine, disks=machine.disks[:1]) for machine in machines]
+    words = ["--suite", "small-io", "--seconds", f"{seconds:g}", "--repeats", "1"]
+    lasting = SMALL_IO_RUNS * (seconds + _SMALL_IO_PAUSE_S) + _SLACK_S
+    return _on_each(ssh, firsts, words, file_bytes=file_bytes, within_s=lasting)
+
+
+def _on_each(
+    ssh: Ssh, machines: Sequence[Equipped], words: Sequence[str], *, file_bytes: int | None, within_s: float
+) -> dict[str, dict[str, Any] | PlannerError]:
+    size = [] if file_bytes is None else ["--size", f"{file_bytes}B"]
+
+    def measured(node: Node) -> dict[str, Any]:
+        machine = next(machine for machine in machines if machine.name == node.id)
+        whole = [PLANNER, "bench", "disk", "--json", "--type", node.instance_type, *words, *size]
+        whole += [word for disk in machine.disks for word in ("--dir", disk)]
+        return _document(ssh.run(node.id, shlex.join(whole), within_s=within_s), node.id)
+
+    return ssh.each([machine.node for machine in machines], measured)
 
 
 def _network(
     ssh: Ssh, machines: Sequence[Equipped], effort: Effort, results_directory: Path
 ) -> tuple[dict[str, float], dict[str, PlannerError]]:
-    """Have all machines send to all, from the head; agents end whatever happens, by themselves if need be.
+    """Return the machines' mean rates, and the machines whose agent does not start."""
+    document, names, silent = network_document(ssh, machines, effort, is_doubling=False)
+    (results_directory / "network.json").write_text(json.dumps(document), encoding="utf-8")
+    by_run = [{node["address"]: node["bytes_per_s"] for node in run["per_node"]} for run in document["runs"]]
+    return {name: sum(run[address] for run in by_run) / len(by_run) for address, name in names.items()}, silent
 
-    Also return the machines whose agent does not start; the others do without them.
+
+def network_document(
+    ssh: Ssh, machines: Sequence[Equipped], effort: Effort, *, is_doubling: bool
+) -> tuple[dict[str, Any], dict[str, str], dict[str, PlannerError]]:
+    """Have all machines send to all, from the head, with `is_doubling` first 2, then 4, 8, ... of them. Agents end
+    whatever happens, by themselves if need be.
+
+    Return what NetBench wrote, the machine at each address, and those whose agent does not start; the others do
+    without them.
     """
     token = secrets.token_hex(32)
     nodes = [machine.node for machine in machines]
     secret = environment_script({_TOKEN: token})
-    lasting = effort.seconds * effort.repeats + 2 * _SLACK_S
+    sizes = cluster_sizes(len(machines)) if is_doubling else 1
+    lasting = sizes * effort.seconds * effort.repeats + 2 * _SLACK_S
 
     def start(node: Any) -> str:
         script = _START_AGENT.format(
@@ -151,12 +197,11 @@ def _network(
         words = [PLANNER, "bench", "net", "--json", "--type", nodes[0].instance_type]
         words += ["--seconds", f"{effort.seconds:g}", "--repeats", str(effort.repeats)]
         words += [word for address in addresses for word in ("--node", address)]
+        words += ["--doubling"] if is_doubling else []
         document = _document(ssh.run(HEAD, secret + shlex.join(words), within_s=lasting), HEAD)
     finally:
         ssh.each(nodes, lambda node: ssh.run(node.id, _END_AGENT, within_s=_SLACK_S))
-    (results_directory / "network.json").write_text(json.dumps(document), encoding="utf-8")
-    by_run = [{node["address"]: node["bytes_per_s"] for node in run["per_node"]} for run in document["runs"]]
-    return {name: sum(run[address] for run in by_run) / len(by_run) for address, name in addresses.items()}, silent
+    return document, addresses, silent
 
 
 def _document(text: str, name: str) -> dict[str, Any]:

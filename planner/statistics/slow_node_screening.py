@@ -95,8 +95,8 @@ class Screening:
 def screen(rates: Mapping[str, Mapping[str, float]], *, lower_is_better: Collection[str] = ()) -> Screening:
     """Return which nodes to keep, given each metric's rate by node; less is better of those in `lower_is_better`.
 
-    A node that lacks a figure which others have is dropped, and so is one at zero; of several reasons, the worst is
-    given. Raises BadInputError for no figures, rates that are negative or infinite, or times of zero.
+    A node that lacks a figure which half of all have is dropped, and so is one at zero; of several reasons, the worst
+    is given. Raises BadInputError for no figures, rates that are negative or infinite, or times of zero.
     """
     nodes = list(dict.fromkeys(node for figures in rates.values() for node in figures))
     if not nodes:
@@ -106,16 +106,27 @@ def screen(rates: Mapping[str, Mapping[str, float]], *, lower_is_better: Collect
         for metric, figures in rates.items()
     }
     drops: dict[str, Drop] = {}
+    counts = {metric: _measured_of(figures) for metric, figures in rates.items()}
+    judging = {node: [m for m, of in counts.items() if node in of or 2 * len(of) >= len(nodes)] for node in nodes}
     for node in nodes:
-        reasons = [_judged(node, figures.get(node, math.nan), limits[metric]) for metric, figures in rates.items()]
+        reasons = [_judged(node, rates[metric].get(node, math.nan), limits[metric]) for metric in judging[node]]
         if node_drops := [drop for drop in reasons if drop is not None]:
             drops[node] = min(node_drops, key=lambda drop: drop.share)
-    fraction = {n: min(_of_median(rates[m][n], limits[m]) for m in rates) for n in nodes if n not in drops}
+    fraction = {
+        n: min(_of_median(rates[m][n], limits[m]) for m in judging[n] if n in counts[m])
+        for n in nodes
+        if n not in drops
+    }
     return Screening(
         kept=tuple(sorted(fraction, key=lambda node: -fraction[node])),
         dropped=tuple(drops.values()),
         limits=tuple(limits.values()),
     )
+
+
+def _measured_of(figures: Mapping[str, float]) -> set[str]:
+    """Return the nodes that have a figure."""
+    return {node for node, rate in figures.items() if not math.isnan(rate)}
 
 
 def bad_nodes(metric: str, figures: Mapping[str, float], *, lower_is_better: bool = False) -> frozenset[str]:

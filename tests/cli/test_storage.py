@@ -40,6 +40,23 @@ def test_what_cannot_be_asked_says_why() -> None:
         call()
     with pytest.raises(BadInputError, match=r"unknown in aws.*Did you mean m5\.4xlarge"):
         call("--iops", "1k", "--instance", "m5.4xlage", "--catalog", "aws")
+    for count in ("0", "-5"):
+        with pytest.raises(BadInputError, match="must be above 0"):
+            call("--iops", count, "--catalog", "aws")
+
+
+def test_the_reason_is_that_of_the_largest_stripe_and_names_the_limit_of_the_type() -> None:
+    """32 volumes of 16,000 operations each are 512,000; an m5.4xlarge's volumes do 593.75 MB/s together."""
     with pytest.raises(InfeasibleError) as caught:
-        call("--iops", "10,000,000", "--catalog", "aws")
-    assert "aws gp2: a volume does at most 16,000 IOPS" in caught.value.details
+        call("--iops", "10M", "--catalog", "aws")
+    assert "aws gp2: a volume does at most 16,000 IOPS, also of 32 striped" in caught.value.details
+    with pytest.raises(InfeasibleError) as caught:
+        call("--throughput", "1.5GB/s", "--instance", "m5.4xlarge", "--catalog", "aws")
+    assert "aws gp3: m5.4xlarge's limit is 594 MB/s of volumes" in caught.value.details
+    assert "aws local disks: it has none" in caught.value.details
+
+
+def test_clouds_are_named_as_plan_names_them_and_disks_that_are_too_small_say_so() -> None:
+    """An i4i.4xlarge has one disk of 3,750 GB."""
+    assert "they have 3,750 GB" in call("--data", "10TB", "--instance", "i4i.4xlarge", "--cloud", "AWS")
+    assert {"aws", "azure", "gcp", "oci"} <= set(call("--data", "1TB", "--cloud", "all").split())

@@ -37,7 +37,7 @@ def test_a_lone_node_has_no_network() -> None:
 
 
 def test_what_cannot_be_measured_says_why(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="only emulated nodes"):
+    with pytest.raises(BadInputError, match="say where: --local"):
         call("--out", str(tmp_path / "new"))
     (tmp_path / "old.json").write_text("{}")
     with pytest.raises(BadInputError, match="is not empty"):

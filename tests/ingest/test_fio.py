@@ -23,7 +23,7 @@ FIO_FAULTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "reports errors of seq": lambda d: d["jobs"][0].update(error=5),
     "no jobs": lambda d: d.update(jobs=[]),
     "iodepth=deep is no whole number": lambda d: d["jobs"][0]["job options"].update(iodepth="deep"),
-    "neither reads nor writes": lambda d: d["jobs"][0]["job options"].update(rw="trim"),
+    "rw=trim is neither reading nor writing": lambda d: d["jobs"][0]["job options"].update(rw="trim"),
     "held back by rate=1m": lambda d: d["jobs"][0]["job options"].update(rate="1m"),
     "without unified_rw_reporting": lambda d: d["jobs"][0].update(mixed={}),
     "no known instrument": lambda d: d.pop("fio version"),
@@ -93,3 +93,8 @@ def test_groups_are_measurements_of_their_own(read: Callable[..., Any], changed:
 @pytest.mark.parametrize("says", FIO_FAULTS)
 def test_bad_fio_files_say_why(says: str, changed: Callable[..., Any], refusal: Callable[..., Any]) -> None:
     assert says in refusal(changed(FIO, FIO_FAULTS[says]))
+
+
+def test_a_mix_that_is_all_reading_is_reading(read: Callable[..., Any], changed: Callable[..., Any]) -> None:
+    whole = changed(FIO, lambda d: d["jobs"][0]["job options"].update(rw="randrw", rwmixread="100"))
+    assert [(row.quantity, row.side) for row in read(whole)] == [("read_only", None)]

@@ -45,3 +45,14 @@ def test_other_files_say_why(tmp_path: Path, refusal: Callable[..., str], items:
 
 def test_without_single_requests_the_direction_is_asked_for(tmp_path: Path, refusal: Callable[..., str]) -> None:
     assert "does not say what must be known" in refusal(written(tmp_path, PING[-1:]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["4 KiB <<< . (ext4): request=1 time=228.0 us\n\n--- . (ext4) ioping statistics ---\n2 requests completed\n",
+     "99 30214142 3277 13422015 205456 305193 698123 41012 100 99010203441\n"],
+)  # fmt: skip
+def test_output_for_people_is_named(text: str, tmp_path: Path, refusal: Callable[..., str]) -> None:
+    path = tmp_path / "ping.txt"
+    path.write_text(text)
+    assert "run it with -J" in refusal(path)

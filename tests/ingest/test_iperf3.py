@@ -41,3 +41,20 @@ def test_iperf3_reverse_and_both_directions(read: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("says", IPERF_FAULTS)
 def test_bad_iperf3_files_say_why(says: str, changed: Callable[..., Any], refusal: Callable[..., Any]) -> None:
     assert says in refusal(changed(IPERF, IPERF_FAULTS[says]), placement_group="no")
+
+
+def test_a_stream_of_events_is_the_run_that_it_tells(tmp_path: Path, read: Callable[..., Any]) -> None:
+    events = [{"event": "start", "data": IPERF["start"]}]
+    events += [{"event": "interval", "data": interval} for interval in IPERF["intervals"]]
+    events += [{"event": "end", "data": IPERF["end"]}]
+    path = tmp_path / "stream.json"
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    (streamed,), (whole,) = read(path, placement_group="no"), read(DATA / "iperf3_p4.json", placement_group="no")
+    assert (streamed.bytes_per_s, streamed.retransmits) == (whole.bytes_per_s, whole.retransmits)
+    assert streamed.within_run_sigma == whole.within_run_sigma
+
+
+def test_an_error_before_the_start_is_told(tmp_path: Path, refusal: Callable[..., str]) -> None:
+    path = tmp_path / "refused.json"
+    path.write_text('{"start": {}, "intervals": [], "end": {}, "error": "unable to connect to server"}')
+    assert "iperf3 failed: unable to connect" in refusal(path)

@@ -60,3 +60,16 @@ def test_a_resource_that_hardly_matters_is_left_alone(make_catalog: Callable[...
     path = make_catalog({"a": {"both": 1e7, "network_baseline_bytes_per_s": 10**10}})
     (proposal,) = proposals(path)
     assert proposal.benches == ("planner bench disk --mode all",)
+
+
+def test_what_a_cloud_rents_is_measured_by_one_command() -> None:
+    """16 x i8g.8xlarge at $2.7456 for 1,140 s: $13.91. Nothing of 2014 can be rented."""
+    best = recommend(data="100TB", model="daytona", catalogs=["aws"], instances=["i8g.8xlarge"]).best
+    assert best is not None
+    (wanted,) = what_to_measure([best], load_catalog("aws"), boot_s=120)
+    assert wanted.command == "planner bench fleet --cloud aws --instance i8g.8xlarge --nodes 16"
+    assert wanted.cost_usd == pytest.approx(16 * 2.7456 * 1140 / 3600)
+    old = recommend(data="100TB", model="daytona", catalogs=["aws-2014"]).best
+    assert old is not None
+    (wanted,) = what_to_measure([old], load_catalog("aws-2014"), boot_s=120)
+    assert "fleet" not in wanted.command and "planner bench" in wanted.command

@@ -43,7 +43,7 @@ def test_nodes_that_scale_in_everything_differ_by_what_crosses_the_network(make_
     assert large is not None
     assert small is not None
     assert large.time_s.equation == pytest.approx(small.time_s.equation)
-    assert scaling.verdict == "large and small nodes of the family do the job alike"
+    assert scaling.verdict == "large and small nodes do the job alike"
 
 
 def test_large_nodes_with_a_small_nic_lose(make_catalog: Callable[..., str]) -> None:

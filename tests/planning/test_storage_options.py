@@ -46,9 +46,7 @@ def test_local_disks_are_an_option_where_their_rates_are_known() -> None:
     options = by_storage(answered("aws", instance_type="i4i.4xlarge", bytes_per_s=1e9, data_bytes=2e12))
     assert options["local disks", 1].storage_usd_per_month == 0
     answer = answered("aws", instance_type="i4i.4xlarge", data_bytes=50e12)
-    assert [row.reason for row in answer.excluded if row.storage == "local disks"] == [
-        "no type is known to do it with its own disks"
-    ]
+    assert [row.reason for row in answer.excluded if row.storage == "local disks"] == ["they have 3,750 GB"]
 
 
 def test_the_cheapest_type_that_carries_it_is_taken_and_the_cheapest_storage_comes_first() -> None:

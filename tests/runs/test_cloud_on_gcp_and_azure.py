@@ -112,3 +112,21 @@ def test_killed_as_it_ends_a_slow_machine(
     cleaned = cloud.planner(*(cloud.sweep if way == "sweep" else ("cluster", "down", run)), policy=PACE)
     assert cleaned.code == 0, cleaned.text
     assert cloud.left() == {}
+
+
+def test_a_fleet_is_rented_measured_and_gone(
+    cloud: EmulatedCloud, machines: EmulatedMachines, wheels: Path, tmp_path: Path
+) -> None:
+    types = {"gcp": "n2-standard-32+4x375GB", "azure": "Standard_L8s_v3"}
+    out = tmp_path / "fleet"
+    ended = cloud.planner(
+        *("bench", "fleet", "--cloud", cloud.cloud, "--instance", types[cloud.cloud], "--nodes", "3", "--yes"),
+        *("--repeats", "1", "--seconds", "0.5", "--size", "20MB", "--out", str(out), "--wheelhouse", str(wheels)),
+        *("--ssh-from", "203.0.113.7/32", "--max-cost", "20"),
+        policy=PACE,
+        within_s=300,
+    )
+    assert ended.code == 0, ended.text
+    files = {path.name.split("-")[1] for path in out.iterdir()}
+    assert files == {"disk", "small", "network"} and len(list(out.iterdir())) == 3 + 3 + 1, ended.text
+    assert cloud.left() == {} and machines.made == {}

@@ -185,3 +185,12 @@ def test_the_worst_of_rates_and_times_is_the_reason() -> None:
 def test_a_time_of_zero_is_no_measurement() -> None:
     with pytest.raises(BadInputError, match="a node took none"):
         limit_of("p99_ms", [1.0, 0.0, 2.0], lower_is_better=True)
+
+
+def test_a_metric_of_few_nodes_drops_no_other() -> None:
+    """One of four nodes was measured with another instrument, too; what three of four have counts as before."""
+    network = {"a": 100.0, "b": 101.0, "c": 99.0}
+    verdict = screen({"network": network, "other": {"d": 5.0}})
+    assert [drop.node for drop in verdict.dropped] == ["d"] and set(verdict.kept) == set("abc")
+    every = screen({"network": {**network, "d": 100.0}, "other": {"d": 5.0}})
+    assert every.dropped == () and set(every.kept) == set("abcd")

@@ -10,7 +10,7 @@ import json
 import math
 import secrets
 import shlex
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,7 @@ from typing import Any, Final
 from planner.errors import IoFailureError, PlannerError
 from planner.providers.protocol import Node
 from planner.runs.bootstrap import PLANNER, Equipped
-from planner.runs.ssh import HEAD, Ssh, environment_script, failures, of_success
+from planner.runs.ssh import HEAD, Ssh, UnreachableError, environment_script, failures, of_success
 from planner.statistics.slow_node_screening import Screening, screen
 
 _AGENT_PORT: Final = 7070
@@ -100,7 +100,7 @@ def measure(
 ) -> NodeRates:
     """Measure all machines and keep what the instruments wrote in the directory `results_directory`.
 
-    Raises IoFailureError when the network cannot be measured at all.
+    Raises IoFailureError when the network cannot be measured at all, UnreachableError when the head is out of sight.
     """
     results_directory.mkdir(exist_ok=True)
     say(f"measuring the disks of {len(machines)} machines")
@@ -157,7 +157,9 @@ def _on_each(
         whole += [word for disk in machine.disks for word in ("--dir", disk)]
         return _document(ssh.run(node.id, shlex.join(whole), within_s=within_s), node.id)
 
-    return ssh.each([machine.node for machine in machines], measured)
+    outcomes = ssh.each([machine.node for machine in machines], measured)
+    _require_head(outcomes, machines)
+    return outcomes
 
 
 def _network(
@@ -192,7 +194,9 @@ def network_document(
         return ssh.run(node.id, script, within_s=_SLACK_S)
 
     try:
-        silent = failures(ssh.each(nodes, start))
+        outcomes = ssh.each(nodes, start)
+        _require_head(outcomes, machines)
+        silent = failures(outcomes)
         addresses = {f"{node.private_address}:{_AGENT_PORT}": node.id for node in nodes if node.id not in silent}
         words = [PLANNER, "bench", "net", "--json", "--type", nodes[0].instance_type]
         words += ["--seconds", f"{effort.seconds:g}", "--repeats", str(effort.repeats)]
@@ -202,6 +206,14 @@ def network_document(
     finally:
         ssh.each(nodes, lambda node: ssh.run(node.id, _END_AGENT, within_s=_SLACK_S))
     return document, addresses, silent
+
+
+def _require_head(outcomes: Mapping[str, object], machines: Sequence[Equipped]) -> None:
+    """Raise UnreachableError where the head is out of sight: all others are reached through it, and may be well."""
+    for machine in machines:
+        outcome = outcomes.get(machine.name)
+        if machine.node.head and isinstance(outcome, UnreachableError):
+            raise outcome
 
 
 def _document(text: str, name: str) -> dict[str, Any]:

@@ -15,12 +15,13 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Final
 
+from contention import Probe
 from spark_nodes import Shape, spark_nodes, usable
 
 from planner import spark_log
@@ -28,18 +29,32 @@ from planner.spark_application.application import Application
 from planner.spark_model.choices import choose, work_of
 
 LOGGED: Final = Shape(nodes=2, slots=1, processors=0.5, rate="400Mbit")
-SHAPES: Final = (
-    LOGGED,
-    Shape(nodes=1, slots=1, processors=1.0, rate="400Mbit"),
-    Shape(nodes=4, slots=1, processors=0.25, rate="400Mbit"),
-    Shape(nodes=3, slots=1, processors=0.5, rate="100Mbit"),
-    Shape(nodes=2, slots=2, processors=0.75, rate="400Mbit"),
-    Shape(nodes=3, slots=2, processors=0.5, rate="400Mbit"),
-    Shape(nodes=6, slots=1, processors=0.25, rate="100Mbit"),
-    Shape(nodes=2, slots=1, processors=0.75, rate="50Mbit"),
-    Shape(nodes=1, slots=2, processors=1.0, rate="400Mbit"),
-)
-ROWS: Final = {"sort": 2_500_000, "join": 2_000_000, "aggregate": 3_000_000, "pagerank": 1_000_000}
+SHAPES: Final = {
+    "tried": (
+        Shape(nodes=1, slots=1, processors=1.0, rate="400Mbit"),
+        Shape(nodes=4, slots=1, processors=0.25, rate="400Mbit"),
+        Shape(nodes=2, slots=2, processors=0.5, rate="400Mbit"),
+        Shape(nodes=3, slots=1, processors=0.3, rate="100Mbit"),
+        Shape(nodes=1, slots=2, processors=1.0, rate="400Mbit"),
+        Shape(nodes=2, slots=1, processors=0.4, rate="50Mbit"),
+    ),
+    "unseen": (
+        Shape(nodes=3, slots=1, processors=0.5, rate="100Mbit"),
+        Shape(nodes=2, slots=2, processors=0.75, rate="400Mbit"),
+        Shape(nodes=2, slots=1, processors=0.75, rate="50Mbit"),
+        Shape(nodes=3, slots=2, processors=0.5, rate="400Mbit"),
+        Shape(nodes=2, slots=1, processors=1.0, rate="400Mbit"),
+        Shape(nodes=6, slots=1, processors=0.25, rate="100Mbit"),
+        Shape(nodes=1, slots=1, processors=0.75, rate="400Mbit"),
+        Shape(nodes=4, slots=1, processors=0.5, rate="200Mbit"),
+    ),
+}
+"""Those that were tried while the model was made, of one processor in all, and those that were not."""
+ROWS: Final = {"sort": 10_000_000, "join": 6_000_000, "aggregate": 10_000_000, "pagerank": 2_500_000}
+"""So many that the tasks of the logged shape compute for three times what its start takes."""
+PARTITIONS: Final = {"sort": 48, "join": 48, "aggregate": 48, "pagerank": 24}
+_DISTURBED: Final = 2.0
+"""A run during which others slowed a small loop by so much is run again."""
 
 
 def logged(path: Path) -> Application:
@@ -53,18 +68,39 @@ def foreseen(application: Application, *, ran_on: Shape, shape: Shape) -> dict[s
     return {"expected_s": prediction.duration_s, "low_s": prediction.low_s, "high_s": prediction.high_s}
 
 
-def trials(jobs: list[str], *, spark_home: Path, logs: Path, directory: Path) -> Iterator[dict[str, Any]]:
-    """Yield each run of each job with its prediction: the logged shape first, so that all others are foreseen."""
+def trials(
+    jobs: list[str],
+    shapes: Sequence[Shape],
+    *,
+    ran: list[dict[str, Any]],
+    spark_home: Path,
+    logs: Path,
+    directory: Path,
+) -> Iterator[dict[str, Any]]:
+    """Yield each run of each job with its prediction: the logged shape first, so that all others are foreseen. What
+    `ran` undisturbed is not run again.
+    """
     logs.mkdir(parents=True, exist_ok=True)
-    for shape in SHAPES:
+    done = [(row["job"], Shape(**row["shape"])) for row in ran if row["slowdown"] < _DISTURBED]
+    for shape in (LOGGED, *shapes):
+        left = [job for job in jobs if (job, shape) not in done]
+        if not left:
+            continue
         with spark_nodes(shape, spark_home=spark_home, directory=directory) as cluster:
-            for job in jobs:
-                first = logs / f"{job}-{SHAPES.index(LOGGED)}.log"
+            for job in left:
+                first = _log_of(logs, job, LOGGED)
                 before = {} if shape == LOGGED else foreseen(logged(first), ran_on=LOGGED, shape=shape)
-                path = logs / f"{job}-{SHAPES.index(shape)}.log"
-                cluster.run(job, ROWS[job], shape=shape, log=path)
-                duration_s = logged(path).duration_s
-                yield {"job": job, "shape": asdict(shape), **before, "measured_s": duration_s, "log": str(path)}
+                if before:
+                    print(f"{job:10} {shape.name:55} {before['expected_s']:.1f} s expected", flush=True)
+                path = _log_of(logs, job, shape)
+                with Probe(cluster.head) as probe:
+                    cluster.run(job, rows=ROWS[job], partitions=PARTITIONS[job], shape=shape, log=path)
+                row = {"job": job, "shape": asdict(shape), **before, "measured_s": logged(path).duration_s}
+                yield {**row, "slowdown": round(probe.slowdown, 2), "log": str(path)}
+
+
+def _log_of(logs: Path, job: str, shape: Shape) -> Path:
+    return logs / f"{job}-{shape.nodes}x{shape.slots}x{shape.processors:g}x{shape.rate}.log"
 
 
 def report(rows: list[dict[str, Any]]) -> None:
@@ -116,29 +152,40 @@ def _score(name: str, rows: list[dict[str, Any]]) -> None:
     )
 
 
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """Return the last run of each job on each shape."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    return list({(row["job"], *row["shape"].values()): row for row in rows}.values())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--spark-home", type=Path)
     parser.add_argument("--jobs", default=",".join(ROWS))
+    parser.add_argument("--shapes", choices=SHAPES, default="unseen")
     parser.add_argument("--out", type=Path, default=Path("trials.jsonl"))
     parser.add_argument("--report", type=Path)
     arguments = parser.parse_args()
     if arguments.report:
-        report([json.loads(line) for line in arguments.report.read_text().splitlines()])
+        report(rows_of(arguments.report))
         return
     if arguments.spark_home is None:
         parser.error("--spark-home: the folder of the package pyspark")
     if reason := usable(arguments.spark_home):
         sys.exit(reason)
     logs = arguments.out.with_suffix(".logs")
-    with tempfile.TemporaryDirectory() as folder, arguments.out.open("w") as written:
-        jobs = arguments.jobs.split(",")
-        for row in trials(jobs, spark_home=arguments.spark_home.resolve(), logs=logs, directory=Path(folder)):
+    ran = rows_of(arguments.out) if arguments.out.exists() else []
+    with tempfile.TemporaryDirectory() as folder, arguments.out.open("a") as written:
+        jobs, home = arguments.jobs.split(","), arguments.spark_home.resolve()
+        for row in trials(jobs, SHAPES[arguments.shapes], ran=ran, spark_home=home, logs=logs, directory=Path(folder)):
             written.write(json.dumps(row) + "\n")
             written.flush()
-            expected = f"{row['expected_s']:.1f} s expected, " if "expected_s" in row else ""
-            print(f"{row['job']:10} {Shape(**row['shape']).name:55} {expected}{row['measured_s']:.1f} s", flush=True)
-    report([json.loads(line) for line in arguments.out.read_text().splitlines()])
+            print(
+                f"{row['job']:10} {Shape(**row['shape']).name:55} {row['measured_s']:.1f} s, "
+                f"others slowed it {row['slowdown']}",
+                flush=True,
+            )
+    report(rows_of(arguments.out))
 
 
 if __name__ == "__main__":

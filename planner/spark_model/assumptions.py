@@ -22,6 +22,8 @@ class Assumptions:
     doubling_sigma: float
     architecture_sigma: float
     unexplained_sigma: float
+    limit_sigma: float
+    cold_sigma: float
     partition_bytes: int
 
 

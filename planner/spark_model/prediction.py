@@ -103,6 +103,24 @@ class Work:
             self._cache[slots] = np.array([step.waves_s(slots) for step in self.timeline.steps])
         return self._cache[slots]
 
+    def _warm_up_s(self, slots: int) -> Floats:
+        """Return what the first tasks of each executor took longer, for so many slots."""
+        return np.array([step.warm_up_s(slots) for step in self.timeline.steps])
+
+    @cached_property
+    def cold(self) -> float:
+        """The share of the stages' time of which the log does not tell whether later tasks would be faster."""
+        total = sum(stage.sums.elapsed_s for step in self.timeline.steps for stage in step.stages)
+        cold = sum(s.sums.elapsed_s for step in self.timeline.steps for s in step.stages if s.warm_up is None)
+        return cold / total if total else 0.0
+
+    def _halvings(self, nodes: Nodes) -> float:
+        """Return how often the share of a processor that a slot has is halved or doubled; once for a limit that comes
+        or goes.
+        """
+        old, new = self.logged.machine.cpu_share, nodes.machine.cpu_share
+        return abs(math.log2((old or 1.0) / (new or 1.0))) + ((old is None) != (new is None))
+
     @cached_property
     def _cache(self) -> dict[int, Floats]:
         return {}
@@ -122,9 +140,12 @@ class Work:
         scaled = np.sum([self._shares[part] * factors[part] for part in _PARTS], axis=0)
         waves, logged, extra = self.seconds_on_slots(slots), self._logged_s, self._extra_s
         fit = np.where(extra < 0, logged / np.maximum(logged - extra, 1e-9), 1.0)
-        seconds = np.maximum(waves * scaled * fit + np.maximum(extra, 0.0), self._least_s(nodes))
+        own = self._processors(self.logged) / self._processors(nodes)
+        warm_up = self._warm_up_s(slots) * factors["warm_up"] * own
+        seconds = np.maximum((waves * scaled + warm_up) * fit + np.maximum(extra, 0.0), self._least_s(nodes))
         ends = bool(((self._shares["spill"] > 0) & (factors["spill"] == 0)).any())
-        return ranged(self.timeline.driver_s + float(seconds.sum()), sigma=self._sigma(nodes, slots), ends_spill=ends)
+        driver_s = self.timeline.driver_s + self.timeline.executors_s * (own - 1)
+        return ranged(driver_s + float(seconds.sum()), sigma=self._sigma(nodes, slots), ends_spill=ends)
 
     def _factors(self, nodes: Nodes, *, slots: int) -> dict[str, Floats]:
         """Return by what each part of the task time in each step is multiplied."""
@@ -132,7 +153,8 @@ class Work:
         share = self.assumptions.sibling_share
         busy = np.minimum(self._busy * self._logged_slots / slots, 1.0)
         faster = new.speed(busy, sibling_share=share) / old.speed(self._busy, sibling_share=share)
-        cpu = faster**-self.assumptions.speed_exponent * (old.cpu_share / new.cpu_share)
+        compute = faster**-self.assumptions.speed_exponent
+        cpu = compute * ((old.cpu_share or 1.0) / (new.cpu_share or 1.0))
         ones = np.ones(count)
         network = _slower(old.network_bytes_per_s * self.logged.count, new.network_bytes_per_s * nodes.count)
         disk = _slower(old.disk_bytes_per_s * self.logged.count, new.disk_bytes_per_s * nodes.count)
@@ -140,6 +162,7 @@ class Work:
         memory = (old.memory_bytes / old.vcpu) / (new.memory_bytes / new.vcpu)
         room = self.execution_bytes(nodes) >= self._needed_bytes
         return {
+            "warm_up": compute,
             "cpu": cpu,
             "gc": cpu * min(max(memory, _GC_LIMITS[0]), _GC_LIMITS[1]),
             "spill": np.where(room & (memory < 1), 0.0, disk * active),
@@ -149,6 +172,14 @@ class Work:
             "waiting": ones,
             "scheduling": ones,
         }
+
+    def _processors(self, nodes: Nodes) -> float:
+        """Return how many processors an executor's own work has, its start and the compiling of code: one, or less
+        where a limit holds all of the executor.
+        """
+        share = nodes.machine.cpu_share
+        cores = self.cores_per_executor if nodes == self.logged else nodes.machine.vcpu
+        return 1.0 if share is None else min(1.0, share * cores)
 
     def execution_bytes(self, nodes: Nodes) -> float:
         """Return the memory that a task may use for its own data when all slots are taken."""
@@ -194,6 +225,8 @@ class Work:
             assumed.doubling_sigma * math.log2(slots / self.slots),
             assumed.architecture_sigma * (nodes.machine.arch != self.logged.machine.arch),
             assumed.unexplained_sigma * self.unexplained,
+            assumed.limit_sigma * self._halvings(nodes),
+            assumed.cold_sigma * self.cold * (slots != self.slots),
         )
         return math.hypot(*parts)
 

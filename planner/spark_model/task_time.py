@@ -56,23 +56,26 @@ class TaskTime:
         return TaskTime(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(TaskTime)})
 
 
-def task_time(sums: TaskSums, *, cpu_share: float = 1.0) -> TaskTime:
+def task_time(sums: TaskSums, *, cpu_share: float | None = None) -> TaskTime:
     """Return where the tasks' time went. What the log counts twice, as a collection while a task computes, counts for
     the first in the order of the fields of the log: processors, garbage, network, disk.
 
-    Where a container's limit leaves each core a `cpu_share` of a CPU, a second of CPU time takes 1 / `cpu_share`: the
-    pauses in which the limit holds the task are not waits for anything else.
+    Where a container's limit leaves each core a `cpu_share` of a CPU, a second of CPU time takes 1 / `cpu_share`. The
+    compiler and the collector of garbage use up the same limit. So all waits that nothing else explains are computing.
     """
+    limited = cpu_share is not None
     run = min(sums.run_s, sums.elapsed_s)
-    cpu = min(sums.cpu_s / cpu_share, run)
+    cpu = min(sums.cpu_s / (cpu_share or 1.0), run)
     gc = min(sums.gc_s, run - cpu)
     fetch = min(sums.fetch_wait_s, run - cpu - gc)
     shuffle_write = min(sums.shuffle_write_s, run - cpu - gc - fetch)
     rest = run - cpu - gc - fetch - shuffle_write
     outside = sums.elapsed_s - run
-    cpu_before = min(sums.deserialisation_cpu_s / cpu_share, outside)
+    cpu_before = outside if limited else min(sums.deserialisation_cpu_s, outside)
     stored, spilled = sums.input_bytes + sums.output_bytes, sums.spill_disk_bytes
     name = "spill" if spilled > stored else "storage" if stored > 0 else "waiting"
+    if limited and name == "waiting":
+        cpu, rest = cpu + rest, 0.0
     return TaskTime(
         cpu=cpu + cpu_before,
         gc=gc,

@@ -20,6 +20,6 @@ class WarmUp:
 
     def seconds(self, tasks: float) -> float:
         """Return what the excess of so many tasks, one after another on a slot, adds up to."""
-        begins = [2**place - 1 for place in range(len(self.excess_s))]
+        begins = [(1 << place) - 1 for place in range(len(self.excess_s))]
         ran = [min(max(tasks - begin, 0.0), begin + 1.0) for begin in begins]
         return sum(excess * count for excess, count in zip(self.excess_s, ran, strict=True))

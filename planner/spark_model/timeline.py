@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
 from planner.spark_application.application import Application
 from planner.spark_application.executors import CoresStep, task_cpus
 from planner.spark_application.stage import Stage
-from planner.spark_model.task_time import TaskTime, task_time
+from planner.spark_model.task_time import TaskTime, overhead, task_time
 from planner.spark_model.waves import makespan_s, task_seconds, warm_up_s
 
 _LIMIT: Final = re.compile(r"(\d+(?:\.\d+)?)(m?)")
@@ -25,7 +25,7 @@ _TOUCH_S: Final = 0.01
 class Step:
     """Stages that ran at the same time, on `slots` tasks at once; `slots_known` is False where they are only as many as
     the tasks' time needs, since the log does not tell the cores. A slot has a `cpu_share` of a CPU, None
-    where nothing limits it.
+    where nothing limits it; `overhead` is what executors compute beside their tasks, for each second of these.
     """
 
     stages: tuple[Stage, ...]
@@ -34,6 +34,7 @@ class Step:
     slots: int
     slots_known: bool
     cpu_share: float | None = None
+    overhead: float = 0.0
 
     @cached_property
     def durations(self) -> list[float]:
@@ -43,7 +44,11 @@ class Step:
     @cached_property
     def time(self) -> TaskTime:
         """Where the tasks' time went."""
-        return sum((task_time(stage.sums, cpu_share=self.cpu_share) for stage in self.stages), TaskTime())
+        return sum((self.time_of(stage) for stage in self.stages), TaskTime())
+
+    def time_of(self, stage: Stage) -> TaskTime:
+        """Return where the time of a stage's tasks went."""
+        return task_time(stage.sums, cpu_share=self.cpu_share, overhead=self.overhead)
 
     @cached_property
     def extra_s(self) -> float:
@@ -104,7 +109,11 @@ def timeline(application: Application, *, share: float | None = None) -> Timelin
     """
     cpus, share = task_cpus(application.properties), cpu_share(application) if share is None else share
     timed = [stage for stage in application.stages if stage.duration_s is not None and stage.started_at_s is not None]
-    steps = tuple(_step(group, application.cores_over_time, cpus=cpus, share=share) for group in _groups(timed))
+    beside = overhead((stage.sums for stage in timed), cpu_share=share)
+    steps = tuple(
+        replace(_step(group, application.cores_over_time, cpus=cpus), cpu_share=share, overhead=beside)
+        for group in _groups(timed)
+    )
     begin, end = application.started_at_s, application.ended_at_s
     first = steps[0].start_s if steps else end
     last = steps[-1].start_s + steps[-1].duration_s if steps else end
@@ -144,16 +153,14 @@ def _groups(stages: Sequence[Stage]) -> list[list[Stage]]:
     return groups
 
 
-def _step(stages: Sequence[Stage], cores: Sequence[CoresStep], *, cpus: int, share: float | None) -> Step:
+def _step(stages: Sequence[Stage], cores: Sequence[CoresStep], *, cpus: int) -> Step:
     start = min(stage.started_at_s or 0.0 for stage in stages)
     end = max(stage.ended_at_s or 0.0 for stage in stages)
     there = _mean_cores(cores, start_s=start, end_s=end)
     elapsed = sum(stage.sums.elapsed_s for stage in stages)
     needed = max(1, math.ceil(elapsed / (end - start))) if end > start else 1
     slots = max(1, round(there / cpus)) if there else needed
-    return Step(
-        stages=tuple(stages), start_s=start, duration_s=end - start, slots=slots, slots_known=there > 0, cpu_share=share
-    )
+    return Step(stages=tuple(stages), start_s=start, duration_s=end - start, slots=slots, slots_known=there > 0)
 
 
 def _mean_cores(steps: Sequence[CoresStep], *, start_s: float, end_s: float) -> float:

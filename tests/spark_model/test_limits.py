@@ -22,7 +22,7 @@ from spark_events import (
     task_end,
 )  # fmt: skip
 
-from planner.spark_application.application import Application
+from planner.spark_application.application import Application, stage_row
 from planner.spark_model.assumptions import shipped
 from planner.spark_model.choices import work_of
 from planner.spark_model.machines import Machine, Nodes
@@ -80,6 +80,11 @@ def test_start_and_first_tasks_are_each_executors_own(
 ) -> None:
     other = machine("other", vcpu=1, cpu_share=share, memory_bytes=4e9)
     assert work.predict(Nodes(machine=other, count=nodes)).duration_s == pytest.approx(seconds)
+
+
+def test_the_table_of_stages_has_the_excess_of_first_tasks(work: Work) -> None:
+    (stage,) = work.timeline.steps[0].stages
+    assert stage_row(stage, origin_s=None)["first_task_excess_s"] == 4
 
 
 def test_two_slots_of_an_executor_share_its_warm_up(work: Work, machine: Maker) -> None:

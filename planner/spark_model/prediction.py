@@ -17,6 +17,7 @@ import numpy as np
 from planner.arrays import Floats
 from planner.spark_application.task_sums import TaskSums
 from planner.spark_model.assumptions import Assumptions
+from planner.spark_model.link_waits import link_waits_s
 from planner.spark_model.machines import Nodes
 from planner.spark_model.timeline import Timeline
 
@@ -57,8 +58,16 @@ class Work:
 
     @cached_property
     def _shares(self) -> dict[str, Floats]:
-        totals = np.array([step.time.total or 1.0 for step in self.timeline.steps])
-        return {part: np.array([getattr(step.time, part) for step in self.timeline.steps]) / totals for part in _PARTS}
+        steps = self.timeline.steps
+        return {part: np.array([getattr(step.time, part) for step in steps]) / self._totals for part in _PARTS}
+
+    @cached_property
+    def _totals(self) -> Floats:
+        return np.array([step.time.total or 1.0 for step in self.timeline.steps])
+
+    @cached_property
+    def _tasks(self) -> Floats:
+        return np.array([max(1.0, sum(stage.tasks for stage in step.stages)) for step in self.timeline.steps])
 
     @cached_property
     def _busy(self) -> Floats:
@@ -138,6 +147,7 @@ class Work:
         slots = self.slots_of(nodes)
         factors = self._factors(nodes, slots=slots)
         scaled = np.sum([self._shares[part] * factors[part] for part in _PARTS], axis=0)
+        scaled += self._more_fetching(nodes, slots=slots, fetch=factors["fetch"], scaled=scaled)
         waves, logged, extra = self.seconds_on_slots(slots), self._logged_s, self._extra_s
         fit = np.where(extra < 0, logged / np.maximum(logged - extra, 1e-9), 1.0)
         own = self._processors(self.logged) / self._processors(nodes)
@@ -172,6 +182,30 @@ class Work:
             "waiting": ones,
             "scheduling": ones,
         }
+
+    def _more_fetching(self, nodes: Nodes, *, slots: int, fetch: Floats, scaled: Floats) -> Floats:
+        """Return what waits for blocks add where links carry more than they did, as shares of each step's task time:
+        waits grow by the time of the transfers, of which a faster link hid a part.
+        """
+        waited, totals = self._shares["fetch"], self._totals
+        before, after = self._moved(nodes)["network_bytes_per_s"]
+        old_s = self._link_waits_s(self.logged, before, other_s=totals * (1 - waited), slots=self._logged_slots)
+        new_s = self._link_waits_s(
+            nodes, after, other_s=totals * (scaled - waited * fetch), slots=np.array(float(slots))
+        )
+        grown = waited + (new_s - old_s) / totals
+        return np.where(new_s > old_s, np.maximum(grown - waited * fetch, 0.0), 0.0)
+
+    def _link_waits_s(self, nodes: Nodes, moved: Floats, *, other_s: Floats, slots: Floats) -> Floats:
+        rate, logged = nodes.machine.network_bytes_per_s, self.logged
+        least_s = self._bytes["remote"] / (logged.machine.network_bytes_per_s * logged.count)
+        granted = np.minimum(1.0, self._logged_s / np.maximum(least_s, 1e-9))
+        return link_waits_s(
+            transfer_s=moved / rate * granted,
+            other_s=other_s,
+            tasks=self._tasks,
+            slots_per_node=np.minimum(slots, self._tasks) / nodes.count,
+        )
 
     def _processors(self, nodes: Nodes) -> float:
         """Return how many processors an executor's own work has, its start and the compiling of code: one, or less

@@ -18,6 +18,7 @@ class Assumptions:
     memory_for_executors: float
     memory_fraction: float
     same_cluster_sigma: float
+    same_processors_sigma: float
     other_cluster_sigma: float
     doubling_sigma: float
     architecture_sigma: float

@@ -118,10 +118,12 @@ class Work:
 
     @cached_property
     def cold(self) -> float:
-        """The share of the stages' time of which the log does not tell whether later tasks would be faster."""
-        total = sum(stage.sums.elapsed_s for step in self.timeline.steps for stage in step.stages)
-        cold = sum(s.sums.elapsed_s for step in self.timeline.steps for s in step.stages if s.warm_up is None)
-        return cold / total if total else 0.0
+        """The share of the application's time of which the log does not tell whether later tasks would be faster."""
+        total_s, cold_s = self.timeline.duration_s, 0.0
+        for step in self.timeline.steps:
+            untold = sum(stage.sums.elapsed_s for stage in step.stages if stage.warm_up is None)
+            cold_s += step.duration_s * untold / max(sum(stage.sums.elapsed_s for stage in step.stages), 1e-9)
+        return cold_s / total_s if total_s else 0.0
 
     def _halvings(self, nodes: Nodes) -> float:
         """Return how often the share of a processor that a slot has is halved or doubled; once for a limit that comes
@@ -254,8 +256,10 @@ class Work:
 
     def _sigma(self, nodes: Nodes, slots: int) -> float:
         assumed = self.assumptions
+        processors = [(m.machine.clock_ghz, m.machine.arch, m.machine.siblings) for m in (nodes, self.logged)]
+        alike = processors[0] == processors[1]
         parts = (
-            assumed.other_cluster_sigma,
+            assumed.same_processors_sigma if alike else assumed.other_cluster_sigma,
             assumed.doubling_sigma * math.log2(slots / self.slots),
             assumed.architecture_sigma * (nodes.machine.arch != self.logged.machine.arch),
             assumed.unexplained_sigma * self.unexplained,

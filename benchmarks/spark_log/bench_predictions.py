@@ -42,7 +42,7 @@ SHAPES: Final = {
         Shape(nodes=2, slots=1, processors=0.75, rate="50Mbit"),
         Shape(nodes=3, slots=2, processors=0.5, rate="400Mbit"),
         Shape(nodes=2, slots=1, processors=1.0, rate="400Mbit"),
-        Shape(nodes=6, slots=1, processors=0.25, rate="100Mbit"),
+        Shape(nodes=5, slots=1, processors=0.4, rate="100Mbit"),
         Shape(nodes=1, slots=1, processors=0.75, rate="400Mbit"),
         Shape(nodes=4, slots=1, processors=0.5, rate="200Mbit"),
     ),

@@ -117,6 +117,20 @@ class Work:
         return np.array([step.warm_up_s(slots) for step in self.timeline.steps])
 
     @cached_property
+    def _beside(self) -> Floats:
+        """What executors under a limit compute beside their later tasks, as a share of the time of these: 0 without one.
+        It is mostly the compiler's, so each executor does it for itself.
+        """
+        if self.logged.machine.cpu_share is None:
+            return np.zeros(len(self.timeline.steps))
+        shares = []
+        for step, total in zip(self.timeline.steps, self._totals, strict=True):
+            sums, settled_s = sum((stage.sums for stage in step.stages), TaskSums()), sum(step.durations)
+            own_s = (sums.cpu_s + sums.deserialisation_cpu_s) / (step.cpu_share or 1.0)
+            shares.append(max(0.0, step.time.cpu - (total - settled_s) - own_s) / max(settled_s, 1e-9))
+        return np.array(shares)
+
+    @cached_property
     def cold(self) -> float:
         """The share of the application's time of which the log does not tell whether later tasks would be faster."""
         total_s, cold_s = self.timeline.duration_s, 0.0
@@ -153,8 +167,11 @@ class Work:
         waves, logged, extra = self.seconds_on_slots(slots), self._logged_s, self._extra_s
         fit = np.where(extra < 0, logged / np.maximum(logged - extra, 1e-9), 1.0)
         own = self._processors(self.logged) / self._processors(nodes)
-        warm_up = self._warm_up_s(slots) * factors["warm_up"] * own
-        seconds = np.maximum((waves * scaled + warm_up) * fit + np.maximum(extra, 0.0), self._least_s(nodes))
+        beside = self._beside if nodes.machine.cpu_share is not None else 0.0
+        scaled = scaled - beside * factors["cpu"]
+        own_s = self._warm_up_s(slots) + beside * self.seconds_on_slots(self.slots)
+        tasks_s = waves * scaled + own_s * factors["own"] * own
+        seconds = np.maximum(tasks_s * fit + np.maximum(extra, 0.0), self._least_s(nodes))
         ends = bool(((self._shares["spill"] > 0) & (factors["spill"] == 0)).any())
         driver_s = self.timeline.driver_s + self.timeline.executors_s * (own - 1)
         return ranged(driver_s + float(seconds.sum()), sigma=self._sigma(nodes, slots), ends_spill=ends)
@@ -174,7 +191,7 @@ class Work:
         memory = (old.memory_bytes / old.vcpu) / (new.memory_bytes / new.vcpu)
         room = self.execution_bytes(nodes) >= self._needed_bytes
         return {
-            "warm_up": compute,
+            "own": compute,
             "cpu": cpu,
             "gc": cpu * min(max(memory, _GC_LIMITS[0]), _GC_LIMITS[1]),
             "spill": np.where(room & (memory < 1), 0.0, disk * active),

@@ -33,14 +33,14 @@ Maker = Callable[..., Machine]
 _SPANS = [(5, 11), (11, 13), (13, 15), (15, 17)]
 
 
-def _tasks() -> list[dict[str, Any]]:
+def _tasks(cpu_ms: int = 400) -> list[dict[str, Any]]:
     return [
         task_end(
             4 * executor + place,
             stage=0,
             launch_ms=START_MS + begin * 1000,
             finish_ms=START_MS + end * 1000,
-            did=metrics(run_ms=(end - begin) * 1000, cpu_ms=(end - begin) * 400),
+            did=metrics(run_ms=(end - begin) * 1000, cpu_ms=(end - begin) * cpu_ms),
             executor=str(executor),
             host=f"host-{executor}",
         )
@@ -49,18 +49,22 @@ def _tasks() -> list[dict[str, Any]]:
     ]
 
 
-@pytest.fixture
-def work(read: Reader, machine: Maker) -> Work:
+def _work(read: Reader, machine: Maker, **tasks: int) -> Work:
     events = [
         log_start(),
         application_start(),
         *[executor_added(str(e), host=f"host-{e}", cores=1, at_ms=START_MS + 4000) for e in range(2)],
         stage_submitted(0, tasks=8, at_ms=START_MS + 5000),
-        *_tasks(),
+        *_tasks(**tasks),
         stage_completed(0, tasks=8, at_ms=START_MS + 5000, end_ms=START_MS + 17_000),
         application_end(START_MS + 18_000),
     ]
     return work_of(read(events), Nodes(machine=machine("half", vcpu=1, cpu_share=0.5, memory_bytes=4e9), count=2))
+
+
+@pytest.fixture
+def work(read: Reader, machine: Maker) -> Work:
+    return _work(read, machine)
 
 
 @pytest.mark.parametrize(
@@ -79,6 +83,25 @@ def test_start_and_first_tasks_are_each_executors_own(
     work: Work, machine: Maker, nodes: int, share: float | None, seconds: float
 ) -> None:
     other = machine("other", vcpu=1, cpu_share=share, memory_bytes=4e9)
+    assert work.predict(Nodes(machine=other, count=nodes)).duration_s == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "share", "seconds"),
+    [
+        # of 24 s of tasks 8 are warm-up, and 4.8 s of CPU time take 9.6: 6.4 of the other 16 s are the executors' own. They
+        # were 0.4 x 8 s of the stage, and take 0.5 / share as long on any number of nodes; the tasks' part is spread
+        (2, 0.5, 4 + 4 * 2 * 0.6 + 3.2 + 4 + 2),
+        (1, 1.0, 2 + 8 * 1 * 0.6 + 1.6 + 2 + 2),
+        (4, 0.25, 8 + 2 * 4 * 0.6 + 6.4 + 8 + 2),
+        (2, None, 2 + 4 * 1 + 2 + 2),  # without a limit, other cores take it
+    ],
+)
+def test_what_executors_compute_beside_later_tasks_is_their_own(
+    read: Reader, machine: Maker, nodes: int, share: float | None, seconds: float
+) -> None:
+    other = machine("other", vcpu=1, cpu_share=share, memory_bytes=4e9)
+    work = _work(read, machine, cpu_ms=200)
     assert work.predict(Nodes(machine=other, count=nodes)).duration_s == pytest.approx(seconds)
 
 

@@ -35,6 +35,9 @@ SHAPES: Final = {
         Shape(nodes=3, slots=1, processors=0.3, rate="100Mbit"),
         Shape(nodes=1, slots=2, processors=1.0, rate="400Mbit"),
         Shape(nodes=2, slots=1, processors=0.4, rate="50Mbit"),
+        Shape(nodes=1, slots=1, processors=0.8, rate="400Mbit"),
+        Shape(nodes=3, slots=2, processors=0.3, rate="200Mbit"),
+        Shape(nodes=2, slots=1, processors=0.5, rate="100Mbit"),
     ),
     "unseen": (
         Shape(nodes=3, slots=1, processors=0.5, rate="100Mbit"),

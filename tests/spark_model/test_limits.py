@@ -89,8 +89,8 @@ def test_start_and_first_tasks_are_each_executors_own(
 @pytest.mark.parametrize(
     ("nodes", "share", "seconds"),
     [
-        # of 24 s of tasks 8 are warm-up, and 4.8 s of CPU time take 9.6: 6.4 of the other 16 s are the executors' own. They
-        # were 0.4 x 8 s of the stage, and take 0.5 / share as long on any number of nodes; the tasks' part is spread
+        # of 24 s of tasks 8 are warm-up, and 4.8 s of CPU time take 9.6: 6.4 of the other 16 s are the executors' own.
+        # They were 0.4 x 8 s of the stage, and take 0.5 / share as long on any number of nodes; the rest is spread
         (2, 0.5, 4 + 4 * 2 * 0.6 + 3.2 + 4 + 2),
         (1, 1.0, 2 + 8 * 1 * 0.6 + 1.6 + 2 + 2),
         (4, 0.25, 8 + 2 * 4 * 0.6 + 6.4 + 8 + 2),
@@ -125,7 +125,7 @@ def test_another_share_is_less_certain(work: Work, machine: Maker) -> None:
 
 
 def test_a_log_of_first_tasks_alone_is_less_certain_of_other_sizes(read: Reader, machine: Maker, work: Work) -> None:
-    assert work.cold == 0
+    assert work.steps.cold == 0
     events = [
         executor_added("0", host="a", cores=8),
         stage_submitted(0, tasks=8, at_ms=START_MS),
@@ -133,5 +133,5 @@ def test_a_log_of_first_tasks_alone_is_less_certain_of_other_sizes(read: Reader,
         stage_completed(0, tasks=4, at_ms=START_MS, end_ms=START_MS + 17_000),
     ]
     cold = work_of(read(events), Nodes(machine=machine(vcpu=8), count=1))
-    assert cold.cold == pytest.approx(1)
+    assert cold.steps.cold == pytest.approx(1)
     assert cold.timeline.steps[0].warm_up_s(8) == 0

@@ -181,8 +181,8 @@ def notes(application: Application, plan: SparkPlan, explained: Explanation) -> 
         yield "The log has no end: what came after it is not in these times."
     if plan.work.steps.unexplained > _DOUBTED:
         yield (
-            f"For {plan.work.steps.unexplained:.0%} of the stages' time tasks waited, and the log does not tell for what:"
-            " the times of other clusters are doubtful."
+            f"For {plan.work.steps.unexplained:.0%} of the stages' time tasks waited, and the log does not tell for "
+            "what: the times of other clusters are doubtful."
         )
     if not all(step.slots_known for step in plan.work.timeline.steps):
         yield "The log does not tell the executors' cores: as many are taken as its tasks needed."

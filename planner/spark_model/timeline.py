@@ -92,7 +92,7 @@ class Timeline:
     between_s: float
     after_s: float
 
-    @property
+    @cached_property
     def duration_s(self) -> float:
         """The whole application."""
         return self.startup_s + self.between_s + self.after_s + sum(step.duration_s for step in self.steps)

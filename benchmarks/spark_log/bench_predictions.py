@@ -5,14 +5,16 @@ capped. From the log of one shape all other shapes are predicted; then they run.
 
     python benchmarks/spark_log/bench_predictions.py --spark-home ENVIRONMENT/pyspark --out trials.jsonl
 
-Every line of the output is one run, with what had been predicted for it. `--report trials.jsonl` scores such a file;
-every log is then taken as the one that is known in turn, which says what a cluster picked from it would have saved.
+Every line of the output is one run, with what had been predicted for it. Called again, it goes on where it was ended,
+and runs again what others on the machine disturbed. `--report trials.jsonl` scores such a file; every log is then taken
+as the one that is known in turn, which says what a cluster picked from it would have saved.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -107,6 +109,8 @@ def main() -> None:
         parser.error("--spark-home: the folder of the package pyspark")
     if reason := usable(arguments.spark_home):
         sys.exit(reason)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that clusters are removed
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
     logs = arguments.out.with_suffix(".logs")
     ran = trials_of(arguments.out)
     with tempfile.TemporaryDirectory() as folder, arguments.out.open("a") as written:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812, as Spark's own documents do
 
-PARTITIONS = 24
+PARTITIONS = int(sys.argv[3])
 
 
 def numbered(spark: SparkSession, rows: int, *, keys: int) -> DataFrame:
@@ -45,14 +45,14 @@ def aggregate(spark: SparkSession, rows: int) -> None:
 
 
 def pagerank(spark: SparkSession, rows: int) -> None:
-    """Six rounds of PageRank over a random graph of four edges a page."""
+    """Three rounds of PageRank over a random graph of four edges a page."""
     pages = rows // 4
     ends = [F.pmod(F.xxhash64("id", F.lit(end)), F.lit(pages)).alias(name) for end, name in enumerate(("of", "to"))]
     links = spark.range(0, rows, 1, PARTITIONS).select(*ends).cache()
     degrees = links.groupBy("of").agg(F.count("*").alias("degree"))
     edges = links.join(degrees, "of").cache()
     ranks = degrees.select(F.col("of").alias("page"), F.lit(1.0).alias("rank"))
-    for _ in range(6):
+    for _ in range(3):
         sent = edges.join(ranks, edges.of == ranks.page).select("to", (F.col("rank") / F.col("degree")).alias("part"))
         ranks = sent.groupBy(F.col("to").alias("page")).agg((0.15 + 0.85 * F.sum("part")).alias("rank"))
     kept(ranks)

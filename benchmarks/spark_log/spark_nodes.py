@@ -17,7 +17,10 @@ from planner.emulation.shaping import parse_shaping
 from planner.spark_model.machines import Machine, Nodes
 
 _GROUPS: Final = Path("/sys/fs/cgroup/cpu")
-_PERIOD_US: Final = 20_000
+_PERIOD_US: Final = 100_000
+"""What Kubernetes sets unless it is told otherwise."""
+_MOST_SHARES: Final = 262_144
+"""What the kernel allows: other processes on this machine get what Spark's leave."""
 _IN_GROUP: Final = 'echo $$ > "$0/cgroup.procs" && exec "$@"'
 """Before the node is entered, as it has a /sys of its own."""
 _START_S: Final = 120.0
@@ -65,10 +68,15 @@ class SparkNodes:
     nodes: EmulatedCluster
     spark_home: Path
     environment: dict[str, str]
+    head: Path
+    """The control group of the master and the driver."""
 
-    def run(self, job: str, rows: int, *, shape: Shape, log: Path) -> None:
-        """Run a job and leave its event log in the file `log`."""
+    def run(self, job: str, *, rows: int, partitions: int, shape: Shape, log: Path) -> None:
+        """Run a job over so many rows, in so many partitions before and after every shuffle, and leave its event log in
+        the file `log`.
+        """
         folder = log.with_suffix(".folder")
+        shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         workers, address = shape.nodes, self.nodes.address(HEAD)
         settings = {
@@ -80,7 +88,7 @@ class SparkNodes:
             "spark.cores.max": workers * shape.slots,
             "spark.scheduler.minRegisteredResourcesRatio": 1.0,
             "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
-            "spark.sql.shuffle.partitions": 24,
+            "spark.sql.shuffle.partitions": partitions,
             "spark.sql.adaptive.enabled": "false",
             "spark.sql.autoBroadcastJoinThreshold": -1,
             "spark.locality.wait": 0,
@@ -90,7 +98,7 @@ class SparkNodes:
         }
         words = [str(self.spark_home / "bin" / "spark-submit")]
         words += [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
-        command = self.nodes.command(HEAD, *words, str(_JOBS), job, str(rows))
+        command = _grouped(self.head, self.nodes.command(HEAD, *words, str(_JOBS), job, str(rows), str(partitions)))
         subprocess.run(command, env=self.environment, check=True, capture_output=True, timeout=1200)
         (written,) = folder.iterdir()
         written.rename(log)
@@ -103,10 +111,14 @@ def spark_nodes(shape: Shape, *, spark_home: Path, directory: Path) -> Iterator[
     shaping = parse_shaping(rate=shape.rate)
     with ExitStack() as stack:
         nodes = stack.enter_context(emulated_cluster(workers=shape.nodes, shaping=shaping, directory=directory))
-        cluster = SparkNodes(nodes=nodes, spark_home=spark_home, environment=_environment(spark_home))
-        stack.enter_context(_daemon(cluster, HEAD, "master.Master", "--port", "7077"))
+        head = stack.enter_context(_control_group(f"{nodes.entry.cluster_id}-0"))
+        environment = _environment(spark_home)
+        cluster = SparkNodes(nodes=nodes, spark_home=spark_home, environment=environment, head=head)
+        stack.enter_context(_daemon(cluster, HEAD, "master.Master", "--port", "7077", group=head))
         for node in range(1, shape.nodes + 1):
-            group = stack.enter_context(_control_group(f"{nodes.entry.cluster_id}-{node}", shape.processors))
+            group = stack.enter_context(_control_group(f"{nodes.entry.cluster_id}-{node}"))
+            (group / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
+            (group / "cpu.cfs_quota_us").write_text(str(round(shape.processors * _PERIOD_US)))
             words = ["worker.Worker", "--cores", str(shape.slots), "--memory", f"{1000 * shape.slots}m"]
             words += ["--work-dir", str(nodes.directory(node)), f"spark://{nodes.address(HEAD)}:7077"]
             stack.enter_context(_daemon(cluster, node, *words, group=group))
@@ -120,12 +132,15 @@ def _environment(spark_home: Path) -> dict[str, str]:
     return {**known, "SPARK_HOME": str(spark_home), "PYSPARK_PYTHON": python, "SPARK_LOG_DIR": "/tmp"}
 
 
+def _grouped(group: Path, command: list[str]) -> list[str]:
+    return ["sh", "-c", _IN_GROUP, str(group), *command]
+
+
 @contextmanager
-def _control_group(name: str, processors: float) -> Iterator[Path]:
+def _control_group(name: str) -> Iterator[Path]:
     group = _GROUPS / f"planner-spark-{name}"
     group.mkdir()
-    (group / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
-    (group / "cpu.cfs_quota_us").write_text(str(round(processors * _PERIOD_US)))
+    (group / "cpu.shares").write_text(str(_MOST_SHARES))
     try:
         yield group
     finally:
@@ -136,16 +151,15 @@ def _control_group(name: str, processors: float) -> Iterator[Path]:
 
 
 @contextmanager
-def _daemon(cluster: SparkNodes, node: int, *words: str, group: Path | None = None) -> Iterator[None]:
-    """Run a part of Spark on a node, in a control group where one is given."""
+def _daemon(cluster: SparkNodes, node: int, *words: str, group: Path) -> Iterator[None]:
+    """Run a part of Spark on a node, in a control group."""
     address = cluster.nodes.address(node)
     part, *rest = words
     command = [str(cluster.spark_home / "bin" / "spark-class"), f"org.apache.spark.deploy.{part}", "--host", address]
-    within = ["sh", "-c", _IN_GROUP, str(group)] if group else []
     log = cluster.nodes.directory(node) / "daemon.log"
     with log.open("wb") as written:
         process = subprocess.Popen(
-            [*within, *cluster.nodes.command(node, *command, "--webui-port", "0", *rest)],
+            _grouped(group, cluster.nodes.command(node, *command, "--webui-port", "0", *rest)),
             env={**cluster.environment, "SPARK_LOCAL_IP": address, "SPARK_DAEMON_MEMORY": "256m"},
             stdout=written,
             stderr=subprocess.STDOUT,

@@ -103,6 +103,7 @@ def stage_row(stage: Stage, *, origin_s: float | None) -> dict[str, Any]:
         "peak_execution_memory_bytes": stage.peak_execution_memory_bytes,
         "task_median_s": median_s,
         "task_longest_s": stage.seconds_at[-1] if stage.seconds_at else None,
+        "first_task_excess_s": stage.warm_up.seconds(1) if stage.warm_up else None,
         "time_skew": stage.time_skew,
         "bytes_skew": stage.bytes_skew,
     }

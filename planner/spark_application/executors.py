@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 
@@ -40,6 +40,12 @@ class CoresStep:
     at_s: float
     executors: int
     cores: int
+
+
+def task_cpus(properties: Mapping[str, str]) -> int:
+    """Return how many cores one task takes by Spark's properties."""
+    text = properties.get("spark.task.cpus", "1")
+    return max(1, int(text)) if text.isdecimal() else 1
 
 
 def cores_over_time(executors: Iterable[Executor]) -> tuple[CoresStep, ...]:

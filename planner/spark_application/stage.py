@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from planner.spark_application.task_sums import TaskSums
+from planner.spark_application.warm_up import WarmUp
 
 QUANTILES: Final = tuple(place / 20 for place in range(21))
 """At which shares of the tasks their times and bytes are kept: 0, 5%, ... 100%."""
@@ -22,6 +23,7 @@ class Stage:
     launched beside another; `running` had not ended when the log did. `without_metrics` ended without saying what they
     did, as a lost executor's do. `seconds_at` and `bytes_at` are of the tasks that succeeded, at QUANTILES; the bytes
     of a task are all it read and wrote. `peak_execution_memory_bytes` is the largest of one task.
+    `warm_up` is None where the log does not tell it.
     """
 
     stage_id: int
@@ -46,6 +48,7 @@ class Stage:
     peak_execution_memory_bytes: float
     seconds_at: tuple[float, ...]
     bytes_at: tuple[float, ...]
+    warm_up: WarmUp | None = None
 
     @property
     def succeeded(self) -> int:

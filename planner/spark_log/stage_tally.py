@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
+from collections.abc import Mapping
 
 import numpy as np
 
 from planner.spark_application.stage import QUANTILES, Stage, Status
 from planner.spark_log.sum_tally import SumTally
+from planner.spark_log.warm_up_tally import warm_up
 
 
 class StageTally:
-    """Gathers one stage attempt while the log is read: two numbers a task, all else of fixed size."""
+    """Gathers one stage attempt while the log is read: three numbers and a name a task, all else of fixed size."""
 
     def __init__(self, stage_id: int, attempt: int) -> None:
         self.stage_id, self.attempt = stage_id, attempt
@@ -26,13 +29,14 @@ class StageTally:
         self.last_finish_ms: float | None = None
         self.peak_execution_memory_bytes: float = 0
         self.sums = SumTally()
-        self._seconds, self._bytes = array("d"), array("d")
+        self._launched_ms, self._seconds, self._bytes = array("d"), array("d"), array("d")
+        self._executors: list[str] = []
 
     def launch(self, at_ms: float) -> None:
         """Note the launch of a task; of a task that was seen to end only, its end notes it."""
         self.first_launch_ms = at_ms if self.first_launch_ms is None else min(self.first_launch_ms, at_ms)
 
-    def finish(self, *, launched_ms: float, finished_ms: float, moved_bytes: float | None) -> None:
+    def finish(self, *, executor_id: str, launched_ms: float, finished_ms: float, moved_bytes: float | None) -> None:
         """Note the end of a task; `moved_bytes` is None for one that did not succeed."""
         self.tasks += 1
         self.launch(launched_ms)
@@ -40,9 +44,11 @@ class StageTally:
         if moved_bytes is not None:
             self._seconds.append((finished_ms - launched_ms) / 1000)
             self._bytes.append(moved_bytes)
+            self._launched_ms.append(launched_ms)
+            self._executors.append(sys.intern(executor_id))
 
-    def stage(self, jobs: tuple[int, ...]) -> Stage:
-        """Return what was gathered."""
+    def stage(self, jobs: tuple[int, ...], *, slots: Mapping[str, int]) -> Stage:
+        """Return what was gathered; `slots` is how many tasks each executor runs at once."""
         status: Status = "unfinished" if not self.completed else "failed" if self.failure else "complete"
         return Stage(
             stage_id=self.stage_id,
@@ -67,6 +73,15 @@ class StageTally:
             peak_execution_memory_bytes=self.peak_execution_memory_bytes,
             seconds_at=_at_quantiles(self._seconds),
             bytes_at=_at_quantiles(self._bytes),
+            warm_up=warm_up(
+                launched=np.frombuffer(self._launched_ms),
+                seconds=np.frombuffer(self._seconds),
+                moved_bytes=np.frombuffer(self._bytes),
+                executors=self._executors,
+                slots=slots,
+            )
+            if self._seconds
+            else None,
         )
 
 

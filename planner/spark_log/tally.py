@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from planner.spark_application.application import Application
-from planner.spark_application.executors import Job
+from planner.spark_application.executors import Job, task_cpus
 from planner.spark_log.cluster_hints import cluster_of
 from planner.spark_log.executor_tally import ExecutorTally
 from planner.spark_log.fields import Event, FieldError, RepeatedError, group, items, number, seconds, text, whole
@@ -74,7 +74,8 @@ class ApplicationTally:
         for job in self._jobs.values():
             for stage_id in job.stages:
                 jobs_of.setdefault(stage_id, []).append(job.job_id)
-        stages = [tally.stage(tuple(jobs_of.get(tally.stage_id, ()))) for tally in self._stages.values()]
+        slots = {e.executor_id: e.cores // task_cpus(environment) for e in executors if e.cores}
+        stages = [tally.stage(tuple(jobs_of.get(tally.stage_id, ())), slots=slots) for tally in self._stages.values()]
         return Application(
             app_id=self.app_id,
             attempt=self.attempt,
@@ -227,6 +228,7 @@ class ApplicationTally:
         stage.peak_execution_memory_bytes = max(stage.peak_execution_memory_bytes, peak)
         killed, failed = reason == "TaskKilled", reason not in ("Success", "TaskKilled", "")
         stage.finish(
+            executor_id=executor_id,
             launched_ms=launched_ms,
             finished_ms=max(launched_ms, finished_ms),
             moved_bytes=None if killed or failed else sum(amounts[name] for name in _MOVED),

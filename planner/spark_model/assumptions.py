@@ -18,10 +18,13 @@ class Assumptions:
     memory_for_executors: float
     memory_fraction: float
     same_cluster_sigma: float
+    same_processors_sigma: float
     other_cluster_sigma: float
     doubling_sigma: float
     architecture_sigma: float
     unexplained_sigma: float
+    limit_sigma: float
+    cold_sigma: float
     partition_bytes: int
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from planner.spark_application.application import Application
 from planner.spark_application.stage import Stage
-from planner.spark_model.task_time import RESOURCES, TaskTime, task_time
+from planner.spark_model.task_time import RESOURCES, TaskTime
 from planner.spark_model.timeline import Step, Timeline, timeline
 
 IDLE: Final = 0.5
@@ -88,7 +88,7 @@ def _seconds_by_bound(line: Timeline) -> dict[str, float]:
 
 
 def _bound(stage: Stage, step: Step) -> StageBound:
-    time, duration = task_time(stage.sums, cpu_share=step.cpu_share), stage.duration_s or 0.0
+    time, duration = step.time_of(stage), stage.duration_s or 0.0
     busy = stage.sums.elapsed_s / (step.slots * duration) if duration > 0 and step.slots_known else None
     return StageBound(stage=stage, bound=_word(stage, step, time, busy), busy=busy, time=time)
 

@@ -11,11 +11,12 @@ from typing import Final
 from planner.errors import BadInputError
 from planner.schemas.plan import Rejection
 from planner.spark_application.application import Application
+from planner.spark_application.executors import task_cpus
 from planner.spark_model.assumptions import shipped
 from planner.spark_model.machines import Machine, Nodes
 from planner.spark_model.prediction import Prediction, Work
 from planner.spark_model.several_logs import Runs
-from planner.spark_model.timeline import task_cpus, timeline
+from planner.spark_model.timeline import timeline
 
 _SLOTS_TRIED: Final = (1 / 16, 1 / 8, 1 / 6, 1 / 4, 1 / 3, 1 / 2, 2 / 3, 3 / 4, 1, 5 / 4, 3 / 2, 2, 3, 4, 6, 8)
 """Sizes to try, in slots of the logged cluster: beyond them a log tells nothing."""
@@ -93,7 +94,7 @@ def work_of(application: Application, logged: Nodes) -> Work:
     return Work(
         timeline=line,
         logged=logged,
-        task_cpus=task_cpus(application),
+        task_cpus=task_cpus(application.properties),
         cores_per_executor=application.cluster.cores_per_executor or 1,
         assumptions=shipped(),
     )

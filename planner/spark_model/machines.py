@@ -23,8 +23,9 @@ _RAN_ON: Final = re.compile(
 @dataclass(frozen=True, kw_only=True)
 class Machine:
     """One node of a type. NaN is unknown. `siblings` share a core; `clock_ghz` is what one core alone was measured to
-    do (`planner.catalog.measured_cpus`). Each virtual CPU gives a `cpu_share` of its time, less than 1
-    where a container's limit holds it. `disk_bytes_per_s` is of its local disks, else of its link to volumes.
+    do (`planner.catalog.measured_cpus`). Each virtual CPU gives a `cpu_share` of its time where a
+    container's limit holds it, None where nothing does. `disk_bytes_per_s` is of its local disks, else of its link to
+    volumes.
     """
 
     cloud: str
@@ -37,7 +38,7 @@ class Machine:
     network_bytes_per_s: float
     disk_bytes_per_s: float
     price_usd_per_hour: float
-    cpu_share: float = 1.0
+    cpu_share: float | None = None
 
     def speed(self, busy: Floats, *, sibling_share: float) -> Floats:
         """Return the speed of a slot in GHz when a share `busy` of all slots computes: siblings slow each other once

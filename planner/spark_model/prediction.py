@@ -15,12 +15,12 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Floats
-from planner.spark_application.task_sums import TaskSums
 from planner.spark_model.assumptions import Assumptions
+from planner.spark_model.link_waits import link_waits_s
+from planner.spark_model.logged_steps import PARTS, LoggedSteps
 from planner.spark_model.machines import Nodes
 from planner.spark_model.timeline import Timeline
 
-_PARTS: Final = ("cpu", "gc", "spill", "fetch", "shuffle_write", "storage", "waiting", "scheduling")
 _Z90: Final = 1.645
 _GC_LIMITS: Final = (0.5, 2.0)
 """Garbage is collected more often in less memory, but a log of one cluster does not tell how much more."""
@@ -56,56 +56,16 @@ class Work:
         return max((step.slots for step in self.timeline.steps), default=1)
 
     @cached_property
-    def _shares(self) -> dict[str, Floats]:
-        totals = np.array([step.time.total or 1.0 for step in self.timeline.steps])
-        return {part: np.array([getattr(step.time, part) for step in self.timeline.steps]) / totals for part in _PARTS}
+    def steps(self) -> LoggedSteps:
+        """What the log says of each step."""
+        return LoggedSteps(timeline=self.timeline)
 
-    @cached_property
-    def _busy(self) -> Floats:
-        return np.array([min(step.busy, 1.0) for step in self.timeline.steps])
-
-    @cached_property
-    def _logged_slots(self) -> Floats:
-        return np.array([float(step.slots) for step in self.timeline.steps])
-
-    @cached_property
-    def _logged_s(self) -> Floats:
-        return np.array([step.duration_s for step in self.timeline.steps])
-
-    @cached_property
-    def _extra_s(self) -> Floats:
-        return np.array([step.extra_s for step in self.timeline.steps])
-
-    @cached_property
-    def _needed_bytes(self) -> Floats:
-        """Execution memory that one task of each step would need so as not to spill."""
-        return np.array(
-            [
-                max(
-                    stage.peak_execution_memory_bytes + stage.sums.spill_memory_bytes / max(stage.tasks, 1)
-                    for stage in step.stages
-                )
-                for step in self.timeline.steps
-            ]
-        )
-
-    @cached_property
-    def unexplained(self) -> float:
-        """The share of the stages' time of which the log does not tell what it waited for."""
-        durations = self._logged_s
-        if not durations.sum():
-            return 0.0
-        return float((durations * (self._shares["storage"] + self._shares["waiting"])).sum() / durations.sum())
-
-    def seconds_on_slots(self, slots: int) -> Floats:
-        """Return the seconds of each step on so many slots of the machines that were logged."""
-        if slots not in self._cache:
-            self._cache[slots] = np.array([step.waves_s(slots) for step in self.timeline.steps])
-        return self._cache[slots]
-
-    @cached_property
-    def _cache(self) -> dict[int, Floats]:
-        return {}
+    def _halvings(self, nodes: Nodes) -> float:
+        """Return how often the share of a processor that a slot has is halved or doubled; once for a limit that comes
+        or goes.
+        """
+        old, new = self.logged.machine.cpu_share, nodes.machine.cpu_share
+        return abs(math.log2((old or 1.0) / (new or 1.0))) + ((old is None) != (new is None))
 
     def slots_of(self, nodes: Nodes) -> int:
         """Return how many tasks run at once on nodes all of whose virtual CPUs are given to executors."""
@@ -119,27 +79,38 @@ class Work:
             return ranged(self.timeline.duration_s, sigma=self.assumptions.same_cluster_sigma, ends_spill=False)
         slots = self.slots_of(nodes)
         factors = self._factors(nodes, slots=slots)
-        scaled = np.sum([self._shares[part] * factors[part] for part in _PARTS], axis=0)
-        waves, logged, extra = self.seconds_on_slots(slots), self._logged_s, self._extra_s
+        scaled = np.sum([self.steps.shares[part] * factors[part] for part in PARTS], axis=0)
+        scaled += self._more_fetching(nodes, slots=slots, fetch=factors["fetch"], scaled=scaled)
+        waves, logged, extra = self.steps.waves_s(slots), self.steps.seconds, self.steps.extra_s
         fit = np.where(extra < 0, logged / np.maximum(logged - extra, 1e-9), 1.0)
-        seconds = np.maximum(waves * scaled * fit + np.maximum(extra, 0.0), self._least_s(nodes))
-        ends = bool(((self._shares["spill"] > 0) & (factors["spill"] == 0)).any())
-        return ranged(self.timeline.driver_s + float(seconds.sum()), sigma=self._sigma(nodes, slots), ends_spill=ends)
+        own = self._processors(self.logged) / self._processors(nodes)
+        beside = self.steps.beside if nodes.machine.cpu_share is not None else 0.0
+        scaled = scaled - beside * factors["cpu"]
+        own_s = self.steps.warm_up_s(slots) + beside * self.steps.waves_s(self.slots)
+        tasks_s = waves * scaled + own_s * factors["own"] * own
+        seconds = np.maximum(tasks_s * fit + np.maximum(extra, 0.0), self._least_s(nodes))
+        ends = bool(((self.steps.shares["spill"] > 0) & (factors["spill"] == 0)).any())
+        driver_s = self.timeline.driver_s + self.timeline.executors_s * (own - 1)
+        return ranged(driver_s + float(seconds.sum()), sigma=self._sigma(nodes, slots), ends_spill=ends)
 
     def _factors(self, nodes: Nodes, *, slots: int) -> dict[str, Floats]:
         """Return by what each part of the task time in each step is multiplied."""
         old, new, count = self.logged.machine, nodes.machine, len(self.timeline.steps)
         share = self.assumptions.sibling_share
-        busy = np.minimum(self._busy * self._logged_slots / slots, 1.0)
-        faster = new.speed(busy, sibling_share=share) / old.speed(self._busy, sibling_share=share)
-        cpu = faster**-self.assumptions.speed_exponent * (old.cpu_share / new.cpu_share)
+        busy = np.minimum(self.steps.busy * self.steps.slots / slots, 1.0)
+        faster = new.speed(busy, sibling_share=share) / old.speed(self.steps.busy, sibling_share=share)
+        compute = faster**-self.assumptions.speed_exponent
+        cpu = compute * ((old.cpu_share or 1.0) / (new.cpu_share or 1.0))
         ones = np.ones(count)
         network = _slower(old.network_bytes_per_s * self.logged.count, new.network_bytes_per_s * nodes.count)
         disk = _slower(old.disk_bytes_per_s * self.logged.count, new.disk_bytes_per_s * nodes.count)
-        active = np.minimum(slots, self._busy * self._logged_slots) / np.maximum(self._busy * self._logged_slots, 1e-9)
+        active = np.minimum(slots, self.steps.busy * self.steps.slots) / np.maximum(
+            self.steps.busy * self.steps.slots, 1e-9
+        )
         memory = (old.memory_bytes / old.vcpu) / (new.memory_bytes / new.vcpu)
-        room = self.execution_bytes(nodes) >= self._needed_bytes
+        room = self.execution_bytes(nodes) >= self.steps.needed_bytes
         return {
+            "own": compute,
             "cpu": cpu,
             "gc": cpu * min(max(memory, _GC_LIMITS[0]), _GC_LIMITS[1]),
             "spill": np.where(room & (memory < 1), 0.0, disk * active),
@@ -149,6 +120,38 @@ class Work:
             "waiting": ones,
             "scheduling": ones,
         }
+
+    def _more_fetching(self, nodes: Nodes, *, slots: int, fetch: Floats, scaled: Floats) -> Floats:
+        """Return what waits for blocks add where links carry more than they did, as shares of each step's task time:
+        waits grow by the time of the transfers, of which a faster link hid a part.
+        """
+        waited, totals = self.steps.shares["fetch"], self.steps.totals
+        before, after = self._moved(nodes)["network_bytes_per_s"]
+        old_s = self._link_waits_s(self.logged, before, other_s=totals * (1 - waited), slots=self.steps.slots)
+        new_s = self._link_waits_s(
+            nodes, after, other_s=totals * (scaled - waited * fetch), slots=np.array(float(slots))
+        )
+        grown = waited + (new_s - old_s) / totals
+        return np.where(new_s > old_s, np.maximum(grown - waited * fetch, 0.0), 0.0)
+
+    def _link_waits_s(self, nodes: Nodes, moved: Floats, *, other_s: Floats, slots: Floats) -> Floats:
+        rate, logged = nodes.machine.network_bytes_per_s, self.logged
+        least_s = self.steps.bytes["remote"] / (logged.machine.network_bytes_per_s * logged.count)
+        granted = np.minimum(1.0, self.steps.seconds / np.maximum(least_s, 1e-9))
+        return link_waits_s(
+            transfer_s=moved / rate * granted,
+            other_s=other_s,
+            tasks=self.steps.tasks,
+            slots_per_node=np.minimum(slots, self.steps.tasks) / nodes.count,
+        )
+
+    def _processors(self, nodes: Nodes) -> float:
+        """Return how many processors an executor's own work has, its start and the compiling of code: one, or less
+        where a limit holds all of the executor.
+        """
+        share = nodes.machine.cpu_share
+        cores = self.cores_per_executor if nodes == self.logged else nodes.machine.vcpu
+        return 1.0 if share is None else min(1.0, share * cores)
 
     def execution_bytes(self, nodes: Nodes) -> float:
         """Return the memory that a task may use for its own data when all slots are taken."""
@@ -160,7 +163,7 @@ class Work:
         """Return the least seconds of each step: its bytes over all networks, and over all disks; what the logged
         cluster did faster than that, from its memory, is granted to all.
         """
-        logged_s = self._logged_s
+        logged_s = self.steps.seconds
         least = np.zeros(len(logged_s))
         for rate, (before, after) in self._moved(nodes).items():
             logged_rate, new_rate = (getattr(n.machine, rate) * n.count for n in (self.logged, nodes))
@@ -169,19 +172,9 @@ class Work:
                 least = np.maximum(least, after / new_rate * granted)
         return least
 
-    @cached_property
-    def _bytes(self) -> dict[str, Floats]:
-        """Bytes of each step that were fetched from other nodes, fetched at all, and written to shuffle disks."""
-        sums = [sum((stage.sums for stage in step.stages), TaskSums()) for step in self.timeline.steps]
-        return {
-            "remote": np.array([float(step.shuffle_read_remote_bytes) for step in sums]),
-            "fetched": np.array([float(step.shuffle_read_bytes) for step in sums]),
-            "written": np.array([float(step.shuffle_write_bytes + step.spill_disk_bytes) for step in sums]),
-        }
-
     def _moved(self, nodes: Nodes) -> dict[str, tuple[Floats, Floats]]:
         """Return the bytes of each step over all networks and disks, as logged and on these nodes."""
-        moved = self._bytes
+        moved = self.steps.bytes
         return {
             "network_bytes_per_s": (moved["remote"], moved["fetched"] * _remote(nodes.count)),
             "disk_bytes_per_s": (moved["written"], moved["written"]),
@@ -189,11 +182,15 @@ class Work:
 
     def _sigma(self, nodes: Nodes, slots: int) -> float:
         assumed = self.assumptions
+        processors = [(m.machine.clock_ghz, m.machine.arch, m.machine.siblings) for m in (nodes, self.logged)]
+        alike = processors[0] == processors[1]
         parts = (
-            assumed.other_cluster_sigma,
+            assumed.same_processors_sigma if alike else assumed.other_cluster_sigma,
             assumed.doubling_sigma * math.log2(slots / self.slots),
             assumed.architecture_sigma * (nodes.machine.arch != self.logged.machine.arch),
-            assumed.unexplained_sigma * self.unexplained,
+            assumed.unexplained_sigma * self.steps.unexplained,
+            assumed.limit_sigma * self._halvings(nodes),
+            assumed.cold_sigma * self.steps.cold * (slots != self.slots),
         )
         return math.hypot(*parts)
 

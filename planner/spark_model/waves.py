@@ -16,17 +16,26 @@ _MOST_SIMULATED: Final = 20_000
 
 
 def task_seconds(stage: Stage) -> list[float]:
-    """Return the seconds of every task of a stage, as their quantiles tell; those that failed took what is left."""
-    count = stage.succeeded
-    durations: list[float] = []
-    if stage.seconds_at and count:
-        durations = np.interp((np.arange(count) + 0.5) / count, QUANTILES, stage.seconds_at).tolist()
-        durations[-1] = stage.seconds_at[-1]
-    lost = stage.tasks - count
-    if lost:
-        left = max(0.0, stage.sums.elapsed_s - sum(durations))
-        durations += [left / lost] * lost
-    return durations
+    """Return the seconds of every task of a stage, as their quantiles tell; those that failed took what is left. What
+    an executor's first tasks took longer is left out where the log tells it: `warm_up_s` has it.
+    """
+    durations = _at(stage.seconds_at, stage.succeeded)
+    lost = stage.tasks - stage.succeeded
+    left = [max(0.0, stage.sums.elapsed_s - sum(durations)) / lost] * lost if lost else []
+    return (_at(stage.warm_up.settled_s_at, stage.succeeded) if stage.warm_up else durations) + left
+
+
+def _at(seconds_at: Sequence[float], count: int) -> list[float]:
+    if not seconds_at or not count:
+        return []
+    return [*np.interp((np.arange(count - 1) + 0.5) / count, QUANTILES, seconds_at).tolist(), seconds_at[-1]]
+
+
+def warm_up_s(stages: Sequence[Stage], *, slots: int) -> float:
+    """Return what a slot's first tasks of stages that run together take longer than later ones."""
+    told = [(stage.warm_up, stage.tasks / slots) for stage in stages if stage.warm_up is not None]
+    together = sum(warm_up.seconds(tasks) for warm_up, tasks in told)
+    return max([together, *(warm_up.seconds(max(tasks, 1.0)) for warm_up, tasks in told)])
 
 
 def makespan_s(durations: Sequence[float], *, slots: int) -> float:

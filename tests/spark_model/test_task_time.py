@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.spark_application.task_sums import TaskSums
-from planner.spark_model.task_time import RESOURCES, TaskTime, task_time
+from planner.spark_model.task_time import RESOURCES, TaskTime, overhead, task_time
 
 AMOUNTS = st.floats(0, 1e6, allow_nan=False)
 
@@ -26,9 +26,28 @@ def test_a_stage_by_hand() -> None:
 
 
 def test_pauses_under_a_limit_of_processors_are_computing() -> None:
-    # 30 s of CPU time at half a CPU take 60 of the 90 s run; 20 s are left to wait
-    sums = TaskSums(elapsed_s=100, run_s=90, cpu_s=30, gc_s=10, deserialisation_cpu_s=2)
-    assert task_time(sums, cpu_share=0.5) == TaskTime(cpu=64, gc=10, waiting=20, scheduling=6)
+    # 30 s of CPU time at half a CPU take 60 of the 90 s run, 10 s collect garbage and 5 s wait for blocks; what is
+    # left, 15 s, and the 10 s before and after the run are the compiler's and the like
+    sums = TaskSums(elapsed_s=100, run_s=90, cpu_s=30, gc_s=10, fetch_wait_s=5, deserialisation_cpu_s=2)
+    assert task_time(sums, cpu_share=0.5) == TaskTime(cpu=85, gc=10, fetch=5)
+    assert task_time(sums) == TaskTime(cpu=32, gc=10, fetch=5, waiting=45, scheduling=8)
+
+
+def test_a_limit_does_not_explain_the_waits_for_input() -> None:
+    # 90 - 30 / 0.5 - 10 = 20 s of a stage that reads are waits for storage, whether limited or not
+    sums = TaskSums(elapsed_s=90, run_s=90, cpu_s=30, gc_s=10, input_bytes=1e9)
+    assert task_time(sums, cpu_share=0.5) == TaskTime(cpu=60, gc=10, storage=20)
+    # beside 60 s the executor computes a quarter of it, as other stages tell
+    assert task_time(sums, cpu_share=0.5, overhead=0.25) == TaskTime(cpu=75, gc=10, storage=5)
+
+
+def test_what_executors_compute_beside_their_tasks() -> None:
+    # 30 s at half a CPU are 60 s of the 90 s run; 10 s collect garbage, and 20 s are a third of 60 s
+    plain = TaskSums(elapsed_s=100, run_s=90, cpu_s=30, gc_s=10)
+    reads = TaskSums(elapsed_s=500, run_s=500, cpu_s=30, input_bytes=1e9)
+    assert overhead([plain, reads], cpu_share=0.5) == pytest.approx(1 / 3)
+    assert overhead([reads], cpu_share=0.5) == 0
+    assert overhead([plain], cpu_share=None) == 0
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,11 @@ Reader = Callable[[Sequence[dict[str, Any]]], Application]
 
 
 @pytest.mark.parametrize(
-    ("limit", "share"), [("", 1.0), ("2", 0.5), ("500m", 0.125), ("1.0", 0.25), ("8", 1.0), ("two", 1.0), ("0", 1.0)]
+    ("limit", "share"), [("", None), ("2", 0.5), ("500m", 0.125), ("1.0", 0.25), ("8", 1.0), ("two", None), ("0", None)]
 )
-def test_a_limit_of_kubernetes_is_shared_by_the_cores_of_an_executor(read: Reader, limit: str, share: float) -> None:
+def test_a_limit_of_kubernetes_is_shared_by_the_cores_of_an_executor(
+    read: Reader, limit: str, share: float | None
+) -> None:
     application = read(small_job())
     assert application.cluster.cores_per_executor == 4
     limited = replace(application, properties={"spark.kubernetes.executor.limit.cores": limit})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -11,6 +11,7 @@ from typing import Any, Final
 from planner.errors import BadInputError
 from planner.native import Progress, core, core_errors
 from planner.sorting.table import sorted_table
+from planner.sorting.table_disorder import first_disorder
 from planner.sorting.table_keys import arrow, parse_table_keys
 from planner.sorting.table_runs import Runs, Tables, distinct, limited
 
@@ -60,6 +61,18 @@ def sort_parquet(job: ParquetJob, progress: Progress) -> ParquetReport:
         return _Sort(job, progress).run()
 
 
+def find_disorder(path: str, keys: Sequence[str], *, unique: bool, progress: Progress) -> tuple[int, list[Any]] | None:
+    """Return the number, from 1, and the key values of the first row that is out of order.
+
+    With `unique` rows with equal keys are out of order, too. Raises BadInputError.
+    """
+    with core_errors():
+        file = _open(path)
+        parsed = parse_table_keys(keys, file.schema_arrow)
+        progress.begin_phase(0, bytes_total=_decoded_bytes([file]))
+        return first_disorder(_batches(file, progress), parsed, unique=unique)
+
+
 class _Sort:
     def __init__(self, job: ParquetJob, progress: Progress) -> None:
         self._job = job
@@ -79,9 +92,10 @@ class _Sort:
         )
 
     def run(self) -> ParquetReport:
+        self._progress.begin_phase(0, bytes_total=_decoded_bytes(self._files))
         if self._job.merge:
             for file in self._files:
-                self._runs.add_sorted(partial(self._batches, file))
+                self._runs.add_sorted(partial(_batches, file, self._progress))
             tables, runs = self._runs.merged(), 0
         else:
             last = self._make_runs()
@@ -99,7 +113,7 @@ class _Sort:
         waiting: list[Any] = []
         size = 0
         for file in self._files:
-            for table in self._batches(file):
+            for table in _batches(file, self._progress):
                 waiting.append(table)
                 size += table.nbytes
                 if size >= run_bytes:
@@ -116,19 +130,15 @@ class _Sort:
         tables.clear()
         return sorted_table(whole, self._keys)
 
-    def _batches(self, file: Any) -> Tables:
-        for batch in file.iter_batches(batch_size=_BATCH_ROWS):
-            if self._progress.is_cancelled:
-                raise KeyboardInterrupt
-            yield arrow().Table.from_batches([batch])
-
     def _write(self, tables: Iterator[Any]) -> int:
         output = core.OutputFile(os.fsencode(self._job.output))
         rows = 0
+        self._progress.begin_phase(1, bytes_total=_decoded_bytes(self._files))
         with open(output.descriptor, "wb", closefd=False) as file, self._writer(file) as writer:
             for table in _groups(tables, rows=self._group_rows(), size_bytes=self._free_bytes // 8):
                 writer.write_table(table, row_group_size=_MOST_GROUP_ROWS)
                 rows += table.num_rows
+                self._progress.add_bytes(table.nbytes)
             writer.close()
             file.flush()
             size = file.tell()
@@ -137,7 +147,8 @@ class _Sort:
 
     def _group_rows(self) -> int:
         groups = self._first.metadata.num_row_groups
-        return min(self._first.metadata.row_group(0).num_rows, _MOST_GROUP_ROWS) if groups else _MOST_GROUP_ROWS
+        rows = max((self._first.metadata.row_group(i).num_rows for i in range(groups)), default=0)
+        return min(rows, _MOST_GROUP_ROWS) if rows else _MOST_GROUP_ROWS
 
     def _writer(self, file: Any) -> Any:
         parquet = arrow("pyarrow.parquet")
@@ -162,6 +173,19 @@ def _open(path: str) -> Any:
         return parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
     except library.ArrowInvalid as error:
         raise BadInputError(f"{path} is no Parquet file, or is damaged: {error}") from error
+
+
+def _batches(file: Any, progress: Progress) -> Tables:
+    for batch in file.iter_batches(batch_size=_BATCH_ROWS):
+        if progress.is_cancelled:
+            raise KeyboardInterrupt
+        progress.add_bytes(batch.nbytes)
+        yield arrow().Table.from_batches([batch])
+
+
+def _decoded_bytes(files: Sequence[Any]) -> int:
+    """Return about how many bytes the rows of all files take in memory, as their metadata have it."""
+    return sum(file.metadata.row_group(i).total_byte_size for file in files for i in range(file.num_row_groups))
 
 
 def _groups(tables: Iterator[Any], *, rows: int, size_bytes: int) -> Iterator[Any]:

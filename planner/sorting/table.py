@@ -46,6 +46,9 @@ def taken(column: Any, indices: Any) -> Any:
     column_type = column.type
     if types.is_dictionary(column_type):
         column = column.unify_dictionaries()
+    if types.is_string_view(column_type) or types.is_binary_view(column_type):  # of which pyarrow takes none
+        wide = library.large_string() if types.is_string_view(column_type) else library.large_binary()
+        return taken(column.cast(wide), indices).cast(column_type)
     wide = {library.string(): library.large_string(), library.binary(): library.large_binary()}.get(column_type)
     if wide is None or column.nbytes <= _MOST_BYTES_IN_ONE:
         return library.chunked_array([column.combine_chunks().take(indices)], type=column_type)

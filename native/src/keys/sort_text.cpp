@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "io/descriptors.hpp"
 #include "keys/merge_lines.hpp"
 #include "keys/run_sorter.hpp"
 #include "keys/sorted_runs.hpp"
@@ -30,7 +31,9 @@ constexpr std::size_t stream_bytes = std::size_t{1} << 20;
 // Lines whose keys are equal are one, so that their rest does not count.
 KeyOrder settled(KeyOrder order, bool unique) {
   if (unique) order.whole_line_last = order.is_whole_line();
-  if (order.csv) order.whole_line_last = false;
+  if (order.csv || order.record_bytes != 0) order.whole_line_last = false;
+  if (order.record_bytes != 0 && order.is_whole_line())
+    throw Error(ErrorCode::bad_input, "records are sorted by parts of them, and none is given");
   return order;
 }
 
@@ -44,6 +47,12 @@ std::uint64_t fixed_bytes(unsigned threads) {
 // The next line, which of CSV must have its end: a part of a row is no row.
 std::optional<std::span<const std::byte>> take_ended_line(std::span<const std::byte>& text,
                                                           const KeyOrder& order) {
+  if (order.record_bytes != 0) {
+    if (text.size() < order.record_bytes) return std::nullopt;
+    const auto record = text.first(order.record_bytes);
+    text = text.subspan(order.record_bytes);
+    return record;
+  }
   if (!order.csv) return take_line(text, order.line_end);
   bool is_within = false;
   const std::byte* const end =
@@ -133,6 +142,7 @@ class TextSort {
                            request_.most_lines,
                            threads_,
                            request_.first_row};
+    settings.free_descriptors = std::min(free_descriptors(), settings.free_descriptors);
     if (settings.directories.empty()) settings.directories.emplace_back("/tmp");
     if (settings.most_merged == 0)
       settings.most_merged = std::clamp(memory_bytes_ / 2 / least_buffer_bytes, fewest_at_once, most_at_once);
@@ -162,6 +172,9 @@ class TextSort {
     const TextSource& source = request_.inputs.front();
     const File file = File::open_to_read(source.path, File::Caching::buffered);
     const std::uint64_t bytes = file.size();
+    const std::uint64_t record_bytes = request_.order.record_bytes;
+    if (record_bytes != 0 && bytes % record_bytes != 0)
+      fail_in_record(source.path, bytes % record_bytes, record_bytes);
     InputMapping mapping(file, bytes);
     mapping.populate(threads_, progress_);
     auto rest = mapping.bytes().subspan(std::min(source.first_byte, bytes));
@@ -198,6 +211,7 @@ class TextSort {
       const auto all = text.first(have);
       return whole_quoted_lines(all, *quote, flips_quotes(all, *quote));
     }
+    if (request_.order.record_bytes != 0) return have - have % request_.order.record_bytes;
     const std::string_view characters(reinterpret_cast<const char*>(text.data()), have);
     const std::size_t last = characters.rfind(static_cast<char>(request_.order.line_end));
     return last == std::string_view::npos ? 0 : last + 1;

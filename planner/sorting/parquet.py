@@ -10,10 +10,11 @@ from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, core_errors
-from planner.sorting.table import sorted_table
+from planner.sorting.table import sorted_pieces
 from planner.sorting.table_disorder import first_disorder
 from planner.sorting.table_keys import arrow, parse_table_keys
-from planner.sorting.table_runs import Runs, Tables, distinct, limited
+from planner.sorting.table_order import bytes_beside_row
+from planner.sorting.table_runs import Runs, Tables, ahead, distinct, limited
 
 _LIBRARY_BYTES: Final = 160 << 20
 """What pyarrow and Python take before any data."""
@@ -84,12 +85,8 @@ class _Sort:
                 raise BadInputError(f"{path}: its columns are not those of {job.inputs[0]}; schemas must be equal")
         self._keys = parse_table_keys(job.keys, self._first.schema_arrow)
         self._free_bytes = job.memory_bytes - _LIBRARY_BYTES
-        self._runs = Runs(
-            self._keys,
-            job.temp_dirs,
-            piece_bytes=max(self._free_bytes // _PIECES, _LEAST_PIECE_BYTES),
-            progress=progress,
-        )
+        self._piece_bytes = max(self._free_bytes // _PIECES, _LEAST_PIECE_BYTES)
+        self._runs = Runs(self._keys, job.temp_dirs, piece_bytes=self._piece_bytes, progress=progress)
 
     def run(self) -> ParquetReport:
         self._progress.begin_phase(0, bytes_total=_decoded_bytes(self._files))
@@ -100,22 +97,24 @@ class _Sort:
         else:
             last = self._make_runs()
             runs = len(self._runs)
-            tables = self._runs.merged() if runs else iter([last])
+            tables = self._runs.merged() if runs else last
         if self._job.unique:
             tables = distinct(tables, self._keys)
         if self._job.most_rows is not None:
             tables = limited(tables, self._job.most_rows)
         return ParquetReport(self._write(tables), runs, self._runs.spilled_bytes)
 
-    def _make_runs(self) -> Any:
+    def _make_runs(self) -> Tables:
         """Sort as much as memory holds at a time. Returns the only run, if there is but one."""
-        run_bytes = min(self._free_bytes * 3 // 10, _MOST_RUN_BYTES)
+        run_bytes = min(self._free_bytes * 4 // 10, _MOST_RUN_BYTES)
+        schema = self._first.schema_arrow
+        beside_row = bytes_beside_row([schema.field(key.column).type for key in self._keys])
         waiting: list[Any] = []
         size = 0
         for file in self._files:
             for table in _batches(file, self._progress):
                 waiting.append(table)
-                size += table.nbytes
+                size += table.nbytes + table.num_rows * beside_row
                 if size >= run_bytes:
                     self._runs.add(self._sorted(waiting))
                     waiting, size = [], 0
@@ -123,19 +122,18 @@ class _Sort:
             return self._sorted(waiting or [self._first.schema_arrow.empty_table()])
         if waiting:
             self._runs.add(self._sorted(waiting))
-        return None
+        return iter(())
 
-    def _sorted(self, tables: list[Any]) -> Any:
-        whole = arrow().concat_tables(tables)
-        tables.clear()
-        return sorted_table(whole, self._keys)
+    def _sorted(self, tables: list[Any]) -> Tables:
+        return sorted_pieces(tables, self._keys, piece_bytes=self._piece_bytes)
 
     def _write(self, tables: Iterator[Any]) -> int:
         output = core.OutputFile(os.fsencode(self._job.output))
         rows = 0
         self._progress.begin_phase(1, bytes_total=_decoded_bytes(self._files))
         with open(output.descriptor, "wb", closefd=False) as file, self._writer(file) as writer:
-            for table in _groups(tables, rows=self._group_rows(), size_bytes=self._free_bytes // 8):
+            groups = _groups(tables, rows=self._group_rows(), size_bytes=self._free_bytes // 8)
+            for table in ahead(groups):
                 writer.write_table(table, row_group_size=_MOST_GROUP_ROWS)
                 rows += table.num_rows
                 self._progress.add_bytes(table.nbytes)

@@ -20,10 +20,22 @@ _REPEATED: Final = 4
 """So many rows to a value, and a dictionary is faster than ranks."""
 
 
+def bytes_beside_row(key_types: Sequence[Any]) -> int:
+    """Return how many bytes the order of a row takes at most, beside the row itself, while it is found."""
+    place_bytes, entry_bytes, most_bytes, null_bytes = 8, 12, 16, 2
+    sizes = [min(key_type.bit_width // 8, most_bytes) if _has_width(key_type) else 4 for key_type in key_types]
+    return 2 * (sum(sizes) + null_bytes * len(sizes) + place_bytes) + place_bytes + entry_bytes
+
+
+def _has_width(key_type: Any) -> bool:
+    types = arrow("pyarrow.types")
+    return types.is_primitive(key_type) or types.is_decimal(key_type)
+
+
 def row_order(parts: Sequence[KeyColumn], rows: int) -> Any:
     """Return the places of rows in order; equal ones as they were."""
     numbers = [_numbers(part) for part in parts]
-    if rows < 2 or any(number is None for number in numbers):  # noqa: PLR2004  # nothing to sort
+    if rows < 2 or any(number is None for number in numbers):  # nothing to sort
         return _order_of_pyarrow(parts)
     return _order_of_numbers(numbers, rows)
 
@@ -73,7 +85,7 @@ def _unsigned(values: Any) -> Any:
     if types.is_binary(values.type) or types.is_large_binary(values.type) or types.is_fixed_size_binary(values.type):
         return _as_bytes(_ranks(values))
     if types.is_decimal(values.type):
-        return _of_decimals(values) if values.type.bit_width == 128 else None  # noqa: PLR2004  # of which numpy has none
+        return _of_decimals(values) if values.type.bit_width == 128 else None  # of which numpy has none
     if not (types.is_integer(values.type) or types.is_float32(values.type) or types.is_float64(values.type)):
         return None
     plain = (values.fill_null(0) if values.null_count else values).to_numpy(zero_copy_only=False)

@@ -154,8 +154,21 @@ class _Sort:
         order = [parquet.SortingColumn(key.column, key.descending, key.nulls_first) for key in self._keys]
         flat = len(schema.names) == self._first.metadata.num_columns  # else columns of Parquet are leaves
         return parquet.ParquetWriter(
-            file, schema, compression=self._compression(), sorting_columns=order if flat else None, store_schema=True
+            file,
+            schema,
+            compression=self._compression(),
+            use_dictionary=self._dictionary_columns(),
+            sorting_columns=order if flat else None,
+            store_schema=True,
         )
+
+    def _dictionary_columns(self) -> Any:
+        """Return the leaves that had dictionaries, which are not worth a try elsewhere."""
+        metadata = self._first.metadata
+        if not metadata.num_row_groups:
+            return True
+        columns = [metadata.row_group(0).column(i) for i in range(metadata.num_columns)]
+        return [column.path_in_schema for column in columns if column.has_dictionary_page]
 
     def _compression(self) -> str:
         metadata = self._first.metadata

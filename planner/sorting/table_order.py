@@ -1,6 +1,7 @@
 """The order of a table's rows: keys as bytes of one size, sorted by the sort core with all threads.
 
-Each key column becomes an unsigned number of 1 to 16 bytes: texts by their rank among those of the column. The numbers
+Each key column becomes an unsigned number of 1 to 16 bytes: long texts by their rank among those of the column. The
+numbers
 stand one after another, the row's own behind them, and the sort core sorts these records. What has no such number is
 left to pyarrow.
 """
@@ -13,6 +14,7 @@ from typing import Any, Final
 from planner.native import core
 from planner.sorting.table_keys import KeyColumn, arrow
 
+_MOST_TEXT_BYTES: Final = 15
 _SAMPLED_ROWS: Final = 10_000
 _FEWEST_PAIRS: Final = 20
 """Equal pairs in the sample that tell how many values there are."""
@@ -23,7 +25,7 @@ _REPEATED: Final = 4
 def bytes_beside_row(key_types: Sequence[Any]) -> int:
     """Return how many bytes the order of a row takes at most, beside the row itself, while it is found."""
     place_bytes, entry_bytes, most_bytes, null_bytes = 8, 12, 16, 2
-    sizes = [min(key_type.bit_width // 8, most_bytes) if _has_width(key_type) else 4 for key_type in key_types]
+    sizes = [min(key_type.bit_width // 8, most_bytes) if _has_width(key_type) else most_bytes for key_type in key_types]
     return 2 * (sum(sizes) + null_bytes * len(sizes) + place_bytes) + place_bytes + entry_bytes
 
 
@@ -83,7 +85,8 @@ def _unsigned(values: Any) -> Any:
 
     types = arrow("pyarrow.types")
     if types.is_binary(values.type) or types.is_large_binary(values.type) or types.is_fixed_size_binary(values.type):
-        return _as_bytes(_ranks(values))
+        short = _padded(values)
+        return _as_bytes(_ranks(values)) if short is None else short
     if types.is_decimal(values.type):
         return _of_decimals(values) if values.type.bit_width == 128 else None  # of which numpy has none
     if not (types.is_integer(values.type) or types.is_float32(values.type) or types.is_float64(values.type)):
@@ -115,6 +118,28 @@ def _of_decimals(values: Any) -> Any:
     if values.null_count:
         number[values.is_null().to_numpy(zero_copy_only=False)] = 0
     return number
+
+
+def _padded(values: Any) -> Any:
+    """Return short texts with zeros behind them and their lengths; None if there are longer ones."""
+    import numpy as np
+
+    compute, library = arrow("pyarrow.compute"), arrow()
+    if arrow("pyarrow.types").is_fixed_size_binary(values.type):
+        return None
+    lengths = compute.binary_length(values)
+    longest = compute.max(lengths).as_py() or 0
+    if longest > _MOST_TEXT_BYTES:
+        return None
+    text = library.large_string() if arrow("pyarrow.types").is_large_binary(values.type) else library.string()
+    filled = compute.fill_null(values.view(text), "") if values.null_count else values.view(text)
+    padded = compute.ascii_rpad(filled, width=longest, padding="\0") if longest else filled
+    numbers = np.empty((len(values), longest + 1), np.uint8)
+    if longest:
+        data = np.frombuffer(padded.buffers()[2], np.uint8, len(values) * longest)
+        numbers[:, :longest] = data.reshape(len(values), longest)
+    numbers[:, longest] = lengths.fill_null(0).to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def _ranks(values: Any) -> Any:

@@ -29,13 +29,13 @@ def parse_record_key(text: str, *, record_bytes: int) -> Key:
     """
     words = text.split(":")
     numbers = [int(word) for word in words[:2] if word.isascii() and word.isdigit()]
-    kind, options = _kind(words[len(numbers) :], text)
-    bits_size = _binary_bytes(kind, text)
+    form, options = _form(words[len(numbers) :], text)
+    bits_size = _binary_bytes(form, text)
     if not numbers or (len(numbers) == 1 and bits_size is None):
         raise BadInputError(f"--key {text}: a key of records is {_FORM}")
     size = bits_size if len(numbers) == 1 else numbers[1]
     if bits_size not in (None, size):
-        raise BadInputError(f"--key {text}: {kind} has {bits_size} bytes, not {size}")
+        raise BadInputError(f"--key {text}: {form} has {bits_size} bytes, not {size}")
     begin, end = numbers[0], numbers[0] + (size or 0)
     if begin == end or end > record_bytes:
         raise BadInputError(f"--key {text}: bytes {begin} to {end} are no part of a record of {record_bytes} bytes")
@@ -47,30 +47,30 @@ def bytes_key(*, offset: int, size: int, record_bytes: int) -> Key:
     return parse_record_key(f"{offset}:{size}", record_bytes=record_bytes)
 
 
-def _kind(words: list[str], text: str) -> tuple[str, str]:
+def _form(words: list[str], text: str) -> tuple[str, str]:
     """Return the kind, and the letters that the core has for it and the direction."""
     kinds = [word for word in words if word not in _DIRECTIONS]
     directions = [word for word in words if word in _DIRECTIONS]
     if len(kinds) > 1 or len(directions) > 1:
         raise BadInputError(f"--key {text}: {(kinds if len(kinds) > 1 else directions)[1]!r} is one word too many")
-    kind = kinds[0] if kinds else "bytes"
-    return kind, _letters(kind, text) + _DIRECTIONS[directions[0] if directions else "asc"]
+    form = kinds[0] if kinds else "bytes"
+    return form, _letters(form, text) + _DIRECTIONS[directions[0] if directions else "asc"]
 
 
-def _letters(kind: str, text: str) -> str:
-    if kind in _TEXTS:
-        return _TEXTS[kind]
-    match = _BINARY.fullmatch(kind)
+def _letters(form: str, text: str) -> str:
+    if form in _TEXTS:
+        return _TEXTS[form]
+    match = _BINARY.fullmatch(form)
     if match is None:
         every = [*_TEXTS, "u64le", "i64le", "f64le", "u32be", *_DIRECTIONS]
-        raise BadInputError(f"--key {text}: {kind!r} is none of {', '.join(every)}.{nearest(kind, every)}")
+        raise BadInputError(f"--key {text}: {form!r} is none of {', '.join(every)}.{nearest(form, every)}")
     if match[3] is None and match[2] != "8":
-        raise BadInputError(f"--key {text}: say {kind}le if the first byte counts least, {kind}be if it counts most")
+        raise BadInputError(f"--key {text}: say {form}le if the first byte counts least, {form}be if it counts most")
     return _LETTERS[match[1]] + ("L" if match[3] == "le" else "")
 
 
-def _binary_bytes(kind: str, text: str) -> int | None:
-    match = _BINARY.fullmatch(kind)
+def _binary_bytes(form: str, text: str) -> int | None:
+    match = _BINARY.fullmatch(form)
     if match is None:
         return None
     size = int(match[2]) // 8

@@ -31,7 +31,7 @@ def bytes_beside_row(key_types: Sequence[Any]) -> int:
 
 def _has_width(key_type: Any) -> bool:
     types = arrow("pyarrow.types")
-    return types.is_primitive(key_type) or types.is_decimal(key_type)
+    return bool(types.is_primitive(key_type) or types.is_decimal(key_type))
 
 
 def row_order(parts: Sequence[KeyColumn], rows: int) -> Any:
@@ -62,9 +62,7 @@ def _order_of_numbers(numbers: list[Any], rows: int) -> Any:
         begin += number.shape[1]
     places = np.arange(rows, dtype=f">u{place_bytes}")
     records[:, key_bytes:] = places.view(np.uint8).reshape(rows, place_bytes)
-    core.sort_records_in_place(
-        records.reshape(-1), record_bytes=records.shape[1], key_offset=0, key_bytes=records.shape[1]
-    )
+    core.sort_records_in_place(records.data, record_bytes=records.shape[1], key_offset=0, key_bytes=records.shape[1])
     return arrow().array(np.ascontiguousarray(records[:, key_bytes:]).view(f">u{place_bytes}")[:, 0].astype(np.uint64))
 
 

@@ -13,7 +13,7 @@ import pytest
 from planner.errors import BadInputError, IoFailureError
 from planner.native import Progress
 from planner.sorting import parquet, table_runs
-from planner.sorting.parquet import ParquetJob, ParquetReport, find_disorder, sort_parquet
+from planner.sorting.parquet import ParquetJob, ParquetReport, sort_parquet
 from planner.sorting.table import sort_table
 from tests.sorting.arrow_tables import order_of_duckdb, random_keys, random_table
 
@@ -114,20 +114,6 @@ def test_a_row_group_without_rows_views_and_dictionaries_with_nulls(tmp_path: Pa
     ours = sort_table(pa.concat_tables([full, full]), keys="n")
     assert ours.schema.equals(full.schema)
     assert ours.column("color").to_pylist() == [None, None, "red", "red"]
-
-
-@pytest.mark.parametrize(
-    ("key", "unique", "expected"),
-    [("a", False, None), ("a", True, (3, [2])), ("a:desc", False, (2, [2])), ("b", False, (5, [2.0]))],
-)
-def test_the_first_row_out_of_order(
-    tmp_path: Path, key: str, unique: bool, expected: tuple[int, list[Any]] | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nan = float("nan")
-    pq.write_table(pa.table({"a": [1, 2, 2, 3, None], "b": [-0.0, 0.0, 1.0, nan, 2.0]}), tmp_path / "in")
-    for rows in (1, 2, 100):
-        monkeypatch.setattr(parquet, "_BATCH_ROWS", rows)
-        assert find_disorder(str(tmp_path / "in"), [key], unique=unique, progress=Progress()) == expected
 
 
 def test_damage_in_the_middle_leaves_what_was_there(tmp_path: Path) -> None:

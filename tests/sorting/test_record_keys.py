@@ -24,19 +24,19 @@ def value_of(record: bytes, key: str) -> Any:
     """Return what a key compares, read the plain way."""
     offset, *rest = key.split(":")
     words = [word for word in rest if word not in ("asc", "desc")]
-    kind = words[-1] if words and not words[-1].isdigit() else "bytes"
-    size = int(words[0]) if words and words[0].isdigit() else int(kind[1:].rstrip("lbe")) // 8
+    form = words[-1] if words and not words[-1].isdigit() else "bytes"
+    size = int(words[0]) if words and words[0].isdigit() else int(form[1:].rstrip("lbe")) // 8
     part = record[int(offset) : int(offset) + size]
-    if kind in ("bytes", "fold"):
-        return part.upper() if kind == "fold" else part
-    if kind in ("num", "float"):
+    if form in ("bytes", "fold"):
+        return part.upper() if form == "fold" else part
+    if form in ("num", "float"):
         return float(part)
-    order = "little" if kind.endswith("le") else "big"
-    if kind.startswith("f"):
+    order = "little" if form.endswith("le") else "big"
+    if form.startswith("f"):
         letter = {2: "e", 4: "f", 8: "d"}[size]
         (number,) = struct.unpack(("<" if order == "little" else ">") + letter, part)
         return (1, 0.0) if math.isnan(number) else (0, number)
-    return int.from_bytes(part, order, signed=kind.startswith("i"))
+    return int.from_bytes(part, order, signed=form.startswith("i"))
 
 
 def expected(records: list[bytes], keys: list[str], *, unique: bool = False) -> list[bytes]:

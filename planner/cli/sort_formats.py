@@ -62,6 +62,8 @@ def _are_records(keys: KeyOptions, layout: dict[str, Any]) -> bool:
     """Whether it is said, or nothing else is: --unique, --merge and --limit alone mean lines of text."""
     if not keys.are_of_records:
         return False
+    if layout["record_size"] < 1:
+        raise BadInputError(f"--record-size {layout['record_size']}: a record has at least one byte")
     sizes = (layout["record_size"], layout["key_offset"], layout["key_size"])
     says_so = keys.format == "records" or keys.key or sizes != (100, 0, None)
     return bool(says_so) or not (keys.unique or keys.merge or keys.limit)

@@ -100,6 +100,7 @@ def sort_by_keys(
     `record_bytes` is 0 of text. Raises BadInputError for a wrong key.
     """
     from planner.native import run_interruptible
+    from planner.sorting.own_memory import left_for_sorting
     from planner.sorting.text_files import sort_text_files
 
     to_stdout = str(output) == "-"
@@ -108,7 +109,7 @@ def sort_by_keys(
         "merge": options.merge,
         "most_lines": options.limit,
         "compress": options.compress,
-        "memory_bytes": memory_bytes or 0,
+        "memory_bytes": left_for_sorting(memory_bytes) if memory_bytes else 0,
         "temp_dirs": tuple(str(path) for path in temp_dirs) or (str(output.parent),),
         "threads": threads or 0,
     }

@@ -119,6 +119,11 @@ def test_several_runs_and_records_of_one_run(tmp_path: Path) -> None:
     assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == wanted[:16000]
 
 
+def test_what_is_no_number_is_named_by_file_and_record(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=r"in: row 2: '1\?  ' is no integer"):
+        sorted_records(tmp_path, b"  12".ljust(16) + b"1\0  ".ljust(16), ["0:4:int"])
+
+
 @pytest.mark.parametrize("size", [1, 15, 17, 3_000_001])
 @pytest.mark.parametrize("memory_bytes", [0, 1])
 def test_half_a_record_is_refused(tmp_path: Path, size: int, memory_bytes: int) -> None:

@@ -293,7 +293,7 @@ TextSortReport sort_text(const TextSortRequest& given, Progress* progress) {
   try {
     return TextSort(request, progress).run();
   } catch (const Error& error) {
-    if (request.order.csv && error.code() == ErrorCode::bad_record) find_wrong_row(request);
+    if (error.code() == ErrorCode::bad_record) find_wrong_row(request);
     throw;
   }
 }

@@ -16,9 +16,9 @@ from planner.sorting.table_keys import arrow, parse_table_keys
 from planner.sorting.table_order import bytes_beside_row
 from planner.sorting.table_runs import Runs, Tables, ahead, distinct, limited
 
-_LIBRARY_BYTES: Final = 160 << 20
-"""What pyarrow and Python take before any data."""
-_LEAST_BYTES: Final = 256 << 20
+_LIBRARY_BYTES: Final = 224 << 20
+"""What Python, pyarrow and the threads of both take, however few rows there are."""
+_LEAST_BYTES: Final = 320 << 20
 _BATCH_ROWS: Final = 1 << 14
 _MOST_GROUP_ROWS: Final = 1 << 20
 _MOST_RUN_BYTES: Final = 1 << 30
@@ -54,10 +54,10 @@ def sort_parquet(job: ParquetJob, progress: Progress) -> ParquetReport:
     """Sort; the output appears whole or not at all, with the inputs' schema, metadata and compression.
 
     Raises BadInputError for a key, for schemas that differ, for what is no Parquet and for less
-    than 256 MiB of memory; IoFailureError.
+    than 320 MiB of memory; IoFailureError.
     """
     if job.memory_bytes < _LEAST_BYTES:
-        raise BadInputError("sorting Parquet needs --memory of at least 256MiB, of which pyarrow takes the half")
+        raise BadInputError("sorting Parquet needs --memory of at least 256MiB, most of which pyarrow takes")
     with core_errors():
         return _Sort(job, progress).run()
 

@@ -57,7 +57,7 @@ def sort_parquet(job: ParquetJob, progress: Progress) -> ParquetReport:
     than 320 MiB of memory; IoFailureError.
     """
     if job.memory_bytes < _LEAST_BYTES:
-        raise BadInputError("sorting Parquet needs --memory of at least 256MiB, most of which pyarrow takes")
+        raise BadInputError("sorting Parquet needs --memory of at least 320MiB, most of which pyarrow takes")
     with core_errors():
         return _Sort(job, progress).run()
 

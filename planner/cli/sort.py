@@ -51,9 +51,7 @@ def sort(
     ] = ...,  # type: ignore[assignment]  # typer's word for required
     *,
     more_output: _MoreOutput = None,
-    memory: Annotated[
-        str | None, Option(help="Memory of the whole process: 2GB. Four fifths of what is free otherwise.")
-    ] = None,
+    memory: Annotated[str | None, Option(help="Memory in all: 2GB. Four fifths of what is free otherwise.")] = None,
     threads: Threads = None,
     temp_dir: _TempDir = None,
     record_size: RecordSize = 100,

@@ -34,6 +34,7 @@ void register_progress(py::module_& module) {
       .def_property_readonly("is_cancelled", method_of_progress(&Progress::is_cancelled))
       .def("begin_phase", method_of_progress(&Progress::begin_phase), py::arg("phase"), py::kw_only(),
            py::arg("bytes_total"))
+      .def("add_bytes", method_of_progress(&Progress::add_bytes), py::arg("bytes"))
       .def("cancel", method_of_progress(&Progress::cancel));
 }
 

@@ -24,14 +24,17 @@ using CsvGiven = std::tuple<std::string, std::string, std::uint64_t, bool>;
 
 // First field and byte, last field and its bytes, and the letters of GNU sort that say how they compare, of
 // which `B` is `b` at the end of the key. Of CSV `I` is a strict integer, `N` a decimal number, `F` a double;
-// `E` puts empty values first.
+// `E` puts empty values first. Of
+// records `U`, `S` and `D` are unsigned, signed and floating-point numbers as processors have them, `L`
+// little endian.
 using PartGiven = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::string>;
 
 void set_option(KeyPart& part, char letter) {
   constexpr std::pair<char, KeyKind> kinds[] = {
-      {'n', KeyKind::decimal}, {'g', KeyKind::general}, {'h', KeyKind::human},
-      {'M', KeyKind::month},   {'V', KeyKind::version}, {'R', KeyKind::random},
-      {'I', KeyKind::integer}, {'N', KeyKind::number},  {'F', KeyKind::floating}};
+      {'n', KeyKind::decimal},         {'g', KeyKind::general},       {'h', KeyKind::human},
+      {'M', KeyKind::month},           {'V', KeyKind::version},       {'R', KeyKind::random},
+      {'I', KeyKind::integer},         {'N', KeyKind::number},        {'F', KeyKind::floating},
+      {'U', KeyKind::binary_unsigned}, {'S', KeyKind::binary_signed}, {'D', KeyKind::binary_floating}};
   if (const auto kind = std::ranges::find(kinds, letter, &std::pair<char, KeyKind>::first);
       kind != std::end(kinds))
     part.kind = kind->second;
@@ -49,6 +52,8 @@ void set_option(KeyPart& part, char letter) {
     part.descending = true;
   else if (letter == 'E')
     part.empty_first = true;
+  else if (letter == 'L')
+    part.is_little_endian = true;
   else
     throw py::value_error(std::string("a key has no option ") + letter);
 }
@@ -89,8 +94,9 @@ std::vector<TextSource> make_sources(const std::vector<std::string>& paths,
 
 KeyOrder make_order(const std::vector<PartGiven>& parts, const std::optional<std::string>& separator,
                     const std::string& line_end, bool whole_line_last, bool reversed, const std::string& seed,
-                    const std::optional<CsvGiven>& csv) {
+                    const std::optional<CsvGiven>& csv, std::uint64_t record_bytes) {
   KeyOrder order;
+  order.record_bytes = record_bytes;
   for (const PartGiven& part : parts) order.parts.push_back(make_part(part));
   if (separator) order.separator = one_byte(*separator);
   order.line_end = one_byte(line_end);
@@ -198,7 +204,8 @@ void register_sort_text(py::module_& module) {
   py::class_<KeyOrder>(module, "KeyOrder", "The order of lines by keys.")
       .def(py::init(&make_order), py::arg("parts"), py::kw_only(), py::arg("separator") = py::none(),
            py::arg("line_end") = py::bytes("\n"), py::arg("whole_line_last") = true,
-           py::arg("reversed") = false, py::arg("random_seed") = py::bytes(""), py::arg("csv") = py::none())
+           py::arg("reversed") = false, py::arg("random_seed") = py::bytes(""), py::arg("csv") = py::none(),
+           py::arg("record_bytes") = 0)
       .def("key_of", &key_of, py::arg("line"));
   module.def("sort_text", &sort_paths, py::arg("inputs"), py::arg("output"), py::arg("order"), py::kw_only(),
              py::arg("first_bytes") = std::vector<std::uint64_t>{}, py::arg("prologue") = py::bytes(""),

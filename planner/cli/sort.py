@@ -51,7 +51,7 @@ def sort(
     ] = ...,  # type: ignore[assignment]  # typer's word for required
     *,
     more_output: _MoreOutput = None,
-    memory: Annotated[str | None, Option(help="Memory: 2GB. Four fifths of what is free otherwise.")] = None,
+    memory: Annotated[str | None, Option(help="Memory in all: 2GB. Four fifths of what is free otherwise.")] = None,
     threads: Threads = None,
     temp_dir: _TempDir = None,
     record_size: RecordSize = 100,
@@ -108,8 +108,10 @@ def sort(
 
 def _sort_here(sources: list[Path], outputs: list[Path], **options: Any) -> SortReport:
     from planner.sorting.local import sort_file
+    from planner.sorting.own_memory import left_for_sorting
 
     advice = "--lines sorts its lines, --separator , --key 2,2 by the second column"
+    options["memory_bytes"] = options["memory_bytes"] and left_for_sorting(options["memory_bytes"])
     with records_expected(sources, advice=advice), watched(["read", "distribute", "write"]) as progress:
         return sort_file(sources, outputs, progress=progress, **options)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.cli.files import require_directories, require_new, require_readable
 from planner.cli.sort_keys import KeyOptions, check_text, sort_by_keys
-from planner.cli.sort_parquet import sort_parquet_files
+from planner.cli.sort_parquet import check_parquet, sort_parquet_files
 from planner.errors import BadInputError
 
 
@@ -23,27 +23,50 @@ def sort_text_or_tables(
     json: bool,
     limits: dict[str, Any],
 ) -> bool:
-    """Sort or check text by keys, CSV or Parquet. Returns False for records, and for lines that are no compressed text.
+    """Sort or check by keys, or what is compressed or no file. Returns False for what is left: plain records and lines.
 
     `layout` is that of records and lines; `others` says whether several outputs are given.
     """
     lines = layout["lines"]
-    span = (layout["key_offset"], layout["key_size"]) if lines and not keys.key else None
-    is_text = keys.are_given or keys.check or (lines and keys.concerns_compression(sources, output))
-    if not is_text:
+    record_bytes = 0 if lines or not _are_records(keys, layout) else layout["record_size"]
+    has_span = (lines or record_bytes > 0) and not keys.key
+    span = (layout["key_offset"], layout["key_size"]) if has_span else None
+    is_plain = not (keys.key or keys.are_given or keys.check)
+    if is_plain and not ((lines or record_bytes) and keys.concerns_compression(sources, output, by_name=not lines)):
         return False
-    _refuse_other_options(layout, others=others, has_span=span is not None)
+    _refuse_other_options(layout, others=others, has_span=has_span, has_size=record_bytes > 0)
+    shared: dict[str, Any] = {"lines": lines, "span": span, "record_bytes": record_bytes, "json": json}
     if keys.check:
         require_readable(path for path in [*sources, output] if str(path) != "-")
-        check_text([*sources, output], keys, lines=lines, span=span, stable=limits["stable"], json=json)
+        _check([*sources, output], keys, stable=limits["stable"], **shared)
         return True
     require_inputs(sources, [output], temp_dirs=limits["temp_dirs"], force=force, is_text=True)
     if keys.format == "parquet":
-        shared = {name: limits[name] for name in ("memory_bytes", "temp_dirs")}
-        sort_parquet_files(sources, output, keys, json=json, **shared)
+        of_parquet = {name: limits[name] for name in ("memory_bytes", "temp_dirs")}
+        sort_parquet_files(sources, output, keys, json=json, **of_parquet)
     else:
-        sort_by_keys(sources, output, keys, lines=lines, span=span, json=json, **limits)
+        sort_by_keys(sources, output, keys, **shared, **limits)
     return True
+
+
+def _check(sources: Sequence[Path], keys: KeyOptions, *, json: bool, **shared: Any) -> None:
+    if len(sources) > 1:
+        raise BadInputError(f"--check takes one INPUT and no OUTPUT, not also {sources[1]}")
+    if keys.format == "parquet":
+        check_parquet(sources[0], keys, json=json)
+    else:
+        check_text(sources, keys, json=json, **shared)
+
+
+def _are_records(keys: KeyOptions, layout: dict[str, Any]) -> bool:
+    """Whether it is said, or nothing else is: --unique, --merge and --limit alone mean lines of text."""
+    if not keys.are_of_records:
+        return False
+    if layout["record_size"] < 1:
+        raise BadInputError(f"--record-size {layout['record_size']}: a record has at least one byte")
+    sizes = (layout["record_size"], layout["key_offset"], layout["key_size"])
+    says_so = keys.format == "records" or keys.key or sizes != (100, 0, None)
+    return bool(says_so) or not (keys.unique or keys.merge or keys.limit)
 
 
 def require_inputs(
@@ -70,6 +93,8 @@ def refuse_formats(keys: KeyOptions, *, lines: bool) -> None:
     """Raise BadInputError for what a cluster does not sort, and for what only CSV has."""
     if keys.format == "csv" and lines:
         raise BadInputError("--format csv: rows are no lines; leave out --lines")
+    if keys.key and keys.are_of_records:
+        raise BadInputError(f"--key {keys.key[0]} is a key of records: with --ray their manifest says the key")
     if keys.no_header and keys.format != "csv":
         raise BadInputError("--no-header is for --format csv")
     if keys.format == "parquet" or keys.check or keys.compress:
@@ -78,10 +103,10 @@ def refuse_formats(keys: KeyOptions, *, lines: bool) -> None:
         )
 
 
-def _refuse_other_options(layout: dict[str, Any], *, others: bool, has_span: bool) -> None:
+def _refuse_other_options(layout: dict[str, Any], *, others: bool, has_span: bool, has_size: bool) -> None:
     span = (0, None) if has_span else (layout["key_offset"], layout["key_size"])
-    if layout["record_size"] != 100 or span != (0, None) or others:
+    if (layout["record_size"] != 100 and not has_size) or span != (0, None) or others:
         raise BadInputError(
-            "--key and its kin sort text or tables into one file: leave out --record-size, --key-offset, --key-size"
-            " and --more-output"
+            "--key and its kin sort into one file: leave out --more-output, --key-offset and --key-size; of text and"
+            " tables also --record-size"
         )

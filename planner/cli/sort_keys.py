@@ -22,9 +22,12 @@ if TYPE_CHECKING:
     from planner.sorting.text_files import CsvColumns, TextJob
 
 _DISORDER = 1
-_KEY = "A key of lines as GNU sort's -k has it: 2,2n. Of columns: NAME[:int|num|float|fold][:desc][:first]."
+_KEY = (
+    "A key of lines as GNU sort's -k has it: 2,2n. Of columns: NAME[:int|num|float|fold][:desc][:first]. Of records:"
+    " OFFSET:SIZE[:KIND][:desc], KIND as of columns or u64le, i32be, f64le and their kin."
+)
 Span = tuple[int, int | None]
-"""Where the key of a line begins, and its bytes; None: to its end."""
+"""Where the key of a line begins, and its bytes; None: to its end. Of a record: 10 bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,12 +59,26 @@ class KeyOptions:
         lines = bool(self.separator or self.unique or self.merge or self.limit or self.zero_terminated or self.compress)
         return bool(self.key or lines or self.no_header or self.format in ("csv", "parquet"))
 
-    def concerns_compression(self, sources: Sequence[Path], output: Path) -> bool:
-        """Whether an input of lines is compressed or no file, or the output is to be compressed."""
+    @property
+    def are_of_records(self) -> bool:
+        """Whether keys are those of records, or nothing but of what records are is said."""
+        from planner.sorting.record_keys import is_record_key
+
+        if self.format is None and self.key:
+            return all(map(is_record_key, self.key))
+        text_only = self.separator or self.zero_terminated or self.no_header
+        return self.format == "records" or (self.format is None and not text_only)
+
+    def concerns_compression(self, sources: Sequence[Path], output: Path, *, by_name: bool = False) -> bool:
+        """Whether an input is compressed or no file, or the output is to be compressed.
+
+        With `by_name` only a file that is called so can be compressed.
+        """
         from planner.sorting.compression import SUFFIXES, is_compressed
 
         pipes = any(str(path) == "-" for path in [*sources, output])
-        return pipes or output.suffix in SUFFIXES or any(is_compressed(path) for path in sources)
+        looked_into = [path for path in sources if not by_name or path.suffix in SUFFIXES or not path.is_file()]
+        return pipes or output.suffix in SUFFIXES or any(is_compressed(path) for path in looked_into)
 
 
 def sort_by_keys(
@@ -71,14 +88,19 @@ def sort_by_keys(
     *,
     lines: bool,
     span: Span | None,
+    record_bytes: int,
     stable: bool,
     memory_bytes: int | None,
     threads: int | None,
     temp_dirs: Sequence[Path],
     json: bool,
 ) -> None:
-    """Sort text and say what was done; `-` is standard input or output. Raises BadInputError for a wrong key."""
+    """Sort text or records and say what was done; `-` is standard input or output.
+
+    `record_bytes` is 0 of text. Raises BadInputError for a wrong key.
+    """
     from planner.native import run_interruptible
+    from planner.sorting.own_memory import left_for_sorting
     from planner.sorting.text_files import sort_text_files
 
     to_stdout = str(output) == "-"
@@ -87,16 +109,16 @@ def sort_by_keys(
         "merge": options.merge,
         "most_lines": options.limit,
         "compress": options.compress,
-        "memory_bytes": memory_bytes or 0,
+        "memory_bytes": left_for_sorting(memory_bytes) if memory_bytes else 0,
         "temp_dirs": tuple(str(path) for path in temp_dirs) or (str(output.parent),),
         "threads": threads or 0,
     }
-    job = _job(sources, options, lines=lines, span=span, stable=stable, **limits)
+    job = _job(sources, options, lines=lines, span=span, record_bytes=record_bytes, stable=stable, **limits)
     began = time.monotonic()
     with watched(["read", "write"]) as progress:
         written, runs = run_interruptible(lambda shown: sort_text_files(job, shown), progress)
     seconds = time.monotonic() - began
-    what = "rows" if job.csv else "lines"
+    what = "rows" if job.csv else "records" if record_bytes else "lines"
     if not job.csv and job.order.separator and not to_stdout:
         for note in chain.from_iterable(notes_on_columns(source, job.order.separator) for source in sources):
             talk(f"note: {note}")
@@ -107,37 +129,53 @@ def sort_by_keys(
 
 
 def check_text(
-    sources: Sequence[Path], options: KeyOptions, *, lines: bool, span: Span | None, stable: bool, json: bool
+    sources: Sequence[Path],
+    options: KeyOptions,
+    *,
+    lines: bool,
+    span: Span | None,
+    record_bytes: int,
+    stable: bool,
+    json: bool,
 ) -> None:
     """End with 1 and the first line that is out of order, as `gnusort -c` does. Raises BadInputError."""
     from planner.native import run_interruptible
     from planner.sorting.text_files import check_text_file
 
-    if options.format == "parquet":
-        raise BadInputError("--check is for text; of Parquet it is not built")
-    if len(sources) > 1:
-        raise BadInputError(f"--check takes one INPUT and no OUTPUT, not also {sources[1]}")
-    if not (lines or options.are_given or options.format == "lines"):
-        raise BadInputError("--check is for text: add --lines or --format csv; of records `planner validate` says it")
-    job = _job(sources, options, lines=lines, span=span, stable=stable)
+    job = _job(sources, options, lines=lines, span=span, record_bytes=record_bytes, stable=stable)
     disorder = run_interruptible(lambda progress: check_text_file(job, progress))
     number, text = disorder or (None, b"")
-    shown = text.decode(errors="backslashreplace")
+    tell_disorder(sources[0], number, text.hex() if record_bytes else text.decode(errors="backslashreplace"), json=json)
+
+
+def tell_disorder(source: Path, number: int | None, shown: str, *, json: bool) -> None:
+    """Say which line is the first that is out of order, None for none, and end with 1 if there is one."""
     if json:
-        show_json({"sorted": disorder is None, "first_unsorted": number, "text": shown if disorder else None})
+        show_json({"sorted": number is None, "first_unsorted": number, "text": shown if number is not None else None})
     else:
-        talk(f"{sources[0]} is in order" if disorder is None else f"{sources[0]}:{number}: disorder: {shown}")
-    if disorder is not None:
+        talk(f"{source} is in order" if number is None else f"{source}:{number}: disorder: {shown}")
+    if number is not None:
         raise Exit(_DISORDER)
 
 
 def _job(
-    sources: Sequence[Path], options: KeyOptions, *, lines: bool, span: Span | None, stable: bool, **limits: Any
+    sources: Sequence[Path],
+    options: KeyOptions,
+    *,
+    lines: bool,
+    span: Span | None,
+    record_bytes: int,
+    stable: bool,
+    **limits: Any,
 ) -> TextJob:
     from planner.sorting.keyed import TextOrder
     from planner.sorting.text_files import TextJob
 
     inputs = tuple(str(source) for source in sources)
+    if record_bytes:
+        keys = _record_keys(options, span, record_bytes)
+        order = TextOrder(keys, stable=True, unique=options.unique, record_bytes=record_bytes)
+        return TextJob(inputs=inputs, order=order, **limits)
     if options.format == "csv":
         if lines:
             raise BadInputError("--format csv: rows are no lines; leave out --lines")
@@ -153,6 +191,19 @@ def _job(
         unique=options.unique,
     )
     return TextJob(inputs=inputs, order=order, **limits)
+
+
+def _record_keys(options: KeyOptions, span: Span | None, record_bytes: int) -> tuple[Key, ...]:
+    from planner.sorting.local import DEFAULT_KEY_BYTES
+    from planner.sorting.record_keys import bytes_key, parse_record_key
+
+    if options.separator or options.zero_terminated or options.no_header:
+        raise BadInputError("--separator, -z and --no-header are for text, not for records")
+    if options.key:
+        return tuple(parse_record_key(text, record_bytes=record_bytes) for text in options.key)
+    offset, size = span or (0, None)
+    size = DEFAULT_KEY_BYTES if size is None else size
+    return (bytes_key(offset=offset, size=size, record_bytes=record_bytes),)
 
 
 def csv_columns(options: KeyOptions) -> CsvColumns:

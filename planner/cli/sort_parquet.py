@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from planner.cli.console import show_json, talk
 from planner.cli.progress import watched
+from planner.cli.sort_keys import tell_disorder
 from planner.errors import BadInputError
 from planner.units import format_bytes, format_duration
 
@@ -54,11 +55,21 @@ def sort_parquet_files(
     talk(f"{report.rows} rows in {format_duration(seconds)}, {how}")
 
 
+def check_parquet(source: Path, options: KeyOptions, *, json: bool) -> None:
+    """End with 1 and the first row that is out of order. Raises BadInputError."""
+    from planner.sorting.parquet import find_disorder
+
+    _refuse_options_of_text(options)
+    with watched(["read"]) as progress:
+        disorder = find_disorder(str(source), options.key or (), unique=options.unique, progress=progress)
+    number, values = disorder or (None, [])
+    tell_disorder(source, number, ", ".join(map(str, values)), json=json)
+
+
 def _refuse_options_of_text(options: KeyOptions) -> None:
     text_only = {
         "--separator": options.separator,
         "--no-header": options.no_header,
-        "--check": options.check,
         "--compress": options.compress,
         "-z": options.zero_terminated,
     }

@@ -69,14 +69,19 @@ def _without(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
         size = max(size - len(chunk), 0)
 
 
-def open_source(path: str, progress: Progress) -> Source:
-    """Return an input; `-` is standard input. Only plain regular files are left to the core. Raises OSError."""
+def open_source(path: str, progress: Progress, *, by_name: bool = False) -> Source:
+    """Return an input; `-` is standard input. Only plain regular files are left to the core. Raises OSError.
+
+    With `by_name` the name must say, too, that it is compressed: records may begin with any bytes.
+    """
     descriptor = 0 if path == "-" else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     is_file = path != "-" and stat.S_ISREG(os.fstat(descriptor).st_mode)
     head = os.read(descriptor, _MAGIC_BYTES)
     while 0 < len(head) < _MAGIC_BYTES and (more := os.read(descriptor, _MAGIC_BYTES - len(head))):
         head += more
     form = next((form for magic, form in _MAGIC.items() if head.startswith(magic)), None)
+    if by_name and not path.endswith(tuple(SUFFIXES)):
+        form = None
     if is_file and form is None:
         os.close(descriptor)
         return Source(path, None)

@@ -25,6 +25,8 @@ class TextOrder(NamedTuple):
     random_seed: bytes = b""
     csv: tuple[bytes, bytes, int, bool] | None = None
     """Delimiter, quote, columns, and whether a row ends with CRLF: lines are rows, and equal ones keep their order."""
+    record_bytes: int = 0
+    """Not 0: lines are records of so many bytes that nothing ends, and equal ones keep their order."""
 
     def for_core(self) -> core.KeyOrder:
         """Return the same as the sort core has it."""
@@ -36,6 +38,7 @@ class TextOrder(NamedTuple):
             reversed=self.reversed,
             random_seed=self.random_seed,
             csv=self.csv,
+            record_bytes=self.record_bytes,
         )
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, core_errors
-from planner.sorting.table import sorted_table
+from planner.sorting.table import sorted_pieces
+from planner.sorting.table_disorder import first_disorder
 from planner.sorting.table_keys import arrow, parse_table_keys
-from planner.sorting.table_runs import Runs, Tables, distinct, limited
+from planner.sorting.table_order import bytes_beside_row
+from planner.sorting.table_runs import Runs, Tables, ahead, distinct, limited
 
-_LIBRARY_BYTES: Final = 160 << 20
-"""What pyarrow and Python take before any data."""
-_LEAST_BYTES: Final = 256 << 20
+_LIBRARY_BYTES: Final = 224 << 20
+"""What Python, pyarrow and the threads of both take, however few rows there are."""
+_LEAST_BYTES: Final = 320 << 20
 _BATCH_ROWS: Final = 1 << 14
 _MOST_GROUP_ROWS: Final = 1 << 20
 _MOST_RUN_BYTES: Final = 1 << 30
@@ -52,12 +54,24 @@ def sort_parquet(job: ParquetJob, progress: Progress) -> ParquetReport:
     """Sort; the output appears whole or not at all, with the inputs' schema, metadata and compression.
 
     Raises BadInputError for a key, for schemas that differ, for what is no Parquet and for less
-    than 256 MiB of memory; IoFailureError.
+    than 320 MiB of memory; IoFailureError.
     """
     if job.memory_bytes < _LEAST_BYTES:
-        raise BadInputError("sorting Parquet needs --memory of at least 256MiB, of which pyarrow takes the half")
+        raise BadInputError("sorting Parquet needs --memory of at least 320MiB, most of which pyarrow takes")
     with core_errors():
         return _Sort(job, progress).run()
+
+
+def find_disorder(path: str, keys: Sequence[str], *, unique: bool, progress: Progress) -> tuple[int, list[Any]] | None:
+    """Return the number, from 1, and the key values of the first row that is out of order.
+
+    With `unique` rows with equal keys are out of order, too. Raises BadInputError.
+    """
+    with core_errors():
+        file = _open(path)
+        parsed = parse_table_keys(keys, file.schema_arrow)
+        progress.begin_phase(0, bytes_total=_decoded_bytes([file]))
+        return first_disorder(_batches(file, progress), parsed, unique=unique)
 
 
 class _Sort:
@@ -71,37 +85,36 @@ class _Sort:
                 raise BadInputError(f"{path}: its columns are not those of {job.inputs[0]}; schemas must be equal")
         self._keys = parse_table_keys(job.keys, self._first.schema_arrow)
         self._free_bytes = job.memory_bytes - _LIBRARY_BYTES
-        self._runs = Runs(
-            self._keys,
-            job.temp_dirs,
-            piece_bytes=max(self._free_bytes // _PIECES, _LEAST_PIECE_BYTES),
-            progress=progress,
-        )
+        self._piece_bytes = max(self._free_bytes // _PIECES, _LEAST_PIECE_BYTES)
+        self._runs = Runs(self._keys, job.temp_dirs, piece_bytes=self._piece_bytes, progress=progress)
 
     def run(self) -> ParquetReport:
+        self._progress.begin_phase(0, bytes_total=_decoded_bytes(self._files))
         if self._job.merge:
             for file in self._files:
-                self._runs.add_sorted(partial(self._batches, file))
+                self._runs.add_sorted(partial(_batches, file, self._progress))
             tables, runs = self._runs.merged(), 0
         else:
             last = self._make_runs()
             runs = len(self._runs)
-            tables = self._runs.merged() if runs else iter([last])
+            tables = self._runs.merged() if runs else last
         if self._job.unique:
             tables = distinct(tables, self._keys)
         if self._job.most_rows is not None:
             tables = limited(tables, self._job.most_rows)
         return ParquetReport(self._write(tables), runs, self._runs.spilled_bytes)
 
-    def _make_runs(self) -> Any:
+    def _make_runs(self) -> Tables:
         """Sort as much as memory holds at a time. Returns the only run, if there is but one."""
-        run_bytes = min(self._free_bytes * 3 // 10, _MOST_RUN_BYTES)
+        run_bytes = min(self._free_bytes * 4 // 10, _MOST_RUN_BYTES)
+        schema = self._first.schema_arrow
+        beside_row = bytes_beside_row([schema.field(key.column).type for key in self._keys])
         waiting: list[Any] = []
         size = 0
         for file in self._files:
-            for table in self._batches(file):
+            for table in _batches(file, self._progress):
                 waiting.append(table)
-                size += table.nbytes
+                size += table.nbytes + table.num_rows * beside_row
                 if size >= run_bytes:
                     self._runs.add(self._sorted(waiting))
                     waiting, size = [], 0
@@ -109,26 +122,21 @@ class _Sort:
             return self._sorted(waiting or [self._first.schema_arrow.empty_table()])
         if waiting:
             self._runs.add(self._sorted(waiting))
-        return None
+        return iter(())
 
-    def _sorted(self, tables: list[Any]) -> Any:
-        whole = arrow().concat_tables(tables)
-        tables.clear()
-        return sorted_table(whole, self._keys)
-
-    def _batches(self, file: Any) -> Tables:
-        for batch in file.iter_batches(batch_size=_BATCH_ROWS):
-            if self._progress.is_cancelled:
-                raise KeyboardInterrupt
-            yield arrow().Table.from_batches([batch])
+    def _sorted(self, tables: list[Any]) -> Tables:
+        return sorted_pieces(tables, self._keys, piece_bytes=self._piece_bytes)
 
     def _write(self, tables: Iterator[Any]) -> int:
         output = core.OutputFile(os.fsencode(self._job.output))
         rows = 0
+        self._progress.begin_phase(1, bytes_total=_decoded_bytes(self._files))
         with open(output.descriptor, "wb", closefd=False) as file, self._writer(file) as writer:
-            for table in _groups(tables, rows=self._group_rows(), size_bytes=self._free_bytes // 8):
+            groups = _groups(tables, rows=self._group_rows(), size_bytes=self._free_bytes // 8)
+            for table in ahead(groups):
                 writer.write_table(table, row_group_size=_MOST_GROUP_ROWS)
                 rows += table.num_rows
+                self._progress.add_bytes(table.nbytes)
             writer.close()
             file.flush()
             size = file.tell()
@@ -137,7 +145,8 @@ class _Sort:
 
     def _group_rows(self) -> int:
         groups = self._first.metadata.num_row_groups
-        return min(self._first.metadata.row_group(0).num_rows, _MOST_GROUP_ROWS) if groups else _MOST_GROUP_ROWS
+        rows = max((self._first.metadata.row_group(i).num_rows for i in range(groups)), default=0)
+        return min(rows, _MOST_GROUP_ROWS) if rows else _MOST_GROUP_ROWS
 
     def _writer(self, file: Any) -> Any:
         parquet = arrow("pyarrow.parquet")
@@ -145,8 +154,21 @@ class _Sort:
         order = [parquet.SortingColumn(key.column, key.descending, key.nulls_first) for key in self._keys]
         flat = len(schema.names) == self._first.metadata.num_columns  # else columns of Parquet are leaves
         return parquet.ParquetWriter(
-            file, schema, compression=self._compression(), sorting_columns=order if flat else None, store_schema=True
+            file,
+            schema,
+            compression=self._compression(),
+            use_dictionary=self._dictionary_columns(),
+            sorting_columns=order if flat else None,
+            store_schema=True,
         )
+
+    def _dictionary_columns(self) -> Any:
+        """Return the leaves that had dictionaries, which are not worth a try elsewhere."""
+        metadata = self._first.metadata
+        if not metadata.num_row_groups:
+            return True
+        columns = [metadata.row_group(0).column(i) for i in range(metadata.num_columns)]
+        return [column.path_in_schema for column in columns if column.has_dictionary_page]
 
     def _compression(self) -> str:
         metadata = self._first.metadata
@@ -162,6 +184,19 @@ def _open(path: str) -> Any:
         return parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
     except library.ArrowInvalid as error:
         raise BadInputError(f"{path} is no Parquet file, or is damaged: {error}") from error
+
+
+def _batches(file: Any, progress: Progress) -> Tables:
+    for batch in file.iter_batches(batch_size=_BATCH_ROWS):
+        if progress.is_cancelled:
+            raise KeyboardInterrupt
+        progress.add_bytes(batch.nbytes)
+        yield arrow().Table.from_batches([batch])
+
+
+def _decoded_bytes(files: Sequence[Any]) -> int:
+    """Return about how many bytes the rows of all files take in memory, as their metadata have it."""
+    return sum(file.metadata.row_group(i).total_byte_size for file in files for i in range(file.num_row_groups))
 
 
 def _groups(tables: Iterator[Any], *, rows: int, size_bytes: int) -> Iterator[Any]:

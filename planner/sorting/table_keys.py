@@ -75,14 +75,6 @@ def key_columns(table: Any, keys: Sequence[ColumnKey], *, all_parts: bool = Fals
     return parts
 
 
-def sort_indices(parts: Sequence[KeyColumn]) -> Any:
-    """Return the places of rows in order; equal ones as they were."""
-    names = [str(number) for number in range(len(parts))]
-    table = arrow().table([part.values for part in parts], names=names)
-    order = [(name, "descending" if part.descending else "ascending") for name, part in zip(names, parts, strict=True)]
-    return arrow("pyarrow.compute").sort_indices(table, sort_keys=order)
-
-
 def row_key(parts: Sequence[KeyColumn], row: int) -> Any:
     """Return a row's key as a value that compares as it sorts."""
     descending = [part.descending for part in parts]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import tempfile
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from planner.native import Progress
-from planner.sorting.table import sorted_table
+from planner.sorting.table import rows_at, sorted_table
 from planner.sorting.table_keys import ColumnKey, arrow, first_of_equals, key_columns, row_key
 
 MOST_MERGED: Final = 32
@@ -32,10 +33,9 @@ class Runs:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, table: Any) -> None:
-        """Write a sorted table."""
-        rows = max(table.num_rows * self._piece_bytes // max(table.nbytes, 1), 1)
-        self._write(table.slice(first, rows) for first in range(0, table.num_rows, rows))
+    def add(self, tables: Tables) -> None:
+        """Write sorted tables, of which the next is made meanwhile."""
+        self._write(ahead(tables))
 
     def add_sorted(self, tables: Callable[[], Tables]) -> None:
         """Add what is sorted already and can be read."""
@@ -129,6 +129,15 @@ def _next_rows(cursors: Sequence[_Cursor], keys: Sequence[ColumnKey]) -> Any:
     return filled[0] if len(filled) == 1 else sorted_table(arrow().concat_tables(filled), keys)
 
 
+def ahead(tables: Tables) -> Tables:
+    """Yield the tables while a thread makes the next."""
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(next, tables, None)
+        while (table := waiting.result()) is not None:
+            waiting = pool.submit(next, tables, None)
+            yield table
+
+
 def distinct(tables: Tables, keys: Sequence[ColumnKey]) -> Tables:
     """Yield of rows with equal keys the first; the tables are in order."""
     last: Any = None
@@ -139,7 +148,11 @@ def distinct(tables: Tables, keys: Sequence[ColumnKey]) -> Tables:
         parts = key_columns(joined, keys, all_parts=True)
         firsts = first_of_equals(parts, joined.num_rows).slice(joined.num_rows - table.num_rows)
         last = table.slice(table.num_rows - 1)
-        yield table.filter(firsts)
+        yield (
+            table
+            if firsts.true_count == len(firsts)
+            else rows_at(table, arrow("pyarrow.compute").indices_nonzero(firsts))
+        )
 
 
 def limited(tables: Tables, rows: int) -> Tables:

@@ -108,7 +108,7 @@ def check_text_file(job: TextJob, progress: Progress) -> tuple[int, bytes] | Non
 def _opened(job: TextJob, progress: Progress) -> Iterator[_Opened]:
     """Yield the inputs; those that are no plain files are read by threads. A failure of theirs goes before others."""
     with core_errors():
-        sources = [open_source(path, progress) for path in job.inputs]
+        sources = [open_source(path, progress, by_name=bool(job.order.record_bytes)) for path in job.inputs]
         opened = _with_csv(job.csv, sources, job.order) if job.csv else _Opened([], {}, job.order)
         first_bytes = opened.first_bytes or [0] * len(sources)
     pipes: list[Pipe] = []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import struct
 from pathlib import Path
 
 import pytest
@@ -63,7 +65,9 @@ def test_lines_that_end_with_nul(data: Path) -> None:
         (["--key", "0"], "--key: field number is zero"),
         (["--key", "1dn"], "--key: options '-dn' are incompatible"),
         (["--separator", ",,"], "--separator is one byte"),
-        (["--key", "1", "--record-size", "10"], "leave out --record-size"),
+        (["--key", "1", "--record-size", "10"], "of text and tables also --record-size"),
+        (["--key", "0:4", "--key", "2"], "invalid field specification"),
+        (["--format", "records", "--key", "0:4", "-z"], "-z and --no-header are for text"),
         (["--format", "csv"], "say which columns"),
         (["--format", "csv", "--key", "1", "--separator", '"'], "cannot separate"),
     ],
@@ -111,5 +115,25 @@ def test_parquet_by_columns(data: Path) -> None:
     pq.write_table(pa.table({"a": [1, None, 3]}), source)
     assert json.loads(call("--format", "parquet", "--key", "a:desc", str(source), str(out), "--json"))["rows"] == 3
     assert pq.read_table(out).column("a").to_pylist() == [3, 1, None]
-    with pytest.raises(BadInputError, match="--check is for text"):
-        call("--format", "parquet", "--check", "--key", "a", str(source), str(out), "--force")
+    call("--format", "parquet", "--check", "--key", "a:desc", str(out))
+    done = CliRunner().invoke(
+        build(only="sort"), ["sort", "--format", "parquet", "--check", "--key", "a", str(out), "--json"]
+    )
+    assert done.exit_code == 1
+    assert json.loads(done.stdout) == {"sorted": False, "first_unsorted": 2, "text": "1"}
+
+
+def test_records_by_typed_keys(tmp_path: Path) -> None:
+    source, out, packed = tmp_path / "in", tmp_path / "out", tmp_path / "out.gz"
+    numbers = [3, -1, 2, 3]
+    source.write_bytes(b"".join(struct.pack("<iH", number, i) for i, number in enumerate(numbers)))
+    keys = ["--record-size", "6", "--key", "0:i32le:desc"]
+    assert json.loads(call(*keys, "--unique", "--limit", "2", str(source), str(out), "--json"))["records"] == 2
+    assert out.read_bytes() == struct.pack("<iHiH", 3, 0, 2, 2)
+    call("--check", *keys, "--unique", str(out))
+    done = CliRunner().invoke(build(only="sort"), ["sort", "--check", *keys, str(source), "--json"])
+    assert json.loads(done.stdout) == {"sorted": False, "first_unsorted": 3, "text": struct.pack("<iH", 2, 2).hex()}
+    call("--record-size", "6", "--key-offset", "4", "--key-size", "2", str(source), str(packed))
+    assert gzip.decompress(packed.read_bytes()) == source.read_bytes()
+    call(*keys, "--merge", str(out), str(packed), str(out), "--force")
+    assert len(out.read_bytes()) == 36

@@ -40,6 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--format csv --key b -z a.txt out.json", "leave out -z"),
         ("--format csv --key b --lines a.txt out.json", "leave out --lines"),
         ("--lines --no-header a.txt out.json", "--no-header is for --format csv"),
+        ("--key 0:8:u64le a.txt out.json", "with --ray their manifest says the key"),
         ("--format parquet --key b a.txt out.json", "leave out --format parquet"),
     ],
 )

@@ -83,6 +83,38 @@ void check_partitions(const Text& text, const KeyOrder& order, const Text& sorte
   demand(before.lines == after.lines && before.checksum == after.checksum && after.unordered == 0);
 }
 
+// Records keep their bytes and come in the order of their keys, whatever the kind.
+void check_records(const unsigned char* data, const Text& text) {
+  constexpr KeyKind kinds[] = {KeyKind::text, KeyKind::decimal, KeyKind::binary_unsigned,
+                               KeyKind::binary_signed, KeyKind::binary_floating};
+  KeyOrder order;
+  order.record_bytes = 1 + data[9] % 20U;
+  KeyPart part{.first_field = KeyPart::unlimited, .last_field = 0};
+  part.kind = kinds[data[2] % 5];
+  const std::uint64_t width =
+      part.kind == KeyKind::binary_floating ? std::uint64_t{2} << data[3] % 3 : 1 + data[3] % 8U;
+  if (width > order.record_bytes) return;
+  part.first_byte = data[1] % (order.record_bytes - width + 1);
+  part.last_field_bytes = part.first_byte + width;
+  part.is_little_endian = data[4] % 2 != 0;
+  part.descending = data[4] % 3 == 0;
+  order.parts.push_back(part);
+  const std::span<const std::byte> whole(text.data(), text.size() - text.size() % order.record_bytes);
+  const Text sorted = text_of(sorted_text(whole, order, false));
+  std::vector<Text> before, after;
+  std::vector<std::byte> last;
+  for (std::size_t at = 0; at < whole.size(); at += order.record_bytes) {
+    before.emplace_back(whole.begin() + at, whole.begin() + at + order.record_bytes);
+    after.emplace_back(sorted.begin() + at, sorted.begin() + at + order.record_bytes);
+    auto key = key_of(order, after.back());
+    demand(last <= key);
+    last = std::move(key);
+  }
+  std::ranges::sort(before);
+  std::ranges::sort(after);
+  demand(sorted.size() == whole.size() && before == after);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
@@ -95,6 +127,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   order.whole_line_last = data[8] % 5 != 0;
   const auto* const first = reinterpret_cast<const std::byte*>(data);
   const Text text(first + choices, first + size);
+  check_records(data, text);
   const Text sorted = text_of(sorted_text(text, order, false));
   check_sorted(sorted, order);
   demand(lines::expected_sorted(sorted, {}) == lines::expected_sorted(text, {}));

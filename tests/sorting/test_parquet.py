@@ -105,6 +105,17 @@ def test_no_rows_and_what_is_no_parquet(tmp_path: Path) -> None:
         run(tmp_path, [pa.table({"a": [1]}), pa.table({"b": [1]})], ["a"])
 
 
+def test_a_row_group_without_rows_views_and_dictionaries_with_nulls(tmp_path: Path) -> None:
+    color = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), pa.array(["red", None]))
+    plain = pa.table({"n": [2, 1], "view": pa.array(["b", "a"], pa.string_view())})
+    ours, _ = run(tmp_path, [plain.slice(0, 0), plain, plain], ["view"], unique=True)
+    assert ours.to_pylist() == [{"n": 1, "view": "a"}, {"n": 2, "view": "b"}]
+    full = plain.append_column("color", color)
+    ours = sort_table(pa.concat_tables([full, full]), keys="n")
+    assert ours.schema.equals(full.schema)
+    assert ours.column("color").to_pylist() == [None, None, "red", "red"]
+
+
 def test_damage_in_the_middle_leaves_what_was_there(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [str(i) * 9 for i in range(20_000)]}), tmp_path / "in", compression="zstd")
     data = bytearray((tmp_path / "in").read_bytes())

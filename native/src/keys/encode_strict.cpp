@@ -1,4 +1,5 @@
 // Numbers that must be numbers, as the columns of a table have them.
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -23,8 +24,9 @@ std::string_view trimmed(std::span<const std::byte> key) noexcept {
 
 [[noreturn]] void refuse(std::span<const std::byte> key, const char* kind) {
   constexpr std::size_t most_shown = 40;
-  const std::string_view text(reinterpret_cast<const char*>(key.data()), std::min(key.size(), most_shown));
-  throw Error(ErrorCode::bad_record, "'" + std::string(text) + "' is no " + kind);
+  std::string text(reinterpret_cast<const char*>(key.data()), std::min(key.size(), most_shown));
+  std::ranges::replace(text, '\0', '?');  // which would end the message
+  throw Error(ErrorCode::bad_record, "'" + text + "' is no " + kind);
 }
 
 std::size_t digits_at(std::string_view text) noexcept {

@@ -39,6 +39,12 @@ std::byte* encode_integer(std::span<const std::byte> key, std::byte* to);
 std::byte* encode_number(std::span<const std::byte> key, std::byte* to);
 std::byte* encode_float(std::span<const std::byte> key, std::byte* to);
 
+// Integers and floating-point numbers of IEEE 754 as processors have them, whose first byte counts most, in
+// as many bytes. Of the latter, of 2, 4 or 8 bytes, -0 is 0, and NaN is the greatest.
+std::byte* encode_unsigned(std::span<const std::byte> key, std::byte* to) noexcept;
+std::byte* encode_signed(std::span<const std::byte> key, std::byte* to) noexcept;
+std::byte* encode_ieee(std::span<const std::byte> key, std::byte* to) noexcept;
+
 // No month, January to December by three letters.
 std::byte* encode_month(std::span<const std::byte> key, std::byte* to) noexcept;
 

@@ -1,4 +1,4 @@
-// Taking lines off a text, as the order of lines has them: of CSV they are rows.
+// Taking lines off a text, as the order of lines has them: they may be rows of CSV, or records.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,15 @@
 
 namespace sortcore {
 
-// The next line without its end, which of CSV must be there: a part of a row is no row.
+// The next line without its end, which of CSV must be there: a part of a row is no row, nor of a record.
 inline std::optional<std::span<const std::byte>> take_ended_line(std::span<const std::byte>& text,
                                                                  const KeyOrder& order) {
+  if (order.record_bytes != 0) {
+    if (text.size() < order.record_bytes) return std::nullopt;
+    const auto record = text.first(order.record_bytes);
+    text = text.subspan(order.record_bytes);
+    return record;
+  }
   if (!order.csv) return take_line(text, order.line_end);
   bool is_within = false;
   const std::byte* const end =

@@ -17,14 +17,15 @@
 
 namespace sortcore {
 
-// Where strings lie: number i from starts[i] to starts[i + 1], less the byte that ends it.
+// Where strings lie: number i from starts[i] to starts[i + 1], less what ends it.
 struct StringPlaces {
   const std::byte* base = nullptr;
   const std::uint64_t* starts = nullptr;
+  std::uint64_t end_bytes = 1;
 
   std::span<const std::byte> operator[](std::uint64_t index) const noexcept {
     const std::uint64_t start = starts[index];
-    return {base + start, starts[index + 1] - start - 1};
+    return {base + start, starts[index + 1] - start - end_bytes};
   }
 };
 

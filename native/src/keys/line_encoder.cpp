@@ -48,6 +48,11 @@ std::span<const std::byte> LineEncoder::translated(std::span<const std::byte> ke
   return {scratch_.data(), to};
 }
 
+std::span<const std::byte> LineEncoder::turned_round(std::span<const std::byte> key) {
+  scratch_.assign(key.rbegin(), key.rend());
+  return scratch_;
+}
+
 std::byte* LineEncoder::encode(std::span<const std::byte> key, const KeyPart& part, std::byte* to) const {
   switch (part.kind) {
     case KeyKind::text:
@@ -70,6 +75,12 @@ std::byte* LineEncoder::encode(std::span<const std::byte> key, const KeyPart& pa
       return encode_number(key, to);
     case KeyKind::floating:
       return encode_float(key, to);
+    case KeyKind::binary_unsigned:
+      return encode_unsigned(key, to);
+    case KeyKind::binary_signed:
+      return encode_signed(key, to);
+    case KeyKind::binary_floating:
+      return encode_ieee(key, to);
   }
   return to;
 }
@@ -85,6 +96,7 @@ void LineEncoder::append(std::span<const std::byte> line, GrowingBytes& to) {
 
 void LineEncoder::append_key(std::span<const std::byte> key, const Part& part, GrowingBytes& to) {
   if (part.translation) key = translated(key, *part.translation);
+  if (part.key.is_little_endian) key = turned_round(key);
   std::byte* const begin = to.room(most_encoded_bytes(part.key.kind, key.size()));
   std::byte* const end = encode(key, part.key, begin);
   if (part.key.descending) std::transform(begin, end, begin, [](std::byte byte) { return ~byte; });

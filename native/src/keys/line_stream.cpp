@@ -16,6 +16,8 @@ LineStream::LineStream(TextInput input, const KeyOrder& order, std::size_t buffe
       row_(first_row),
       whole_line_(order.is_whole_line()),
       line_end_(order.line_end),
+      record_bytes_(order.record_bytes),
+      end_bytes_(order.end_bytes()),
       encoder_(order),
       buffer_(buffer_bytes) {}
 
@@ -31,10 +33,10 @@ bool LineStream::next() {
   if (begin_ == end_) return false;
   if (behind == nullptr) {
     end_last_line();
-    behind = buffer_.data() + end_ - 1;
+    behind = buffer_.data() + end_ - end_bytes_;
   }
   line_ = {buffer_.data() + begin_, behind};
-  begin_ = static_cast<std::size_t>(behind - buffer_.data()) + 1;
+  begin_ = static_cast<std::size_t>(behind - buffer_.data()) + end_bytes_;
   key_ = line_;
   if (!whole_line_) encode();
   ++row_;
@@ -44,11 +46,14 @@ bool LineStream::next() {
 
 const std::byte* LineStream::find_end(std::size_t from) {
   const std::byte* const at = buffer_.data() + from;
+  if (record_bytes_ != 0)
+    return end_ - begin_ < record_bytes_ ? nullptr : buffer_.data() + begin_ + record_bytes_;
   if (csv_) return find_quoted_end(at, buffer_.data() + end_, csv_->quote, is_within_quotes_);
   return static_cast<const std::byte*>(std::memchr(at, static_cast<int>(line_end_), end_ - from));
 }
 
 void LineStream::end_last_line() {
+  if (record_bytes_ != 0) fail_in_record(input_.path(), end_ - begin_, record_bytes_);
   if (is_within_quotes_) fail("a quoted field has no end");
   if (csv_ && csv_->ends_with_crlf && buffer_.data()[end_ - 1] != std::byte{'\r'})
     buffer_.data()[end_++] = std::byte{'\r'};

@@ -24,7 +24,7 @@ class LineStream {
   // Without its end.
   std::span<const std::byte> line() const noexcept { return line_; }
   // The line with an end behind it, to be written.
-  std::span<const std::byte> ended_line() const noexcept { return {line_.data(), line_.size() + 1}; }
+  std::span<const std::byte> ended_line() const noexcept { return {line_.data(), line_.size() + end_bytes_}; }
   // What decides first: the encoded keys, or the line if there are none.
   std::span<const std::byte> key() const noexcept { return key_; }
   // Its first eight bytes, with zeros beyond the end.
@@ -43,6 +43,8 @@ class LineStream {
   std::uint64_t row_;  // the next
   bool whole_line_;
   std::byte line_end_;
+  std::uint64_t record_bytes_;
+  std::uint64_t end_bytes_;
   LineEncoder encoder_;
   Buffer buffer_;
   std::size_t begin_ = 0;  // of what was not yet returned

@@ -57,6 +57,20 @@ std::vector<TextRun> cut(std::span<const std::byte> text, std::byte line_end) {
   return runs;
 }
 
+// As above, for records.
+std::vector<TextRun> cut_records(std::span<const std::byte> text, std::uint64_t record_bytes) {
+  const std::uint64_t whole = std::max<std::uint64_t>(run_bytes / record_bytes, 1) * record_bytes;
+  std::vector<TextRun> runs;
+  for (std::size_t at = 0; at < text.size(); at += runs.back().bytes)
+    runs.push_back({at, std::min<std::uint64_t>(whole, text.size() - at)});
+  return runs;
+}
+
+std::vector<TextRun> cut(std::span<const std::byte> text, const KeyOrder& order, unsigned threads) {
+  if (order.csv) return cut_rows(text, order.csv->quote, threads);
+  return order.record_bytes == 0 ? cut(text, order.line_end) : cut_records(text, order.record_bytes);
+}
+
 [[noreturn]] void throw_too_little() {
   throw Error(ErrorCode::too_little_memory, "the memory given does not hold the keys of a megabyte of lines");
 }
@@ -106,10 +120,13 @@ void RunSorter::index_lines(std::span<const std::byte> text, std::uint64_t memor
   constexpr std::uint64_t many = 1'000'000, key_start_bytes = sizeof(std::uint64_t);
   const std::uint64_t of_line = line_scratch_bytes(many, threads_) / many + key_start_bytes;
   const std::uint64_t most_lines = std::clamp(memory_bytes / of_line, many / 64, max_records_in_memory);
-  runs_ = order_.csv ? cut_rows(text, order_.csv->quote, threads_) : cut(text, order_.line_end);
+  runs_ = cut(text, order_, threads_);
   while (true) {
     try {
-      index_.build(text.data(), runs_, threads_, most_lines, progress, order_.line_end, order_.quote());
+      if (order_.record_bytes != 0)
+        index_.build_records(runs_, order_.record_bytes, threads_, most_lines);
+      else
+        index_.build(text.data(), runs_, threads_, most_lines, progress, order_.line_end, order_.quote());
       break;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::too_little_memory || runs_.size() <= 1) throw;
@@ -117,7 +134,7 @@ void RunSorter::index_lines(std::span<const std::byte> text, std::uint64_t memor
     }
   }
   line_runs_.assign(index_.lines().begin(), index_.lines().end());
-  places_ = {text.data(), index_.starts(), index_.extent(), order_.line_end};
+  places_ = {text.data(), index_.starts(), index_.extent(), order_.line_end, order_.end_bytes()};
 }
 
 // Each run of lines is encoded apart, and its keys then find their place; runs behind the first that finds
@@ -155,7 +172,7 @@ bool RunSorter::encode_run(const std::byte* text, const RecordRun& run, LineEnco
                            GrowingBytes& keys) {
   keys.clear();
   std::uint64_t* const starts = key_starts_.get();
-  const StringPlaces lines{text, index_.starts()};
+  const StringPlaces lines{text, index_.starts(), order_.end_bytes()};
   const std::uint64_t end = run.first_record + run.records;
   for (std::uint64_t line = run.first_record; line < end; ++line) {
     starts[line] = keys.size();

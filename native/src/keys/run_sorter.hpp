@@ -51,7 +51,7 @@ class RunSorter {
   void order_by(Ordering<Keys>& ordering, const Keys& keys, const Progress* progress);
   std::uint64_t keep_first_of_equals(std::span<std::uint32_t> lines) const;
   void add_up_chunks();
-  StringPlaces texts() const noexcept { return {places_.base, places_.starts}; }
+  StringPlaces texts() const noexcept { return {places_.base, places_.starts, order_.end_bytes()}; }
   StringPlaces keys() const noexcept { return {keys_.data(), key_starts_.as_const()}; }
 
   struct Starts {

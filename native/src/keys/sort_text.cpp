@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "io/descriptors.hpp"
 #include "keys/ended_lines.hpp"
 #include "keys/merge_lines.hpp"
 #include "keys/run_sorter.hpp"
@@ -29,6 +30,9 @@ constexpr std::size_t stream_bytes = std::size_t{1} << 20;
 // Lines whose keys are equal are one, so that their rest does not count.
 KeyOrder settled(KeyOrder order, bool unique) {
   if (unique) order.whole_line_last = order.is_whole_line();
+  if (order.record_bytes != 0) order.whole_line_last = false;
+  if (order.record_bytes != 0 && order.is_whole_line())
+    throw Error(ErrorCode::bad_input, "records are sorted by parts of them, and none is given");
   return order;
 }
 
@@ -118,6 +122,7 @@ class TextSort {
                            request_.most_lines,
                            threads_,
                            request_.first_row};
+    settings.free_descriptors = std::min(free_descriptors(), settings.free_descriptors);
     if (settings.directories.empty()) settings.directories.emplace_back("/tmp");
     if (settings.most_merged == 0)
       settings.most_merged = std::clamp(memory_bytes_ / 2 / least_buffer_bytes, fewest_at_once, most_at_once);
@@ -147,6 +152,9 @@ class TextSort {
     const TextSource& source = request_.inputs.front();
     const File file = File::open_to_read(source.path, File::Caching::buffered);
     const std::uint64_t bytes = file.size();
+    const std::uint64_t record_bytes = request_.order.record_bytes;
+    if (record_bytes != 0 && bytes % record_bytes != 0)
+      fail_in_record(source.path, bytes % record_bytes, record_bytes);
     InputMapping mapping(file, bytes);
     mapping.populate(threads_, progress_);
     auto rest = mapping.bytes().subspan(std::min(source.first_byte, bytes));
@@ -183,6 +191,7 @@ class TextSort {
       const auto all = text.first(have);
       return whole_quoted_lines(all, *quote, flips_quotes(all, *quote));
     }
+    if (request_.order.record_bytes != 0) return have - have % request_.order.record_bytes;
     const std::string_view characters(reinterpret_cast<const char*>(text.data()), have);
     const std::size_t last = characters.rfind(static_cast<char>(request_.order.line_end));
     return last == std::string_view::npos ? 0 : last + 1;
@@ -264,7 +273,7 @@ TextSortReport sort_text(const TextSortRequest& given, Progress* progress) {
   try {
     return TextSort(request, progress).run();
   } catch (const Error& error) {
-    if (request.order.csv && error.code() == ErrorCode::bad_record) find_wrong_row(request);
+    if (error.code() == ErrorCode::bad_record) find_wrong_row(request);
     throw;
   }
 }

@@ -10,9 +10,17 @@
 namespace sortcore {
 namespace {
 
-constexpr std::size_t most_open_files = 512;
+// Beside the runs that are merged: where they go, and a second descriptor of the one that is being opened.
+constexpr std::size_t beside_merged = 2;
+constexpr std::size_t fewest_merged = 2;
 
 }  // namespace
+
+SortedRuns::SortedRuns(const KeyOrder& order, MergeSettings settings)
+    : order_(order), settings_(std::move(settings)) {
+  settings_.free_descriptors = std::max(settings_.free_descriptors, fewest_merged + beside_merged);
+  settings_.most_merged = std::min(settings_.most_merged, settings_.free_descriptors - beside_merged);
+}
 
 SortedRuns::Input SortedRuns::new_scratch() {
   const std::string& directory = settings_.directories[turn_++ % settings_.directories.size()];
@@ -28,35 +36,44 @@ void SortedRuns::add(const RunSorter& sorted, const Progress* progress) {
       sorted.bytes(), settings_.threads,
       [&](std::uint64_t from, std::span<std::byte> out) { sorted.gather(from, out); }, progress);
   inputs_.push_back(std::move(input));
-  if (inputs_.size() >= most_open_files) merge_groups(progress);
+  if (inputs_.size() + beside_merged >= settings_.free_descriptors)
+    inputs_ = grouped(std::move(inputs_), progress);
 }
 
 std::uint64_t SortedRuns::merge(TextOutput& output, const Progress* progress) {
-  while (inputs_.size() > settings_.most_merged) merge_groups(progress);
-  return merge_some(0, inputs_.size(), output, progress);
+  while (inputs_.size() > settings_.most_merged) inputs_ = grouped(std::move(inputs_), progress);
+  return merge_some(inputs_, output, progress);
 }
 
-// Neighbours, so that equal lines keep their order.
-void SortedRuns::merge_groups(const Progress* progress) {
+// Merges neighbours, so that equal lines keep their order. Where results would take too many descriptors they
+// become one before there are more.
+std::vector<SortedRuns::Input> SortedRuns::grouped(std::vector<Input> inputs, const Progress* progress) {
   std::vector<Input> merged;
-  for (std::size_t first = 0; first < inputs_.size(); first += settings_.most_merged) {
-    const std::size_t count = std::min(settings_.most_merged, inputs_.size() - first);
-    Input input = new_scratch();
-    TextOutput output(input.scratch.front(), input.source.path);
-    merge_some(first, count, output, progress);
-    merged.push_back(std::move(input));
+  for (std::size_t first = 0; first < inputs.size(); first += settings_.most_merged) {
+    if (merged.size() + settings_.most_merged + beside_merged > settings_.free_descriptors) {
+      while (merged.size() > 1) merged = grouped(std::move(merged), progress);
+    }
+    merged.push_back(merged_group(inputs, first, progress));
   }
-  inputs_ = std::move(merged);
+  return merged;
 }
 
-std::uint64_t SortedRuns::merge_some(std::size_t first, std::size_t count, TextOutput& output,
-                                     const Progress* progress) {
+// Of up to `most_merged` inputs.
+SortedRuns::Input SortedRuns::merged_group(std::vector<Input>& inputs, std::size_t first,
+                                           const Progress* progress) {
+  Input input = new_scratch();
+  TextOutput output(input.scratch.front(), input.source.path);
+  const std::size_t count = std::min(settings_.most_merged, inputs.size() - first);
+  merge_some(std::span(inputs).subspan(first, count), output, progress);
+  return input;
+}
+
+std::uint64_t SortedRuns::merge_some(std::span<Input> inputs, TextOutput& output, const Progress* progress) {
   constexpr std::uint64_t least_bytes = 64 << 10, most_bytes = 4 << 20;
-  const std::uint64_t buffer_bytes =
-      std::clamp(settings_.memory_bytes / 2 / std::max<std::size_t>(count, 1), least_bytes, most_bytes);
+  const std::uint64_t buffer_bytes = std::clamp(
+      settings_.memory_bytes / 2 / std::max<std::size_t>(inputs.size(), 1), least_bytes, most_bytes);
   std::vector<LineStream> streams;
-  for (std::size_t i = first; i < first + count; ++i) {
-    Input& input = inputs_[i];
+  for (Input& input : inputs) {
     streams.emplace_back(input.scratch.empty() ? TextInput(input.source) : TextInput(input.scratch.front()),
                          order_, buffer_bytes, settings_.first_row);
     input.scratch.clear();  // its space is free as soon as it has been read

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,14 @@ struct MergeSettings {
   std::uint64_t most_lines = UINT64_MAX;
   unsigned threads = 1;
   std::uint64_t first_row = 1;  // of sorted inputs
+  std::size_t free_descriptors = 512;
 };
 
 // Equal lines keep the order of the inputs that were added.
 class SortedRuns {
  public:
-  SortedRuns(const KeyOrder& order, MergeSettings settings) : order_(order), settings_(std::move(settings)) {}
+  // Merges no more at once than there are descriptors for.
+  SortedRuns(const KeyOrder& order, MergeSettings settings);
 
   void add(const RunSorter& sorted, const Progress* progress);
   void add(const TextSource& sorted_input) { inputs_.push_back({sorted_input, {}}); }
@@ -38,9 +41,9 @@ class SortedRuns {
     std::vector<File> scratch;  // one, or none
   };
   Input new_scratch();
-  void merge_groups(const Progress* progress);
-  std::uint64_t merge_some(std::size_t first, std::size_t count, TextOutput& output,
-                           const Progress* progress);
+  std::vector<Input> grouped(std::vector<Input> inputs, const Progress* progress);
+  Input merged_group(std::vector<Input>& inputs, std::size_t first, const Progress* progress);
+  std::uint64_t merge_some(std::span<Input> inputs, TextOutput& output, const Progress* progress);
 
   KeyOrder order_;
   MergeSettings settings_;

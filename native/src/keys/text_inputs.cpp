@@ -98,7 +98,17 @@ std::size_t TextInput::read(std::byte* into, std::size_t most, unsigned threads)
 }
 
 JoinedInputs::JoinedInputs(std::vector<TextSource> sources, const KeyOrder& order)
-    : sources_(std::move(sources)), line_end_(order.line_end), csv_(order.csv), last_(order.line_end) {}
+    : sources_(std::move(sources)),
+      line_end_(order.line_end),
+      csv_(order.csv),
+      record_bytes_(order.record_bytes),
+      last_(order.line_end) {}
+
+void fail_in_record(const std::string& path, std::uint64_t bytes, std::uint64_t record_bytes) {
+  throw Error(ErrorCode::bad_record, path + " holds no whole number of records of " +
+                                         std::to_string(record_bytes) + " bytes: " + std::to_string(bytes) +
+                                         " are left over");
+}
 
 void JoinedInputs::watch_quotes(std::span<const std::byte> bytes) {
   if (csv_) is_within_quotes_ ^= flips_quotes(bytes, csv_->quote);
@@ -106,6 +116,11 @@ void JoinedInputs::watch_quotes(std::span<const std::byte> bytes) {
 
 // Returns the bytes written: two at most, of CSV.
 std::size_t JoinedInputs::end_last_line(std::byte* to) {
+  if (record_bytes_ != 0) {
+    if (input_bytes_ % record_bytes_ != 0)
+      fail_in_record(open_->path(), input_bytes_ % record_bytes_, record_bytes_);
+    return 0;
+  }
   if (is_within_quotes_)
     throw Error(ErrorCode::bad_record, open_->path() + ": the last row has a quoted field that has no end");
   if (last_ == line_end_) return 0;
@@ -124,10 +139,12 @@ std::size_t JoinedInputs::read(std::byte* into, std::size_t most, unsigned threa
     const std::size_t bytes = open_->read(into + have, wanted, threads);
     watch_quotes({into + have, bytes});
     have += bytes;
+    input_bytes_ += bytes;
     if (bytes != 0) last_ = into[have - 1];
     if (bytes == wanted) break;
     have += end_last_line(into + have);
     last_ = line_end_;
+    input_bytes_ = 0;
     open_.reset();
   }
   return have;

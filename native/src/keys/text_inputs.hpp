@@ -39,8 +39,11 @@ class TextInput {
   int descriptor_ = -1;
 };
 
+// Throws Error(bad_record) for an input that ends so many bytes into a record.
+[[noreturn]] void fail_in_record(const std::string& path, std::uint64_t bytes, std::uint64_t record_bytes);
+
 // Inputs one after another as one text: what lacks its last line's end gets it. Throws Error(bad_record) for
-// a quoted field of CSV without an end.
+// a quoted field of CSV without an end, and for half a record.
 class JoinedInputs {
  public:
   JoinedInputs(std::vector<TextSource> sources, const KeyOrder& order);
@@ -56,6 +59,8 @@ class JoinedInputs {
   std::vector<TextSource> sources_;
   std::byte line_end_;
   std::optional<CsvFormat> csv_;
+  std::uint64_t record_bytes_;
+  std::uint64_t input_bytes_ = 0;  // read of the input that is open
   bool is_within_quotes_ = false;
   std::size_t next_ = 0;
   std::optional<TextInput> open_;

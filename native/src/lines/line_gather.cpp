@@ -26,10 +26,10 @@ void copy_generously(std::byte* to, const std::byte* from, std::size_t bytes) no
   for (std::size_t at = 0; at < bytes; at += copy_bytes) std::memcpy(to + at, from + at, copy_bytes);
 }
 
-// Part of a line: `bytes` from byte `from` on, of which the last of all is a newline.
+// Part of a line: `bytes` from byte `from` on, of which the last of all is its end.
 void copy_part(const LinePlaces& lines, std::uint32_t line, std::uint64_t from, std::size_t bytes,
                std::byte* to) noexcept {
-  const std::uint64_t text = std::min(lines.bytes(line) - 1 - from, std::uint64_t{bytes});
+  const std::uint64_t text = std::min(lines.bytes(line) - lines.end_bytes - from, std::uint64_t{bytes});
   std::memcpy(to, lines.base + lines.starts[line] + from, text);
   if (text < bytes) to[text] = lines.line_end;
 }
@@ -50,7 +50,8 @@ std::size_t gather_lines(const LinePlaces& lines, std::span<const std::uint32_t>
         start + bytes + copy_bytes <= lines.extent) [[likely]] {
       copy_generously(to, lines.base + start, bytes);
       to += bytes;
-      to[-1] = lines.line_end;  // a run that lacks its last is followed by what is not its own
+      if (lines.end_bytes != 0)
+        to[-1] = lines.line_end;  // a run that lacks its last is followed by what is not its own
     } else {
       const auto part = std::min<std::size_t>(bytes - skipped, static_cast<std::size_t>(end - to));
       copy_part(lines, order[i], skipped, part, to);

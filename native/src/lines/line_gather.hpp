@@ -15,6 +15,7 @@ struct LinePlaces {
   const std::uint64_t* starts;
   std::uint64_t extent;  // the first byte that must not be read
   std::byte line_end = newline;
+  std::uint64_t end_bytes = 1;  // 0: lines are records, which nothing ends
 
   // With its newline, which the text may lack.
   std::uint64_t bytes(std::uint32_t line) const noexcept { return starts[line + 1] - starts[line]; }

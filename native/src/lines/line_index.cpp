@@ -41,17 +41,7 @@ void LineIndex::build(const std::byte* base, std::span<const TextRun> runs, unsi
   if (quote) resolve_quotes();
   adds_newline_.clear();
   for (const TextRun& run : runs) adds_newline_.push_back(lacks_end(base, run, line_end));
-  const std::uint64_t lines = number_lines(runs);
-  if (lines > most_lines) {
-    throw Error(ErrorCode::too_little_memory, "no memory for " + std::to_string(lines) + " lines at once");
-  }
-  if (lines > max_records_in_memory) {
-    throw Error(ErrorCode::bad_input, "one sort in memory takes at most " +
-                                          std::to_string(max_records_in_memory) + " lines, not " +
-                                          std::to_string(lines));
-  }
-  memory_.reserve_discarding(lines * sizeof(std::uint64_t));
-  starts_ = memory_.as<std::uint64_t>();
+  reserve(number_lines(runs), most_lines);
   mark_ends(runs);
   for_each_in_parallel(pieces_.size(), threads, [&](std::uint64_t i) {
     throw_if_cancelled(progress);
@@ -62,6 +52,37 @@ void LineIndex::build(const std::byte* base, std::span<const TextRun> runs, unsi
       refuse_change();
   });
   check_ends(runs);
+}
+
+void LineIndex::build_records(std::span<const TextRun> runs, std::uint64_t record_bytes, unsigned threads,
+                              std::uint64_t most_records) {
+  lines_.clear();
+  bytes_ = extent_ = 0;
+  std::uint64_t next = 0;
+  for (const TextRun& run : runs) {
+    lines_.push_back({next, run.bytes / record_bytes});
+    next += run.bytes / record_bytes + 1;
+    bytes_ += run.bytes;
+    extent_ = std::max(extent_, run.first_byte + run.bytes);
+  }
+  reserve(next, most_records);
+  for_each_in_parallel(runs.size(), threads, [&](std::uint64_t run) {
+    for (std::uint64_t i = 0; i <= lines_[run].records; ++i)
+      starts_[lines_[run].first_record + i] = runs[run].first_byte + i * record_bytes;
+  });
+}
+
+void LineIndex::reserve(std::uint64_t lines, std::uint64_t most_lines) {
+  if (lines > most_lines) {
+    throw Error(ErrorCode::too_little_memory, "no memory for " + std::to_string(lines) + " lines at once");
+  }
+  if (lines > max_records_in_memory) {
+    throw Error(ErrorCode::bad_input, "one sort in memory takes at most " +
+                                          std::to_string(max_records_in_memory) + " lines, not " +
+                                          std::to_string(lines));
+  }
+  memory_.reserve_discarding(lines * sizeof(std::uint64_t));
+  starts_ = memory_.as<std::uint64_t>();
 }
 
 void LineIndex::cut(std::span<const TextRun> runs) {

@@ -26,6 +26,10 @@ class LineIndex {
   void build(const std::byte* base, std::span<const TextRun> runs, unsigned threads, std::uint64_t most_lines,
              const Progress* progress, std::byte line_end = newline, std::optional<std::byte> quote = {});
 
+  // The same for records of so many bytes, of which each run has whole ones.
+  void build_records(std::span<const TextRun> runs, std::uint64_t record_bytes, unsigned threads,
+                     std::uint64_t most_records);
+
   const std::uint64_t* starts() const noexcept { return starts_; }
   // The numbers that are lines.
   std::span<const RecordRun> lines() const noexcept { return lines_; }
@@ -44,6 +48,7 @@ class LineIndex {
     bool begins_within = false;  // quotes
     std::uint64_t first = 0;     // where in `starts` they go
   };
+  void reserve(std::uint64_t lines, std::uint64_t most_lines);
   void cut(std::span<const TextRun> runs);
   void resolve_quotes();
   std::uint64_t number_lines(std::span<const TextRun> runs);

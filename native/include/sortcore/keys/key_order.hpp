@@ -11,7 +11,8 @@
 
 namespace sortcore {
 
-// The last three are strict: what is no such number is an error.
+// Integer, number and floating are strict: what is no such number is an error. The last three are numbers as
+// processors have them, of as many bytes as the key has.
 enum class KeyKind : std::uint8_t {
   text,
   decimal,
@@ -22,7 +23,10 @@ enum class KeyKind : std::uint8_t {
   random,
   integer,
   number,
-  floating
+  floating,
+  binary_unsigned,
+  binary_signed,
+  binary_floating
 };
 // Which bytes of a key count: all, letters, digits and blanks alone, or printing ones alone.
 enum class KeyBytes : std::uint8_t { all, dictionary, printing };
@@ -41,6 +45,7 @@ struct KeyPart {
   KeyKind kind = KeyKind::text;
   KeyBytes bytes = KeyBytes::all;
   bool folds_case = false;
+  bool is_little_endian = false;  // of a binary number, whose first byte counts most otherwise
   bool descending = false;
   bool empty_first = false;  // of CSV, where empty values come last otherwise, whatever the direction
 };
@@ -61,9 +66,12 @@ struct KeyOrder {
   bool whole_line_last = true;  // of equal keys the lines compare, as bytes; else they keep their order
   bool reversed = false;        // what has no parts, or comes last, is descending
   std::array<std::byte, 16> random_seed{};
-  std::optional<CsvFormat> csv;  // lines are rows, and parts columns
+  std::optional<CsvFormat> csv;    // lines are rows, and parts columns
+  std::uint64_t record_bytes = 0;  // not 0: lines are records of so many bytes, and nothing ends them
 
   std::optional<std::byte> quote() const noexcept { return csv ? std::optional(csv->quote) : std::nullopt; }
+  // Bytes behind a line, which are not part of it.
+  std::uint64_t end_bytes() const noexcept { return record_bytes == 0 ? 1 : 0; }
   bool is_whole_line() const noexcept { return parts.empty(); }
 };
 

@@ -37,6 +37,7 @@ class LineEncoder {
   };
   static std::optional<Translation> translation_of(const KeyPart& part);
   std::span<const std::byte> translated(std::span<const std::byte> key, const Translation& translation);
+  std::span<const std::byte> turned_round(std::span<const std::byte> key);
   std::byte* encode(std::span<const std::byte> key, const KeyPart& part, std::byte* to) const;
   void append_key(std::span<const std::byte> key, const Part& part, GrowingBytes& to);
   void append_column(const Part& part, GrowingBytes& to);

@@ -39,12 +39,15 @@ struct TextSortReport {
   std::uint64_t runs = 0;   // sorted apart because memory was short; 0: all at once
 };
 
+// Records of fixed size are sorted by their parts alone, of which there must be one at least: equal ones keep
+// their order.
+//
 // A file that is an output appears whole or not at all; what is no regular file is written as it is. A last
 // line without an end gets one.
 //
 // Throws Error: io ("open failed: PATH: REASON" and the like), bad_record (a row of CSV that is not as it
-// must be, by its number), too_little_memory, cancelled. `progress` counts what is read, then what is
-// written.
+// must be, by its number; half a record), too_little_memory, cancelled. `progress` counts what is read, then
+// what is written.
 TextSortReport sort_text(const TextSortRequest& request, Progress* progress = nullptr);
 
 // The lines of `text`, each with its end, sorted on this thread in as much memory as it takes.

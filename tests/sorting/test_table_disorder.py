@@ -1,0 +1,33 @@
+"""The first row of tables that is out of order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from planner.sorting.table_disorder import first_disorder
+from planner.sorting.table_keys import parse_table_keys
+
+TABLE = pa.table({"a": [1, 2, 2, 3, None], "b": [-0.0, 0.0, 1.0, float("nan"), 2.0], "c": [3, 2, 2, 1, None]})
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+@pytest.mark.parametrize(
+    ("keys", "unique", "expected"),
+    [
+        (["a"], False, None),
+        (["a"], True, (3, [2])),
+        (["a:desc"], False, (2, [2])),
+        (["a:first"], False, (5, [None])),
+        (["b"], False, (5, [2.0])),
+        (["b"], True, (2, [0.0])),
+        (["c:desc"], False, None),
+        (["a", "c"], True, (3, [2, 2])),
+        (["a", "b"], True, None),
+    ],
+)
+def test_where_it_is(rows: int, keys: list[str], unique: bool, expected: tuple[int, list[Any]] | None) -> None:
+    tables = iter([TABLE.slice(0, 0), *(TABLE.slice(first, rows) for first in range(0, 5, rows))])
+    assert first_disorder(tables, parse_table_keys(keys, TABLE.schema), unique=unique) == expected

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import numpy as np
+
 from planner.catalog.bare_metal import handicap
 from planner.planning import selection
 from planner.planning.best_clusters import cheapest_near
@@ -23,8 +25,8 @@ _SAME_COST: Final = 1e-6
 def frontier_clusters(
     request: Request, grids: Sequence[CandidateGrid], settled: Sequence[Candidate]
 ) -> list[Candidate]:
-    """Return, computed exactly, the clusters that the estimates put on the frontier and that keep to what is asked;
-    those already `settled` are left out.
+    """Return, computed exactly, the clusters that the estimates put on the frontier and the cheapest of all, where they
+    keep to what is asked; those already `settled` are left out.
     """
     places = {_place(point_of(cluster)) for cluster in settled}
     clusters = []
@@ -36,7 +38,27 @@ def frontier_clusters(
             clusters.append(cluster)
         elif last and (cheapest := cheapest_near(request, grid, cell)) is not None:
             clusters.append(cheapest)  # by which the others are judged
-    return clusters
+    return [*clusters, *_cheaper(request, grids, [*settled, *clusters])]
+
+
+def _cheaper(request: Request, grids: Sequence[CandidateGrid], clusters: Sequence[Candidate]) -> Iterator[Candidate]:
+    """Yield clusters while one may cost less than all so far, the least estimate first: estimates are lower bounds, and
+    not by the same factor for every type.
+    """
+    least = min((cluster.cost_usd.total for cluster in clusters if not cluster.cost_usd.at_least), default=-math.inf)
+    priced = [np.where(g.good & ~g.partly_unknown[:, None], g.estimates.total_usd, np.inf) for g in grids]
+    cells = [
+        (float(usd[row].min()), grid, Cell(row=row, column=int(usd[row].argmin())))
+        for grid, usd in zip(grids, priced, strict=True)
+        for row in np.flatnonzero((usd < least).any(axis=1)).tolist()
+    ]
+    for bound, grid, cell in sorted(cells, key=lambda item: item[0]):
+        if bound >= least * (1 - _SAME_COST):
+            return
+        cluster, excess = grid.exact(cell, request)
+        if excess <= 1 and cluster.cost_usd.total < least:
+            least = cluster.cost_usd.total
+            yield cluster
 
 
 def _worth_showing(grids: Sequence[CandidateGrid]) -> Iterator[tuple[CandidateGrid, Cell, bool]]:

@@ -42,8 +42,8 @@ def frontier_clusters(
 
 
 def _cheaper(request: Request, grids: Sequence[CandidateGrid], clusters: Sequence[Candidate]) -> Iterator[Candidate]:
-    """Yield clusters while one may cost less than all so far, the least estimate first: estimates are lower bounds, and
-    not by the same factor for every type.
+    """Yield further clusters while one may cost less than all so far, the least estimate first: estimates are lower
+    bounds, and not by the same factor for every type.
     """
     least = min((cluster.cost_usd.total for cluster in clusters if not cluster.cost_usd.at_least), default=-math.inf)
     priced = [np.where(g.good & ~g.partly_unknown[:, None], g.estimates.total_usd, np.inf) for g in grids]
@@ -55,10 +55,19 @@ def _cheaper(request: Request, grids: Sequence[CandidateGrid], clusters: Sequenc
     for bound, grid, cell in sorted(cells, key=lambda item: item[0]):
         if bound >= least * (1 - _SAME_COST):
             return
-        cluster, excess = grid.exact(cell, request)
+        cluster, excess = grid.exact(_as_planned(request, grid, cell), request)
         if excess <= 1 and cluster.cost_usd.total < least:
             least = cluster.cost_usd.total
             yield cluster
+
+
+def _as_planned(request: Request, grid: CandidateGrid, cell: Cell) -> Cell:
+    """Return a cell on the layout that so many nodes of its type are planned with when asked for directly."""
+    rows = next(rows for rows in grid.rows_of_types() if cell.row in rows)
+    of_size = np.zeros_like(grid.good)
+    of_size[rows, cell.column] = grid.good[rows, cell.column]
+    best = selection.best_cell(rows, grid.estimates, of_size, objective=request.objective, limit_usd=0.0)
+    return best or cell
 
 
 def _worth_showing(grids: Sequence[CandidateGrid]) -> Iterator[tuple[CandidateGrid, Cell, bool]]:

@@ -45,7 +45,7 @@ def _cheaper(request: Request, grids: Sequence[CandidateGrid], clusters: Sequenc
     """Yield further clusters while one may cost less than all so far, the least estimate first: estimates are lower
     bounds, and not by the same factor for every type.
     """
-    least = min((cluster.cost_usd.total for cluster in clusters if not cluster.cost_usd.at_least), default=-math.inf)
+    least = min((_bill_usd(cluster) for cluster in clusters if not cluster.cost_usd.at_least), default=-math.inf)
     priced = [np.where(g.good & ~g.partly_unknown[:, None], g.estimates.total_usd, np.inf) for g in grids]
     cells = [
         (float(usd[row].min()), grid, Cell(row=row, column=int(usd[row].argmin())))
@@ -56,9 +56,13 @@ def _cheaper(request: Request, grids: Sequence[CandidateGrid], clusters: Sequenc
         if bound >= least * (1 - _SAME_COST):
             return
         cluster, excess = grid.exact(_as_planned(request, grid, cell), request)
-        if excess <= 1 and cluster.cost_usd.total < least:
-            least = cluster.cost_usd.total
+        if excess <= 1 and _bill_usd(cluster) < least:
+            least = _bill_usd(cluster)
             yield cluster
+
+
+def _bill_usd(cluster: Candidate) -> float:
+    return _figures(point_of(cluster))[1]
 
 
 def _as_planned(request: Request, grid: CandidateGrid, cell: Cell) -> Cell:
@@ -98,13 +102,13 @@ def frontier_of(clusters: Sequence[Candidate], best: Sequence[Candidate]) -> lis
     clusters = [cluster for cluster in clusters if not cluster.cost_usd.at_least] or clusters
     points = {_place(point): point for point in map(point_of, clusters)}.values()
     always = [point_of(cluster) for cluster in best[:1]]
-    always += [min(points, key=lambda point: point.cost_usd_total)] if points else []
+    always += [min(points, key=lambda point: _figures(point)[1])] if points else []
     frontier: list[FrontierPoint] = []
     least = math.inf
-    for point in sorted(points, key=lambda p: (p.time_s, p.cost_usd_total)):
-        if point in always or point.cost_usd_total < least * (1 - _SAME_COST):
+    for point in sorted(points, key=_figures):
+        if point in always or _figures(point)[1] < least * (1 - _SAME_COST):
             frontier.append(point)
-        least = min(least, point.cost_usd_total)
+        least = min(least, _figures(point)[1])
     return frontier
 
 

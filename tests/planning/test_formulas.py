@@ -41,7 +41,7 @@ def test_what_sends_takes_its_share_of_the_processors() -> None:
 
 
 def test_a_network_that_nobody_measured_leaves_one_node_where_that_is_asked() -> None:
-    for evidence, most in (("any", None), ("measured", 1.0)):
+    for evidence, most in (("any", None), ("spec", None), ("measured", 1.0)):
         answer = planner.recommend("1TB", model="indy", instance="i4i.4xlarge", evidence=evidence)
         (grid,) = answer.formulas()["grids"]
         assert [row["most"] for row in grid["rows"]] == [most]

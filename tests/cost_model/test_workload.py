@@ -53,6 +53,15 @@ def test_the_cpu_does_all_kinds_of_work_in_turn(make_context: Make) -> None:
     assert sort.total_bytes[0] == 1e13
 
 
+def test_a_processor_at_half_its_speed_moves_bytes_at_half(make_context: Make) -> None:
+    """10 TB take 1e13 / 2.5e9 s of a vCPU to partition and, at 1 ns a byte, 10,000 s to send: twice that at half."""
+    context = make_context({"a": DISKS})
+    engine = replace(context.model.engine, send_s_per_byte=1e-9)
+    slow = replace(context, model=replace(context.model, engine=engine), rates=replace(context.rates, cpu_factor=0.5))
+    cpu = slow.works(context.model.phases[0])["cpu"]
+    assert cpu.node_seconds[0] == pytest.approx((1e13 / 2.5e9 + 1e4 / 0.5) / 16)
+
+
 def test_a_group_alone_has_its_share_of_the_disks(make_context: Make) -> None:
     """One of four disks reads 10 TB at a quarter of twice what half of the disks did, 2 x 1.5 / 4 GB/s; three write."""
     context = make_context({"a": DISKS | FEW | {"both": 1.5e9}})

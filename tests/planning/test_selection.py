@@ -109,6 +109,17 @@ def test_the_slack_leaves_out_what_no_cluster_changes() -> None:
     assert best_cell(np.arange(2), dearer, only_second, objective="balanced", limit_usd=10.2) == Cell(row=1, column=1)
 
 
+def test_the_slack_is_that_of_the_layout_that_costs_least() -> None:
+    """Of the first layout's $10 are $6 charges: up to 10 + 5% of 4 = $10.2, which three nodes for $10.4 exceed."""
+    two = replace(
+        ESTIMATES,
+        expected_s=np.array([[100.0, 60.0, 50.0], [200.0, 200.0, 200.0]]),
+        total_usd=np.array([[10.0, 10.2, 10.4], [10.1, 10.1, 10.1]]),
+        charges_usd=np.array([6.0, 0.0]),
+    )
+    assert best_cell(np.arange(2), two, GOOD, objective="balanced", limit_usd=1) == Cell(row=0, column=1)
+
+
 @pytest.fixture
 def candidate_of(make_job: Callable[..., Any]) -> Callable[..., Candidate]:
     context, region, _ = make_job({"a": {"read": 4e9, "write": 2e9}})

@@ -25,6 +25,8 @@ def test_a_row_has_seconds_and_nodes_for_each_byte_by_hand(make_catalog: Make) -
     (grid,) = formulas["grids"]
     row = grid["rows"][0]
     assert [phase["local_disks"]["node_s"] for phase in row["phases"]] == pytest.approx([1e-9, 1e-9])
+    used = {use["spread"] for phase in row["phases"] for use in phase.values()}
+    assert used == set(range(len(grid["spreads"]))), "every use has a spread of the list"
     assert answer.best is not None
     needed, capacity = sum(answer.best.needed_bytes.values()), answer.best.capacity_bytes["data"]
     assert capacity is not None

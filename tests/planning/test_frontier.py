@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planner import recommend
-from planner.planning.frontier import _figures
+from planner.planning.frontier import _figures, frontier_of
 from planner.planning.selection import SAME_TIME, best_of_types, limit_above, order
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
 
@@ -87,6 +87,23 @@ def test_order_by_hand(market: str) -> None:
     assert order([replace(metal, cost_usd=replace(metal.cost_usd, total=49.7)), virtual], "cost")[0] is not virtual
     again = with_figures(best, "first", time_s=50, usd=100)
     assert best_of_types([first, again, near]) == [first, near]
+
+
+def test_what_another_beats_is_no_choice(market: str) -> None:
+    """In 60 s for $30 is beaten by 50 s for $20; bare metal must be half a percent cheaper to stand beside another."""
+    best = plan_of(market, nodes=10).best
+    assert best is not None
+    made = [
+        ("cheapest", 100, 10),
+        ("quick", 50, 20),
+        ("beaten", 60, 30),
+        ("a.metal", 101, 9.96),
+        ("b.metal", 101, 9.94),
+    ]
+    clusters = [with_figures(best, name, time_s=time_s, usd=usd) for name, time_s, usd in made]
+    for number, shown in ((4, ["quick", "cheapest"]), (5, ["quick", "cheapest", "b.metal"])):
+        points = frontier_of(clusters[:number], clusters[:1])
+        assert [point.instance_type for point in points] == shown
 
 
 def test_how_likely_a_deadline_is_kept(market: str) -> None:

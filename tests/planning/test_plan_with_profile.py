@@ -51,6 +51,7 @@ def test_times_are_the_profiles_and_the_equation_stays_visible(request_for: Call
     assert calibrated.time_s.p50 == pytest.approx(60 + 40 * 100 / 8, rel=0.15)
     assert calibrated.time_s.p95 > calibrated.time_s.p50
     assert calibrated.cost_usd.expected == pytest.approx(8 * calibrated.time_s.p50 / 3600)
+    assert calibrated.cost_usd.p50 == calibrated.cost_usd.expected
     assert calibrated.cost_usd.p95 == pytest.approx(8 * calibrated.time_s.p95 / 3600)
 
 

@@ -40,6 +40,9 @@ from mutants import CHECKOUT, Mutant, mutants_of
 LONGEST_S = 20.0
 """Processor seconds that the tests of one mutant may take, without importing and collecting them."""
 
+PATIENCE_S = 30 * LONGEST_S
+"""How long to wait for them on a machine with much else to do."""
+
 MISSED, NOTICED, OUT_OF_TIME = 0, 1, 9
 OUTCOMES = {MISSED: "missed", NOTICED: "noticed", OUT_OF_TIME: "out of time"}
 
@@ -127,7 +130,7 @@ class _Judge:
 def _outcome(function: object, arguments: tuple[object, ...], method: str = "fork") -> str:
     process = multiprocessing.get_context(method).Process(target=function, args=arguments)
     process.start()
-    process.join(6 * LONGEST_S)
+    process.join(PATIENCE_S)
     if process.is_alive():
         process.kill()
         process.join()

@@ -1,4 +1,4 @@
-"""Which tests can notice a mutant: those that run its line, the ones that run least else first.
+"""Which tests can notice a mutant: those that run its line, its module's own first, then the ones that take least time.
 
 A line that runs at import, such as a constant, is run by no test. The tests of its module's own file and those that run
 a line with one of the names it defines, stand for it.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -37,21 +38,29 @@ Lines = Mapping[tuple[str, int], frozenset[str]]
 
 @dataclass(frozen=True)
 class Tests:
-    """What the tests run: by line, by name used on a line, and how many lines of the core each runs."""
+    """What the tests run, by line and by name used on a line; how many lines of the core each runs, and its seconds."""
 
     by_line: Lines
     by_name: Mapping[str, frozenset[str]]
     lines_of: Mapping[str, int]
+    seconds_of: Mapping[str, float]
 
     def that_notice(self, mutant: Mutant, everything: Iterable[str]) -> list[str]:
-        """Return the tests of `everything` for a mutant: its module's own first, then those that run least else."""
+        """Return the tests of `everything` for a mutant: of its module's own those that run the line, then the others,
+        then the quickest; of those as quick the ones that run least else.
+        """
         own = _own_file(mutant.path)
         if mutant.function:
             candidates = set(self.by_line.get((mutant.path, mutant.line), ()))
         else:
             candidates = {test for name in mutant.names for test in self.by_name.get(name, ())}
         tests = (test for test in everything if test in candidates or test.startswith(own))
-        return sorted(tests, key=lambda test: (not test.startswith(own), self.lines_of.get(test, 0)))
+
+        def place(test: str) -> tuple[float, ...]:
+            own_or_not = (not test.startswith(own), test.startswith(own) and test not in candidates)
+            return (*own_or_not, round(self.seconds_of.get(test, 0.0), 1), self.lines_of.get(test, 0))
+
+        return sorted(tests, key=place)
 
 
 def _own_file(path: str) -> str:
@@ -74,7 +83,15 @@ def run_all(paths: Sequence[Path]) -> Tests:
     for tests in by_line.values():
         for test in tests:
             lines_of[test] += 1
-    return Tests(by_line, _by_name(by_line, paths), dict(lines_of))
+    return Tests(by_line, _by_name(by_line, paths), dict(lines_of), _seconds(done.stdout))
+
+
+def _seconds(durations: str) -> dict[str, float]:
+    """Return how long each test took, from pytest's table of durations, which leaves out what took no time."""
+    seconds: dict[str, float] = defaultdict(float)
+    for duration, test in re.findall(r"^(\d+\.\d+)s \w+ +(tests/.*)$", durations, re.MULTILINE):
+        seconds[test] += float(duration)
+    return dict(seconds)
 
 
 def _by_line(data: str, paths: Sequence[Path]) -> Lines:

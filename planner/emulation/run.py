@@ -35,7 +35,7 @@ from planner.runs.record_count import record_count
 from planner.runs.report import cluster_report
 from planner.schemas.plan import Plan, Request
 from planner.schemas.run_report import RunReport
-from planner.units import format_bytes, format_duration
+from planner.units import format_bytes
 
 _ON_VOLUME: Final = {"local": False, "volumes": True}
 _IN_MEMORY: Final = {"local": False, "memory": True}
@@ -79,7 +79,7 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], on_event: OnEv
         plan = plan_for(machine, run, folder, network_bytes_per_s=network, trial=trial)
         best = require_best(plan)
         rates = "those of the disk alone" if trial is None else "those of a trial sort on these nodes"
-        planned = f"planned {format_duration(best.time_s.expected)} for the sort of {format_bytes(run.data_bytes)}"
+        planned = f"planned for the sort of {format_bytes(run.data_bytes)}: {best.time_s.both_times}"
         say(f"{planned}; rates are {rates}, not the shipped ones of the engine ray")
         order = {"do": "run", "request": _run_request(run, cluster, model), "journal": str(folder / "journal")}
         done = session.do(order, on_event)

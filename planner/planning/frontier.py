@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import numpy as np
+
 from planner.catalog.bare_metal import handicap
 from planner.planning import selection
 from planner.planning.best_clusters import cheapest_near
@@ -23,8 +25,8 @@ _SAME_COST: Final = 1e-6
 def frontier_clusters(
     request: Request, grids: Sequence[CandidateGrid], settled: Sequence[Candidate]
 ) -> list[Candidate]:
-    """Return, computed exactly, the clusters that the estimates put on the frontier and that keep to what is asked;
-    those already `settled` are left out.
+    """Return, computed exactly, the clusters that the estimates put on the frontier and the cheapest of all, where they
+    keep to what is asked; those already `settled` are left out.
     """
     places = {_place(point_of(cluster)) for cluster in settled}
     clusters = []
@@ -36,7 +38,40 @@ def frontier_clusters(
             clusters.append(cluster)
         elif last and (cheapest := cheapest_near(request, grid, cell)) is not None:
             clusters.append(cheapest)  # by which the others are judged
-    return clusters
+    return [*clusters, *_cheaper(request, grids, [*settled, *clusters])]
+
+
+def _cheaper(request: Request, grids: Sequence[CandidateGrid], clusters: Sequence[Candidate]) -> Iterator[Candidate]:
+    """Yield further clusters while one may cost less than all so far, the least estimate first: estimates are lower
+    bounds, and not by the same factor for every type.
+    """
+    least = min((_bill_usd(cluster) for cluster in clusters if not cluster.cost_usd.at_least), default=-math.inf)
+    priced = [np.where(g.good & ~g.partly_unknown[:, None], g.estimates.total_usd, np.inf) for g in grids]
+    cells = [
+        (float(usd[row].min()), grid, Cell(row=row, column=int(usd[row].argmin())))
+        for grid, usd in zip(grids, priced, strict=True)
+        for row in np.flatnonzero((usd < least).any(axis=1)).tolist()
+    ]
+    for bound, grid, cell in sorted(cells, key=lambda item: item[0]):
+        if bound >= least * (1 - _SAME_COST):
+            return
+        cluster, excess = grid.exact(_as_planned(request, grid, cell), request)
+        if excess <= 1 and _bill_usd(cluster) < least:
+            least = _bill_usd(cluster)
+            yield cluster
+
+
+def _bill_usd(cluster: Candidate) -> float:
+    return _figures(point_of(cluster))[1]
+
+
+def _as_planned(request: Request, grid: CandidateGrid, cell: Cell) -> Cell:
+    """Return a cell on the layout that so many nodes of its type are planned with when asked for directly."""
+    rows = next(rows for rows in grid.rows_of_types() if cell.row in rows)
+    of_size = np.zeros_like(grid.good)
+    of_size[rows, cell.column] = grid.good[rows, cell.column]
+    best = selection.best_cell(rows, grid.estimates, of_size, objective=request.objective, limit_usd=0.0)
+    return best or cell
 
 
 def _worth_showing(grids: Sequence[CandidateGrid]) -> Iterator[tuple[CandidateGrid, Cell, bool]]:
@@ -67,13 +102,13 @@ def frontier_of(clusters: Sequence[Candidate], best: Sequence[Candidate]) -> lis
     clusters = [cluster for cluster in clusters if not cluster.cost_usd.at_least] or clusters
     points = {_place(point): point for point in map(point_of, clusters)}.values()
     always = [point_of(cluster) for cluster in best[:1]]
-    always += [min(points, key=lambda point: point.cost_usd_total)] if points else []
+    always += [min(points, key=lambda point: _figures(point)[1])] if points else []
     frontier: list[FrontierPoint] = []
     least = math.inf
-    for point in sorted(points, key=lambda p: (p.time_s, p.cost_usd_total)):
-        if point in always or point.cost_usd_total < least * (1 - _SAME_COST):
+    for point in sorted(points, key=_figures):
+        if point in always or _figures(point)[1] < least * (1 - _SAME_COST):
             frontier.append(point)
-        least = min(least, point.cost_usd_total)
+        least = min(least, _figures(point)[1])
     return frontier
 
 

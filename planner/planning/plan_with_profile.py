@@ -57,7 +57,12 @@ def plan_with_profile(
         jobs, instances={job.instance_type: specs[job.instance_type] for job in jobs}
     ).range_s()
     estimated = _by_equations(free, jobs, plan_again)
-    ratios = _what_if_ratios(free, jobs, estimated, plan_again)
+    times = _what_if_times(free, jobs, estimated, plan_again)
+    ratios = {
+        cluster: _ratio(float(median_s), *times[cluster])
+        for cluster, median_s in zip(map(_cluster, jobs), median, strict=True)
+        if cluster in times
+    }
     tried = [
         with_quoted(
             _timed(
@@ -103,13 +108,13 @@ def _cluster(job: Job) -> tuple[str, int]:
     return job.instance_type, job.nodes
 
 
-def _what_if_ratios(
+def _what_if_times(
     free: Request,
     jobs: Sequence[Job],
     estimated: Mapping[tuple[str, int], Candidate],
     plan_again: Callable[[Request], Plan],
-) -> dict[tuple[str, int], float]:
-    """Return by what factor the request's what-ifs change each cluster's time, as the equations have it: 1 without any.
+) -> dict[tuple[str, int], tuple[float, float]]:
+    """Return each cluster's seconds without and with the request's what-ifs, as the equations have them.
 
     A profile knows machines as they were when it ran on them. Clusters are left out that the equations can only time
     with the what-ifs, as where a rate is unknown that the request assumes.
@@ -118,13 +123,21 @@ def _what_if_ratios(
     scale = {name: factor for name, factor in free.scale.items() if is_plain(name)}
     as_is = replace(free, assume=assume, scale=scale, network_distribution=None)
     if as_is == free:
-        return dict.fromkeys(estimated, 1.0)
+        return dict.fromkeys(estimated, (1.0, 1.0))
     before = _by_equations(as_is, jobs, plan_again)
     return {
-        cluster: candidate.time_s.expected / before[cluster].time_s.expected
+        cluster: (before[cluster].time_s.expected, candidate.time_s.expected)
         for cluster, candidate in estimated.items()
         if cluster in before
     }
+
+
+def _ratio(median_s: float, before_s: float, after_s: float) -> float:
+    """Return by what factor a what-if changes the profile's time: as the equations' own time changes, but by all the
+    seconds that it adds to them. They may have a job wait for what the profile knows is fast.
+    """
+    ratio = after_s / before_s
+    return max(ratio, 1 + (after_s - before_s) / median_s) if ratio > 1 else ratio
 
 
 def _stretched(median_s: float, high_s: float, ratio: float) -> tuple[float, float]:

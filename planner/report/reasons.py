@@ -48,7 +48,7 @@ def _objective(plan: Plan) -> Iterator[str]:
     if limits and request.confidence:
         limits.append(f"does so with probability {request.confidence:g}")
     aim = {
-        "balanced": "It is the fastest cluster within 5% of the least total cost",
+        "balanced": "But for 1% of time it is the fastest cluster within 5% of the least total cost",
         "cost": "It has the least total cost",
         "time": "It costs least of those within 1% of the fastest",
         "energy": "Its job takes the least energy",

@@ -33,7 +33,11 @@ def _verdict(report: RunReport) -> Text:
 
 def _phases(report: RunReport) -> Table:
     table = Table(
-        title="Predicted against measured", title_justify="left", title_style="bold", box=None, pad_edge=False
+        title="Predicted by the equations, and measured",
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
     )
     words = ("phase", "waits for", "was busy")
     for name in ("phase", "predicted", "measured", "error", "waits for", "was busy"):

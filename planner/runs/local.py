@@ -23,7 +23,7 @@ from planner.runs.record_count import record_count
 from planner.schemas.plan import Candidate, Plan, Request
 from planner.schemas.run_report import Check, PhaseComparison, RunReport
 from planner.sorting.stopwatch import Stopwatch
-from planner.units import format_bytes, format_duration
+from planner.units import format_bytes
 
 if TYPE_CHECKING:
     from planner.sorting.validate import ValidationReport
@@ -75,7 +75,7 @@ def _run(run: LocalRun, model: CostModel, folder: Path, *, say: Say, watch: Watc
     machine = stopwatch.timed("measure", lambda: _measure(run, model, folder))
     plan = plan_for(machine, run, model, folder)
     best = require_best(plan)
-    say(f"planned {format_duration(best.time_s.expected)} for the sort of {format_bytes(run.data_bytes)}")
+    say(f"planned for the sort of {format_bytes(run.data_bytes)}: {best.time_s.both_times}")
     files = _Files.of(folder, replicated=model.output_copies > 1)
     before = stopwatch.timed("generate", lambda: _generate(run, files.source, watch))
     stopwatch.timed("warm memory", lambda: _warm_memory(run))

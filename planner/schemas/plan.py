@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from planner.errors import BadInputError
 from planner.schemas.json_values import from_jsonable, to_jsonable
+from planner.units import format_duration
 
 ALL_MODELS: Final = "all"
 """What `Request.model` says to rank the clusters of every model against each other."""
@@ -138,6 +139,11 @@ class Range:
     expected: float
     p50: float
     p95: float
+
+    @property
+    def both_times(self) -> str:
+        """Both figures of a time that are called planned, in words."""
+        return f"{format_duration(self.equation)} by the equations, {format_duration(self.expected)} as runs vary"
 
 
 @dataclass(frozen=True, kw_only=True)

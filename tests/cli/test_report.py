@@ -30,7 +30,7 @@ def run_file(tmp_path: Path) -> Path:
 
 
 def test_a_kept_run_is_shown_as_it_was_and_read_back_exactly(run_file: Path, tmp_path: Path) -> None:
-    assert "Predicted against measured" in call("report", str(run_file))
+    assert "Predicted by the equations, and measured" in call("report", str(run_file))
     assert json.loads(call("report", str(run_file), "--json")) == json.loads(run_file.read_text())
     page = tmp_path / "run.html"
     call("report", str(run_file), "--html", str(page))

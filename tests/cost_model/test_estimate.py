@@ -68,6 +68,18 @@ def test_a_job_and_its_bill_by_hand(make_context: Make) -> None:
     assert both.total_p95_usd is None
 
 
+def test_what_volumes_hold_is_paid_for_as_long_as_the_nodes_are(make_context: Make) -> None:
+    """20 TB, input and output, at $0.1 a GiB and 720 h. Ten nodes are a cent a second, and a spare 24 cents."""
+    volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e15, "free_bytes_per_s": 5e8,
+              "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8, "price_evidence": "spec",
+              "limit_evidence": "spec"}  # fmt: skip
+    context = certain(make_context({"a": NODE}, model="cloudsort", files={"volumes": [volume]}))
+    volumes_usd, whole_usd = (float(estimated(context, [10.0], price=price).total_usd[0, 0]) for price in (0.0, 3.6))
+    billed_s = (whole_usd - volumes_usd - 0.24) / 10e-3
+    assert billed_s > 1000
+    assert volumes_usd == pytest.approx(2e13 / 2**30 * 0.1 / 720 * billed_s / 3600)
+
+
 def test_what_a_run_shares_lengthens_its_mean_and_its_95_percent(make_context: Make) -> None:
     """sigma 0.1: the mean is e^0.005 times the median, the 95% e^0.164485 times."""
     context = certain(make_context({"a": NODE}), shared_sigma=SIGMA)

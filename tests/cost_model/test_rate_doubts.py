@@ -40,7 +40,7 @@ def test_the_mean_is_that_of_the_eight_and_certain_rates_have_none() -> None:
     doubts = RateDoubts(slowdowns={"disk": RISING})
     assert doubts.mean("local_disks", np.array([0])).tolist() == [pytest.approx(9 / 8)]
     assert doubts.mean("network", np.array([0])).tolist() == [1.0]
-    assert CERTAIN.together(0) == [{}]
+    assert CERTAIN.together(0) == RateDoubts(slowdowns={"disk": np.ones((1, 8))}).together(0) == [{}]
 
 
 def test_what_the_user_assumes_is_not_doubted() -> None:

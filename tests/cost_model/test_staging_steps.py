@@ -75,6 +75,27 @@ def test_requests_hold_up_staging_on_any_number_of_nodes(make_context: Make) -> 
 
 
 @pytest.mark.parametrize(
+    ("places", "own", "other"),
+    [
+        ({"input": "s3://b/i", "output": "gs://b/o"}, "stage in", "stage out"),
+        ({"input": "gs://b/i", "output": "s3://b/o"}, "stage out", "stage in"),
+    ],
+)
+def test_only_the_clouds_own_store_binds_a_step(
+    make_context: Make, places: dict[str, str], own: str, other: str
+) -> None:
+    """A store that gives 16 x 25 MB/s binds before a NIC of 1 GB/s, and before its requests, which take 1,192 s and
+    500 s at least; of another cloud's store nothing is known.
+    """
+    store = {**STORE, "reads_per_s": 500, "writes_per_s": 200, "request_evidence": "spec"}
+    context = make_context(DISKS, files=FILES | {"object_stores": [store]}, **places)
+    notes = staging_notes(context, 10)
+    assert "the object store binds" in notes[own]
+    assert "object store" not in notes[other]
+    assert least_seconds(context).keys() == {own}
+
+
+@pytest.mark.parametrize(
     ("places", "moved"),
     [
         ({}, {}),

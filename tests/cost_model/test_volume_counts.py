@@ -55,3 +55,16 @@ def test_the_frame_has_the_candidates_on_volumes_and_no_others() -> None:
     assert set(on_volumes.volumes().instance_type) == names
     assert names
     assert recommend(model="indy", assume={"network": "1GB/s"}, **asked).volumes().empty
+
+
+def test_numbers_double_and_half_double_as_far_as_the_link_goes() -> None:
+    """1, 2, 3, 4, 6, 8 ... to 128, of 262,144,000 B/s each within 37.5 GB/s: 143 would fill it, 128 can be attached."""
+    counts = [step.count for step in of("aws", "c8gb.48xlarge", "gp2", "at its most")]
+    assert counts == sorted([2**n for n in range(8)] + [3 * 2**n for n in range(6)])
+
+
+def test_a_volume_that_nothing_is_included_with_has_steps_at_its_most_alone() -> None:
+    """Of the volumes of AWS only gp3 has a rate in its price."""
+    ways = {(step.volume_type, step.rated) for step in volume_counts(load_catalog("aws"), "c8gb.48xlarge")}
+    assert {volume for volume, rated in ways if rated == "included"} == {"gp3"}
+    assert {volume for volume, rated in ways if rated == "at its most"} == {"gp2", "gp3", "io1", "io2", "sc1", "st1"}

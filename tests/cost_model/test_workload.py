@@ -53,6 +53,15 @@ def test_the_cpu_does_all_kinds_of_work_in_turn(make_context: Make) -> None:
     assert sort.total_bytes[0] == 1e13
 
 
+def test_a_processor_at_half_its_speed_moves_bytes_at_half(make_context: Make) -> None:
+    """10 TB take 1e13 / 2.5e9 s of a vCPU to partition and, at 1 ns a byte, 10,000 s to send: twice that at half."""
+    context = make_context({"a": DISKS})
+    engine = replace(context.model.engine, send_s_per_byte=1e-9)
+    slow = replace(context, model=replace(context.model, engine=engine), rates=replace(context.rates, cpu_factor=0.5))
+    cpu = slow.works(context.model.phases[0])["cpu"]
+    assert cpu.node_seconds[0] == pytest.approx((1e13 / 2.5e9 + 1e4 / 0.5) / 16)
+
+
 def test_a_group_alone_has_its_share_of_the_disks(make_context: Make) -> None:
     """One of four disks reads 10 TB at a quarter of twice what half of the disks did, 2 x 1.5 / 4 GB/s; three write."""
     context = make_context({"a": DISKS | FEW | {"both": 1.5e9}})
@@ -197,3 +206,19 @@ def test_a_resource_at_half_its_rate_takes_twice_as_long() -> None:
     half = work(read=6.0, write=4.0, whole=10.0).at_share(0.5)
     assert (half.read_node_s[0], half.write_node_s[0], half.node_seconds[0]) == (12.0, 8.0, 20.0)
     assert half.total_bytes[0] == 1.0
+
+
+def test_only_what_lies_in_the_object_store_waits_for_its_requests(make_context: Make) -> None:
+    """10 TB in parts of 1 MB at 5,500 reads/s; and a model of local disks sends none, whatever the sizes say."""
+    context = make_context({"a": DISKS}, model="object-store")
+    sizes = {"read_bytes": 1e6, "write_bytes": 2e6}
+    store = replace(context.objects, reads_per_s=5500.0, writes_per_s=3500.0)
+    with_sizes = replace(context, model=replace(context.model, requests=sizes), objects=store)
+    read, written = (with_sizes.undivided(phase, np.array([3.0])) for phase in context.model.phases)
+    assert read["object_requests"][0] == written["object_requests"][0] == 1e13
+    assert read["object_requests"][1][0] == pytest.approx(1e13 / 1e6 / 5500)
+    assert written["object_requests"][1][0] == pytest.approx(1e13 / 2e6 / 3500)
+    without = replace(context, model=replace(context.model, requests={}), objects=store)
+    local = make_context({"a": DISKS})
+    for other in (without, replace(local, model=replace(local.model, requests=sizes), objects=store)):
+        assert "object_requests" not in other.undivided(other.model.phases[0], np.array([3.0]))

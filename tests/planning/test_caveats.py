@@ -185,3 +185,9 @@ def phase(bottleneck: str, *others: str) -> PhaseEstimate:
 def test_what_decides_is_as_weak_as_its_weakest_part(evidence: dict[str, str], weakest: str) -> None:
     """Of stated facts the cloud's word is as good as measured; the CPU does not decide the phase."""
     assert deciding(evidence, (phase("network", "cpu"),)) == weakest
+
+
+def test_of_the_figures_that_count_only_the_worst_is_scored(make_job: Make) -> None:
+    """The disks' two rates, as made up, meet more demands than the network, so that nothing is said of them."""
+    (score,) = about("cloud truth", warned(make_job, as_it_is))
+    assert score.startswith("cloud truth 1 of 6: network,")

@@ -13,7 +13,7 @@ import pytest
 from planner import recommend as recommend_by
 from planner.api import answer, answer_with_profile
 from planner.errors import BadInputError
-from planner.planning.plan_with_profile import plan_with_profile
+from planner.planning.plan_with_profile import _ratio, plan_with_profile
 from planner.schemas.plan import Plan, Request
 from planner.stores import profiles
 
@@ -51,6 +51,7 @@ def test_times_are_the_profiles_and_the_equation_stays_visible(request_for: Call
     assert calibrated.time_s.p50 == pytest.approx(60 + 40 * 100 / 8, rel=0.15)
     assert calibrated.time_s.p95 > calibrated.time_s.p50
     assert calibrated.cost_usd.expected == pytest.approx(8 * calibrated.time_s.p50 / 3600)
+    assert calibrated.cost_usd.p50 == calibrated.cost_usd.expected
     assert calibrated.cost_usd.p95 == pytest.approx(8 * calibrated.time_s.p95 / 3600)
 
 
@@ -183,3 +184,16 @@ def test_sizes_are_the_fewest_nodes_and_24_steps_from_one_to_the_most(request_fo
     plan_with_profile(asked, learned, specs=profiles.specs_of(asked.catalogs[0]), plan_again=plan_again)
     assert tried[0] is None
     assert set(tried[1:]) == {round(100 ** (step / 23)) for step in range(24)}
+
+
+@pytest.mark.parametrize(
+    ("before_s", "after_s", "ratio"),
+    [
+        (100, 200, 2.0),  # more than the 100 s that are added would make it: 1,600 / 1,500
+        (17_500, 34_750, 12.5),  # 17,250 s of shuffling are not done in the 1,471 s that twice as long would add
+        (200, 100, 0.5),
+        (100, 100, 1.0),
+    ],
+)
+def test_a_what_if_adds_all_the_seconds_that_the_equations_add(before_s: float, after_s: float, ratio: float) -> None:
+    assert _ratio(1500.0, before_s, after_s) == ratio

@@ -154,3 +154,15 @@ def test_an_operation_that_is_none(measured: str) -> None:
 def test_no_measure(cloud: str, by: str, mode: str, text: str) -> None:
     with pytest.raises(BadInputError, match=text):
         ranked(cloud, by=by, mode=mode)
+
+
+@pytest.mark.parametrize(
+    ("operation", "moves"),
+    [("read4K", 4096), ("read4M", 4194304), ("write4K", 4096), ("write4M", 4194304), ("write4K/64", 4096)],
+)
+def test_an_operation_moves_what_its_name_says(make_catalog: Callable[..., str], operation: str, moves: int) -> None:
+    """4 KiB are 4,096 bytes and 4 MiB 4,194,304: at 50 of them a second a type does 50 operations a second."""
+    row = {"instance_type": "a", "volume_type": "", "volumes": "", "operation": operation, "threads": 8}
+    row |= {"bytes_per_s": 50 * moves, "aggregate": "mean", "method": "smallio"}
+    (worth,) = ranked(make_catalog({"a": {"price": 1}}, small_io=[row]), by="usd_per_op", operation=operation).rows
+    assert worth.rate == 50

@@ -74,6 +74,13 @@ def test_each_size_has_its_own_best(make_catalog: Callable[..., str]) -> None:
         assert size.best.cost_usd.total <= size.equal.cost_usd.total * (1 + 1e-9)
 
 
+def test_the_best_of_a_size_has_no_more_nodes_than_are_allowed(make_catalog: Callable[..., str]) -> None:
+    """Two are faster."""
+    for most in (1, 2):
+        scaling = scaled(make_catalog(sizes()), {"s": 8, "l": 32}, max_nodes=most, objective="time")
+        assert [size.best and size.best.nodes for size in scaling.sizes] == [most, most]
+
+
 def test_a_size_without_facts_says_why(make_catalog: Callable[..., str]) -> None:
     types = sizes()
     types["l"]["read"] = None

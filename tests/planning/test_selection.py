@@ -35,6 +35,15 @@ def test_each_objective_has_its_best_cluster(objective: Objective, row: int, col
     assert best == Cell(row=row, column=column)
 
 
+def test_balanced_does_not_pay_for_the_last_percent_of_time() -> None:
+    """Of 100, 60 and 59.5 s, all within 5% of $10, the second costs less than the third and takes 0.8% longer."""
+    for second_s, column in ((60.0, 1), (60.2, 2)):  # 60.2 s are 1.2% more than 59.5 s
+        expected_s, total_usd = np.array([[100.0, second_s, 59.5]]), np.array([[10.0, 10.2, 10.4]])
+        near = replace(ESTIMATES, expected_s=expected_s, total_usd=total_usd)
+        best = best_cell(np.arange(1), near, np.ones((1, 3), bool), objective="balanced", limit_usd=10.5)
+        assert best == Cell(row=0, column=column)
+
+
 def test_a_type_above_the_least_shows_its_own_fastest_within_the_slack() -> None:
     best = best_cell(np.array([1]), ESTIMATES, GOOD, objective="balanced", limit_usd=1.05)
     assert best == Cell(row=1, column=0)
@@ -100,6 +109,17 @@ def test_the_slack_leaves_out_what_no_cluster_changes() -> None:
     assert best_cell(np.arange(2), dearer, only_second, objective="balanced", limit_usd=10.2) == Cell(row=1, column=1)
 
 
+def test_the_slack_is_that_of_the_layout_that_costs_least() -> None:
+    """Of the first layout's $10 are $6 charges: up to 10 + 5% of 4 = $10.2, which three nodes for $10.4 exceed."""
+    two = replace(
+        ESTIMATES,
+        expected_s=np.array([[100.0, 60.0, 50.0], [200.0, 200.0, 200.0]]),
+        total_usd=np.array([[10.0, 10.2, 10.4], [10.1, 10.1, 10.1]]),
+        charges_usd=np.array([6.0, 0.0]),
+    )
+    assert best_cell(np.arange(2), two, GOOD, objective="balanced", limit_usd=1) == Cell(row=0, column=1)
+
+
 @pytest.fixture
 def candidate_of(make_job: Callable[..., Any]) -> Callable[..., Candidate]:
     context, region, _ = make_job({"a": {"read": 4e9, "write": 2e9}})
@@ -137,6 +157,14 @@ def test_candidates_in_order(candidate_of: Callable[..., Candidate], objective: 
     assert order([], objective) == []
 
 
+def test_of_candidates_as_fast_within_a_percent_the_cheaper_comes_first(candidate_of: Callable[..., Candidate]) -> None:
+    """The fastest of all, at $12, is beyond 5% of $10, so 60.5 s count as 60 s, and 60.7 s (1.2%) do not."""
+    beyond, fastest = candidate_of("beyond", seconds=50, usd=12), candidate_of("fastest", seconds=60, usd=10.4)
+    alike, slower = candidate_of("alike", seconds=60.5, usd=10.1), candidate_of("slower", seconds=60.7, usd=10)
+    in_order = order([beyond, slower, fastest, alike], "balanced")
+    assert [entry.instance_type for entry in in_order] == ["alike", "fastest", "slower", "beyond"]
+
+
 def test_the_frontier_tries_few_of_many_sizes() -> None:
     """Of 1,000 sizes at most 60, evenly on a logarithmic scale, the first and the last among them."""
     sizes = np.arange(1.0, 1001)
@@ -149,3 +177,13 @@ def test_the_frontier_tries_few_of_many_sizes() -> None:
     assert (columns[0], columns[-1]) == (999, 0)
     assert 40 < len(columns) <= 60
     assert columns[1] == round(1000 ** (58 / 59)) - 1
+
+
+def test_the_frontier_has_the_cheapest_even_between_the_sizes_that_are_tried() -> None:
+    """The bill is 10 USD at 500 nodes and 11 at all others; the sizes tried about it are 1000^(53/59) = 495 and 557."""
+    sizes = np.arange(1.0, 1001)
+    bills = np.where(sizes == 500, 10.0, 11.0)[None, :]
+    dip = replace(ESTIMATES, nodes=sizes, expected_s=(1e5 / sizes)[None, :], total_usd=bills, charges_usd=np.zeros(1))
+    assert frontier(dip, np.ones((1, 1000), bool)) == [Cell(row=0, column=999), Cell(row=0, column=499)]
+    allowed = (sizes != 500)[None, :]
+    assert frontier(dip, allowed) == [Cell(row=0, column=999)]

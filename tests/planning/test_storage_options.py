@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from planner.catalog import load_catalog
@@ -68,3 +70,15 @@ def test_what_is_not_known_of_a_type_is_said() -> None:
 
 def test_nothing_asked_is_nothing() -> None:
     assert not is_asked(Need()) and is_asked(Need(iops=1))
+
+
+@pytest.mark.parametrize("count", [2, 32])
+def test_a_stripe_has_two_volumes_at_least_and_thirty_two_at_most(make_catalog: Callable[..., str], count: int) -> None:
+    """A volume does 100 MB/s and no more: so many carry so many times that, and 33 are not striped."""
+    volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_min": 2**30, "size_bytes_max": 2**44,
+              "bytes_per_s_per_gib": 1e8, "read_bytes_per_s_max": 1e8, "write_bytes_per_s_max": 1e8,
+              "price_evidence": "spec", "limit_evidence": "spec"}  # fmt: skip
+    cloud = make_catalog({"a": {"volume_bytes_per_s": 10**10, "volumes_max": 64}}, volumes=[volume])
+    (striped,) = answered(cloud, bytes_per_s=count * 1e8).options
+    assert (striped.storage, striped.count) == ("v", count)
+    assert not answered(cloud, bytes_per_s=33e8).options

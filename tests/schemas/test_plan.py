@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.errors import BadInputError
-from planner.schemas.plan import CatalogStamp, Plan, Request
+from planner.schemas.plan import CatalogStamp, Plan, Range, Request
 
 SCALARS: dict[Any, st.SearchStrategy[Any]] = {
     str: st.text(max_size=8),
@@ -90,3 +90,8 @@ def test_a_plan_from_before_there_were_engines_keeps_the_one_it_was_made_with() 
     old = json.loads(today.to_json())
     del old["request"]["engine"]
     assert Plan.from_json(json.dumps(old)).request.engine == "ideal"
+
+
+def test_a_time_says_which_of_its_two_figures_is_which() -> None:
+    time = Range(equation=26.4, expected=28.1, p50=28.0, p95=33.0)
+    assert time.both_times == "26.4 s by the equations, 28.1 s as runs vary"

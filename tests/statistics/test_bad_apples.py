@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import comb
 
 import numpy as np
@@ -24,7 +25,8 @@ def test_nodes_that_are_always_bad_stay_bad() -> None:
     # Two pairs of runs of each of 12 nodes: 4 begin with a bad run and end with one; 4 of 24 end so.
     assert (answer.bad, answer.bad_again, answer.good, answer.turned_bad) == (4, 4, 20, 0)
     assert answer.chance == pytest.approx(1 / comb(24, 4))
-    assert "bad apples stay bad: 4 of 4" in answer.text
+    assert "bad apples stay bad: 4 of 4 bad runs were followed by a bad one, 0 of 20 good ones" in answer.text
+    assert "there were no good ones" in replace(answer, good=0).text
 
 
 def test_nodes_that_are_bad_in_turn_do_not() -> None:

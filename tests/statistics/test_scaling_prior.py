@@ -149,3 +149,20 @@ def test_a_law_that_alone_is_likely_is_drawn_alone(heaviest: int) -> None:
     log_weight = np.full(3, -1000.0)
     log_weight[heaviest] = 0.0
     assert np.unique(_resampled(log_weight, np.random.default_rng(1))).tolist() == [heaviest]
+
+
+def test_rates_between_two_points_that_say_nothing_of_each_other_by_hand() -> None:
+    """Two points far apart, their residuals 2.1 and 1.8, of level 2; at the first one another is alike to 1.
+
+    Half of that is the pull, so nothing of the second. Variance: 1 - 1/2 + (1 - 1/2)^2 / (1/2 + 1/2) = 0.75.
+    """
+    posterior = Posterior(
+        laws=Draws(parameters={"power": np.zeros((1, 2))}),
+        log_nodes=np.array([0.0, 100.0]),
+        residuals=np.array([[2.1, 1.8]]),
+        level=np.array([2.0]),
+        noise=np.array([0.04]),
+        factor=np.eye(2) * np.sqrt(2),
+        deviate=np.array([1.0]),
+    )
+    assert posterior.worked_out(np.array([1.0]))[0, 0] == pytest.approx(2 + 0.1 / 2 + 0.04 * np.sqrt(0.75))

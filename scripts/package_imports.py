@@ -14,7 +14,7 @@ FLOORS = {
     "interface": ("cli", "report", "api"),
     "effects": (
         "emulation", "runs", "provisioning", "providers", "ray_cluster", "distributed_sort", "sorting", "measure",
-        "ingest", "spark_log", "refresh", "cloud_calls", "stores", "native", "doctor",
+        "ingest", "spark_log", "task_trace", "refresh", "cloud_calls", "stores", "native", "doctor",
     ),
     "planning": ("planning", "cost_model", "calibration", "statistics", "spot", "spark_model", "simulation"),
     "data": ("catalog", "tables", "config", "schemas", "spark_application"),

@@ -1,4 +1,4 @@
-"""`planner explain-log`: what a Spark application did, and what bound it."""
+"""`planner explain-log`: what a Spark application did, and what bound it; of Ray and Dask, when tasks ran."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typer import Argument, Option
 from planner.cli.console import columns, show_json, show_text, table
 from planner.cli.console import show as show_rich
 from planner.cli.files import require_new, write_whole
+from planner.errors import BadInputError
 
 if TYPE_CHECKING:
     from planner.spark_application.application import Application
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def explain_log(
-    path: Annotated[Path, Argument(help="An event log of Spark, a directory of its parts, or an archive.")],
+    path: Annotated[
+        Path, Argument(help="An event log of Spark, a directory or archive; or a Ray timeline, a Dask report.")
+    ],
     *,
     app: Annotated[str | None, Option(help="Of several applications, the one with this id.")] = None,
     show: Annotated[Literal["answer", "stages", "executors", "csv"], Option(help="What to print.")] = "answer",
@@ -32,8 +35,14 @@ def explain_log(
     """
     from planner import spark_log
     from planner.spark_model.bounds import explain
+    from planner.task_trace.reading import looks_like_trace
 
     require_new([html], force=force)
+    if looks_like_trace(path):
+        if html or app or show == "executors":
+            raise BadInputError("--html, --app and --show executors are for logs of Spark: leave them out")
+        _show_trace(path, show, json=json)
+        return
     logs = spark_log.read(path)
     application = logs.only(app)
     explained = explain(application)
@@ -49,6 +58,21 @@ def explain_log(
         show_text("\n".join(explanation_lines(application, explained, notes=_notes(logs), width=min(columns(), 100))))
     else:
         _show_table(application, explained, show)
+
+
+def _show_trace(path: Path, which: str, *, json: bool) -> None:
+    from planner import task_trace
+    from planner.report.trace_table import trace_sentence, trace_table
+
+    trace = task_trace.read(path)
+    if json:
+        facts = {name: getattr(trace, name) for name in ("path", "system", "duration_s", "workers", "nodes")}
+        show_json({**facts, "stages": trace.stage_rows()})
+    elif which == "csv":
+        show_text(trace.stage_frame().to_csv(index=False).rstrip("\n"))
+    else:
+        show_rich(table(*trace_table(trace)))
+        show_rich(trace_sentence(trace))
 
 
 def _notes(logs: EventLogs) -> list[str]:

@@ -37,7 +37,13 @@ def plan_from_log(
     from planner.spark_model.bounds import explain
     from planner.spark_model.from_log import plan_application
     from planner.spark_model.several_logs import latest_first
+    from planner.task_trace.reading import looks_like_trace
 
+    if looks_like_trace(path):
+        raise BadInputError(
+            f"{path} tells when tasks ran, and nothing of bytes, processors and memory: no other cluster can be "
+            "foreseen from it; `planner explain-log` shows its tasks"
+        )
     _refuse_others(asked)
     request = replace(asked, data="1B").request()
     application, *earlier = latest_first(spark_log.read(path).runs(app))

@@ -146,9 +146,9 @@ class Partition:
         """Return the partition as a manifest has it."""
         return {name: value for name, value in asdict(self).items() if name != "quotes"}
 
-    def around(self, first: int, records: int) -> Partition:
+    def for_slice(self, first: int, records: int) -> Partition:
         """Return the partition without what a task does not need that reads some of its records."""
-        return self if self.quotes is None else replace(self, quotes=self.quotes.around(first, records))
+        return self if self.quotes is None else replace(self, quotes=self.quotes.for_slice(first, records))
 
     def reached_from(self, nodes: Collection[str]) -> Partition:
         """Return the partition with the copies that one of `nodes` can read: theirs, and those that all can read."""

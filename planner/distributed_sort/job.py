@@ -96,7 +96,7 @@ class Job:
     def input_of(self, slice_: Slice) -> Partition:
         """Return the partition that a slice belongs to, with the copies that are left, as the slice's task needs it."""
         whole = self.request.source.partitions[slice_.partition]
-        return whole.around(slice_.first, slice_.records).reached_from(self.nodes.names)
+        return whole.for_slice(slice_.first, slice_.records).reached_from(self.nodes.names)
 
     def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
         """Take note of lost nodes and return them. Raises IoFailureError naming input that was lost with them."""

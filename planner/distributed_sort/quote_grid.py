@@ -26,7 +26,7 @@ class QuoteGrid:
         number = byte // self.step_bytes
         return number * self.step_bytes, bool(self.within[number - self.first])
 
-    def around(self, first: int, count: int) -> QuoteGrid:
+    def for_slice(self, first: int, count: int) -> QuoteGrid:
         """Return the part that tells of some bytes and of the one before them, which is little to send to a task."""
         begin = max(0, first - 1) // self.step_bytes
         end = (first + count) // self.step_bytes + 1

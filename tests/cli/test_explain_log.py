@@ -74,3 +74,24 @@ def test_page(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "test took 20 s" in text and "Lost: 1 x line that is not JSON" in text and "Other clusters" not in text
     assert run("explain-log", str(log), "--html", str(page)) == 2
     assert "--force" in capsys.readouterr().err
+
+
+TRACES = Path(__file__).resolve().parent.parent / "data" / "task_trace"
+
+
+def test_a_trace_of_ray_says_when_tasks_ran(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(TRACES / "ray-2.60.json")
+    assert run("explain-log", path) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "mapper" in shown and "Ray: 0.804 s, 3 workers on 1 node." in shown and "is unknown" in shown
+    assert run("explain-log", path, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["stages"][0]["input_bytes"] is None
+    assert run("explain-log", path, "--show", "csv") == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("0,,mapper,,0.0,")
+
+
+@pytest.mark.parametrize("words", [["--html", "x.html"], ["--app", "a"], ["--show", "executors"]])
+def test_a_trace_has_no_executors(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("explain-log", str(TRACES / "dask-2026.8.html"), *words) == 2
+    assert not list(tmp_path.iterdir())

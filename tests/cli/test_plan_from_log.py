@@ -49,6 +49,13 @@ def test_json(log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert document["configuration"]["spark.executor.cores"]
 
 
+def test_a_trace_foretells_no_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "timeline.json"
+    path.write_text("[]", "utf-8")
+    assert run("--from-log", str(path)) == 2
+    assert "nothing of bytes, processors and memory" in " ".join(capsys.readouterr().err.split())
+
+
 def test_what_is_left_out_is_listed(log: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--from-log", log, *ON, "--rejected") == 0
     assert "not asked for" in capsys.readouterr().out

@@ -16,7 +16,7 @@ def test_an_odd_number_of_quotes_changes_sides() -> None:
 
 def test_a_part_of_the_grid_tells_the_same() -> None:
     grid = grid_of([b"\1" * 50], 10)
-    part = grid.around(200, 45)
+    part = grid.for_slice(200, 45)
     assert len(part.within) == 6  # points 190 to 240
     assert all(part.before(byte) == grid.before(byte) for byte in range(199, 246))
 

@@ -124,7 +124,7 @@ def test_quoted_newlines_end_no_row(
     for first, end in pairwise(edges):
         read = bytes(
             Text(CSV).read_slice(
-                partition.around(first, end - first), Slice(number=0, partition=0, first=first, records=end - first)
+                partition.for_slice(first, end - first), Slice(number=0, partition=0, first=first, records=end - first)
             )
         )
         assert read == b"".join(row for row, begin in zip(ended, begins, strict=False) if first <= begin < end)

@@ -21,9 +21,9 @@ _MS: Final = 1e3
 
 def stream_of(page: str) -> dict[str, list[Any]] | None:
     """Return the columns of a page's task stream, None where it has none."""
-    for found in _DOCUMENT.finditer(page):
+    for match in _DOCUMENT.finditer(page):
         try:
-            document = json.loads(html.unescape(found[1]))
+            document = json.loads(html.unescape(match[1]))
         except ValueError:
             continue
         for columns in _sources(document):

@@ -18,8 +18,6 @@ from typing import Any, Final
 from planner.errors import BadInputError, InterruptedRunError, PlannerError
 from planner.extras import optional
 from planner.native import Progress
-from planner.spark_log.block_formats import BrokenDataError
-from planner.spark_log.decoding import by_members
 
 BLOCK_BYTES: Final = 1 << 20
 _COMPRESSED_BYTES: Final = 1 << 16
@@ -114,6 +112,8 @@ def _read(descriptor: int, progress: Progress, size: int) -> Iterator[bytes]:
 
 
 def _named(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    from planner.spark_log.block_formats import BrokenDataError  # its package loads numpy
+
     try:
         yield from chunks
     except BrokenDataError as error:
@@ -125,10 +125,14 @@ def _decoders() -> dict[str, Callable[[Iterable[bytes]], Iterator[bytes]]]:
 
 
 def _gunzip(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    from planner.spark_log.decoding import by_members
+
     return by_members(chunks, new=lambda: zlib.decompressobj(31), errors=(zlib.error,), name="gzip")
 
 
 def _unzstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    from planner.spark_log.decoding import by_members
+
     library = optional("zstandard", extra="zstd", purpose=_ZSTD_PURPOSE)
     new = library.ZstdDecompressor().decompressobj
     return by_members(chunks, new=new, errors=(library.ZstdError,), name="zstd")

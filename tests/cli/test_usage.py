@@ -36,7 +36,7 @@ def test_a_refusal_says_what_to_type(words: str, sentence: str) -> None:
 def test_the_result_of_a_sort_is_a_file_with_a_name(tmp_path: Path) -> None:
     source = tmp_path / "in.log"
     source.write_text("b\na\n")
-    outcome = CliRunner().invoke(build(), ["sort", str(source), "-"])
+    outcome = CliRunner().invoke(build(), ["sort", str(source), "out", "--more-output", "-"])
     assert isinstance(outcome.exception, BadInputError)
     assert "OUTPUT -: the result is a file" in outcome.exception.message
 

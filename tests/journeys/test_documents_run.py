@@ -29,6 +29,7 @@ NOT_HERE = {
     "plan --data 1TB --model indy --profile": "takes the user's profile: tests/cli/test_help.py",
     "plan --from-log": "takes the user's event log: tests/cli/test_plan_from_log.py",
     "alias sort=": "changes the reader's shell",
+    "planner sort --record-size": "takes the user's records: tests/cli/test_sort_keys.py",
     "planner sort --separator": "takes the user's text: tests/cli/test_gnusort.py",
     "planner sort --key": "takes the user's text: tests/cli/test_gnusort.py",
     "planner sort --check": "takes the user's text: tests/cli/test_sort_keys.py",

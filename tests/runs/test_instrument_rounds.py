@@ -127,6 +127,17 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_rented(words: tup
     assert isinstance(result.exception, BadInputError) and says in result.exception.message
 
 
+@pytest.fixture
+def no_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Neither the environment nor this machine has credentials: a dry run asks no cloud."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+@pytest.mark.usefixtures("no_account")
 def test_volumes_and_limits_are_in_the_price() -> None:
     """Two m5.xlarge at $0.192 and 4 x 466 GiB of gp3 at $0.08 a month of 720 hours: $0.7982 an hour, for 1,079 s."""
     words = ("--cloud", "aws", "--instance", "m5.xlarge", "--volume", "gp3", "--count", "4", "--nodes", "2", "--json")

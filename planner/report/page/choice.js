@@ -8,6 +8,7 @@ const EXACT_TYPES = 10; // types worked out in full, the most promising first
 const SAME_TIME = 1.01; // times within this factor of the least are as good
 const APART = 1.15; // by what factor the times of neighbours on the frontier differ at least
 const HANDICAP = 1.005; // by what factor bare metal must be better to be preferred
+const SAME_COST = 1e-6; // costs that differ by less are the same
 const SIZES = 60; // cluster sizes that the frontier is looked for at
 
 function limitAbove(least, charges) {
@@ -72,7 +73,7 @@ function bestCell(cells, objective, limit) {
   if (objective === "cost") return first(cells, (cell) => cell.total, (cell) => cell.time);
   if (objective === "time") return first(cells, (cell) => cell.time, (cell) => cell.total, SAME_TIME);
   const own = cheapest.total <= limit ? limit : limitAbove(cheapest.total, cheapest.charges);
-  return first(cells.filter((cell) => cell.total <= own), (cell) => cell.time, (cell) => cell.total);
+  return first(cells.filter((cell) => cell.total <= own), (cell) => cell.time, (cell) => cell.total, SAME_TIME);
 }
 
 function first(cells, key, second, same = 1 + 1e-9) {
@@ -87,16 +88,20 @@ function overallLimit(cells) {
 }
 
 // selection.order: which of two figures decides, and in which order.
-function rank(of, objective, limit, fastest) {
+function rank(of, objective, limit, { fastest, fastestNear }) {
+  const byTime = (least) => (of.time <= least * SAME_TIME ? [0, of.total, of.time] : [1, of.time, of.total]);
   if (objective === "cost") return [of.total, of.time];
-  if (objective === "time") return of.time <= fastest * SAME_TIME ? [0, of.total, of.time] : [1, of.time, of.total];
-  return of.total <= limit ? [0, of.time, of.total] : [1, of.total, of.time];
+  if (objective === "time") return byTime(fastest);
+  return of.total <= limit ? [0, ...byTime(fastestNear)] : [1, of.total, of.time];
 }
 
-function inOrder(items, figures, objective, limit) {
-  const fastest = Math.min(...items.map((item) => figures(item).time));
+// Estimates are ordered by time alone where the cost is within the limit, exact figures as selection.order does.
+function inOrder(items, figures, objective, limit, { exactly }) {
+  const times = (those) => Math.min(...those.map((item) => figures(item).time));
+  const near = items.filter((item) => figures(item).total <= limit);
+  const bounds = { fastest: times(items), fastestNear: exactly ? times(near) : 0 };
   const compare = (a, b) => {
-    const [left, right] = [a, b].map((item) => rank(figures(item), objective, limit, fastest));
+    const [left, right] = [a, b].map((item) => rank(figures(item), objective, limit, bounds));
     const differs = left.findIndex((number, at) => number !== right[at]);
     return differs < 0 ? 0 : left[differs] - right[differs];
   };
@@ -105,7 +110,7 @@ function inOrder(items, figures, objective, limit) {
 
 function ordered(clusters, objective) {
   const figures = (made) => ({ time: made.expected * handicap(made.row), total: made.total * handicap(made.row) });
-  return inOrder(clusters, figures, objective, overallLimit(clusters));
+  return inOrder(clusters, figures, objective, overallLimit(clusters), { exactly: true });
 }
 
 // By what factor a cluster exceeds what is asked, computed exactly.
@@ -162,9 +167,13 @@ function frontierCells(formulas, cells, asked) {
   const most = asked.nodes ?? formulas.request.max_nodes, count = Math.min(most, SIZES);
   const size = (at) => Math.round(most ** (count > 1 ? at / (count - 1) : 0));
   const sizes = new Set(asked.nodes ? [asked.nodes] : Array.from({ length: count }, (_, at) => size(at)));
+  const tried = formulas.grids.flatMap((grid) => {
+    const own = cells.filter((cell) => cell.grid === grid), cheapest = own.length && least(own, (cell) => cell.total).nodes;
+    return own.filter(({ nodes }) => sizes.has(nodes) || nodes === cheapest);
+  });
   const unbeaten = [], [time, total] = ["time", "total"].map((name) => (cell) => cell[name] * handicap(cell.row));
-  for (const cell of cells.filter(({ nodes }) => sizes.has(nodes)).sort((a, b) => time(a) - time(b) || total(a) - total(b))) {
-    if (!unbeaten.length || total(cell) < total(unbeaten.at(-1)) * (1 - 1e-6)) unbeaten.push(cell);
+  for (const cell of tried.sort((a, b) => time(a) - time(b) || total(a) - total(b))) {
+    if (!unbeaten.length || total(cell) < total(unbeaten.at(-1)) * (1 - SAME_COST)) unbeaten.push(cell);
   }
   let last = 0;
   return unbeaten.filter((cell) => {
@@ -186,12 +195,31 @@ function besideThem(formulas, cells, made, asked) {
   return beside.filter((cluster) => cluster);
 }
 
+// frontier.py: clusters that may cost less than all so far, the least estimate first, which is a lower bound.
+function cheaper(formulas, cells, made, asked) {
+  const bill = (cluster) => cluster.total * handicap(cluster.row), rows = new Map(), found = [];
+  for (const cell of cells) {
+    const sizes = rows.get(cell.grid) ?? rows.set(cell.grid, new Map()).get(cell.grid), best = sizes.get(cell.row);
+    if (!best || cell.total < best.total) sizes.set(cell.row, cell);
+  }
+  let lowest = Math.min(...made.map(bill));
+  for (const cell of [...rows.values()].flatMap((of) => [...of.values()]).sort((a, b) => a.total - b.total)) {
+    if (cell.total >= lowest * (1 - SAME_COST)) break;
+    const same = cells.filter((other) => other.grid === cell.grid && other.row.type === cell.row.type && other.nodes === cell.nodes);
+    const cluster = exact(formulas, bestCell(same, formulas.request.objective, 0), asked);
+    if (excess(formulas, cluster, asked) > 1 || bill(cluster) >= lowest) continue;
+    lowest = bill(cluster);
+    found.push(cluster);
+  }
+  return found;
+}
+
 // The best cluster of each type, best first; empty where nothing is feasible.
 function choose(formulas, asked) {
   const { objective } = formulas.request;
   const good = estimates(formulas, asked).filter(admissible), limit = overallLimit(good);
   const types = byType(good).map((cells) => ({ cells, cell: bestCell(cells, objective, limit) }));
-  const promising = inOrder(types, ({ cell }) => cell, objective, limit);
+  const promising = inOrder(types, ({ cell }) => cell, objective, limit, { exactly: false });
   const made = [];
   for (const { cells } of promising) {
     if (made.length >= EXACT_TYPES) break;
@@ -199,6 +227,7 @@ function choose(formulas, asked) {
     if (best) made.push(best);
   }
   if (!made.length) return [];
-  const all = ordered([...made, ...besideThem(formulas, good, made, asked)], objective);
+  const beside = [...made, ...besideThem(formulas, good, made, asked)];
+  const all = ordered([...beside, ...cheaper(formulas, good, beside, asked)], objective);
   return byType(all).map((clusters) => clusters[0]);
 }

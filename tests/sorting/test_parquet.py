@@ -84,13 +84,13 @@ def check_files(count: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.usefixtures("small_runs")
 def test_random_files_as_duckdb_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    check_files(8, tmp_path, monkeypatch)
+    check_files(4, tmp_path, monkeypatch)
 
 
 @pytest.mark.soak
 @pytest.mark.usefixtures("small_runs")
 def test_very_many_random_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    check_files(10_000, tmp_path, monkeypatch)
+    check_files(3_000, tmp_path, monkeypatch)
 
 
 @pytest.mark.usefixtures("small_runs")

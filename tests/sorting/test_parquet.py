@@ -18,10 +18,12 @@ from planner.sorting.table import sort_table
 from tests.sorting.arrow_tables import order_of_duckdb, random_keys, random_table
 
 
-def run(folder: Path, tables: list[Any], keys: list[str], **settings: Any) -> tuple[Any, ParquetReport]:
+def run(
+    folder: Path, tables: list[Any], keys: list[str], *, row_group_size: int = 1000, **settings: Any
+) -> tuple[Any, ParquetReport]:
     """Return tables sorted through files."""
     for i, table in enumerate(tables):
-        pq.write_table(table, folder / f"in{i}", row_group_size=1000, compression="zstd")
+        pq.write_table(table, folder / f"in{i}", row_group_size=row_group_size, compression="zstd")
     inputs = tuple(str(folder / f"in{i}") for i in range(len(tables)))
     values: dict[str, Any] = {"memory_bytes": 1 << 30, "temp_dirs": (str(folder),)} | settings
     report = sort_parquet(ParquetJob(inputs=inputs, output=str(folder / "out"), keys=tuple(keys), **values), Progress())
@@ -54,6 +56,41 @@ def test_many_runs_as_duckdb_orders_them(tmp_path: Path) -> None:
         assert report.rows == 900
         assert ours.column("row").to_pylist() == order_of_duckdb(table, keys), keys
         assert without_nan(ours).equals(without_nan(sort_table(table, keys=keys)))
+
+
+def check_files(count: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compare so many random tables with DuckDB, cut into files, row groups, runs and pieces of random sizes."""
+    chance = random.Random(29)
+    for number in range(count):
+        table, keys = random_table(chance, chance.choice([0, 1, 7, 60])), random_keys(chance)
+        cuts = sorted(chance.randint(0, table.num_rows) for _ in range(chance.randint(0, 2)))
+        ends = zip([0, *cuts], [*cuts, table.num_rows], strict=True)
+        settings: dict[str, Any] = {"most_rows": chance.choice([None, None, 1, 7])}
+        monkeypatch.setattr(parquet, "_MOST_RUN_BYTES", chance.choice([300, 3000, 1 << 30]))
+        monkeypatch.setattr(parquet, "_BATCH_ROWS", chance.choice([1, 3, 50]))
+        monkeypatch.setattr(parquet, "_LEAST_PIECE_BYTES", chance.choice([50, 300]))
+        monkeypatch.setattr(table_runs, "MOST_MERGED", chance.choice([2, 4, 32]))
+        parts = [table.slice(first, end - first) for first, end in ends]
+        ours, _ = run(folder, parts, keys, row_group_size=chance.choice([1, 3, 1000]), **settings)
+        rows = order_of_duckdb(table, keys)[: settings["most_rows"]]
+        assert ours.column("row").to_pylist() == rows, (number, keys, settings)
+        assert ours.schema.equals(pq.read_schema(folder / "in0"), check_metadata=True), number
+        for name in ("list", "pair", "color", "price", "name", "at"):
+            values = table.column(name).to_pylist()
+            assert ours.column(name).to_pylist() == [values[row] for row in rows], (number, name)
+        for path in folder.iterdir():
+            path.unlink()
+
+
+@pytest.mark.usefixtures("small_runs")
+def test_random_files_as_duckdb_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_files(4, tmp_path, monkeypatch)
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("small_runs")
+def test_very_many_random_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_files(3_000, tmp_path, monkeypatch)
 
 
 @pytest.mark.usefixtures("small_runs")

@@ -109,7 +109,7 @@ def _between_zones(context: JobContext, nodes: float) -> Iterator[Charge]:
     zones = context.staging.zones
     if zones > 1:
         price, evidence = context.catalog.transfer_usd_per_gib("zone")
-        shuffled, copied = (_sent(context, kind) for kind in ("network", "replicate"))
+        shuffled, copied = (_sent(context, way) for way in ("network", "replicate"))
         crossing = (shuffled + copied * (1 + 1 / max(1, nodes - 1))) * (zones - 1) / zones
         usd = np.full(len(context.layouts.type_row), crossing / _GIB * price)
         share = crossing / (shuffled + copied) if crossing else 0.0
@@ -117,6 +117,6 @@ def _between_zones(context: JobContext, nodes: float) -> Iterator[Charge]:
         yield Charge(name="traffic between zones", usd=usd, evidence=evidence, basis=basis)
 
 
-def _sent(context: JobContext, kind: str) -> float:
+def _sent(context: JobContext, way: str) -> float:
     """Return the bytes of all phases that nodes shuffle (`network`) or copy to another node (`replicate`)."""
-    return sum(context.job.total(getattr(phase, kind)) for phase in context.model.phases)
+    return sum(context.job.total(getattr(phase, way)) for phase in context.model.phases)

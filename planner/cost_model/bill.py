@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.cost_model.charges import Charge, charges, partly_unknown
+from planner.cost_model.charges import Charge, charges, known_usd, partly_unknown
 from planner.cost_model.duration import PlannedSpares
 from planner.cost_model.prices import Reservations, billed_s, capacity_usd_per_hour, request_usd
 from planner.cost_model.workload import JobContext
@@ -78,7 +78,7 @@ def cost(context: JobContext, hourly: Hourly, time_s: Range, *, around_s: float,
         total=total(time_s.expected),
         total_p95=total(time_s.p95, late_s=late_s),
         requests=requests,
-        charges=further,
+        charges=requests + float(known_usd(context)[0]),
         unknown=tuple(charge.name for charge in charged if np.isnan(charge.usd[0])),
         at_least=bool(partly_unknown(context)[0]),
     )

@@ -163,7 +163,7 @@ class BillLine:
 class Cost(Range):
     """Cost of the job; `total` adds boot, generating or staging, screening, validating, teardown, spares, traffic and
     how the cloud rounds what it bills to `expected`, `total_p95` to `p95`. `requests` of the job to an object store are
-    in all of them. `charges` is what of both totals is charged whatever the time taken: requests and traffic.
+    in all of them. `charges` is what of both totals is charged whatever the cluster's size: requests and traffic.
     `unknown` names the lines of the bill that have no price and are in none of them: then the totals are `at_least`
     what the run costs.
     """

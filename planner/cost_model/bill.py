@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.cost_model.charges import Charge, charges, partly_unknown
+from planner.cost_model.charges import Charge, charges, known_usd, partly_unknown
 from planner.cost_model.duration import PlannedSpares
 from planner.cost_model.prices import Reservations, billed_s, capacity_usd_per_hour, request_usd
 from planner.cost_model.workload import JobContext
@@ -16,13 +17,14 @@ from planner.schemas.plan import BillLine, Candidate, Cost, Range
 
 @dataclass(frozen=True, kw_only=True)
 class Hourly:
-    """USD per hour of the nodes at work with what they hold (`job`), and of all that are paid for (`whole`); spares are
-    paid for `spare_s` seconds, as billed, and never longer than the rest.
+    """USD per hour of the `nodes` at work with what they hold (`job`), and of all that are paid for (`whole`); spares
+    are paid for `spare_s` seconds, as billed, and never longer than the rest.
     """
 
     job: float
     whole: float
     spare_s: float
+    nodes: int
 
     @classmethod
     def of(
@@ -40,10 +42,11 @@ class Hourly:
         capacity = float(capacity_usd_per_hour(context, count)[0, 0])
         job, whole = (float(number[0]) * price_usd_per_hour + capacity for number in (count, paid))
         if reservations is None:
-            return cls(job=job, whole=whole, spare_s=spares.paid_s)
+            return cls(job=job, whole=whole, spare_s=spares.paid_s, nodes=nodes)
         beyond = (reservations.excess_usd_per_hour(context.layouts.type_row, number)[0, 0] for number in (count, paid))
         more_job, more_whole = beyond
-        return cls(job=job + float(more_job), whole=whole + float(more_whole), spare_s=spares.paid_s)
+        job, whole = job + float(more_job), whole + float(more_whole)
+        return cls(job=job, whole=whole, spare_s=spares.paid_s, nodes=nodes)
 
     def usd(self, seconds: float) -> float:
         """Return what a run of so many seconds costs."""
@@ -59,8 +62,8 @@ def cost(context: JobContext, hourly: Hourly, time_s: Range, *, around_s: float,
 
     At the 95th percentile of the job's time the boot takes `late_s` longer than expected, too.
     """
-    requests, charges_usd = request_usd(context), [float(charge.usd[0]) for charge in charges(context)]
-    further = requests + float(np.nansum(charges_usd))
+    requests, charged = request_usd(context), charges(context, nodes=hourly.nodes)
+    further = requests + math.fsum(np.nan_to_num(charge.usd[0]) for charge in charged)
     per_s = hourly.job / 3600
 
     def total(job_s: float, *, late_s: float = 0.0) -> float:
@@ -75,8 +78,8 @@ def cost(context: JobContext, hourly: Hourly, time_s: Range, *, around_s: float,
         total=total(time_s.expected),
         total_p95=total(time_s.p95, late_s=late_s),
         requests=requests,
-        charges=further,
-        unknown=tuple(charge.name for charge in charges(context) if np.isnan(charge.usd[0])),
+        charges=requests + float(known_usd(context)[0]),
+        unknown=tuple(charge.name for charge in charged if np.isnan(charge.usd[0])),
         at_least=bool(partly_unknown(context)[0]),
     )
 
@@ -101,7 +104,7 @@ def bill(
     rounding = hourly.usd(billed) - hourly.usd(seconds)
     rest = {"spares": hourly.spares_usd(seconds), "rounding": rounding, "requests": request_usd(context)}
     lines += [BillLine(name=name, time_s=None, usd=usd) for name, usd in rest.items() if usd > 0]
-    return (*lines, *(_line(charge) for charge in charges(context)))
+    return (*lines, *(_line(charge) for charge in charges(context, nodes=hourly.nodes)))
 
 
 def retimed(candidate: Candidate, *, job_s: float) -> tuple[BillLine, ...]:

@@ -26,13 +26,27 @@ class Charge:
     basis: str
 
 
-def charges(context: JobContext) -> list[Charge]:
-    """Return all charges of a run, unknown ones among them; none for the papers."""
-    return [] if context.paper else [*_requests(context), *_egress(context), *_between_zones(context)]
+def charges(context: JobContext, *, nodes: float = np.inf) -> list[Charge]:
+    """Return all charges of a run on so many nodes, unknown ones among them; none for the papers.
+
+    The more nodes, the less is charged: without `nodes` it is the least that a cluster of any size is charged.
+    """
+    return [] if context.paper else [*_requests(context), *_egress(context), *_between_zones(context, nodes)]
+
+
+def copies_usd(context: JobContext) -> float:
+    """Return what the run on two nodes is charged beyond `known_usd`; on N nodes it is an (N - 1)th of it.
+
+    A copy goes to one of the N - 1 other nodes, so (N - N/Z)/(N - 1) = (Z-1)/Z + (Z-1)/Z/(N - 1) of the copies cross.
+    """
+    zones, price = context.staging.zones, context.catalog.transfer_usd_per_gib("zone")[0]
+    if context.paper or zones == 1 or np.isnan(price):
+        return 0.0
+    return _sent(context, "replicate") * (zones - 1) / zones / _GIB * price
 
 
 def known_usd(context: JobContext) -> Floats:
-    """Return the sum of the charges that are known, shape (R,)."""
+    """Return the sum of the charges that are known, shape (R,): the least that a cluster of any size is charged."""
     zeros = np.zeros(len(context.layouts.type_row))
     return sum((np.nan_to_num(charge.usd) for charge in charges(context)), start=zeros)
 
@@ -88,13 +102,21 @@ def _egress(context: JobContext) -> Iterator[Charge]:
         )
 
 
-def _between_zones(context: JobContext) -> Iterator[Charge]:
-    """Nodes spread evenly over Z zones send (Z-1)/Z of what they exchange to other zones."""
+def _between_zones(context: JobContext, nodes: float) -> Iterator[Charge]:
+    """Nodes spread evenly over Z zones send (Z-1)/Z of what they shuffle to other zones, themselves among the
+    receivers, and more of the copies, which always go to another node.
+    """
     zones = context.staging.zones
     if zones > 1:
         price, evidence = context.catalog.transfer_usd_per_gib("zone")
-        sent = (coefficients for phase in context.model.phases for coefficients in (phase.network, phase.replicate))
-        exchanged = sum(context.job.total(coefficients) for coefficients in sent)
-        usd = np.full(len(context.layouts.type_row), exchanged * (zones - 1) / zones / _GIB * price)
-        basis = f"{(zones - 1) / zones:.0%} of what the nodes exchange crosses zones"
+        shuffled, copied = (_sent(context, way) for way in ("network", "replicate"))
+        crossing = (shuffled + copied * (1 + 1 / max(1, nodes - 1))) * (zones - 1) / zones
+        usd = np.full(len(context.layouts.type_row), crossing / _GIB * price)
+        share = crossing / (shuffled + copied) if crossing else 0.0
+        basis = f"{share:.0%} of what the nodes exchange crosses zones"
         yield Charge(name="traffic between zones", usd=usd, evidence=evidence, basis=basis)
+
+
+def _sent(context: JobContext, way: str) -> float:
+    """Return the bytes of all phases that nodes shuffle (`network`) or copy to another node (`replicate`)."""
+    return sum(context.job.total(getattr(phase, way)) for phase in context.model.phases)

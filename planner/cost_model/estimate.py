@@ -16,7 +16,7 @@ import numpy as np
 
 from planner.arrays import Floats, Rows
 from planner.cost_model.capacity import fewest_nodes
-from planner.cost_model.charges import known_usd
+from planner.cost_model.charges import copies_usd, known_usd
 from planner.cost_model.energy import energy_j
 from planner.cost_model.engine_seconds import cpu_seconds, driver_seconds
 from planner.cost_model.lateness import later
@@ -43,7 +43,8 @@ BLOCK_CELLS: Final = 64_000
 class Estimates:
     """`expected_s`, `total_usd` and `total_p95_usd`, each of shape (R, N): inf where the cluster cannot hold the data,
     NaN where unknown. The last is worked out only where a budget asks for it. `charges_usd` (R,) is what of the totals
-    is charged whatever the cluster's size: requests and traffic. `power_w` (R,) is a node's, NaN where unknown.
+    is charged whatever the cluster's size, at least: requests and traffic. `power_w` (R,) is a node's, NaN where
+    unknown.
     """
 
     nodes: Floats
@@ -254,6 +255,7 @@ class _Bill:
     hourly: Floats
     steps: list[tuple[Floats, Floats]]
     charges_usd: Floats
+    copies_usd: Floats
     boot_s: Floats
     late_boot_s: Floats
     spares_paid_s: Floats
@@ -270,6 +272,7 @@ class _Bill:
             hourly=price_usd_per_hour[context.layouts.type_row],
             steps=_steps(around_node_seconds(context), least_seconds(context)),
             charges_usd=request_usd(context) + known_usd(context),
+            copies_usd=copies_usd(context) / np.maximum(1, nodes - 1),
             boot_s=context.overheads.booting_s(nodes),
             late_boot_s=context.overheads.late_booting_s(nodes),
             spares_paid_s=spares_paid_s(context, nodes),
@@ -292,4 +295,4 @@ class _Bill:
             beyond, beyond_all = (self.reservations.excess_usd_per_hour(type_rows, count) for count in (nodes, paid))
             hourly, spares_hourly = hourly + beyond, spares_hourly + beyond_all - beyond
         usd = hourly * (billed / 3600) + spares_hourly * (spares_paid / 3600)
-        return np.asarray(usd + self.charges_usd[block.rows, None])
+        return np.asarray(usd + self.charges_usd[block.rows, None] + self.copies_usd[block.columns])

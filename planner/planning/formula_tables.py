@@ -11,7 +11,7 @@ import numpy as np
 
 from planner.arrays import Floats, Rows
 from planner.cost_model.capacity import node_bounds
-from planner.cost_model.charges import known_usd
+from planner.cost_model.charges import copies_usd, known_usd
 from planner.cost_model.engine import Engine
 from planner.cost_model.lateness import later
 from planner.cost_model.model import Phase
@@ -61,6 +61,7 @@ class Tables:
             "late_boot_s": short(life.late_booting_s(self.sizes)),
             "screen_s": life.screen_s,
             "teardown_s": life.teardown_s,
+            "copies_usd": copies_usd(context) / self.data_bytes,
             "spare_fraction": life.spare_fraction,
             "skew": life.skew,
             "lost_nodes": life.lost_nodes,

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from planner.catalog import EVIDENCE
+from planner.catalog.bare_metal import is_bare_metal
 from planner.cost_model.estimate import estimate
 from planner.cost_model.rates import evidence_name
 from planner.planning import selection
@@ -36,9 +37,11 @@ def overturned_by(
     less than all that are `ranked`.
     """
     best = ranked[0]
-    rivals = [rival for rival in ranked[1:] if rival.instance_type != best.instance_type]
     grid = next((grid for grid in grids if _is_of(grid, best)), None)
-    if not rivals or grid is None or request.paper:
+    if grid is None or request.paper:
+        return None
+    rivals = [rival for rival in ranked[1:] if not _same_machine(rival, best, grid)]
+    if not rivals:
         return None
     fragile, fraction = None, LEAST_FRACTION
     for rate, evidence in _doubtful(best, grid):
@@ -72,6 +75,23 @@ def _is_of(grid: CandidateGrid, candidate: Candidate) -> bool:
         candidate.cloud,
         candidate.region,
     ) and candidate.instance_type in grid.context.catalog.instances.rows
+
+
+def _same_machine(rival: Candidate, best: Candidate, grid: CandidateGrid) -> bool:
+    """Whether two types are one, or bare metal and the largest virtual machine on it: what slows one slows the other.
+
+    The latter are of one family and have as many virtual CPUs and the same disks.
+    """
+    if rival.instance_type == best.instance_type:
+        return True
+    instances = grid.context.catalog.instances
+    metal = [is_bare_metal(candidate.cloud_type) for candidate in (rival, best)]
+    if rival.cloud != best.cloud or metal[0] == metal[1] or rival.instance_type not in instances.rows:
+        return False
+    rows = [instances.index(candidate.instance_type) for candidate in (rival, best)]
+    sizes = np.stack([instances.vcpu, instances.local_disks, instances.local_disk_bytes])[:, rows]
+    same_size = np.array_equal(sizes[:, 0], sizes[:, 1], equal_nan=True)
+    return same_size and bool(instances.family[rows[0]] == instances.family[rows[1]])
 
 
 def _doubtful(best: Candidate, grid: CandidateGrid) -> Iterator[tuple[str, str]]:

@@ -24,7 +24,11 @@ def refusal_of(plan: Plan) -> InfeasibleError:
     for rejection in sorted((r for r in plan.rejected if r.nearness is not None), key=order):
         near.setdefault(rejection.instance_type, rejection)
     shown = (list(near.values()) or sorted(plan.rejected, key=lacking))[:SHOWN]
-    lines = [f"{r.instance_type}: {r.reason}" + (f" ({r.detail})" if r.detail else "") for r in shown]
+    names: dict[str, list[str]] = {}
+    for rejection in shown:
+        why = rejection.reason + (f" ({rejection.detail})" if rejection.detail else "")
+        names.setdefault(why, []).append(rejection.instance_type)
+    lines = [f"{', '.join(types)}: {why}" for why, types in names.items()]
     clash = "".join(f"; {conflict}" for conflict in plan.conflicts)
     return InfeasibleError(f"nothing feasible among {len(plan.rejected)} types{clash}; the nearest:", lines)
 

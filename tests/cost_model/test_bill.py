@@ -79,9 +79,20 @@ def test_traffic_between_zones(cloud: str, zones: int, share: float) -> None:
     assert crossing == [f"{share:.0%} of what the nodes exchange crosses zones"][: zones - 1]
 
 
-def test_a_replicated_sort_sends_twice_as_much(cloud: str) -> None:
-    bill = lines(best_of(cloud, model="daytona", nodes=12, zones=2))
-    assert bill["traffic between zones"] == pytest.approx(2e13 / 2 / 2**30 * 0.02)
+@pytest.mark.parametrize(("nodes", "zones", "share"), [(12, 2, 6 / 11), (12, 3, 8 / 11), (12, 6, 10 / 11), (12, 1, 0)])
+def test_a_copy_never_stays_on_its_own_node(cloud: str, nodes: int, zones: int, share: float) -> None:
+    """Of 12 nodes in 2 zones 6 of the 11 others stand in the other one; a shuffle sends a twelfth to its own node."""
+    best = best_of(cloud, model="daytona", nodes=nodes, zones=zones)
+    crossing_gib = 1e13 * ((zones - 1) / zones + share) / 2**30
+    assert lines(best).get("traffic between zones", 0.0) == pytest.approx(crossing_gib * 0.02)
+    assert best.cost_usd.charges == pytest.approx(2e13 * (zones - 1) / zones / 2**30 * 0.02)  # whatever the size
+
+
+def test_two_nodes_in_two_zones_send_every_copy_across(cloud: str) -> None:
+    """100 GB at $0.02 a GiB: half of what is shuffled and all that is copied."""
+    best = best_of(cloud, data="100GB", model="daytona", nodes=2, zones=2)
+    assert lines(best)["traffic between zones"] == pytest.approx((0.5e11 + 1e11) / 2**30 * 0.02)
+    assert [line.note for line in best.bill if "zones" in line.name] == ["75% of what the nodes exchange crosses zones"]
 
 
 def test_data_that_leaves_the_cloud_is_priced(cloud: str) -> None:

@@ -80,6 +80,15 @@ def test_what_volumes_hold_is_paid_for_as_long_as_the_nodes_are(make_context: Ma
     assert volumes_usd == pytest.approx(2e13 / 2**30 * 0.1 / 720 * billed_s / 3600)
 
 
+def test_the_fewer_nodes_the_more_of_the_copies_cross_zones(make_context: Make) -> None:
+    """1 TB at $1 a GiB: half of what is shuffled, and of the copies all on two nodes and 5/9 on ten."""
+    files = {"transfers": [{"transfer": "zone", "price_usd_per_gib": 1.0}]}
+    context = certain(make_context({"a": NODE}, model="daytona", data_bytes=10**12, files=files, zones=2))
+    both = estimated(context, [2.0, 10.0], price=0.0)
+    assert both.total_usd[0].tolist() == pytest.approx([1.5e12 / 2**30, (0.5 + 5 / 9) * 1e12 / 2**30])
+    assert both.charges_usd[0] == pytest.approx(1e12 / 2**30)  # the least, on any number of nodes
+
+
 def test_what_a_run_shares_lengthens_its_mean_and_its_95_percent(make_context: Make) -> None:
     """sigma 0.1: the mean is e^0.005 times the median, the 95% e^0.164485 times."""
     context = certain(make_context({"a": NODE}), shared_sigma=SIGMA)

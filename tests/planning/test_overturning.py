@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -71,6 +72,30 @@ def test_the_answer_says_it_in_a_sentence_and_in_json() -> None:
     assert turn.winner in text
     assert Plan.from_json(answer.plan.to_json()).best == answer.best
     assert all(candidate.overturned_by is None for candidate in answer.candidates[1:])
+
+
+@pytest.mark.parametrize(
+    ("rate", "fraction", "words"),
+    [
+        ("network", 0.994, "its network at 5 nodes keeps 99% of what is planned; below it b is. M"),
+        ("network", 0.996, "its network at 5 nodes is as fast as planned; any slower, and b is. M"),
+        ("local", 0.994, "its local disks at 5 nodes keep 99% of what is planned; below it b is. M"),
+        ("local", 1.0, "its local disks at 5 nodes are as fast as planned; any slower, and b is. M"),
+    ],
+)
+def test_a_rate_that_may_lose_nothing_is_told_so(rate: str, fraction: float, words: str) -> None:
+    best = best_of()
+    assert best.overturned_by is not None
+    turn = replace(best.overturned_by, rate=rate, at_fraction=fraction, winner="b")
+    assert words in overturn_text(replace(best, nodes=5, overturned_by=turn))
+
+
+def test_bare_metal_does_not_win_over_the_virtual_machine_that_fills_it() -> None:
+    """i4i.metal is the machine under i4i.32xlarge: 128 vCPUs, eight disks, one link. i4i.16xlarge is not."""
+    assert best_of(instances=["i4i.32xlarge", "i4i.metal"]).overturned_by is None
+    turn = best_of(instances=["i4i.32xlarge", "i4i.metal", "i4i.16xlarge"]).overturned_by
+    assert turn is not None
+    assert turn.winner != "i4i.metal"
 
 
 def test_measuring_costs_what_the_small_cluster_costs_for_its_minutes() -> None:

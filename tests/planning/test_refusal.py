@@ -16,7 +16,7 @@ from planner.errors import InfeasibleError
 from planner.planning.constraints import Constraint
 from planner.planning.nearest import Asked
 from planner.planning.recommendation import require_best
-from planner.planning.refusal import conflicts
+from planner.planning.refusal import SHOWN, conflicts, refusal_of
 from planner.units import format_duration, format_usd
 from tests.planning.two_constraints import BUDGET, DEADLINE
 
@@ -57,6 +57,17 @@ def test_a_clash_that_one_region_resolves_is_none() -> None:
     resolved = [replace(constraint, measure=np.array([[1.0]])) for constraint in (DEADLINE, BUDGET)]
     assert list(conflicts([asked(DEADLINE, BUDGET)]))
     assert not list(conflicts([asked(DEADLINE, BUDGET), asked(*resolved)]))
+
+
+def test_what_holds_for_several_types_is_said_once() -> None:
+    plan = recommend("1TB", model="daytona", catalogs=["aws"], nodes=1).plan
+    (line,) = str(refusal_of(plan)).splitlines()[1:]
+    names, _, why = line.partition(": ")
+    assert len(names.split(", ")) == SHOWN
+    assert why == (
+        "does not keep its copies on two nodes within --nodes 1"
+        " (the model daytona keeps a copy on another node: it needs 2 nodes)"
+    )
 
 
 def test_the_nearest_of_several_regions_is_named() -> None:

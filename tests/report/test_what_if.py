@@ -27,6 +27,7 @@ QUESTIONS: Final[dict[str, dict[str, Any]]] = {
     "curves": {"data": "100TB", "model": "indy", "catalog": "aws-2014", "engine": "ideal"},
     "paper": {"data": "10TB", "catalog": "aws-2014", "engine": "ideal", "paper": True},
     "staged": {"data": "10TB", "instance": "i4i.*,i8g.*", "input": "s3://a/b", "output": "s3://a/c", "zones": 2},
+    "copies": {"data": "1TB", "instance": "i8g.8xlarge", "model": "daytona", "zones": 2},
     "drawn": {"data": "10TB", "instance": "i3.*,r6gd.*", "model": "minutesort", "network_distribution": "A"},
     "buckets": {"data": "1TB", "model": "indy", "catalog": "aws", "instance": "c5*,m5*,i3*"},
     "ratios": {

@@ -279,7 +279,12 @@ function totalUsd(grid, row, nodes, asked, jobS, launched, lateS = 0) {
   const billed = billedSeconds(grid, jobS + aroundSeconds(grid, row, nodes, asked) + lateS);
   const spareS = billedSeconds(grid, at(grid, grid.boot_s, nodes) + grid.screen_s) + lateS;
   const nodeS = nodes * billed + (launched - nodes) * Math.min(billed, spareS);
-  return (nodeS * price) / 3600 + row.charges * asked.data;
+  return (nodeS * price) / 3600 + chargesUsd(grid, row, nodes, asked);
+}
+
+// Of the copies, which go to one of the other nodes, the more cross zones the fewer nodes there are.
+function chargesUsd(grid, row, nodes, asked) {
+  return (row.charges + grid.copies_usd / Math.max(1, nodes - 1)) * asked.data;
 }
 
 function launchedNodes(grid, nodes) {
@@ -299,6 +304,6 @@ function cluster(formulas, grid, row, nodes, asked) {
     around: around(grid, row, nodes, asked),
     total: totalUsd(grid, row, nodes, asked, expected, launched),
     totalP95: totalUsd(grid, row, nodes, asked, p95, launched, lateS),
-    charges: row.charges * asked.data,
+    charges: chargesUsd(grid, row, nodes, asked),
   };
 }

@@ -101,7 +101,8 @@ void check_partitions(const std::string& rows, KeyOrder order) {
   demand(together == sorted);
   const TextSummary summary = summarize_text(std::as_bytes(std::span(sorted)), order);
   demand(summary.lines == in_order.size() && summary.unordered == 0);
-  demand(in_order.empty() || (summary.first_line == in_order.front() && summary.last_line == in_order.back()));
+  demand(in_order.empty() ||
+         (summary.first_line == in_order.front() && summary.last_line == in_order.back()));
 }
 }  // namespace
 

@@ -152,8 +152,9 @@ LineEnd find_line_end(std::span<const std::byte> text, const KeyOrder& order, bo
   if (text.empty()) return {std::nullopt, is_within};
   const std::byte* const begin = text.data();
   const auto* const end =
-      order.csv ? find_quoted_end(begin, begin + text.size(), order.csv->quote, is_within)
-                : static_cast<const std::byte*>(std::memchr(begin, static_cast<int>(order.line_end), text.size()));
+      order.csv
+          ? find_quoted_end(begin, begin + text.size(), order.csv->quote, is_within)
+          : static_cast<const std::byte*>(std::memchr(begin, static_cast<int>(order.line_end), text.size()));
   if (end == nullptr) return {std::nullopt, is_within};
   return {static_cast<std::uint64_t>(end - begin) + 1, false};
 }

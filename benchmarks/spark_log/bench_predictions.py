@@ -54,7 +54,7 @@ SHAPES: Final = {
 }
 """Those that were tried while the model was made, of one processor in all, and those that were not."""
 ROWS: Final = {"sort": 10_000_000, "join": 6_000_000, "aggregate": 10_000_000, "pagerank": 2_500_000}
-"""So many that the tasks of the logged shape compute for three times what its start takes."""
+"""So many that the logged shape takes about a minute."""
 PARTITIONS: Final = {"sort": 48, "join": 48, "aggregate": 48, "pagerank": 24}
 _DISTURBED: Final = 2.0
 """A run during which others slowed a small loop by so much is run again."""

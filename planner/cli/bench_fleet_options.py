@@ -49,9 +49,7 @@ class FleetOptions:
     region: renting.Regions = None
     ssh_from: renting.SshFrom = None
     image: renting.Image = None
-    wheelhouse: Annotated[
-        Path | None, Option(help="Wheels for rented machines, made by `planner cluster wheelhouse`.")
-    ] = None
+    wheelhouse: renting.Wheelhouse = None
     dry_run: renting.DryRun = False
     verbose: renting.Verbose = False
     yes: renting.Yes = False

@@ -52,6 +52,7 @@ Subnet = Annotated[
 NoPublicAddress = Annotated[
     bool, Option("--no-public-address", help="Reach the head at its private address; with --subnet and --ssh-from.")
 ]
+Wheelhouse = Annotated[Path | None, Option(help="Wheels for rented machines, made by `planner cluster wheelhouse`.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Say what would be rented, created and paid; ask no cloud.")]
 Verbose = Annotated[bool, Option("--verbose", help="With --dry-run: print every request, too.")]
 Yes = Annotated[bool, Option("--yes", help="Do not ask.")]

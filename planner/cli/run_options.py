@@ -82,9 +82,7 @@ class RunOptions:
     subnet: renting.Subnet = None
     no_public_address: renting.NoPublicAddress = False
     image: renting.Image = None
-    wheelhouse: Annotated[
-        Path | None, Option(help="Wheels for rented machines, made by `planner cluster wheelhouse`.")
-    ] = None
+    wheelhouse: renting.Wheelhouse = None
     screen_seconds: Annotated[str, Option(help="Length of each measurement of rented machines.")] = "5s"
     screen_size: Annotated[str | None, Option(help="File on each disk for it; as DiskBench chooses otherwise.")] = None
     keep: Annotated[bool, Option("--keep", help="Leave the rented machines there in the end.")] = False

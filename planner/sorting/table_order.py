@@ -1,9 +1,8 @@
 """The order of a table's rows: keys as bytes of one size, sorted by the sort core with all threads.
 
 Each key column becomes an unsigned number of 1 to 16 bytes: long texts by their rank among those of the column. The
-numbers
-stand one after another, the row's own behind them, and the sort core sorts these records. What has no such number is
-left to pyarrow.
+numbers stand one after another, the row's own behind them, and the sort core sorts these records. What has no such
+number is left to pyarrow.
 """
 
 from __future__ import annotations

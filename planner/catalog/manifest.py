@@ -15,7 +15,7 @@ from planner.tables import Problem
 
 FILE_NAME: Final = "catalog.toml"
 _TEXTS: Final = ("title", "cloud", "currency", "default_region")
-_OPTIONAL: Final = ("note", "sources", "billing", "spot", "boot")
+_OPTIONAL: Final = ("note", "sources", "billing", "spot", "boot", "placement")
 _FIELDS: Final = (*_TEXTS, "prices_as_of", "hours_per_month")
 
 
@@ -56,6 +56,15 @@ class Boot:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Placement:
+    """How many machines one placement group takes."""
+
+    machines_most: int
+    evidence: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Manifest:
     """The head of a catalog; `hours_per_month` turns its monthly volume prices into hourly ones."""
 
@@ -70,6 +79,7 @@ class Manifest:
     billing: Billing | None = None
     spot: Spot | None = None
     boot: Boot | None = None
+    placement: Placement | None = None
 
 
 def scan_manifest(directory: Path) -> tuple[Manifest | None, list[Problem]]:
@@ -86,8 +96,9 @@ def scan_manifest(directory: Path) -> tuple[Manifest | None, list[Problem]]:
     billing = Billing(**raw["billing"]) if "billing" in raw else None
     spot = Spot(**raw["spot"]) if "spot" in raw else None
     boot = Boot(**raw["boot"]) if "boot" in raw else None
-    given = {name: raw[name] for name in _FIELDS}
-    return Manifest(**given, sources=sources, note=raw.get("note", ""), billing=billing, spot=spot, boot=boot), []
+    placement = Placement(**raw["placement"]) if "placement" in raw else None
+    parts: dict[str, Any] = {"sources": sources, "billing": billing, "spot": spot, "boot": boot, "placement": placement}
+    return Manifest(**{name: raw[name] for name in _FIELDS}, note=raw.get("note", ""), **parts), []
 
 
 def _complaints(raw: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -105,6 +116,7 @@ def _complaints(raw: Mapping[str, Any]) -> list[tuple[str, str]]:
     complaints += _billing_complaints(raw.get("billing"))
     complaints += _spot_complaints(raw.get("spot"))
     complaints += _boot_complaints(raw.get("boot"))
+    complaints += _placement_complaints(raw.get("placement"))
     return complaints + _source_complaints(raw.get("sources", {}))
 
 
@@ -140,6 +152,16 @@ def _boot_complaints(boot: object) -> list[tuple[str, str]]:
     bad = not _is_number(sigma) or not 0 <= sigma <= 5
     complaints = [("boot.node_sigma", "must be a number at least 0 and at most 5")] * bad
     return complaints + _evidence_complaints("boot", boot["evidence"])
+
+
+def _placement_complaints(placement: object) -> list[tuple[str, str]]:
+    if not isinstance(placement, dict) or placement.keys() != {field.name for field in fields(Placement)}:
+        words = "must be a table of machines_most, evidence and source"
+        return [] if placement is None else [("placement", words)]
+    most = placement["machines_most"]
+    bad = not isinstance(most, int) or isinstance(most, bool) or most < 1
+    complaints = [("placement.machines_most", "must be a whole number of machines, at least 1")] * bad
+    return complaints + _evidence_complaints("placement", placement["evidence"])
 
 
 def _evidence_complaints(table: str, word: object) -> list[tuple[str, str]]:

@@ -16,6 +16,7 @@ from planner.cost_model.staging_steps import around_seconds
 from planner.cost_model.workload import JobContext
 from planner.planning.caveats import caveats, deciding, evidence_of
 from planner.planning.offer import Offer
+from planner.planning.placement import goes_in_one_group
 from planner.planning.quoted import with_quoted
 from planner.schemas.plan import (
     Candidate,
@@ -57,7 +58,7 @@ def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer, reques
         nodes=nodes,
         nodes_min=int(fewest_nodes(context)[0]),
         spares=spares.count,
-        placement_group=bool(instances.placement_group[type_row]) and nodes > 1 and context.staging.zones == 1,
+        placement_group=nodes > 1 and goes_in_one_group(context, machines=nodes + spares.count),
         pricing=offer.pricing,
         price_usd_per_hour=price,
         usd_per_hour=hourly.job,
@@ -78,7 +79,7 @@ def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer, reques
         deadline_kept=_kept(whole, request, around_s=sum(overheads.values())) if request else None,
         energy_j=_finite(_energy_j(context, time_s.expected, nodes=nodes)),
         warnings=(
-            *caveats(context, phases, evidence, nodes=nodes, pricing=offer.pricing),
+            *caveats(context, phases, evidence, nodes=nodes, spares=spares.count, pricing=offer.pricing),
             *([offer.notes[type_row]] if type_row in offer.notes else []),
         ),
     )

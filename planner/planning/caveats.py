@@ -16,6 +16,7 @@ from planner.cost_model.rate_spreads import slowed_by
 from planner.cost_model.rates import evidence_name, weakest
 from planner.cost_model.staging_steps import on_volumes_bytes
 from planner.cost_model.workload import UNDIVIDED, JobContext
+from planner.planning.placement import too_many_for_one_group
 from planner.schemas.plan import PhaseEstimate
 from planner.units import format_bytes, format_rate
 
@@ -62,9 +63,10 @@ def deciding(evidence: Mapping[str, str], phases: Phases) -> str:
 
 
 def caveats(
-    context: JobContext, phases: Phases, evidence: Mapping[str, str], *, nodes: int, pricing: str
+    context: JobContext, phases: Phases, evidence: Mapping[str, str], *, nodes: int, spares: int, pricing: str
 ) -> Iterator[str]:
     """Yield what to know before trusting a cluster's times and costs, as warnings."""
+    yield from too_many_for_one_group(context, machines=nodes + spares)
     yield from _warnings(evidence, waited_for={phase.bottleneck for phase in phases})
     yield from _engine(context)
     yield from _bare_metal(context)

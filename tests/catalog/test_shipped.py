@@ -28,10 +28,8 @@ def test_a_shipped_catalog_has_no_error(name: str) -> None:
 def test_every_source_is_used_and_every_row_is_dated_before_the_catalog_was_made(name: str) -> None:
     catalog = load_catalog(name)
     used = {source for table in catalog.tables.values() for source in table["source"].tolist()}
-    if catalog.manifest.billing is not None:
-        used.add(catalog.manifest.billing.source)
-    if catalog.manifest.boot is not None:
-        used.add(catalog.manifest.boot.source)
+    head = catalog.manifest
+    used |= {part.source for part in (head.billing, head.boot, head.placement) if part is not None}
     assert used == set(catalog.sources)
     for table in catalog.tables.values():
         assert set(table["evidence"].tolist()) <= set(EVIDENCE)

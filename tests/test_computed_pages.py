@@ -20,7 +20,7 @@ import pytest
         "write_leave_one_out_page",
         "write_man_pages",
         "draw_architecture",
-        "write_shown_answers",
+        pytest.param("write_shown_answers", marks=(pytest.mark.soak, pytest.mark.quick)),  # a hundred commands
     ],
 )
 def test_what_the_script_writes_is_current(name: str) -> None:

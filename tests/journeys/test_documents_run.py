@@ -41,6 +41,8 @@ NOT_HERE = {
 """What is not typed, by its beginning, with the reason and the tests that do."""
 
 TYPED = ["README.md", "docs/tutorial.md", "docs/how-to.md", "docs/reports.md"]
+_QUICK = (pytest.mark.soak, pytest.mark.quick)
+LONG = {"docs/how-to.md": _QUICK, "docs/reports.md": _QUICK}
 PYTHON = [
     (document, number)
     for document in TYPED
@@ -81,7 +83,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("document", TYPED)
+@pytest.mark.parametrize("document", [pytest.param(name, marks=LONG.get(name, ())) for name in TYPED])
 def test_document_can_be_typed_from_top_to_bottom(document: str, desk: Path) -> None:
     if document == "docs/reports.md":  # its reader has a plan and a run
         for line in (

@@ -164,6 +164,8 @@ def test_confidence_makes_a_deadline_stricter_and_is_kept(make_catalog: Make) ->
     assert best_of(catalog, data="10TB", nodes=sure.nodes - 2).time_s.p95 > 600
 
 
+@pytest.mark.soak
+@pytest.mark.quick
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(deadline_s=st.floats(30, 3000), confidence=st.sampled_from([None, 0.5, 0.95]), both=st.booleans())
 def test_what_is_recommended_keeps_to_what_was_asked(
@@ -289,6 +291,8 @@ def test_old_prices_warn(make_catalog: Make) -> None:
     assert "99 days old" in recommend(**asked, today=date(2027, 2, 8)).plan.warnings[0]
 
 
+@pytest.mark.soak
+@pytest.mark.quick
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(read=rates, write=rates, factor=st.floats(1, 10), model=st.sampled_from(["indy", "daytona", "minutesort"]))
 def test_a_higher_price_is_never_cheaper(

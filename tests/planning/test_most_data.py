@@ -65,6 +65,8 @@ def test_a_budget_buys_in_proportion() -> None:
     assert plan.request.data_bytes == pytest.approx(by_hand, rel=1e-3)
 
 
+@pytest.mark.soak
+@pytest.mark.quick
 @settings(max_examples=10, deadline=None)
 @given(
     deadline_s=st.one_of(st.none(), st.floats(20, 5000)),

@@ -1,14 +1,15 @@
 """The order of a table's rows: keys as bytes of one size, sorted by the sort core with all threads.
 
 Each key column becomes an unsigned number of 1 to 16 bytes: long texts by their rank among those of the column. The
-numbers stand one after another, the row's own behind them, and the sort core sorts these records. What has no such
-number is left to pyarrow.
+numbers stand one after another, and the sort core says in which order these records come. What has no such number is
+left to pyarrow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from planner.native import core
 from planner.sorting.table_keys import KeyColumn, arrow
@@ -34,60 +35,76 @@ def _has_width(key_type: Any) -> bool:
 
 
 def row_order(parts: Sequence[KeyColumn], rows: int) -> Any:
-    """Return the places of rows in order; equal ones as they were."""
-    numbers = [_numbers(part) for part in parts]
-    if rows < 2 or any(number is None for number in numbers):  # nothing to sort
+    """Return the places of rows in order, numbers of 32 bits; equal ones as they were."""
+    encoders = [_encoder(part) for part in parts]
+    if rows < 2 or any(encoder is None for encoder in encoders):  # nothing to sort
         return _order_of_pyarrow(parts)
-    return _order_of_numbers(numbers, rows)
+    return _order_of_numbers(encoders, rows)
 
 
 def _order_of_pyarrow(parts: Sequence[KeyColumn]) -> Any:
+    import numpy as np
+
     names = [str(number) for number in range(len(parts))]
     table = arrow().table([part.values for part in parts], names=names)
     order = [(name, "descending" if part.descending else "ascending") for name, part in zip(names, parts, strict=True)]
-    return arrow("pyarrow.compute").sort_indices(table, sort_keys=order)
+    return arrow("pyarrow.compute").sort_indices(table, sort_keys=order).to_numpy().astype(np.uint32)
 
 
-def _order_of_numbers(numbers: list[Any], rows: int) -> Any:
+def _order_of_numbers(encoders: Sequence[Any], rows: int) -> Any:
+    """Write the numbers chunk by chunk, so that those on the way stay in the cache."""
     import numpy as np
 
-    key_bytes = sum(number.shape[1] for number in numbers)
-    place_bytes = 4 if rows < 2**32 else 8
-    records = np.empty((rows, key_bytes + place_bytes), np.uint8)
-    begin = 0
-    while numbers:
-        number = numbers.pop(0)
-        records[:, begin : begin + number.shape[1]] = number
-        begin += number.shape[1]
-    places = np.arange(rows, dtype=f">u{place_bytes}")
-    records[:, key_bytes:] = places.view(np.uint8).reshape(rows, place_bytes)
-    core.sort_records_in_place(records.data, record_bytes=records.shape[1], key_offset=0, key_bytes=records.shape[1])
-    return arrow().array(np.ascontiguousarray(records[:, key_bytes:]).view(f">u{place_bytes}")[:, 0].astype(np.uint64))
+    record_bytes = sum(encoder.width for encoder in encoders)
+    records, order = np.empty((rows, record_bytes), np.uint8), np.empty(rows, np.uint32)
+    column = 0
+    for encoder in encoders:
+        row = 0
+        for chunk in filter(len, encoder.chunks):
+            numbers = encoder.numbers(chunk)
+            records[row : row + len(chunk), column : column + encoder.width] = (
+                np.bitwise_not(numbers) if encoder.descending else numbers
+            )
+            row += len(chunk)
+        column += encoder.width
+    core.record_order(records.data, order.data, record_bytes=record_bytes)
+    return order
 
 
-def _numbers(part: KeyColumn) -> Any:
-    """Return a row of bytes for each value, which compare as the values do; None if there are none for the type."""
+class _Encoder(NamedTuple):
+    """What makes of each value a number of `width` bytes, highest first, that compares as the values do."""
+
+    width: int
+    chunks: Sequence[Any]
+    numbers: Callable[[Any], Any]
+    descending: bool
+
+
+def _encoder(part: KeyColumn) -> _Encoder | None:
+    """Return how to number a column; None for a type of which there are no numbers."""
     import numpy as np
 
-    values = part.values
-    values = values.combine_chunks() if hasattr(values, "combine_chunks") else values
-    if hasattr(values, "chunks"):  # too long for one
-        return None
-    number = _unsigned(values)
-    return number if number is None or not part.descending else np.bitwise_not(number)
+    types, column_type = arrow("pyarrow.types"), part.values.type
+    chunks = part.values.chunks if hasattr(part.values, "chunks") else [part.values]
+    if types.is_binary(column_type) or types.is_large_binary(column_type):
+        longest = max((_longest(chunk) for chunk in chunks), default=0)
+        if longest <= _MOST_TEXT_BYTES:
+            return _Encoder(longest + 1, chunks, partial(_padded, longest=longest), part.descending)
+    if types.is_binary(column_type) or types.is_large_binary(column_type) or types.is_fixed_size_binary(column_type):
+        whole = part.values.combine_chunks() if hasattr(part.values, "chunks") else part.values
+        if hasattr(whole, "chunks"):  # too long for one
+            return None
+        return _Encoder(4, [_ranks(whole)], _as_bytes, part.descending)
+    if types.is_decimal(column_type):
+        return _encoder_of_decimals(part, chunks) if column_type.bit_width == 128 else None
+    if types.is_integer(column_type) or types.is_float32(column_type) or types.is_float64(column_type):
+        return _Encoder(np.dtype(column_type.to_pandas_dtype()).itemsize, chunks, _of_numbers, part.descending)
+    return None
 
 
-def _unsigned(values: Any) -> Any:
+def _of_numbers(values: Any) -> Any:
     import numpy as np
 
-    types = arrow("pyarrow.types")
-    if types.is_binary(values.type) or types.is_large_binary(values.type) or types.is_fixed_size_binary(values.type):
-        short = _padded(values)
-        return _as_bytes(_ranks(values)) if short is None else short
-    if types.is_decimal(values.type):
-        return _of_decimals(values) if values.type.bit_width == 128 else None  # of which numpy has none
-    if not (types.is_integer(values.type) or types.is_float32(values.type) or types.is_float64(values.type)):
-        return None
     plain = (values.fill_null(0) if values.null_count else values).to_numpy(zero_copy_only=False)
     size = plain.dtype.itemsize
     if plain.dtype.kind == "u":
@@ -105,37 +122,59 @@ def _as_bytes(numbers: Any) -> Any:
     return numbers.astype(numbers.dtype.newbyteorder(">")).view(np.uint8).reshape(len(numbers), numbers.dtype.itemsize)
 
 
+def _encoder_of_decimals(part: KeyColumn, chunks: Sequence[Any]) -> _Encoder:
+    """Return an encoder of 8 bytes if these say all; numpy has no larger numbers."""
+    import numpy as np
+
+    def low_half(chunk: Any) -> Any:
+        low = _words(chunk)[:, 0]
+        if chunk.null_count:
+            low = np.where(chunk.is_null().to_numpy(zero_copy_only=False), np.int64(0), low)
+        return _as_bytes(low.view(np.uint64) ^ np.uint64(1 << 63))
+
+    are_low = (np.array_equal(words[:, 1], words[:, 0] >> 63) for words in map(_words, chunks))
+    width, numbers = (8, low_half) if all(are_low) else (16, _of_decimals)
+    return _Encoder(width, chunks, numbers, part.descending)
+
+
+def _words(values: Any) -> Any:
+    """Return decimals as two words each, the lower first; those of nulls may be anything."""
+    import numpy as np
+
+    stored = np.frombuffer(values.buffers()[1], np.int64, count=2 * len(values), offset=values.offset * 16)
+    return stored.reshape(len(values), 2)
+
+
 def _of_decimals(values: Any) -> Any:
     import numpy as np
 
-    size = values.type.byte_width
-    stored = np.frombuffer(values.buffers()[1], np.uint8, count=len(values) * size, offset=values.offset * size)
-    number = stored.reshape(len(values), size)[:, ::-1].copy()
+    number = _words(values).view(np.uint8)[:, ::-1].copy()
     number[:, 0] ^= 0x80
     if values.null_count:
         number[values.is_null().to_numpy(zero_copy_only=False)] = 0
     return number
 
 
-def _padded(values: Any) -> Any:
-    """Return short texts with zeros behind them and their lengths; None if there are longer ones."""
+def _longest(values: Any) -> int:
+    compute = arrow("pyarrow.compute")
+    return compute.max(compute.binary_length(values)).as_py() or 0
+
+
+def _padded(values: Any, *, longest: int) -> Any:
+    """Return short texts with zeros behind them and their lengths."""
     import numpy as np
 
     compute, library = arrow("pyarrow.compute"), arrow()
-    if arrow("pyarrow.types").is_fixed_size_binary(values.type):
-        return None
-    lengths = compute.binary_length(values)
-    longest = compute.max(lengths).as_py() or 0
-    if longest > _MOST_TEXT_BYTES:
-        return None
     text = library.large_string() if arrow("pyarrow.types").is_large_binary(values.type) else library.string()
     filled = compute.fill_null(values.view(text), "") if values.null_count else values.view(text)
     padded = compute.ascii_rpad(filled, width=longest, padding="\0") if longest else filled
     numbers = np.empty((len(values), longest + 1), np.uint8)
     if longest:
-        data = np.frombuffer(padded.buffers()[2], np.uint8, len(values) * longest)
-        numbers[:, :longest] = data.reshape(len(values), longest)
-    numbers[:, longest] = lengths.fill_null(0).to_numpy(zero_copy_only=False)
+        begin = padded.offset * longest
+        numbers[:, :longest] = np.frombuffer(padded.buffers()[2], np.uint8, len(values) * longest, begin).reshape(
+            len(values), longest
+        )
+    numbers[:, longest] = compute.binary_length(filled).to_numpy(zero_copy_only=False)
     return numbers
 
 

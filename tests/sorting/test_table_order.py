@@ -22,6 +22,9 @@ COLUMNS: dict[str, Any] = {
     "double": pa.array([CHANCE.choice([0.0, -1.5, 1.5, float("inf"), -float("inf"), 5e-324]) for _ in range(ROWS)]),
     "float": pa.array([CHANCE.choice([0.0, -1.5, 2.5]) for _ in range(ROWS)], pa.float32()),
     "decimal": pa.array([decimal.Decimal(CHANCE.randint(-999, 999)) / 10 for _ in range(ROWS)], pa.decimal128(30, 1)),
+    "high decimal": pa.array(
+        [decimal.Decimal(CHANCE.randint(-(10**30), 10**30)) for _ in range(ROWS)], pa.decimal128(38, 0)
+    ),
     "short": pa.array([CHANCE.choice([b"", b"\0", b"a", b"a\0", b"\xff" * 15]) for _ in range(ROWS)]),
     "large short": pa.array([CHANCE.choice([b"", b"a", b"ab"]) for _ in range(ROWS)], pa.large_binary()),
     "no text": pa.array([b""] * ROWS),
@@ -37,8 +40,9 @@ COLUMNS: dict[str, Any] = {
 def test_one_column_as_pyarrow_orders_it(name: str, descending: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_order, "_SAMPLED_ROWS", 500)  # so that texts that come often get a dictionary
     for values in (COLUMNS[name], COLUMNS[name].slice(7, 1000), COLUMNS[name].slice(0, 1)):
-        parts = [KeyColumn(values, descending)]
-        assert row_order(parts, len(values)).to_pylist() == _order_of_pyarrow(parts).to_pylist()
+        for column in (values, pa.chunked_array([values.slice(0, 30), values.slice(30, 0), values.slice(30)])):
+            parts = [KeyColumn(column, descending)]
+            assert row_order(parts, len(values)).tolist() == _order_of_pyarrow(parts).tolist()
 
 
 def test_several_columns_and_nulls() -> None:
@@ -51,7 +55,7 @@ def test_several_columns_and_nulls() -> None:
             with_nulls = pa.compute.if_else(holes, pa.scalar(None, values.type), values)
             descending = chance.random() < 0.5
             parts += [KeyColumn(holes.cast("uint8"), False), KeyColumn(with_nulls, descending)]
-        assert row_order(parts, 300).to_pylist() == _order_of_pyarrow(parts).to_pylist()
+        assert row_order(parts, 300).tolist() == _order_of_pyarrow(parts).tolist()
 
 
 def test_only_texts_that_come_often_are_worth_a_dictionary(monkeypatch: pytest.MonkeyPatch) -> None:

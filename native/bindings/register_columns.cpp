@@ -1,0 +1,133 @@
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "convert.hpp"
+#include "register.hpp"
+#include "sortcore/columns/chunked_rows.hpp"
+#include "sortcore/error.hpp"
+#include "sortcore/records/record_sort.hpp"
+
+namespace py = pybind11;
+
+namespace sortcore::python {
+namespace {
+
+// Views of buffers, which keep them alive.
+class ChunkViews {
+ public:
+  explicit ChunkViews(const std::vector<py::buffer>& buffers) {
+    for (const py::buffer& buffer : buffers) spans_.push_back(add(buffer));
+  }
+  std::span<const std::byte> add(const py::buffer& buffer) {
+    views_.push_back(std::make_unique<BytesView>(buffer, BytesView::Access::read, "a chunk"));
+    return views_.back()->bytes();
+  }
+  std::span<const ColumnChunk> spans() const noexcept { return spans_; }
+
+ private:
+  std::vector<std::unique_ptr<BytesView>> views_;
+  std::vector<ColumnChunk> spans_;
+};
+
+// Numbers of 32 bits in a buffer.
+class Numbers {
+ public:
+  Numbers(const py::buffer& buffer, BytesView::Access access, const char* name)
+      : view_(buffer, access, name) {
+    const auto address = reinterpret_cast<std::uintptr_t>(view_.bytes().data());
+    if (view_.bytes().size() % sizeof(std::uint32_t) != 0 || address % alignof(std::uint32_t) != 0) {
+      throw Error(ErrorCode::bad_input, "row numbers must be 32 bits each");
+    }
+  }
+  std::span<const std::uint32_t> get() const noexcept {
+    return {reinterpret_cast<const std::uint32_t*>(view_.bytes().data()), view_.bytes().size() / 4};
+  }
+  std::span<std::uint32_t> get_writable() const noexcept {
+    return {reinterpret_cast<std::uint32_t*>(view_.writable_bytes().data()), view_.bytes().size() / 4};
+  }
+
+ private:
+  BytesView view_;
+};
+
+void gather_values(const ChunkedRows& self, const std::vector<py::buffer>& chunks, const py::buffer& rows,
+                   const py::buffer& out, std::size_t width) {
+  const ChunkViews from(chunks);
+  const Numbers wanted(rows, BytesView::Access::read, "rows");
+  const BytesView to(out, BytesView::Access::write, "out");
+  const py::gil_scoped_release unlocked;
+  self.gather_values(from.spans(), width, wanted.get(), to.writable_bytes());
+}
+
+using Bits = std::pair<std::optional<py::buffer>, std::uint64_t>;
+
+void gather_bits(const ChunkedRows& self, const std::vector<Bits>& chunks, const py::buffer& rows,
+                 const py::buffer& out) {
+  ChunkViews views({});
+  std::vector<BitChunk> from;
+  for (const auto& [buffer, first] : chunks) {
+    from.push_back(buffer ? BitChunk{views.add(*buffer), first} : BitChunk{});
+  }
+  const Numbers wanted(rows, BytesView::Access::read, "rows");
+  const BytesView to(out, BytesView::Access::write, "out");
+  const py::gil_scoped_release unlocked;
+  self.gather_bits(from, wanted.get(), to.writable_bytes());
+}
+
+std::uint64_t gather_offsets(const ChunkedRows& self, const std::vector<py::buffer>& offsets,
+                             const py::buffer& rows, const py::buffer& out, std::size_t offset_bytes) {
+  const ChunkViews from(offsets);
+  const Numbers wanted(rows, BytesView::Access::read, "rows");
+  const BytesView to(out, BytesView::Access::write, "out");
+  const py::gil_scoped_release unlocked;
+  return self.gather_offsets(from.spans(), offset_bytes, wanted.get(), to.writable_bytes());
+}
+
+void gather_texts(const ChunkedRows& self, const std::vector<py::buffer>& offsets,
+                  const std::vector<py::buffer>& texts, const py::buffer& rows, const py::buffer& out,
+                  std::size_t offset_bytes) {
+  const ChunkViews from(offsets);
+  const ChunkViews text(texts);
+  const Numbers wanted(rows, BytesView::Access::read, "rows");
+  const BytesView to(out, BytesView::Access::write, "out");
+  const py::gil_scoped_release unlocked;
+  self.gather_texts(from.spans(), offset_bytes, text.spans(), wanted.get(), to.writable_bytes());
+}
+
+// Which record comes first, second, ... when they are sorted as whole; equal ones stay as they are.
+void record_order(const py::buffer& records, const py::buffer& out, std::uint32_t record_bytes,
+                  unsigned threads) {
+  const BytesView from(records, BytesView::Access::read, "records");
+  const Numbers to(out, BytesView::Access::write, "out");
+  const py::gil_scoped_release unlocked;
+  KeySorter sorter({.record_bytes = record_bytes, .key_offset = 0, .key_bytes = record_bytes}, threads);
+  sorter.sort(from.bytes());
+  if (to.get().size() != sorter.records()) throw Error(ErrorCode::bad_input, "out has another size");
+  std::ranges::copy(sorter.order(), to.get_writable().begin());
+}
+
+}  // namespace
+
+void register_columns(py::module_& module) {
+  py::class_<ChunkedRows>(module, "ChunkedRows", "Rows of a table in chunks, copied in any order.")
+      .def(py::init([](const std::vector<std::uint64_t>& chunk_rows) { return ChunkedRows(chunk_rows); }),
+           py::arg("chunk_rows"))
+      .def_property_readonly("rows", &ChunkedRows::rows)
+      .def("gather_values", &gather_values, py::arg("chunks"), py::arg("rows"), py::arg("out"), py::kw_only(),
+           py::arg("width"))
+      .def("gather_bits", &gather_bits, py::arg("chunks"), py::arg("rows"), py::arg("out"))
+      .def("gather_offsets", &gather_offsets, py::arg("offsets"), py::arg("rows"), py::arg("out"),
+           py::kw_only(), py::arg("offset_bytes"))
+      .def("gather_texts", &gather_texts, py::arg("offsets"), py::arg("texts"), py::arg("rows"),
+           py::arg("out"), py::kw_only(), py::arg("offset_bytes"));
+  module.def("record_order", &record_order, py::arg("records"), py::arg("out"), py::kw_only(),
+             py::arg("record_bytes"), py::arg("threads") = 0);
+}
+
+}  // namespace sortcore::python

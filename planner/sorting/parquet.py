@@ -14,6 +14,7 @@ from planner.sorting.table import sorted_pieces
 from planner.sorting.table_disorder import first_disorder
 from planner.sorting.table_keys import arrow, parse_table_keys
 from planner.sorting.table_order import bytes_beside_row
+from planner.sorting.table_rows import is_taken_in_place, offset_bytes
 from planner.sorting.table_runs import Runs, Tables, ahead, distinct, limited
 
 _LIBRARY_BYTES: Final = 224 << 20
@@ -106,15 +107,17 @@ class _Sort:
 
     def _make_runs(self) -> Tables:
         """Sort as much as memory holds at a time. Returns the only run, if there is but one."""
-        run_bytes = min(self._free_bytes * 4 // 10, _MOST_RUN_BYTES)
+        run_bytes = min(self._free_bytes * 6 // 10, _MOST_RUN_BYTES)
         schema = self._first.schema_arrow
         beside_row = bytes_beside_row([schema.field(key.column).type for key in self._keys])
+        in_one_piece = self._put_in_one_piece()
         waiting: list[Any] = []
         size = 0
         for file in self._files:
             for table in _batches(file, self._progress):
                 waiting.append(table)
                 size += table.nbytes + table.num_rows * beside_row
+                size += sum(table.column(column).nbytes for column in in_one_piece)
                 if size >= run_bytes:
                     self._runs.add(self._sorted(waiting))
                     waiting, size = [], 0
@@ -123,6 +126,13 @@ class _Sort:
         if waiting:
             self._runs.add(self._sorted(waiting))
         return iter(())
+
+    def _put_in_one_piece(self) -> list[int]:
+        """Return the columns that are there twice while a run is sorted."""
+        columns = enumerate(self._first.schema_arrow)
+        copied = {number for number, field in columns if not is_taken_in_place(field.type)}
+        texts = (key.column for key in self._keys if offset_bytes(self._first.schema_arrow.field(key.column).type))
+        return sorted(copied.union(texts))
 
     def _sorted(self, tables: list[Any]) -> Tables:
         return sorted_pieces(tables, self._keys, piece_bytes=self._piece_bytes)

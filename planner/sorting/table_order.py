@@ -23,10 +23,14 @@ _REPEATED: Final = 4
 
 
 def bytes_beside_row(key_types: Sequence[Any]) -> int:
-    """Return how many bytes the order of a row takes at most, beside the row itself, while it is found."""
-    place_bytes, entry_bytes, most_bytes, null_bytes = 8, 12, 16, 2
+    """Return how many bytes the order of a row takes at most, beside the row itself, while it is found.
+
+    A key's number has up to 16 bytes and two for nulls and NaN. Ranks of texts, and numbers without NaN, take up to 20
+    more while they are made.
+    """
+    place_bytes, entry_bytes, most_bytes, null_bytes, making_bytes = 8, 12, 16, 2, 20
     sizes = [min(key_type.bit_width // 8, most_bytes) if _has_width(key_type) else most_bytes for key_type in key_types]
-    return 2 * (sum(sizes) + null_bytes * len(sizes) + place_bytes) + place_bytes + entry_bytes
+    return sum(sizes) + (null_bytes + making_bytes) * len(sizes) + place_bytes + entry_bytes
 
 
 def _has_width(key_type: Any) -> bool:

@@ -46,20 +46,32 @@ class TableRows:
         return library.table(columns, schema=self._schema) if columns else library.table({}).slice(0, rows)
 
 
-def _column(value_type: Any, chunks: list[Any], places: Any) -> _Column:
+def is_taken_in_place(value_type: Any) -> bool:
+    """Whether values of a type are copied from where they lie, and not put in one piece before."""
+    return bool(offset_bytes(value_type) or arrow("pyarrow.types").is_boolean(value_type) or _width(value_type))
+
+
+def offset_bytes(value_type: Any) -> int:
+    """Return the size of the offsets of texts; 0 for other types."""
     types = arrow("pyarrow.types")
-    if not chunks:
-        return _Other(value_type, chunks)
     if types.is_string(value_type) or types.is_binary(value_type):
-        return _Texts(value_type, chunks, places, offset_bytes=4)
-    if types.is_large_string(value_type) or types.is_large_binary(value_type):
-        return _Texts(value_type, chunks, places, offset_bytes=8)
-    if types.is_boolean(value_type):
-        return _Bits(value_type, chunks, places)
+        return 4
+    return 8 if types.is_large_string(value_type) or types.is_large_binary(value_type) else 0
+
+
+def _width(value_type: Any) -> int:
+    """Return the bytes of a value; 0 if that is no whole number of them, or they differ."""
+    types = arrow("pyarrow.types")
     has_width = types.is_primitive(value_type) or types.is_decimal(value_type) or types.is_fixed_size_binary(value_type)
-    if has_width and value_type.bit_width:
-        return _Values(value_type, chunks, places)
-    return _Other(value_type, chunks)
+    return 0 if not has_width or types.is_boolean(value_type) else int(value_type.bit_width) // 8
+
+
+def _column(value_type: Any, chunks: list[Any], places: Any) -> _Column:
+    if not chunks or not is_taken_in_place(value_type):
+        return _Other(value_type, chunks)
+    if size := offset_bytes(value_type):
+        return _Texts(value_type, chunks, places, offset_bytes=size)
+    return (_Values if _width(value_type) else _Bits)(value_type, chunks, places)
 
 
 class _Validity:
@@ -83,7 +95,7 @@ class _Values:
 
     def __init__(self, value_type: Any, chunks: Sequence[Any], places: Any) -> None:
         self._type, self._places = value_type, places
-        self._width = value_type.bit_width // 8
+        self._width = _width(value_type)
         self._validity = _Validity(chunks, places)
         self._chunks = [_slice(chunk.buffers()[1], chunk.offset, len(chunk), self._width) for chunk in chunks]
 

@@ -22,7 +22,10 @@ _LIBRARY_BYTES: Final = 224 << 20
 _LEAST_BYTES: Final = 320 << 20
 _BATCH_ROWS: Final = 1 << 14
 _MOST_GROUP_ROWS: Final = 1 << 20
-_MOST_RUN_BYTES: Final = 1 << 30
+_MOST_RUN_BYTES: Final = 1 << 36
+"""So few that the rows, with what their order takes, can be numbered with 32 bits."""
+_MOST_IN_ONE_BYTES: Final = 1 << 30
+"""Of columns that are put in one piece, whose offsets may have 32 bits."""
 _PIECES: Final = 192
 """A merge holds 32 pieces, and what it makes of them."""
 _LEAST_PIECE_BYTES: Final = 1 << 18
@@ -112,15 +115,15 @@ class _Sort:
         beside_row = bytes_beside_row([schema.field(key.column).type for key in self._keys])
         in_one_piece = self._put_in_one_piece()
         waiting: list[Any] = []
-        size = 0
+        size = size_in_one = 0
         for file in self._files:
             for table in _batches(file, self._progress):
                 waiting.append(table)
                 size += table.nbytes + table.num_rows * beside_row
-                size += sum(table.column(column).nbytes for column in in_one_piece)
-                if size >= run_bytes:
+                size_in_one += sum(table.column(column).nbytes for column in in_one_piece)
+                if size + size_in_one >= run_bytes or size_in_one >= _MOST_IN_ONE_BYTES:
                     self._runs.add(self._sorted(waiting))
-                    waiting, size = [], 0
+                    waiting, size, size_in_one = [], 0, 0
         if not len(self._runs):
             return self._sorted(waiting or [self._first.schema_arrow.empty_table()])
         if waiting:

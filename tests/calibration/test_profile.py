@@ -64,6 +64,14 @@ def test_native_sorters_are_sorters() -> None:
     assert {family.work.spread for family in families("native")} == {1e-5}
 
 
+def test_spark_jobs_that_are_no_sorts_lean_less_on_disks_and_those_of_hadoop_do_not() -> None:
+    centres = {
+        model: {(family.work.spread > 1, family.disk.centre) for family in families(model)}
+        for model in ("spark", "hadoop")
+    }
+    assert centres == {"spark": {(False, 2), (True, 0.5)}, "hadoop": {(False, 2), (True, 2)}}
+
+
 def test_before_any_run_half_of_the_belief_leaves_the_work_open() -> None:
     explanations = spark([]).verdict.explanations
     open_work = [explanation.family.work.spread > 1 for explanation in explanations]

@@ -21,6 +21,8 @@ SAME_DISK: dict[str, dict[str, float]] = {
     "b": {"vcpu": 8, "mem_gib": 32, "ghz": 2.5, "ebs_mbps": 1700, "net_base_gbps": 2, "price_usd_h": 0.5},
 }
 """Two types that differ in their volume only."""
+HALF: dict[str, dict[str, float]] = {"half": {**SAME_DISK["a"], "vcpu": 4, "mem_gib": 16}}
+"""Half the cores of type a; clock, volume and network are the same."""
 
 
 def serial_job(times: float, rest: Sequence[float]) -> np.ndarray:
@@ -36,7 +38,7 @@ def made_up(
     types: tuple[str, ...], stream: Stream, times: float, rest: Sequence[float] = (0.3, 0.1, 100)
 ) -> list[dict[str, Any]]:
     rows = grid(types=types, nodes=(2, 4, 8, 12), sizes=(10, 20))
-    machines = {name: machine(name, spec) for name, spec in SAME_DISK.items()}
+    machines = {name: machine(name, spec) for name, spec in {**SAME_DISK, **HALF}.items()}
     work = workload(parse_jobs(rows, what="rows", timed=False), machines)
     log_s, _ = log_seconds(serial_job(times, rest), unit_seconds(work, stream))
     noise = 0.01 * np.random.default_rng(1).standard_normal(len(rows))
@@ -96,6 +98,20 @@ def test_without_machines_no_run_is_proposed() -> None:
 def test_made_up_runs_follow_the_stream_asked_for() -> None:
     """A core's clock does not enter when the disk limits: 25 times through the disk takes longer than 25 GHz s/GB."""
     assert (true_seconds([job()], CORE.mean, stream="disk") > true_seconds([job()], CORE.mean)).all()
+
+
+def test_half_the_cores_of_a_node_tell_all_its_cores_from_one() -> None:
+    """10 GB at 160 core GHz s/GB through one node: 80 s on eight cores of 2.5 GHz, 160 s on four."""
+    apart = calibrate(made_up(("a", "half"), "node", 160), instances={**SAME_DISK, **HALF}, model="spark")
+    alike = profile_of(made_up(("a",), "node", 160))
+    assert weight_of(alike, "node") == pytest.approx(weight_of(alike, "core"), rel=0.01)
+    assert weight_of(apart, "node") > 3 * weight_of(apart, "core")
+
+
+def test_a_column_of_tolerances_is_no_share() -> None:
+    history = [{**row, "tolerance": 0.001 * (i % 3)} for i, row in enumerate(made_up(("a",), "disk", 1.0))]
+    assert profile_of(history).options.share is None
+    assert profile_of([{**row, "tolerance": 50 * row["tolerance"]} for row in history]).options.share == "tolerance"
 
 
 def kept_by_share(rest: Sequence[float]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -121,7 +121,8 @@ def explain_runs(runs: Runs, families: tuple[Family, ...]) -> tuple[Explanation,
 def explain_again(runs: Runs, explanations: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
     """Return the same ways to explain for slightly other runs, starting from what was learned."""
     ways = [(way.amplitude, way.noise_sd, way.family) for way in explanations]
-    return _explain(runs, ways, np.array([way.coefficients for way in explanations]))
+    problem, log_weight = _problem(runs, ways)
+    return _explained(problem, log_weight, ways, np.array([way.coefficients for way in explanations]))
 
 
 def surprises(explanation: Explanation) -> Floats:
@@ -175,9 +176,14 @@ def _explain(runs: Runs, ways: list[Way], start: Floats) -> tuple[Explanation, .
     problem, log_weight = _problem(runs, ways)
     first = descend(problem, start, _FIRST_STEPS)
     hopeful = _hopeful(log_weight + first.log_mass)
-    ways, problem = list(compress(ways, hopeful)), problem.only(hopeful)
-    fit = descend(problem, first.coefficients[hopeful])
-    log_evidence = log_weight[hopeful] + fit.log_mass
+    some = list(compress(ways, hopeful))
+    return _explained(problem.only(hopeful), log_weight[hopeful], some, first.coefficients[hopeful])
+
+
+def _explained(problem: Problem, log_weight: Floats, ways: list[Way], start: Floats) -> tuple[Explanation, ...]:
+    """Descend to the end and return the ways with weight."""
+    fit = descend(problem, start)
+    log_evidence = log_weight + fit.log_mass
     spread = np.linalg.inv(fit.precision)
     return tuple(
         Explanation(

@@ -254,3 +254,16 @@ def test_what_a_store_is_asked_for_and_was_seen_to_give(make_job: Make) -> None:
     assert not about("object store: planned", list(cluster_of().warnings))
     fast = [rates[0] | {"bytes_per_s": planned_rate / 5 * 1.01}]
     assert not about("object store: planned", list(cluster_of(object_store_rates=fast).warnings))
+
+
+@pytest.mark.parametrize("model", ["indy", "object-store"])
+def test_what_a_stores_requests_cost_the_processors_is_told_where_there_is_a_store(make_job: Make, model: str) -> None:
+    def busy(context: JobContext) -> JobContext:
+        return replace(context, model=replace(context.model, engine=replace(context.model.engine, cpu_s_per_byte=CPU)))
+
+    asked = {"model": model, "files": {"object_stores": [STORE]}}
+    assert bool(about("cpu: measured on files", warned(make_job, busy, **asked))) == (model == "object-store")
+    assert not about("cpu: measured on files", warned(make_job, as_it_is, **asked))
+
+
+CPU = {"partition": 1e-12, "sort": 1e-12}

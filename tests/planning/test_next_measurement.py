@@ -104,3 +104,10 @@ def test_what_takes_half_as_long_as_what_decides_is_measured_too(make_catalog: C
         phase = PhaseEstimate(name="p", time_s=10, bottleneck="data_disks", resources=resources)
         (wanted,) = what_to_measure([replace(best, phases=(phase,))], load_catalog(path), boot_s=0)
         assert ("planner bench net --doubling" in wanted.benches) == both
+
+
+def test_one_local_disk_is_one_to_measure() -> None:
+    best = recommend(data="1TB", model="daytona", catalogs=["aws"], instances=["c6gd.2xlarge"]).best
+    assert best is not None
+    wanted = proposal(best, load_catalog("aws"), network=True, storage=True, boot_s=120)
+    assert wanted.command == "planner bench fleet --cloud aws --instance c6gd.2xlarge --nodes 16"

@@ -29,10 +29,14 @@ def sizes(*, network_of_large: float = 4e9) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def template() -> Candidate:
-    best = planner.recommend("1TB", model="indy", instances=["i4i.4xlarge"]).best
-    assert best is not None
-    return best
+def plain() -> Plan:
+    return planner.recommend("1TB", model="indy", instances=["i4i.4xlarge"]).plan
+
+
+@pytest.fixture
+def template(plain: Plan) -> Candidate:
+    assert plain.best is not None
+    return plain.best
 
 
 def test_clusters_have_as_many_processors(make_catalog: Callable[..., str]) -> None:
@@ -96,11 +100,9 @@ def test_a_size_without_facts_says_why(make_catalog: Callable[..., str]) -> None
     assert "fewer than two sizes" in scaling.verdict
 
 
-def test_the_verdict_says_by_how_much_the_large_ones_cost_and_take_more_or_less() -> None:
+def test_the_verdict_says_by_how_much_the_large_ones_cost_and_take_more_or_less(template: Candidate) -> None:
     """4 large nodes for $30 in 200 s, 16 small ones for $20 in 250 s: 30 / 20 - 1 = +50%, 200 / 250 - 1 = -20%."""
     made = {"large": (4, 30.0, 200.0), "small": (16, 20.0, 250.0)}
-    template = planner.recommend("1TB", model="indy", instances=["i4i.4xlarge"]).best
-    assert template is not None
 
     def size(name: str) -> Size:
         nodes, total, expected = made[name]
@@ -141,12 +143,11 @@ def test_a_hundredth_more_is_alike(template: Candidate) -> None:
         assert (Scaling(vcpus=1, sizes=sizes).verdict == "large and small nodes do the job alike") is alike
 
 
-def test_clusters_are_planned_for_as_many_processors_as_the_best_of_all_has(template: Candidate) -> None:
+def test_clusters_are_planned_for_as_many_processors_as_the_best_of_all_has(plain: Plan, template: Candidate) -> None:
     """Three nodes of 32 are the best of all: as many of 40 are 3, and of 8 are 12, also where that is more than asked.
     A size that cannot do it says why, without the option that the user did not give.
     """
     asked: list[tuple[tuple[str, ...], int | None, int]] = []
-    plain = planner.recommend("1TB", model="indy", instances=["i4i.4xlarge"]).plan
 
     def plan_of(request: Request) -> Plan:
         asked.append((request.instances, request.nodes, request.max_nodes))

@@ -87,6 +87,8 @@ def test_of_disks_and_network_each_is_measured_where_it_decides(make_catalog: Ca
     whole = proposal(best, catalog, network=True, storage=True, boot_s=120)
     assert whole.benches == ("planner bench net --doubling", "planner bench disk --mode all")
     assert whole.command == " && ".join(whole.benches)
+    measures = "planner bench net --doubling and planner bench disk --mode all"
+    assert whole.text == f"measure next: 16 x a for 23 min 0 s, $18.40: {measures} ()"
     assert (whole.nodes, whole.seconds) == (16, 120 + 3 * 60 * (4 + 3))
     assert whole.cost_usd == pytest.approx(16 * 3 * 1380 / 3600)
     disks = proposal(best, catalog, network=False, storage=True, boot_s=120)
@@ -111,3 +113,4 @@ def test_one_local_disk_is_one_to_measure() -> None:
     assert best is not None
     wanted = proposal(best, load_catalog("aws"), network=True, storage=True, boot_s=120)
     assert wanted.command == "planner bench fleet --cloud aws --instance c6gd.2xlarge --nodes 16"
+    assert wanted.text.endswith(f": {wanted.command} ()")

@@ -117,6 +117,8 @@ def test_the_verdict_says_by_how_much_the_large_ones_cost_and_take_more_or_less(
 
     up = Scaling(vcpus=16, sizes=(size("large"), size("small"))).verdict
     assert up == "4 x large cost 50% more and take 20% less time than 16 x small; 16 x small cost least"
+    three = Scaling(vcpus=16, sizes=(size("large"), size("large"), size("small"))).verdict
+    assert three == up, "of three sizes the largest and the smallest"
     out = Scaling(vcpus=16, sizes=(size("small"), size("large"))).verdict
     assert out == "16 x small cost 33% less and take 25% longer than 4 x large; 16 x small cost least"
 

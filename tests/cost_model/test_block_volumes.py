@@ -394,3 +394,15 @@ def test_a_burst_with_size_ends_at_the_largest_volume(make_catalog: Make) -> Non
     price = loaded.prices().price_usd_per_hour
     fast = choose_volumes(loaded, region="here", price_usd_per_hour=price, with_credit=True)
     assert (fast.count[0], fast.read[0], fast.bytes_min[0]) == (5, 5e8, pytest.approx(2000 * GIB))
+
+
+@pytest.mark.parametrize(("free", "bought"), [(0, 10_000), (3000, 7000), ("", 0)])
+def test_operations_of_which_none_is_free_are_bought_too(make_catalog: Make, free: object, bought: int) -> None:
+    """500 MB/s are 10,000 operations of 50 kB, at $0.01: an Azure ultra disk has none free. Where nobody says how many
+    are, none is counted.
+    """
+    operations = {"price_usd_per_iops_month": 0.01, "free_iops": free, "iops_per_gib": 500, "bytes_per_s_per_iops": 5e4,
+                  "iops_max": 20_000}  # fmt: skip
+    volume = {"volume_type": "v", "price_usd_per_gib_month": 0.08, **THROUGHPUT, **operations, **SPEC}
+    monthly = node(make_catalog({"a": {"volumes_max": 1}}, volumes=[volume]))[3]
+    assert monthly == pytest.approx(400e6 / 2**20 * 0.04 + bought * 0.01)

@@ -155,7 +155,7 @@ def stated_volumes(catalog: Catalog, volume: VolumeType, *, link: Floats, bytes_
     smallest = count * np.nan_to_num(volume.size_bytes_min)
     if not np.isnan(volume.price_usd_per_mibps_month):
         monthly, bytes_min = missing / _MIB * volume.price_usd_per_mibps_month, smallest
-        if volume.free_iops > 0 and volume.bytes_per_s_per_iops > 0:
+        if np.isfinite(volume.free_iops + volume.bytes_per_s_per_iops):
             operations_usd, for_operations = _provisioned(volume, rate=rate, count=count)
             monthly, bytes_min = monthly + operations_usd, np.maximum(smallest, for_operations)
     elif not np.isnan(volume.price_usd_per_iops_month):

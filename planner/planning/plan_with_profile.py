@@ -192,16 +192,13 @@ def _cost(candidate: Candidate, *, median_s: float, high_s: float) -> Cost:
     equation_s = candidate.time_s.equation
     per_s = (old.equation - old.requests) / equation_s if equation_s else 0.0
     totals = [math.fsum(line.usd or 0.0 for line in retimed(candidate, job_s=s)) for s in (median_s, high_s)]
-    return Cost(
-        equation=old.equation,
+    return replace(
+        old,
         expected=per_s * median_s + old.requests,
         p50=per_s * median_s + old.requests,
         p95=per_s * high_s + old.requests,
         total=totals[0],
         total_p95=totals[1],
-        requests=old.requests,
-        charges=old.charges,
-        unknown=old.unknown,
     )
 
 

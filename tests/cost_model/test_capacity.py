@@ -12,6 +12,7 @@ import pytest
 
 from planner.api import recommend
 from planner.cost_model.capacity import capacity_per_node, fewest_nodes, node_bounds
+from planner.cost_model.disk_layout import LOCAL, OBJECTS, VOLUMES
 from planner.cost_model.workload import JobContext
 from planner.errors import BadInputError
 from planner.schemas.plan import Candidate, Rejection
@@ -152,3 +153,19 @@ def test_what_one_node_just_holds_with_its_skew_needs_no_room_for_its_loss(make_
     for skew, bound in ((1 / 3, 1.0), (0.36, 1.75)):
         skewed = replace(context, overheads=replace(overheads, skew=skew))
         assert node_bounds(skewed)["disks"][0] == bound
+
+
+@pytest.mark.parametrize(("model", "volumes"), [("indy", False), ("framework-volumes", True), ("object-store", False)])
+def test_intermediate_files_take_memory_wherever_they_lie(make_context: MakeContext, model: str, volumes: bool) -> None:
+    """On nodes of 64 GB D <= M^2 / (k x b); SSDs and volumes are written in pieces of one size."""
+    volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e15, "free_bytes_per_s": 1.25e8,
+              "read_bytes_per_s_max": 1.25e8, "write_bytes_per_s_max": 1.25e8, "price_evidence": "spec",
+              "limit_evidence": "spec"}  # fmt: skip
+    context = make_context({"a": DISKS}, model=model, files={"volumes": [volume]})
+    life = context.overheads
+    rows = context.layouts.intermediate_on == (VOLUMES if volumes else LOCAL)
+    most_bytes = (64e9 * life.memory_share) ** 2 / (life.partitions_at_once * life.pass_buffer_bytes["ssd"])
+    assert rows.any()
+    held_bytes = context.group_bytes()["intermediate"]
+    assert node_bounds(context)["memory"][rows] == pytest.approx(held_bytes / most_bytes)
+    assert (node_bounds(context)["memory"][context.layouts.intermediate_on > max(LOCAL, VOLUMES, OBJECTS)] == 0).all()

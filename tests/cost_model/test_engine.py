@@ -258,3 +258,51 @@ def test_what_was_measured_of_a_types_processors_counts(by_hand: str, tmp_path: 
     assert usual is not None and fast is not None
     assert fast.phases[0].resources["cpu"].time_s == pytest.approx(usual.phases[0].resources["cpu"].time_s / 2)
     assert fast.phases[0].resources["driver"].time_s == usual.phases[0].resources["driver"].time_s
+
+
+def test_slices_by_hand(by_hand: str) -> None:
+    """Of 64 GB with 4 processors: 2 x (4 + 1) slices are under way in 0.3 x 0.4 of it, 768 MB each; each of 4 tasks
+    sorts in 0.4 x 0.5 of it, 3.2 GB, or in 0.4 x 0.05, 320 MB. None is above 1 GB, none fewer than 2 x 10 a node; 4 a
+    node come on top.
+    """
+    sizes = load_engine(by_hand).sizes
+    assert sizes is not None
+    nodes = {"vcpu": np.array([4.0]), "nodes": np.array([4.0])}
+
+    def slices(data_bytes: float, memory_bytes: float = 64e9, sort_share: float = 0.5) -> float:
+        of = replace(sizes, slice_sort_share=sort_share)
+        return float(of.slices(data_bytes, memory_bytes=np.array([memory_bytes]), **nodes)[0, 0])
+
+    assert slices(1.6e12) == pytest.approx(1.6e12 / 768e6 + 16)
+    assert slices(1.6e12, sort_share=0.05) == pytest.approx(1.6e12 / 320e6 + 16)
+    assert slices(1.6e12, memory_bytes=640e9) == pytest.approx(1600 + 16)
+    assert slices(1e9) == 2 * 10 * 4 + 16
+
+
+@pytest.mark.parametrize(("copied", "largest_bytes"), [(False, 1.92e9), (True, 0.576e9)])
+def test_partitions_by_hand(by_hand: str, *, copied: bool, largest_bytes: float) -> None:
+    """Each of 4 tasks sorts in 0.4 x 0.3 of 64 GB, 1.92 GB; where copies go on, five hold 0.3 x 0.15, 576 MB each."""
+    sizes = load_engine(by_hand).sizes
+    assert sizes is not None
+    node = {"memory_bytes": np.array([64e9]), "vcpu": np.array([4.0]), "nodes": np.array([4.0])}
+    assert sizes.partitions(1.6e12, **node, copied=copied)[0, 0] == pytest.approx(1.6e12 / largest_bytes)
+    assert sizes.partitions(1e9, **node, copied=copied)[0, 0] == 8 * 4
+    roomy = replace(sizes, copied_store_share=0.9)  # now one of three sorters decides, while a fourth copies
+    assert roomy.partitions(1.6e12, **node, copied=True)[0, 0] == pytest.approx(1.6e12 / 2.56e9)
+
+
+def test_tasks_and_parcels_by_hand(by_hand: str) -> None:
+    """Three to eight tasks at a time. Of 4 nodes 3 get parcels, 3 / (1 + 3/2) = 1.2 a slice, or one if it waits."""
+    sizes = load_engine(by_hand).sizes
+    assert sizes is not None
+    assert sizes.tasks(np.array([2.9, 5.5, 64.0])).tolist() == [3, 5, 8]
+    nodes = np.array([2.0, 4.0])
+    assert sizes.parcels(nodes, driver_decides=False) == pytest.approx([2 / 3, 1.2])
+    assert sizes.parcels(nodes, driver_decides=True) == pytest.approx([2 / 3, 1])
+
+
+def test_of_two_kinds_of_work_the_one_that_reaches_less_counts() -> None:
+    engine = replace(IDEAL, busy={"network": {"partition": 0.5, "sort": 0.8}})
+    assert engine.busy_share("network", ("partition", "sort")) == 0.5
+    assert engine.busy_share("network", ("sort", "other")) == 0.8
+    assert engine.busy_share("network", ("other",)) == engine.busy_share("cpu", ("sort",)) == 1

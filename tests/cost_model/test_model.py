@@ -71,7 +71,9 @@ def test_volumes_total_by_their_coefficients() -> None:
     assert job.total({}) == 0
 
 
-@pytest.mark.parametrize(("writes", "copies"), [({"data": {"reduce_out": 3}}, 3), ({}, 1)])
+@pytest.mark.parametrize(
+    ("writes", "copies"), [({"data": {"reduce_out": 3}}, 3), ({"data": {"map_in": 1, "reduce_out": 3}}, 3), ({}, 1)]
+)
 def test_the_output_has_as_many_copies_as_the_last_phase_writes(
     writes: dict[str, dict[str, float]], copies: int
 ) -> None:

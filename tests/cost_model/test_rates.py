@@ -147,3 +147,9 @@ def test_every_rate_has_its_own_factor(make_context: Make) -> None:
     assert (faster.one_stream_bytes_per_s, faster.measured_sort_per_vcpu[0]) == (7e9, 7e8)
     assert faster.times({"network": 2}).network.factor == 10
     assert plain.times({}).local.read[0] == 4e9
+
+
+def test_a_network_is_as_sure_as_its_least_sure_point(make_context: Make) -> None:
+    for words in (("measured", "recalled"), ("recalled", "measured")):
+        points = [point(nodes, 9e8) | {"evidence": word} for nodes, word in zip((2, 8), words, strict=True)]
+        assert network(make_context, *points).evidence_at(0, 2) == "recalled"

@@ -143,3 +143,10 @@ def test_data_that_is_where_the_model_works_is_not_moved(make_context: Make) -> 
 def test_the_papers_know_no_steps(make_context: Make) -> None:
     context = make_context(DISKS, files=FILES, paper=True)
     assert not any(seconds(context).values())
+
+
+def test_requests_say_how_large_they_are(make_context: Make) -> None:
+    context = make_context(DISKS, files=FILES, input="s3://b/i")
+    size_mb = context.overheads.staging_request_bytes["read"] / 1e6
+    (requests,) = (charge for charge in charges(context) if charge.name == "stage in: requests")
+    assert requests.basis == f"read requests of {size_mb:.3g} MB to store"

@@ -13,8 +13,8 @@ import pytest
 from planner import recommend as recommend_by
 from planner.api import answer, answer_with_profile
 from planner.errors import BadInputError
-from planner.planning.plan_with_profile import _ratio, plan_with_profile
-from planner.schemas.plan import Plan, Request
+from planner.planning.plan_with_profile import _cost, _ratio, plan_with_profile
+from planner.schemas.plan import BillLine, Plan, Request
 from planner.stores import profiles
 
 recommend = partial(recommend_by, engine="ideal")
@@ -197,3 +197,15 @@ def test_sizes_are_the_fewest_nodes_and_24_steps_from_one_to_the_most(request_fo
 )
 def test_a_what_if_adds_all_the_seconds_that_the_equations_add(before_s: float, after_s: float, ratio: float) -> None:
     assert _ratio(1500.0, before_s, after_s) == ratio
+
+
+def test_a_bill_that_is_known_in_part_stays_one(request_for: Callable[..., Request]) -> None:
+    """Of a bill of $10 for 100 s and an unknown charge the profile's 150 s make $15, at least."""
+    best = answer(request_for()).plan.best
+    assert best is not None
+    cost = replace(best.cost_usd, equation=10.0, requests=0.0, unknown=("traffic",), at_least=True)
+    bill = (BillLine(name="job", time_s=100.0, usd=10.0), BillLine(name="traffic", time_s=None, usd=None))
+    times = replace(best.time_s, equation=100.0, expected=100.0)
+    priced = _cost(replace(best, cost_usd=cost, bill=bill, time_s=times), median_s=150.0, high_s=200.0)
+    assert (priced.total, priced.total_p95, priced.expected) == pytest.approx((15, 20, 15))
+    assert (priced.unknown, priced.at_least) == (("traffic",), True)

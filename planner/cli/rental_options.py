@@ -48,7 +48,9 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
         raise BadInputError(f"--pricing {options['pricing']}: use on-demand or spot")
     if options["reservation"] and options["pricing"] == "spot":
         raise BadInputError("--reservation: no cloud takes spot machines from one; leave out --pricing spot")
-    _check_site(options)
+    check_site(
+        options["subnet"], ssh_from=options["ssh_from"], is_private=options["no_public_address"], jump=options["jump"]
+    )
     return RentalOptions(
         cloud=options["cloud"],
         regions=tuple(names(options["region"])),
@@ -66,14 +68,13 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
     )
 
 
-def _check_site(options: Mapping[str, Any]) -> None:
+def check_site(subnet: str | None, *, ssh_from: str | None, is_private: bool, jump: str | None = None) -> None:
     """Raise BadInputError for a network of the user's own in which the head could not be reached."""
-    subnet, jump = options["subnet"], options["jump"]
-    if options["no_public_address"] and not (subnet and options["ssh_from"]):
+    if is_private and not (subnet and ssh_from):
         raise BadInputError(
             "--no-public-address: say where the head is reached, --subnet, and from which private network, --ssh-from"
         )
-    if jump and not options["no_public_address"]:
+    if jump and not is_private:
         raise BadInputError(
             f"--jump {jump}: leads to private addresses alone; add --no-public-address, or leave it out"
         )

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import emulated_azure
+import emulated_ec2
 import emulated_gcp
 import pytest
 from emulated_azure import EmulatedAzure
@@ -59,6 +60,15 @@ def test_what_cannot_be(ec2: EmulatedEc2, words: tuple[str, ...], code: int, mes
 def test_a_dry_run_makes_no_network(ec2: EmulatedEc2, subnet: str) -> None:
     ended = ec2.planner(*ec2.up, "--subnet", subnet, "--dry-run", "--json")
     assert ended.code == 0 and subnet in ended.text and "create_vpc" not in ended.text, ended.text
+
+
+def test_a_subnet_without_room_is_refused_on_aws(ec2: EmulatedEc2) -> None:
+    """A /28 has 16 addresses, of which AWS keeps five."""
+    subnet = ec2.make_subnet("10.8.2.0/28", zone=ec2.zones[1])
+    wanted = emulated_ec2.choice(spares=9)
+    looked = ec2.provider().preflight(emulated_ec2.order("looks", wanted, subnet=subnet))
+    assert not looked.places and any(finding.text == "11 addresses left; 12 needed" for finding in looked.findings)
+    assert ec2.provider().preflight(emulated_ec2.order("looks", emulated_ec2.choice(spares=8), subnet=subnet)).places
 
 
 @pytest.fixture

@@ -78,15 +78,15 @@ class _Checks:
         self.log.note_prices(choice, region, lambda pricing: self._price(name, region, pricing))
         zones = sorted(self._zones(name, region))
         if self.order.subnet:
-            zones = self._within_subnet(zones, region)
+            zones = self._within_subnet(choice, zones, region)
         if self.order.reservation:
             zones = self._within_reservation(choice, zones, region)
         text = f"offered in {', '.join(zones)}" if zones else "offered in no zone"
         self.log.note(f"{name} in {region}", bool(zones), text)
         self.log.add_places(choice, region, zones)
 
-    def _within_subnet(self, zones: list[str], region: str) -> list[str]:
-        """Return the zone of the order's subnet, if it is among these."""
+    def _within_subnet(self, choice: Choice, zones: list[str], region: str) -> list[str]:
+        """Return the zone of the order's subnet, if it has room and the zone is among these."""
         subject = f"subnet {self.order.subnet} in {region}"
         try:
             subnet = described_subnet(self.connect("ec2", region), self.order.subnet)
@@ -94,6 +94,9 @@ class _Checks:
             self.log.note(subject, False, error.message)
             return []
         zone, free = str(subnet["AvailabilityZone"]), int(subnet["AvailableIpAddressCount"])
+        if free < choice.machines:
+            self.log.note(subject, False, f"{free} addresses left; {choice.machines} needed")
+            return []
         self.log.note(
             subject, True, f"in {zone}, with {free} addresses left; its routes and endpoints stay as they are"
         )

@@ -37,6 +37,10 @@ _TRIALS_S: Final = 2.5
 _START_AGENT: Final = """\
 set -eu
 {environment}cd planner
+earlier=$(cat agent.pid 2>/dev/null || true)
+if [ -n "$earlier" ] && kill "$earlier" 2>/dev/null; then
+  for _ in $(seq 50); do kill -0 "$earlier" 2>/dev/null || break; sleep 0.2; done
+fi
 nohup timeout {seconds} venv/bin/planner bench net --agent --listen {address}:{port} </dev/null >agent.log 2>&1 &
 echo $! >agent.pid
 for _ in $(seq 100); do
@@ -46,7 +50,8 @@ done
 cat agent.log >&2
 exit 1
 """
-_END_AGENT: Final = "kill $(cat planner/agent.pid) 2>/dev/null || true"
+"""Ends the agent that a caller left who was killed: it would hold the port."""
+_END_AGENT: Final = "kill $(cat planner/agent.pid 2>/dev/null) 2>/dev/null; rm -f planner/agent.pid"
 
 
 @dataclass(frozen=True, kw_only=True)

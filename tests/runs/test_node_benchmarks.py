@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +13,7 @@ import pytest
 
 from planner.errors import IoFailureError
 from planner.providers.protocol import Node
+from planner.runs import node_benchmarks
 from planner.runs.bootstrap import Equipped
 from planner.runs.node_benchmarks import Effort, disk_documents, measure, network_document
 from planner.runs.ssh import Ssh, UnreachableError
@@ -90,3 +94,31 @@ def test_a_network_that_could_not_be_measured_is_measured_once_more_for_longer(t
     with pytest.raises(IoFailureError, match="a script failed"):
         measure(ways, addressed(), effort=Effort(seconds=5), results_directory=tmp_path / "m", say=lines.append)
     assert len(ways.lengths) == 4
+
+
+AGENT = """#!{python}
+import socket, sys, time
+address, port = sys.argv[sys.argv.index("--listen") + 1].rsplit(":", 1)
+with socket.create_server((address, int(port))):
+    print("listening", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_an_agent_that_a_killed_caller_left_makes_way_for_a_new_one(tmp_path: Path) -> None:
+    """Seen as a caller was killed while the network was measured: `attach` found the agents' port taken."""
+    program = tmp_path / "planner" / "venv" / "bin" / "planner"
+    program.parent.mkdir(parents=True)
+    program.write_text(AGENT.format(python=sys.executable))
+    program.chmod(0o755)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    start = node_benchmarks._START_AGENT.format(environment="", seconds=60, address="127.0.0.1", port=port)
+    processes = []
+    try:
+        for _ in range(2):
+            subprocess.run(["sh", "-s"], input=start, text=True, check=True, cwd=tmp_path)
+            processes.append(int((tmp_path / "planner" / "agent.pid").read_text()))
+    finally:
+        subprocess.run(["sh", "-s"], input=node_benchmarks._END_AGENT, text=True, check=True, cwd=tmp_path)
+    assert len(set(processes)) == 2

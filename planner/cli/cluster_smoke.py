@@ -14,6 +14,7 @@ from planner.cli import renting
 from planner.cli.console import show_json, show_text, talk
 from planner.cli.files import Force, require_new, write_whole
 from planner.cli.interrupts import orderly_end
+from planner.cli.rental_options import check_site
 from planner.errors import ProviderRefusedError
 
 
@@ -23,6 +24,8 @@ def cluster_smoke(
     region: Annotated[str | None, Option(help="In which region.", show_default="the catalog's first")] = None,
     instance: Annotated[str | None, Option(help="Machine type.", show_default="the cheapest with local disks")] = None,
     ssh_from: renting.SshFrom = None,
+    subnet: renting.Subnet = None,
+    no_public_address: renting.NoPublicAddress = False,
     image: renting.Image = None,
     out: Annotated[Path, Option(help="Where the transcript goes.")] = Path("smoke.jsonl"),
     force: Force = False,
@@ -42,6 +45,7 @@ def cluster_smoke(
     from planner.provisioning.smoke import MINUTES, MOST_USD, Smoke, small_choice
 
     require_new([out], force=force)
+    check_site(subnet, ssh_from=ssh_from, is_private=no_public_address)
     now, limits = datetime.now(UTC), Limits(cost_usd=MOST_USD, hours=MINUTES / 60)
     choice = small_choice(cloud, region=region, instance=instance)
     order = order_of(
@@ -53,6 +57,8 @@ def cluster_smoke(
         now=now,
         image=image,
         staging=True,
+        subnet=subnet or "",
+        is_private=no_public_address,
     )
     session = renting.session_on(cloud)
     smoke = Smoke(session=replace(session, say=talk), steps=[])
@@ -62,7 +68,7 @@ def cluster_smoke(
             with orderly_end():
                 smoke.run(order, places)
         finally:
-            private = {getpass.getuser(): "person", order.owner: "person"}
+            private = {getpass.getuser(): "person", order.owner: "person"} | ({subnet: "subnet"} if subnet else {})
             write_whole(out, "".join(transcript_lines(exchanges, private)), option="--out")
             talk(f"transcript: {out}, {len(exchanges)} requests; look it through before you send it")
     if json:

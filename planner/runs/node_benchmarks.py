@@ -25,6 +25,8 @@ _AGENT_PORT: Final = 7070
 _TOKEN: Final = "PLANNER_BENCH_TOKEN"
 _SLACK_S: Final = 120.0
 """How much longer a benchmark may take than it measures."""
+_LONGER: Final = 4
+"""How many times as long a network is measured where the first measurement failed."""
 _MODES: Final = 3
 SMALL_IO_RUNS: Final = 42
 _SMALL_IO_PAUSE_S: Final = 2.0
@@ -35,6 +37,10 @@ _TRIALS_S: Final = 2.5
 _START_AGENT: Final = """\
 set -eu
 {environment}cd planner
+earlier=$(cat agent.pid 2>/dev/null || true)
+if [ -n "$earlier" ] && kill "$earlier" 2>/dev/null; then
+  for _ in $(seq 50); do kill -0 "$earlier" 2>/dev/null || break; sleep 0.2; done
+fi
 nohup timeout {seconds} venv/bin/planner bench net --agent --listen {address}:{port} </dev/null >agent.log 2>&1 &
 echo $! >agent.pid
 for _ in $(seq 100); do
@@ -44,7 +50,8 @@ done
 cat agent.log >&2
 exit 1
 """
-_END_AGENT: Final = "kill $(cat planner/agent.pid) 2>/dev/null || true"
+"""Ends the agent that a caller left who was killed: it would hold the port."""
+_END_AGENT: Final = "kill $(cat planner/agent.pid 2>/dev/null) 2>/dev/null; rm -f planner/agent.pid"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +124,7 @@ def measure(
     working = [machine for machine in machines if machine.name not in failed]
     if len(working) > 1:
         say(f"measuring the network among {len(working)} machines, all to all")
-        rates["network"], silent = _network(ssh, working, effort, results_directory)
+        rates["network"], silent = _network(ssh, working, effort, results_directory, say=say)
         failed |= silent
     return NodeRates(rates=rates, failed=failed)
 
@@ -163,10 +170,19 @@ def _on_each(
 
 
 def _network(
-    ssh: Ssh, machines: Sequence[Equipped], effort: Effort, results_directory: Path
+    ssh: Ssh, machines: Sequence[Equipped], effort: Effort, results_directory: Path, *, say: Callable[[str], None]
 ) -> tuple[dict[str, float], dict[str, PlannerError]]:
-    """Return the machines' mean rates, and the machines whose agent does not start."""
-    document, names, silent = network_document(ssh, machines, effort, is_doubling=False)
+    """Return the machines' mean rates, and the machines whose agent does not start. What fails is measured once more,
+    for longer: a machine that is busy for a second must not end a run.
+    """
+    try:
+        document, names, silent = network_document(ssh, machines, effort, is_doubling=False)
+    except UnreachableError:
+        raise
+    except IoFailureError as error:
+        say(f"{error}\nmeasuring the network once more, for longer")
+        longer = replace(effort, seconds=_LONGER * effort.seconds)
+        document, names, silent = network_document(ssh, machines, longer, is_doubling=False)
     (results_directory / "network.json").write_text(json.dumps(document), encoding="utf-8")
     by_run = [{node["address"]: node["bytes_per_s"] for node in run["per_node"]} for run in document["runs"]]
     return {name: sum(run[address] for run in by_run) / len(by_run) for address, name in names.items()}, silent

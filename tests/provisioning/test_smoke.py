@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from emulated_cloud import EmulatedCloud
+from emulated_ec2 import EmulatedEc2
 
 from planner.errors import BadInputError, InfeasibleError
 from planner.provisioning.smoke import small_choice
@@ -55,6 +56,18 @@ def test_what_is_refused_is_written_down_and_nothing_is_left(cloud: EmulatedClou
     assert ended.code == 4, ended.text
     assert "launch: no place gave the cluster" in ended.text
     assert out.exists() and cloud.left() == {}
+
+
+@pytest.mark.soak
+@pytest.mark.quick
+def test_in_a_network_that_exists_nothing_of_it_is_touched_or_told(ec2: EmulatedEc2, tmp_path: Path) -> None:
+    subnet, out = ec2.make_subnet("10.8.1.0/24", zone=ec2.zones[2]), tmp_path / "smoke.jsonl"
+    before = ec2.left()
+    ended = ec2.planner(*smoke(ec2, out, "--subnet", subnet, "--no-public-address"))
+    assert ended.code == 0 and "steps went well" in ended.text, ended.text
+    assert ec2.left() == before
+    text = out.read_text("utf-8")
+    assert "<subnet-1>" in text and subnet not in text
 
 
 def test_the_cheapest_type_with_disks_or_the_one_that_was_named() -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import socket
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from planner.errors import IoFailureError
 from planner.providers.protocol import Node
+from planner.runs import node_benchmarks
 from planner.runs.bootstrap import Equipped
-from planner.runs.node_benchmarks import Effort, disk_documents, network_document
+from planner.runs.node_benchmarks import Effort, disk_documents, measure, network_document
 from planner.runs.ssh import Ssh, UnreachableError
 
 
@@ -50,3 +56,69 @@ def test_without_the_head_no_machine_is_called_slow_or_failed(tmp_path: Path) ->
         disk_documents(ssh(tmp_path, "head", "worker"), MACHINES, Effort())
     with pytest.raises(UnreachableError, match="head cannot be reached"):
         network_document(ssh(tmp_path, "head", "worker"), MACHINES, Effort(), is_doubling=False)
+
+
+class BusyForAWhile(Ssh):
+    """Machines that do not reach each other the first `failures` times that their network is measured."""
+
+    failures = 0
+    lengths: tuple[str, ...] = ()
+
+    def run(self, node: str, script: str, *, within_s: float) -> str:
+        rate = {"read_bytes_per_s": 1.0, "write_bytes_per_s": 2.0}
+        if "bench disk" in script:
+            return json.dumps({"rates": [rate | {"mode": mode} for mode in ("read", "write", "mixed")]})
+        if "bench net --json" not in script:
+            return ""
+        self.lengths += (script.split("--seconds ")[1].split(maxsplit=1)[0],)
+        if len(self.lengths) <= self.failures:
+            raise IoFailureError("head: a script failed (6)", ["some nodes do not reach each other"])
+        per_node = [{"address": f"10.0.0.{number}:7070", "bytes_per_s": 3.0} for number in (1, 2)]
+        return json.dumps({"runs": [{"per_node": per_node}]})
+
+
+def addressed() -> list[Equipped]:
+    return [
+        replace(machine, node=replace(machine.node, private_address=f"10.0.0.{number}"))
+        for number, machine in enumerate(MACHINES, 1)
+    ]
+
+
+def test_a_network_that_could_not_be_measured_is_measured_once_more_for_longer(tmp_path: Path) -> None:
+    ways, lines = BusyForAWhile([machine.node for machine in MACHINES], directory=tmp_path, key=tmp_path / "key"), []
+    ways.failures = 1
+    rates = measure(ways, addressed(), effort=Effort(seconds=5), results_directory=tmp_path / "m", say=lines.append)
+    assert rates.rates["network"] == {"head": 3.0, "worker": 3.0} and ways.lengths == ("5", "20")
+    assert any("do not reach each other" in text and "once more" in text for text in lines)
+    ways.failures = 4
+    with pytest.raises(IoFailureError, match="a script failed"):
+        measure(ways, addressed(), effort=Effort(seconds=5), results_directory=tmp_path / "m", say=lines.append)
+    assert len(ways.lengths) == 4
+
+
+AGENT = """#!{python}
+import socket, sys, time
+address, port = sys.argv[sys.argv.index("--listen") + 1].rsplit(":", 1)
+with socket.create_server((address, int(port))):
+    print("listening", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_an_agent_that_a_killed_caller_left_makes_way_for_a_new_one(tmp_path: Path) -> None:
+    """Seen as a caller was killed while the network was measured: `attach` found the agents' port taken."""
+    program = tmp_path / "planner" / "venv" / "bin" / "planner"
+    program.parent.mkdir(parents=True)
+    program.write_text(AGENT.format(python=sys.executable))
+    program.chmod(0o755)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    start = node_benchmarks._START_AGENT.format(environment="", seconds=60, address="127.0.0.1", port=port)
+    processes = []
+    try:
+        for _ in range(2):
+            subprocess.run(["sh", "-s"], input=start, text=True, check=True, cwd=tmp_path)
+            processes.append(int((tmp_path / "planner" / "agent.pid").read_text()))
+    finally:
+        subprocess.run(["sh", "-s"], input=node_benchmarks._END_AGENT, text=True, check=True, cwd=tmp_path)
+    assert len(set(processes)) == 2

@@ -30,9 +30,9 @@ from planner.errors import BadInputError, IoFailureError, PlannerError
 SAMPLE_PHASE: Final = "sample"
 _PROBES_PER_NODE: Final = 2
 """Links are measured where a node has more data than so many measurements take."""
-_CACHE_SHARE: Final = 1 / 4
-"""Of the memory that a node has available, for intermediate files in the page cache. The kernel lets a fifth of it wait
-for the disk before writers have to; tasks and Ray's stores need the rest.
+_CACHE_SHARE: Final = 1 / 12
+"""Of the memory that a node has available, for intermediate files in the page cache. From a tenth on, the kernel writes
+them to the disk while output is written and synced, which then takes longer than without the cache.
 """
 
 

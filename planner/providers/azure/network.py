@@ -94,8 +94,8 @@ def names_of(subnet: str) -> tuple[str, str, str]:
     match = _SUBNET_ID.fullmatch(subnet)
     if match is None:
         raise BadInputError(
-            f"--subnet {subnet}: give its id, /subscriptions/.../resourceGroups/.../providers/Microsoft.Network/"
-            "virtualNetworks/.../subnets/...: az network vnet subnet show --query id"
+            f"--subnet {subnet}: give its id, /subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Network/"
+            "virtualNetworks/NETWORK/subnets/NAME: az network vnet subnet show --query id"
         )
     return match[2], match[3], match[4]
 

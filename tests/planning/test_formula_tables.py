@@ -47,8 +47,10 @@ def test_fewer_sizes_for_more_tables(grids: int, curves: int, dense: int) -> Non
 def tables_of(make_job: Callable[..., Any]) -> Callable[..., tuple[Tables, Request]]:
     """Return the tables of a made-up type at one and two nodes, `rates` of the job replaced."""
 
-    def make(rates: dict[str, Any] | None = None, head: str = "", **asked: Any) -> tuple[Tables, Request]:
-        context, region, request = make_job({"a": NODE}, head=head, **asked)
+    def make(
+        rates: dict[str, Any] | None = None, head: str = "", files: dict[str, Any] | None = None, **asked: Any
+    ) -> tuple[Tables, Request]:
+        context, region, request = make_job({"a": NODE}, head=head, files=files, **asked)
         context = replace(context, rates=replace(context.rates, **(rates or {})))
         prices = region.offer.price_usd_per_hour
         estimates = estimate(context, price_usd_per_hour=prices, nodes=np.array([1.0, 2.0]), budgeted=False)
@@ -112,3 +114,75 @@ def test_a_spread_is_a_sigma_or_its_points(tables_of: Callable[..., tuple[Tables
     steps = tables._spread(Spread(log_slowness=np.array([-1e-9, 0.0, 1.0, 1.0 + 1e-9]), log_cdf=log_cdf))
     assert steps["log_cdf"] == [None, np.log(0.9), np.log(0.9), 0.0]
     assert steps["mean"] == pytest.approx([0.9 + 0.1 * np.e, 0.81 + 0.19 * np.e])
+
+
+def test_a_row_and_its_phases_for_each_byte_by_hand(tables_of: Callable[..., tuple[Tables, Request]]) -> None:
+    """Of 10 TB daytona sends a copy of all that it writes. A phase that starts in 3 s and 2 s more for each node passes
+    half of its input, 5 TB, through one stream of 0.1 GB/s. Twice the network is 2 and, in bursts, 6 GB/s.
+    """
+    for paper in (False, True):
+        tables, request = tables_of({"one_stream_bytes_per_s": 1e8}, model="daytona", paper=paper)
+        context = tables.context
+        network = replace(context.rates.network, factor=2.0, burst=np.array([3e9]))
+        phases = tuple(
+            replace(phase, startup_s=3.0, per_node_s=2.0, one_stream={"map_in": 0.5}) for phase in context.model.phases
+        )
+        model, rates = replace(context.model, phases=phases), replace(context.rates, network=network)
+        tables.context = replace(context, model=model, rates=rates)
+        page = tables.document(request)
+        first, second = page["phases"]
+        assert (first["exchanged"], first["copied"], second["copied"]) == (1, 0, 1)
+        starts = (first["start_s"], first["per_node_s"], first["stream_s"])
+        assert starts == ((0, 0, 0) if paper else (3, 2, pytest.approx(0.5 / 1e8)))
+        (row,) = page["rows"]
+        assert (row["rate"], row["burst"], row["tokens"]) == (2e9, 6e9, None)
+        # 4 TB of disks less 2% for the file system hold two copies of the output and, if both share them, the rest
+        held = sum(context.group_bytes().values()) / 1e13
+        assert row["disks"] == pytest.approx(held / (4e12 * (1.0 if paper else 0.98)))
+        assert row["extrapolated"] is False
+        used = {use["spread"] for phase in row["phases"] for use in phase.values()}
+        assert used == set(range(len(page["spreads"])))
+
+
+def test_the_least_and_the_most_that_tables_hold() -> None:
+    """Up to 1.2 nodes there is one size, and up to half a node still one; up to 1,001 the thousand and the last."""
+    assert table_sizes(1.2, []).tolist() == [1.0]
+    assert table_sizes(0.5, []).tolist() == [1.0]
+    assert table_sizes(1001.0, [])[-2:].tolist() == [1000, 1001]
+
+
+STORE = {
+    "object_store": "store", "price_usd_per_gib_month": 0.02, "write_usd_per_request": 5e-6,
+    "read_usd_per_request": 4e-7, "egress_usd_per_gib": 0.01, "bytes_per_s_per_vcpu": 5e7, "rate_evidence": "measured",
+    "reads_per_s": 100,
+}  # fmt: skip
+
+
+def test_what_surrounds_the_job_for_each_byte_by_hand(tables_of: Callable[..., tuple[Tables, Request]]) -> None:
+    """The store gives a node 8 x 50 MB/s, the link carries 1 GB/s; the disks write what comes in 2 GB/s, and read what
+    is validated in 4 GB/s. Of two zones half of the shuffle and half of the copies cross, for $0.02 a GiB.
+    """
+    files = {"object_stores": [STORE], "transfers": [{"transfer": "zone", "price_usd_per_gib": 0.02}]}
+    tables, request = tables_of(files=files, model="daytona", input="s3://b/i", zones=2)
+    page = tables.document(request)
+    (row,) = page["rows"]
+    assert row["around"] == pytest.approx({"stage in": 1 / 4e8, "validate": 1 / 4e9})
+    assert row["around_link"] == pytest.approx({"stage in": 1 / 1e9})
+    read_bytes = tables.context.overheads.staging_request_bytes["read"]
+    assert row["around_least"] == pytest.approx({"stage in": 1 / read_bytes / 100})
+    charged = 4e-7 / read_bytes + 0.01 / 2**30 + (1 + 1) / 2 * 0.02 / 2**30
+    assert row["charges"] == pytest.approx(charged)
+    assert page["copies_usd"] == pytest.approx(0.02 / 2 / 2**30)
+
+
+def test_how_late_a_run_may_be_is_that_of_the_probability_asked(
+    tables_of: Callable[..., tuple[Tables, Request]],
+) -> None:
+    """A lognormal's mean is e^(sigma^2 / 2) medians; in 0.95 of all runs it is below e^(1.64485 sigma) medians. Half of
+    all may take 0.5 + 0.45 / 2 of the mean of the slowest node.
+    """
+    for confidence, sigmas, early in ((None, 0.0, 0.725), (0.95, 1.64485, 1.0), (0.8, 0.84162, 1.0)):
+        tables, request = tables_of(confidence=confidence, deadline_s=1e6)
+        page = tables.document(request)
+        sigma = page["shared_sigma"]
+        assert page["later_as_asked"] == pytest.approx(early * np.exp(sigmas * sigma - sigma**2 / 2))

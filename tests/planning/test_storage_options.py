@@ -82,3 +82,32 @@ def test_a_stripe_has_two_volumes_at_least_and_thirty_two_at_most(make_catalog: 
     (striped,) = answered(cloud, bytes_per_s=count * 1e8).options
     assert (striped.storage, striped.count) == ("v", count)
     assert not answered(cloud, bytes_per_s=33e8).options
+
+
+VOLUME = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_min": 2**30, "size_bytes_max": 2**44,
+          "bytes_per_s_per_gib": 1e8, "read_bytes_per_s_max": 1e8, "write_bytes_per_s_max": 1e8, "iops_max": 1000,
+          "iops_per_gib": 1000, "price_evidence": "spec", "limit_evidence": "spec"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("types", "asked", "reason"),
+    [
+        ({"a": {"volumes_max": 3}, "b": {}}, {"bytes_per_s": 9e8}, "no type does more than 8 volumes"),
+        ({"a": {"volumes_max": 3}}, {"bytes_per_s": 4e8}, "a's limit is 3 volumes"),
+        ({"a": {"volume_bytes_per_s": 2e8}}, {"bytes_per_s": 2.5e8}, "a's limit is 200 MB/s of volumes"),
+        ({"a": {"volume_iops": 1500}}, {"iops": 2000}, "a's limit is 1,500 operations of volumes"),
+        ({"a": {"volume_bytes_per_s": None}}, {"bytes_per_s": 5e7}, "how fast the volumes of a are is unknown"),
+        ({"a": {"volume_bytes_per_s": None}, "b": {"volume_bytes_per_s": None}}, {"bytes_per_s": 5e7},
+         "how fast the volumes of any type are is unknown"),
+        ({"a": {"volumes_max": None}}, {"iops": 1500}, "whether 2 volumes can be attached is unknown"),
+        ({"a": {"volumes_max": None}}, {"bytes_per_s": 1.5e8}, "whether 2 volumes can be attached is unknown"),
+        ({"a": {"volumes_max": 1}, "b": {"volume_bytes_per_s": 1e8}}, {"bytes_per_s": 2e8},
+         "no type is known to carry 2 of them at that rate"),
+    ],
+)  # fmt: skip
+def test_why_no_type_carries_the_volumes_is_said(
+    make_catalog: Callable[..., str], types: dict[str, dict[str, float]], asked: dict[str, float], reason: str
+) -> None:
+    """A volume does 100 MB/s and 1,000 operations a second; a type carries 8 of them, and 500 MB/s, unless stated."""
+    answer = answered(make_catalog(types, volumes=[VOLUME]), **asked)
+    assert {row.storage: row.reason for row in answer.excluded}["v"] == reason

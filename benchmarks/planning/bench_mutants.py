@@ -35,7 +35,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
-from mutant_tests import CORE, QUIET, TESTS, Tests, run_all
+from mutant_tests import CORE, QUIET, TESTS, Plainly, Tests, run_all
 from mutants import CHECKOUT, Mutant, mutants_of
 
 LONGEST_S = 20.0
@@ -77,7 +77,7 @@ def _compiled(mutant: Mutant) -> types.CodeType:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Replaceable:
-    """What a mutant in place changes: the functions there are, by file and name, and the caches of planner and tests."""
+    """What a mutant changes in place: the functions there are, by file and name, and the caches that may hide it."""
 
     functions: dict[tuple[str, str], list[types.FunctionType]]
     caches: list[functools._lru_cache_wrapper[object]]
@@ -116,7 +116,7 @@ def _all_lines(code: types.CodeType) -> list[tuple[int | None, ...]]:
     return [*code.co_lines(), *(line for part in inner for line in _all_lines(part))]
 
 
-class _Judge:
+class _Judge(Plainly):
     """A plugin of pytest: collects the tests once, and judges mutants instead of running the tests."""
 
     def __init__(self, mutants: Sequence[Mutant], tests: Tests) -> None:
@@ -154,9 +154,7 @@ def _outcome(function: object, arguments: tuple[object, ...], method: str = "for
     return OUTCOMES.get(process.exitcode, "out of time" if process.exitcode == -signal.SIGKILL else "noticed")
 
 
-def _try_in_place(
-    there: _Replaceable, session: pytest.Session, mutant: Mutant, items: Sequence[pytest.Item]
-) -> None:
+def _try_in_place(there: _Replaceable, session: pytest.Session, mutant: Mutant, items: Sequence[pytest.Item]) -> None:
     there.replace(mutant)
     session.config.pluginmanager.unregister(name="terminalreporter")
     os._exit(_run(session, items))
@@ -171,7 +169,7 @@ def _try_anew(mutant: Mutant, tests: Sequence[str]) -> None:
     os._exit(NOTICED if pytest.main([*QUIET, *files], plugins=[_Only(tests)]) else MISSED)
 
 
-class _Only:
+class _Only(Plainly):
     """A plugin of pytest: runs these tests in this order. What cannot even be collected has noticed the mutant."""
 
     def __init__(self, tests: Sequence[str]) -> None:

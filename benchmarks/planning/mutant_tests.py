@@ -20,6 +20,7 @@ from pathlib import Path
 from mutants import CHECKOUT, Mutant
 
 CORE = ("cost_model", "planning", "statistics")
+FOLDERS = tuple(f"planner.{name}." for name in CORE)
 TESTS = (
     "tests/cost_model",
     "tests/planning",
@@ -73,8 +74,9 @@ def run_all(paths: Sequence[Path]) -> Tests:
     with tempfile.TemporaryDirectory() as folder:
         data = str(Path(folder) / "data")
         covered = [f"--cov={CHECKOUT / 'planner' / name}" for name in CORE]
-        command = [sys.executable, "-m", "pytest", *TESTS, *QUIET, *covered, "--cov-context=test", "--cov-report="]
-        environment = os.environ | {"COVERAGE_FILE": data}
+        command = [sys.executable, "-m", "pytest", *TESTS, *QUIET, "-p", Path(__file__).stem]
+        command += [*covered, "--cov-context=test", "--cov-report="]
+        environment = os.environ | {"COVERAGE_FILE": data, "PYTHONPATH": str(Path(__file__).parent)}
         done = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"the tests fail without any mutant:\n{done.stdout[-3000:]}")
@@ -84,6 +86,27 @@ def run_all(paths: Sequence[Path]) -> Tests:
         for test in tests:
             lines_of[test] += 1
     return Tests(by_line, _by_name(by_line, paths), dict(lines_of), _seconds(done.stdout))
+
+
+def pytest_runtest_setup() -> None:
+    """Forget what the core has cached, so that every test runs all that it rests on: this module is a plugin, too."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(FOLDERS):
+            for thing in vars(module).values():
+                if hasattr(thing, "cache_clear"):
+                    thing.cache_clear()
+
+
+class Plainly:
+    """A plugin of pytest: hypothesis tries the same examples each time, keeps none, and stops where one fails."""
+
+    def pytest_collection(self) -> None:
+        """Do so before the tests are read, of which each keeps the settings that it finds."""
+        from hypothesis import Phase, settings
+
+        plain = settings(settings.default, database=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
+        settings.register_profile("mutants", plain)
+        settings.load_profile("mutants")
 
 
 def _seconds(durations: str) -> dict[str, float]:

@@ -77,7 +77,7 @@ def test_faster_processors_leave_the_share_of_sending(
     tables, request = tables_of({"cpu_factor": cpu_factor})
     engine = replace(tables.context.model.engine, send_s_per_byte=1.4e-9)
     model = replace(tables.context.model, engine=engine)
-    per_vcpu = {name: cpu_factor / 0.55e-9 for name in tables.context.rates.cpu_bytes_per_s_per_vcpu}
+    per_vcpu = dict.fromkeys(tables.context.rates.cpu_bytes_per_s_per_vcpu, cpu_factor / 5.5e-10)
     rates = replace(tables.context.rates, cpu_bytes_per_s_per_vcpu=per_vcpu)
     tables.context = replace(tables.context, model=model, rates=rates)
     first, second = tables.document(request)["phases"]

@@ -173,12 +173,14 @@ def plan_on_44_nodes() -> Plan:
 
 
 def up_to(limit_bytes: float, asked: list[int], **beyond: Any) -> Callable[[Request], Plan]:
-    """Plan as if sizes up to a limit fitted; `asked` keeps the sizes, `beyond` is what the plan of a larger one says."""
+    """Plan as if sizes up to a limit fitted; `asked` keeps the sizes, `beyond` is what plans of larger ones say."""
 
     def plan_of(request: Request) -> Plan:
         asked.append(request.data_bytes)
         fits = request.data_bytes <= limit_bytes
-        return replace(plan_on_44_nodes(), request=request, **({} if fits else {"best": None, "rejected": (), **beyond}))
+        return replace(
+            plan_on_44_nodes(), request=request, **({} if fits else {"best": None, "rejected": (), **beyond})
+        )
 
     return plan_of
 
@@ -193,9 +195,7 @@ def test_the_most_is_the_limit_cut_to_four_figures(limit: float, seen_share: flo
     unit = 10 ** (len(str(int(limit))) - 4)
     most = int(limit // unit * unit)
     asked: list[int] = []
-    seen = most_data(
-        request, plan_of=up_to(limit, asked), look=lambda fixed, _: up_to(limit * seen_share, [])(fixed)
-    )
+    seen = most_data(request, plan_of=up_to(limit, asked), look=lambda fixed, _: up_to(limit * seen_share, [])(fixed))
     assert most_data(request, plan_of=up_to(limit, [])).request.data_bytes == most == seen.request.data_bytes
     assert seen_share != 1 or sorted(asked) == [most, most + unit]
 
@@ -213,7 +213,7 @@ def test_the_ends_of_the_sizes() -> None:
 
 @pytest.mark.parametrize(("max_nodes", "near"), [(100, [38, 51]), (45, [38, 45])])
 def test_a_look_tries_some_sizes_then_those_near_the_best(max_nodes: int, near: list[int]) -> None:
-    """The best has 44 nodes: 44 / 1.15 = 38.3, cut, to 44 x 1.15 = 50.6, rounded up. With `--nodes` there is nothing to look at."""
+    """The best has 44 nodes: 44 / 1.15 = 38.3, cut, to 44 x 1.15 = 50.6, rounded up. `--nodes` needs no look."""
     request = Request(data_bytes=1, most_data=True, model="indy", max_nodes=max_nodes)
     looked: list[Floats] = []
 

@@ -219,8 +219,11 @@ def test_of_two_regions_a_type_is_shown_where_it_comes_nearest() -> None:
 
 def test_a_type_that_meets_each_by_itself_says_so() -> None:
     """One node costs just $10, two take just 60 s; what rests on evidence has no amount."""
-    evidence = Constraint(name="evidence", reason="", measure=np.ones((1, 2)), limit=1.0, shown="network: not measured")
-    late, dear = (replace(DEADLINE, measure=np.array([[90.0, 60.0]])), replace(BUDGET, measure=np.array([[10.0, 20.0]])))
+    evidence = replace(BUDGET, name="evidence", measure=np.ones((1, 2)), limit=1.0, shown="network: not measured")
+    late, dear = (
+        replace(DEADLINE, measure=np.array([[90.0, 60.0]])),
+        replace(BUDGET, measure=np.array([[10.0, 20.0]])),
+    )
     (apart,) = nearest_types([asked(late, dear, evidence)], [far("a", 1.0)])
     assert apart.reason == "meets the deadline and the budget and the evidence only apart"
     assert apart.detail == "takes 1 min 0 s on 2 nodes, costs in all, at 95%, $10.00 on 1 node"

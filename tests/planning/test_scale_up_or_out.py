@@ -132,9 +132,7 @@ def test_a_hundredth_more_is_alike(template: Candidate) -> None:
             time_s=replace(template.time_s, expected=seconds),
         )
         small = replace(
-            template,
-            cost_usd=replace(template.cost_usd, total=10.0),
-            time_s=replace(template.time_s, expected=100.0),
+            template, cost_usd=replace(template.cost_usd, total=10.0), time_s=replace(template.time_s, expected=100.0)
         )
         sizes = tuple(
             Size(instance_type=name, vcpu=1.0, equal=cluster, best=None, single=None, reasons={})

@@ -222,5 +222,5 @@ def test_of_two_nodes_one_that_does_nothing_goes() -> None:
 def test_a_figure_that_half_of_all_have_is_asked_of_each(nodes: int, go: int) -> None:
     """Two nodes have the second figure: half of four, and not of five."""
     first = named([100.0] * nodes)
-    second = {name: 100.0 for name in list(first)[:2]}
+    second = dict.fromkeys(list(first)[:2], 100.0)
     assert len(screen({"first": first, "second": second}).dropped) == go

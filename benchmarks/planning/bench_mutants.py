@@ -5,8 +5,8 @@ line are run against it, the nearest first; it is noticed when one fails. What n
 to judge: some mutants are equal in meaning, the others are holes in the tests.
 
 The tests are collected once. Each mutant is tried in a fork, in which the code of its function is replaced. One that
-changes what a module does at import, and one that was not noticed, is tried in a new process, which imports it. The
-time of the tests alone is limited.
+changes what a module does at import, and one that was not noticed in code that also runs then, is tried in a new
+process, which imports it. The time of the tests alone is limited.
 
 Usage: python benchmarks/planning/bench_mutants.py [--mutants 200] [--seed 1] [--part 1/2] [--json FILE];
 needs pytest-cov.
@@ -139,8 +139,10 @@ class _Judge(Plainly):
 
     def _judge(self, session: pytest.Session, mutant: Mutant, items: Sequence[pytest.Item]) -> str:
         """Try in place, which is fast; anew, where that cannot be or what was made at import may hide the mutant."""
-        if mutant.function and (outcome := _outcome(_try_in_place, (self.there, session, mutant, items))) == "noticed":
-            return outcome
+        if mutant.function:
+            outcome = _outcome(_try_in_place, (self.there, session, mutant, items))
+            if outcome == "noticed" or (mutant.path, mutant.line) not in self.tests.at_import:
+                return outcome
         return _outcome(_try_anew, (mutant, [item.nodeid for item in items]), method="spawn")
 
 

@@ -39,9 +39,13 @@ Lines = Mapping[tuple[str, int], frozenset[str]]
 
 @dataclass(frozen=True)
 class Tests:
-    """What the tests run, by line and by name used on a line; how many lines of the core each runs, and its seconds."""
+    """What the tests run, by line and by name used on a line; how many lines of the core each runs, and its seconds.
+
+    `at_import` are lines that also run while tests are collected: what they made then may hide a mutant in place.
+    """
 
     by_line: Lines
+    at_import: frozenset[tuple[str, int]]
     by_name: Mapping[str, frozenset[str]]
     lines_of: Mapping[str, int]
     seconds_of: Mapping[str, float]
@@ -80,12 +84,12 @@ def run_all(paths: Sequence[Path]) -> Tests:
         done = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"the tests fail without any mutant:\n{done.stdout[-3000:]}")
-        by_line = _by_line(data, paths)
+        by_line, at_import = _by_line(data, paths)
     lines_of: dict[str, int] = defaultdict(int)
     for tests in by_line.values():
         for test in tests:
             lines_of[test] += 1
-    return Tests(by_line, _by_name(by_line, paths), dict(lines_of), _seconds(done.stdout))
+    return Tests(by_line, at_import, _by_name(by_line, paths), dict(lines_of), _seconds(done.stdout))
 
 
 def pytest_runtest_setup() -> None:
@@ -117,17 +121,19 @@ def _seconds(durations: str) -> dict[str, float]:
     return dict(seconds)
 
 
-def _by_line(data: str, paths: Sequence[Path]) -> Lines:
+def _by_line(data: str, paths: Sequence[Path]) -> tuple[Lines, frozenset[tuple[str, int]]]:
     from coverage import CoverageData
 
     measured = CoverageData(data)
     measured.read()
-    lines = {}
+    lines, at_import = {}, set()
     for path in paths:
         for line, contexts in measured.contexts_by_lineno(str(path)).items():
-            tests = frozenset(context.rpartition("|")[0] for context in contexts if context)
-            lines[str(path.relative_to(CHECKOUT)), line] = tests
-    return lines
+            place = str(path.relative_to(CHECKOUT)), line
+            lines[place] = frozenset(context.rpartition("|")[0] for context in contexts if context)
+            if "" in contexts:
+                at_import.add(place)
+    return lines, frozenset(at_import)
 
 
 def _by_name(by_line: Lines, paths: Sequence[Path]) -> dict[str, frozenset[str]]:

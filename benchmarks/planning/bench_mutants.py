@@ -5,8 +5,8 @@ line are run against it, the nearest first; it is noticed when one fails. What n
 to judge: some mutants are equal in meaning, the others are holes in the tests.
 
 The tests are collected once. Each mutant is tried in a fork, in which the code of its function is replaced. One that
-changes what a module does at import, and one that was not noticed, is tried in a new process, which imports it. The
-time of the tests alone is limited.
+changes what a module does at import, and one that was not noticed in code that also runs then, is tried in a new
+process, which imports it. The time of the tests alone is limited.
 
 Usage: python benchmarks/planning/bench_mutants.py [--mutants 200] [--seed 1] [--part 1/2] [--json FILE];
 needs pytest-cov.
@@ -29,12 +29,13 @@ import signal
 import sys
 import time
 import types
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
-from mutant_tests import CORE, QUIET, TESTS, Tests, run_all
+from mutant_tests import CORE, QUIET, TESTS, Plainly, Tests, run_all
 from mutants import CHECKOUT, Mutant, mutants_of
 
 LONGEST_S = 20.0
@@ -74,14 +75,32 @@ def _compiled(mutant: Mutant) -> types.CodeType:
     return compile(mutant.tree(), str(CHECKOUT / mutant.path), "exec", dont_inherit=True)
 
 
-def _replace_function(mutant: Mutant) -> None:
-    """Give the mutant's code to its function wherever it is, and forget what planner and tests have cached."""
-    wanted = _function_code(_compiled(mutant), mutant)
-    for thing in gc.get_objects():
-        if isinstance(thing, functools._lru_cache_wrapper) and thing.__module__.startswith(("planner", "tests")):
-            thing.cache_clear()
-        elif isinstance(thing, types.FunctionType) and _same_function(thing.__code__, wanted):
-            thing.__code__ = wanted
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Replaceable:
+    """What a mutant changes in place: the functions there are, by file and name, and the caches that may hide it."""
+
+    functions: dict[tuple[str, str], list[types.FunctionType]]
+    caches: list[functools._lru_cache_wrapper[object]]
+
+    @classmethod
+    def there(cls) -> _Replaceable:
+        """Look through all objects once: that takes longer than most mutants' tests."""
+        functions: dict[tuple[str, str], list[types.FunctionType]] = defaultdict(list)
+        caches = []
+        for thing in gc.get_objects():
+            if isinstance(thing, functools._lru_cache_wrapper) and thing.__module__.startswith(("planner", "tests")):
+                caches.append(thing)
+            elif isinstance(thing, types.FunctionType):
+                functions[thing.__code__.co_filename, thing.__code__.co_qualname].append(thing)
+        return cls(functions=functions, caches=caches)
+
+    def replace(self, mutant: Mutant) -> None:
+        """Give the mutant's code to its function wherever it is, and forget what planner and tests have cached."""
+        code = _function_code(_compiled(mutant), mutant)
+        for cache in self.caches:
+            cache.cache_clear()
+        for function in self.functions[code.co_filename, code.co_qualname]:
+            function.__code__ = code
 
 
 def _function_code(code: types.CodeType, mutant: Mutant) -> types.CodeType:
@@ -97,11 +116,7 @@ def _all_lines(code: types.CodeType) -> list[tuple[int | None, ...]]:
     return [*code.co_lines(), *(line for part in inner for line in _all_lines(part))]
 
 
-def _same_function(code: types.CodeType, wanted: types.CodeType) -> bool:
-    return code.co_filename == wanted.co_filename and code.co_qualname == wanted.co_qualname
-
-
-class _Judge:
+class _Judge(Plainly):
     """A plugin of pytest: collects the tests once, and judges mutants instead of running the tests."""
 
     def __init__(self, mutants: Sequence[Mutant], tests: Tests) -> None:
@@ -112,6 +127,8 @@ class _Judge:
         items = {item.nodeid: item for item in session.items}
         for module in {mutant.module for mutant in self.mutants if mutant.function}:
             importlib.import_module(module)  # what only a test imports could not be replaced before
+        self.there = _Replaceable.there()
+        gc.freeze()  # what a fork does not touch it need not copy
         for mutant in self.mutants:
             tests = self.tests.that_notice(mutant, items)
             began = time.monotonic()
@@ -122,8 +139,10 @@ class _Judge:
 
     def _judge(self, session: pytest.Session, mutant: Mutant, items: Sequence[pytest.Item]) -> str:
         """Try in place, which is fast; anew, where that cannot be or what was made at import may hide the mutant."""
-        if mutant.function and (outcome := _outcome(_try_in_place, (session, mutant, items))) == "noticed":
-            return outcome
+        if mutant.function:
+            outcome = _outcome(_try_in_place, (self.there, session, mutant, items))
+            if outcome == "noticed" or (mutant.path, mutant.line) not in self.tests.at_import:
+                return outcome
         return _outcome(_try_anew, (mutant, [item.nodeid for item in items]), method="spawn")
 
 
@@ -137,8 +156,8 @@ def _outcome(function: object, arguments: tuple[object, ...], method: str = "for
     return OUTCOMES.get(process.exitcode, "out of time" if process.exitcode == -signal.SIGKILL else "noticed")
 
 
-def _try_in_place(session: pytest.Session, mutant: Mutant, items: Sequence[pytest.Item]) -> None:
-    _replace_function(mutant)
+def _try_in_place(there: _Replaceable, session: pytest.Session, mutant: Mutant, items: Sequence[pytest.Item]) -> None:
+    there.replace(mutant)
     session.config.pluginmanager.unregister(name="terminalreporter")
     os._exit(_run(session, items))
 
@@ -152,7 +171,7 @@ def _try_anew(mutant: Mutant, tests: Sequence[str]) -> None:
     os._exit(NOTICED if pytest.main([*QUIET, *files], plugins=[_Only(tests)]) else MISSED)
 
 
-class _Only:
+class _Only(Plainly):
     """A plugin of pytest: runs these tests in this order. What cannot even be collected has noticed the mutant."""
 
     def __init__(self, tests: Sequence[str]) -> None:

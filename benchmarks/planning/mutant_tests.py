@@ -20,6 +20,7 @@ from pathlib import Path
 from mutants import CHECKOUT, Mutant
 
 CORE = ("cost_model", "planning", "statistics")
+FOLDERS = tuple(f"planner.{name}." for name in CORE)
 TESTS = (
     "tests/cost_model",
     "tests/planning",
@@ -38,9 +39,13 @@ Lines = Mapping[tuple[str, int], frozenset[str]]
 
 @dataclass(frozen=True)
 class Tests:
-    """What the tests run, by line and by name used on a line; how many lines of the core each runs, and its seconds."""
+    """What the tests run, by line and by name used on a line; how many lines of the core each runs, and its seconds.
+
+    `at_import` are lines that also run while tests are collected: what they made then may hide a mutant in place.
+    """
 
     by_line: Lines
+    at_import: frozenset[tuple[str, int]]
     by_name: Mapping[str, frozenset[str]]
     lines_of: Mapping[str, int]
     seconds_of: Mapping[str, float]
@@ -73,17 +78,39 @@ def run_all(paths: Sequence[Path]) -> Tests:
     with tempfile.TemporaryDirectory() as folder:
         data = str(Path(folder) / "data")
         covered = [f"--cov={CHECKOUT / 'planner' / name}" for name in CORE]
-        command = [sys.executable, "-m", "pytest", *TESTS, *QUIET, *covered, "--cov-context=test", "--cov-report="]
-        environment = os.environ | {"COVERAGE_FILE": data}
+        command = [sys.executable, "-m", "pytest", *TESTS, *QUIET, "-p", Path(__file__).stem]
+        command += [*covered, "--cov-context=test", "--cov-report="]
+        environment = os.environ | {"COVERAGE_FILE": data, "PYTHONPATH": str(Path(__file__).parent)}
         done = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"the tests fail without any mutant:\n{done.stdout[-3000:]}")
-        by_line = _by_line(data, paths)
+        by_line, at_import = _by_line(data, paths)
     lines_of: dict[str, int] = defaultdict(int)
     for tests in by_line.values():
         for test in tests:
             lines_of[test] += 1
-    return Tests(by_line, _by_name(by_line, paths), dict(lines_of), _seconds(done.stdout))
+    return Tests(by_line, at_import, _by_name(by_line, paths), dict(lines_of), _seconds(done.stdout))
+
+
+def pytest_runtest_setup() -> None:
+    """Forget what the core has cached, so that every test runs all that it rests on: this module is a plugin, too."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(FOLDERS):
+            for thing in vars(module).values():
+                if hasattr(thing, "cache_clear"):
+                    thing.cache_clear()
+
+
+class Plainly:
+    """A plugin of pytest: hypothesis tries the same examples each time, keeps none, and stops where one fails."""
+
+    def pytest_collection(self) -> None:
+        """Do so before the tests are read, of which each keeps the settings that it finds."""
+        from hypothesis import Phase, settings
+
+        plain = settings(settings.default, database=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
+        settings.register_profile("mutants", plain)
+        settings.load_profile("mutants")
 
 
 def _seconds(durations: str) -> dict[str, float]:
@@ -94,17 +121,19 @@ def _seconds(durations: str) -> dict[str, float]:
     return dict(seconds)
 
 
-def _by_line(data: str, paths: Sequence[Path]) -> Lines:
+def _by_line(data: str, paths: Sequence[Path]) -> tuple[Lines, frozenset[tuple[str, int]]]:
     from coverage import CoverageData
 
     measured = CoverageData(data)
     measured.read()
-    lines = {}
+    lines, at_import = {}, set()
     for path in paths:
         for line, contexts in measured.contexts_by_lineno(str(path)).items():
-            tests = frozenset(context.rpartition("|")[0] for context in contexts if context)
-            lines[str(path.relative_to(CHECKOUT)), line] = tests
-    return lines
+            place = str(path.relative_to(CHECKOUT)), line
+            lines[place] = frozenset(context.rpartition("|")[0] for context in contexts if context)
+            if "" in contexts:
+                at_import.add(place)
+    return lines, frozenset(at_import)
 
 
 def _by_name(by_line: Lines, paths: Sequence[Path]) -> dict[str, frozenset[str]]:

@@ -115,7 +115,7 @@ def _cheapest(
         )
         carriers, unknown = _carriers(catalog, need, wanted, count=count)
         if isinstance(of_one, Unsuitable):
-            is_plain = count == 1 or "unknown" in of_one.reason
+            is_plain = "unknown" in of_one.reason
             reason = of_one.reason if is_plain else f"{of_one.reason}, also of {count} striped"
         elif not carriers.any():
             # Larger stripes need no less of a type.
@@ -157,7 +157,7 @@ def _why_not_carried(catalog: Catalog, need: Need, wanted: Flags, *, count: int)
             return f"{who} limit is {limit_text}" if who != "no type's" else f"no type does more than {limit_text}"
     if need.bytes_per_s and not np.isfinite(instances.volume_bytes_per_s[wanted]).any():
         return "how fast the volumes of " + ("any type" if who == "no type's" else who[:-2]) + " are is unknown"
-    if count > 1 and not np.isfinite(instances.volumes_max[wanted]).any():
+    if not np.isfinite(instances.volumes_max[wanted]).any():
         return f"whether {count} volumes can be attached is unknown"
     return f"no type is known to carry {count} of them at that rate"
 

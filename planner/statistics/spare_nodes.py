@@ -87,8 +87,6 @@ def _survival(below: Floats, *, nodes: int, max_spares: int) -> Floats:
     """Return P(every kept node has at least a rate) where a node is below it with chance `below`, shape (K + 1, G)."""
     spares = np.arange(max_spares + 1.0)
     ways = np.array([math.lgamma(nodes + j) - math.lgamma(j + 1) - math.lgamma(nodes) for j in spares.tolist()])
-    with np.errstate(divide="ignore"):
-        log_bad = np.log(below)
-    failures = np.where(spares[:, None] > 0, spares[:, None] * np.where(below > 0, log_bad, -1e9), 0.0)
-    terms = np.exp(ways[:, None] + failures + nodes * np.log1p(-below))
-    return np.asarray(np.minimum(np.cumsum(terms, axis=0), 1.0))
+    log_bad = np.log(np.maximum(below, 1e-300))
+    terms = np.exp(ways[:, None] + spares[:, None] * log_bad + nodes * np.log1p(-below))
+    return np.asarray(np.cumsum(terms, axis=0))

@@ -56,7 +56,7 @@ def within_runs(series: Sequence[Sequence[float]]) -> float | None:
     own mean. An interval in which nothing moved counts as a hundredth of the run's mean: its logarithm has no end.
     None without a run of two intervals.
     """
-    logs = [np.log(np.maximum(run, np.mean(run) / 100)) for run in series if len(run) > 1 and np.mean(run) > 0]
+    logs = [np.log(np.maximum(run, np.mean(run) / 100)) for run in series if sum(run) > 0]
     freedom = sum(len(run) - 1 for run in logs)
     squares = sum(float(((run - run.mean()) ** 2).sum()) for run in logs)
     return math.sqrt(squares / freedom) if freedom else None

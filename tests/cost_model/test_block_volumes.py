@@ -12,6 +12,7 @@ import pytest
 from planner import recommend as recommend_by
 from planner.catalog import load_catalog
 from planner.cost_model.block_volumes import VolumeChoice, choose_volumes, has_credit
+from planner.cost_model.rates import evidence_name
 
 recommend = partial(recommend_by, engine="ideal")
 """The sums here are those of the equations alone."""
@@ -337,3 +338,59 @@ def chosen_of(make_catalog: Make, volume: dict[str, object]) -> VolumeChoice:
     """Return what is chosen for one type, which takes one volume."""
     loaded = load_catalog(make_catalog({"a": {"volumes_max": 1}}, volumes=[volume]))
     return choose_volumes(loaded, region="here", price_usd_per_hour=loaded.prices().price_usd_per_hour)
+
+
+FEE = {"instance_type": "a", "region": "here", "surcharge": "volume_optimized", "price_usd_per_hour": 0.5}
+
+
+def test_the_fee_for_a_link_is_paid_with_the_volumes(make_catalog: Make) -> None:
+    """Volumes that come with all that is asked cost a node nothing fixed but $0.50 an hour."""
+    volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e14, **THROUGHPUT, **SPEC}
+    volume |= {"price_usd_per_mibps_month": "", "free_bytes_per_s": 5e8}
+    assert node(make_catalog({"a": {}}, volumes=[volume], surcharges=[FEE]))[3] == pytest.approx(0.5 * 720)
+
+
+@pytest.mark.parametrize("with_credit", [False, True])
+def test_one_volume_is_attached_where_nobody_says_how_many(make_catalog: Make, with_credit: bool) -> None:
+    """At 250 MB/s, which take a GiB on credit and 2,500 without; the link would carry 500."""
+    bursting = BURSTING | {"burst_bytes_per_s": 250_000_000}
+    loaded = load_catalog(make_catalog({"a": DISKS | {"volumes_max": ""}}, volumes=[bursting]))
+    price = loaded.prices().price_usd_per_hour
+    chosen = choose_volumes(loaded, region="here", price_usd_per_hour=price, with_credit=with_credit)
+    assert (chosen.count[0], chosen.read[0]) == (1, 2.5e8)
+    assert chosen.bytes_min[0] == pytest.approx((1 if with_credit else 2500) * GIB)
+
+
+def test_a_measured_volume_counts_once_and_is_as_sure_as_the_less_sure_of_its_rates(make_catalog: Make) -> None:
+    volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e14, **SPEC}
+    rows = [
+        {"instance_type": "a", "volume_type": "v", "mode": mode, "bytes_per_s": 2e8, "aggregate": "mean",
+         "method": "made", "evidence": evidence}
+        for mode, evidence in (("read_only", "measured"), ("write_only", "recalled"))
+    ]  # fmt: skip
+    loaded = load_catalog(make_catalog({"a": {"volumes_max": ""}}, volumes=[volume], volume_rates=rows))
+    chosen = choose_volumes(loaded, region="here", price_usd_per_hour=loaded.prices().price_usd_per_hour)
+    assert (chosen.count[0], chosen.read[0]) == (1, 2e8)
+    assert evidence_name(int(chosen.evidence[0])) == "recalled"
+
+
+@pytest.mark.parametrize("weak", ["price_evidence", "limit_evidence"])
+def test_a_stated_volume_is_as_sure_as_the_less_sure_of_price_and_limit(make_catalog: Make, weak: str) -> None:
+    volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e14, **THROUGHPUT, **SPEC}
+    chosen = chosen_of(make_catalog, volume | {weak: "recalled"})
+    assert evidence_name(int(chosen.evidence[0])) == "recalled"
+
+
+@pytest.mark.parametrize("price", ["price_usd_per_mibps_month", "price_usd_per_iops_month"])
+def test_what_must_be_bought_at_an_unknown_rate_is_not_planned(make_catalog: Make, price: str) -> None:
+    unstated = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e14, price: 0.01, **SPEC}
+    assert chosen_of(make_catalog, unstated).volume_type[0] == ""
+
+
+def test_a_burst_with_size_ends_at_the_largest_volume(make_catalog: Make) -> None:
+    """0.25 MB/s for each of 400 GiB at most are 100 MB/s: five volumes fill the link."""
+    small = BURSTING | {"burst_bytes_per_s": "", "burst_bytes_per_s_per_gib": 2.5e5, "size_bytes_max": 400 * GIB}
+    loaded = load_catalog(make_catalog({"a": DISKS}, volumes=[small]))
+    price = loaded.prices().price_usd_per_hour
+    fast = choose_volumes(loaded, region="here", price_usd_per_hour=price, with_credit=True)
+    assert (fast.count[0], fast.read[0], fast.bytes_min[0]) == (5, 5e8, pytest.approx(2000 * GIB))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from planner.catalog.manifest import Boot
+from planner.config import paths
 from planner.cost_model.run_overheads import PAPER, on_hand, shipped
+from planner.errors import BadInputError
 
 BOOT = Boot(launches=7, median_s=30, p90_s=40, p95_s=50, node_sigma=0.1, evidence="measured", source="made")
 
@@ -40,3 +43,17 @@ def test_measured_launches_stand_in_for_the_assumed_boot() -> None:
     assert measured.late_booting_s(np.ones(1))[0] >= 50  # the 95% that was measured
     assert shipped().booting_s(np.ones(2)).tolist() == [120, 120]
     assert on_hand().in_cloud(BOOT).boot is None
+
+
+def test_head_room_is_the_share_of_the_disks_that_stays_free() -> None:
+    """A fifth: 1 / 0.8 times as many nodes, and none besides."""
+    room = shipped().with_head_room(0.2)
+    assert (room.skew, room.lost_nodes) == (pytest.approx(0.25), 0)
+    assert shipped().with_head_room(None) is shipped()
+
+
+def test_a_damaged_file_of_figures_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "run_overheads.toml").write_text("boot_s = 1")
+    monkeypatch.setattr(paths, "catalogs_directory", lambda: tmp_path)
+    with pytest.raises(BadInputError, match=r"run_overheads.toml: missing .*screen_s.*; reinstall the package"):
+        shipped.__wrapped__()

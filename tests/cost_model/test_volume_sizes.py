@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil
+from math import ceil, nan
 
 import pytest
 from hypothesis import given
@@ -96,3 +96,55 @@ def test_a_smallest_size_counts() -> None:
     volume = replace(of("aws", "gp2"), size_bytes_min=4.0 * GIB)
     answer = size(volume, iops=3)
     assert (answer.size_gib, answer.binds) == (4, "its smallest size")
+
+
+POSITIVE = (
+    "iops_per_gib",
+    "bytes_per_s_per_gib",
+    "bytes_per_s_per_iops",
+    "price_usd_per_iops_month",
+    "price_usd_per_mibps_month",
+)
+
+
+@pytest.mark.parametrize("column", POSITIVE)
+@pytest.mark.parametrize("name", ["gp2", "gp3", "io1", "st1"])
+def test_a_rate_or_price_of_zero_says_as_little_as_none(name: str, column: str) -> None:
+    for ask in ((4000.0, 0.0), (0.0, 1e8), (4000.0, 1e8), (0.0, 0.0)):
+        zero, unknown = (
+            sized(replace(of("aws", name), **{column: value}), iops=ask[0], bytes_per_s=ask[1], data_bytes=1e11)
+            for value in (0.0, nan)
+        )
+        assert zero == unknown
+
+
+@pytest.mark.parametrize(("per_gib_mib", "gib"), [(0.5, 400), (1.0, 267), (nan, 267)])
+def test_of_two_rules_that_bring_throughput_the_lower_counts(per_gib_mib: float, gib: int) -> None:
+    """gp2: 3 IOPS of 256 KiB a GiB are 0.75 MiB/s; 200 MiB/s take 266.7 GiB, and 400 at half a MiB/s."""
+    assert size(replace(of("aws", "gp2"), bytes_per_s_per_gib=per_gib_mib * MIB), mib_per_s=200).size_gib == gib
+
+
+def test_a_volume_is_as_fast_as_its_slower_direction() -> None:
+    gp2 = of("aws", "gp2")
+    for read, write in ((3e8, 2e8), (2e8, 3e8)):
+        answer = sized(
+            replace(gp2, read_bytes_per_s_max=read, write_bytes_per_s_max=write),
+            iops=0,
+            bytes_per_s=2.5e8,
+            data_bytes=0,
+        )
+        assert answer == Unsuitable(reason="a volume does at most 200 MB/s")
+
+
+def test_without_a_largest_rate_what_comes_with_size_says_it() -> None:
+    endless = replace(of("aws", "gp2"), read_bytes_per_s_max=nan, write_bytes_per_s_max=nan)
+    assert sized(endless, iops=0, bytes_per_s=1e8, data_bytes=0) == Unsuitable(reason="how fast a volume is is unknown")
+    assert size(replace(endless, bytes_per_s_per_gib=0.5 * MIB), mib_per_s=200).size_gib == 400
+
+
+def test_throughput_may_be_sold_where_operations_are_not() -> None:
+    """gp3: 125 MiB/s of 500 are free."""
+    only = replace(of("aws", "gp3"), price_usd_per_iops_month=nan)
+    assert size(only, mib_per_s=500).bought_mibps == 375
+    other = replace(of("aws", "gp3"), price_usd_per_mibps_month=nan)
+    assert size(other, mib_per_s=1000).bought_iops == 1000, "4,000 of 0.25 MiB/s, of which 3,000 are free"

@@ -222,3 +222,19 @@ def test_only_what_lies_in_the_object_store_waits_for_its_requests(make_context:
     local = make_context({"a": DISKS})
     for other in (without, replace(local, model=replace(local.model, requests=sizes), objects=store)):
         assert "object_requests" not in other.undivided(other.model.phases[0], np.array([3.0]))
+
+
+def test_a_network_that_is_busy_with_half_its_rate_takes_twice_as_long(make_context: Make) -> None:
+    """10 TB among ten nodes: of each node's TB nine tenths cross 1 GB/s, 900 s."""
+    context = make_context({"a": DISKS})
+    engine = replace(context.model.engine, busy={"network": {"partition": 0.5}})
+    half = replace(context, model=replace(context.model, engine=engine))
+    seconds = [float(c.network_seconds(c.model.phases[0], ALL, np.array([10.0]))[0, 0]) for c in (context, half)]
+    assert seconds == pytest.approx([900, 1800])
+
+
+@pytest.mark.parametrize(
+    ("model", "zones", "fewest"), [("indy", 1, 1), ("indy", 2, 2), ("daytona", 1, 2), ("daytona", 3, 3)]
+)
+def test_copies_and_zones_need_a_node_each(make_context: Make, model: str, zones: int, fewest: int) -> None:
+    assert make_context({"a": DISKS}, model=model, zones=zones).nodes_min == fewest

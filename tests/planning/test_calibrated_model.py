@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -56,3 +57,11 @@ def test_phases_by_hand() -> None:
 def test_a_model_that_describes_no_software_stays_as_it_is() -> None:
     model = load_model("indy")
     assert with_profile(model, profile(runs=1)) is model
+
+
+@pytest.mark.parametrize("only", [{"startup_s": 0.0}, {"per_node_s": 0.0}], ids=str)
+def test_a_phase_that_takes_time_once_or_for_each_node_starts_up(only: dict[str, float]) -> None:
+    model = load_model("framework")
+    start, *others = model.phases
+    model = replace(model, phases=(replace(start, **only), *others))
+    assert with_profile(model, profile(runs=1)).phases[0] == replace(start, startup_s=60, per_node_s=0.5)

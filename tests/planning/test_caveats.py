@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from planner.catalog import Straggler
+from planner.catalog.manifest import Boot
 from planner.cost_model.workload import JobContext
 from planner.planning.candidates import candidate
 from planner.planning.caveats import deciding
@@ -191,3 +192,65 @@ def test_of_the_figures_that_count_only_the_worst_is_scored(make_job: Make) -> N
     """The disks' two rates, as made up, meet more demands than the network, so that nothing is said of them."""
     (score,) = about("cloud truth", warned(make_job, as_it_is))
     assert score.startswith("cloud truth 1 of 6: network,")
+
+
+@pytest.mark.parametrize(
+    ("given", "measured_rate", "speed"),
+    [
+        ({}, np.nan, None),
+        ({"cpu_s_per_byte": {"sort": 1e-9}, "evidence": "measured"}, np.nan, None),
+        ({"cpu_s_per_byte": {"sort": 1e-9}, "evidence": "assumed"}, np.nan, "taken to be as fast as the one"),
+        ({"cpu_s_per_byte": {"sort": 1e-9}, "evidence": "assumed"}, 1e9, "as fast as was measured, beside the one"),
+        ({"evidence": "assumed"}, np.nan, None),
+    ],
+    ids=str,
+)
+def test_how_fast_an_engine_takes_processors_to_be(
+    make_job: Make, given: dict[str, Any], measured_rate: float, speed: str | None
+) -> None:
+    def with_engine(context: JobContext) -> JobContext:
+        context.catalog.sort_bytes_per_s_per_vcpu[:] = measured_rate
+        engine = replace(context.model.engine, **given)
+        return replace(context, model=replace(context.model, engine=engine))
+
+    texts = about("engine", warned(make_job, with_engine))
+    told = f"engine ideal: a vCPU is {speed} that the engine was measured on"
+    assert texts == ([] if speed is None else [told])
+
+
+@pytest.mark.parametrize(
+    ("name", "measured", "told"), [("a.metal", True, True), ("a", True, False), ("a.metal", False, False)]
+)
+def test_bare_metal_may_boot_longer_than_what_was_measured(
+    make_job: Make, name: str, measured: bool, told: bool
+) -> None:
+    context, region, _ = make_job({name: NODE})
+    boot = Boot(launches=7, median_s=30, p90_s=40, p95_s=50, node_sigma=0.1, evidence="measured", source="made")
+    context = replace(context, overheads=replace(context.overheads, boot=boot if measured else None))
+    warnings = list(candidate(context, row=0, nodes=10, offer=region.offer).warnings)
+    assert bool(about("boot: hardly any", warnings)) == told
+
+
+def test_what_a_store_is_asked_for_and_was_seen_to_give(make_job: Make) -> None:
+    """10 TB come from the store in as long as the phase lasts, and go there; five nodes were once seen to get 10 MB/s
+    each.
+    """
+    stores = [STORE | {"reads_per_s": 5500, "writes_per_s": 3500}]
+    rates = [{"object_store": "store", "instance_type": "a", "nodes": 5, "mode": "read_only", "bytes_per_s": 1e7}]
+
+    def cluster_of(**files: Any) -> Candidate:
+        context, region, _ = make_job({"a": NODE}, model="object-store", files={"object_stores": stores, **files})
+        return candidate(context, row=0, nodes=10, offer=region.offer)
+
+    cluster = cluster_of(object_store_rates=rates)
+    limits = about("object store: one place takes", list(cluster.warnings))
+    assert limits == [
+        "object store: one place takes 5,500 reads and 3,500 writes a second;"
+        " data over several prefixes or buckets lifts that"
+    ]
+    planned_rate = max(1e13 / phase.time_s for phase in cluster.phases)
+    (seen,) = about("object store: planned", list(cluster.warnings))
+    assert seen == f"object store: planned with {format_rate(planned_rate)} in all; the most observed is 50 MB/s"
+    assert not about("object store: planned", list(cluster_of().warnings))
+    fast = [rates[0] | {"bytes_per_s": planned_rate / 5 * 1.01}]
+    assert not about("object store: planned", list(cluster_of(object_store_rates=fast).warnings))

@@ -150,3 +150,25 @@ def test_what_begins_for_ever_is_no_plan() -> None:
     assert conflict.endswith(" times; --pricing on-demand has it")
     assert recommend_by(**asked).best is not None
     assert recommend_by(**{**asked, "model": "framework"}, **spot).best is not None, "only lost tasks are done again"
+
+
+@pytest.mark.parametrize(
+    ("name", "amount", "option"),
+    [
+        ("deadline", 0.0, "--deadline 0s"),
+        ("deadline", 99.91, "--deadline 100s"),
+        ("deadline", 9.991, "--deadline 10s"),
+        ("deadline", 0.12341, "--deadline 0.124s"),
+        ("sort's deadline", 100.2, "--sort-deadline 101s"),
+        ("sort's deadline", 12_345.6, "--sort-deadline 12346s"),
+        ("budget", 1.0, "--budget 1.00"),
+        ("budget", 1.501, "--budget 1.51"),
+        ("budget", 0.9991, "--budget 1"),
+        ("budget", 0.012341, "--budget 0.0124"),
+        ("quota", 7.2, "--max-vcpus 8"),
+        ("limit on restarts", 200.0, "--pricing on-demand"),
+        ("capacity", 2.0, ""),
+    ],
+)
+def test_an_option_that_allows_an_amount_is_rounded_up(name: str, amount: float, option: str) -> None:
+    assert replace(BUDGET, name=name).option(amount) == option

@@ -156,3 +156,15 @@ def test_a_cluster_has_one_row_on_the_layout_that_it_is_planned_with() -> None:
     assert plan.best is not None
     (point,) = [point for point in plan.frontier if point.nodes == plan.best.nodes]
     assert (point.time_s, point.cost_usd_total) == (plan.best.time_s.expected, plan.best.cost_usd.total)
+
+
+def test_bills_known_in_part_stand_aside_for_others_and_the_cheapest_is_always_there(market: str) -> None:
+    best = plan_of(market, nodes=10).best
+    assert best is not None
+    fast, cheap = with_figures(best, "fast", time_s=50, usd=20), with_figures(best, "cheap", time_s=100, usd=10)
+    part = with_figures(best, "part", time_s=10, usd=5, at_least=True)
+    assert [point.instance_type for point in frontier_of([part, fast, cheap], [fast])] == ["fast", "cheap"]
+    assert [point.instance_type for point in frontier_of([part], [part])] == ["part"]
+    assert frontier_of([], []) == []
+    slow = with_figures(best, "slow", time_s=200, usd=20)
+    assert [point.instance_type for point in frontier_of([fast, slow, cheap], [slow])] == ["fast", "cheap", "slow"]

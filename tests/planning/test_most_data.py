@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from planner.arrays import Floats
 from planner.errors import BadInputError
 from planner.planning.most_data import most_data
 from planner.planning.recommendation import recommend as plan_request
-from planner.schemas.plan import Plan, Request
+from planner.schemas.plan import Plan, Rejection, Request
 from planner.stores.request_inputs import inputs_of
 
 CLOUD = str(Path(__file__).parents[1] / "golden" / "cloud")
@@ -165,3 +166,82 @@ def test_of_several_models_the_obstacle_is_that_of_the_nearest(make_catalog: Cal
     plan = recommend(most_data=True, model="all", catalogs=(catalog,), max_nodes=5).plan
     assert plan.best is not None and plan.best.model == "indy"
     assert plan.beyond is not None and "a does not hold the data within --max-nodes 5 (needs 6 nodes" in plan.beyond
+
+
+@cache
+def plan_on_44_nodes() -> Plan:
+    """Stands for the plan of every size that fits."""
+    return recommend(**(MINUTE | {"most_data": False, "nodes": 44}), data="500GB").plan
+
+
+def up_to(limit_bytes: float, asked: list[int], **beyond: Any) -> Callable[[Request], Plan]:
+    """Plan as if sizes up to a limit fitted; `asked` keeps the sizes, `beyond` is what plans of larger ones say."""
+
+    def plan_of(request: Request) -> Plan:
+        asked.append(request.data_bytes)
+        fits = request.data_bytes <= limit_bytes
+        return replace(
+            plan_on_44_nodes(), request=request, **({} if fits else {"best": None, "rejected": (), **beyond})
+        )
+
+    return plan_of
+
+
+@pytest.mark.parametrize("seen_share", [0.3, 0.999, 1.0, 1.001, 3.0])
+@pytest.mark.parametrize("limit", [1000.0, 1001.9, 9999.0, 123_456.0, 1e9, 8.7654321e15])
+def test_the_most_is_the_limit_cut_to_four_figures(limit: float, seen_share: float) -> None:
+    """Whatever a look at some clusters sees; where it sees what is true, one size that fits and one that does not are
+    planned.
+    """
+    request = Request(data_bytes=1, most_data=True, model="indy", max_nodes=100)
+    unit = 10 ** (len(str(int(limit))) - 4)
+    most = int(limit // unit * unit)
+    asked: list[int] = []
+    seen = most_data(request, plan_of=up_to(limit, asked), look=lambda fixed, _: up_to(limit * seen_share, [])(fixed))
+    assert most_data(request, plan_of=up_to(limit, [])).request.data_bytes == most == seen.request.data_bytes
+    assert seen_share != 1 or sorted(asked) == [most, most + unit]
+
+
+def test_the_ends_of_the_sizes() -> None:
+    """1 kB is the least that is tried, and 99.99 EB the most: if it fits, nothing limits the size."""
+    request = Request(data_bytes=1, most_data=True, model="indy", max_nodes=100)
+    none = most_data(request, plan_of=up_to(999, []))
+    assert none.best is None and none.beyond is None and none.request.data_bytes == 1000
+    assert most_data(request, plan_of=up_to(9_998 * 1e16, [])).request.data_bytes == 9_998 * 10**16
+    for look in (None, lambda asked, _: up_to(1e21, [])(asked)):
+        with pytest.raises(BadInputError, match="even 100 EB fit"):
+            most_data(request, plan_of=up_to(9_999 * 1e16, []), look=look)
+
+
+@pytest.mark.parametrize(("max_nodes", "near"), [(100, [38, 51]), (45, [38, 45])])
+def test_a_look_tries_some_sizes_then_those_near_the_best(max_nodes: int, near: list[int]) -> None:
+    """The best has 44 nodes: 44 / 1.15 = 38.3, cut, to 44 x 1.15 = 50.6, rounded up. `--nodes` needs no look."""
+    request = Request(data_bytes=1, most_data=True, model="indy", max_nodes=max_nodes)
+    looked: list[Floats] = []
+
+    def look(asked: Request, sizes: Floats) -> Plan:
+        looked.append(sizes)
+        return up_to(5e9, [])(asked)
+
+    most_data(request, plan_of=up_to(5e9, []), look=look)
+    assert looked[0].tolist()[:50] == list(range(1, min(max_nodes, 50) + 1))
+    assert looked[-1].tolist() == list(range(near[0], near[1] + 1))
+    most_data(replace(request, max_nodes=10**6), plan_of=up_to(5e9, []), look=look)
+    assert len(some := next(sizes for sizes in looked if sizes[-1] == 1e6)) == len(np.unique(some)) == 331
+    looked.clear()
+    most_data(replace(request, nodes=44), plan_of=up_to(5e9, []), look=look)
+    assert not looked
+
+
+def test_what_stands_against_more_is_the_types_own_rejection_or_what_clashes() -> None:
+    request = Request(data_bytes=1, most_data=True, model="indy", max_nodes=100)
+    other = Rejection(instance_type="other", reason="is slow", detail="10 s")
+    own = [Rejection(instance_type="dl380g6", reason="misses it", detail=detail) for detail in ("", "by 3 s")]
+
+    def against(**beyond: Any) -> str | None:
+        return most_data(request, plan_of=up_to(5e9, [], **beyond)).beyond
+
+    assert against(rejected=(other, own[0])) == "5.001 GB would be too much: dl380g6 misses it"
+    assert against(rejected=(other, own[1])) == "5.001 GB would be too much: dl380g6 misses it (by 3 s)"
+    assert against(rejected=(other,), conflicts=("this", "that")) == "5.001 GB would be too much: this; that"
+    assert against(rejected=(other,)) == "5.001 GB would be too much: no cluster does it within what is asked"

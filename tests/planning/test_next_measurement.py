@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 from planner.api import recommend as recommend_by
 from planner.catalog import load_catalog
-from planner.planning.next_measurement import Proposal, what_to_measure
+from planner.planning.next_measurement import Proposal, proposal, what_to_measure
+from planner.schemas.plan import PhaseEstimate, ResourceUse
 
 recommend = partial(recommend_by, engine="ideal")
 """The sums here are those of the equations alone."""
@@ -73,3 +75,32 @@ def test_what_a_cloud_rents_is_measured_by_one_command() -> None:
     assert old is not None
     (wanted,) = what_to_measure([old], load_catalog("aws-2014"), boot_s=120)
     assert "fleet" not in wanted.command and "planner bench" in wanted.command
+
+
+def test_of_disks_and_network_each_is_measured_where_it_decides(make_catalog: Callable[..., str]) -> None:
+    """Of a network of 1 GB/s and disks of 2 GB/s one way both take their time. Boot 2 min; with 3 disk modes 7 minutes
+    at 2 to 16 nodes, thrice: 23 min of 16 nodes at $3.
+    """
+    path = make_catalog({"a": {"price": 3, "both": 1e9}})
+    (best,) = recommend(data="1TB", model="daytona", catalogs=[path], nodes=8).candidates
+    catalog = load_catalog(path)
+    whole = proposal(best, catalog, network=True, storage=True, boot_s=120)
+    assert whole.benches == ("planner bench net --doubling", "planner bench disk --mode all")
+    assert whole.command == " && ".join(whole.benches)
+    assert (whole.nodes, whole.seconds) == (16, 120 + 3 * 60 * (4 + 3))
+    assert whole.cost_usd == pytest.approx(16 * 3 * 1380 / 3600)
+    disks = proposal(best, catalog, network=False, storage=True, boot_s=120)
+    assert (disks.nodes, disks.seconds) == (10, 120 + 3 * 60 * 3)
+    network = proposal(best, catalog, network=True, storage=False, boot_s=120)
+    assert (network.nodes, network.seconds) == (16, 120 + 3 * 60 * 4)
+
+
+def test_what_takes_half_as_long_as_what_decides_is_measured_too(make_catalog: Callable[..., str]) -> None:
+    path = make_catalog({"a": {"both": 1e9}})
+    (best,) = recommend(data="1TB", model="indy", catalogs=[path], nodes=8).candidates
+    use = ResourceUse(bytes_per_node=1, bytes_per_s=1, time_s=10)
+    for network_s, both in ((4.99, False), (5.0, True)):
+        resources = {"data_disks": use, "network": replace(use, time_s=network_s)}
+        phase = PhaseEstimate(name="p", time_s=10, bottleneck="data_disks", resources=resources)
+        (wanted,) = what_to_measure([replace(best, phases=(phase,))], load_catalog(path), boot_s=0)
+        assert ("planner bench net --doubling" in wanted.benches) == both

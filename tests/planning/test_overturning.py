@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import planner
+from planner.catalog import load_catalog
+from planner.planning.overturning import _is_of, _same_machine
 from planner.report.overturning import overturn_text
 from planner.schemas.plan import Candidate, Plan
 
@@ -120,3 +125,38 @@ def test_one_node_is_no_nodes() -> None:
     assert best is not None and best.overturned_by is not None
     assert ("at 1 node keep" in overturn_text(best)) == (best.nodes == 1)
     assert "at 1 nodes" not in overturn_text(best)
+
+
+@pytest.fixture
+def machines(make_catalog: Callable[..., str]) -> tuple[Any, dict[str, Candidate]]:
+    """Return the grid of some types that are alike but for what their names say, and the best cluster of each."""
+    disks = {"read": 2e9, "write": 1e9, "vcpu": 96, "family": "i"}
+    path = make_catalog(
+        {
+            "i.metal": disks,
+            "i.24xlarge": disks,
+            "i2.24xlarge": disks,
+            "i.12xlarge": disks | {"vcpu": 48},
+            "id.24xlarge": disks | {"local_disks": 5},
+            "j.24xlarge": disks | {"family": "j"},
+        }
+    )
+    ranked = planner.recommend("1TB", model="indy", catalogs=[path], engine="ideal", top=9).candidates
+    context = SimpleNamespace(catalog=load_catalog(path), model=SimpleNamespace(name="indy"))
+    grid = SimpleNamespace(context=context, offer=SimpleNamespace(region="here"))
+    return grid, {candidate.instance_type: candidate for candidate in ranked}
+
+
+def test_bare_metal_is_the_largest_virtual_machine_of_its_family(machines: tuple[Any, dict[str, Candidate]]) -> None:
+    """Two virtual machines are never one, nor are those of other sizes, disks or families."""
+    grid, clusters = machines
+    largest = {"i.24xlarge", "i2.24xlarge"}
+    for rival, best in product(clusters, repeat=2):
+        metal_and_largest = len({rival, best} & largest) == 1 and "i.metal" in (rival, best)
+        assert _same_machine(clusters[rival], clusters[best], grid) is (rival == best or metal_and_largest)
+    metal = clusters["i.metal"]
+    assert not _same_machine(replace(metal, cloud="gcp"), clusters["i.24xlarge"], grid)
+    assert not _same_machine(replace(metal, instance_type="other.metal"), clusters["i.24xlarge"], grid)
+    assert _is_of(grid, metal)
+    for other in ({"model": "daytona"}, {"cloud": "gcp"}, {"region": "there"}, {"instance_type": "k.large"}):
+        assert not _is_of(grid, replace(metal, **other))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -166,3 +167,48 @@ def test_an_operation_moves_what_its_name_says(make_catalog: Callable[..., str],
     row |= {"bytes_per_s": 50 * moves, "aggregate": "mean", "method": "smallio"}
     (worth,) = ranked(make_catalog({"a": {"price": 1}}, small_io=[row]), by="usd_per_op", operation=operation).rows
     assert worth.rate == 50
+
+
+VOLUME = {
+    "volume_type": "gp", "price_usd_per_gib_month": 0.072, "read_bytes_per_s_max": 250e6, "size_bytes_max": 2**44,
+    "write_bytes_per_s_max": 250e6, "bytes_per_s_per_gib": 1e6, "price_evidence": "spec", "limit_evidence": "spec",
+}  # fmt: skip
+FEE = {"instance_type": "a", "region": "here", "surcharge": "volume_optimized", "price_usd_per_hour": 0.5}
+
+
+def test_volumes_hold_the_usual_amount_at_least_and_cost_the_fee_for_the_link(make_catalog: Callable[..., str]) -> None:
+    """A link of 100 MB/s takes 100 GiB; 500 GB are held, at $0.072 / 720 a GiB, beside $4 and the fee of $0.50."""
+    cloud = make_catalog({"a": {"price": 4, "volume_bytes_per_s": 1e8}}, volumes=[VOLUME], surcharges=[FEE])
+    (row,) = ranked(cloud, by="usd_per_MBps").rows
+    assert (row.storage, row.evidence) == ("1 x gp", "spec")
+    assert row.value == pytest.approx((4 + 0.5 + 5e11 / 2**30 * 0.072 / 720) / 100)
+
+
+def test_volumes_are_ranked_by_the_direction_that_is_asked(make_catalog: Callable[..., str]) -> None:
+    """Measured: 200 MB/s read, 100 written."""
+    rates = [
+        {"instance_type": "a", "volume_type": "gp", "mode": mode, "bytes_per_s": rate, "operations_per_s": 900,
+         "aggregate": "mean", "method": "made"}
+        for mode, rate in (("read_only", 2e8), ("write_only", 1e8))
+    ]  # fmt: skip
+    cloud = make_catalog({"a": {"price": 4}}, volumes=[VOLUME], volume_rates=rates, surcharges=[FEE])
+    for mode, rate in (("read_only", 200), ("write_only", 100)):
+        assert [row.rate for row in ranked(cloud, by="usd_per_MBps", mode=mode).rows] == [rate]
+    (row,) = ranked(cloud, by="usd_per_op").rows
+    assert (row.storage, row.value) == ("gp", pytest.approx((4 + 0.5) / 900 / 3600))
+
+
+@pytest.mark.parametrize(
+    ("price", "rate", "weaker"),
+    [("spec", "measured", "measured"), ("recalled", "measured", "recalled"), ("spec", "recalled", "recalled")],
+)
+def test_a_row_is_as_sure_as_price_and_rate(
+    make_catalog: Callable[..., str], price: str, rate: str, weaker: str
+) -> None:
+    """A price that the cloud states is as good as can be."""
+    rows = [{"instance_type": "a", "mode": "read_only", "bytes_per_s": 2e9, **DISKS, "evidence": rate}]
+    path = make_catalog({"a": {}}, disks=rows)
+    prices = Path(path) / "prices.csv"
+    prices.write_text(prices.read_text().replace("measured", price))
+    assert [row.evidence for row in ranked(path, by="usd_per_op").rows] == [weaker]
+    assert ranked(path, by="usd_per_op", mode="write_only").left_out == {f"{load_catalog(path).name}: rate unknown": 1}

@@ -16,7 +16,8 @@ from planner.errors import InfeasibleError
 from planner.planning.constraints import Constraint
 from planner.planning.nearest import Asked
 from planner.planning.recommendation import require_best
-from planner.planning.refusal import SHOWN, conflicts, refusal_of
+from planner.planning.refusal import SHOWN, conflicts, lacking, nearest_types, order, refusal_of
+from planner.schemas.plan import Rejection
 from planner.units import format_duration, format_usd
 from tests.planning.two_constraints import BUDGET, DEADLINE
 
@@ -26,14 +27,17 @@ recommend = partial(recommend_by, engine="ideal")
 
 
 def asked(*constraints: Constraint) -> Asked:
-    """Return what is asked of two types, `a` and `b`, of one and two nodes, that do what their bounds promise."""
+    """Return what is asked of types `a`, `b`, ..., of one and two nodes, that do what their bounds promise."""
 
     def exactly(row: int, column: int) -> dict[str, float]:
         return {constraint.name: float(constraint.measure[row, column]) for constraint in constraints}
 
-    types = {name: np.array([row]) for row, name in enumerate("ab"[: len(constraints[0].measure)])}
+    types = {name: np.array([row]) for row, name in enumerate("abcdefg"[: len(constraints[0].measure)])}
     return Asked(
-        constraints=constraints, types=types, cluster_name=lambda row, at: f"{at + 1} x {'ab'[row]}", exactly=exactly
+        constraints=constraints,
+        types=types,
+        cluster_name=lambda row, at: f"{at + 1} x {'abcdefg'[row]}",
+        exactly=exactly,
     )
 
 
@@ -167,3 +171,64 @@ def test_the_five_nearest_are_named_the_nearest_first(make_catalog: Callable[...
             recommend(data="1TB", model="indy", catalogs=(make_catalog(types),), nodes=4, sort_deadline=1.0).plan
         )
     assert [line.partition(":")[0] for line in caught.value.details] == ["t1", "t2", "t3", "t4", "t5"]
+
+
+def test_what_is_just_kept_is_no_clash() -> None:
+    """Two nodes of a take 60 s and cost $10, as much as is asked."""
+    exactly = [replace(one, measure=np.array([[99.0, one.limit]])) for one in (DEADLINE, BUDGET)]
+    assert not list(conflicts([asked(*exactly)]))
+
+
+def test_types_that_lack_facts_are_ordered_by_how_many() -> None:
+    wanted = Rejection(instance_type="a", reason="memory unknown", detail="also vcpu, disks, price")
+    assert lacking(wanted) == (False, 3)
+    assert lacking(replace(wanted, detail="")) == (False, 0)
+    assert lacking(replace(wanted, reason="not asked for")) == (True, 3)
+
+
+def far(name: str, nearness: float | None) -> Rejection:
+    return Rejection(instance_type=name, reason="misses", nearness=nearness)
+
+
+@pytest.mark.parametrize("count", [2, 7])
+def test_the_nearest_types_are_worked_out_and_no_others(count: int) -> None:
+    """Each takes 120 s, 180 s, ... of 60 s: 2, 3, ... times as long. Five are shown."""
+    late = replace(DEADLINE, measure=np.array([[60.0 * (place + 2), 900.0] for place in range(count)]))
+    rejections = [*(far(name, place + 2.0) for place, name in enumerate("abcdefg"[:count])), far("h", None)]
+    worked_out = nearest_types([asked(late)], rejections)
+    assert [(row.instance_type, row.nearness) for row in worked_out] == [
+        (name, place + 2.0) for place, name in enumerate("abcdefg"[: min(count, SHOWN)])
+    ]
+    assert worked_out[0].detail == "takes 2 min 0 s on 1 node"
+
+
+def test_a_type_that_is_worked_out_to_be_further_off_makes_room_for_others() -> None:
+    """a is thought to be 1.5 times too slow, and is 10 times; the others are as thought."""
+    late = replace(DEADLINE, measure=np.array([[600.0], *([60.0 * (place + 2)] for place in range(6))]))
+    rejections = [far("a", 1.5), *(far(name, place + 2.0) for place, name in enumerate("bcdefg"))]
+    worked_out = {row.instance_type: row.nearness for row in nearest_types([asked(late)], rejections)}
+    assert worked_out == {"a": 10, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6}
+
+
+def test_of_two_regions_a_type_is_shown_where_it_comes_nearest() -> None:
+    there, here = (replace(DEADLINE, measure=np.array([[seconds]])) for seconds in (180.0, 120.0))
+    for regions in ((there, here), (here, there)):
+        (nearest,) = nearest_types([asked(region) for region in regions], [far("a", 1.0)])
+        assert (nearest.nearness, nearest.detail) == (2, "takes 2 min 0 s on 1 node")
+
+
+def test_a_type_that_meets_each_by_itself_says_so() -> None:
+    """One node costs just $10, two take just 60 s; what rests on evidence has no amount."""
+    evidence = replace(BUDGET, name="evidence", measure=np.ones((1, 2)), limit=1.0, shown="network: not measured")
+    late, dear = (
+        replace(DEADLINE, measure=np.array([[90.0, 60.0]])),
+        replace(BUDGET, measure=np.array([[10.0, 20.0]])),
+    )
+    (apart,) = nearest_types([asked(late, dear, evidence)], [far("a", 1.0)])
+    assert apart.reason == "meets the deadline and the budget and the evidence only apart"
+    assert apart.detail == "takes 1 min 0 s on 2 nodes, costs in all, at 95%, $10.00 on 1 node"
+    assert apart.nearness == 1
+    weak = replace(evidence, measure=np.full((1, 2), 2.0))
+    (nearest,) = nearest_types([asked(weak)], [far("a", 1.0)])
+    assert (nearest.detail, nearest.nearness) == ("network: not measured", 2)
+    assert order(nearest) == (False, 2) and order(far("a", None)) == (False, 0)

@@ -10,8 +10,8 @@ import pytest
 
 import planner
 from planner.api import answer
-from planner.planning.scale_up_or_out import Scaling, Size, scale
-from planner.schemas.plan import Request
+from planner.planning.scale_up_or_out import Scaling, Size, plans_of, scale
+from planner.schemas.plan import Candidate, Plan, Rejection, Request
 
 
 def scaled(catalog: str, vcpus: dict[str, float], **options: Any) -> Scaling:
@@ -26,6 +26,13 @@ def sizes(*, network_of_large: float = 4e9) -> dict[str, dict[str, Any]]:
         "network_baseline_bytes_per_s": network_of_large,
     }  # fmt: skip
     return {"s": small, "l": large}
+
+
+@pytest.fixture(scope="module")
+def template() -> Candidate:
+    best = planner.recommend("1TB", model="indy", instances=["i4i.4xlarge"]).best
+    assert best is not None
+    return best
 
 
 def test_clusters_have_as_many_processors(make_catalog: Callable[..., str]) -> None:
@@ -110,3 +117,55 @@ def test_the_verdict_says_by_how_much_the_large_ones_cost_and_take_more_or_less(
     assert up == "4 x large cost 50% more and take 20% less time than 16 x small; 16 x small cost least"
     out = Scaling(vcpus=16, sizes=(size("small"), size("large"))).verdict
     assert out == "16 x small cost 33% less and take 25% longer than 4 x large; 16 x small cost least"
+
+
+def test_a_comparison_makes_three_plans_for_each_size_and_one_of_all() -> None:
+    assert [plans_of(types) for types in (1, 4)] == [4, 13]
+
+
+def test_a_hundredth_more_is_alike(template: Candidate) -> None:
+    """0.9% are no difference in either, 1.1% are one."""
+    for dollars, seconds, alike in ((10.09, 100.9, True), (10.11, 100.0, False), (10.0, 98.9, False)):
+        large = replace(
+            template,
+            cost_usd=replace(template.cost_usd, total=dollars),
+            time_s=replace(template.time_s, expected=seconds),
+        )
+        small = replace(
+            template, cost_usd=replace(template.cost_usd, total=10.0), time_s=replace(template.time_s, expected=100.0)
+        )
+        sizes = tuple(
+            Size(instance_type=name, vcpu=1.0, equal=cluster, best=None, single=None, reasons={})
+            for name, cluster in (("large", large), ("small", small))
+        )
+        assert (Scaling(vcpus=1, sizes=sizes).verdict == "large and small nodes do the job alike") is alike
+
+
+def test_clusters_are_planned_for_as_many_processors_as_the_best_of_all_has(template: Candidate) -> None:
+    """Three nodes of 32 are the best of all: as many of 40 are 3, and of 8 are 12, also where that is more than asked.
+    A size that cannot do it says why, without the option that the user did not give.
+    """
+    asked: list[tuple[tuple[str, ...], int | None, int]] = []
+    plain = planner.recommend("1TB", model="indy", instances=["i4i.4xlarge"]).plan
+
+    def plan_of(request: Request) -> Plan:
+        asked.append((request.instances, request.nodes, request.max_nodes))
+        if len(request.instances) == 3:
+            return replace(plain, best=replace(template, nodes=3, instance_type="m"))
+        slow = Rejection(instance_type="s", reason="does not hold the data within --nodes 1", detail="needs 2 nodes")
+        unasked = Rejection(instance_type="m", reason="not asked for")
+        return replace(plain, best=None, rejected=(unasked, slow) if request.instances == ("s",) else (unasked,))
+
+    request = Request(data_bytes=10**12, model="indy", max_nodes=10)
+    scaling = scale(request, vcpus={"s": 8, "l": 40, "m": 32}, plan_of=plan_of)
+    assert scaling.vcpus == 96 and [size.instance_type for size in scaling.sizes] == ["l", "m", "s"]
+    whole, *others = asked
+    assert whole == (("s", "l", "m"), None, 10)
+    assert [(nodes, most) for _, nodes, most in others] == [
+        *((3, 10), (None, 10), (1, 10)),
+        *((3, 10), (None, 10), (1, 10)),
+        *((12, 12), (None, 10), (1, 10)),
+    ]
+    large, _, small = scaling.sizes
+    assert set(small.reasons.values()) == {"does not hold the data (needs 2 nodes)"}
+    assert set(large.reasons.values()) == {"not asked for"}

@@ -187,3 +187,39 @@ def test_the_frontier_has_the_cheapest_even_between_the_sizes_that_are_tried() -
     assert frontier(dip, np.ones((1, 1000), bool)) == [Cell(row=0, column=999), Cell(row=0, column=499)]
     allowed = (sizes != 500)[None, :]
     assert frontier(dip, allowed) == [Cell(row=0, column=999)]
+
+
+def test_bare_metal_counts_as_slower_and_dearer_by_half_a_percent(candidate_of: Callable[..., Candidate]) -> None:
+    """At 100.4 s and $10.04 i.metal loses to neither of two that take 100.9 s or cost $10.09; at 99.6 s, $9.96 it wins
+    over 100 s and $10 by cost only: 99.6 x 1.005 = 100.1.
+    """
+    metal = candidate_of("i.metal", seconds=99.6, usd=9.96)
+    plain = candidate_of("plain", seconds=100, usd=10)
+    for objective in ("cost", "time"):
+        assert order([metal, plain], objective) == [plain, metal]
+    better = candidate_of("i.metal", seconds=98.5, usd=9.9)
+    for objective in ("cost", "time"):
+        assert order([plain, better], objective) == [better, plain]
+
+
+def test_a_bill_that_is_known_in_part_does_not_come_first_for_costing_less(
+    candidate_of: Callable[..., Candidate],
+) -> None:
+    """Within the slack of the whole bill only clusters with as whole a bill count as near, whose fastest sets the
+    pace: 60 s, so that 60.5 s for less come first.
+    """
+    fast, cheap = candidate_of("fast", seconds=60, usd=10.4), candidate_of("cheap", seconds=60.5, usd=10.1)
+    in_part = candidate_of("part", seconds=20, usd=9)
+    in_part = replace(in_part, cost_usd=replace(in_part.cost_usd, at_least=True))
+    assert [entry.instance_type for entry in order([in_part, fast, cheap], "balanced")] == ["cheap", "fast", "part"]
+    assert [entry.instance_type for entry in order([in_part, fast, cheap], "cost")] == ["cheap", "fast", "part"]
+
+
+def test_beyond_the_slack_the_cheaper_comes_first_then_the_faster(candidate_of: Callable[..., Candidate]) -> None:
+    """And a type whose cheapest costs just what is asked is shown at its fastest up to there."""
+    least = candidate_of("least", seconds=100, usd=10)
+    beyond = [candidate_of(name, seconds=s, usd=usd) for name, s, usd in (("a", 90, 12), ("b", 10, 13), ("c", 80, 12))]
+    assert [entry.instance_type for entry in order([*beyond, least], "balanced")] == ["least", "c", "a", "b"]
+    only_second = GOOD & np.array([[False], [True]])
+    dearer = replace(ESTIMATES, total_usd=np.array([[10.0, 10.2, 12.0], [10.5, 10.5, 10.6]]))
+    assert best_cell(np.arange(2), dearer, only_second, objective="balanced", limit_usd=10.5) == Cell(row=1, column=1)

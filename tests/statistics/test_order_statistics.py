@@ -227,3 +227,11 @@ def test_nothing_to_do_takes_no_time() -> None:
     assert barrier([]).mean_s == 0
     assert in_turn([], shared_sigma=0.1).mean_s == 0
     assert in_turn([idle, idle], shared_sigma=0.1).mean_s == 0
+
+
+def test_a_bandwidths_slowness_ends_at_its_least_quantile() -> None:
+    """From 0.8 GB/s, 1.25 times slower than the median that is given, to 0.1 GB/s, ten times."""
+    spread = from_bandwidths(probabilities=[0.01, 0.5, 0.99], bytes_per_s=[1e8, 2e8, 8e8], median_bytes_per_s=1e9)
+    assert np.exp(spread.log_slowness[[0, -1]]) == pytest.approx([1.25, 10])
+    assert (np.diff(spread.log_slowness) > 0).all()
+    assert np.exp(spread.log_cdf[[0, -2, -1]]) == pytest.approx([0.01, 0.99, 1])

@@ -202,3 +202,17 @@ def test_beyond_the_last_point_it_is_a_power_law_in_32_steps() -> None:
     curve = ScalingCurve.through([2, 4, 8], [1e9, 9e8, 8e8])
     half_way = float(curve.at([8 * 2**0.5, 8 * 2.0**32])[0])
     assert half_way == pytest.approx((8e8 * float(curve.each(np.array([16.0]))[0])) ** 0.5, rel=1e-12)
+
+
+def test_a_network_that_nobody_measured_is_known_between_two_nodes_alone() -> None:
+    assert unmeasured().measured_to_nodes == 2
+    assert unmeasured().at([1, 2, 1000]).tolist() == [1, 1, 1]
+
+
+def test_each_of_several_sizes_has_the_rate_that_it_has_alone() -> None:
+    """Beyond the last of two points, too, where the law has it fall."""
+    curve = ScalingCurve.through([2, 16], [1e9, 8e8])
+    sizes = np.array([1.0, 2.0, 4.0, 16.0, 32.0, 500.0])
+    assert curve.each(sizes) == pytest.approx([float(curve.at(size)) for size in sizes], rel=1e-9)
+    assert curve.at(4) == pytest.approx(1e9 * 0.8 ** (1 / 3)), "a third of the way from 2 to 16, in logarithms"
+    assert curve.at(500) < curve.at(32) < 8e8

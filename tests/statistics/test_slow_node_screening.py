@@ -194,3 +194,33 @@ def test_a_metric_of_few_nodes_drops_no_other() -> None:
     assert [drop.node for drop in verdict.dropped] == ["d"] and set(verdict.kept) == set("abc")
     every = screen({"network": {**network, "d": 100.0}, "other": {"d": 5.0}})
     assert every.dropped == () and set(every.kept) == set("abcd")
+
+
+def test_the_rule_of_times_is_shown_with_its_numbers() -> None:
+    """As for rates (z x spread = 5.118 x 0.07605 = 0.3892), but e^0.3892 = 1.476 times as long: 1 / 0.9 to 1 / 0.5."""
+    limit = limit_of("time", [90.0, 95.0, 100.0, 105.0, 110.0], lower_is_better=True)
+    assert limit.text == (
+        "time (less is better): limit 147.6 = median 100 x 1.48 (exp(5.12 x 0.076)), but between 1.11 and 2 of it; "
+        "5 nodes"
+    )
+
+
+def test_a_time_at_the_limit_stays_and_a_longer_one_has_the_limit_over_it_for_its_share() -> None:
+    """Nine times of 100 leave the limit at 100 / 0.9; 200 s are 1.8 of it."""
+    kept = screen({"time": named([100.0] * 9 + [100 / 0.9])}, lower_is_better=["time"])
+    assert not kept.dropped
+    (drop,) = screen({"time": named([100.0] * 9 + [200.0])}, lower_is_better=["time"]).dropped
+    assert (drop.node, drop.share) == ("node-9", pytest.approx(1 / 1.8))
+
+
+def test_of_two_nodes_one_that_does_nothing_goes() -> None:
+    (drop,) = screen({"rate": {"a": 0.0, "b": 1.0}}).dropped
+    assert (drop.node, drop.reason, drop.share) == ("a", "does nothing", 0)
+
+
+@pytest.mark.parametrize(("nodes", "go"), [(4, 2), (5, 0), (6, 0)])
+def test_a_figure_that_half_of_all_have_is_asked_of_each(nodes: int, go: int) -> None:
+    """Two nodes have the second figure: half of four, and not of five."""
+    first = named([100.0] * nodes)
+    second = dict.fromkeys(list(first)[:2], 100.0)
+    assert len(screen({"first": first, "second": second}).dropped) == go

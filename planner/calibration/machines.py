@@ -29,8 +29,9 @@ _USUAL_CORES: Final = 8
 
 
 def usual_stream_rate(stream: str) -> float:
-    """Return what limits one stream on a usual machine of eight cores: GHz for `core`, core GHz for `node`, GB/s for a device,
-    else 1.
+    """Return what limits one stream on a usual machine of eight cores.
+
+    GHz for `core`, core GHz for `node`, GB/s for a device, else 1.
     """
     rates = {
         "core": USUAL_CLOCK_GHZ,

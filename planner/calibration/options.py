@@ -22,7 +22,7 @@ _SAME: Final = 0.02
 """Relative difference below which a ratio counts as constant."""
 _MOST_NAMES: Final = 20
 _LEAST_SHARE: Final = 0.05
-"""A column that stays below this is a tolerance or the like: as a share of the data it would let out next to nothing."""
+"""A column that stays below is a tolerance or the like: as a share of the data it would let out next to nothing."""
 
 Scaling = Literal["logarithm", "share", "per gigabyte", "per gigabyte or not", "name"]
 

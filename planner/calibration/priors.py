@@ -42,7 +42,7 @@ OTHER_ODDS: Final = 2.0
 also held with its work unknown, at these odds, so that before any run half of the belief lies there. How much it lets
 out is then as unknown as its work.
 """
-_OTHER_RESOURCES: Final[dict[str, Any]] = {
+OTHER_RESOURCES: Final[dict[str, Any]] = {
     "disk": Prior(centre=0.5, spread=1.0),
     "network": Prior(centre=0.3, spread=1.2),
     "memory": Prior(centre=0.05, spread=0.05),
@@ -200,4 +200,4 @@ def _selective(family: Family, share_option: str) -> Family:
 
 def _of_other_work(family: Family) -> Family:
     let_out = Prior(centre=family.serial.centre, spread=math.hypot(family.serial.spread, OTHER_WORK.spread))
-    return replace(family, work=OTHER_WORK, serial=let_out, odds=OTHER_ODDS, **_OTHER_RESOURCES)
+    return replace(family, work=OTHER_WORK, serial=let_out, odds=OTHER_ODDS, **OTHER_RESOURCES)

@@ -49,8 +49,8 @@ OTHER_RESOURCES: Final[dict[str, Any]] = {
 }
 """A job that does not sort reads its input, writes and shuffles little of it, and merges nothing in memory.
 
-Disks and networks hold few analytic jobs up (Ousterhout et al., NSDI 2015). How far the centres lie below a sort's was
-chosen by leaving out families and jobs (docs/calibration.md).
+Disks and networks hold few jobs of Spark up (Ousterhout et al., NSDI 2015); Hadoop's write all that they pass on to
+disks. How far the centres lie below a sort's was chosen by leaving out families and jobs (docs/calibration.md).
 """
 _COMPUTES: Final = 1000
 """Core GHz s/GB from which cores count; sorters that move bytes at device speed are sorters, and have less."""
@@ -200,4 +200,5 @@ def _selective(family: Family, share_option: str) -> Family:
 
 def _of_other_work(family: Family) -> Family:
     let_out = Prior(centre=family.serial.centre, spread=math.hypot(family.serial.spread, OTHER_WORK.spread))
-    return replace(family, work=OTHER_WORK, serial=let_out, odds=OTHER_ODDS, **OTHER_RESOURCES)
+    resources = {} if family is DISTRIBUTED else OTHER_RESOURCES
+    return replace(family, work=OTHER_WORK, serial=let_out, odds=OTHER_ODDS, **resources)

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
 from made_up import learnable, model_of, untimed
-from protocols import deal
+from protocols import Task, deal
 from tables import SUITES, read, specifications
 
 from planner.calibration import calibrate, priors
@@ -53,15 +53,19 @@ def _of_spread(suite: str, spread: float, seeds: int) -> tuple[float, float]:
 
 
 def _densities(suite: str, protocol: str, seeds: int) -> Iterator[tuple[float, float]]:
-    """Yield for each predicted time its log density and whether the range holds it."""
     for task in deal(protocol, read(suite), seeds=seeds):
-        train = [{**row, "runtime_s": second} for row, second in zip(learnable(task.train), task.train_s, strict=True)]
-        learned = calibrate(train, instances=specifications(), model=model_of(suite))
-        mixture = learned.mixture(parse_jobs(untimed(task.query), what="query", timed=False))
-        truth, (_, low, high) = np.log([row["runtime_s"] for row in task.query]), np.log(mixture.range_s())
-        z = (truth - mixture.mean) / mixture.sd
-        density = np.log(mixture.weight @ (np.exp(-0.5 * z**2) / mixture.sd) + 1e-300)
-        yield from zip(density.tolist(), ((low <= truth) & (truth <= high)).tolist(), strict=True)
+        yield from densities(suite, task)
+
+
+def densities(suite: str, task: Task) -> list[tuple[float, float]]:
+    """Return for each predicted time its log density and whether the range holds it."""
+    train = [{**row, "runtime_s": second} for row, second in zip(learnable(task.train), task.train_s, strict=True)]
+    learned = calibrate(train, instances=specifications(), model=model_of(suite))
+    mixture = learned.mixture(parse_jobs(untimed(task.query), what="query", timed=False))
+    truth, (_, low, high) = np.log([row["runtime_s"] for row in task.query]), np.log(mixture.range_s())
+    z = (truth - mixture.mean) / mixture.sd
+    density = np.log(mixture.weight @ (np.exp(-0.5 * z**2) / mixture.sd) + 1e-300)
+    return list(zip(density.tolist(), ((low <= truth) & (truth <= high)).tolist(), strict=True))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Final
@@ -46,14 +45,14 @@ class Whitening:
         """Return the whitening of some of the ways."""
         return Whitening(factors=self.factors, level=self.level[ways])
 
-    def apply(self, columns: Floats) -> Floats:
-        """Return the whitened columns, shape (ways, rows, columns)."""
-        white = np.empty_like(columns)
+    def apply(self, series: Floats) -> Floats:
+        """Return the whitened series of runs, shape (ways, series, rows)."""
+        white = np.empty_like(series)
         for level in sorted(set(self.level.tolist())):
             ways = np.flatnonzero(self.level == level)
-            side_by_side = columns[ways].transpose(1, 0, 2)
-            product = self.factors[level] @ side_by_side.reshape(len(side_by_side), math.prod(side_by_side.shape[1:]))
-            white[ways] = product.reshape(side_by_side.shape).transpose(1, 0, 2)
+            some = series[ways]
+            stacked = some.reshape(some.shape[0] * some.shape[1], some.shape[2])
+            white[ways] = (stacked @ self.factors[level].T).reshape(some.shape)
         return white
 
 
@@ -86,8 +85,8 @@ class Problem:
     def at(self, coefficients: Floats) -> Fit:
         """Return the misfit and its derivatives at the given coefficients (ways, 8)."""
         log_s, jacobian = log_seconds(coefficients, self.units)
-        white = self.whitening.apply(np.concatenate([jacobian, (self.log_s - log_s)[:, :, None]], axis=2))
-        white_jacobian, white_gap = white[:, :, :-1], white[:, :, -1]
+        white = self.whitening.apply(np.concatenate([jacobian, (self.log_s - log_s)[:, None]], axis=1))
+        white_jacobian, white_gap = white[:, :-1], white[:, -1]
         off = (coefficients - self.mean) / self.sd
         loss = 0.5 * ((white_gap**2).sum(axis=1) + (off**2).sum(axis=1))
         return Fit(coefficients, loss, off / self.sd, white_gap, white_jacobian, self.sd)
@@ -110,7 +109,7 @@ class Fit:
     def precision(self) -> Floats:
         """The precision of each way's posterior, shape (ways, 8, 8)."""
         transposed = self.white_jacobian.transpose(0, 2, 1)
-        return transposed @ self.white_jacobian + self.sd[:, :, None] ** -2 * np.eye(self.sd.shape[1])
+        return self.white_jacobian @ transposed + self.sd[:, :, None] ** -2 * np.eye(self.sd.shape[1])
 
     @property
     def log_mass(self) -> Floats:
@@ -121,7 +120,7 @@ class Fit:
     @property
     def step(self) -> Floats:
         """The full step of Gauss-Newton, shape (ways, 8)."""
-        descent = np.einsum("wij,wi->wj", self.white_jacobian, self.white_gap) - self.pull
+        descent = (self.white_jacobian @ self.white_gap[:, :, None])[:, :, 0] - self.pull
         return np.asarray(np.linalg.solve(self.precision, descent[:, :, None])[:, :, 0], np.float64)
 
     def replaced(self, rows: Flags, other: Fit) -> Fit:

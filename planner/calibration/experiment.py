@@ -112,7 +112,7 @@ def posterior_moments(profile: Profile, explanation: Explanation, jobs: Sequence
     log_s, jacobian = log_seconds(
         explanation.coefficients, unit_seconds(work, explanation.family.stream, selective=explanation.family.selective)
     )
-    gradient = jacobian - white @ explanation.white_jacobian
+    gradient = jacobian.T - white @ explanation.white_jacobian
     prior = Kinship(where, where, past).covariance(explanation.amplitude)
     covariance = prior - white @ white.T + gradient @ explanation.spread @ gradient.T
     return log_s + white @ explanation.white_gap, covariance

@@ -62,7 +62,7 @@ def _shares(profile: Profile, likeliest: Explanation) -> dict[str, float]:
     if not profile.runs:
         return {}
     _, jacobian = log_seconds(likeliest.coefficients, profile.verdict.runs.units[likeliest.family.serial_part])
-    return dict(zip(list(COEFFICIENTS)[:6], jacobian[:, :6].mean(axis=0).round(3).tolist(), strict=True))
+    return dict(zip(list(COEFFICIENTS)[:6], jacobian[:6].mean(axis=1).round(3).tolist(), strict=True))
 
 
 def warnings(profile: Profile) -> list[str]:

@@ -29,9 +29,13 @@ _USUAL_CORES: Final = 8
 
 
 def usual_stream_rate(stream: str) -> float:
-    """Return what limits one stream on a usual machine of eight cores: GHz for `core`, GB/s for a device, else 1."""
+    """Return what limits one stream on a usual machine of eight cores.
+
+    GHz for `core`, core GHz for `node`, GB/s for a device, else 1.
+    """
     rates = {
         "core": USUAL_CLOCK_GHZ,
+        "node": USUAL_CLOCK_GHZ * _USUAL_CORES,
         "disk": USUAL_DISK_GB_PER_S_PER_CORE * _USUAL_CORES,
         "network": USUAL_NETWORK_GB_PER_S_PER_CORE * _USUAL_CORES,
     }

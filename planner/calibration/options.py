@@ -21,6 +21,8 @@ from planner.errors import BadInputError
 _SAME: Final = 0.02
 """Relative difference below which a ratio counts as constant."""
 _MOST_NAMES: Final = 20
+_LEAST_SHARE: Final = 0.05
+"""A column that stays below is a tolerance or the like: as a share of the data it would let out next to nothing."""
 
 Scaling = Literal["logarithm", "share", "per gigabyte", "per gigabyte or not", "name"]
 
@@ -62,7 +64,8 @@ class Option:
 class OptionSet:
     """The options that runs taught, their columns that the physics reads, and those left aside with the reason.
 
-    `share` is the one that may say which part of the data is let out: the first whose values lie between 0 and 1.
+    `share` is the one that may say which part of the data is let out: the first whose values lie between 0 and 1, not
+    all of them near 0.
     """
 
     options: tuple[Option, ...] = ()
@@ -107,7 +110,8 @@ def learn_options(runs: Sequence[Job], *, slots: Sequence[float]) -> OptionSet:
 
 def _is_share(values: Sequence[Cell]) -> bool:
     numbers = [value for value in values if isinstance(value, float | int)]
-    return len(numbers) == len(values) and all(0 <= value <= 1 for value in numbers) and set(numbers) != {1}
+    shares = len(numbers) == len(values) and all(0 <= value <= 1 for value in numbers) and set(numbers) != {1}
+    return shares and max(numbers) >= _LEAST_SHARE
 
 
 def _learn(name: str, runs: Sequence[Job], slots: Sequence[float], ignored: dict[str, str]) -> Option | None:

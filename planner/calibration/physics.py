@@ -33,9 +33,10 @@ COEFFICIENTS: Final = {
 }
 """Coefficients in the order of every coefficient array, with their units."""
 
-Stream = Literal["core", "disk", "network", "nothing"]
+Stream = Literal["core", "node", "disk", "network", "nothing"]
 STREAMS: Final[dict[Stream, str]] = {
     "core": "GHz s per GB through one stream",
+    "node": "core GHz s per GB through all cores of one node",
     "disk": "times the data through one node's disk or volume",
     "network": "times the data through one node's network",
     "nothing": "s per GB through one stream",
@@ -78,8 +79,8 @@ class Workload:
 
 
 class UnitSeconds(NamedTuple):
-    """Seconds per unit of coefficient: `fixed` (rows, 2), both phases (rows, 4: disk, network, cpu, serial),
-    `log_memory` (rows,).
+    """Seconds per unit of coefficient: `fixed` (2, rows), the phases (3, rows: disk, network, cpu) and (4, rows: also
+    serial), `log_memory` (rows,). Rows stand last, as numpy is slow along a short last axis.
     """
 
     fixed: Floats
@@ -99,9 +100,9 @@ def unit_seconds(work: Workload, stream: Stream, *, selective: bool = False) -> 
     cpu = share_gb / (work.cores * work.clock_ghz) / 2
     serial = work.data_gb * (work.output_share if selective else 1.0) / _stream_rate(work, stream)
     return UnitSeconds(
-        fixed=np.stack([np.ones_like(share_gb), work.nodes], axis=1),
-        first=np.stack([disk * work.disk_passes_1, network * work.network_passes_1, cpu, 0 * serial], axis=1),
-        second=np.stack([disk * work.disk_passes_2, network * work.network_passes_2, cpu, serial], axis=1),
+        fixed=np.stack([np.ones_like(share_gb), work.nodes]),
+        first=np.stack([disk * work.disk_passes_1, network * work.network_passes_1, cpu]),
+        second=np.stack([disk * work.disk_passes_2, network * work.network_passes_2, cpu, serial]),
         log_memory=np.log(work.memory_gb / work.cores / USUAL_MEMORY_GB_PER_CORE),
     )
 
@@ -116,33 +117,44 @@ def unit_seconds_by_serial_part(work: Workload) -> dict[tuple[Stream, bool], Uni
 
 
 def _stream_rate(work: Workload, stream: Stream) -> Floats:
-    rates = {"core": work.clock_ghz, "disk": work.disk_gb_per_s, "network": work.network_gb_per_s}
+    rates = {
+        "core": work.clock_ghz,
+        "node": work.cores * work.clock_ghz,
+        "disk": work.disk_gb_per_s,
+        "network": work.network_gb_per_s,
+    }
     return rates.get(stream, np.ones_like(work.nodes))
 
 
 def log_seconds(coefficients: Floats, units: UnitSeconds) -> tuple[Floats, Floats]:
-    """Return log T, shape (..., rows), and its derivative by the coefficients, shape (..., rows, 8).
+    """Return log T, shape (..., rows), and its derivative by the coefficients, shape (..., 8, rows).
 
     `coefficients` has shape (..., 8); leading axes of both are matched as numpy does.
     """
-    scale, memory = np.exp(coefficients[..., None, :6]), coefficients[..., 7:]
-    scale[..., :5] *= np.exp(coefficients[..., None, 6:7])
-    fixed = units.fixed * scale[..., :2]
-    phases = _rounded_maximum(units.first * scale[..., 2:]) + _rounded_maximum(units.second * scale[..., 2:])
-    terms = np.concatenate([fixed, phases], axis=-1)
-    seconds = terms.sum(axis=-1)
-    by_work = terms[..., :5].sum(axis=-1, keepdims=True) / seconds[..., None]
-    by_memory = np.broadcast_to(-units.log_memory, seconds.shape)[..., None]
-    jacobian = np.concatenate([terms / seconds[..., None], by_work, by_memory], axis=-1)
+    scale, memory = np.exp(coefficients[..., :6, None]), coefficients[..., 7:]
+    scale[..., :5, :] *= np.exp(coefficients[..., 6:7, None])
+    fixed = units.fixed * scale[..., :2, :]
+    first, second = (
+        _rounded_maximum(units.first * scale[..., 2:5, :]),
+        _rounded_maximum(units.second * scale[..., 2:, :]),
+    )
+    jacobian = np.empty((*fixed.shape[:-2], len(COEFFICIENTS), fixed.shape[-1]))
+    jacobian[..., :2, :], jacobian[..., 2:6, :] = fixed, second
+    jacobian[..., 2:5, :] += first
+    of_work = jacobian[..., :5, :].sum(axis=-2)
+    seconds = of_work + jacobian[..., 5, :]
+    jacobian[..., 6, :] = of_work
+    jacobian[..., :7, :] /= seconds[..., None, :]
+    jacobian[..., 7, :] = -units.log_memory
     return np.log(seconds) - memory * units.log_memory, jacobian
 
 
 def _rounded_maximum(times: Floats) -> Floats:
-    """Return the p-norm S of the last axis, split into what each column adds: x_i dS/dx_i, which sum to S."""
-    columns = np.ascontiguousarray(np.moveaxis(times, -1, 0))  # numpy reduces a short last axis slowly
-    largest = columns.max(axis=0)
-    share = columns / largest
+    """Return the p-norm S over the last axis but one, split into what each row of it adds: x_i dS/dx_i, which sum to
+    S.
+    """
+    largest = times.max(axis=-2, keepdims=True)
+    share = times / largest
     square = share * share
     powers = square * square * share  # numpy raises to a power far more slowly
-    total = powers.sum(axis=0)
-    return np.moveaxis(largest * total ** (1 / OVERLAP - 1) * powers, 0, -1)
+    return np.asarray(largest * powers.sum(axis=-2, keepdims=True) ** (1 / OVERLAP - 1) * powers)

@@ -189,7 +189,7 @@ def _explain(runs: Runs, ways: list[Way], start: Floats) -> tuple[Explanation, .
             spread=spread[i],
             whitening=problem.whitening.of_way(int(i)),
             white_gap=fit.white_gap[i],
-            white_jacobian=fit.white_jacobian[i],
+            white_jacobian=fit.white_jacobian[i].T,
         )
         for i in np.flatnonzero(log_evidence > log_evidence.max() + np.log(NEGLIGIBLE))
     )

@@ -95,7 +95,7 @@ def _moments(
 ) -> tuple[Floats, Floats]:
     """Return mean and variance under one explanation: physics plus what the likest runs left over."""
     white = cross @ explanation.whitening.T
-    gradient = jacobian - white @ explanation.white_jacobian
+    gradient = jacobian.T - white @ explanation.white_jacobian
     variance = own - (white**2).sum(axis=1) + np.einsum("ij,jk,ik->i", gradient, explanation.spread, gradient)
     return log_s + white @ explanation.white_gap, np.maximum(variance, 0.0) + explanation.noise_sd**2
 

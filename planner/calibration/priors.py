@@ -42,6 +42,16 @@ OTHER_ODDS: Final = 2.0
 also held with its work unknown, at these odds, so that before any run half of the belief lies there. How much it lets
 out is then as unknown as its work.
 """
+OTHER_RESOURCES: Final[dict[str, Any]] = {
+    "disk": Prior(centre=0.5, spread=1.0),
+    "network": Prior(centre=0.3, spread=1.2),
+    "memory": Prior(centre=0.05, spread=0.05),
+}
+"""A job that does not sort reads its input, writes and shuffles little of it, and merges nothing in memory.
+
+Disks and networks hold few jobs of Spark up (Ousterhout et al., NSDI 2015); Hadoop's write all that they pass on to
+disks. How far the centres lie below a sort's was chosen by leaving out families and jobs (docs/calibration.md).
+"""
 _COMPUTES: Final = 1000
 """Core GHz s/GB from which cores count; sorters that move bytes at device speed are sorters, and have less."""
 
@@ -107,6 +117,7 @@ the memory.
 _STREAMS: Final[tuple[tuple[Stream, str, Prior], ...]] = (
     ("disk", "one node's disk or volume", Prior(centre=1, spread=0.25)),
     ("core", "one core", Prior(centre=25, spread=0.7)),
+    ("node", "all cores of one node", Prior(centre=200, spread=0.7)),
     ("network", "one node's network", Prior(centre=1, spread=0.25)),
     ("nothing", "nothing of the machine type", Prior(centre=9, spread=0.7)),
 )
@@ -189,4 +200,5 @@ def _selective(family: Family, share_option: str) -> Family:
 
 def _of_other_work(family: Family) -> Family:
     let_out = Prior(centre=family.serial.centre, spread=math.hypot(family.serial.spread, OTHER_WORK.spread))
-    return replace(family, work=OTHER_WORK, serial=let_out, odds=OTHER_ODDS)
+    resources = {} if family is DISTRIBUTED else OTHER_RESOURCES
+    return replace(family, work=OTHER_WORK, serial=let_out, odds=OTHER_ODDS, **resources)

@@ -28,7 +28,7 @@ MACHINE_SD: Final = 0.08
 """Machines of equal specifications differ by about 8% from what those promise."""
 UNKNOWN_SPEC_VARIANCE: Final = 6.0
 """Each figure missing from a machine's specification adds this many times MACHINE_SD^2: 20% for one."""
-OPTION_SD: Final = 0.5
+OPTION_SD: Final = 0.35
 """Exponents of numeric options, and log effects of named ones, before any run."""
 
 

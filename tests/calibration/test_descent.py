@@ -15,10 +15,10 @@ def test_each_way_is_whitened_by_the_factor_of_its_level() -> None:
     """Variances of 4 and 9 make a deviation of 6 one of 3 and of 2; the log determinants are -ln 4 and -ln 9."""
     covariance = np.array([4 * np.eye(2), 9 * np.eye(2)])
     whitening = Whitening.of_covariance(covariance, np.array([1, 0, 1]))
-    white = whitening.apply(np.full((3, 2, 4), 6.0))
+    white = whitening.apply(np.full((3, 4, 2), 6.0))
     np.testing.assert_allclose(white[:, 0, 0], [2, 3, 2])
     np.testing.assert_allclose(whitening.log_determinant, -np.log([9, 4, 9]))
-    np.testing.assert_allclose(whitening.only(np.array([False, True, False])).apply(np.full((1, 2, 1), 6.0)), 3)
+    np.testing.assert_allclose(whitening.only(np.array([False, True, False])).apply(np.full((1, 1, 2), 6.0)), 3)
 
 
 def test_a_whitened_covariance_is_the_unit_matrix() -> None:

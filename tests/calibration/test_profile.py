@@ -39,7 +39,7 @@ def test_without_runs_the_prior_answers_with_a_wide_range_around_the_truth() -> 
 def test_without_runs_the_median_is_near_the_priors_centre() -> None:
     centre = true_seconds(grid(), families("hadoop")[0].mean)
     unrun = calibrate([], instances=SPECS, model="hadoop")
-    np.testing.assert_allclose(unrun.predict(grid())["runtime_s"], centre, rtol=0.02)
+    np.testing.assert_allclose(unrun.predict(grid())["runtime_s"], centre, rtol=0.03)
 
 
 def test_without_runs_the_median_lies_between_the_explanations() -> None:

@@ -75,7 +75,7 @@ def test_a_disguise_changes_names_and_units_and_can_be_undone(bench: dict[str, A
     assert plain.row({"type": "c4.large", "runtime_s": 9.0}) == {"type": "c4.large"}
 
 
-@pytest.mark.parametrize("name", ["boosting", "ernest", "physics", "planner"])
+@pytest.mark.parametrize("name", ["boosting", "c3o", "ernest", "physics", "planner"])
 def test_every_predictor_answers_every_row(bench: dict[str, Any], name: str) -> None:
     predictor = importlib.import_module(f"predictors.{name}").Predictor()
     task = next(bench["protocols"].deal("few3", bench["tables"].read("c3o_sort"), seeds=1))
@@ -86,3 +86,11 @@ def test_every_predictor_answers_every_row(bench: dict[str, Any], name: str) -> 
     )
     assert len(answers) == len(task.query)
     assert all(mask.undo(answer) for answer in answers)
+
+
+def test_c3o_takes_nodes_and_inputs_to_act_independently(bench: dict[str, Any]) -> None:
+    """Runs of (1 + 8 / n) x 10 s per GB: 8 nodes and 3 GB were never run together, and take 2 x 30 s."""
+    c3o = importlib.import_module("predictors.c3o")
+    ran = [(2, 1), (4, 1), (8, 1), (16, 1), (2, 2), (4, 3), (16, 2)]
+    train = [{"type": "a", "n": n, "data_gb": gb, "runtime_s": (1 + 8 / n) * 10 * gb} for n, gb in ran]
+    assert c3o.basic_optimistic(train, {})([{"type": "a", "n": 8, "data_gb": 3}]) == pytest.approx([60], rel=1e-6)

@@ -43,6 +43,7 @@ def cluster_up(
     pricing: renting.Pricing = "on-demand",
     subnet: renting.Subnet = None,
     no_public_address: renting.NoPublicAddress = False,
+    jump: renting.Jump = None,
     dry_run: renting.DryRun = False,
     verbose: renting.Verbose = False,
     yes: renting.Yes = False,
@@ -82,7 +83,7 @@ def _raise(order: Order, places: Sequence[Place], session: ProviderSession, *, j
         place = {"region": cluster.place.region, "zone": cluster.place.zone, "choice": asdict(cluster.place.choice)}
         show_json({"run": order.run, "place": place, "nodes": nodes, "key": str(directory.key)})
     else:
-        show_text(cluster_text(cluster, run=order.run, key=str(directory.key)))
+        show_text(cluster_text(cluster, order=order, key=str(directory.key)))
 
 
 def cluster_status(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -47,10 +48,17 @@ NodeIdentity = Annotated[
 ]
 Subnet = Annotated[
     str | None,
-    Option(help="A subnet that exists, on AWS.", show_default="a network of the run's own, removed in the end"),
+    Option(
+        help="A subnet that exists: its id on AWS and Azure, its name on Google.",
+        show_default="a network of the run's own, removed in the end",
+    ),
 ]
 NoPublicAddress = Annotated[
     bool, Option("--no-public-address", help="Reach the head at its private address; with --subnet and --ssh-from.")
+]
+Jump = Annotated[
+    str | None,
+    Option(help="Machine, as your own ssh knows it, through which the head is reached; with --no-public-address."),
 ]
 Wheelhouse = Annotated[Path | None, Option(help="Wheels for rented machines, made by `planner cluster wheelhouse`.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Say what would be rented, created and paid; ask no cloud.")]
@@ -76,6 +84,7 @@ class RentalOptions:
     pricing: str = "on-demand"
     subnet: str = ""
     is_private: bool = False
+    jump: str = ""
 
     @property
     def limits(self) -> Limits:
@@ -90,12 +99,7 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
     """Return what the options of a command say. Raises BadInputError for machines that are bought otherwise."""
     if options["pricing"] not in ("on-demand", "spot"):
         raise BadInputError(f"--pricing {options['pricing']}: use on-demand or spot")
-    if options["subnet"] and options["cloud"] != "aws":
-        raise BadInputError(f"--subnet {options['subnet']}: only on AWS yet; on {options['cloud']} leave it out")
-    if options["no_public_address"] and not (options["subnet"] and options["ssh_from"]):
-        raise BadInputError(
-            "--no-public-address: say where the head is reached, --subnet, and from which private network, --ssh-from"
-        )
+    _check_site(options)
     return RentalOptions(
         cloud=options["cloud"],
         regions=tuple(names(options["region"])),
@@ -108,7 +112,23 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
         pricing=options["pricing"],
         subnet=options["subnet"] or "",
         is_private=options["no_public_address"],
+        jump=options["jump"] or "",
     )
+
+
+def _check_site(options: Mapping[str, Any]) -> None:
+    """Raise BadInputError for a network of the user's own in which the head could not be reached."""
+    subnet, jump = options["subnet"], options["jump"]
+    if options["no_public_address"] and not (subnet and options["ssh_from"]):
+        raise BadInputError(
+            "--no-public-address: say where the head is reached, --subnet, and from which private network, --ssh-from"
+        )
+    if jump and not options["no_public_address"]:
+        raise BadInputError(
+            f"--jump {jump}: leads to private addresses alone; add --no-public-address, or leave it out"
+        )
+    if jump and not re.fullmatch(r"(?!-)[\w.@:-]+", jump):
+        raise BadInputError(f"--jump {jump}: write it as for ssh, host or user@host; options belong in ~/.ssh/config")
 
 
 def session_on(cloud: str) -> ProviderSession:
@@ -189,6 +209,7 @@ def ordered_choices(choices: Sequence[Choice], rental: RentalOptions, *, is_dry_
         node_identity=rental.node_identity,
         subnet=rental.subnet,
         is_private=rental.is_private,
+        jump=rental.jump,
     )
 
 

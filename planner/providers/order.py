@@ -116,7 +116,7 @@ class Order:
     cloud's object store; `node_identity` is what they are to the cloud, '' for nobody: an instance profile (EC2), a
     service account (Compute Engine), a user-assigned identity (Azure); `image` replaces the stock machine image.
     `subnet` is one that exists already, for all machines; '' makes a network of the run's own. The head has a public
-    address unless `is_private`.
+    address unless `is_private`; `jump` is the machine through which the caller's own ssh reaches it, '' for none.
     """
 
     run: str
@@ -131,6 +131,7 @@ class Order:
     node_identity: str = ""
     subnet: str = ""
     is_private: bool = False
+    jump: str = ""
 
     @property
     def tags(self) -> dict[str, str]:

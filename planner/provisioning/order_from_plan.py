@@ -86,6 +86,7 @@ def order_of(
     node_identity: str = "",
     subnet: str = "",
     is_private: bool = False,
+    jump: str = "",
 ) -> Order:
     """Return the order of a run that begins now; its SSH key is still to be made.
 
@@ -104,6 +105,7 @@ def order_of(
         node_identity=node_identity,
         subnet=subnet,
         is_private=is_private,
+        jump=jump,
     )
 
 

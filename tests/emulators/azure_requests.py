@@ -39,7 +39,7 @@ def demanded(verb: str, parts: dict[str, str], body: dict[str, Any]) -> list[str
         return [f"Microsoft.Resources/subscriptions/resourceGroups/{does}"]
     if verb == "POST":
         return [f"{parts['provider']}/{resource_type}/{parts['under']}/action"]
-    under = f"/{parts['under']}" if parts["under"] else ""
+    under = f"/{parts['under'].partition('/')[0]}" if parts["under"] else ""
     actions = [f"{parts['provider']}/{resource_type}{under}/{does}"]
     named = [identity.split("/") for identity in references(body)]
     actions += ["Microsoft.Network/virtualNetworks/subnets/join/action" for path in named if "subnets" in path]

@@ -38,6 +38,7 @@ ANSWERS = {
     "networkInterfaces": network.NetworkInterface,
     "publicIPAddresses": network.PublicIPAddress,
     "skus": compute.ResourceSku,
+    "subnets": network.Subnet,
     "usages": compute.Usage,
 }
 MODELS = {
@@ -60,7 +61,7 @@ PROVIDER = {
 PATH = re.compile(
     r"/subscriptions/(?P<subscription>[^/]+)"
     r"(?:/resourcegroups(?:/(?P<group>[^/]+))?)?"
-    r"(?:/providers/(?P<provider>[^/]+)/(?P<kind>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<under>usages|instanceView|retrieveBootDiagnosticsData))?)?/?",
+    r"(?:/providers/(?P<provider>[^/]+)/(?P<kind>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<under>usages|instanceView|retrieveBootDiagnosticsData|subnets/[^/]+))?)?/?",
     re.IGNORECASE,
 )
 PAGE = 50
@@ -149,11 +150,22 @@ class Cloud:
         if verb == "DELETE":
             self._remove_machine(key)
             return 202, {}
-        if parts["under"] == "retrieveBootDiagnosticsData":
-            return 200, self._console(key)
-        if parts["under"] == "instanceView":
-            return 200, {"statuses": self.things[key].get("statuses", [])}
-        return 200, public(self.things[key])
+        return 200, self._part(key, parts["under"])
+
+    def _part(self, key: tuple[str, str, str], under: str) -> dict[str, Any]:
+        if under.startswith("subnets/"):
+            return self._subnet(key, under.partition("/")[2])
+        if under == "retrieveBootDiagnosticsData":
+            return self._console(key)
+        if under == "instanceView":
+            return {"statuses": self.things[key].get("statuses", [])}
+        return public(self.things[key])
+
+    def _subnet(self, key: tuple[str, str, str], name: str) -> dict[str, Any]:
+        subnets = [subnet for subnet in self.things[key]["properties"].get("subnets", ()) if subnet["name"] == name]
+        if not subnets:
+            raise RefusedError(404, "NotFound", f"Resource {name} not found.")
+        return subnets[0]
 
     def permit(self, actions: list[str]) -> None:
         for action in actions:
@@ -377,7 +389,7 @@ def public(thing: dict[str, Any]) -> dict[str, Any]:
 
 def require_known(parts: dict[str, str], answer: Any, *, verb: str) -> None:
     """Raise RefusedError for an answer with fields that Azure's SDK does not know."""
-    name = parts["under"] or parts["kind"]
+    name = parts["under"].partition("/")[0] or parts["kind"]
     model = ANSWERS.get(name) or MODELS[name]
     bodies = answer.get("value", [] if verb == "DELETE" else [answer])
     for body in bodies:

@@ -124,6 +124,7 @@ class Cloud:
     def insert(self, asked: Asked) -> dict[str, Any]:
         collection, scope = asked.method.partition(".")[0], asked.path.get("region", "")
         key = (scope, asked.body["name"])
+        require_rule(asked.body if collection == "firewalls" else {})
         if not re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", key[1]):
             raise RefusedError(400, "invalid", f"name {key[1]}")
         if asked.query.get("requestId") not in self.replays:
@@ -311,6 +312,16 @@ class Cloud:
         if operation is None:
             raise RefusedError(404, "notFound", "no such operation")
         return operation
+
+
+def require_rule(rule: dict[str, Any]) -> None:
+    """Refuse a firewall rule of which one direction's fields are another's, or a tag is no name."""
+    other = {"INGRESS": ("destinationRanges",), "EGRESS": ("sourceRanges", "sourceTags")}.get(rule.get("direction", ""))
+    if wrong := [name for name in other or () if name in rule]:
+        raise RefusedError(400, "invalid", f"{wrong} of a rule for {rule['direction']}")
+    for tag in [*rule.get("targetTags", ()), *rule.get("sourceTags", ())]:
+        if not re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", tag):
+            raise RefusedError(400, "invalid", f"tag {tag}")
 
 
 def finish(operation: dict[str, Any], effect: Any) -> None:

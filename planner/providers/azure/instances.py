@@ -139,11 +139,9 @@ def _machine(network: RunNetwork, name: str) -> dict[str, Any]:
 
 
 def _interface(network: RunNetwork, role: str) -> dict[str, Any]:
-    """The head alone has a public address."""
-    subnets = network.url("Microsoft.Network/virtualNetworks", "network") + "/subnets"
-    subnet = {"id": f"{subnets}/{'head' if role == 'head' else 'nodes'}"}
-    address: dict[str, Any] = {"primary": True, "subnet": subnet}
-    if role == "head":
+    """The head alone has a public address, if any has. In a subnet that exists, the run's rules are the interface's."""
+    address: dict[str, Any] = {"primary": True, "subnet": {"id": network.subnet_url(role)}}
+    if role == "head" and not network.order.is_private:
         public = {"deleteOption": "Delete", "publicIPAllocationMethod": "Static"}
         address["publicIPAddressConfiguration"] = {"name": "head", "sku": {"name": "Standard"}, "properties": public}
     properties = {
@@ -152,6 +150,9 @@ def _interface(network: RunNetwork, role: str) -> dict[str, Any]:
         "enableAcceleratedNetworking": True,
         "ipConfigurations": [{"name": "cluster", "properties": address}],
     }
+    if network.order.subnet:
+        rules = network.url("Microsoft.Network/networkSecurityGroups", "head" if role == "head" else "nodes")
+        properties["networkSecurityGroup"] = {"id": rules}
     return {"name": "cluster", "properties": properties}
 
 

@@ -48,6 +48,9 @@ class DryRunCompute:
         """See Compute."""
         self._note(method, dict(where))
         yield from list(self._made.get(method.partition(".")[0], ()))
+        if method == "subnetworks.list" and "filter" in where:  # one that exists, by its name
+            name = where["filter"].removeprefix("name=")
+            yield {"network": f"<network of {name}>", "ipCidrRange": f"<addresses of {name}>"}
 
     def allowed(self, permissions: list[str]) -> set[str]:
         """See Compute."""

@@ -11,7 +11,7 @@ from planner.providers.cloud_errors import DuplicateError
 from planner.providers.cloud_init import cloud_config
 from planner.providers.gcp import resources
 from planner.providers.gcp.client import Compute
-from planner.providers.gcp.network import HEAD_TAG, NODE_TAG, OBJECT_STORE, RunNetwork
+from planner.providers.gcp.network import OBJECT_STORE, RunNetwork
 from planner.providers.order import Order, VolumeOrder
 from planner.providers.protocol import Node, NodeState, Place, Resource
 
@@ -77,7 +77,7 @@ def properties(network: RunNetwork, place: Place, role: str) -> dict[str, Any]:
     request: dict[str, Any] = {
         "machineType": choice.instance_type,
         "labels": labels,
-        "tags": {"items": [HEAD_TAG if role == "head" else NODE_TAG]},
+        "tags": {"items": network.target_tags(head=role == "head")},
         "disks": list(_disks(place, labels, order.image)),
         "networkInterfaces": [_interface(network, role)],
         "scheduling": _scheduling(order) | (_SPOT if choice.is_spot and role == "node" else {}),
@@ -103,9 +103,9 @@ def _scheduling(order: Order) -> dict[str, Any]:
 
 
 def _interface(network: RunNetwork, role: str) -> dict[str, Any]:
-    """The head alone has a public address."""
-    interface: dict[str, Any] = {"subnetwork": network.url("subnetwork", "nodes"), "nicType": "GVNIC"}
-    if role == "head":
+    """The head alone has a public address, if any has."""
+    interface: dict[str, Any] = {"subnetwork": network.subnet_url, "nicType": "GVNIC"}
+    if role == "head" and not network.order.is_private:
         interface["accessConfigs"] = [{"type": "ONE_TO_ONE_NAT", "name": "caller"}]
     return interface
 

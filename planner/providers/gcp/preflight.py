@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 from typing import Any, Final
 
+from planner.errors import BadInputError
 from planner.providers.gcp import quota
 from planner.providers.gcp.client import Compute
+from planner.providers.gcp.network import described_subnet
 from planner.providers.gcp.permissions import identity_finding, permission_finding
 from planner.providers.gcp.resources import zone_of
 from planner.providers.order import Choice, Order
 from planner.providers.preflight import PreflightLog
 from planner.providers.protocol import Preflight
 
+TAKEN_ADDRESSES: Final = 4
+"""Of every subnet, by Google (cloud.google.com/vpc/docs/subnets, unusable addresses)."""
 MOST_PLACED: Final = 1500
 """Machines of one compact placement policy (cloud.google.com/compute/docs/instances/placement-policies-overview)."""
 Price = Callable[[dict[str, Any], str, int, str], float | None]
@@ -24,7 +29,7 @@ demand or spot.
 
 def preflight(order: Order, compute: Compute, *, account: str, price: Price) -> Preflight:
     """Look at credentials and permissions, then at every choice in every region."""
-    checks = _Checks(compute=compute, price=price)
+    checks = _Checks(order=order, compute=compute, price=price)
     log = checks.log
     is_permitted = log.add(permission_finding(compute))
     if order.node_identity:
@@ -43,6 +48,7 @@ class _Checks:
     says of them.
     """
 
+    order: Order
     compute: Compute
     price: Price
     log: PreflightLog = field(default_factory=PreflightLog)
@@ -61,8 +67,26 @@ class _Checks:
         for region in choice.regions:
             zones = sorted(zone for zone in offered if zone.rpartition("-")[0] == region)
             text = f"offered in {', '.join(zones)}" if zones else "offered in no zone"
-            if self.log.note(f"{name} in {region}", bool(zones), text):
+            if self.log.note(f"{name} in {region}", bool(zones), text) and self._has_subnet(choice, region):
                 self._look_at_region(choice, region, offered[zones[0]], zones)
+
+    def _has_subnet(self, choice: Choice, region: str) -> bool:
+        """Say whether the order's subnet, if it names one, is there and has room; who else is in it is not known."""
+        if not self.order.subnet:
+            return True
+        subject = f"subnet {self.order.subnet} in {region}"
+        try:
+            subnet = described_subnet(self.compute, self.order.subnet, region=region)
+        except BadInputError as error:
+            return self.log.note(subject, False, error.message)
+        block = ip_network(subnet["ipCidrRange"])
+        usable = block.num_addresses - TAKEN_ADDRESSES
+        if usable < choice.machines:
+            return self.log.note(subject, False, f"{block} has {usable} addresses; {choice.machines} needed")
+        if self.order.staging and not subnet.get("privateIpGoogleAccess"):
+            return self.log.note(subject, False, "Private Google Access is off: its machines reach no object store")
+        text = f"{block}; its routes and firewall rules stay, and hold for the machines, too"
+        return self.log.note(subject, True, text)
 
     def _look_at_region(self, choice: Choice, region: str, machine_type: dict[str, Any], zones: list[str]) -> None:
         if region not in self.regions:

@@ -13,6 +13,7 @@ from planner.cli import renting
 from planner.cli.cluster_progress import shown_events
 from planner.cli.console import talk
 from planner.cli.interrupts import orderly_end
+from planner.cli.rental_options import RentalOptions
 from planner.cli.run_rented import Job, dataset_to_sort, effort_of, remember_run, wheels
 from planner.cli.shown_report import show_checked_report
 from planner.errors import BadInputError
@@ -109,7 +110,7 @@ def _task(job: Job, choice: Choice, source: Dataset | None, *, cloud: str, regio
 
     plan = renting.plan_of(
         None,
-        renting.RentalOptions(cloud=cloud, regions=(region,), pricing=choice.pricing),
+        RentalOptions(cloud=cloud, regions=(region,), pricing=choice.pricing),
         data=job.data if source is None else f"{source.bytes}B",
         model=job.model,
         instances=(catalog_type(cloud, choice),),

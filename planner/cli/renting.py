@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,9 +14,8 @@ from typer import Option
 from planner.cli import completion
 from planner.cli.console import columns, show_json, show_text, talk
 from planner.cli.files import read_plan
+from planner.cli.rental_options import RentalOptions
 from planner.errors import BadInputError, InterruptedRunError, ProviderRefusedError
-from planner.schemas.asked_prices import names
-from planner.units import parse_duration
 
 if TYPE_CHECKING:
     from planner.providers.order import Choice, Order
@@ -60,6 +57,10 @@ Jump = Annotated[
     str | None,
     Option(help="Machine, as your own ssh knows it, through which the head is reached; with --no-public-address."),
 ]
+Reservation = Annotated[
+    str | None,
+    Option(help="Capacity that is reserved already: an id on AWS, a name on Google, a group's resource id on Azure."),
+]
 Wheelhouse = Annotated[Path | None, Option(help="Wheels for rented machines, made by `planner cluster wheelhouse`.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Say what would be rented, created and paid; ask no cloud.")]
 Verbose = Annotated[bool, Option("--verbose", help="With --dry-run: print every request, too.")]
@@ -67,68 +68,6 @@ Yes = Annotated[bool, Option("--yes", help="Do not ask.")]
 
 _PLACEHOLDER = "203.0.113.7/32"
 """An address of the documentation's own (RFC 5737), for a dry run that was not told from where."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RentalOptions:
-    """What a user said about machines to rent, beside the job."""
-
-    cloud: str
-    regions: tuple[str, ...] = ()
-    max_cost: float | None = None
-    max_hours: str | None = None
-    ssh_from: str | None = None
-    image: str | None = None
-    staging: bool = False
-    node_identity: str = ""
-    pricing: str = "on-demand"
-    subnet: str = ""
-    is_private: bool = False
-    jump: str = ""
-
-    @property
-    def limits(self) -> Limits:
-        """What may be spent."""
-        from planner.provisioning.order_from_plan import Limits
-
-        hours = parse_duration(self.max_hours) / 3600 if self.max_hours else None
-        return Limits(cost_usd=self.max_cost, hours=hours)
-
-
-def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> RentalOptions:
-    """Return what the options of a command say. Raises BadInputError for machines that are bought otherwise."""
-    if options["pricing"] not in ("on-demand", "spot"):
-        raise BadInputError(f"--pricing {options['pricing']}: use on-demand or spot")
-    _check_site(options)
-    return RentalOptions(
-        cloud=options["cloud"],
-        regions=tuple(names(options["region"])),
-        max_cost=options["max_cost"],
-        max_hours=options["max_hours"],
-        ssh_from=options["ssh_from"],
-        image=options["image"],
-        staging=staging,
-        node_identity=options["node_identity"] or "",
-        pricing=options["pricing"],
-        subnet=options["subnet"] or "",
-        is_private=options["no_public_address"],
-        jump=options["jump"] or "",
-    )
-
-
-def _check_site(options: Mapping[str, Any]) -> None:
-    """Raise BadInputError for a network of the user's own in which the head could not be reached."""
-    subnet, jump = options["subnet"], options["jump"]
-    if options["no_public_address"] and not (subnet and options["ssh_from"]):
-        raise BadInputError(
-            "--no-public-address: say where the head is reached, --subnet, and from which private network, --ssh-from"
-        )
-    if jump and not options["no_public_address"]:
-        raise BadInputError(
-            f"--jump {jump}: leads to private addresses alone; add --no-public-address, or leave it out"
-        )
-    if jump and not re.fullmatch(r"(?!-)[\w.@:-]+", jump):
-        raise BadInputError(f"--jump {jump}: write it as for ssh, host or user@host; options belong in ~/.ssh/config")
 
 
 def session_on(cloud: str) -> ProviderSession:
@@ -210,6 +149,7 @@ def ordered_choices(choices: Sequence[Choice], rental: RentalOptions, *, is_dry_
         subnet=rental.subnet,
         is_private=rental.is_private,
         jump=rental.jump,
+        reservation=rental.reservation,
     )
 
 

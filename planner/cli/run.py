@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.cli import emulation, renting
+from planner.cli import emulation
 from planner.cli.console import talk
 from planner.cli.files import require_directories, require_new, write_whole
 from planner.cli.progress import watched
+from planner.cli.rental_options import RentalOptions, rental_options
 from planner.cli.run_options import EMULATED, RunOptions
 from planner.cli.run_rented import Job, dataset_to_sort, effort_of, run_rented, show_rented_dry_run
 from planner.cli.shown_report import show_report
@@ -118,8 +119,8 @@ def _job(options: RunOptions) -> Job:
     )
 
 
-def _rental_options(options: RunOptions) -> renting.RentalOptions:
-    return renting.rental_options(vars(options), staging=bool(options.input or options.output))
+def _rental_options(options: RunOptions) -> RentalOptions:
+    return rental_options(vars(options), staging=bool(options.input or options.output))
 
 
 def _show(report: RunReport, options: RunOptions) -> None:

@@ -21,7 +21,7 @@ EMULATED: Final = "emulated"
 _EMULATED_ONLY: Final = ("rate", "distribution", "rate_factor", "bucket", "burst_rate", "redraw", "seed")
 _RENTED_ONLY: Final = (
     "node_identity", "lend_credentials", "region", "instance", "max_cost", "max_hours", "ssh_from", "image",
-    "wheelhouse", "keep", "detach", "dry_run", "pricing", "subnet", "no_public_address", "jump",
+    "wheelhouse", "keep", "detach", "dry_run", "pricing", "subnet", "no_public_address", "jump", "reservation",
 )  # fmt: skip
 _OF_A_CLUSTER: Final = ("nodes", "skew", "input", "output")
 
@@ -32,8 +32,8 @@ PANELS: Final = {
         "What to sort": "data model input output skew",
         "Where": "cloud region instance nodes pricing directory memory threads",
         "Limits, and before it rents": "max_cost max_hours dry_run verbose yes",
-        "Rented machines": "keep detach ssh_from subnet no_public_address jump node_identity lend_credentials image"
-        " wheelhouse screen_seconds screen_size",
+        "Rented machines": "keep detach ssh_from subnet no_public_address jump reservation node_identity"
+        " lend_credentials image wheelhouse screen_seconds screen_size",
         "Emulated nodes": "rate distribution rate_factor bucket burst_rate redraw seed",
         "Report": "out json force profile",
     }.items()
@@ -82,6 +82,7 @@ class RunOptions:
     subnet: renting.Subnet = None
     no_public_address: renting.NoPublicAddress = False
     jump: renting.Jump = None
+    reservation: renting.Reservation = None
     image: renting.Image = None
     wheelhouse: renting.Wheelhouse = None
     screen_seconds: Annotated[str, Option(help="Length of each measurement of rented machines.")] = "5s"

@@ -44,6 +44,8 @@ def demanded(verb: str, parts: dict[str, str], body: dict[str, Any]) -> list[str
     named = [identity.split("/") for identity in references(body)]
     actions += ["Microsoft.Network/virtualNetworks/subnets/join/action" for path in named if "subnets" in path]
     actions += [f"Microsoft.Network/{path[7]}/join/action" for path in named if path[7] == "networkSecurityGroups"]
+    reserved = [path for path in named if path[7] == "capacityReservationGroups"]
+    actions += ["Microsoft.Compute/capacityReservationGroups/deploy/action" for _ in reserved]
     if resource_type == "virtualMachines" and verb == "PUT":
         actions += ["Microsoft.Compute/disks/write", "Microsoft.Network/networkInterfaces/write"]
         addressed = "publicIPAddressConfiguration" in json.dumps(body)

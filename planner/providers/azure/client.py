@@ -49,6 +49,9 @@ RESOURCE_TYPES: Final = {
     "proximity-placement-group": ResourceType(
         client="compute", operations="proximity_placement_groups", create="create_or_update"
     ),
+    "capacity-reservation": ResourceType(
+        client="compute", operations="capacity_reservations", listing="list_by_capacity_reservation_group"
+    ),
     "machine": ResourceType(client="compute", operations="virtual_machines"),
     "machine-status": ResourceType(client="compute", operations="virtual_machines", listing="list_all"),
     "provider": ResourceType(client="resource", operations="providers"),

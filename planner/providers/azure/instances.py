@@ -14,6 +14,7 @@ from planner.errors import PlannerError, ProviderRefusedError
 from planner.providers.azure.client import Arm
 from planner.providers.azure.cloud_errors import meaning_of
 from planner.providers.azure.network import RunNetwork
+from planner.providers.azure.reservation import request_of
 from planner.providers.cloud_errors import NoCapacityError, NotFoundError, QuotaExceededError, worst_of
 from planner.providers.cloud_init import cloud_config
 from planner.providers.order import VolumeOrder
@@ -123,6 +124,7 @@ def _machine(network: RunNetwork, name: str) -> dict[str, Any]:
     }
     if place.choice.is_spot and role == "node":
         properties |= _SPOT
+    properties |= request_of(order.reservation)
     if place.choice.placement_group:
         near = network.url("Microsoft.Compute/proximityPlacementGroups", "near")
         properties["proximityPlacementGroup"] = {"id": near}

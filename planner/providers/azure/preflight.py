@@ -13,6 +13,7 @@ from planner.errors import BadInputError, PlannerError
 from planner.providers.azure.client import Arm
 from planner.providers.azure.instances import volumes_obstacle
 from planner.providers.azure.network import blocks_of, described_subnet, region_of
+from planner.providers.azure.reservation import reservations_in, reserved_text, zones_of
 from planner.providers.order import Choice, Order
 from planner.providers.preflight import PreflightLog
 from planner.providers.protocol import Finding, Preflight
@@ -89,7 +90,24 @@ class _Checks:
         zones = sorted(_zones(size))
         text = f"offered in zones {', '.join(zones)}" if zones else "offered, in a region without zones"
         self.log.note(subject, True, text)
-        self.log.add_places(choice, region, [f"{region}-{zone}" for zone in zones] or [""])
+        zones = zones or [""]
+        if self.order.reservation:
+            zones = self._within_reservation(choice, zones, region)
+        self.log.add_places(choice, region, [f"{region}-{zone}" if zone else "" for zone in zones])
+
+    def _within_reservation(self, choice: Choice, zones: list[str], region: str) -> list[str]:
+        """Return those of the zones in which the order's reservation group has room for a choice."""
+        subject = f"reservation {self.order.reservation}"
+        try:
+            reserved = reservations_in(self.arm, self.order.reservation)
+        except BadInputError as error:
+            self.log.note(subject, False, error.message)
+            return []
+        usable = [zone for zone in zones_of(reserved, choice, region=region) if zone in zones]
+        needed = f"{choice.machines} x {choice.instance_type} needed at one place in {region}"
+        text = f"{reserved_text(reserved)}" + ("" if usable else f"; {needed}")
+        self.log.note(subject, bool(usable), f"free: {text}; without a proximity placement group")
+        return usable
 
     def _has_subnet(self, choice: Choice, region: str) -> bool:
         """Say whether the order's subnet, if it names one, is in the region and has room."""

@@ -51,6 +51,8 @@ class DryRunCompute:
         if method == "subnetworks.list" and "filter" in where:  # one that exists, by its name
             name = where["filter"].removeprefix("name=")
             yield {"network": f"<network of {name}>", "ipCidrRange": f"<addresses of {name}>"}
+        if method == "reservations.aggregatedList":
+            yield {}
 
     def allowed(self, permissions: list[str]) -> set[str]:
         """See Compute."""

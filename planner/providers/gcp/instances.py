@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from planner.providers.cloud_errors import DuplicateError
 from planner.providers.cloud_init import cloud_config
+from planner.providers.gcp import reservation as reserved
 from planner.providers.gcp import resources
 from planner.providers.gcp.client import Compute
 from planner.providers.gcp.network import OBJECT_STORE, RunNetwork
@@ -86,9 +87,17 @@ def properties(network: RunNetwork, place: Place, role: str) -> dict[str, Any]:
     }
     if order.node_identity:
         request["serviceAccounts"] = [{"email": order.node_identity, "scopes": [_STORE_SCOPE]}]
-    if choice.placement_group:
-        request["resourcePolicies"] = [network.full_name("group")]
-    return request
+    if policies := _policies(network, place):
+        request["resourcePolicies"] = policies
+    return request | reserved.request_of(order.reservation)
+
+
+def _policies(network: RunNetwork, place: Place) -> list[str]:
+    """Return the placement policies of all machines: in a reservation its own, or none."""
+    if name := network.order.reservation:
+        described = reserved.described_reservation(network.compute, name, region=network.region)
+        return reserved.policies_of(described)
+    return [network.full_name("group")] if place.choice.placement_group else []
 
 
 def _scheduling(order: Order) -> dict[str, Any]:

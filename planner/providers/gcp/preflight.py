@@ -12,6 +12,7 @@ from planner.providers.gcp import quota
 from planner.providers.gcp.client import Compute
 from planner.providers.gcp.network import described_subnet
 from planner.providers.gcp.permissions import identity_finding, permission_finding
+from planner.providers.gcp.reservation import described_reservation, obstacle, policies_of
 from planner.providers.gcp.resources import zone_of
 from planner.providers.order import Choice, Order
 from planner.providers.preflight import PreflightLog
@@ -66,9 +67,24 @@ class _Checks:
         offered = {zone_of(machine_type): machine_type for machine_type in listed}
         for region in choice.regions:
             zones = sorted(zone for zone in offered if zone.rpartition("-")[0] == region)
+            if self.order.reservation:
+                zones = self._within_reservation(choice, zones, region)
             text = f"offered in {', '.join(zones)}" if zones else "offered in no zone"
             if self.log.note(f"{name} in {region}", bool(zones), text) and self._has_subnet(choice, region):
                 self._look_at_region(choice, region, offered[zones[0]], zones)
+
+    def _within_reservation(self, choice: Choice, zones: list[str], region: str) -> list[str]:
+        """Return the zone of the order's reservation, if it serves a choice and the zone is among these."""
+        subject = f"reservation {self.order.reservation} in {region}"
+        try:
+            described = described_reservation(self.compute, self.order.reservation, region=region)
+        except BadInputError as error:
+            self.log.note(subject, False, error.message)
+            return []
+        zone, against = zone_of(described), obstacle(described, choice, expires_at=self.order.expires_at)
+        policies = ", ".join(policies_of(described)) or "none"
+        text = against or f"in {zone}, placement policy {policies}, with room for all machines"
+        return [zone] if self.log.note(subject, not against, text) and zone in zones else []
 
     def _has_subnet(self, choice: Choice, region: str) -> bool:
         """Say whether the order's subnet, if it names one, is there and has room; who else is in it is not known."""

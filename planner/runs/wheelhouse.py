@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import distribution
 from importlib.util import find_spec
@@ -40,11 +40,12 @@ _NO_PIP: Final = "pip is missing beside this interpreter; install it, or name a 
 
 @dataclass(frozen=True, kw_only=True)
 class Wheelhouse:
-    """A tar file of wheels, for one `python` (3.12)."""
+    """A tar file of wheels, for one `python` (3.12). `code` is the digest of the planner's own code in it."""
 
     path: Path
     sha256: str
     python: str
+    code: str
 
 
 def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: str = "x86_64") -> None:
@@ -130,7 +131,23 @@ def pack(directory: Path, target: Path) -> Wheelhouse:
             tar.add(wheel, arcname=wheel.name)
     with target.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
-    return Wheelhouse(path=target, sha256=digest, python=_python_of(own[0]))
+    return Wheelhouse(path=target, sha256=digest, python=_python_of(own[0]), code=_code_in(own[0]))
+
+
+def code_digest() -> str:
+    """Return the digest of the code that runs here, facts and extension included: as of the wheel it came from."""
+    return _digest_of((name, source.read_bytes()) for name, source in _own_files())
+
+
+def _code_in(wheel: Path) -> str:
+    with zipfile.ZipFile(wheel) as content:
+        names = [name for name in content.namelist() if name.startswith("planner/") and not name.endswith("/")]
+        return _digest_of((name, content.read(name)) for name in names)
+
+
+def _digest_of(files: Iterable[tuple[str, bytes]]) -> str:
+    lines = sorted(f"{name} {hashlib.sha256(content).hexdigest()}\n" for name, content in files)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def write_own_wheel(directory: Path) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import boto3
 import emulated_azure
 import emulated_gcp
 import pytest
@@ -21,11 +20,7 @@ from planner.provisioning.run_directory import RunDirectory
 
 @pytest.fixture
 def subnet(ec2: EmulatedEc2) -> str:
-    """A network of somebody's own, with one subnet in the second zone."""
-    client: Any = boto3.client("ec2", region_name=ec2.region, endpoint_url=f"http://127.0.0.1:{ec2.port}")
-    vpc = client.create_vpc(CidrBlock="10.8.0.0/16")["Vpc"]["VpcId"]
-    made = client.create_subnet(VpcId=vpc, CidrBlock="10.8.1.0/24", AvailabilityZone=ec2.zones[1])
-    return str(made["Subnet"]["SubnetId"])
+    return ec2.make_subnet("10.8.1.0/24", zone=ec2.zones[1])
 
 
 def test_machines_stand_in_it_and_it_stays(ec2: EmulatedEc2, subnet: str) -> None:

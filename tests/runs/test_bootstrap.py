@@ -165,22 +165,22 @@ def test_an_image_that_has_this_very_planner_is_brought_nothing(
     monkeypatch.setattr(bootstrap, "IMAGE_VENV", str(tmp_path / "opt"))
     monkeypatch.setattr(bootstrap, "DISKS_DIRECTORY", str(tmp_path))
     (tmp_path / "disk0").mkdir()
-    here, said = Here([head], directory=tmp_path, key=tmp_path / "key"), list[str]()
-    here.home = tmp_path
+    local, lines = Here([head], directory=tmp_path, key=tmp_path / "key"), list[str]()
+    local.home = tmp_path
     same = wheelhouse.Wheelhouse(path=tmp_path / "none", sha256="", python="3.12", code=wheelhouse.code_digest())
-    assert not bootstrap.has_software(here, same), "there is no such environment"
+    assert not bootstrap.has_software(local, same), "there is no such environment"
     image_with(tmp_path / "opt", sys.executable)
-    ready = bootstrap.equip(here, [head], same, policy=RetryPolicy(), say=said.append).ready
+    ready = bootstrap.equip(local, [head], same, policy=RetryPolicy(), say=lines.append).ready
     assert [machine.disks for machine in ready] == [(str(tmp_path / "disk0"),)]
-    assert here.copied == () and "no software is brought" in said[0]
+    assert local.copied == () and "no software is brought" in lines[0]
     assert (tmp_path / "planner" / "venv").resolve() == tmp_path / "opt"
-    assert not bootstrap.has_software(here, replace(same, code="another's")), "another version is no such planner"
+    assert not bootstrap.has_software(local, replace(same, code="another's")), "another version is no such planner"
 
 
 def test_an_image_with_an_older_planner_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that cannot even tell its code."""
     monkeypatch.setattr(bootstrap, "IMAGE_VENV", str(tmp_path / "opt"))
     image_with(tmp_path / "opt", "false")
-    here = Here([], directory=tmp_path, key=tmp_path / "key")
-    here.home = tmp_path
-    assert not bootstrap.has_software(here, wheelhouse.Wheelhouse(path=tmp_path, sha256="", python="3.12", code="c"))
+    local = Here([], directory=tmp_path, key=tmp_path / "key")
+    local.home = tmp_path
+    assert not bootstrap.has_software(local, wheelhouse.Wheelhouse(path=tmp_path, sha256="", python="3.12", code="c"))

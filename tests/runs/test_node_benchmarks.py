@@ -81,12 +81,12 @@ def addressed() -> list[Equipped]:
 
 
 def test_a_network_that_could_not_be_measured_is_measured_once_more_for_longer(tmp_path: Path) -> None:
-    ways, said = BusyForAWhile([machine.node for machine in MACHINES], directory=tmp_path, key=tmp_path / "key"), []
+    ways, lines = BusyForAWhile([machine.node for machine in MACHINES], directory=tmp_path, key=tmp_path / "key"), []
     ways.failures = 1
-    rates = measure(ways, addressed(), effort=Effort(seconds=5), results_directory=tmp_path / "m", say=said.append)
+    rates = measure(ways, addressed(), effort=Effort(seconds=5), results_directory=tmp_path / "m", say=lines.append)
     assert rates.rates["network"] == {"head": 3.0, "worker": 3.0} and ways.lengths == ("5", "20")
-    assert any("do not reach each other" in text and "once more" in text for text in said)
+    assert any("do not reach each other" in text and "once more" in text for text in lines)
     ways.failures = 4
     with pytest.raises(IoFailureError, match="a script failed"):
-        measure(ways, addressed(), effort=Effort(seconds=5), results_directory=tmp_path / "m", say=said.append)
+        measure(ways, addressed(), effort=Effort(seconds=5), results_directory=tmp_path / "m", say=lines.append)
     assert len(ways.lengths) == 4

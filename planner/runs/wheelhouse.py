@@ -24,6 +24,7 @@ from typing import Final
 
 from planner.config import paths
 from planner.errors import BadInputError, IoFailureError
+from planner.runs.stock_libraries import newer_than_stock
 
 DISTRIBUTION: Final = "sortplanner"
 STOCK_PYTHON: Final = "3.12"
@@ -51,8 +52,8 @@ class Wheelhouse:
 def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: str = "x86_64") -> None:
     """Fill a directory with wheels for Linux on `architecture` with this `python`.
 
-    Raises BadInputError for a file in the directory's place, or when this installation's extension does not fit and no
-    wheel that does can be fetched, IoFailureError with what pip said.
+    Raises BadInputError for a file in the directory's place, when this installation's extension does not fit and no
+    wheel that does can be fetched, or when it needs newer libraries; IoFailureError with what pip said.
     """
     if directory.is_file():
         raise BadInputError(f"{directory} is a file; name a directory that can be made")
@@ -60,6 +61,11 @@ def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: st
     fits = _fits(python=python, architecture=architecture)
     if not (fits or came_from_index()):
         raise _misfit(python=python, architecture=architecture)
+    if fits and (newer := newer_than_stock(_extension())):
+        raise BadInputError(
+            f"the sort core that was built here needs {', '.join(newer)}, newer than the stock image's; make "
+            "the wheels on Ubuntu 24.04 or older (`planner cluster wheelhouse DIR`) and name the directory with --wheelhouse"
+        )
     if find_spec("pip") is None:
         raise IoFailureError(_NO_PIP)
     try:
@@ -176,10 +182,7 @@ def write_own_wheel(directory: Path) -> Path:
 def _own_files() -> Iterator[tuple[str, Path]]:
     """Yield each file of the package with its name in a wheel."""
     package = Path(__file__).resolve().parent.parent
-    extension = find_spec("planner._sortcore")
-    if extension is None or extension.origin is None:
-        raise BadInputError("the compiled sort core is missing here, so it cannot be taken along; run `make setup`")
-    yield f"planner/{Path(extension.origin).name}", Path(extension.origin)
+    yield f"planner/{_extension().name}", _extension()
     roots = {"planner": package, "planner/models": paths.models_directory()}
     roots["planner/catalogs"] = paths.catalogs_directory()
     seen = set()
@@ -188,6 +191,13 @@ def _own_files() -> Iterator[tuple[str, Path]]:
             if path.is_file() and path.suffix not in (".pyc", ".so") and path not in seen:
                 seen.add(path)
                 yield f"{prefix}/{path.relative_to(root)}", path
+
+
+def _extension() -> Path:
+    extension = find_spec("planner._sortcore")
+    if extension is None or extension.origin is None:
+        raise BadInputError("the compiled sort core is missing here, so it cannot be taken along; run `make setup`")
+    return Path(extension.origin)
 
 
 def _own_tag() -> str:

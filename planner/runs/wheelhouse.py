@@ -64,7 +64,8 @@ def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: st
     if fits and (newer := newer_than_stock(_extension())):
         raise BadInputError(
             f"the sort core that was built here needs {', '.join(newer)}, newer than the stock image's; make "
-            "the wheels on Ubuntu 24.04 or older (`planner cluster wheelhouse DIR`) and name the directory with --wheelhouse"
+            "the wheels on Ubuntu 24.04 or older (`planner cluster wheelhouse DIR`) and name the directory with "
+            "--wheelhouse"
         )
     if find_spec("pip") is None:
         raise IoFailureError(_NO_PIP)

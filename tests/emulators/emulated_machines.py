@@ -215,6 +215,13 @@ class EmulatedMachines:
         run("ip", "netns", "delete", self.namespace(number))
         shutil.rmtree(self.home / str(number), ignore_errors=True)
 
+    def are_gone(self, *, within_s: float = 60.0) -> bool:
+        """Say whether no machine has a body any more, as soon as that is so: bodies go some time after machines."""
+        until = time.monotonic() + within_s
+        while self.made and time.monotonic() < until:
+            time.sleep(0.05)
+        return not self.made
+
     def close(self) -> None:
         for name in list(self.made):
             self.remove(name)

@@ -15,6 +15,7 @@ from emulated_gcp import EmulatedGcp
 
 from planner.providers.azure.client import LiveArm
 from planner.providers.gcp.client import LiveCompute
+from planner.providers.gcp.permissions import PERMISSIONS, needed
 from planner.provisioning.run_directory import RunDirectory
 
 
@@ -151,6 +152,14 @@ def test_what_cannot_be_on_google(gcp: EmulatedGcp, google_subnet: str, subnet: 
     assert not looked.places
     assert [finding.text for finding in looked.findings if finding.ok is False and message in finding.text]
     assert gcp.provider().preflight(emulated_gcp.order("looks", subnet=google_subnet, staging=True)).places
+
+
+def test_on_google_nobody_need_be_allowed_to_make_a_network() -> None:
+    of_a_network = {f"compute.{kind}.{verb}" for kind in ("networks", "subnetworks") for verb in ("create", "delete")}
+    spared = of_a_network | {"compute.subnetworks.useExternalIp"}
+    asked = emulated_gcp.order("looks", subnet="theirs", is_private=True)
+    assert set(PERMISSIONS) - set(needed(asked)) == spared
+    assert needed(emulated_gcp.order("own")) == list(PERMISSIONS)
 
 
 @pytest.mark.parametrize(

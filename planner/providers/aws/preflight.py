@@ -64,7 +64,7 @@ class _Checks:
     log: PreflightLog = field(default_factory=PreflightLog)
 
     def is_permitted(self, region: str) -> bool:
-        return self.log.add(permission_finding(self.connect("ec2", region), staging=self.order.staging))
+        return self.log.add(permission_finding(self.connect("ec2", region), self.order))
 
     def may_lend_identity(self, region: str) -> bool:
         """Check the instance profile, which is the same in all regions, in one of them."""

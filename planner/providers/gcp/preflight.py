@@ -32,7 +32,7 @@ def preflight(order: Order, compute: Compute, *, account: str, price: Price) -> 
     """Look at credentials and permissions, then at every choice in every region."""
     checks = _Checks(order=order, compute=compute, price=price)
     log = checks.log
-    is_permitted = log.add(permission_finding(compute))
+    is_permitted = log.add(permission_finding(compute, order))
     if order.node_identity:
         log.add(identity_finding(compute, order.node_identity))
     log.note("credentials", True, f"project {compute.project} as {account}")

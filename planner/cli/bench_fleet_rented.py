@@ -10,6 +10,7 @@ from planner.cli import renting
 from planner.cli.bench_fleet_options import FleetOptions
 from planner.cli.console import talk
 from planner.cli.interrupts import orderly_end
+from planner.cli.rental_options import RentalOptions
 from planner.cli.run_rented import effort_of, session_with_ssh, wheels
 from planner.errors import BadInputError, PlannerError, nearest
 from planner.schemas.asked_prices import names
@@ -56,9 +57,9 @@ class RentedMachines:
         return paths
 
     @property
-    def _rental(self) -> renting.RentalOptions:
+    def _rental(self) -> RentalOptions:
         options = self.options
-        return renting.RentalOptions(
+        return RentalOptions(
             cloud=options.cloud or "",
             regions=tuple(names(options.region)),
             max_cost=options.max_cost,

@@ -13,6 +13,7 @@ from planner.cli import renting
 from planner.cli.console import show_json, show_sentences, show_text
 from planner.cli.emulate import emulate_sweep
 from planner.cli.interrupts import orderly_end
+from planner.cli.rental_options import rental_options
 from planner.cli.request_options import Data, Instances, Model, Nodes
 from planner.errors import LeftBehindError, ProviderRefusedError
 from planner.schemas.plan import Request
@@ -43,6 +44,8 @@ def cluster_up(
     pricing: renting.Pricing = "on-demand",
     subnet: renting.Subnet = None,
     no_public_address: renting.NoPublicAddress = False,
+    jump: renting.Jump = None,
+    reservation: renting.Reservation = None,
     dry_run: renting.DryRun = False,
     verbose: renting.Verbose = False,
     yes: renting.Yes = False,
@@ -56,7 +59,7 @@ def cluster_up(
 
     Example: planner cluster up --data 1TB --model indy --instance i4i.4xlarge --max-cost 50
     """
-    rental = renting.rental_options(locals(), staging=staging)
+    rental = rental_options(locals(), staging=staging)
     made = renting.plan_of(plan, rental, data=data, model=model, instances=instance, nodes=nodes)
     order = renting.ordered(made, rental, is_dry_run=dry_run, screened=False)
     session = renting.session_on(cloud)
@@ -82,7 +85,7 @@ def _raise(order: Order, places: Sequence[Place], session: ProviderSession, *, j
         place = {"region": cluster.place.region, "zone": cluster.place.zone, "choice": asdict(cluster.place.choice)}
         show_json({"run": order.run, "place": place, "nodes": nodes, "key": str(directory.key)})
     else:
-        show_text(cluster_text(cluster, run=order.run, key=str(directory.key)))
+        show_text(cluster_text(cluster, order=order, key=str(directory.key)))
 
 
 def cluster_status(

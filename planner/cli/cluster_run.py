@@ -13,6 +13,7 @@ from planner.cli import renting
 from planner.cli.cluster_progress import shown_events
 from planner.cli.console import talk
 from planner.cli.interrupts import orderly_end
+from planner.cli.rental_options import RentalOptions
 from planner.cli.run_rented import Job, dataset_to_sort, effort_of, remember_run, wheels
 from planner.cli.shown_report import show_checked_report
 from planner.errors import BadInputError
@@ -69,15 +70,17 @@ def cluster_run(
         is_lent=lend_credentials,
         is_detached=detach,
     )
-    report = _done(directory, job, effort_of(screen_seconds, screen_size), yes=yes)
+    report = run_on_machines(directory, job, effort_of(screen_seconds, screen_size), yes=yes)
     if report is None:
         return
-    remember_run(directory)
     show_checked_report(report, run=run, json=json)
     talk(f"run {run} is over" if take_down else f"run {run} stays: planner cluster down {run}")
 
 
-def _done(directory: RunDirectory, job: Job, effort: Effort, *, yes: bool) -> RunReport | None:
+def run_on_machines(directory: RunDirectory, job: Job, effort: Effort, *, yes: bool) -> RunReport | None:
+    """Plan a job for the machines of a run, ask, do it, and remember what was measured. A detached job has no report
+    yet.
+    """
     from planner.runs.cloud import check_runnable
     from planner.runs.cloud_task import CloudRun
     from planner.runs.reuse import run_again
@@ -99,7 +102,10 @@ def _done(directory: RunDirectory, job: Job, effort: Effort, *, yes: bool) -> Ru
         name, session = directory.path.name, renting.session_on(order.cloud)
         renting.confirm(f"run {name}: what an earlier job left on its machines' disks is deleted", yes=yes)
         with orderly_end():
-            return run_again(directory, session, made=made, listening=shown_events, is_detached=job.is_detached)
+            report = run_again(directory, session, made=made, listening=shown_events, is_detached=job.is_detached)
+    if report is not None:
+        remember_run(directory)
+    return report
 
 
 def _task(job: Job, choice: Choice, source: Dataset | None, *, cloud: str, region: str, effort: Effort) -> CloudTask:
@@ -109,7 +115,7 @@ def _task(job: Job, choice: Choice, source: Dataset | None, *, cloud: str, regio
 
     plan = renting.plan_of(
         None,
-        renting.RentalOptions(cloud=cloud, regions=(region,), pricing=choice.pricing),
+        RentalOptions(cloud=cloud, regions=(region,), pricing=choice.pricing),
         data=job.data if source is None else f"{source.bytes}B",
         model=job.model,
         instances=(catalog_type(cloud, choice),),
@@ -121,6 +127,7 @@ def _task(job: Job, choice: Choice, source: Dataset | None, *, cloud: str, regio
         plan=plan,
         effort=effort,
         memory_bytes=job.memory_bytes,
+        skew=job.skew,
         keep=job.keep,
         source=None if source is None else loads(source.to_json()),
         is_lent=job.is_lent,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,9 +14,8 @@ from typer import Option
 from planner.cli import completion
 from planner.cli.console import columns, show_json, show_text, talk
 from planner.cli.files import read_plan
+from planner.cli.rental_options import RentalOptions
 from planner.errors import BadInputError, InterruptedRunError, ProviderRefusedError
-from planner.schemas.asked_prices import names
-from planner.units import parse_duration
 
 if TYPE_CHECKING:
     from planner.providers.order import Choice, Order
@@ -47,10 +45,21 @@ NodeIdentity = Annotated[
 ]
 Subnet = Annotated[
     str | None,
-    Option(help="A subnet that exists, on AWS.", show_default="a network of the run's own, removed in the end"),
+    Option(
+        help="A subnet that exists: its id on AWS and Azure, its name on Google.",
+        show_default="a network of the run's own, removed in the end",
+    ),
 ]
 NoPublicAddress = Annotated[
     bool, Option("--no-public-address", help="Reach the head at its private address; with --subnet and --ssh-from.")
+]
+Jump = Annotated[
+    str | None,
+    Option(help="Machine, as your own ssh knows it, through which the head is reached; with --no-public-address."),
+]
+Reservation = Annotated[
+    str | None,
+    Option(help="Capacity that is reserved already: an id on AWS, a name on Google, a group's resource id on Azure."),
 ]
 Wheelhouse = Annotated[Path | None, Option(help="Wheels for rented machines, made by `planner cluster wheelhouse`.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Say what would be rented, created and paid; ask no cloud.")]
@@ -59,56 +68,6 @@ Yes = Annotated[bool, Option("--yes", help="Do not ask.")]
 
 _PLACEHOLDER = "203.0.113.7/32"
 """An address of the documentation's own (RFC 5737), for a dry run that was not told from where."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RentalOptions:
-    """What a user said about machines to rent, beside the job."""
-
-    cloud: str
-    regions: tuple[str, ...] = ()
-    max_cost: float | None = None
-    max_hours: str | None = None
-    ssh_from: str | None = None
-    image: str | None = None
-    staging: bool = False
-    node_identity: str = ""
-    pricing: str = "on-demand"
-    subnet: str = ""
-    is_private: bool = False
-
-    @property
-    def limits(self) -> Limits:
-        """What may be spent."""
-        from planner.provisioning.order_from_plan import Limits
-
-        hours = parse_duration(self.max_hours) / 3600 if self.max_hours else None
-        return Limits(cost_usd=self.max_cost, hours=hours)
-
-
-def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> RentalOptions:
-    """Return what the options of a command say. Raises BadInputError for machines that are bought otherwise."""
-    if options["pricing"] not in ("on-demand", "spot"):
-        raise BadInputError(f"--pricing {options['pricing']}: use on-demand or spot")
-    if options["subnet"] and options["cloud"] != "aws":
-        raise BadInputError(f"--subnet {options['subnet']}: only on AWS yet; on {options['cloud']} leave it out")
-    if options["no_public_address"] and not (options["subnet"] and options["ssh_from"]):
-        raise BadInputError(
-            "--no-public-address: say where the head is reached, --subnet, and from which private network, --ssh-from"
-        )
-    return RentalOptions(
-        cloud=options["cloud"],
-        regions=tuple(names(options["region"])),
-        max_cost=options["max_cost"],
-        max_hours=options["max_hours"],
-        ssh_from=options["ssh_from"],
-        image=options["image"],
-        staging=staging,
-        node_identity=options["node_identity"] or "",
-        pricing=options["pricing"],
-        subnet=options["subnet"] or "",
-        is_private=options["no_public_address"],
-    )
 
 
 def session_on(cloud: str) -> ProviderSession:
@@ -189,6 +148,8 @@ def ordered_choices(choices: Sequence[Choice], rental: RentalOptions, *, is_dry_
         node_identity=rental.node_identity,
         subnet=rental.subnet,
         is_private=rental.is_private,
+        jump=rental.jump,
+        reservation=rental.reservation,
     )
 
 

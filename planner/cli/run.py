@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from planner.cli import emulation, renting
+from planner.cli import emulation
 from planner.cli.console import talk
 from planner.cli.files import require_directories, require_new, write_whole
 from planner.cli.progress import watched
+from planner.cli.rental_options import RentalOptions, rental_options
 from planner.cli.run_options import EMULATED, RunOptions
 from planner.cli.run_rented import Job, dataset_to_sort, effort_of, run_rented, show_rented_dry_run
 from planner.cli.shown_report import show_report
@@ -34,10 +36,17 @@ def run(*, options: RunOptions) -> None:
 
     Example: planner run --cloud aws --data 1TB --model indy --instance i4i.4xlarge --max-cost 50
 
+    Example: planner run --on r20261121-1430-x7k2mq --data 1TB --model indy
+
     Example: planner run --cloud aws --input s3://b/in --output s3://b/out --model indy --node-identity sorter
     """
     _require_data(options)
-    if options.cloud is None:
+    if options.on is not None:
+        again = _run_again(options.on, options)
+        if again is None:
+            return
+        report = again
+    elif options.cloud is None:
         report = _run_here(options)
     elif options.cloud == EMULATED:
         report = _run_emulated(options)
@@ -65,6 +74,14 @@ def _require_data(options: RunOptions) -> None:
     require_directories("--wheelhouse", [options.wheelhouse] if options.wheelhouse else [])
     request_fields({"data": options.data or "1B", "nodes": options.nodes})  # what `plan` refuses is refused
     require_new([options.out], force=options.force)
+
+
+def _run_again(run: str, options: RunOptions) -> RunReport | None:
+    from planner.cli.cluster_run import run_on_machines
+    from planner.provisioning.run_directory import RunDirectory
+
+    effort, job = effort_of(options.screen_seconds, options.screen_size), replace(_job(options), keep=True)
+    return run_on_machines(RunDirectory.open(run), job, effort, yes=options.yes)
 
 
 def _run_here(options: RunOptions) -> RunReport:
@@ -118,8 +135,8 @@ def _job(options: RunOptions) -> Job:
     )
 
 
-def _rental_options(options: RunOptions) -> renting.RentalOptions:
-    return renting.rental_options(vars(options), staging=bool(options.input or options.output))
+def _rental_options(options: RunOptions) -> RentalOptions:
+    return rental_options(vars(options), staging=bool(options.input or options.output))
 
 
 def _show(report: RunReport, options: RunOptions) -> None:

@@ -21,19 +21,21 @@ EMULATED: Final = "emulated"
 _EMULATED_ONLY: Final = ("rate", "distribution", "rate_factor", "bucket", "burst_rate", "redraw", "seed")
 _RENTED_ONLY: Final = (
     "node_identity", "lend_credentials", "region", "instance", "max_cost", "max_hours", "ssh_from", "image",
-    "wheelhouse", "keep", "detach", "dry_run",
+    "wheelhouse", "keep", "detach", "dry_run", "pricing", "subnet", "no_public_address", "jump", "reservation",
 )  # fmt: skip
 _OF_A_CLUSTER: Final = ("nodes", "skew", "input", "output")
+_OF_MACHINES_THERE: Final = ("lend_credentials", "wheelhouse", "detach", "skew", "input", "output")
+"""Of those that say something about rented machines, or a cluster: what goes with machines that are there."""
 
 
 PANELS: Final = {
     heading: tuple(options.split())
     for heading, options in {
         "What to sort": "data model input output skew",
-        "Where": "cloud region instance nodes pricing directory memory threads",
+        "Where": "cloud on region instance nodes pricing directory memory threads",
         "Limits, and before it rents": "max_cost max_hours dry_run verbose yes",
-        "Rented machines": "keep detach ssh_from subnet no_public_address node_identity lend_credentials image"
-        " wheelhouse screen_seconds screen_size",
+        "Rented machines": "keep detach ssh_from subnet no_public_address jump reservation node_identity"
+        " lend_credentials image wheelhouse screen_seconds screen_size",
         "Emulated nodes": "rate distribution rate_factor bucket burst_rate redraw seed",
         "Report": "out json force profile",
     }.items()
@@ -56,6 +58,9 @@ class RunOptions:
     threads: Threads = None
     cloud: Annotated[
         str | None, Option(help="Where: `aws` rents machines, `emulated` nodes; this machine as it is otherwise.")
+    ] = None
+    on: Annotated[
+        str | None, Option(help="Run whose machines are there and stay: sort on them, as `planner cluster run` does.")
     ] = None
     nodes: Nodes = None
     rate: emulation.Rate = None
@@ -81,6 +86,8 @@ class RunOptions:
     ssh_from: renting.SshFrom = None
     subnet: renting.Subnet = None
     no_public_address: renting.NoPublicAddress = False
+    jump: renting.Jump = None
+    reservation: renting.Reservation = None
     image: renting.Image = None
     wheelhouse: renting.Wheelhouse = None
     screen_seconds: Annotated[str, Option(help="Length of each measurement of rented machines.")] = "5s"
@@ -101,6 +108,9 @@ class RunOptions:
 
     def require_its_place(self) -> None:
         """Raise BadInputError for options that say nothing about where this run is: they would be ignored."""
+        if self.on is not None:
+            self._require_others_machines()
+            return
         where = "this machine" if self.cloud is None else self.cloud
         elsewhere: list[tuple[str, tuple[str, ...]]] = []
         if self.cloud != EMULATED:
@@ -115,6 +125,14 @@ class RunOptions:
                 if getattr(self, name) != defaults[name]:
                     option = name.replace("_", "-")
                     raise BadInputError(f"--{option} says nothing about {where}: add {needed}, or leave it out")
+
+    def _require_others_machines(self) -> None:
+        names = {"cloud", "threads", "directory", *_EMULATED_ONLY, *_RENTED_ONLY, *_OF_A_CLUSTER}
+        defaults = {field.name: field.default for field in fields(self)}
+        for name in sorted(names - set(_OF_MACHINES_THERE)):
+            if getattr(self, name) != defaults[name]:
+                option = {"directory": "dir"}.get(name, name).replace("_", "-")
+                raise BadInputError(f"--{option} says nothing about the machines of run {self.on}: leave it out")
 
     @property
     def memory_bytes(self) -> int | None:

@@ -17,6 +17,7 @@ from planner.cli import renting
 from planner.cli.cluster_progress import shown_events
 from planner.cli.console import talk
 from planner.cli.interrupts import orderly_end
+from planner.cli.rental_options import RentalOptions
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.units import parse_seconds, parse_size
 
@@ -54,7 +55,7 @@ class Job:
     is_detached: bool = False
 
 
-def show_rented_dry_run(job: Job, rental: renting.RentalOptions, *, verbose: bool, json: bool) -> None:
+def show_rented_dry_run(job: Job, rental: RentalOptions, *, verbose: bool, json: bool) -> None:
     """Print what would be rented, and with `verbose` every request of launching and taking down."""
     from planner.runs.cloud import check_runnable
 
@@ -70,7 +71,7 @@ def show_rented_dry_run(job: Job, rental: renting.RentalOptions, *, verbose: boo
     renting.show_dry_run(order, rental, provider, verbose=verbose, json=json)
 
 
-def run_rented(job: Job, rental: renting.RentalOptions, *, effort: Effort, yes: bool) -> RunReport | None:
+def run_rented(job: Job, rental: RentalOptions, *, effort: Effort, yes: bool) -> RunReport | None:
     """Plan, ask, rent, run, take down, and remember what was measured. A detached job has no report yet."""
     from planner.provisioning.cluster_lifecycle import begin
     from planner.runs.cloud import check_runnable, run_on_cloud
@@ -119,7 +120,7 @@ def effort_of(length: str, size: str | None) -> Effort:
     return Effort(seconds=seconds, file_bytes=None if size is None else parse_size(size))
 
 
-def session_with_ssh(rental: renting.RentalOptions) -> ProviderSession:
+def session_with_ssh(rental: RentalOptions) -> ProviderSession:
     """Return what works on a cloud. Raises BadInputError for unknown clouds, IoFailureError without SSH."""
     session = renting.session_on(rental.cloud)
     if not shutil.which("ssh"):
@@ -137,7 +138,7 @@ def _say_architecture(job: Job) -> None:
         talk(f"types with {architecture} processors alone, as this machine's software is; --wheelhouse brings others")
 
 
-def _plan(job: Job, rental: renting.RentalOptions) -> Plan:
+def _plan(job: Job, rental: RentalOptions) -> Plan:
     """Plan for machines with local disks, on which the cluster sort works, and with this one's processor unless the
     user brings wheels for others.
     """
@@ -163,7 +164,7 @@ def _sized(job: Job, source: Dataset | None) -> Job:
     return job if source is None else replace(job, data=f"{source.bytes}B")
 
 
-def _access(job: Job, rental: renting.RentalOptions) -> StoreAccess:
+def _access(job: Job, rental: RentalOptions) -> StoreAccess:
     from planner.runs.store_credentials import access_to
 
     uris = [uri for uri in (job.input, job.output) if uri]

@@ -116,7 +116,9 @@ class Order:
     cloud's object store; `node_identity` is what they are to the cloud, '' for nobody: an instance profile (EC2), a
     service account (Compute Engine), a user-assigned identity (Azure); `image` replaces the stock machine image.
     `subnet` is one that exists already, for all machines; '' makes a network of the run's own. The head has a public
-    address unless `is_private`.
+    address unless `is_private`; `jump` is the machine through which the caller's own ssh reaches it, '' for none.
+    `reservation` is capacity that is reserved already, for all machines: a capacity reservation (EC2), a reservation
+    (Compute Engine), a capacity reservation group (Azure); '' for none.
     """
 
     run: str
@@ -131,6 +133,8 @@ class Order:
     node_identity: str = ""
     subnet: str = ""
     is_private: bool = False
+    jump: str = ""
+    reservation: str = ""
 
     @property
     def tags(self) -> dict[str, str]:

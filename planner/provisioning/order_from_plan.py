@@ -86,11 +86,17 @@ def order_of(
     node_identity: str = "",
     subnet: str = "",
     is_private: bool = False,
+    jump: str = "",
+    reservation: str = "",
 ) -> Order:
     """Return the order of a run that begins now; its SSH key is still to be made.
 
-    The machines end by themselves at `limits.hours`, or when the dearest choice has used up `limits.cost_usd`.
+    In reserved capacity only AWS lets a run make a placement group of its own: Google wants the reservation's policy or
+    none, Azure none. The machines end by themselves at `limits.hours`, or when the dearest choice has used up
+    `limits.cost_usd`.
     """
+    if reservation and cloud != "aws":
+        choices = [replace(choice, placement_group=False) for choice in choices]
     return Order(
         run=run,
         owner=owner(),
@@ -104,6 +110,8 @@ def order_of(
         node_identity=node_identity,
         subnet=subnet,
         is_private=is_private,
+        jump=jump,
+        reservation=reservation,
     )
 
 

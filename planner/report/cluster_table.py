@@ -81,13 +81,15 @@ def _volumes_text(place: Place) -> str:
     return f"each with {volumes.count} x {volumes.volume_type} of {volumes.size_gib} GiB" if volumes else ""
 
 
-def cluster_text(cluster: Cluster, *, run: str, key: str) -> str:
+def cluster_text(cluster: Cluster, *, order: Order, key: str) -> str:
     """Return how to reach a cluster and how to stop paying for it."""
+    usd_per_hour = format_usd(cluster.place.choice.launched_usd_per_hour)
+    through = f" -o ProxyCommand=\"ssh -W '[%h]:%p' {order.jump}\"" if order.jump else ""
     return "\n".join(
         [
-            f"run {run}: {len(cluster.nodes)} machines in {cluster.place.zone or cluster.place.region}",
-            f"ssh -i {key} ubuntu@{cluster.head.public_address or cluster.head.private_address}",
-            f"{format_usd(cluster.place.choice.launched_usd_per_hour)} per hour until: planner cluster down {run}",
+            f"run {order.run}: {len(cluster.nodes)} machines in {cluster.place.zone or cluster.place.region}",
+            f"ssh -i {key}{through} ubuntu@{cluster.head.public_address or cluster.head.private_address}",
+            f"{usd_per_hour} per hour until: planner cluster down {order.run}",
         ]
     )
 

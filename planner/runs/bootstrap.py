@@ -1,13 +1,13 @@
 """From bare machines to machines that run the planner: wheels to the head, from there to all, installed without a net.
 
 The head hands the wheels on over HTTP inside the cluster's own network; every machine checks them against a digest
-that it was told by SSH.
+that it was told by SSH. Where the machines' image has the same software already, nothing is brought.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,13 +39,30 @@ nohup timeout {seconds} python3 -m http.server {port} --bind {address} </dev/nul
 echo $!
 """
 
-_SETUP: Final = """\
+IMAGE_VENV: Final = "/opt/sortplanner"
+"""Where an image may have an environment with the planner and Ray in it."""
+
+_TELL_CODE: Final = """\
+export PYTHONSAFEPATH=1
+if [ -x {venv}/bin/python ]; then
+  {venv}/bin/python -c 'from planner.runs.wheelhouse import code_digest; print(code_digest())' 2>/dev/null || true
+fi
+"""
+
+_BEGIN_SETUP: Final = """\
 set -eu
 umask 077
 export PYTHONSAFEPATH=1
 if command -v cloud-init >/dev/null 2>&1; then cloud-init status --wait >/dev/null 2>&1 || true; fi
-mkdir -p planner/wheels
+mkdir -p planner
 cd planner
+rm -rf venv
+"""
+
+_LINK: Final = "ln -s {venv} venv\n"
+
+_INSTALL: Final = """\
+mkdir -p wheels
 python3 - "{url}" "{sha256}" "{python}" <<'PYTHON'
 import hashlib, io, sys, tarfile, time, urllib.request
 url, wanted, python = sys.argv[1:]
@@ -69,6 +86,9 @@ pip=$(echo wheels/pip-*.whl)/pip
 PIP_FIND_LINKS=wheels venv/bin/python "$pip" install --quiet --no-index --no-cache-dir --upgrade \
   --no-warn-script-location 'sortplanner[ray,objects]'
 rm -rf wheels
+"""
+
+_END_SETUP: Final = """\
 venv/bin/python -c 'import planner.native'
 for disk in {disks}/disk*; do if [ -d "$disk" ]; then echo "disk $disk"; fi; done
 echo "vcpus $(nproc)"
@@ -140,9 +160,12 @@ def equip(
 ) -> Equipment:
     """Install the planner on all machines at once. Raises IoFailureError when even the head cannot be equipped."""
     head = next(node for node in nodes if node.head)
-    size_mb = wheelhouse.path.stat().st_size / 1e6
-    say(f"bringing {size_mb:.0f} MB of software to the head, and from there to {len(nodes)} machines")
-    ssh.put(HEAD, wheelhouse.path, to=_SHARED, within_s=_LONGEST_COPY_S)
+    if has_software(ssh, wheelhouse):
+        say(f"the image has this planner in {IMAGE_VENV}: no software is brought")
+    else:
+        size_mb = wheelhouse.path.stat().st_size / 1e6
+        say(f"bringing {size_mb:.0f} MB of software to the head, and from there to {len(nodes)} machines")
+        ssh.put(HEAD, wheelhouse.path, to=_SHARED, within_s=_LONGEST_COPY_S)
     equipment = equip_from(ssh, head, nodes, wheelhouse, policy=policy)
     if head.id in equipment.failed:
         raise equipment.failed[head.id]
@@ -152,12 +175,21 @@ def equip(
 def equip_from(
     ssh: Ssh, head: Node, nodes: Sequence[Node], wheelhouse: Wheelhouse, *, policy: RetryPolicy
 ) -> Equipment:
-    """Install the planner on machines, all at once, from a head that has the wheels."""
-    with _relay(ssh, head) as url:
-        script = _SETUP.format(url=url, sha256=wheelhouse.sha256, python=wheelhouse.python, disks=DISKS_DIRECTORY)
+    """Install the planner on machines, all at once, from a head that has the wheels, or whose image has the planner."""
+    with ExitStack() as stack:
+        install = _LINK.format(venv=IMAGE_VENV)
+        if not has_software(ssh, wheelhouse):
+            url = stack.enter_context(_relay(ssh, head))
+            install = _INSTALL.format(url=url, sha256=wheelhouse.sha256, python=wheelhouse.python)
+        script = _BEGIN_SETUP + install + _END_SETUP.format(disks=DISKS_DIRECTORY)
         outcomes = ssh.each(nodes, lambda node: _equipped(ssh, node, script, policy=policy))
     ready = of_success(outcomes)
     return Equipment(ready=tuple(ready[node.id] for node in nodes if node.id in ready), failed=failures(outcomes))
+
+
+def has_software(ssh: Ssh, wheelhouse: Wheelhouse) -> bool:
+    """Say whether the head's image, which all machines have, has just the planner that would be brought."""
+    return ssh.run(HEAD, _TELL_CODE.format(venv=IMAGE_VENV), within_s=_QUICK_S).strip() == wheelhouse.code
 
 
 @contextmanager

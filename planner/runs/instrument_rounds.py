@@ -84,7 +84,7 @@ def measure_fleet(
     """
     cluster = up(order, places, directory, session)
     try:
-        with Ssh(cluster.nodes, directory=directory.path, key=directory.key) as ssh:
+        with Ssh(cluster.nodes, directory=directory.path, key=directory.key, jump=order.jump) as ssh:
             wait_for_head(ssh, cluster.head, session.provider, policy=session.policy, say=session.say)
             equipment = equip(ssh, cluster.nodes, wheelhouse, policy=session.policy, say=session.say)
             for name, why in equipment.failed.items():

@@ -25,6 +25,8 @@ _AGENT_PORT: Final = 7070
 _TOKEN: Final = "PLANNER_BENCH_TOKEN"
 _SLACK_S: Final = 120.0
 """How much longer a benchmark may take than it measures."""
+_LONGER: Final = 4
+"""How many times as long a network is measured where the first measurement failed."""
 _MODES: Final = 3
 SMALL_IO_RUNS: Final = 42
 _SMALL_IO_PAUSE_S: Final = 2.0
@@ -117,7 +119,7 @@ def measure(
     working = [machine for machine in machines if machine.name not in failed]
     if len(working) > 1:
         say(f"measuring the network among {len(working)} machines, all to all")
-        rates["network"], silent = _network(ssh, working, effort, results_directory)
+        rates["network"], silent = _network(ssh, working, effort, results_directory, say=say)
         failed |= silent
     return NodeRates(rates=rates, failed=failed)
 
@@ -163,10 +165,19 @@ def _on_each(
 
 
 def _network(
-    ssh: Ssh, machines: Sequence[Equipped], effort: Effort, results_directory: Path
+    ssh: Ssh, machines: Sequence[Equipped], effort: Effort, results_directory: Path, *, say: Callable[[str], None]
 ) -> tuple[dict[str, float], dict[str, PlannerError]]:
-    """Return the machines' mean rates, and the machines whose agent does not start."""
-    document, names, silent = network_document(ssh, machines, effort, is_doubling=False)
+    """Return the machines' mean rates, and the machines whose agent does not start. What fails is measured once more,
+    for longer: a machine that is busy for a second must not end a run.
+    """
+    try:
+        document, names, silent = network_document(ssh, machines, effort, is_doubling=False)
+    except UnreachableError:
+        raise
+    except IoFailureError as error:
+        say(f"{error}\nmeasuring the network once more, for longer")
+        longer = replace(effort, seconds=_LONGER * effort.seconds)
+        document, names, silent = network_document(ssh, machines, longer, is_doubling=False)
     (results_directory / "network.json").write_text(json.dumps(document), encoding="utf-8")
     by_run = [{node["address"]: node["bytes_per_s"] for node in run["per_node"]} for run in document["runs"]]
     return {name: sum(run[address] for run in by_run) / len(by_run) for address, name in names.items()}, silent

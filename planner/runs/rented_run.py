@@ -79,7 +79,7 @@ class RentedRun:
 
     def ssh(self) -> Ssh:
         """Return the way to the machines."""
-        return Ssh(self.cluster.nodes, directory=self.directory.path, key=self.directory.key)
+        return Ssh(self.cluster.nodes, directory=self.directory.path, key=self.directory.key, jump=self.order.jump)
 
     def head_job(self, ssh: Ssh) -> HeadJob:
         """Return the job on the head, whether it has begun or not."""

@@ -1,4 +1,4 @@
-"""Reaching the machines of a run by OpenSSH: the head at its public address, all others through it.
+"""Reaching the machines of a run by OpenSSH: the head at its public address or through a jump host, others through it.
 
 Everything a connection needs lies in the run's directory, `ssh_config` and `known_hosts` among it, so that
 `ssh -F DIRECTORY/ssh_config head` works by hand too. Scripts, and with them secrets, travel on standard input: what is
@@ -56,13 +56,17 @@ class UnreachableError(IoFailureError):
 
 
 class Ssh:
-    """Runs scripts on `nodes`, the head being one of them. Use it as a context: it holds a connection to the head."""
+    """Runs scripts on `nodes`, the head being one of them. Use it as a context: it holds a connection to the head.
 
-    def __init__(self, nodes: Sequence[Node], *, directory: Path, key: Path, user: str = USER) -> None:
+    The head is reached through `jump`, if there is one, by the caller's own ssh with its own configuration and keys.
+    """
+
+    def __init__(self, nodes: Sequence[Node], *, directory: Path, key: Path, user: str = USER, jump: str = "") -> None:
         self._config = directory / "ssh_config"
         self._known_hosts = directory / "known_hosts"
         self._key = key.resolve()
         self._user = user
+        self._jump = jump
         self._sockets = Path(tempfile.mkdtemp(prefix="planner-"))  # a socket's path must be short
         self._verified = _verified_in(self._known_hosts)
         self._running: set[subprocess.Popen[bytes]] = set()
@@ -75,7 +79,7 @@ class Ssh:
         common = _CONFIG.format(
             user=self._user, key=self._key, known_hosts=self._known_hosts.resolve(), sockets=self._sockets
         )
-        hosts = [_host(node, is_strict=node.id in self._verified) for node in nodes]
+        hosts = [_host(node, is_strict=node.id in self._verified, jump=self._jump) for node in nodes]
         self._nodes = tuple(nodes)
         replace_file(self._config, "".join([*hosts, common]))  # others may be reading it
 
@@ -201,11 +205,12 @@ def failures(outcomes: Mapping[str, Answer | PlannerError]) -> dict[str, Planner
     return {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, PlannerError)}
 
 
-def _host(node: Node, *, is_strict: bool) -> str:
+def _host(node: Node, *, is_strict: bool, jump: str) -> str:
     names = f"{HEAD} {node.id}" if node.head else node.id
     address = (node.head and node.public_address) or node.private_address
     lines = [f"Host {names}", f"HostName {address}", f"HostKeyAlias {node.id}"]
     lines += [] if node.head else [f"ProxyJump {HEAD}"]
+    lines += [f"ProxyCommand ssh -o BatchMode=yes -W '[%h]:%p' {jump}"] if jump and node.head else []
     lines += ["StrictHostKeyChecking yes"] if is_strict else []
     return "\n  ".join(lines) + "\n"
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import distribution
 from importlib.util import find_spec
@@ -24,6 +24,7 @@ from typing import Final
 
 from planner.config import paths
 from planner.errors import BadInputError, IoFailureError
+from planner.runs.stock_libraries import newer_than_stock
 
 DISTRIBUTION: Final = "sortplanner"
 STOCK_PYTHON: Final = "3.12"
@@ -40,18 +41,19 @@ _NO_PIP: Final = "pip is missing beside this interpreter; install it, or name a 
 
 @dataclass(frozen=True, kw_only=True)
 class Wheelhouse:
-    """A tar file of wheels, for one `python` (3.12)."""
+    """A tar file of wheels, for one `python` (3.12). `code` is the digest of the planner's own code in it."""
 
     path: Path
     sha256: str
     python: str
+    code: str
 
 
 def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: str = "x86_64") -> None:
     """Fill a directory with wheels for Linux on `architecture` with this `python`.
 
-    Raises BadInputError for a file in the directory's place, or when this installation's extension does not fit and no
-    wheel that does can be fetched, IoFailureError with what pip said.
+    Raises BadInputError for a file in the directory's place, when this installation's extension does not fit and no
+    wheel that does can be fetched, or when it needs newer libraries; IoFailureError with what pip said.
     """
     if directory.is_file():
         raise BadInputError(f"{directory} is a file; name a directory that can be made")
@@ -59,6 +61,12 @@ def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: st
     fits = _fits(python=python, architecture=architecture)
     if not (fits or came_from_index()):
         raise _misfit(python=python, architecture=architecture)
+    if fits and (newer := newer_than_stock(_extension())):
+        raise BadInputError(
+            f"the sort core that was built here needs {', '.join(newer)}, newer than the stock image's; make "
+            "the wheels on Ubuntu 24.04 or older (`planner cluster wheelhouse DIR`) and name the directory with "
+            "--wheelhouse"
+        )
     if find_spec("pip") is None:
         raise IoFailureError(_NO_PIP)
     try:
@@ -130,7 +138,23 @@ def pack(directory: Path, target: Path) -> Wheelhouse:
             tar.add(wheel, arcname=wheel.name)
     with target.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
-    return Wheelhouse(path=target, sha256=digest, python=_python_of(own[0]))
+    return Wheelhouse(path=target, sha256=digest, python=_python_of(own[0]), code=_code_in(own[0]))
+
+
+def code_digest() -> str:
+    """Return the digest of the code that runs here, facts and extension included: as of the wheel it came from."""
+    return _digest_of((name, source.read_bytes()) for name, source in _own_files())
+
+
+def _code_in(wheel: Path) -> str:
+    with zipfile.ZipFile(wheel) as content:
+        names = [name for name in content.namelist() if name.startswith("planner/") and not name.endswith("/")]
+        return _digest_of((name, content.read(name)) for name in names)
+
+
+def _digest_of(files: Iterable[tuple[str, bytes]]) -> str:
+    lines = sorted(f"{name} {hashlib.sha256(content).hexdigest()}\n" for name, content in files)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def write_own_wheel(directory: Path) -> Path:
@@ -159,10 +183,7 @@ def write_own_wheel(directory: Path) -> Path:
 def _own_files() -> Iterator[tuple[str, Path]]:
     """Yield each file of the package with its name in a wheel."""
     package = Path(__file__).resolve().parent.parent
-    extension = find_spec("planner._sortcore")
-    if extension is None or extension.origin is None:
-        raise BadInputError("the compiled sort core is missing here, so it cannot be taken along; run `make setup`")
-    yield f"planner/{Path(extension.origin).name}", Path(extension.origin)
+    yield f"planner/{_extension().name}", _extension()
     roots = {"planner": package, "planner/models": paths.models_directory()}
     roots["planner/catalogs"] = paths.catalogs_directory()
     seen = set()
@@ -171,6 +192,13 @@ def _own_files() -> Iterator[tuple[str, Path]]:
             if path.is_file() and path.suffix not in (".pyc", ".so") and path not in seen:
                 seen.add(path)
                 yield f"{prefix}/{path.relative_to(root)}", path
+
+
+def _extension() -> Path:
+    extension = find_spec("planner._sortcore")
+    if extension is None or extension.origin is None:
+        raise BadInputError("the compiled sort core is missing here, so it cannot be taken along; run `make setup`")
+    return Path(extension.origin)
 
 
 def _own_tag() -> str:

@@ -39,11 +39,13 @@ def demanded(verb: str, parts: dict[str, str], body: dict[str, Any]) -> list[str
         return [f"Microsoft.Resources/subscriptions/resourceGroups/{does}"]
     if verb == "POST":
         return [f"{parts['provider']}/{resource_type}/{parts['under']}/action"]
-    under = f"/{parts['under']}" if parts["under"] else ""
+    under = f"/{parts['under'].partition('/')[0]}" if parts["under"] else ""
     actions = [f"{parts['provider']}/{resource_type}{under}/{does}"]
     named = [identity.split("/") for identity in references(body)]
     actions += ["Microsoft.Network/virtualNetworks/subnets/join/action" for path in named if "subnets" in path]
     actions += [f"Microsoft.Network/{path[7]}/join/action" for path in named if path[7] == "networkSecurityGroups"]
+    reserved = [path for path in named if path[7] == "capacityReservationGroups"]
+    actions += ["Microsoft.Compute/capacityReservationGroups/deploy/action" for _ in reserved]
     if resource_type == "virtualMachines" and verb == "PUT":
         actions += ["Microsoft.Compute/disks/write", "Microsoft.Network/networkInterfaces/write"]
         addressed = "publicIPAddressConfiguration" in json.dumps(body)

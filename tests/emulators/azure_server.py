@@ -32,12 +32,14 @@ PRICES = {"Standard_L8s_v3": 0.696, "Standard_L16s_v3": 1.392}
 REGIONS = ("eastus", "westus2")
 ANSWERS = {
     "": resources.ResourceGroup,
+    "capacityReservations": compute.CapacityReservation,
     "disks": compute.Disk,
     "instanceView": compute.VirtualMachineInstanceView,
     "retrieveBootDiagnosticsData": compute.RetrieveBootDiagnosticsDataResult,
     "networkInterfaces": network.NetworkInterface,
     "publicIPAddresses": network.PublicIPAddress,
     "skus": compute.ResourceSku,
+    "subnets": network.Subnet,
     "usages": compute.Usage,
 }
 MODELS = {
@@ -60,7 +62,7 @@ PROVIDER = {
 PATH = re.compile(
     r"/subscriptions/(?P<subscription>[^/]+)"
     r"(?:/resourcegroups(?:/(?P<group>[^/]+))?)?"
-    r"(?:/providers/(?P<provider>[^/]+)/(?P<kind>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<under>usages|instanceView|retrieveBootDiagnosticsData))?)?/?",
+    r"(?:/providers/(?P<provider>[^/]+)/(?P<kind>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<under>usages|instanceView|retrieveBootDiagnosticsData|capacityReservations|subnets/[^/]+))?)?/?",
     re.IGNORECASE,
 )
 PAGE = 50
@@ -77,6 +79,7 @@ class World:
     starting_polls: int = 0
     ending_polls: int = 0
     fail_machines: list[list[str]] = field(default_factory=list)  # code and message, for the next machines
+    reservations: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # by their group's name
     refuse_at_once: bool = False  # no capacity: said in the answer to the call, not later
     reject_deletions: int = 0  # so many deletions of groups are accepted, and come to nothing
     unregistered: list[str] = field(default_factory=list)  # services with which the subscription is not registered
@@ -127,8 +130,8 @@ class Cloud:
     def answer(self, verb: str, parts: dict[str, str], query: dict[str, str], body: dict[str, Any]) -> tuple[int, Any]:
         group, resource_type, name = parts["group"], parts["kind"], parts["name"]
         self.permit(demanded(verb, parts, body))
-        if parts["under"] == "usages":
-            return 200, paged(self._usages(name), query)
+        if parts["under"] in ("usages", "capacityReservations"):
+            return 200, paged(self._usages(name) if parts["under"] == "usages" else self._reserved(name), query)
         if resource_type == "skus":
             return 200, paged(self._sizes(query), query)
         if not group and resource_type == "virtualMachines":
@@ -149,11 +152,27 @@ class Cloud:
         if verb == "DELETE":
             self._remove_machine(key)
             return 202, {}
-        if parts["under"] == "retrieveBootDiagnosticsData":
-            return 200, self._console(key)
-        if parts["under"] == "instanceView":
-            return 200, {"statuses": self.things[key].get("statuses", [])}
-        return 200, public(self.things[key])
+        return 200, self._part(key, parts["under"])
+
+    def _reserved(self, name: str) -> list[dict[str, Any]]:
+        if name not in self.world.reservations:
+            raise RefusedError(404, "ResourceNotFound", f"capacityReservationGroups/{name} was not found.")
+        return self.world.reservations[name]
+
+    def _part(self, key: tuple[str, str, str], under: str) -> dict[str, Any]:
+        if under.startswith("subnets/"):
+            return self._subnet(key, under.partition("/")[2])
+        if under == "retrieveBootDiagnosticsData":
+            return self._console(key)
+        if under == "instanceView":
+            return {"statuses": self.things[key].get("statuses", [])}
+        return public(self.things[key])
+
+    def _subnet(self, key: tuple[str, str, str], name: str) -> dict[str, Any]:
+        subnets = [subnet for subnet in self.things[key]["properties"].get("subnets", ()) if subnet["name"] == name]
+        if not subnets:
+            raise RefusedError(404, "NotFound", f"Resource {name} not found.")
+        return subnets[0]
 
     def permit(self, actions: list[str]) -> None:
         for action in actions:
@@ -214,6 +233,7 @@ class Cloud:
             self._room(group, body)
         identity = f"/subscriptions/s/resourceGroups/{group}/providers/{PROVIDER[resource_type]}/{resource_type}/{name}"
         if existing is None:
+            self._take_reserved(identity, body)
             item = {"id": identity, "name": name, **copy.deepcopy(body)}
             if resource_type != "proximityPlacementGroups":  # which are made at once, and have no such field
                 state = "Creating" if resource_type == "virtualMachines" else "Succeeded"
@@ -226,6 +246,9 @@ class Cloud:
     def _named(self, identity: str) -> None:
         parts = identity.split("/")
         key = (parts[4], parts[7], parts[8])
+        if key[1] == "capacityReservationGroups":
+            self._reserved(key[2])
+            return
         if key not in self.things:
             raise RefusedError(404, "NotFound", f"Resource {identity} not found.")
         if len(parts) > 9:
@@ -240,6 +263,22 @@ class Cloud:
             raise RefusedError(409, "OperationNotAllowed", message)
         if self.world.refuse_at_once and self._full(body):
             raise RefusedError(409, "SkuNotAvailable", f"The requested size is currently not available in {region}")
+
+    def _take_reserved(self, identity: str, body: dict[str, Any]) -> None:
+        """Take a machine from the group of reservations that its request names."""
+        wanted = body["properties"].get("capacityReservation")
+        if wanted is None:
+            return
+        if "proximityPlacementGroup" in body["properties"]:
+            raise RefusedError(400, "BadRequest", "Capacity reservations do not support proximity placement groups.")
+        for held in self._reserved(wanted["capacityReservationGroup"]["id"].rpartition("/")[2]):
+            taken = held["properties"].setdefault("virtualMachinesAssociated", [])
+            wanted_of = (body["location"], body["properties"]["hardwareProfile"]["vmSize"], body.get("zones"))
+            is_alike = (held["location"], held["sku"]["name"], held.get("zones")) == wanted_of
+            if is_alike and len(taken) < held["sku"]["capacity"]:
+                taken.append({"id": identity})
+                return
+        raise RefusedError(409, "OverconstrainedAllocationRequest", "No capacity is reserved for such a machine.")
 
     def _full(self, body: dict[str, Any]) -> bool:
         zone = "-".join([body["location"], *body.get("zones", ())])
@@ -377,7 +416,7 @@ def public(thing: dict[str, Any]) -> dict[str, Any]:
 
 def require_known(parts: dict[str, str], answer: Any, *, verb: str) -> None:
     """Raise RefusedError for an answer with fields that Azure's SDK does not know."""
-    name = parts["under"] or parts["kind"]
+    name = parts["under"].partition("/")[0] or parts["kind"]
     model = ANSWERS.get(name) or MODELS[name]
     bodies = answer.get("value", [] if verb == "DELETE" else [answer])
     for body in bodies:

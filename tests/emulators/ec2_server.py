@@ -22,6 +22,7 @@ import threading
 import time
 import traceback
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -65,6 +66,7 @@ class World:
     ends_only_tagged: bool = False  # the caller may end and delete only what bears a run's tag
     launch_bucket: int = 1000  # instances that may be launched at once; as many a second after them as this says
     launches_per_s: float = 2.0
+    reservations: list[dict[str, Any]] = field(default_factory=list)  # of capacity, as AWS describes them
     end_reason: str = "Client.InternalError: Client error on launch"
 
 
@@ -121,6 +123,7 @@ class Additions:
         if used + least * vcpus(self.ec2_backend, instance_type) > quota_of(self.region):
             raise EC2ClientError("VcpuLimitExceeded", "You have requested more vCPU capacity than your limit allows.")
         require_root(self)
+        take_reserved(self, most, zone, group)
         rooms = rooms_of(self)
         if least > State.tokens():
             raise EC2ClientError("RequestLimitExceeded", "Request limit exceeded.")
@@ -168,6 +171,14 @@ class Additions:
             )
         output = base64.b64encode(State.consoles.get(name, "").encode()).decode()
         return ActionResult({"InstanceId": name, "Output": output})
+
+    def describe_capacity_reservations(self: Any, original: Any) -> Any:
+        wanted = self._get_param("CapacityReservationIds", [])
+        listed = [held for held in State.world.reservations if held["CapacityReservationId"] in wanted]
+        if len(listed) < len(wanted):
+            raise EC2ClientError("InvalidCapacityReservationId.NotFound", f"{wanted} does not exist")
+        ends = [{"EndDate": datetime.fromisoformat(held["EndDate"])} if "EndDate" in held else {} for held in listed]
+        return ActionResult({"CapacityReservations": [held | end for held, end in zip(listed, ends, strict=True)]})
 
     def describe_instance_type_offerings(self: Any, original: Any) -> Any:
         answer = original(self)
@@ -232,6 +243,21 @@ class Additions:
         if groups or gateways:
             raise EC2ClientError("DependencyViolation", f"The vpc '{vpc}' has dependencies and cannot be deleted.")
         return original(self)
+
+
+def take_reserved(response: Any, machines: int, zone: str, group: str | None) -> None:
+    """Take machines from the reservation that a launch names: for its type, in its zone, in its placement group."""
+    target = response._get_param("CapacityReservationSpecification", {}).get("CapacityReservationTarget", {})
+    if not target:
+        return
+    named = [held for held in State.world.reservations if held["CapacityReservationId"] in target.values()]
+    fitting = (response._get_param("InstanceType"), zone)
+    if [(held["InstanceType"], held["AvailabilityZone"]) for held in named] != [fitting]:
+        raise EC2ClientError("InvalidParameterValue", f"{target} is not for {fitting}")
+    reserved = named[0].get("PlacementGroupArn", "").rpartition("/")[2]
+    if named[0]["AvailableInstanceCount"] < machines or reserved not in ("", group):
+        raise EC2ClientError("ReservationCapacityExceeded", "The Capacity Reservation has not enough capacity.")
+    named[0]["AvailableInstanceCount"] -= machines
 
 
 def require_root(response: Any) -> None:
@@ -339,7 +365,10 @@ def install() -> None:
         verb = name.partition("_")[0]
         if verb in VERBS or name == "get_console_output":
             setattr(EC2Response, name, complete(name, getattr(EC2Response, name)))
-    for name in ("create_placement_group", "describe_placement_groups", "delete_placement_group"):
+    for name in (
+        *("create_placement_group", "describe_placement_groups", "delete_placement_group"),
+        "describe_capacity_reservations",
+    ):
         setattr(EC2Response, name, complete(name, lambda self: None))
         getattr(EC2Response, name).__name__ = name
 

@@ -72,6 +72,15 @@ class EmulatedEc2(EmulatedCloud):
             authority.add_role_to_instance_profile(InstanceProfileName=name, RoleName=name)
         return str(role["Arn"])
 
+    def make_subnet(self, block: str, *, zone: str) -> str:
+        """Make a network of somebody's own, 10.8.0.0/16, with one subnet, and return its id."""
+        keys = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "the-secret-of-the-account"}
+        client = boto3.client("ec2", region_name=self.region, endpoint_url=f"http://127.0.0.1:{self.port}", **keys)
+        with closing(client):
+            vpc = client.create_vpc(CidrBlock="10.8.0.0/16")["Vpc"]["VpcId"]
+            made = client.create_subnet(VpcId=vpc, CidrBlock=block, AvailabilityZone=zone)
+        return str(made["Subnet"]["SubnetId"])
+
     def refusal(self, code: str, *, status: int = 400) -> Answer:
         """Return an answer of EC2 that refuses."""
         return ec2_error(code, status=status)

@@ -25,10 +25,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from public_addresses import public_address
+
 HERE = Path(__file__).parent
 FRAME_BYTES = 9000
-STORE = 250
-"""The object store's number among machines."""
+STORE, JUMP = 250, 251
+"""The numbers of the object store and of a jump machine among machines."""
 BIND = """
 mount -t tmpfs tmpfs /mnt && mkdir -p /mnt/planner/disk0 /mnt/planner/disk1 &&
 mount --bind "$0/disk0" /mnt/planner/disk0 && mount --bind "$0/disk1" /mnt/planner/disk1 &&
@@ -111,11 +113,7 @@ class EmulatedMachines:
         if machine["public_address"]:
             self.open_door(space, number, machine["public_address"])
             addresses.append(machine["public_address"])
-        for part in ("disk0", "disk1", "ray", "home", "bin"):
-            (folder / part).mkdir(parents=True)
-        (folder / "bin" / "python3").symlink_to(sys._base_executable)  # type: ignore[attr-defined]
-        (folder / "authorized_keys").write_text(machine["public_key"] + "\n", encoding="utf-8")
-        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "host_key"))
+        self.furnish(folder, machine["public_key"])
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "other_key"))
         shown = "other_key.pub" if self.has_false_keys else "host_key.pub"
         public = (folder / shown).read_text("utf-8").strip()
@@ -124,6 +122,13 @@ class EmulatedMachines:
             (folder / "no-ray").touch()
         if number not in self.mute:
             self.processes[name] = self.serve(space, folder, addresses)
+
+    def furnish(self, folder: Path, public_key: str) -> None:
+        for part in ("disk0", "disk1", "ray", "home", "bin"):
+            (folder / part).mkdir(parents=True)
+        (folder / "bin" / "python3").symlink_to(sys._base_executable)  # type: ignore[attr-defined]
+        (folder / "authorized_keys").write_text(public_key + "\n", encoding="utf-8")
+        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "host_key"))
 
     def connect(self, space: str, number: int, address: str) -> None:
         """Make a namespace with a link to the switch."""
@@ -147,6 +152,21 @@ class EmulatedMachines:
         try:
             wait_for(f"http://{address}/")
             yield f"http://{address}"
+        finally:
+            process.kill()
+            process.wait()
+            run("ip", "netns", "delete", space)
+
+    @contextmanager
+    def jump_machine(self, address: str, public_key: str) -> Iterator[str]:
+        """Run a machine of somebody's own at an address of the machines' network, and yield its public address."""
+        space, folder, public = self.namespace(JUMP), self.home / str(JUMP), public_address()
+        self.connect(space, JUMP, address)
+        self.open_door(space, JUMP, public)
+        self.furnish(folder, public_key)
+        process = self.serve(space, folder, [public])
+        try:
+            yield public
         finally:
             process.kill()
             process.wait()
@@ -194,6 +214,13 @@ class EmulatedMachines:
                 self.trouble.append(RuntimeError(f"{name}'s SSH server ended: {self.server_log(number)}"))
         run("ip", "netns", "delete", self.namespace(number))
         shutil.rmtree(self.home / str(number), ignore_errors=True)
+
+    def are_gone(self, *, within_s: float = 60.0) -> bool:
+        """Say whether no machine has a body any more, as soon as that is so: bodies go some time after machines."""
+        until = time.monotonic() + within_s
+        while self.made and time.monotonic() < until:
+            time.sleep(0.05)
+        return not self.made
 
     def close(self) -> None:
         for name in list(self.made):

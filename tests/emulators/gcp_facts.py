@@ -45,6 +45,7 @@ PERMISSIONS = {
     "regionOperations.wait": ("compute.regionOperations.get",),
     "regions.get": ("compute.regions.get",),
     "regions.list": ("compute.regions.list",),
+    "reservations.aggregatedList": ("compute.reservations.list",),
     "resourcePolicies.delete": ("compute.resourcePolicies.delete",),
     "resourcePolicies.insert": ("compute.resourcePolicies.create",),
     "resourcePolicies.list": ("compute.resourcePolicies.list",),

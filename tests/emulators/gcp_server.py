@@ -43,6 +43,7 @@ class World:
     end_at_boot: int = 0  # so many of the next machines end instead of running
     end_reason: str = "the guest has failed"
     fail_operations: list[list[str]] = field(default_factory=list)  # method and code, for the next operations
+    reservations: list[dict[str, Any]] = field(default_factory=list)  # as Google describes them
     permissions: list[str] | None = None  # what the account may do; everything if None
 
 
@@ -124,6 +125,7 @@ class Cloud:
     def insert(self, asked: Asked) -> dict[str, Any]:
         collection, scope = asked.method.partition(".")[0], asked.path.get("region", "")
         key = (scope, asked.body["name"])
+        require_rule(asked.body if collection == "firewalls" else {})
         if not re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", key[1]):
             raise RefusedError(400, "invalid", f"name {key[1]}")
         if asked.query.get("requestId") not in self.replays:
@@ -176,10 +178,34 @@ class Cloud:
         rooms = [self.world.capacity, *([self.world.spot_capacity] if is_spot else [])]
         if not offered or min(room.get(zone, len(names)) for room in rooms) < len(names):
             raise RefusedError(503, "ZONE_RESOURCE_POOL_EXHAUSTED", f"The zone '{zone}' does not have enough resources")
+        self._take_reserved(zone, wanted, len(names))
         for room in [room for room in rooms if zone in room]:
             room[zone] -= len(names)
         for name in names:
             self._make(zone, name, wanted)
+
+    def _take_reserved(self, zone: str, wanted: dict[str, Any], machines: int) -> None:
+        """Take machines from the reservation that a launch names: alike, in its zone, with its placement policies."""
+        affinity = wanted.get("reservationAffinity")
+        if affinity is None:
+            return
+        if affinity["key"] != "compute.googleapis.com/reservation-name":
+            raise RefusedError(400, "invalid", f"key {affinity['key']}")
+        for held in self.world.reservations:
+            specific, policies = held["specificReservation"], held.get("resourcePolicies", {})
+            properties = specific["instanceProperties"]
+            disks = sum(disk.get("type") == "SCRATCH" for disk in wanted["disks"])
+            if (
+                [held["name"]] == affinity["values"]
+                and held["zone"].endswith(f"/{zone}")
+                and held["specificReservationRequired"]
+                and (properties["machineType"], len(properties["localSsds"])) == (wanted["machineType"], disks)
+                and [url.rpartition("/")[2] for url in policies.values()] == wanted.get("resourcePolicies", [])
+                and int(specific["count"]) - int(specific["inUseCount"]) >= machines
+            ):
+                specific["inUseCount"] = str(int(specific["inUseCount"]) + machines)
+                return
+        raise RefusedError(503, "RESOURCE_AVAILABILITY", f"no reservation {affinity['values']} has room for these")
 
     def _make(self, zone: str, name: str, wanted: dict[str, Any]) -> None:
         number, where = next(self.numbers), {"zone": f"{ROOT}projects/p/zones/{zone}"}
@@ -268,6 +294,8 @@ class Cloud:
         elif collection == "machineTypes":
             zones = ZONES if self.world.offered_in is None else self.world.offered_in
             items = [{**machine_type, "zone": zone} for zone in zones for machine_type in MACHINE_TYPES.values()]
+        elif collection == "reservations":
+            items = self.world.reservations
         else:
             items = [public(item) for item in self.things[collection].values()]
         return [item for item in items if fits(item, asked.query.get("filter", ""))]
@@ -311,6 +339,16 @@ class Cloud:
         if operation is None:
             raise RefusedError(404, "notFound", "no such operation")
         return operation
+
+
+def require_rule(rule: dict[str, Any]) -> None:
+    """Refuse a firewall rule of which one direction's fields are another's, or a tag is no name."""
+    other = {"INGRESS": ("destinationRanges",), "EGRESS": ("sourceRanges", "sourceTags")}.get(rule.get("direction", ""))
+    if wrong := [name for name in other or () if name in rule]:
+        raise RefusedError(400, "invalid", f"{wrong} of a rule for {rule['direction']}")
+    for tag in [*rule.get("targetTags", ()), *rule.get("sourceTags", ())]:
+        if not re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", tag):
+            raise RefusedError(400, "invalid", f"tag {tag}")
 
 
 def finish(operation: dict[str, Any], effect: Any) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import boto3
 import pytest
-from emulated_ec2 import EmulatedEc2, Ended
+from emulated_ec2 import EmulatedEc2, Ended, order
 
-from planner.providers.aws.permissions import permission_finding
+from planner.providers.aws.permissions import action_of, permission_finding, writes_of
 
 POLICY = Path(__file__).resolve().parents[2] / "docs" / "aws-policy.json"
 NOT_ENFORCED = {
@@ -131,8 +131,31 @@ def test_what_has_no_runs_tag_is_not_ended(ec2: EmulatedEc2, policy: dict[str, A
 
 def test_a_dry_run_cannot_tell_whether_what_has_the_tag_may_be_ended(ec2: EmulatedEc2) -> None:
     ec2.world(ends_only_tagged=True)
-    finding = permission_finding(ec2.provider()._connect("ec2", "us-east-1"), staging=True)  # type: ignore[attr-defined]
+    connect = ec2.provider()._connect  # type: ignore[attr-defined]
+    finding = permission_finding(connect("ec2", "us-east-1"), order("looks", staging=True))
     assert finding.ok is None and "a run's tag" in finding.text
+
+
+@pytest.mark.soak
+@pytest.mark.quick
+def test_where_the_network_exists_nobody_need_be_allowed_to_make_one(
+    ec2: EmulatedEc2, enforce: Enforce, policy: dict[str, Any]
+) -> None:
+    spared = writes_of(order("own", staging=True)).keys() - writes_of(order("theirs", subnet="s", staging=True)).keys()
+    assert {"create_vpc", "delete_vpc", "create_internet_gateway", "create_vpc_endpoint"} <= spared
+    less = policy
+    for operation in spared:
+        less = without(less, action_of(operation))
+    enforce(less)
+    demand(ec2, "inf")
+    subnet = ec2.make_subnet("10.8.1.0/24", zone=ec2.zones[0])
+    demand(ec2, "0")
+    before = ec2.left()
+    assert ec2.planner(*ec2.up).code == 4, "a network of its own cannot be made"
+    ended = ec2.planner(*ec2.up, "--subnet", subnet)
+    assert ended.code == 0, ended.text
+    assert ec2.planner("cluster", "down", *ec2.runs()).code == 0
+    assert ec2.left() == before
 
 
 def missed(ec2: EmulatedEc2, enforce: Enforce, policy: dict[str, Any], action: str) -> bool:

@@ -97,8 +97,10 @@ def test_only_the_caller_gets_in_and_nothing_out(gcp: EmulatedGcp) -> None:
     assert set(rules) == {"in", "out", "door", "shut"}
     assert rules["door"]["sourceRanges"] == ["198.51.100.4/32"]
     assert rules["door"]["allowed"] == [{"IPProtocol": "tcp", "ports": ["22"]}]
-    assert rules["door"]["targetTags"] == ["planner-head"]
-    assert rules["in"]["sourceRanges"] == rules["out"]["destinationRanges"] == ["10.77.0.0/16"]
+    (run,) = gcp.runs()
+    assert rules["door"]["targetTags"] == [f"planner-{run}-head"]
+    assert rules["in"]["sourceTags"] == [f"planner-{run}"] and rules["out"]["destinationRanges"] == ["10.77.0.0/16"]
+    assert all(rules[name]["targetTags"] == [f"planner-{run}"] for name in ("in", "out", "shut"))
     assert rules["shut"]["denied"] == [{"IPProtocol": "all"}] and rules["shut"]["destinationRanges"] == ["0.0.0.0/0"]
     assert rules["shut"]["priority"] > rules["out"]["priority"]
     assert bodies(gcp, "POST networks")[0]["autoCreateSubnetworks"] is False

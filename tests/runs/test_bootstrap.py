@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -48,7 +49,8 @@ def test_the_environment_of_nodes_passes_over_a_decoy() -> None:
 
 
 def test_the_setup_script_exports_it_before_it_starts_python() -> None:
-    for script in (bootstrap._SETUP, bootstrap._START_RELAY):
+    setup = bootstrap._BEGIN_SETUP + bootstrap._INSTALL
+    for script in (setup, bootstrap._START_RELAY, bootstrap._TELL_CODE.replace("/python", "/python3")):
         assert script.index("export PYTHONSAFEPATH=1") < script.index("python3")
 
 
@@ -132,3 +134,53 @@ def test_without_consoles_nobody_is_verified(tmp_path: Path) -> None:
     node = Node(id="a", region="r", zone="z", head=True, state="running", instance_type="t")
     with Ssh([node], directory=tmp_path, key=tmp_path / "key") as ssh:
         assert list(bootstrap.unverified(ssh, [node], cast("Provider", object()), policy=RetryPolicy())) == ["a"]
+
+
+class Here(Ssh):
+    """Runs scripts on this machine, in a directory of their own, and notes what is copied."""
+
+    home = Path()
+    copied: tuple[str, ...] = ()
+
+    def run(self, node: str, script: str, *, within_s: float) -> str:
+        done = subprocess.run(["sh", "-s"], input=script, capture_output=True, text=True, check=False, cwd=self.home)
+        if done.returncode:
+            raise IoFailureError(done.stderr)
+        return done.stdout
+
+    def put(self, node: str, source: Path, *, to: str, within_s: float) -> None:
+        self.copied += (to,)
+
+
+def image_with(venv: Path, interpreter: str) -> None:
+    (venv / "bin").mkdir(parents=True)
+    (venv / "bin" / "python").write_text(f'#!/bin/sh\nexec {interpreter} "$@"\n')
+    (venv / "bin" / "python").chmod(0o755)
+
+
+def test_an_image_that_has_this_very_planner_is_brought_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = Node(id="h", region="r", zone="z", head=True, state="running", instance_type="t")
+    monkeypatch.setattr(bootstrap, "IMAGE_VENV", str(tmp_path / "opt"))
+    monkeypatch.setattr(bootstrap, "DISKS_DIRECTORY", str(tmp_path))
+    (tmp_path / "disk0").mkdir()
+    local, lines = Here([head], directory=tmp_path, key=tmp_path / "key"), list[str]()
+    local.home = tmp_path
+    same = wheelhouse.Wheelhouse(path=tmp_path / "none", sha256="", python="3.12", code=wheelhouse.code_digest())
+    assert not bootstrap.has_software(local, same), "there is no such environment"
+    image_with(tmp_path / "opt", sys.executable)
+    ready = bootstrap.equip(local, [head], same, policy=RetryPolicy(), say=lines.append).ready
+    assert [machine.disks for machine in ready] == [(str(tmp_path / "disk0"),)]
+    assert local.copied == () and "no software is brought" in lines[0]
+    assert (tmp_path / "planner" / "venv").resolve() == tmp_path / "opt"
+    assert not bootstrap.has_software(local, replace(same, code="another's")), "another version is no such planner"
+
+
+def test_an_image_with_an_older_planner_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that cannot even tell its code."""
+    monkeypatch.setattr(bootstrap, "IMAGE_VENV", str(tmp_path / "opt"))
+    image_with(tmp_path / "opt", "false")
+    local = Here([], directory=tmp_path, key=tmp_path / "key")
+    local.home = tmp_path
+    assert not bootstrap.has_software(local, wheelhouse.Wheelhouse(path=tmp_path, sha256="", python="3.12", code="c"))

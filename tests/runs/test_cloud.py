@@ -81,7 +81,7 @@ def test_rented_measured_sorted_validated_and_gone(
     assert not directory.key.exists()
     watcher.require_hidden(ended.text)
     assert "measurements stored in" in ended.text
-    assert ec2.left() == {} and machines.made == {}
+    assert ec2.left() == {} and machines.are_gone()
 
 
 @pytest.mark.soak
@@ -100,7 +100,7 @@ def test_sorted_in_place_from_store_to_store(
     assert report.staging == () and not {"stage in", "stage out", "generate"} & set(report.steps_s)
     assert_the_output_is_in_the_store(report, RunDirectory.open(ec2.runs()[0]))
     watcher.require_hidden(ended.text)
-    assert ec2.left() == {} and machines.made == {}
+    assert ec2.left() == {} and machines.are_gone()
 
 
 def assert_the_output_is_in_the_store(report: RunReport, directory: RunDirectory) -> None:

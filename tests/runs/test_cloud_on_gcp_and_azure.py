@@ -84,7 +84,7 @@ def test_rented_measured_sorted_validated_and_gone(
     assert "measurements stored in" in ended.text
     assert "it is pinned at the first contact" not in ended.text, "the head's key is on its console"
     assert not RunDirectory.open(cloud.runs()[0]).key.exists()
-    assert cloud.left() == {} and machines.made == {}
+    assert cloud.left() == {} and machines.are_gone()
 
 
 def test_kept_until_it_is_taken_down(cloud: EmulatedCloud, machines: EmulatedMachines, wheels: Path) -> None:
@@ -129,4 +129,4 @@ def test_a_fleet_is_rented_measured_and_gone(
     assert ended.code == 0, ended.text
     files = {path.name.split("-")[1] for path in out.iterdir()}
     assert files == {"disk", "small", "network"} and len(list(out.iterdir())) == 3 + 3 + 1, ended.text
-    assert cloud.left() == {} and machines.made == {}
+    assert cloud.left() == {} and machines.are_gone()

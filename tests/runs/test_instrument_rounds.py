@@ -104,7 +104,7 @@ def test_a_fleet_is_rented_measured_screened_remembered_and_gone(
     stored = (tmp_path / "mine" / "aws.csv").read_text("utf-8")
     assert "bench fleet r" in stored and "read_only" in stored
     assert ",network," in stored, ended.text
-    assert ec2.left() == {} and machines.made == {}
+    assert ec2.left() == {} and machines.are_gone()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from planner.errors import IoFailureError
 from planner.providers.protocol import Node
 from planner.runs.bootstrap import Equipped
-from planner.runs.node_benchmarks import Effort, disk_documents, network_document
+from planner.runs.node_benchmarks import Effort, disk_documents, measure, network_document
 from planner.runs.ssh import Ssh, UnreachableError
 
 
@@ -50,3 +52,41 @@ def test_without_the_head_no_machine_is_called_slow_or_failed(tmp_path: Path) ->
         disk_documents(ssh(tmp_path, "head", "worker"), MACHINES, Effort())
     with pytest.raises(UnreachableError, match="head cannot be reached"):
         network_document(ssh(tmp_path, "head", "worker"), MACHINES, Effort(), is_doubling=False)
+
+
+class BusyForAWhile(Ssh):
+    """Machines that do not reach each other the first `failures` times that their network is measured."""
+
+    failures = 0
+    lengths: tuple[str, ...] = ()
+
+    def run(self, node: str, script: str, *, within_s: float) -> str:
+        rate = {"read_bytes_per_s": 1.0, "write_bytes_per_s": 2.0}
+        if "bench disk" in script:
+            return json.dumps({"rates": [rate | {"mode": mode} for mode in ("read", "write", "mixed")]})
+        if "bench net --json" not in script:
+            return ""
+        self.lengths += (script.split("--seconds ")[1].split(maxsplit=1)[0],)
+        if len(self.lengths) <= self.failures:
+            raise IoFailureError("head: a script failed (6)", ["some nodes do not reach each other"])
+        per_node = [{"address": f"10.0.0.{number}:7070", "bytes_per_s": 3.0} for number in (1, 2)]
+        return json.dumps({"runs": [{"per_node": per_node}]})
+
+
+def addressed() -> list[Equipped]:
+    return [
+        replace(machine, node=replace(machine.node, private_address=f"10.0.0.{number}"))
+        for number, machine in enumerate(MACHINES, 1)
+    ]
+
+
+def test_a_network_that_could_not_be_measured_is_measured_once_more_for_longer(tmp_path: Path) -> None:
+    ways, lines = BusyForAWhile([machine.node for machine in MACHINES], directory=tmp_path, key=tmp_path / "key"), []
+    ways.failures = 1
+    rates = measure(ways, addressed(), effort=Effort(seconds=5), results_directory=tmp_path / "m", say=lines.append)
+    assert rates.rates["network"] == {"head": 3.0, "worker": 3.0} and ways.lengths == ("5", "20")
+    assert any("do not reach each other" in text and "once more" in text for text in lines)
+    ways.failures = 4
+    with pytest.raises(IoFailureError, match="a script failed"):
+        measure(ways, addressed(), effort=Effort(seconds=5), results_directory=tmp_path / "m", say=lines.append)
+    assert len(ways.lengths) == 4

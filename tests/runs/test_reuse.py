@@ -9,8 +9,10 @@ import pytest
 from emulated_ec2 import EmulatedEc2, choice
 from emulated_machines import EmulatedMachines
 from rented_runs import PACE, RECORDS, run_words
+from typer.testing import CliRunner
 
 from planner.api import recommend
+from planner.cli.app import build
 from planner.errors import BadInputError
 from planner.provisioning.run_directory import RunDirectory
 from planner.runs.reuse import EARLIER, catalog_type, require_time
@@ -55,5 +57,25 @@ def test_the_catalogs_name_of_rented_machines() -> None:
 
 
 def test_only_what_ran_can_be_used_again(ec2: EmulatedEc2) -> None:
-    ended = ec2.planner("cluster", "run", "r1", "--data", "1GB", "--model", "indy")
-    assert ended.code == 2 and "no run r1" in ended.text
+    for words in (("cluster", "run", "r1"), ("run", "--on", "r1")):
+        ended = ec2.planner(*words, "--data", "1GB", "--model", "indy")
+        assert ended.code == 2 and "no run r1" in ended.text
+
+
+@pytest.mark.parametrize(
+    "words", ["--cloud aws", "--nodes 3", "--subnet s", "--pricing spot", "--dir x", "--rate 1Gbit", "--keep"]
+)
+def test_what_says_nothing_about_machines_that_are_there_is_refused(words: str) -> None:
+    ended = CliRunner().invoke(build(), ["run", "--on", "r1", "--data", "1GB", *words.split()])
+    assert isinstance(ended.exception, BadInputError)
+    assert f"{words.split(maxsplit=1)[0]} says nothing about the machines of run r1" in ended.exception.message
+
+
+@pytest.mark.parametrize(
+    "words", ["--subnet s", "--pricing spot", "--no-public-address", "--jump b", "--reservation r"]
+)
+def test_options_of_rented_machines_are_not_ignored_here(words: str) -> None:
+    """They were, so that a run on this machine looked like one that had heard them."""
+    ended = CliRunner().invoke(build(), ["run", "--data", "1GB", *words.split()])
+    assert isinstance(ended.exception, BadInputError)
+    assert f"{words.split(maxsplit=1)[0]} says nothing about this machine" in ended.exception.message

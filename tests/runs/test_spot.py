@@ -63,7 +63,7 @@ def test_machines_are_taken_back_and_the_run_ends_right(
     assert report.passed and report.checks[0].records == RECORDS, ended.text
     if (model, machines_lost) == ("daytona", 2):
         assert "joined: i-" in ended.text, "one machine cannot keep two copies"
-    assert ec2.left() == {} and machines.made == {}
+    assert ec2.left() == {} and machines.are_gone()
 
 
 def test_without_room_for_another_spot_machine_one_on_demand_takes_the_place(

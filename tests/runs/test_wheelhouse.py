@@ -35,11 +35,18 @@ def test_the_planners_own_wheel_is_whole_and_installs(own: Path, tmp_path: Path)
         "assert planner.__file__.startswith(sys.path[0]), planner.__file__\n"
         "assert native.core.__file__.startswith(sys.path[0]), native.core.__file__\n"
         "assert str(paths.catalogs_directory()).startswith(sys.path[0])\n"
-        "print(planner.recommend(data='100TB', model='indy').best.nodes)"
+        "from planner.runs.wheelhouse import code_digest\n"
+        "print(planner.recommend(data='100TB', model='indy').best.nodes, code_digest())"
     )
     done = subprocess.run([sys.executable, "-IS", "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 1
+    nodes, code_there = done.stdout.split()
+    assert int(nodes) > 1 and code_there == wheelhouse.code_digest()
+
+
+def test_the_wheels_code_is_the_code_that_runs_here(own: Path) -> None:
+    """So a machine with this wheel installed is known to have it."""
+    assert wheelhouse._code_in(own) == wheelhouse.code_digest()
 
 
 def test_every_file_is_in_the_record(own: Path) -> None:

@@ -12,6 +12,7 @@ _AWAY: Final = frozenset({"InternalError", "InternalFailure", "ServiceUnavailabl
 _NO_CAPACITY: Final = frozenset({
     "InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientCapacity",
     "InsufficientAddressCapacity", "InsufficientFreeAddressesInSubnet", "InsufficientVolumeCapacity", "Unsupported",
+    "ReservationCapacityExceeded",
 })  # fmt: skip
 _IN_USE: Final = frozenset({"DependencyViolation", "VolumeInUse", "IncorrectState", "OperationNotPermitted"})
 

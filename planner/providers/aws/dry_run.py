@@ -20,6 +20,7 @@ _ASKED: Final = {
     "describe_instance_types",
     "describe_prefix_lists",
     "describe_instance_type_offerings",
+    "describe_capacity_reservations",
 }
 _LISTINGS: Final = {
     resource_type.listing: resource_kind for resource_kind, resource_type in resources.RESOURCE_TYPES.items()
@@ -124,6 +125,8 @@ def _tags(request: dict[str, Any]) -> list[dict[str, str]]:
 def _unknown(operation: str, request: dict[str, Any]) -> list[dict[str, Any]]:
     """Stand in for what only the account can ask."""
     filters = {chosen["Name"]: chosen["Values"][0] for chosen in request.get("Filters", [])}
+    if "CapacityReservationIds" in request:
+        return [{"CapacityReservationId": request["CapacityReservationIds"][0]}]
     if "ImageIds" in request:
         return [{"ImageId": image} for image in request["ImageIds"]]
     if operation == "describe_images":

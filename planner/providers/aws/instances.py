@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from planner.errors import BadInputError
+from planner.providers.aws import reservation as reserved
 from planner.providers.aws import resources
 from planner.providers.aws.client import Service
 from planner.providers.aws.network import RunNetwork
@@ -117,8 +118,8 @@ def _common(network: RunNetwork, place: Place) -> dict[str, Any]:
     order, choice = network.order, place.choice
     image = image_of(network.ec2, order, choice.instance_type)
     placement = {"AvailabilityZone": place.zone}
-    if choice.placement_group:
-        placement["GroupName"] = network.full_name("group")
+    if group := _group(network, place):
+        placement["GroupName"] = group
     return {
         "ImageId": image["ImageId"],
         "InstanceType": choice.instance_type,
@@ -129,7 +130,20 @@ def _common(network: RunNetwork, place: Place) -> dict[str, Any]:
         "MetadataOptions": {"HttpTokens": "required", "HttpEndpoint": "enabled", "HttpPutResponseHopLimit": 1},
         "UserData": cloud_config(expires_at=order.expires_at),
         **identity_request(order.node_identity),
+        **reserved.request_of(order.reservation),
     }
+
+
+def _group(network: RunNetwork, place: Place) -> str:
+    """Return the placement group of all machines: the reservation's if it has one, or else the run's own; '' for none.
+
+    Capacity that is reserved in a group can be had in that group alone.
+    """
+    if network.order.reservation:
+        described = reserved.described_reservation(network.ec2, network.order.reservation)
+        if group := reserved.group_of(described):
+            return group
+    return network.full_name("group") if place.choice.placement_group else ""
 
 
 def identity_request(name: str) -> dict[str, Any]:

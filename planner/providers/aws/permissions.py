@@ -60,6 +60,8 @@ STAGING_WRITES: Final[dict[str, dict[str, Any]]] = {
     "delete_vpc_endpoints": {"VpcEndpointIds": ["vpce-00000000000000000"]},
 }
 
+_OF_A_NETWORK: Final = ("vpc", "subnet", "internet_gateway", "route", "vpc_endpoint")
+"""In the names of calls that make or remove a network of the run's own."""
 
 READS: Final[dict[str, dict[str, Any]]] = {resource_type.listing: {} for resource_type in RESOURCE_TYPES.values()} | {
     "get_console_output": {"InstanceId": "i-00000000000000000"}
@@ -69,25 +71,31 @@ console, which tells the head's host keys.
 """
 
 
-def denied(ec2: Service, *, staging: bool) -> list[str]:
-    """Return the operations that this account may not do in a region."""
-    calls = READS | WRITES | (STAGING_WRITES if staging else {})
+def writes_of(order: Order) -> dict[str, dict[str, Any]]:
+    """Return the calls by which an order's run changes something: fewer where its network exists."""
+    calls = WRITES | (STAGING_WRITES if order.staging else {})
+    own = not order.subnet
+    return {name: request for name, request in calls.items() if own or not any(of in name for of in _OF_A_NETWORK)}
+
+
+def denied(ec2: Service, order: Order) -> list[str]:
+    """Return the operations of an order's run that this account may not do in a region."""
+    calls = READS | writes_of(order)
     return [operation for operation, request in calls.items() if not _allowed(ec2, operation, request)]
 
 
-def _ending(*, staging: bool) -> set[str]:
+def _ending(order: Order) -> set[str]:
     """Return the operations that end something. A policy may allow them for what has a run's tag alone, so a dry run on
     something made up is refused for all of them.
     """
-    calls = WRITES | (STAGING_WRITES if staging else {})
-    return {operation for operation in calls if operation.startswith(("delete", "detach", "terminate"))}
+    return {name for name in writes_of(order) if name.startswith(("delete", "detach", "terminate"))}
 
 
-def permission_finding(ec2: Service, *, staging: bool) -> Finding:
+def permission_finding(ec2: Service, order: Order) -> Finding:
     """Say whether the account may do all that a run does."""
-    missing, subject = denied(ec2, staging=staging), f"permissions in {ec2.region}"
+    missing, subject = denied(ec2, order), f"permissions in {ec2.region}"
     text = f"lacks {', '.join(map(action_of, missing))}" if missing else "all actions allowed"
-    if missing and set(missing) == _ending(staging=staging):
+    if missing and set(missing) == _ending(order):
         text = f"{text} where nothing has a run's tag, as docs/aws-policy.json has it; with the tag not known"
         return Finding(subject=subject, ok=None, text=text)
     return Finding(subject=subject, ok=not missing, text=text)

@@ -14,6 +14,7 @@ from planner.providers.aws.instances import shape_of
 from planner.providers.aws.network import described_subnet
 from planner.providers.aws.permissions import identity_finding, permission_finding
 from planner.providers.aws.quota import quota_vcpus, used_vcpus
+from planner.providers.aws.reservation import described_reservation, group_of, obstacle
 from planner.providers.order import Choice, Order
 from planner.providers.preflight import PreflightLog
 from planner.providers.protocol import Finding, Preflight
@@ -63,7 +64,7 @@ class _Checks:
     log: PreflightLog = field(default_factory=PreflightLog)
 
     def is_permitted(self, region: str) -> bool:
-        return self.log.add(permission_finding(self.connect("ec2", region), staging=self.order.staging))
+        return self.log.add(permission_finding(self.connect("ec2", region), self.order))
 
     def may_lend_identity(self, region: str) -> bool:
         """Check the instance profile, which is the same in all regions, in one of them."""
@@ -78,6 +79,8 @@ class _Checks:
         zones = sorted(self._zones(name, region))
         if self.order.subnet:
             zones = self._within_subnet(zones, region)
+        if self.order.reservation:
+            zones = self._within_reservation(choice, zones, region)
         text = f"offered in {', '.join(zones)}" if zones else "offered in no zone"
         self.log.note(f"{name} in {region}", bool(zones), text)
         self.log.add_places(choice, region, zones)
@@ -94,6 +97,21 @@ class _Checks:
         self.log.note(
             subject, True, f"in {zone}, with {free} addresses left; its routes and endpoints stay as they are"
         )
+        return [zone] if zone in zones else []
+
+    def _within_reservation(self, choice: Choice, zones: list[str], region: str) -> list[str]:
+        """Return the zone of the order's reservation, if it serves a choice and the zone is among these."""
+        subject = f"reservation {self.order.reservation} in {region}"
+        try:
+            described = described_reservation(self.connect("ec2", region), self.order.reservation)
+        except BadInputError as error:
+            self.log.note(subject, False, error.message)
+            return []
+        zone = str(described["AvailabilityZone"])
+        against = obstacle(described, choice, expires_at=self.order.expires_at)
+        group = f", in placement group {group_of(described)}" if group_of(described) else ""
+        if not self.log.note(subject, not against, against or f"in {zone}{group}, with room for all machines"):
+            return []
         return [zone] if zone in zones else []
 
     def _fits(self, choice: Choice, region: str) -> bool:

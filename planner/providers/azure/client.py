@@ -43,10 +43,14 @@ RESOURCE_TYPES: Final = {
     "resource-group": ResourceType(client="resource", operations="resource_groups", create="create_or_update"),
     "network-security-group": ResourceType(client="network", operations="network_security_groups"),
     "virtual-network": ResourceType(client="network", operations="virtual_networks"),
+    "subnet": ResourceType(client="network", operations="subnets"),
     "network-interface": ResourceType(client="network", operations="network_interfaces"),
     "public-address": ResourceType(client="network", operations="public_ip_addresses"),
     "proximity-placement-group": ResourceType(
         client="compute", operations="proximity_placement_groups", create="create_or_update"
+    ),
+    "capacity-reservation": ResourceType(
+        client="compute", operations="capacity_reservations", listing="list_by_capacity_reservation_group"
     ),
     "machine": ResourceType(client="compute", operations="virtual_machines"),
     "machine-status": ResourceType(client="compute", operations="virtual_machines", listing="list_all"),
@@ -82,6 +86,9 @@ class Arm(Protocol):
 
     def items(self, resource_kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
         """Yield all of a listing, page by page."""
+
+    def get(self, resource_kind: str, *names: str) -> dict[str, Any]:
+        """Return one thing. Raises NotFoundError when it is not there."""
 
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
         """Return how a machine is: its instance view."""
@@ -146,6 +153,12 @@ class LiveArm:
             if page is None:
                 return
             yield from map(_as_dict, page)
+
+    def get(self, resource_kind: str, *names: str) -> dict[str, Any]:
+        """See Arm."""
+        operations = self._operations(RESOURCE_TYPES[resource_kind])
+        what = f"asking after {resource_kind} {names[-1]}"
+        return dict(self._repeatedly(lambda: _as_dict(operations.get(*names)), what=what))
 
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
         """See Arm."""

@@ -39,6 +39,11 @@ class DryRunArm:
             item for (of, *under), item in self._made.items() if of == resource_kind and tuple(under[:-1]) == names
         ]
 
+    def get(self, resource_kind: str, *names: str) -> dict[str, Any]:
+        """See Arm. A subnet that exists is all that a launch asks for."""
+        self._note("get", resource_kind, names, {})
+        return {"properties": {"addressPrefix": f"<addresses of {names[-1]}>"}}
+
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
         """See Arm."""
         self._note("view", "machine", (group, name), {})

@@ -14,6 +14,7 @@ from planner.errors import PlannerError, ProviderRefusedError
 from planner.providers.azure.client import Arm
 from planner.providers.azure.cloud_errors import meaning_of
 from planner.providers.azure.network import RunNetwork
+from planner.providers.azure.reservation import request_of
 from planner.providers.cloud_errors import NoCapacityError, NotFoundError, QuotaExceededError, worst_of
 from planner.providers.cloud_init import cloud_config
 from planner.providers.order import VolumeOrder
@@ -123,6 +124,7 @@ def _machine(network: RunNetwork, name: str) -> dict[str, Any]:
     }
     if place.choice.is_spot and role == "node":
         properties |= _SPOT
+    properties |= request_of(order.reservation)
     if place.choice.placement_group:
         near = network.url("Microsoft.Compute/proximityPlacementGroups", "near")
         properties["proximityPlacementGroup"] = {"id": near}
@@ -139,11 +141,9 @@ def _machine(network: RunNetwork, name: str) -> dict[str, Any]:
 
 
 def _interface(network: RunNetwork, role: str) -> dict[str, Any]:
-    """The head alone has a public address."""
-    subnets = network.url("Microsoft.Network/virtualNetworks", "network") + "/subnets"
-    subnet = {"id": f"{subnets}/{'head' if role == 'head' else 'nodes'}"}
-    address: dict[str, Any] = {"primary": True, "subnet": subnet}
-    if role == "head":
+    """The head alone has a public address, if any has. In a subnet that exists, the run's rules are the interface's."""
+    address: dict[str, Any] = {"primary": True, "subnet": {"id": network.subnet_url(role)}}
+    if role == "head" and not network.order.is_private:
         public = {"deleteOption": "Delete", "publicIPAllocationMethod": "Static"}
         address["publicIPAddressConfiguration"] = {"name": "head", "sku": {"name": "Standard"}, "properties": public}
     properties = {
@@ -152,6 +152,9 @@ def _interface(network: RunNetwork, role: str) -> dict[str, Any]:
         "enableAcceleratedNetworking": True,
         "ipConfigurations": [{"name": "cluster", "properties": address}],
     }
+    if network.order.subnet:
+        rules = network.url("Microsoft.Network/networkSecurityGroups", "head" if role == "head" else "nodes")
+        properties["networkSecurityGroup"] = {"id": rules}
     return {"name": "cluster", "properties": properties}
 
 

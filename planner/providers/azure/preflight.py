@@ -6,15 +6,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_network
 from typing import Any, Final
 
-from planner.errors import PlannerError
+from planner.errors import BadInputError, PlannerError
 from planner.providers.azure.client import Arm
 from planner.providers.azure.instances import volumes_obstacle
+from planner.providers.azure.network import blocks_of, described_subnet, region_of
+from planner.providers.azure.reservation import reservations_in, reserved_text, zones_of
 from planner.providers.order import Choice, Order
 from planner.providers.preflight import PreflightLog
 from planner.providers.protocol import Finding, Preflight
 
+TAKEN_ADDRESSES: Final = 5
+"""Of every subnet, by Azure (Azure Virtual Network FAQ)."""
 LONGEST: Final = timedelta(hours=23, minutes=30)
 """Azure's own shutdown knows the time of day and not the day."""
 _HOST: Final = (
@@ -30,7 +35,7 @@ NAMESPACES: Final = ("Microsoft.Compute", "Microsoft.DevTestLab", "Microsoft.Net
 
 def preflight(order: Order, arm: Arm, *, price: Price) -> Preflight:
     """Look at credentials, then at every choice in every region."""
-    checks = _Checks(arm=arm, price=price)
+    checks = _Checks(order=order, arm=arm, price=price)
     log = checks.log
     groups = sum(1 for _ in arm.items("resource-group"))
     log.note("credentials", True, f"subscription {arm.subscription}, with {groups} resource groups")
@@ -64,6 +69,7 @@ def _end_finding(order: Order) -> Finding:
 class _Checks:
     """The checks of one preflight; `log` collects what they find out, `usage` and `sizes` what Azure says by region."""
 
+    order: Order
     arm: Arm
     price: Price
     log: PreflightLog = field(default_factory=PreflightLog)
@@ -78,13 +84,52 @@ class _Checks:
         if size is None or obstacle:
             self.log.note(subject, False, obstacle)
             return
-        if not self._within_quota(choice, size, region):
+        if not (self._within_quota(choice, size, region) and self._has_subnet(choice, region)):
             return
         self.log.note_prices(choice, region, lambda pricing: self._price(choice.instance_type, region, pricing))
         zones = sorted(_zones(size))
         text = f"offered in zones {', '.join(zones)}" if zones else "offered, in a region without zones"
         self.log.note(subject, True, text)
-        self.log.add_places(choice, region, [f"{region}-{zone}" for zone in zones] or [""])
+        zones = zones or [""]
+        if self.order.reservation:
+            zones = self._within_reservation(choice, zones, region)
+        self.log.add_places(choice, region, [f"{region}-{zone}" if zone else "" for zone in zones])
+
+    def _within_reservation(self, choice: Choice, zones: list[str], region: str) -> list[str]:
+        """Return those of the zones in which the order's reservation group has room for a choice."""
+        subject = f"reservation {self.order.reservation}"
+        try:
+            reserved = reservations_in(self.arm, self.order.reservation)
+        except BadInputError as error:
+            self.log.note(subject, False, error.message)
+            return []
+        usable = [zone for zone in zones_of(reserved, choice, region=region) if zone in zones]
+        needed = f"{choice.machines} x {choice.instance_type} needed at one place in {region}"
+        text = f"{reserved_text(reserved)}" + ("" if usable else f"; {needed}")
+        self.log.note(subject, bool(usable), f"free: {text}; without a proximity placement group")
+        return usable
+
+    def _has_subnet(self, choice: Choice, region: str) -> bool:
+        """Say whether the order's subnet, if it names one, is in the region and has room."""
+        if not self.order.subnet:
+            return True
+        subject = f"subnet {self.order.subnet}"
+        try:
+            subnet = described_subnet(self.arm, self.order.subnet)
+        except BadInputError as error:
+            return self.log.note(subject, False, error.message)
+        if (there := region_of(self.arm, self.order.subnet)) != region:
+            return self.log.note(subject, False, f"in {there}, not in {region}: --region {there}")
+        used = len(subnet["properties"].get("ipConfigurations", ()))
+        free = sum(ip_network(block).num_addresses - TAKEN_ADDRESSES for block in blocks_of(subnet)) - used
+        if free < choice.machines:
+            return self.log.note(subject, False, f"{free} addresses left; {choice.machines} needed")
+        services = [endpoint["service"] for endpoint in subnet["properties"].get("serviceEndpoints", ())]
+        if self.order.staging and "Microsoft.Storage" not in services:
+            return self.log.note(
+                subject, None, "no service endpoint to Microsoft.Storage; other ways are not looked at"
+            )
+        return self.log.note(subject, True, f"{free} addresses left; its routes and security group stay, and hold, too")
 
     def _price(self, name: str, region: str, pricing: str) -> float | None:
         try:

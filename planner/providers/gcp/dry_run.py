@@ -48,6 +48,11 @@ class DryRunCompute:
         """See Compute."""
         self._note(method, dict(where))
         yield from list(self._made.get(method.partition(".")[0], ()))
+        if method == "subnetworks.list" and "filter" in where:  # one that exists, by its name
+            name = where["filter"].removeprefix("name=")
+            yield {"network": f"<network of {name}>", "ipCidrRange": f"<addresses of {name}>"}
+        if method == "reservations.aggregatedList":
+            yield {}
 
     def allowed(self, permissions: list[str]) -> set[str]:
         """See Compute."""

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from planner.providers.cloud_errors import DuplicateError
 from planner.providers.cloud_init import cloud_config
+from planner.providers.gcp import reservation as reserved
 from planner.providers.gcp import resources
 from planner.providers.gcp.client import Compute
-from planner.providers.gcp.network import HEAD_TAG, NODE_TAG, OBJECT_STORE, RunNetwork
+from planner.providers.gcp.network import OBJECT_STORE, RunNetwork
 from planner.providers.order import Order, VolumeOrder
 from planner.providers.protocol import Node, NodeState, Place, Resource
 
@@ -77,7 +78,7 @@ def properties(network: RunNetwork, place: Place, role: str) -> dict[str, Any]:
     request: dict[str, Any] = {
         "machineType": choice.instance_type,
         "labels": labels,
-        "tags": {"items": [HEAD_TAG if role == "head" else NODE_TAG]},
+        "tags": {"items": network.target_tags(head=role == "head")},
         "disks": list(_disks(place, labels, order.image)),
         "networkInterfaces": [_interface(network, role)],
         "scheduling": _scheduling(order) | (_SPOT if choice.is_spot and role == "node" else {}),
@@ -86,9 +87,17 @@ def properties(network: RunNetwork, place: Place, role: str) -> dict[str, Any]:
     }
     if order.node_identity:
         request["serviceAccounts"] = [{"email": order.node_identity, "scopes": [_STORE_SCOPE]}]
-    if choice.placement_group:
-        request["resourcePolicies"] = [network.full_name("group")]
-    return request
+    if policies := _policies(network, place):
+        request["resourcePolicies"] = policies
+    return request | reserved.request_of(order.reservation)
+
+
+def _policies(network: RunNetwork, place: Place) -> list[str]:
+    """Return the placement policies of all machines: in a reservation its own, or none."""
+    if name := network.order.reservation:
+        described = reserved.described_reservation(network.compute, name, region=network.region)
+        return reserved.policies_of(described)
+    return [network.full_name("group")] if place.choice.placement_group else []
 
 
 def _scheduling(order: Order) -> dict[str, Any]:
@@ -103,9 +112,9 @@ def _scheduling(order: Order) -> dict[str, Any]:
 
 
 def _interface(network: RunNetwork, role: str) -> dict[str, Any]:
-    """The head alone has a public address."""
-    interface: dict[str, Any] = {"subnetwork": network.url("subnetwork", "nodes"), "nicType": "GVNIC"}
-    if role == "head":
+    """The head alone has a public address, if any has."""
+    interface: dict[str, Any] = {"subnetwork": network.subnet_url, "nicType": "GVNIC"}
+    if role == "head" and not network.order.is_private:
         interface["accessConfigs"] = [{"type": "ONE_TO_ONE_NAT", "name": "caller"}]
     return interface
 

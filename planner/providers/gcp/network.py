@@ -2,15 +2,18 @@
 
 One private network with one subnet. Its firewall lets machines of the run talk to each other and the caller to the head
 by SSH, and nothing else in or out; where the run stages data, also HTTPS to the addresses behind
-private.googleapis.com, which serve the object store and lead nowhere else. Only the head gets a public address.
+private.googleapis.com, which serve the object store and lead nowhere else. Only the head gets a public address. In a
+subnet that exists, firewall rules and policy are all that is made; the rules hold for machines with the run's tags.
 """
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from planner.errors import BadInputError
 from planner.providers.addresses import ANYWHERE, NETWORK
 from planner.providers.cloud_errors import DuplicateError
 from planner.providers.gcp import resources
@@ -22,8 +25,6 @@ OBJECT_STORE: Final = "199.36.153.8/30"
 """private.googleapis.com: Google's services for machines without a public address (Private Google Access)."""
 MTU_BYTES: Final = 8896
 """The largest packets of a network; without being asked Google takes 1,460 bytes."""
-HEAD_TAG: Final = "planner-head"
-NODE_TAG: Final = "planner-node"
 _FIRST: Final = 1000
 _LAST: Final = 65000
 """Firewall rules count in the order of their priority, the lowest number first; Google's own come after 65534."""
@@ -54,6 +55,17 @@ class RunNetwork:
         """Return the name of a resource: it holds the run and the region, for some are global."""
         return f"planner-{self.order.run}-{self.region}-{name}"
 
+    def target_tags(self, *, head: bool) -> list[str]:
+        """Return by which network tags the firewall knows the run's machines; with `head`, also the head."""
+        return [f"planner-{self.order.run}", *([f"planner-{self.order.run}-head"] if head else [])]
+
+    @property
+    def subnet_url(self) -> str:
+        """The name of the subnet in which all machines stand."""
+        subnet = self.order.subnet
+        own = f"projects/{self.compute.project}/regions/{self.region}/subnetworks/{subnet}"
+        return own if subnet else self.url("subnetwork", "nodes")
+
     def url(self, resource_kind: str, name: str) -> str:
         """Return how one resource names another."""
         resource_type = resources.RESOURCE_TYPES[resource_kind]
@@ -76,6 +88,31 @@ class RunNetwork:
 
 def prepare(network: RunNetwork, place: Place) -> None:
     """Create what is missing in a region."""
+    if network.order.subnet:
+        subnet = described_subnet(network.compute, network.order.subnet, region=network.region)
+        network_url, block = subnet["network"], subnet["ipCidrRange"]
+    else:
+        _own_network(network)
+        network_url, block = network.url("network", "net"), NETWORK
+    for name, rule in _rules(network, block).items():
+        network.ensure("firewall", name, {"network": network_url, **rule})
+    if place.choice.placement_group:
+        network.ensure("placement-policy", "group", {"groupPlacementPolicy": {"collocation": "COLLOCATED"}})
+
+
+def described_subnet(compute: Compute, name: str, *, region: str) -> dict[str, Any]:
+    """Return Google's description of a subnet that exists. Raises BadInputError when the region has none such."""
+    if not re.fullmatch("[a-z][a-z0-9-]*", name):
+        raise BadInputError(
+            f"--subnet {name}: name a subnet of this project, without a path; the firewall of a network that another "
+            "project shares cannot be added to from here"
+        )
+    for item in compute.items("subnetworks.list", region=region, filter=f"name={name}"):
+        return item
+    raise BadInputError(f"--subnet {name}: {region} has no such subnet; name its region with --region")
+
+
+def _own_network(network: RunNetwork) -> None:
     network.ensure(
         "network",
         "net",
@@ -91,25 +128,25 @@ def prepare(network: RunNetwork, place: Place) -> None:
             "privateIpGoogleAccess": network.order.staging,
         },
     )
-    for name, rule in _rules(network.order).items():
-        network.ensure("firewall", name, {"network": network.url("network", "net"), **rule})
-    if place.choice.placement_group:
-        network.ensure("placement-policy", "group", {"groupPlacementPolicy": {"collocation": "COLLOCATED"}})
 
 
-def _rules(order: Order) -> dict[str, dict[str, Any]]:
-    """Machines reach each other, the caller reaches the head by SSH, nothing else goes in or out."""
-    everything = [{"IPProtocol": "all"}]
-    inward, outward = {"direction": "INGRESS", "priority": _FIRST}, {"direction": "EGRESS", "priority": _FIRST}
+def _rules(network: RunNetwork, block: str) -> dict[str, dict[str, Any]]:
+    """Machines reach each other, the caller reaches the head by SSH, nothing else goes in or out. Their addresses lie
+    in a `block`, which need not be theirs alone.
+    """
+    everything, order = [{"IPProtocol": "all"}], network.order
+    (machines, head) = network.target_tags(head=True)
+    inward = {"direction": "INGRESS", "priority": _FIRST, "targetTags": [machines]}
+    outward = {"direction": "EGRESS", "priority": _FIRST, "targetTags": [machines]}
     rules: dict[str, dict[str, Any]] = {
-        "in": {**inward, "sourceRanges": [NETWORK], "allowed": everything},
+        "in": {**inward, "sourceTags": [machines], "allowed": everything},
         "door": {
             **inward,
             "sourceRanges": [order.ssh_from],
-            "targetTags": [HEAD_TAG],
+            "targetTags": [head],
             "allowed": [{"IPProtocol": "tcp", "ports": ["22"]}],
         },
-        "out": {**outward, "destinationRanges": [NETWORK], "allowed": everything},
+        "out": {**outward, "destinationRanges": [block], "allowed": everything},
         "shut": {**outward, "priority": _LAST, "destinationRanges": [ANYWHERE], "denied": everything},
     }
     if order.staging:

@@ -6,6 +6,7 @@ from typing import Final
 
 from planner.errors import PlannerError
 from planner.providers.gcp.client import Compute
+from planner.providers.order import Order
 from planner.providers.protocol import Finding
 
 PERMISSIONS: Final = (
@@ -50,14 +51,27 @@ ACT_AS: Final = "iam.serviceAccounts.actAs"
 """Needed besides where machines are launched as a service account."""
 
 
-def permission_finding(compute: Compute) -> Finding:
+_OF_A_NETWORK: Final = frozenset(
+    f"compute.{scope}.{verb}" for scope in ("networks", "subnetworks") for verb in ("create", "delete")
+)
+"""Not needed where the network exists."""
+
+
+def needed(order: Order) -> list[str]:
+    """Return the permissions that an order's run needs."""
+    spared = _OF_A_NETWORK if order.subnet else frozenset()
+    spared |= {"compute.subnetworks.useExternalIp"} if order.is_private else frozenset()
+    return [permission for permission in PERMISSIONS if permission not in spared]
+
+
+def permission_finding(compute: Compute, order: Order) -> Finding:
     """Say whether the caller may do all that a run does; unknown where Google will not tell."""
     subject = f"permissions in project {compute.project}"
     try:
-        allowed = compute.allowed(list(PERMISSIONS))
+        allowed = compute.allowed(needed(order))
     except PlannerError as error:
         return Finding(subject=subject, ok=None, text=f"not known: {error.message}")
-    missing = [permission for permission in PERMISSIONS if permission not in allowed]
+    missing = [permission for permission in needed(order) if permission not in allowed]
     return Finding(subject=subject, ok=not missing, text=f"lacks {', '.join(missing)}" if missing else "all granted")
 
 

@@ -1,0 +1,81 @@
+"""What a user said about machines to rent, and what of it cannot be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from planner.errors import BadInputError
+from planner.schemas.asked_prices import names
+from planner.units import parse_duration
+
+if TYPE_CHECKING:
+    from planner.provisioning.order_from_plan import Limits
+
+
+@dataclass(frozen=True, kw_only=True)
+class RentalOptions:
+    """What a user said about machines to rent, beside the job."""
+
+    cloud: str
+    regions: tuple[str, ...] = ()
+    max_cost: float | None = None
+    max_hours: str | None = None
+    ssh_from: str | None = None
+    image: str | None = None
+    staging: bool = False
+    node_identity: str = ""
+    pricing: str = "on-demand"
+    subnet: str = ""
+    is_private: bool = False
+    jump: str = ""
+    reservation: str = ""
+
+    @property
+    def limits(self) -> Limits:
+        """What may be spent."""
+        from planner.provisioning.order_from_plan import Limits
+
+        hours = parse_duration(self.max_hours) / 3600 if self.max_hours else None
+        return Limits(cost_usd=self.max_cost, hours=hours)
+
+
+def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> RentalOptions:
+    """Return what the options of a command say. Raises BadInputError for machines that are bought otherwise."""
+    if options["pricing"] not in ("on-demand", "spot"):
+        raise BadInputError(f"--pricing {options['pricing']}: use on-demand or spot")
+    if options["reservation"] and options["pricing"] == "spot":
+        raise BadInputError("--reservation: no cloud takes spot machines from one; leave out --pricing spot")
+    _check_site(options)
+    return RentalOptions(
+        cloud=options["cloud"],
+        regions=tuple(names(options["region"])),
+        max_cost=options["max_cost"],
+        max_hours=options["max_hours"],
+        ssh_from=options["ssh_from"],
+        image=options["image"],
+        staging=staging,
+        node_identity=options["node_identity"] or "",
+        pricing=options["pricing"],
+        subnet=options["subnet"] or "",
+        is_private=options["no_public_address"],
+        jump=options["jump"] or "",
+        reservation=options["reservation"] or "",
+    )
+
+
+def _check_site(options: Mapping[str, Any]) -> None:
+    """Raise BadInputError for a network of the user's own in which the head could not be reached."""
+    subnet, jump = options["subnet"], options["jump"]
+    if options["no_public_address"] and not (subnet and options["ssh_from"]):
+        raise BadInputError(
+            "--no-public-address: say where the head is reached, --subnet, and from which private network, --ssh-from"
+        )
+    if jump and not options["no_public_address"]:
+        raise BadInputError(
+            f"--jump {jump}: leads to private addresses alone; add --no-public-address, or leave it out"
+        )
+    if jump and not re.fullmatch(r"(?!-)[\w.@:-]+", jump):
+        raise BadInputError(f"--jump {jump}: write it as for ssh, host or user@host; options belong in ~/.ssh/config")

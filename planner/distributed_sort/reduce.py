@@ -100,15 +100,15 @@ class Reduce:
             self._restore_copy(number, source=owner)
             return
         job.retries += self._sorted.pop(number, None) is not None
-        order = self._order(number, owner, int(job.ledger.records[number]))
+        order = self._order(number, owner)
         outcome, records = job.nodes.run(owner, node_tasks.sort_partition, order, returns=2)
         self._under_way[number] = owner
         self._tasks.add(outcome, partial(self._sorted_one, number, records), node=owner)
 
-    def _order(self, number: int, node: str, records: int) -> SortOrder:
+    def _order(self, number: int, node: str) -> SortOrder:
         return SortOrder(
             number=number,
-            records=records,
+            slices=len(self._job.slices),
             layout=self._job.request.source.layout,
             files=self._job.files,
             memory_bytes=self._job.sizes.sort_bytes,
@@ -138,7 +138,7 @@ class Reduce:
         node = min(others, key=lambda name: (self._copies_in_flight[name], self._copies_sent[name]))
         self._copies_in_flight[node] += 1
         self._copies_sent[node] += 1
-        order = self._order(number, node, self._sorted[number].partition.records)
+        order = self._order(number, node)
         copied = job.nodes.run(node, node_tasks.write_partition, records, order)
         self._tasks.add(copied, partial(self._copied, number, node), node=node, sources=(source,))
 

@@ -124,12 +124,11 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def pieces_of(partition: int, folders: Iterable[Path]) -> Iterator[tuple[RunFile, slice]]:
-    """Yield where the records of `partition` lie, each slice's once. It may lie in several files: when a node is lost,
-    what was on its way is sent again in other parcels, and Ray repeats map tasks, one of which may run on the owner.
-    Raises IoFailureError.
+def pieces_of(partition: int, folders: Iterable[Path], read_slices: set[int]) -> Iterator[tuple[RunFile, slice]]:
+    """Yield where the records of `partition` lie, each slice's once, and add the slices to `read_slices`. One may lie
+    in several files: when a node is lost, what was on its way is sent again in other parcels, and Ray repeats map
+    tasks, one of which may run on the owner. Raises IoFailureError.
     """
-    read_slices = set[int]()
     for run in run_files(folders):
         if run.first <= partition < run.end:
             yield from ((run, records) for records in _joined(run.pieces(partition), read_slices))

@@ -199,9 +199,9 @@ def _take_stock(job: Job) -> None:
     gone = frozenset((set(job.ledger.owner) | absent) - set(job.nodes.names) - {""})
     job.ledger.forget_nodes(gone, job.nodes.names)
     for node, inventory in job.nodes.on_all(node_tasks.inventory, job.files).items():
-        for slice_number, first, counts in inventory.runs:
-            if all(owner == node for owner in job.ledger.owner[first : first + len(counts)]):
-                job.ledger.record(slice_number=slice_number, first=first, counts=counts)
+        for number, first, end, records in inventory.runs:
+            if all(owner == node for owner in job.ledger.owner[first:end]):
+                job.ledger.record(slice_number=number, first=first, end=end, records=records)
 
 
 def _rates(user_rates: Mapping[str, float], names: list[str]) -> dict[str, float]:

@@ -21,7 +21,7 @@ def block(*partitions: bytes) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[
 
 def content(folder: Path, partition: int) -> bytes:
     read = b""
-    for run, records in pieces_of(partition, [folder]):
+    for run, records in pieces_of(partition, [folder], set()):
         into = np.zeros((records.stop - records.start) * RECORD_BYTES, np.uint8)
         run.read(records, into, record_size=RECORD_BYTES)
         read += into.tobytes()

@@ -6,7 +6,7 @@ import base64
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -48,15 +48,19 @@ class Ledger:
         """The records that are stored in all; where a group was divided, each partition counts as much as another."""
         return int(self._records.sum())
 
-    def record(self, *, slice_number: int, first: int, end: int, records: int) -> None:
-        """Note that the records of a slice for partitions `first` to `end` - 1 are stored. What is noted again does not
-        count: the number is the same each time.
+    def record(self, slices: Mapping[int, int], *, first: int, end: int) -> None:
+        """Note that the records of some slices for partitions `first` to `end` - 1 are stored, so many of each. What is
+        noted again does not count: the number is the same each time.
         """
-        begin, behind = self._at(first), self._at(end)
-        row, bit = self._is_stored[slice_number >> 3, begin:behind], np.uint8(1 << (slice_number & 7))
-        lengths = self._lengths()[begin:behind] if behind - begin > 1 else end - first
-        self._records[begin:behind] += np.where(row & bit, 0, records * lengths // (end - first))
-        row |= bit
+        begin = self._at(first)
+        groups = range(begin, self._at(end))
+        numbers, records = np.array(list(slices), np.int64), np.array(list(slices.values()), np.int64)
+        rows, bits = numbers >> 3, (1 << (numbers & 7)).astype(np.uint8)
+        lengths = [end - first] if len(groups) == 1 else self._lengths()[groups.start : groups.stop].tolist()
+        for group, length in zip(groups, lengths, strict=True):
+            is_new = self._is_stored[rows, group] & bits == 0
+            self._records[group] += (records[is_new] * length // (end - first)).sum()
+            np.bitwise_or.at(self._is_stored[:, group], rows, bits)
 
     def missing_ranges(self, slice_number: int) -> list[tuple[str, int, int]]:
         """Return what of a slice is not stored, of unfinished partitions: (owner, first, end), one owner each."""
@@ -111,7 +115,7 @@ class Ledger:
 
     def _at(self, partition: int) -> int:
         """Return the group that begins with a partition; one that holds it is divided first."""
-        at = int(np.searchsorted(self._begins, partition))
+        at = int(self._begins.searchsorted(partition))
         if partition < len(self.owner) and (at == len(self._begins) or self._begins[at] != partition):
             self._cut_at([partition])
         return at

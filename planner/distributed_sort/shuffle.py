@@ -247,11 +247,9 @@ class Shuffle:
         if parcel[0].owner in self._job.nodes.lost:
             return frozenset()
         self._job.moved.intermediate_written += stored.written_bytes
-        came = frozenset(stored.slices)
-        for block in parcel:
-            if (number := block.slice.number) in came:
-                records = block.size_bytes // self._job.record_size
-                self._job.ledger.record(slice_number=number, first=block.first, end=block.end, records=records)
+        came, size = frozenset(stored.slices), self._job.record_size
+        records = {number: block.size_bytes // size for block in parcel if (number := block.slice.number) in came}
+        self._job.ledger.record(records, first=parcel[0].first, end=parcel[0].end)
         return came
 
     def _ended(self, number: int, *, size_bytes: int, blocks: int = 1) -> None:

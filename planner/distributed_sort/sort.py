@@ -201,7 +201,7 @@ def _take_stock(job: Job) -> None:
     for node, inventory in job.nodes.on_all(node_tasks.inventory, job.files).items():
         for number, first, end, records in inventory.runs:
             if all(owner == node for owner in job.ledger.owner[first:end]):
-                job.ledger.record(slice_number=number, first=first, end=end, records=records)
+                job.ledger.record({number: records}, first=first, end=end)
 
 
 def _rates(user_rates: Mapping[str, float], names: list[str]) -> dict[str, float]:

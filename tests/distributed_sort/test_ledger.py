@@ -21,7 +21,7 @@ def full(owner: list[str]) -> Ledger:
     ledger = Ledger(slices=2, owner=owner)
     for number in range(2):
         for _, first, end in ledger.missing_ranges(number):
-            ledger.record(slice_number=number, first=first, end=end, records=end - first)
+            ledger.record({number: end - first}, first=first, end=end)
     return ledger
 
 
@@ -41,11 +41,11 @@ def test_what_is_recorded_is_not_missing() -> None:
 def test_what_is_recorded_twice_counts_once_and_what_is_lost_no_more() -> None:
     ledger = full(["a", "b", "b"])
     assert ledger.stored_records == 6
-    ledger.record(slice_number=1, first=1, end=3, records=2)
+    ledger.record({1: 2}, first=1, end=3)
     assert ledger.stored_records == 6
     ledger.forget_nodes(frozenset({"b"}), ["a"])
     assert ledger.stored_records == 2, "what a had"
-    ledger.record(slice_number=1, first=1, end=3, records=2)
+    ledger.record({1: 2}, first=1, end=3)
     assert ledger.stored_records == 4
 
 
@@ -55,7 +55,7 @@ def test_what_is_recorded_twice_counts_once_and_what_is_lost_no_more() -> None:
 def test_missing_ranges_are_maximal_and_of_one_owner(owner: list[str], stored: set[int], done: set[int]) -> None:
     ledger = Ledger(slices=1, owner=owner)
     for number in stored & set(range(len(owner))):
-        ledger.record(slice_number=0, first=number, end=number + 1, records=5)
+        ledger.record({0: 5}, first=number, end=number + 1)
     ledger.done = {number: output("a") for number in done & set(range(len(owner)))}
     missing = [number for number in range(len(owner)) if number not in stored | done]
     ranges = ledger.missing_ranges(0)
@@ -76,7 +76,7 @@ def test_bits_say_what_a_table_of_slices_and_partitions_would(
     for number, first, length in stored:
         end = min(len(owner), first + length)
         if first < end:
-            ledger.record(slice_number=number, first=first, end=end, records=end - first)
+            ledger.record({number: end - first}, first=first, end=end)
             table[number][first:end] = [True] * (end - first)
     assert ledger.stored_records == sum(map(sum, table))
     ledger.forget_nodes(frozenset({lost}), ["d"])
@@ -99,7 +99,7 @@ def test_a_petabyte_on_a_thousand_nodes_fits_a_gigabyte() -> None:
 
 def test_shares_are_of_an_owners_own_blocks() -> None:
     ledger = Ledger(slices=2, owner=["a", "a", "b"])
-    ledger.record(slice_number=1, first=0, end=1, records=7)
+    ledger.record({1: 7}, first=0, end=1)
     assert (ledger.share_missing("a"), ledger.share_missing("b"), ledger.share_missing("c")) == (0.75, 1.0, 0.0)
     assert Ledger(slices=0, owner=["a"]).share_missing("a") == 0.0
 

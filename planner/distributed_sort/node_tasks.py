@@ -95,7 +95,7 @@ def store(files: JobFiles, first: int, slices: Sequence[int], *blocks: Block | N
     time has kept the block.
     """
     came = {number: block for number, block in zip(slices, blocks, strict=True) if block is not None}
-    written = run_files.write_run(files.run_folders(), first=first, blocks=came) if came else 0
+    written = run_files.write_run(files.run_folders(), first=first, blocks=came, cached=files.cached) if came else 0
     return Stored(slices=tuple(came), written_bytes=written)
 
 
@@ -220,7 +220,7 @@ def _gathered(order: SortOrder) -> Bytes:
     gathered, done = buffers.array(buffers.RAW, whole * size), 0
     for run, records in pieces:
         end = done + (records.stop - records.start) * size
-        run.read(records, gathered[done:end], record_size=size)
+        run.read(records, gathered[done:end], record_size=size, cached=order.files.cached)
         done = end
     return gathered
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, Final
@@ -46,8 +47,8 @@ class Nodes:
         self.cpus: dict[str, float] = {}
         self.concurrency = Concurrency.of(())
         self.store_bytes: dict[str, int] = {}
-        self.tasks = 0
-        """Begun so far."""
+        self.tasks = self.objects = 0
+        """Begun so far, and what they return: Ray keeps account of each in the driver."""
         self._discover()
 
     @property
@@ -68,6 +69,7 @@ class Nodes:
         if placement not in self._placed:  # making a new one takes a sixth of the driver's time for a task
             self._placed[placement] = self._place(task, node, returns=returns, firmly=firmly)
         self.tasks += 1
+        self.objects += returns
         return self._placed[placement].remote(*arguments)
 
     def _place(self, task: Callable[..., Any], node: str, *, returns: int, firmly: bool) -> Any:
@@ -165,6 +167,12 @@ class Nodes:
         if not self.names:
             raise IoFailureError("no node is left", [f"lost: {', '.join(sorted(self.lost))}"])
         return gone
+
+    @property
+    def memory_left_bytes(self) -> float:
+        """What a node has available of its memory: the least of all, and of those on one machine an equal share."""
+        on_machine = Counter(facts.machine for facts in self.facts.values())
+        return min(facts.available_bytes / on_machine[facts.machine] for facts in self.facts.values())
 
     def _alive(self) -> set[str]:
         return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}

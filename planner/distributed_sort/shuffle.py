@@ -60,7 +60,9 @@ class Shuffle:
         self._attempts: Counter[int] = Counter()
         self._reported_at_s = self._next_check_at_s = 0.0
         store_bytes = min(job.nodes.store_bytes.values())
-        self._send_queue = SendQueue(store_bytes=store_bytes, parcel_bytes=job.sizes.parcel_bytes)
+        self._send_queue = SendQueue(
+            store_bytes=store_bytes, parcel_bytes=job.sizes.parcel_bytes, least_bytes=job.sizes.least_parcel_bytes
+        )
         self._grouped: Counter[str] = Counter()  # slices by node
         self._transfer_rates = TransferRates()
         self._judged: set[str] = set()
@@ -214,7 +216,8 @@ class Shuffle:
         """Have owners pull and store the parcels that may go now; blocks from and to lost nodes are dropped."""
         for block in self._send_queue.remove_lost(self._job.nodes.lost):
             self._ended(block.slice.number, size_bytes=block.size_bytes)
-        for parcel in self._send_queue.next():
+        more_to_come = any(slice_.is_grouping for slice_ in self._under_way.values())
+        for parcel in self._send_queue.next(more_to_come=more_to_come):
             self._transfer_rates.began(parcel, at_s=time.monotonic())
             owner, first, slices = parcel[0].owner, parcel[0].first, [block.slice.number for block in parcel]
             records = [block.records for block in parcel]

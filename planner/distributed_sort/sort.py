@@ -14,6 +14,7 @@ from planner.distributed_sort.content import Summary, content_of
 from planner.distributed_sort.dataset import Dataset, Layout, Partition
 from planner.distributed_sort.job import Emit, Job, SortRequest, progress
 from planner.distributed_sort.ledger import Journal, Ledger
+from planner.distributed_sort.link_probe import link_bytes_per_s
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.object_store import is_object
@@ -27,6 +28,10 @@ from planner.distributed_sort.text_splitting import AnySplitting
 from planner.errors import BadInputError, IoFailureError, PlannerError
 
 SAMPLE_PHASE: Final = "sample"
+_CACHE_SHARE: Final = 1 / 4
+"""Of the memory that a node has available, for intermediate files in the page cache. The kernel lets a fifth of it wait
+for the disk before writers have to; tasks and Ray's stores need the rest.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +55,8 @@ class ClusterSortReport:
     moved_bytes: dict[str, int]
     tasks: int
     """Those that the driver ordered."""
+    driver: dict[str, float]
+    """What the driver did, by `Job.driver_effort`; the same of each GB of data and node is behind it."""
     retries: int
     resumed: bool
     checksum: str
@@ -101,7 +108,7 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
     if is_object(request.output) and request.copies > 1:
         raise BadInputError(f"{request.output} keeps copies of its own: ask for one, not {request.copies}")
     nodes = Nodes(ray, directory=request.directory)
-    samplers, began, began_at_s = nodes.watch(), time.monotonic(), time.time()
+    samplers, began, began_at_s, began_cpu_s = nodes.watch(), time.monotonic(), time.time(), time.process_time()
     source, scanned_bytes = with_quotes(request.source, nodes, emit)
     request = replace(request, source=source)
     start = _resumed(request, nodes, journal) or _begun(request, nodes, journal, emit)
@@ -110,7 +117,7 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
         request=request,
         ray=ray,
         nodes=nodes,
-        files=_files(request),
+        files=replace(_files(request), cached=_fits_in_cache(request, nodes)),
         sizes=start.sizes,
         slices=cut,
         splitting=start.splitting,
@@ -121,6 +128,7 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
         samplers=samplers,
         began=began,
         began_at_s=began_at_s,
+        began_cpu_s=began_cpu_s,
     )
     job.moved.sample_read = start.sample_bytes + scanned_bytes
     job.timeline.append({"phase": SAMPLE_PHASE, "start_s": 0.0, "end_s": time.monotonic() - began})
@@ -179,6 +187,11 @@ def _files(request: SortRequest) -> JobFiles:
     )
 
 
+def _fits_in_cache(request: SortRequest, nodes: Nodes) -> bool:
+    """Say whether a node's memory has room for its share of the intermediate data, and for what else it does."""
+    return request.source.bytes / len(nodes.names) <= nodes.memory_left_bytes * _CACHE_SHARE
+
+
 def _sizes(request: SortRequest, nodes: Nodes) -> Sizes:
     store_bytes = min(nodes.store_bytes.values())
     return choose_sizes(
@@ -189,6 +202,7 @@ def _sizes(request: SortRequest, nodes: Nodes) -> Sizes:
         store_bytes=store_bytes,
         replicated=request.copies > 1,
         concurrency=nodes.concurrency,
+        link_bytes_per_s=link_bytes_per_s(nodes),
         sort_buffers=TEXT_SORT_BUFFERS if request.source.layout.text else SORT_BUFFERS,
     )
 
@@ -230,6 +244,7 @@ def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
         timeline=tuple(job.timeline),
         moved_bytes=asdict(job.moved),
         tasks=job.nodes.tasks,
+        driver=_shares(job.driver_effort(), gigabytes=dataset.bytes / 1e9, nodes=len(job.nodes.names)),
         retries=job.retries,
         resumed=resumed,
         checksum=f"{whole.checksum:x}",
@@ -239,6 +254,12 @@ def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
         cpus=dict(job.nodes.cpus),
         usage=job.usage(),
     )
+
+
+def _shares(effort: dict[str, float], *, gigabytes: float, nodes: int) -> dict[str, float]:
+    """Return an effort, and what of it falls to each GB, and to each node."""
+    per_gb = {f"{name}_per_gb": value / gigabytes for name, value in effort.items() if gigabytes}
+    return effort | per_gb | {f"{name}_per_node": value / nodes for name, value in effort.items()}
 
 
 def _require_all(dataset: Dataset, job: Job) -> None:

@@ -111,7 +111,8 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
     samplers, began, began_at_s, began_cpu_s = nodes.watch(), time.monotonic(), time.time(), time.process_time()
     source, scanned_bytes = with_quotes(request.source, nodes, emit)
     request = replace(request, source=source)
-    start = _resumed(request, nodes, journal) or _begun(request, nodes, journal, emit)
+    sizes = _sizes(request, nodes)
+    start = _resumed(request, sizes, nodes, journal) or _begun(request, sizes, nodes, journal, emit)
     cut = list(slices(request.source, start.sizes.slice_records))
     job = Job(
         request=request,
@@ -152,10 +153,9 @@ class _Start:
     done: dict[int, tuple[Partition, bytes]] | None = None
 
 
-def _resumed(request: SortRequest, nodes: Nodes, journal: Journal) -> _Start | None:
+def _resumed(request: SortRequest, sizes: Sizes, nodes: Nodes, journal: Journal) -> _Start | None:
     """Return the start of an earlier call that left a journal, if there was one."""
-    sizes, earlier = _sizes(request, nodes), journal.read(job_name(request))
-    if earlier is None:
+    if (earlier := journal.read(job_name(request))) is None:
         return None
     slice_records, splitting, owner, done = earlier
     sizes = sizes.going_on(
@@ -166,9 +166,9 @@ def _resumed(request: SortRequest, nodes: Nodes, journal: Journal) -> _Start | N
     return _Start(sizes=sizes, splitting=splitting, owner=owner, done=done)
 
 
-def _begun(request: SortRequest, nodes: Nodes, journal: Journal, emit: Emit) -> _Start:
+def _begun(request: SortRequest, sizes: Sizes, nodes: Nodes, journal: Journal, emit: Emit) -> _Start:
     """Free the nodes of old files, sample the input, share out the partitions, and begin a journal."""
-    sizes, name = _sizes(request, nodes), job_name(request)
+    name = job_name(request)
     nodes.on_all(node_tasks.clean, _files(request))
     emit(progress(SAMPLE_PHASE, request.source, records=0, nodes=len(nodes.names)))
     splitting, sample_bytes = sampling.splitting_of(request, nodes, emit, partitions=sizes.partitions)

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from planner.arrays import Bytes
 from planner.distributed_sort.nodes import LOST, Nodes, import_ray
 
 PROBE_BYTES: Final = 4_000_000
@@ -16,30 +15,27 @@ PROBE_BYTES: Final = 4_000_000
 
 
 def link_bytes_per_s(nodes: Nodes) -> float | None:
-    """Return the median rate of the nodes' links, in bytes/s; None with fewer than two nodes, or when some are lost.
+    """Return the median rate of the nodes' links, in bytes/s; None with fewer than two nodes, or when any is lost.
 
     What waits for a processor of a busy node counts as the link's, so that the rate is rather too low.
     """
     names = nodes.names
     if len(names) < 2:
         return None
-    made = {name: nodes.run(name, _made, PROBE_BYTES) for name in names}
-    ready = {name: nodes.run(name, _size, reference) for name, reference in made.items()}
-    if any(nodes.awaited(reference, nodes=(name,)) is LOST for name, reference in ready.items()):
+    made = nodes.on_all(_made, PROBE_BYTES)
+    if len(made) < len(names):
         return None
-    pulled = [
-        nodes.run(name, _pull_seconds, [made[other]]) for name, other in zip(names, [*names[1:], names[0]], strict=True)
-    ]
-    seconds = [nodes.awaited(reference, nodes=names) for reference in pulled]
+    pulls = {
+        name: nodes.run(name, _pull_seconds, made[other])
+        for name, other in zip(names, [*names[1:], names[0]], strict=True)
+    }
+    seconds = [nodes.awaited(reference, nodes=names) for reference in pulls.values()]
     return None if any(took is LOST for took in seconds) else PROBE_BYTES / median(seconds)
 
 
-def _made(size: int) -> Bytes:
-    return np.zeros(size, np.uint8)
-
-
-def _size(array: Bytes) -> int:
-    return len(array)
+def _made(size: int) -> list[Any]:
+    """Return a reference to so many bytes, which stay in this node's store."""
+    return [import_ray().put(np.zeros(size, np.uint8))]
 
 
 def _pull_seconds(references: list[Any]) -> float:

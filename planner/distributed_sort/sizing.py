@@ -38,7 +38,7 @@ _LINK_S_PER_SLICE: Final = 0.2
 """Links are busy for so long with a slice, if the node's share makes it that long: a slice takes a few tasks, each some
 10 ms of processors, which fast links would wait for.
 """
-_LINK_S_PER_PARCEL: Final = 0.05
+_LINK_S_PER_PARCEL: Final = 0.1
 """Links are busy for so long with what leaves at once, unless nothing is left to group."""
 _PARCELS_PER_SLICE: Final = 2
 """A parcel holds at least half a slice, so that a slice's blocks cost few tasks."""
@@ -103,12 +103,13 @@ def choose_sizes(
     if slice_bytes < record_size:
         raise _too_small(memory_bytes=memory_bytes, store_bytes=store_bytes)
     largest_parcel_bytes = store_bytes * STORE_SHARE / FEWEST_PARCELS
-    parcel_bytes = int(max(slice_bytes / _PARCELS_PER_SLICE, min(largest_parcel_bytes, wanted_bytes)))
+    link_bytes = (link_bytes_per_s or 0) * _LINK_S_PER_PARCEL
+    parcel_bytes = int(max(slice_bytes / _PARCELS_PER_SLICE, min(largest_parcel_bytes, max(wanted_bytes, link_bytes))))
     return Sizes(
         slice_records=int(slice_bytes // record_size),
         slices=slices,
         parcel_bytes=parcel_bytes,
-        least_parcel_bytes=min(parcel_bytes, int((link_bytes_per_s or 0) * _LINK_S_PER_PARCEL)),
+        least_parcel_bytes=int(min(parcel_bytes, link_bytes)),
         partitions=partitions,
         sort_bytes=sort_bytes,
     )

@@ -14,7 +14,7 @@ from planner.distributed_sort.content import Summary, content_of
 from planner.distributed_sort.dataset import Dataset, Layout, Partition
 from planner.distributed_sort.job import Emit, Job, SortRequest, progress
 from planner.distributed_sort.ledger import Journal, Ledger
-from planner.distributed_sort.link_probe import link_bytes_per_s
+from planner.distributed_sort.link_probe import PROBE_BYTES, link_bytes_per_s
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.object_store import is_object
@@ -28,6 +28,8 @@ from planner.distributed_sort.text_splitting import AnySplitting
 from planner.errors import BadInputError, IoFailureError, PlannerError
 
 SAMPLE_PHASE: Final = "sample"
+_PROBES_PER_NODE: Final = 2
+"""Links are measured where a node has more data than so many measurements take."""
 _CACHE_SHARE: Final = 1 / 4
 """Of the memory that a node has available, for intermediate files in the page cache. The kernel lets a fifth of it wait
 for the disk before writers have to; tasks and Ray's stores need the rest.
@@ -194,6 +196,7 @@ def _fits_in_cache(request: SortRequest, nodes: Nodes) -> bool:
 
 def _sizes(request: SortRequest, nodes: Nodes) -> Sizes:
     store_bytes = min(nodes.store_bytes.values())
+    is_worth_it = request.source.bytes > _PROBES_PER_NODE * PROBE_BYTES * len(nodes.names)
     return choose_sizes(
         data_bytes=request.source.bytes,
         record_size=request.source.layout.record_size,
@@ -202,7 +205,7 @@ def _sizes(request: SortRequest, nodes: Nodes) -> Sizes:
         store_bytes=store_bytes,
         replicated=request.copies > 1,
         concurrency=nodes.concurrency,
-        link_bytes_per_s=link_bytes_per_s(nodes),
+        link_bytes_per_s=link_bytes_per_s(nodes) if is_worth_it else None,
         sort_buffers=TEXT_SORT_BUFFERS if request.source.layout.text else SORT_BUFFERS,
     )
 

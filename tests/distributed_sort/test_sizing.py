@@ -14,17 +14,17 @@ from planner.errors import BadInputError
     ("link_bytes_per_s", "slices", "slice_bytes", "least_bytes"),
     [
         (None, 8, 15_625_000, 0),
-        (50e6, 8, 15_625_000, 2_500_000),
-        (100e6, 4, 31_250_000, 5_000_000),
-        (1e9, 4, 60_000_000, 30_000_000),
+        (50e6, 8, 15_625_000, 5_000_000),
+        (100e6, 4, 31_250_000, 10_000_000),
+        (1e9, 4, 60_000_000, 80_000_000),
     ],
 )
 def test_slices_are_fewer_the_faster_links_are(
     link_bytes_per_s: float | None, slices: int, slice_bytes: int, least_bytes: int
 ) -> None:
     """A node has 250 MB, in 2 x 8 slices; links of 100 MB/s want 20 MB, so 2 x 4; the fastest want 200 MB, and get the
-    most that its store has room for: 2/5 of 600 MB for 4. What leaves at once keeps a link busy for 0.05 s, but is no
-    more than half a slice.
+    most that its store has room for: 2/5 of 600 MB for 4. What leaves at once keeps a link busy for 0.1 s, but a third of
+    what the store has room for from others, 80 MB, is enough.
     """
     sizes = choose_sizes(
         data_bytes=10**9, record_size=100, node_count=4, memory_bytes=600_000_000, store_bytes=600_000_000,

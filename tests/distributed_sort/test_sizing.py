@@ -23,8 +23,8 @@ def test_slices_are_fewer_the_faster_links_are(
     link_bytes_per_s: float | None, slices: int, slice_bytes: int, least_bytes: int
 ) -> None:
     """A node has 250 MB, in 2 x 8 slices; links of 100 MB/s want 20 MB, so 2 x 4; the fastest want 200 MB, and get the
-    most that its store has room for: 2/5 of 600 MB for 4. What leaves at once keeps a link busy for 0.1 s, but a third of
-    what the store has room for from others, 80 MB, is enough.
+    most that its store has room for: 2/5 of 600 MB for 4. What leaves at once keeps a link busy for 0.1 s, but a third
+    of what the store has room for from others, 80 MB, is enough.
     """
     sizes = choose_sizes(
         data_bytes=10**9, record_size=100, node_count=4, memory_bytes=600_000_000, store_bytes=600_000_000,

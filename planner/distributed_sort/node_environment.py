@@ -8,7 +8,8 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -128,6 +129,12 @@ def facts(directory: str = "") -> NodeFacts:
         machine=_BOOT.read_text(encoding="ascii").strip(),
         versions=versions(),
     )
+
+
+def available_bytes(nodes: Collection[NodeFacts]) -> float:
+    """Return what each node has available of its memory: the least of all; those on one machine share it."""
+    on_machine = Counter(node.machine for node in nodes)
+    return min(node.available_bytes / on_machine[node.machine] for node in nodes)
 
 
 def versions() -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, Final
@@ -167,12 +166,6 @@ class Nodes:
         if not self.names:
             raise IoFailureError("no node is left", [f"lost: {', '.join(sorted(self.lost))}"])
         return gone
-
-    @property
-    def memory_left_bytes(self) -> float:
-        """What a node has available of its memory: the least of all, and of those on one machine an equal share."""
-        on_machine = Counter(facts.machine for facts in self.facts.values())
-        return min(facts.available_bytes / on_machine[facts.machine] for facts in self.facts.values())
 
     def _alive(self) -> set[str]:
         return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}

@@ -15,7 +15,7 @@ from planner.distributed_sort.dataset import Dataset, Layout, Partition
 from planner.distributed_sort.job import Emit, Job, SortRequest, progress
 from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.link_probe import PROBE_BYTES, link_bytes_per_s
-from planner.distributed_sort.node_environment import JobFiles
+from planner.distributed_sort.node_environment import JobFiles, available_bytes
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.object_store import is_object
 from planner.distributed_sort.partitioning import share_out
@@ -191,7 +191,7 @@ def _files(request: SortRequest) -> JobFiles:
 
 def _fits_in_cache(request: SortRequest, nodes: Nodes) -> bool:
     """Say whether a node's memory has room for its share of the intermediate data, and for what else it does."""
-    return request.source.bytes / len(nodes.names) <= nodes.memory_left_bytes * _CACHE_SHARE
+    return request.source.bytes / len(nodes.names) <= available_bytes(nodes.facts.values()) * _CACHE_SHARE
 
 
 def _sizes(request: SortRequest, nodes: Nodes) -> Sizes:

@@ -139,7 +139,7 @@ def main() -> None:
     longest = format_bytes(job.sizes.slice_records * RECORD_BYTES)
     print(
         f"{options.nodes} nodes, {count} slices of up to {longest}, {len(job.ledger.owner)} partitions: "
-        f"{took:.1f} s of a processor, {took / count * 1000:.1f} ms and {nodes.tasks / count:.2f} tasks for each slice, "
+        f"{took:.1f} s of a processor, {took / count * 1000:.1f} ms and {nodes.tasks / count:.2f} tasks for each, "
         f"{format_bytes(job.ledger.size_bytes)} of ledger"
     )
 

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any, cast
 from unittest.mock import Mock
 
-import numpy as np
-
 from planner.distributed_sort.concurrency import Concurrency
 from planner.distributed_sort.dataset import Dataset, Partition, Recipe
 from planner.distributed_sort.job import Job, SortRequest
@@ -84,9 +82,7 @@ class MadeUpNodes:
         return Mapped(node=node, read_bytes=0, remade_bytes=0, seconds=0.1, checksum=0, stored=own, sizes=sizes)
 
     def _stored(self, numbers: list[int]) -> Stored:
-        return Stored(counts=dict.fromkeys(numbers, self.counts), written_bytes=0)
-
-    counts = np.zeros(0, np.int64)
+        return Stored(slices=tuple(numbers), written_bytes=0)
 
 
 def wait(references: list[Any], *, num_returns: int, **_: Any) -> tuple[list[Any], list[Any]]:
@@ -111,7 +107,6 @@ def job_of(nodes: MadeUpNodes, *, slices_wanted: int, folder: Path) -> Job:
     )
     cut = list(slices(source, sizes.slice_records))
     owner = [name for name in nodes.names for _ in range(sizes.partitions // count)]
-    nodes.counts = np.full(sizes.partitions // count, sizes.slice_records // sizes.partitions)
     return Job(
         request=SortRequest(source=source, output="output"),
         ray=Mock(wait=wait),
@@ -144,7 +139,8 @@ def main() -> None:
     longest = format_bytes(job.sizes.slice_records * RECORD_BYTES)
     print(
         f"{options.nodes} nodes, {count} slices of up to {longest}, {len(job.ledger.owner)} partitions: "
-        f"{took:.1f} s of a processor, {took / count * 1000:.1f} ms and {nodes.tasks / count:.2f} tasks for each slice"
+        f"{took:.1f} s of a processor, {took / count * 1000:.1f} ms and {nodes.tasks / count:.2f} tasks for each, "
+        f"{format_bytes(job.ledger.size_bytes)} of ledger"
     )
 
 

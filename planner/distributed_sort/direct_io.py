@@ -1,7 +1,8 @@
-"""Writing and reading files past the page cache, through one buffer per thread.
+"""Writing and reading files past the page cache, through one buffer per thread, or in it.
 
-Intermediate data and output are larger than memory and read at most once, so the page cache only costs time: filling
-its fresh pages takes longer than the disk needs for the bytes.
+Output, and intermediate data larger than memory, are read at most once, so the page cache only costs time: filling its
+fresh pages takes longer than the disk needs for the bytes. Intermediate data that memory has room for is better off in
+it: much of it is deleted before the disk would have seen it.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ _OWN: Final = _Buffers()
 
 
 @contextmanager
-def opened(path: Path, flags: int) -> Iterator[int]:
-    """Yield a descriptor past the page cache, or through it if the file system has no other way."""
+def opened(path: Path, flags: int, *, cached: bool = False) -> Iterator[int]:
+    """Yield a descriptor past the page cache, or through it where `cached`, or if the file system has no other way."""
     try:
-        descriptor = os.open(path, flags | os.O_DIRECT, 0o644)
+        descriptor = os.open(path, flags | (0 if cached else os.O_DIRECT), 0o644)
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
@@ -89,6 +90,26 @@ def read_into(descriptor: int, into: Bytes, *, offset: int) -> int:
         taken = min(count, len(into) - done)
         into[done : done + taken] = buffer[ahead : ahead + taken]
         done += taken
+    return done
+
+
+def write_cached(descriptor: int, arrays: Iterable[NDArray[Any]]) -> int:
+    """Write arrays one after another to an empty file through the page cache and return the bytes. Raises OSError."""
+    written = 0
+    for array in arrays:
+        content = array.reshape(-1).view(np.uint8)
+        _write(descriptor, content)
+        written += len(content)
+    return written
+
+
+def read_cached(descriptor: int, into: Bytes, *, offset: int) -> int:
+    """Fill `into` from `offset` on through the page cache and return the bytes, fewer where the file ends. Raises
+    OSError.
+    """
+    done = 0
+    while done < len(into) and (count := os.preadv(descriptor, [into[done:].data], offset + done)):
+        done += count
     return done
 
 

@@ -87,6 +87,7 @@ class Job:
     timeline: list[dict[str, Any]] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     began_at_s: float = field(default_factory=time.time)
+    began_cpu_s: float = field(default_factory=time.process_time)
 
     @property
     def record_size(self) -> int:
@@ -154,6 +155,17 @@ class Job:
             ]
             for name, samples in samples_of.items()
             if samples is not LOST
+        }
+
+    def driver_effort(self) -> dict[str, float]:
+        """Return what ordering the job took of this process: tasks, objects that they return, seconds of a processor,
+        and bytes of the ledger.
+        """
+        return {
+            "tasks": self.nodes.tasks,
+            "objects": self.nodes.objects,
+            "cpu_s": time.process_time() - self.began_cpu_s,
+            "ledger_bytes": self.ledger.size_bytes,
         }
 
     def report_progress(self, phase: str, *, records: int) -> None:

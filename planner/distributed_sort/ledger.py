@@ -6,7 +6,8 @@ import base64
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,52 +22,78 @@ from planner.native import Splitters
 
 
 class Ledger:
-    """`is_stored[s, p]`: whether the records of slice s for partition p lie with its `owner`. `records[p]`: how many
-    there are so far. `done[p]`: the finished output partition and its serialized summary.
+    """Which slices lie with the owner of each partition, in bits: a row for eight slices, a column for each group.
+
+    A group is consecutive partitions of one owner, whose records came together. `done[p]`: the finished output
+    partition and its serialized summary.
     """
 
     def __init__(self, *, slices: int, owner: list[str]) -> None:
         self.owner = owner
-        self.is_stored = np.zeros((slices, len(owner)), np.bool_)  # billions, of 100 TB
-        self.records = np.zeros(len(owner), np.int64)
         self.done: dict[int, tuple[Partition, bytes]] = {}
-        self._groups = self._grouped()
+        self._slices = slices
+        self._begins = np.zeros(1, np.int64)
+        """The first partition of each group."""
+        self._records = np.zeros(1, np.int64)
+        self._is_stored = np.zeros((-(-slices // 8), 1), np.uint8)
+        self._cut_at(_changes(owner))
+
+    @property
+    def size_bytes(self) -> int:
+        """The memory that it takes but for finished partitions."""
+        return self._is_stored.nbytes + self._records.nbytes + self._begins.nbytes
 
     @property
     def stored_records(self) -> int:
-        """The records that are stored in all."""
-        return int(self.records.sum())
+        """The records that are stored in all; where a group was divided, each partition counts as much as another."""
+        return int(self._records.sum())
 
-    def record(self, *, slice_number: int, first: int, counts: Ints) -> None:
-        """Note that the records of a slice for partitions from `first` on are stored. What is noted again does not
-        count: the number is the same each time.
+    def record(self, slices: Mapping[int, int], *, first: int, end: int) -> None:
+        """Note that the records of some slices for partitions `first` to `end` - 1 are stored, so many of each. What is
+        noted again does not count: the number is the same each time.
         """
-        noted = slice(first, first + len(counts))
-        self.records[noted] += np.where(self.is_stored[slice_number, noted], 0, counts)
-        self.is_stored[slice_number, noted] = True
+        begin = self._at(first)
+        groups = range(begin, self._at(end))
+        numbers, records = np.array(list(slices), np.int64), np.array(list(slices.values()), np.int64)
+        rows, bits = numbers >> 3, (1 << (numbers & 7)).astype(np.uint8)
+        lengths = [end - first] if len(groups) == 1 else self._lengths()[groups.start : groups.stop].tolist()
+        for group, length in zip(groups, lengths, strict=True):
+            is_new = self._is_stored[rows, group] & bits == 0
+            self._records[group] += (records[is_new] * length // (end - first)).sum()
+            np.bitwise_or.at(self._is_stored[:, group], rows, bits)
 
     def missing_ranges(self, slice_number: int) -> list[tuple[str, int, int]]:
         """Return what of a slice is not stored, of unfinished partitions: (owner, first, end), one owner each."""
-        is_missing = ~self.is_stored[slice_number]
-        is_missing[list(self.done)] = False
-        missing = np.flatnonzero(is_missing)
-        if not len(missing):
-            return []
-        breaks = np.flatnonzero((np.diff(missing) > 1) | (np.diff(self._groups[missing]) != 0)) + 1
-        runs = zip(missing[np.r_[0, breaks]].tolist(), missing[np.r_[breaks, 0] - 1].tolist(), strict=True)
-        return [(self.owner[first], first, last + 1) for first, last in runs]
+        groups, begins, ends = self._open()
+        is_missing = ~self._is_stored[slice_number >> 3, groups] >> (slice_number & 7) & 1
+        ranges = list[tuple[str, int, int]]()
+        for at in np.flatnonzero(is_missing).tolist():
+            owner, first, end = self.owner[begins[at]], int(begins[at]), int(ends[at])
+            if ranges and ranges[-1][0] == owner and ranges[-1][2] == first:
+                first = ranges.pop()[1]
+            ranges.append((owner, first, end))
+        return ranges
+
+    def is_missing(self, slice_number: int) -> bool:
+        """Say whether anything of a slice is not stored that an unfinished partition needs."""
+        groups, _, _ = self._open()
+        return bool((~self._is_stored[slice_number >> 3, groups] >> (slice_number & 7) & 1).any())
 
     def slices_missing(self) -> list[int]:
         """Return the slices of which anything is missing."""
-        is_open = np.ones(len(self.owner), np.bool_)
-        is_open[list(self.done)] = False
-        missing = ~self.is_stored.all(axis=1, where=is_open)  # without a copy of it all
-        return [int(number) for number in np.flatnonzero(missing)]
+        groups, _, _ = self._open()
+        stored = np.bitwise_and.reduce(self._is_stored[:, groups], axis=1, initial=255)
+        is_stored = np.unpackbits(stored, count=self._slices, bitorder="little")
+        return [int(number) for number in np.flatnonzero(is_stored == 0)]
 
     def share_missing(self, owner: str) -> float:
         """Return the share of an owner's blocks that are not stored; 0 for one that owns nothing."""
-        own = [partition for partition, name in enumerate(self.owner) if name == owner]
-        return 1 - float(self.is_stored[:, own].mean()) if own and len(self.is_stored) else 0.0
+        own = np.array([self.owner[begin] == owner for begin in self._begins.tolist()], np.bool_)
+        wanted = int(self._lengths()[own].sum()) * self._slices
+        if not wanted:
+            return 0.0
+        stored = np.unpackbits(self._is_stored[:, own], axis=0, count=self._slices, bitorder="little").sum(axis=0)
+        return 1 - float((stored * self._lengths()[own]).sum()) / wanted
 
     def forget_nodes(self, lost: frozenset[str], left: list[str]) -> None:
         """Strike out what lost nodes had; their partitions go in turn to those that are `left`."""
@@ -77,15 +104,46 @@ class Ledger:
         }
         orphans = [number for number, owner in enumerate(self.owner) if owner in lost]
         for turn, number in enumerate(orphans):
-            self.is_stored[:, number] = False
-            self.records[number] = 0
             self.owner[number] = left[turn * len(left) // len(orphans)]
-        self._groups = self._grouped()
+        self._cut_at(_changes(self.owner))
+        emptied = np.isin(self._begins, orphans)
+        self._is_stored[:, emptied] = 0
+        self._records[emptied] = 0
 
-    def _grouped(self) -> Ints:
-        """Return a number for the owner of each partition."""
-        numbers = {name: number for number, name in enumerate(dict.fromkeys(self.owner))}
-        return np.array([numbers[name] for name in self.owner], np.int64)
+    def _lengths(self) -> Ints:
+        return np.diff(self._begins, append=len(self.owner))
+
+    def _at(self, partition: int) -> int:
+        """Return the group that begins with a partition; one that holds it is divided first."""
+        at = int(self._begins.searchsorted(partition))
+        if partition < len(self.owner) and (at == len(self._begins) or self._begins[at] != partition):
+            self._cut_at([partition])
+        return at
+
+    def _cut_at(self, partitions: Iterable[int]) -> None:
+        """Divide groups so that these partitions begin one."""
+        begins = np.union1d(self._begins, np.fromiter(partitions, np.int64))
+        whole = np.searchsorted(self._begins, begins, side="right") - 1
+        records, lengths = self._records[whole], self._lengths()[whole]
+        self._begins, self._is_stored = begins, self._is_stored[:, whole]
+        self._records = records * self._lengths() // np.maximum(1, lengths)
+
+    def _open(self) -> tuple[Any, Ints, Ints]:
+        """Return the unfinished partitions as ranges, each within a group: their groups, beginnings and ends."""
+        if not self.done:
+            return slice(None), self._begins, self._begins + self._lengths()
+        is_open = np.ones(len(self.owner), np.bool_)
+        is_open[list(self.done)] = False
+        numbers, groups = np.flatnonzero(is_open), np.repeat(np.arange(len(self._begins)), self._lengths())[is_open]
+        breaks = np.flatnonzero((np.diff(numbers) > 1) | (np.diff(groups) != 0)) + 1
+        first = np.r_[0, breaks][: len(numbers)]
+        last = np.r_[breaks, len(numbers)][: len(numbers)] - 1
+        return groups[first], numbers[first], numbers[last] + 1
+
+
+def _changes(owner: list[str]) -> list[int]:
+    """Return the partitions before which the owner changes."""
+    return [number for number, (before, name) in enumerate(pairwise(owner), start=1) if before != name]
 
 
 class Journal:
@@ -114,8 +172,11 @@ class Journal:
         self._write({"owner": owner})
 
     def finished(self, number: int, partition: Partition, summary: bytes) -> None:
-        """Note a finished output partition."""
-        self._write({"done": number, "partition": partition.document(), "summary": base64.b64encode(summary).decode()})
+        """Note a finished output partition. A line that a power cut takes costs no more than sorting it again, so the
+        driver need not wait for the disk, which is busy with output.
+        """
+        line = {"done": number, "partition": partition.document(), "summary": base64.b64encode(summary).decode()}
+        self._write(line, durable=False)
 
     def read(self, job: str) -> tuple[int, AnySplitting, list[str], dict[int, tuple[Partition, bytes]]] | None:
         """Return slice size, splitting, owners and finished partitions of `job`; None when the file is not its, or an
@@ -141,14 +202,15 @@ class Journal:
                 except ValueError:  # the line that was being written when the process was killed
                     continue
 
-    def _write(self, line: dict[str, Any]) -> None:
+    def _write(self, line: dict[str, Any], *, durable: bool = True) -> None:
         try:
             with self.path.open("ab+") as file:
                 file.seek(-1 if file.tell() else 0, os.SEEK_END)
                 torn = file.read(1) not in (b"", b"\n")
                 file.write(b"\n" * torn + json.dumps(line).encode() + b"\n")
                 file.flush()
-                os.fsync(file.fileno())
+                if durable:
+                    os.fsync(file.fileno())
         except OSError as error:
             raise IoFailureError(f"journal {self.path}: {error.strerror}") from error
 

@@ -8,7 +8,8 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -23,6 +24,8 @@ NODE_DIRECTORY: Final = "PLANNER_NODE_DIRECTORY"
 NODE_SCRATCH: Final = "PLANNER_NODE_SCRATCH"
 NODE_VOLUME: Final = "PLANNER_NODE_VOLUME"
 NODE_MEMORY: Final = "PLANNER_NODE_MEMORY"
+_MEMORY: Final = Path("/proc/meminfo")
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 """Environment of every process on a node: the node's name, and the mount points of its disks, of the disks for
 intermediate files alone, of its volume, and of a file system in its memory. Several disks are separated as in PATH.
 """
@@ -30,12 +33,16 @@ intermediate files alone, of its volume, and of a file system in its memory. Sev
 
 @dataclass(frozen=True, kw_only=True)
 class NodeFacts:
-    """A node as it describes itself; `free_bytes` on all of its disks."""
+    """A node as it describes itself: `free_bytes` on all of its disks, `available_bytes` of its `memory_bytes`. Nodes
+    on the same `machine` share these.
+    """
 
     name: str
     data_disks: int
     free_bytes: int
     memory_bytes: int
+    available_bytes: int
+    machine: str
     versions: dict[str, str]
 
 
@@ -44,7 +51,8 @@ class JobFiles:
     """Where a job keeps its files on every node: on each of its disks, below the disk's directory, output by turns.
 
     `output` names the folder of the output, or a prefix in an object store; `on_volume` puts a folder on the node's
-    volume instead of its disks. `in_memory` keeps intermediate files in memory, as Minutesort does.
+    volume instead of its disks. `in_memory` keeps intermediate files in memory, as Minutesort does; those that are
+    `cached` pass through the page cache, which has room for them.
     """
 
     job: str
@@ -52,6 +60,7 @@ class JobFiles:
     directory: str = ""
     on_volume: bool = False
     in_memory: bool = False
+    cached: bool = False
 
     def run_folders(self) -> list[Path]:
         """Return the folders of intermediate files on this node, one on each disk that takes them."""
@@ -116,8 +125,16 @@ def facts(directory: str = "") -> NodeFacts:
         data_disks=len(data),
         free_bytes=sum(_free_bytes(disk) for disk in dict.fromkeys([*data, *scratch])),
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        available_bytes=_available_bytes(),
+        machine=_BOOT.read_text(encoding="ascii").strip(),
         versions=versions(),
     )
+
+
+def available_bytes(nodes: Collection[NodeFacts]) -> float:
+    """Return what each node has available of its memory: the least of all; those on one machine share it."""
+    on_machine = Counter(node.machine for node in nodes)
+    return min(node.available_bytes / on_machine[node.machine] for node in nodes)
 
 
 def versions() -> dict[str, str]:
@@ -134,6 +151,11 @@ def free_space(folders: Iterable[Path]) -> None:
             if not folder.exists():
                 break
             time.sleep(0.1)
+
+
+def _available_bytes() -> int:
+    lines = _MEMORY.read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
 
 
 def _free_bytes(disk: Path) -> int:

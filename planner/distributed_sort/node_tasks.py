@@ -37,10 +37,12 @@ class Sorted:
 
 @dataclass(frozen=True, kw_only=True)
 class SortOrder:
-    """What a sort task shall do: the partition's number, how many records it must have, the memory allowed."""
+    """What a sort task shall do: the partition's number, of how many slices the node must have its records, the memory
+    allowed.
+    """
 
     number: int
-    records: int
+    slices: int
     layout: Layout
     files: JobFiles
     memory_bytes: int
@@ -50,17 +52,17 @@ class SortOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """What was written to a node's disks: by slice, the records of each partition; the bytes of it all."""
+    """What was written to a node's disks: which slices it is of, and the bytes of it all."""
 
-    counts: dict[int, Ints]
+    slices: tuple[int, ...]
     written_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inventory:
-    """What a node has of a job's intermediate files: (slice, first partition, records of each from it on)."""
+    """What a node has of a job's intermediate files: (slice, first partition, end, records in all)."""
 
-    runs: tuple[tuple[int, int, Ints], ...]
+    runs: tuple[tuple[int, int, int, int], ...]
 
 
 def describe(directory: str) -> NodeFacts:
@@ -93,18 +95,18 @@ def store(files: JobFiles, first: int, slices: Sequence[int], *blocks: Block | N
     time has kept the block.
     """
     came = {number: block for number, block in zip(slices, blocks, strict=True) if block is not None}
-    written = run_files.write_run(files.run_folders(), first=first, blocks=came) if came else 0
-    return Stored(counts={number: counts for number, (counts, _) in came.items()}, written_bytes=written)
+    written = run_files.write_run(files.run_folders(), first=first, blocks=came, cached=files.cached) if came else 0
+    return Stored(slices=tuple(came), written_bytes=written)
 
 
 def inventory(files: JobFiles) -> Inventory:
     """Return what this node has of a job, and delete what killed tasks left half written, or a crash of the node."""
     for partial in run_files.partial_files(files.run_folders()):
         partial.unlink(missing_ok=True)
-    runs = list[tuple[int, int, Ints]]()
+    runs = list[tuple[int, int, int, int]]()
     for run in run_files.run_files(files.run_folders()):
         try:
-            runs += [(number, run.first, counts) for number, counts in run.counts().items()]
+            runs += [(number, run.first, run.end, int(counts.sum())) for number, counts in run.counts().items()]
         except IoFailureError:  # they are not synced
             run.path.unlink()
     return Inventory(runs=tuple(runs))
@@ -114,11 +116,10 @@ def sort_partition(order: SortOrder) -> tuple[Sorted, Bytes | None]:
     """Bring the runs of a partition together, sort them and write the partition; where it is to be copied, also return
     its records, which the next task of this process overwrites.
 
-    Raises IoFailureError when the runs do not hold as many records as they should, BadInputError when these do not fit
-    in the memory allowed.
+    Raises IoFailureError when the runs are not of all slices, BadInputError when the records do not fit in the memory
+    allowed.
     """
     content = content_of(order.layout)
-    _require_memory(order, 2 * order.records * order.layout.record_size)  # before so much is read
     gathered = _gathered(order)
     _require_memory(order, content.needed_bytes(gathered, order.threads))
     output = content.sorted(gathered, order.threads)
@@ -129,8 +130,8 @@ def sort_partition(order: SortOrder) -> tuple[Sorted, Bytes | None]:
 def _require_memory(order: SortOrder, needed_bytes: int) -> None:
     if needed_bytes > order.memory_bytes:
         raise BadInputError(
-            f"{node_name()}: partition {order.number} of {order.records} {order.layout.unit} needs {needed_bytes} bytes"
-            f" of memory to be sorted, but {order.memory_bytes} are allowed; sort with more memory"
+            f"{node_name()}: partition {order.number} needs {needed_bytes} bytes of memory to be sorted, but "
+            f"{order.memory_bytes} are allowed; sort with more memory"
         )
 
 
@@ -207,20 +208,20 @@ def _node_of(files: JobFiles) -> str:
 
 
 def _gathered(order: SortOrder) -> Bytes:
-    size = order.layout.record_size
-    gathered = buffers.array(buffers.RAW, order.records * size)
-    done = 0
-    for run, records in run_files.pieces_of(order.number, order.files.run_folders()):
-        end = done + (records.stop - records.start) * size
-        if end > len(gathered):
-            break
-        run.read(records, gathered[done:end], record_size=size)
-        done = end
-    if done != len(gathered):
+    size, read_slices = order.layout.record_size, set[int]()
+    pieces = list(run_files.pieces_of(order.number, order.files.run_folders(), read_slices))
+    if len(read_slices) != order.slices:
         raise IoFailureError(
-            f"{node_name()}: {_listed(order.files.run_folders())}: not the {len(gathered)} bytes of partition "
-            f"{order.number}; intermediate files were lost or changed"
+            f"{node_name()}: {_listed(order.files.run_folders())}: partition {order.number} has records of "
+            f"{len(read_slices)} slices instead of {order.slices}; intermediate files were lost or changed"
         )
+    whole = sum(records.stop - records.start for _, records in pieces)
+    _require_memory(order, 2 * whole * size)  # before so much is read
+    gathered, done = buffers.array(buffers.RAW, whole * size), 0
+    for run, records in pieces:
+        end = done + (records.stop - records.start) * size
+        run.read(records, gathered[done:end], record_size=size, cached=order.files.cached)
+        done = end
     return gathered
 
 

@@ -46,8 +46,8 @@ class Nodes:
         self.cpus: dict[str, float] = {}
         self.concurrency = Concurrency.of(())
         self.store_bytes: dict[str, int] = {}
-        self.tasks = 0
-        """Begun so far."""
+        self.tasks = self.objects = 0
+        """Begun so far, and what they return: Ray keeps account of each in the driver."""
         self._discover()
 
     @property
@@ -68,6 +68,7 @@ class Nodes:
         if placement not in self._placed:  # making a new one takes a sixth of the driver's time for a task
             self._placed[placement] = self._place(task, node, returns=returns, firmly=firmly)
         self.tasks += 1
+        self.objects += returns
         return self._placed[placement].remote(*arguments)
 
     def _place(self, task: Callable[..., Any], node: str, *, returns: int, firmly: bool) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -32,7 +32,10 @@ class Reduce:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._tasks = PendingTasks(job.ray, job.nodes)
+        self._queues: dict[str, deque[int]] = defaultdict(deque)
+        """By node: its partitions that are not begun."""
         self._under_way: dict[int, str] = {}
+        self._done_records = sum(partition.records for partition, _ in job.ledger.done.values())
         self._sorted: dict[int, Sorted] = {}
         self._copies = min(job.request.copies, len(job.nodes.names))
         self._copies_in_flight: Counter[str] = Counter()  # by the node they go to
@@ -41,12 +44,14 @@ class Reduce:
 
     def run(self) -> bool:
         """Do it, and cancel the running tasks if it fails."""
-        queue = deque(number for number in range(len(self._job.ledger.owner)) if not self._is_finished(number))
+        for number in range(len(self._job.ledger.owner)):
+            if not self._is_finished(number):
+                self._queues[self._source(number)].append(number)
         self._report()
         try:
-            while queue or self._under_way:
+            while any(self._queues.values()) or self._under_way:
                 if not self._has_lost_nodes:
-                    queue = self._submit(queue)
+                    self._submit()
                 if self._tasks:
                     self._tasks.wait()
                 self._job.notice_losses()
@@ -78,21 +83,17 @@ class Reduce:
         done = self._job.ledger.done.get(number)
         return self._job.ledger.owner[number] if done is None else done[0].copies[0].node
 
-    def _submit(self, queue: deque[int]) -> deque[int]:
-        """Start as many partitions as there is room for and return the others."""
+    def _submit(self) -> None:
+        """Start as many partitions as there is room for."""
         concurrency, copied = self._job.nodes.concurrency, self._job.request.copies > 1
         sorts = concurrency.sorts(copied=copied)  # memory was divided for that many, also after losses
-        busy, left = Counter(self._under_way.values()), deque[int]()
+        busy = Counter(self._under_way.values())
         sorting = Counter(owner for number, owner in self._under_way.items() if number not in self._sorted)
-        for number in queue:
-            owner = self._source(number)
-            if busy[owner] < concurrency.partitions(copied=copied) and sorting[owner] < sorts:
+        for owner, queue in self._queues.items():
+            while queue and busy[owner] < concurrency.partitions(copied=copied) and sorting[owner] < sorts:
                 busy[owner] += 1
                 sorting[owner] += 1
-                self._begin(number, owner)
-            else:
-                left.append(number)
-        return left
+                self._begin(queue.popleft(), owner)
 
     def _begin(self, number: int, owner: str) -> None:
         job = self._job
@@ -100,15 +101,15 @@ class Reduce:
             self._restore_copy(number, source=owner)
             return
         job.retries += self._sorted.pop(number, None) is not None
-        order = self._order(number, owner, int(job.ledger.records[number]))
+        order = self._order(number, owner)
         outcome, records = job.nodes.run(owner, node_tasks.sort_partition, order, returns=2)
         self._under_way[number] = owner
         self._tasks.add(outcome, partial(self._sorted_one, number, records), node=owner)
 
-    def _order(self, number: int, node: str, records: int) -> SortOrder:
+    def _order(self, number: int, node: str) -> SortOrder:
         return SortOrder(
             number=number,
-            records=records,
+            slices=len(self._job.slices),
             layout=self._job.request.source.layout,
             files=self._job.files,
             memory_bytes=self._job.sizes.sort_bytes,
@@ -138,7 +139,7 @@ class Reduce:
         node = min(others, key=lambda name: (self._copies_in_flight[name], self._copies_sent[name]))
         self._copies_in_flight[node] += 1
         self._copies_sent[node] += 1
-        order = self._order(number, node, self._sorted[number].partition.records)
+        order = self._order(number, node)
         copied = job.nodes.run(node, node_tasks.write_partition, records, order)
         self._tasks.add(copied, partial(self._copied, number, node), node=node, sources=(source,))
 
@@ -160,6 +161,7 @@ class Reduce:
         partition = outcome.partition.without_nodes(self._job.nodes.lost)
         self._under_way.pop(number, None)
         if partition.copies:
+            self._done_records += 0 if number in self._job.ledger.done else partition.records
             self._job.ledger.done[number] = (partition, outcome.summary)
             self._job.journal.finished(number, partition, outcome.summary)
 
@@ -178,5 +180,4 @@ class Reduce:
         self._copy(number, records, source=source)
 
     def _report(self) -> None:
-        records = sum(partition.records for partition, _ in self._job.ledger.done.values())
-        self._job.report_progress(PHASE, records=records)
+        self._job.report_progress(PHASE, records=self._done_records)

@@ -58,7 +58,7 @@ class RunFile:
             yield number, slice(begin, end)
             begin = end
 
-    def read(self, records: slice, into: Bytes, *, record_size: int) -> None:
+    def read(self, records: slice, into: Bytes, *, record_size: int, cached: bool = False) -> None:
         """Read some of the file's records into `into`, which has their size. Raises IoFailureError, also when the file
         is not as long as all its records and its table: what is cut off in front shifts the rest.
         """
@@ -67,8 +67,9 @@ class RunFile:
         with failing("read", self.path):
             if (size := self.path.stat().st_size) != whole:
                 raise _changed(self.path, f"has {size} bytes instead of {whole}")
-        with failing("read", self.path), direct_io.opened(self.path, os.O_RDONLY) as descriptor:
-            done = direct_io.read_into(descriptor, into, offset=records.start * record_size)
+        with failing("read", self.path), direct_io.opened(self.path, os.O_RDONLY, cached=cached) as descriptor:
+            read = direct_io.read_cached if cached else direct_io.read_into
+            done = read(descriptor, into, offset=records.start * record_size)
         if done < len(into):
             raise _too_short(self.path, len(into) - done)
 
@@ -124,12 +125,11 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def pieces_of(partition: int, folders: Iterable[Path]) -> Iterator[tuple[RunFile, slice]]:
-    """Yield where the records of `partition` lie, each slice's once. It may lie in several files: when a node is lost,
-    what was on its way is sent again in other parcels, and Ray repeats map tasks, one of which may run on the owner.
-    Raises IoFailureError.
+def pieces_of(partition: int, folders: Iterable[Path], read_slices: set[int]) -> Iterator[tuple[RunFile, slice]]:
+    """Yield where the records of `partition` lie, each slice's once, and add the slices to `read_slices`. One may lie
+    in several files: when a node is lost, what was on its way is sent again in other parcels, and Ray repeats map
+    tasks, one of which may run on the owner. Raises IoFailureError.
     """
-    read_slices = set[int]()
     for run in run_files(folders):
         if run.first <= partition < run.end:
             yield from ((run, records) for records in _joined(run.pieces(partition), read_slices))
@@ -151,9 +151,12 @@ def _joined(pieces: Iterable[tuple[int, slice]], read_slices: set[int]) -> Itera
         yield slice(begin, end)
 
 
-def write_run(folders: Sequence[Path], *, first: int, blocks: Mapping[int, tuple[Ints, Bytes]]) -> int:
-    """Write a run file of some slices' blocks to one of the folders and return its bytes. Of each slice there is how
-    many records it has for each partition from `first` on, and these records. Raises IoFailureError, with nothing left.
+def write_run(
+    folders: Sequence[Path], *, first: int, blocks: Mapping[int, tuple[Ints, Bytes]], cached: bool = False
+) -> int:
+    """Write a run file of some slices' blocks to one of the folders, through the page cache where `cached`, and return
+    its bytes. Of each slice there is how many records it has for each partition from `first` on, and these records.
+    Raises IoFailureError, with nothing left.
     """
     numbers = np.array(list(blocks), "<i8")
     counts = [slice_counts for slice_counts, _ in blocks.values()]
@@ -161,7 +164,7 @@ def write_run(folders: Sequence[Path], *, first: int, blocks: Mapping[int, tuple
     name = f"{min(blocks):08d}-{digest}-{len(blocks)}-{first:06d}-{first + len(counts[0]):06d}.run"
     path = folders[int(digest, 16) % len(folders)] / name
     table = np.stack(counts, axis=1).astype("<i8")
-    return write_whole(path, (*_by_partition(list(blocks.values())), numbers, table), durable=False)
+    return write_whole(path, (*_by_partition(list(blocks.values())), numbers, table), durable=False, cached=cached)
 
 
 def _by_partition(blocks: Sequence[tuple[Ints, Bytes]]) -> Iterator[Bytes]:
@@ -178,17 +181,19 @@ def _cut(counts: Ints, records: Bytes) -> list[Bytes]:
     return np.split(records, ends[:-1])
 
 
-def write_whole(path: Path, arrays: Iterable[NDArray[Any]], *, durable: bool) -> int:
+def write_whole(path: Path, arrays: Iterable[NDArray[Any]], *, durable: bool, cached: bool = False) -> int:
     """Write arrays one after another to `path`, which appears whole or not at all, and return the bytes.
 
-    `durable` files survive a power cut when this returns. Raises IoFailureError naming node and file.
+    Files that are `cached` pass through the page cache. `durable` ones survive a power cut when this returns. Raises
+    IoFailureError naming node and file.
     """
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
     with failing("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with direct_io.opened(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
-                written = direct_io.write_all(descriptor, arrays)
+            with direct_io.opened(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, cached=cached) as descriptor:
+                write = direct_io.write_cached if cached else direct_io.write_all
+                written = write(descriptor, arrays)
                 if durable:
                     os.fsync(descriptor)
             partial.replace(path)

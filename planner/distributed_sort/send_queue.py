@@ -80,12 +80,14 @@ class _Line:
 class SendQueue:
     """A line of blocks for each owner, and how much is in flight from and to each node.
 
-    Each node has an object store of `store_bytes`; a parcel of `parcel_bytes` is full.
+    Each node has an object store of `store_bytes`; a parcel of `parcel_bytes` is full. One of fewer than `least_bytes`
+    waits for more while any is to come.
     """
 
-    def __init__(self, *, store_bytes: int, parcel_bytes: int) -> None:
+    def __init__(self, *, store_bytes: int, parcel_bytes: int, least_bytes: int = 0) -> None:
         self._room_bytes = store_bytes * STORE_SHARE
         self._parcel_bytes = parcel_bytes
+        self._least_bytes = least_bytes
         self._enough = min(MOST_PARCELS, max(FEWEST_PARCELS, int(self._room_bytes / parcel_bytes)))
         self._lines: dict[tuple[str, int, int], _Line] = {}
         self._to: Counter[str] = Counter()  # parcels in flight
@@ -109,14 +111,14 @@ class SendQueue:
                 removed += blocks
         return removed
 
-    def next(self) -> Iterator[Parcel]:
+    def next(self, *, more_to_come: bool = False) -> Iterator[Parcel]:
         """Remove and yield the parcels that may go now.
 
         They take blocks of the sources with the fewest in flight first, and among those of the ones that have sent
         least. A parcel that is not full goes only to an owner with little in flight.
         """
         for key, line in list(self._lines.items()):
-            while line.blocks and self._may_go(line):
+            while line.blocks and self._may_go(line, more_to_come=more_to_come):
                 parcel = line.take(sorted(line.blocks, key=self._load), self._parcel_bytes)
                 self._count(parcel, 1)
                 for block in parcel:
@@ -133,9 +135,11 @@ class SendQueue:
     def _load(self, source: str) -> tuple[int, int]:
         return self._from[source], self._from_bytes[source]
 
-    def _may_go(self, line: _Line) -> bool:
-        is_full = line.size_bytes >= self._parcel_bytes and self._to_bytes[line.owner] < self._room_bytes
-        return is_full or self._to[line.owner] < self._enough
+    def _may_go(self, line: _Line, *, more_to_come: bool) -> bool:
+        if line.size_bytes >= self._parcel_bytes and self._to_bytes[line.owner] < self._room_bytes:
+            return True
+        is_enough = line.size_bytes >= self._least_bytes or not more_to_come
+        return is_enough and self._to[line.owner] < self._enough
 
     def _count(self, parcel: Parcel, change: int) -> None:
         self._to[parcel[0].owner] += change

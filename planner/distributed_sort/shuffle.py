@@ -12,7 +12,7 @@ from planner.distributed_sort import node_tasks
 from planner.distributed_sort.job import Job
 from planner.distributed_sort.map_task import MapOrder, map_slice
 from planner.distributed_sort.nodes import LOST
-from planner.distributed_sort.partition_reader import nodes_with
+from planner.distributed_sort.partition_reader import Slice, nodes_with
 from planner.distributed_sort.pending_tasks import PendingTasks
 from planner.distributed_sort.send_queue import Block, Parcel, SendQueue
 from planner.distributed_sort.transfer_rates import TransferRates
@@ -23,6 +23,8 @@ _MOST_ATTEMPTS: Final = 10
 _MOST_UNDER_WAY: Final = 4
 """Times the slices that a node may hold: of a slice only empty blocks may be left, but these are queued, too."""
 _PROGRESS_EVERY_S: Final = 0.5
+_CHECK_SHARE: Final = 0.05
+"""Of the driver's time, at most, to look for slow nodes: it compares all blocks under way."""
 _WORTH_AVOIDING: Final = 1 / 3
 """Of what a slow node shall store: if more is still to come, it takes longer than doing all of it again elsewhere."""
 
@@ -56,9 +58,11 @@ class Shuffle:
         self._queues: dict[str, deque[int]] = defaultdict(deque)
         self._under_way: dict[int, _UnderWay] = {}  # by slice
         self._attempts: Counter[int] = Counter()
-        self._reported_at_s = 0.0
+        self._reported_at_s = self._next_check_at_s = 0.0
         store_bytes = min(job.nodes.store_bytes.values())
-        self._send_queue = SendQueue(store_bytes=store_bytes, parcel_bytes=job.sizes.parcel_bytes)
+        self._send_queue = SendQueue(
+            store_bytes=store_bytes, parcel_bytes=job.sizes.parcel_bytes, least_bytes=job.sizes.least_parcel_bytes
+        )
         self._grouped: Counter[str] = Counter()  # slices by node
         self._transfer_rates = TransferRates()
         self._judged: set[str] = set()
@@ -74,7 +78,7 @@ class Shuffle:
                     self._tasks.wait()
                 self._handle_losses()
                 if time.monotonic() - self._reported_at_s >= _PROGRESS_EVERY_S:
-                    self._handle_slow_nodes()
+                    self._check_speeds()
                     self._report()
         except BaseException:
             self._tasks.cancel_all()
@@ -90,6 +94,12 @@ class Shuffle:
         self._queues.clear()
         self._enqueue([number for number in self._job.ledger.slices_missing() if number not in self._under_way])
         return True
+
+    def _check_speeds(self) -> None:
+        """Look for slow nodes, unless that would take much of the driver's time."""
+        if (at_s := time.monotonic()) >= self._next_check_at_s:
+            self._handle_slow_nodes()
+            self._next_check_at_s = time.monotonic() + (time.monotonic() - at_s) / _CHECK_SHARE
 
     def _handle_slow_nodes(self) -> None:
         """Report nodes that are much slower than the others, and leave them out if much is still to come to them."""
@@ -170,39 +180,44 @@ class Shuffle:
             returns=1 + len(missing),
             firmly=nodes_with(source) != [""] and source.recipe is None,
         )
-        blocks_to_send = [
-            Block(slice=slice_, source=node, owner=owner, first=first, end=end, records=block)
-            for block, (owner, first, end) in zip(blocks, missing, strict=True)
-        ]
         self._under_way[number] = _UnderWay(source=node, left=len(blocks), left_bytes=slice_.records * job.record_size)
-        self._tasks.add(mapped, partial(self._mapped, number, blocks_to_send), node=node)
+        self._tasks.add(mapped, partial(self._mapped, slice_, missing, blocks), node=node)
         return True
 
-    def _mapped(self, number: int, blocks: list[Block], mapped: Any) -> None:
+    def _mapped(self, slice_: Slice, ranges: list[tuple[str, int, int]], blocks: list[Any], mapped: Any) -> None:
+        number = slice_.number
         under_way = self._under_way[number]
         under_way.is_grouping = False
         if mapped is LOST:
-            for block in blocks:
-                self._ended(block)
+            self._ended(number, blocks=under_way.left, size_bytes=under_way.left_bytes)
             return
         under_way.left_bytes = sum(mapped.sizes.values())
         self._grouped[under_way.source] += 1
         self._job.moved.input_read += mapped.read_bytes
         self._job.moved.input_remade += mapped.remade_bytes
         self._job.input_checksums[number] = mapped.checksum
-        for grouped in blocks:
-            block = replace(grouped, source=mapped.node, size_bytes=mapped.sizes[grouped.first])
-            if block.first in mapped.stored:
-                self._record((block,), mapped.stored[block.first])
-                self._ended(block)
+        for (owner, first, end), records in zip(ranges, blocks, strict=True):
+            block = Block(
+                slice=slice_,
+                source=mapped.node,
+                owner=owner,
+                first=first,
+                end=end,
+                size_bytes=mapped.sizes[first],
+                records=records,
+            )
+            if first in mapped.stored:
+                self._record((block,), mapped.stored[first])
+                self._ended(number, size_bytes=block.size_bytes)
             else:
                 self._send_queue.add(block)
 
     def _send(self) -> None:
         """Have owners pull and store the parcels that may go now; blocks from and to lost nodes are dropped."""
         for block in self._send_queue.remove_lost(self._job.nodes.lost):
-            self._ended(block)
-        for parcel in self._send_queue.next():
+            self._ended(block.slice.number, size_bytes=block.size_bytes)
+        more_to_come = any(slice_.is_grouping for slice_ in self._under_way.values())
+        for parcel in self._send_queue.next(more_to_come=more_to_come):
             self._transfer_rates.began(parcel, at_s=time.monotonic())
             owner, first, slices = parcel[0].owner, parcel[0].first, [block.slice.number for block in parcel]
             records = [block.records for block in parcel]
@@ -217,40 +232,40 @@ class Shuffle:
             name for block in parcel for name in (block.source, block.owner)
         ):
             self._handle_losses(at_once=True)  # a node whose loss is not known yet, or a process
-        sizes = {} if stored is LOST else self._record(parcel, stored)
+        came = frozenset() if stored is LOST else self._record(parcel, stored)
         for block in parcel:
-            size = sizes.get(block.slice.number, 0)
+            size = block.size_bytes if block.slice.number in came else 0
             self._job.moved.crossed_network += size
             self._transfer_rates.ended(block, size_bytes=size, at_s=time.monotonic())
             if stored is LOST and not block.again and not self._job.nodes.lost & {block.source, block.owner}:
                 self._send_queue.add(replace(block, again=True))
             else:
-                self._ended(block)
+                self._ended(block.slice.number, size_bytes=block.size_bytes)
 
-    def _record(self, parcel: Parcel, stored: node_tasks.Stored) -> dict[int, int]:
-        """Note that blocks lie on their owner's disk and return the bytes of each slice.
+    def _record(self, parcel: Parcel, stored: node_tasks.Stored) -> frozenset[int]:
+        """Note that blocks lie on their owner's disk and return the slices that they are of.
 
         Nothing counts if the owner was lost since, because its partitions have new owners.
         """
         if parcel[0].owner in self._job.nodes.lost:
-            return {}
+            return frozenset()
         self._job.moved.intermediate_written += stored.written_bytes
-        for number, counts in stored.counts.items():
-            self._job.ledger.record(slice_number=number, first=parcel[0].first, counts=counts)
-        return {number: int(counts.sum()) * self._job.record_size for number, counts in stored.counts.items()}
+        came, size = frozenset(stored.slices), self._job.record_size
+        records = {number: block.size_bytes // size for block in parcel if (number := block.slice.number) in came}
+        self._job.ledger.record(records, first=parcel[0].first, end=parcel[0].end)
+        return came
 
-    def _ended(self, block: Block) -> None:
-        """Note that a block was stored or lost; after a slice's last block, queue the slice again if any of it is
+    def _ended(self, number: int, *, size_bytes: int, blocks: int = 1) -> None:
+        """Note that blocks of a slice were stored or lost; after its last one, queue the slice again if any of it is
         missing.
         """
-        number = block.slice.number
         under_way = self._under_way[number]
-        under_way.left -= 1
-        under_way.left_bytes -= block.size_bytes
+        under_way.left -= blocks
+        under_way.left_bytes -= size_bytes
         if under_way.left:
             return
         del self._under_way[number]
-        if self._job.ledger.missing_ranges(number) and not self._handle_losses(at_once=True):
+        if self._job.ledger.is_missing(number) and not self._handle_losses(at_once=True):
             self._enqueue([number])
 
     def _report(self) -> None:

@@ -34,6 +34,12 @@ _PARTITIONS_PER_NODE: Final = 8
 """At least, so that shares of nodes of different speed can be met to some 6%."""
 _LEAST_PIECE_BYTES: Final = 64_000
 """Of one partition in an intermediate file, if memory allows: each piece costs a read of its own."""
+_LINK_S_PER_SLICE: Final = 0.2
+"""Links are busy for so long with a slice, if the node's share makes it that long: a slice takes a few tasks, each some
+10 ms of processors, which fast links would wait for.
+"""
+_LINK_S_PER_PARCEL: Final = 0.1
+"""Links are busy for so long with what leaves at once, unless nothing is left to group."""
 _PARCELS_PER_SLICE: Final = 2
 """A parcel holds at least half a slice, so that a slice's blocks cost few tasks."""
 
@@ -41,7 +47,8 @@ _PARCELS_PER_SLICE: Final = 2
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
     """A map task gets `slice_records` of input, and a node has `slices` slices under way. A task that stores blocks
-    gets `parcel_bytes` of them. There are `partitions` in all, and a sort task may use `sort_bytes` of memory.
+    gets `parcel_bytes` of them, and at least `least_parcel_bytes` while more is to come. There are `partitions` in all,
+    and a sort task may use `sort_bytes` of memory.
     """
 
     slice_records: int
@@ -49,6 +56,7 @@ class Sizes:
     parcel_bytes: int
     partitions: int
     sort_bytes: int
+    least_parcel_bytes: int = 0
 
     def going_on(self, *, slice_records: int, record_size: int, store_bytes: int) -> Sizes:
         """Return the sizes for a job that an earlier call, perhaps with other memory, cut into slices."""
@@ -66,12 +74,14 @@ def choose_sizes(
     replicated: bool,
     concurrency: Concurrency,
     sort_buffers: float = SORT_BUFFERS,
+    link_bytes_per_s: float | None = None,
 ) -> Sizes:
     """Return the sizes for `node_count` nodes, each with `memory_bytes` for sorting and `store_bytes` of object store.
 
     A slice lies in the store of the node that read it, and as much again comes from the other nodes. Many small slices
     keep links busier than a few large ones, because each node soon has something for all others. But a node stores its
     own blocks unjoined, so small slices give small pieces; the blocks of others are joined to parcels (`SendQueue`).
+    Where links carry `link_bytes_per_s`, unless that is unknown, slices are longer the faster they are.
     Raises BadInputError when the memory does not hold a record.
     """
     sort_bytes = memory_bytes // concurrency.sorts(copied=replicated)
@@ -87,16 +97,19 @@ def choose_sizes(
         data_bytes / node_count,
         store_bytes=store_bytes,
         most_bytes=min(_LARGEST_SLICE_BYTES, sort_bytes / _SLICE_BUFFERS),
-        wanted_bytes=wanted_bytes,
+        wanted_bytes=max(wanted_bytes, (link_bytes_per_s or 0) * _LINK_S_PER_SLICE),
         fewest=concurrency.under_way,
     )
     if slice_bytes < record_size:
         raise _too_small(memory_bytes=memory_bytes, store_bytes=store_bytes)
     largest_parcel_bytes = store_bytes * STORE_SHARE / FEWEST_PARCELS
+    link_bytes = (link_bytes_per_s or 0) * _LINK_S_PER_PARCEL
+    parcel_bytes = int(max(slice_bytes / _PARCELS_PER_SLICE, min(largest_parcel_bytes, max(wanted_bytes, link_bytes))))
     return Sizes(
         slice_records=int(slice_bytes // record_size),
         slices=slices,
-        parcel_bytes=int(max(slice_bytes / _PARCELS_PER_SLICE, min(largest_parcel_bytes, wanted_bytes))),
+        parcel_bytes=parcel_bytes,
+        least_parcel_bytes=int(min(parcel_bytes, link_bytes)),
         partitions=partitions,
         sort_bytes=sort_bytes,
     )
@@ -114,10 +127,10 @@ def _slices(
 ) -> tuple[int, float]:
     """Return how many slices of a node are under way, and their bytes.
 
-    There are twice `fewest`, unless slices would then be shorter than `wanted_bytes`.
+    There are twice `fewest`, and as many again to come, unless slices would then be shorter than `wanted_bytes`.
     """
-    for slices in (2 * fewest, fewest):
-        enough_bytes = max(_LEAST_SLICE_BYTES, node_bytes / (_SLICE_TURNS * slices))
+    for slices, turns in ((2 * fewest, _SLICE_TURNS), (fewest, _SLICE_TURNS), (fewest, 1)):
+        enough_bytes = max(_LEAST_SLICE_BYTES, node_bytes / (turns * slices))
         slice_bytes = min(store_bytes * _SLICES_STORE_SHARE / slices, enough_bytes, most_bytes)
         if slice_bytes >= min(wanted_bytes, most_bytes):
             break

@@ -14,7 +14,8 @@ from planner.distributed_sort.content import Summary, content_of
 from planner.distributed_sort.dataset import Dataset, Layout, Partition
 from planner.distributed_sort.job import Emit, Job, SortRequest, progress
 from planner.distributed_sort.ledger import Journal, Ledger
-from planner.distributed_sort.node_environment import JobFiles
+from planner.distributed_sort.link_probe import PROBE_BYTES, link_bytes_per_s
+from planner.distributed_sort.node_environment import JobFiles, available_bytes
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.object_store import is_object
 from planner.distributed_sort.partitioning import share_out
@@ -27,6 +28,12 @@ from planner.distributed_sort.text_splitting import AnySplitting
 from planner.errors import BadInputError, IoFailureError, PlannerError
 
 SAMPLE_PHASE: Final = "sample"
+_PROBES_PER_NODE: Final = 2
+"""Links are measured where a node has more data than so many measurements take."""
+_CACHE_SHARE: Final = 1 / 4
+"""Of the memory that a node has available, for intermediate files in the page cache. The kernel lets a fifth of it wait
+for the disk before writers have to; tasks and Ray's stores need the rest.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +57,8 @@ class ClusterSortReport:
     moved_bytes: dict[str, int]
     tasks: int
     """Those that the driver ordered."""
+    driver: dict[str, float]
+    """What the driver did, by `Job.driver_effort`; the same of each GB of data and node is behind it."""
     retries: int
     resumed: bool
     checksum: str
@@ -101,16 +110,17 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
     if is_object(request.output) and request.copies > 1:
         raise BadInputError(f"{request.output} keeps copies of its own: ask for one, not {request.copies}")
     nodes = Nodes(ray, directory=request.directory)
-    samplers, began, began_at_s = nodes.watch(), time.monotonic(), time.time()
+    samplers, began, began_at_s, began_cpu_s = nodes.watch(), time.monotonic(), time.time(), time.process_time()
     source, scanned_bytes = with_quotes(request.source, nodes, emit)
     request = replace(request, source=source)
-    start = _resumed(request, nodes, journal) or _begun(request, nodes, journal, emit)
+    sizes = _sizes(request, nodes)
+    start = _resumed(request, sizes, nodes, journal) or _begun(request, sizes, nodes, journal, emit)
     cut = list(slices(request.source, start.sizes.slice_records))
     job = Job(
         request=request,
         ray=ray,
         nodes=nodes,
-        files=_files(request),
+        files=replace(_files(request), cached=_fits_in_cache(request, nodes)),
         sizes=start.sizes,
         slices=cut,
         splitting=start.splitting,
@@ -121,6 +131,7 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
         samplers=samplers,
         began=began,
         began_at_s=began_at_s,
+        began_cpu_s=began_cpu_s,
     )
     job.moved.sample_read = start.sample_bytes + scanned_bytes
     job.timeline.append({"phase": SAMPLE_PHASE, "start_s": 0.0, "end_s": time.monotonic() - began})
@@ -144,10 +155,9 @@ class _Start:
     done: dict[int, tuple[Partition, bytes]] | None = None
 
 
-def _resumed(request: SortRequest, nodes: Nodes, journal: Journal) -> _Start | None:
+def _resumed(request: SortRequest, sizes: Sizes, nodes: Nodes, journal: Journal) -> _Start | None:
     """Return the start of an earlier call that left a journal, if there was one."""
-    sizes, earlier = _sizes(request, nodes), journal.read(job_name(request))
-    if earlier is None:
+    if (earlier := journal.read(job_name(request))) is None:
         return None
     slice_records, splitting, owner, done = earlier
     sizes = sizes.going_on(
@@ -158,9 +168,9 @@ def _resumed(request: SortRequest, nodes: Nodes, journal: Journal) -> _Start | N
     return _Start(sizes=sizes, splitting=splitting, owner=owner, done=done)
 
 
-def _begun(request: SortRequest, nodes: Nodes, journal: Journal, emit: Emit) -> _Start:
+def _begun(request: SortRequest, sizes: Sizes, nodes: Nodes, journal: Journal, emit: Emit) -> _Start:
     """Free the nodes of old files, sample the input, share out the partitions, and begin a journal."""
-    sizes, name = _sizes(request, nodes), job_name(request)
+    name = job_name(request)
     nodes.on_all(node_tasks.clean, _files(request))
     emit(progress(SAMPLE_PHASE, request.source, records=0, nodes=len(nodes.names)))
     splitting, sample_bytes = sampling.splitting_of(request, nodes, emit, partitions=sizes.partitions)
@@ -179,8 +189,14 @@ def _files(request: SortRequest) -> JobFiles:
     )
 
 
+def _fits_in_cache(request: SortRequest, nodes: Nodes) -> bool:
+    """Say whether a node's memory has room for its share of the intermediate data, and for what else it does."""
+    return request.source.bytes / len(nodes.names) <= available_bytes(nodes.facts.values()) * _CACHE_SHARE
+
+
 def _sizes(request: SortRequest, nodes: Nodes) -> Sizes:
     store_bytes = min(nodes.store_bytes.values())
+    is_worth_it = request.source.bytes > _PROBES_PER_NODE * PROBE_BYTES * len(nodes.names)
     return choose_sizes(
         data_bytes=request.source.bytes,
         record_size=request.source.layout.record_size,
@@ -189,6 +205,7 @@ def _sizes(request: SortRequest, nodes: Nodes) -> Sizes:
         store_bytes=store_bytes,
         replicated=request.copies > 1,
         concurrency=nodes.concurrency,
+        link_bytes_per_s=link_bytes_per_s(nodes) if is_worth_it else None,
         sort_buffers=TEXT_SORT_BUFFERS if request.source.layout.text else SORT_BUFFERS,
     )
 
@@ -199,9 +216,9 @@ def _take_stock(job: Job) -> None:
     gone = frozenset((set(job.ledger.owner) | absent) - set(job.nodes.names) - {""})
     job.ledger.forget_nodes(gone, job.nodes.names)
     for node, inventory in job.nodes.on_all(node_tasks.inventory, job.files).items():
-        for slice_number, first, counts in inventory.runs:
-            if all(owner == node for owner in job.ledger.owner[first : first + len(counts)]):
-                job.ledger.record(slice_number=slice_number, first=first, counts=counts)
+        for number, first, end, records in inventory.runs:
+            if all(owner == node for owner in job.ledger.owner[first:end]):
+                job.ledger.record({number: records}, first=first, end=end)
 
 
 def _rates(user_rates: Mapping[str, float], names: list[str]) -> dict[str, float]:
@@ -230,6 +247,7 @@ def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
         timeline=tuple(job.timeline),
         moved_bytes=asdict(job.moved),
         tasks=job.nodes.tasks,
+        driver=_shares(job.driver_effort(), gigabytes=dataset.bytes / 1e9, nodes=len(job.nodes.names)),
         retries=job.retries,
         resumed=resumed,
         checksum=f"{whole.checksum:x}",
@@ -239,6 +257,12 @@ def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
         cpus=dict(job.nodes.cpus),
         usage=job.usage(),
     )
+
+
+def _shares(effort: dict[str, float], *, gigabytes: float, nodes: int) -> dict[str, float]:
+    """Return an effort, and what of it falls to each GB, and to each node."""
+    per_gb = {f"{name}_per_gb": value / gigabytes for name, value in effort.items() if gigabytes}
+    return effort | per_gb | {f"{name}_per_node": value / nodes for name, value in effort.items()}
 
 
 def _require_all(dataset: Dataset, job: Job) -> None:

@@ -27,7 +27,9 @@ class FakeNodes:
 
     def __init__(self, *, free_bytes: int = 10**9) -> None:
         self.lost = frozenset[str]()
-        facts = NodeFacts(name="", data_disks=1, free_bytes=free_bytes, memory_bytes=1, versions={})
+        facts = NodeFacts(
+            name="", data_disks=1, free_bytes=free_bytes, memory_bytes=1, available_bytes=1, machine="", versions={}
+        )
         self.facts = dict.fromkeys("abc", facts)
 
     @property

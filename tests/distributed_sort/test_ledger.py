@@ -5,17 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.distributed_sort.dataset import Copy, Layout, Partition
 from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.partitioning import split
-
-
-def counts(*numbers: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return np.array(numbers, np.int64)
 
 
 def output(*nodes: str) -> tuple[Partition, bytes]:
@@ -25,7 +20,8 @@ def output(*nodes: str) -> tuple[Partition, bytes]:
 def full(owner: list[str]) -> Ledger:
     ledger = Ledger(slices=2, owner=owner)
     for number in range(2):
-        ledger.record(slice_number=number, first=0, counts=counts(*range(len(owner))))
+        for _, first, end in ledger.missing_ranges(number):
+            ledger.record({number: end - first}, first=first, end=end)
     return ledger
 
 
@@ -38,19 +34,19 @@ def test_all_is_missing_at_first_by_owner() -> None:
 def test_what_is_recorded_is_not_missing() -> None:
     ledger = full(["a", "b"])
     assert ledger.slices_missing() == []
-    assert ledger.records.tolist() == [0, 2]
-    assert ledger.stored_records == 2
+    assert not ledger.is_missing(0)
+    assert ledger.stored_records == 4, "two slices, one record in each of two partitions"
 
 
 def test_what_is_recorded_twice_counts_once_and_what_is_lost_no_more() -> None:
     ledger = full(["a", "b", "b"])
     assert ledger.stored_records == 6
-    ledger.record(slice_number=1, first=1, counts=counts(1, 2))
+    ledger.record({1: 2}, first=1, end=3)
     assert ledger.stored_records == 6
     ledger.forget_nodes(frozenset({"b"}), ["a"])
-    assert ledger.stored_records == 0
-    ledger.record(slice_number=1, first=1, counts=counts(1, 2))
-    assert ledger.stored_records == 3
+    assert ledger.stored_records == 2, "what a had"
+    ledger.record({1: 2}, first=1, end=3)
+    assert ledger.stored_records == 4
 
 
 @given(
@@ -59,7 +55,7 @@ def test_what_is_recorded_twice_counts_once_and_what_is_lost_no_more() -> None:
 def test_missing_ranges_are_maximal_and_of_one_owner(owner: list[str], stored: set[int], done: set[int]) -> None:
     ledger = Ledger(slices=1, owner=owner)
     for number in stored & set(range(len(owner))):
-        ledger.record(slice_number=0, first=number, counts=counts(5))
+        ledger.record({0: 5}, first=number, end=number + 1)
     ledger.done = {number: output("a") for number in done & set(range(len(owner)))}
     missing = [number for number in range(len(owner)) if number not in stored | done]
     ranges = ledger.missing_ranges(0)
@@ -68,9 +64,42 @@ def test_missing_ranges_are_maximal_and_of_one_owner(owner: list[str], stored: s
     assert all(a[2] < b[1] or a[0] != b[0] for a, b in pairwise(ranges))
 
 
+@given(
+    st.lists(st.sampled_from("abc"), min_size=2, max_size=12),
+    st.lists(st.tuples(st.integers(0, 19), st.integers(0, 11), st.integers(1, 12)), max_size=30),
+    st.sampled_from("abc"),
+)
+def test_bits_say_what_a_table_of_slices_and_partitions_would(
+    owner: list[str], stored: list[tuple[int, int, int]], lost: str
+) -> None:
+    ledger, table = Ledger(slices=20, owner=list(owner)), [[False] * len(owner) for _ in range(20)]
+    for number, first, length in stored:
+        end = min(len(owner), first + length)
+        if first < end:
+            ledger.record({number: end - first}, first=first, end=end)
+            table[number][first:end] = [True] * (end - first)
+    assert ledger.stored_records == sum(map(sum, table))
+    ledger.forget_nodes(frozenset({lost}), ["d"])
+    for row in table:
+        row[:] = [is_stored and name != lost for is_stored, name in zip(row, owner, strict=True)]
+    assert ledger.stored_records == sum(map(sum, table))
+    assert ledger.slices_missing() == [number for number, row in enumerate(table) if not all(row)]
+    for number, row in enumerate(table):
+        assert ledger.is_missing(number) == (not all(row))
+        ranges = ledger.missing_ranges(number)
+        missing = [at for at, is_stored in enumerate(row) if not is_stored]
+        assert [at for _, first, end in ranges for at in range(first, end)] == missing
+
+
+def test_a_petabyte_on_a_thousand_nodes_fits_a_gigabyte() -> None:
+    """10^6 slices of 1 GB in bits, for 1,000 groups: 10^9 / 8 bytes; each node has 343 partitions."""
+    ledger = Ledger(slices=10**6, owner=[f"node-{number // 343:04d}" for number in range(343_000)])
+    assert 125_000_000 <= ledger.size_bytes < 126_000_000
+
+
 def test_shares_are_of_an_owners_own_blocks() -> None:
     ledger = Ledger(slices=2, owner=["a", "a", "b"])
-    ledger.record(slice_number=1, first=0, counts=counts(7))
+    ledger.record({1: 7}, first=0, end=1)
     assert (ledger.share_missing("a"), ledger.share_missing("b"), ledger.share_missing("c")) == (0.75, 1.0, 0.0)
     assert Ledger(slices=0, owner=["a"]).share_missing("a") == 0.0
 

@@ -68,4 +68,4 @@ def test_a_block_that_a_repeated_task_stored_elsewhere_is_missing_here(
     assert isinstance(repeated, Mapped) and list(repeated.stored) == [2]
     assert to_node_1 is not None and to_node_2 is None
     stored = node_tasks.store(FILES, 2, [0], to_node_2)
-    assert (stored.counts, stored.written_bytes) == ({}, 0)
+    assert (stored.slices, stored.written_bytes) == ((), 0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from planner.distributed_sort.node_environment import (
     JobFiles,
+    available_bytes,
     data_directories,
     facts,
     free_space,
@@ -18,6 +20,14 @@ from planner.distributed_sort.node_environment import (
 from planner.errors import IoFailureError
 
 FILES = JobFiles(job="j", output="out")
+
+
+def test_nodes_of_one_machine_share_its_memory(this_node: Path) -> None:
+    own = facts()
+    assert 0 < own.available_bytes <= own.memory_bytes
+    other = replace(own, machine="other", available_bytes=own.available_bytes // 4)
+    assert available_bytes([own, own]) == own.available_bytes / 2
+    assert available_bytes([own, own, other]) == own.available_bytes // 4, "less than half"
 
 
 def test_names_and_disks_come_from_the_environment(this_node: Path) -> None:

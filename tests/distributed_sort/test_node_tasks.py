@@ -33,9 +33,9 @@ def splitting_of(partition: Partition) -> Splitting:
     return split(b"".join(node_tasks.sample(partition, LAYOUT, 2000)), partitions=PARTITIONS, layout=LAYOUT)
 
 
-def shuffle(partition: Partition, splitting: Splitting, *, slice_records: int = 1200) -> list[int]:
-    """Store every slice, in part by the map task, and return the records of each partition."""
-    totals = np.zeros(splitting.partitions, np.int64)
+def shuffle(partition: Partition, splitting: Splitting, *, slice_records: int = 1200) -> int:
+    """Store every slice, in part by the map task, and return how many there are."""
+    slices = 0
     for number, first in enumerate(range(0, partition.records, slice_records)):
         taken = Slice(number=number, partition=0, first=first, records=min(slice_records, partition.records - first))
         order = MapOrder(slice=taken, partition=partition, layout=LAYOUT, files=FILES, ranges=RANGES)
@@ -44,9 +44,9 @@ def shuffle(partition: Partition, splitting: Splitting, *, slice_records: int = 
         assert isinstance(sent, tuple)
         assert own is None
         for first_partition, stored in (mapped.stored | {2: node_tasks.store(FILES, 2, [number], sent)}).items():
-            counts = stored.counts[number]
-            totals[first_partition : first_partition + len(counts)] += counts
-    return [int(total) for total in totals]
+            assert stored.slices == (number,), first_partition
+        slices += 1
+    return slices
 
 
 def test_records_of_a_repeated_map_task_count_once(partition: Partition, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,14 +55,13 @@ def test_records_of_a_repeated_map_task_count_once(partition: Partition, monkeyp
     first = MapOrder(slice=cut[0], partition=partition, layout=LAYOUT, files=FILES, ranges=RANGES)
     monkeypatch.setenv("PLANNER_NODE_NAME", "node-2")
     map_slice(first, splitting)  # node-1 is lost: Ray repeats the task, on node-2, which now owns all partitions
-    totals = np.zeros(splitting.partitions, np.int64)
     for slice_ in cut:
         again = replace(first, slice=slice_, ranges=(("node-2", 0, splitting.partitions),))
         mapped, _ = map_slice(again, splitting)
         assert isinstance(mapped, Mapped)
-        totals += mapped.stored[0].counts[slice_.number]
+        assert mapped.stored[0].slices == (slice_.number,)
     assert len(run_files(FILES.run_folders())) == 3
-    done = [node_tasks.sort_partition(order(number, int(records)))[0] for number, records in enumerate(totals)]
+    done = [node_tasks.sort_partition(order(number, 2))[0] for number in range(splitting.partitions)]
     whole = sum(int(result.partition.checksum, 16) for result in done)
     assert whole == core.validate_file(partition.uri).checksum
 
@@ -89,12 +88,12 @@ def test_a_parcel_is_one_file_with_each_partition_in_one_piece(partition: Partit
     assert stored.written_bytes == run.path.stat().st_size
     totals = sum(counts for counts, _ in blocks.values())
     for number, records in enumerate(totals):
-        ((_, piece),) = pieces_of(number, FILES.run_folders())
+        ((_, piece),) = pieces_of(number, FILES.run_folders(), set())
         assert piece.stop - piece.start == records
-    done = [node_tasks.sort_partition(order(number, int(records)))[0] for number, records in enumerate(totals)]
+    done = [node_tasks.sort_partition(order(number, 4))[0] for number in range(PARTITIONS)]
     assert sum(int(sorted_.partition.checksum, 16) for sorted_ in done) == core.validate_file(partition.uri).checksum
-    inventory = {(number, first): counts.tolist() for number, first, counts in node_tasks.inventory(FILES).runs}
-    assert inventory == {(number, 0): counts.tolist() for number, (counts, _) in blocks.items()}
+    wanted = {(number, 0, PARTITIONS, int(counts.sum())) for number, (counts, _) in blocks.items()}
+    assert set(node_tasks.inventory(FILES).runs) == wanted
 
 
 @given(parcels=st.lists(st.lists(st.integers(0, 5), min_size=1, unique=True), min_size=1, max_size=6))
@@ -107,7 +106,7 @@ def test_each_slice_counts_once_however_often_it_was_sent(partition: Partition, 
         node_tasks.store(FILES, 0, parcel, *(blocks[number] for number in parcel))
     for number in range(PARTITIONS):
         read = []
-        for run, piece in pieces_of(number, FILES.run_folders()):
+        for run, piece in pieces_of(number, FILES.run_folders(), set()):
             into = np.empty((piece.stop - piece.start) * LAYOUT.record_size, np.uint8)
             run.read(piece, into, record_size=LAYOUT.record_size)
             read += [into[at : at + 100].tobytes() for at in range(0, len(into), 100)]
@@ -118,10 +117,10 @@ def test_each_slice_counts_once_however_often_it_was_sent(partition: Partition, 
         assert sorted(read) == sorted(expected)
 
 
-def order(number: int, records: int, *, memory_bytes: int = 10**9, threads: int = 2) -> SortOrder:
+def order(number: int, slices: int, *, memory_bytes: int = 10**9, threads: int = 2) -> SortOrder:
     return SortOrder(
         number=number,
-        records=records,
+        slices=slices,
         layout=LAYOUT,
         files=FILES,
         memory_bytes=memory_bytes,
@@ -131,8 +130,8 @@ def order(number: int, records: int, *, memory_bytes: int = 10**9, threads: int 
 
 
 def test_slices_become_sorted_partitions(partition: Partition) -> None:
-    totals = shuffle(partition, splitting_of(partition))
-    done = [node_tasks.sort_partition(order(number, total))[0] for number, total in enumerate(totals)]
+    count = shuffle(partition, splitting_of(partition))
+    done = [node_tasks.sort_partition(order(number, count))[0] for number in range(PARTITIONS)]
     whole = core.Summary.parse(done[0].summary)
     for sorted_ in done[1:]:
         whole.append(core.Summary.parse(sorted_.summary))
@@ -145,27 +144,27 @@ def test_slices_become_sorted_partitions(partition: Partition) -> None:
 
 def test_every_disk_holds_its_part(this_node: Path, partition: Partition) -> None:
     """Output on the disks that are for data, intermediate files on those set apart for them; all are removed."""
-    totals = shuffle(partition, splitting_of(partition))
+    count = shuffle(partition, splitting_of(partition))
     runs = [run.path for run in run_files(FILES.run_folders())]
     assert len(runs) == 10, "five slices, two runs of each"
     assert {path.parent.parent.name for path in runs} == {"disk1", "disk2"}
-    done = [node_tasks.sort_partition(order(number, total))[0].partition for number, total in enumerate(totals)]
+    done = [node_tasks.sort_partition(order(number, count))[0].partition for number in range(PARTITIONS)]
     assert [Path(written.uri).parent.parent.name for written in done] == ["disk0", "disk1", "disk0", "disk1", "disk0"]
     node_tasks.undo(FILES)
     assert {path.name for path in this_node.glob("disk*/*")} == {"in"}
 
 
 def test_lost_runs_are_noticed(partition: Partition) -> None:
-    totals = shuffle(partition, splitting_of(partition))
+    count = shuffle(partition, splitting_of(partition))
     run_files(FILES.run_folders())[0].path.unlink()
     with pytest.raises(IoFailureError, match="intermediate files were lost or changed"):
-        node_tasks.sort_partition(order(0, totals[0]))
+        node_tasks.sort_partition(order(0, count))
 
 
 def test_too_little_memory_is_refused_before_it_is_used(partition: Partition) -> None:
-    totals = shuffle(partition, splitting_of(partition))
+    count = shuffle(partition, splitting_of(partition))
     with pytest.raises(BadInputError, match="sort with more memory"):
-        node_tasks.sort_partition(order(0, totals[0], memory_bytes=1000))
+        node_tasks.sort_partition(order(0, count, memory_bytes=1000))
 
 
 def test_a_full_disk_leaves_nothing_half_written(this_node: Path, partition: Partition) -> None:
@@ -180,25 +179,23 @@ def test_a_full_disk_leaves_nothing_half_written(this_node: Path, partition: Par
 
 
 def test_a_run_file_that_was_cut_short_is_named_and_forgotten(partition: Partition) -> None:
-    totals = shuffle(partition, splitting_of(partition))
+    count = shuffle(partition, splitting_of(partition))
     whole = node_tasks.inventory(FILES).runs
     path = run_files(FILES.run_folders())[0].path
     os.truncate(path, path.stat().st_size - 8)
     with pytest.raises(IoFailureError, match=rf"node-1: {path} does not end as it should"):
-        node_tasks.sort_partition(order(0, totals[0]))
+        node_tasks.sort_partition(order(0, count))
     assert len(node_tasks.inventory(FILES).runs) == len(whole) - 1
     assert not path.exists()
 
 
 def test_an_inventory_has_whole_files_and_drops_halves(partition: Partition) -> None:
-    totals = shuffle(partition, splitting_of(partition))
+    count = shuffle(partition, splitting_of(partition))
     for folder in FILES.run_folders():
         (folder / ".x.run.1234.partial").write_bytes(b"half")
     inventory = node_tasks.inventory(FILES)
-    per_partition = np.zeros(PARTITIONS, np.int64)
-    for _, first, counts in inventory.runs:
-        per_partition[first : first + len(counts)] += counts
-    assert per_partition.tolist() == totals
+    assert len(inventory.runs) == 2 * count
+    assert sum(records for _, _, _, records in inventory.runs) == partition.records
     assert not [half for folder in FILES.run_folders() for half in folder.glob(".*")]
     node_tasks.clean(FILES)
     assert node_tasks.inventory(FILES).runs == ()

@@ -21,15 +21,19 @@ def block(*partitions: bytes) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[
 
 def content(folder: Path, partition: int) -> bytes:
     read = b""
-    for run, records in pieces_of(partition, [folder]):
-        into = np.zeros((records.stop - records.start) * RECORD_BYTES, np.uint8)
+    for run, records in pieces_of(partition, [folder], set()):
+        into, same = (np.zeros((records.stop - records.start) * RECORD_BYTES, np.uint8) for _ in range(2))
         run.read(records, into, record_size=RECORD_BYTES)
+        run.read(records, same, record_size=RECORD_BYTES, cached=True)
+        assert same.tobytes() == into.tobytes()
         read += into.tobytes()
     return read
 
 
-def test_partitions_are_together_and_slices_in_order(tmp_path: Path) -> None:
-    written = write_run([tmp_path], first=4, blocks={3: block(b"aabb", b"cc"), 9: block(b"dd", b"")})
+@pytest.mark.parametrize("cached", [False, True])
+def test_partitions_are_together_and_slices_in_order(tmp_path: Path, cached: bool) -> None:
+    blocks = {3: block(b"aabb", b"cc"), 9: block(b"dd", b"")}
+    written = write_run([tmp_path], first=4, blocks=blocks, cached=cached)
     (run,) = run_files([tmp_path])
     assert run.path.stat().st_size == written
     assert (run.lowest_slice, run.slices, run.first, run.end) == (3, 2, 4, 6)

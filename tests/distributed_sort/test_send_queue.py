@@ -59,6 +59,16 @@ def test_what_fills_no_parcel_goes_only_where_little_is_in_flight() -> None:
     assert numbers(list(queue.next())) == [list(range(100, 110))]
 
 
+def test_a_small_parcel_waits_while_more_is_to_come_over_fast_links() -> None:
+    queue = SendQueue(store_bytes=ROOMY, parcel_bytes=FULL, least_bytes=FULL // 2)
+    queue.add(block(0, "a", "b", size_bytes=FULL // 4))
+    assert list(queue.next(more_to_come=True)) == []
+    queue.add(block(1, "a", "b", size_bytes=FULL // 4))
+    assert numbers(list(queue.next(more_to_come=True))) == [[0, 1]]
+    queue.add(block(2, "a", "b", size_bytes=1))
+    assert numbers(list(queue.next())) == [[2]]
+
+
 def test_no_more_is_in_flight_than_the_store_has_room_for() -> None:
     queue = queue_of(*(block(number, "a", "b") for number in range(20)), store_bytes=5 * FULL)
     assert len(list(queue.next())) == FEWEST_PARCELS

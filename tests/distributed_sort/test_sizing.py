@@ -10,6 +10,30 @@ from planner.distributed_sort.sizing import choose_sizes
 from planner.errors import BadInputError
 
 
+@pytest.mark.parametrize(
+    ("link_bytes_per_s", "slices", "slice_bytes", "least_bytes"),
+    [
+        (None, 8, 15_625_000, 0),
+        (50e6, 8, 15_625_000, 5_000_000),
+        (100e6, 4, 31_250_000, 10_000_000),
+        (1e9, 4, 60_000_000, 80_000_000),
+    ],
+)
+def test_slices_are_fewer_the_faster_links_are(
+    link_bytes_per_s: float | None, slices: int, slice_bytes: int, least_bytes: int
+) -> None:
+    """A node has 250 MB, in 2 x 8 slices; links of 100 MB/s want 20 MB, so 2 x 4; the fastest want 200 MB, and get the
+    most that its store has room for: 2/5 of 600 MB for 4. What leaves at once keeps a link busy for 0.1 s, but a third
+    of what the store has room for from others, 80 MB, is enough.
+    """
+    sizes = choose_sizes(
+        data_bytes=10**9, record_size=100, node_count=4, memory_bytes=600_000_000, store_bytes=600_000_000,
+        replicated=False, concurrency=Concurrency.of([3]), link_bytes_per_s=link_bytes_per_s,
+    )  # fmt: skip
+    assert (sizes.slices, sizes.slice_records * 100) == (slices, slice_bytes)
+    assert sizes.least_parcel_bytes == least_bytes
+
+
 @pytest.mark.parametrize("data_bytes", [100, 10**6, 10**9, 10**13])
 @pytest.mark.parametrize("replicated", [False, True])
 @pytest.mark.parametrize("cpus", [1, 32])

@@ -175,7 +175,7 @@ def test_the_five_nearest_are_named_the_nearest_first(make_catalog: Callable[...
 
 def test_what_is_just_kept_is_no_clash() -> None:
     """Two nodes of a take 60 s and cost $10, as much as is asked."""
-    exactly = [replace(one, measure=np.array([[99.0, one.limit]])) for one in (DEADLINE, BUDGET)]
+    exactly = [replace(wanted, measure=np.array([[99.0, wanted.limit]])) for wanted in (DEADLINE, BUDGET)]
     assert not list(conflicts([asked(*exactly)]))
 
 
@@ -211,8 +211,8 @@ def test_a_type_that_is_worked_out_to_be_further_off_makes_room_for_others() -> 
 
 
 def test_of_two_regions_a_type_is_shown_where_it_comes_nearest() -> None:
-    there, here = (replace(DEADLINE, measure=np.array([[seconds]])) for seconds in (180.0, 120.0))
-    for regions in ((there, here), (here, there)):
+    slow, fast = (replace(DEADLINE, measure=np.array([[seconds]])) for seconds in (180.0, 120.0))
+    for regions in ((slow, fast), (fast, slow)):
         (nearest,) = nearest_types([asked(region) for region in regions], [far("a", 1.0)])
         assert (nearest.nearness, nearest.detail) == (2, "takes 2 min 0 s on 1 node")
 

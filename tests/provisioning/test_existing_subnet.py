@@ -155,7 +155,7 @@ def test_what_cannot_be_on_google(gcp: EmulatedGcp, google_subnet: str, subnet: 
 
 
 def test_on_google_nobody_need_be_allowed_to_make_a_network() -> None:
-    of_a_network = {f"compute.{kind}.{verb}" for kind in ("networks", "subnetworks") for verb in ("create", "delete")}
+    of_a_network = {f"compute.{what}.{verb}" for what in ("networks", "subnetworks") for verb in ("create", "delete")}
     spared = of_a_network | {"compute.subnetworks.useExternalIp"}
     asked = emulated_gcp.order("looks", subnet="theirs", is_private=True)
     assert set(PERMISSIONS) - set(needed(asked)) == spared

@@ -207,8 +207,8 @@ def test_the_rule_of_times_is_shown_with_its_numbers() -> None:
 
 def test_a_time_at_the_limit_stays_and_a_longer_one_has_the_limit_over_it_for_its_share() -> None:
     """Nine times of 100 leave the limit at 100 / 0.9; 200 s are 1.8 of it."""
-    kept = screen({"time": named([100.0] * 9 + [100 / 0.9])}, lower_is_better=["time"])
-    assert not kept.dropped
+    screened = screen({"time": named([100.0] * 9 + [100 / 0.9])}, lower_is_better=["time"])
+    assert not screened.dropped
     (drop,) = screen({"time": named([100.0] * 9 + [200.0])}, lower_is_better=["time"]).dropped
     assert (drop.node, drop.share) == ("node-9", pytest.approx(1 / 1.8))
 

@@ -14,6 +14,7 @@ DISKS_DIRECTORY: Final = "/mnt/planner"
 """Where disks are mounted: disk0, disk1, ..."""
 
 MKFS_OPTIONS: Final = "-q -F -m 0 -E lazy_itable_init=1,lazy_journal_init=1,nodiscard"
+MOUNT_OPTIONS: Final = "noatime,nodiratime,noinit_itable"
 
 _KEYS_SCRIPT: Final = """\
 #!/bin/sh
@@ -29,19 +30,22 @@ _DISKS_SCRIPT: Final = f"""\
 #!/bin/sh
 # Every disk that is not in use gets a file system and a place of its own: just a bunch of disks, all at the same time.
 # Inode tables are written neither now nor in the background, where they would slow the measurements down.
+# This runs once. After a restart, /etc/fstab mounts the disks by label, because their numbers may change; a disk that is
+# lost must not keep the machine from its restart, or it would never end.
 set -eu
 prepare() {{
-  mkfs.ext4 {MKFS_OPTIONS} "$1"
-  mkdir -p "$2"
-  mount -o noatime,nodiratime,noinit_itable "$1" "$2"
-  chmod 0777 "$2"
+  mkfs.ext4 {MKFS_OPTIONS} -L "planner-$2" "$1"
+  mkdir -p "{DISKS_DIRECTORY}/$2"
+  mount -o {MOUNT_OPTIONS} "$1" "{DISKS_DIRECTORY}/$2"
+  chmod 0777 "{DISKS_DIRECTORY}/$2"
+  echo "LABEL=planner-$2 {DISKS_DIRECTORY}/$2 ext4 {MOUNT_OPTIONS},nofail 0 0" >> /etc/fstab
 }}
 number=0
 begun=""
 for disk in $(lsblk --nodeps --noheadings --paths --output NAME,TYPE | awk '$2 == "disk" {{ print $1 }}' | sort -V); do
   [ "$(lsblk --noheadings --output NAME "$disk" | wc -l)" -eq 1 ] || continue
   lsblk --noheadings --output MOUNTPOINT "$disk" | grep -q . && continue
-  prepare "$disk" "{DISKS_DIRECTORY}/disk$number" &
+  prepare "$disk" "disk$number" &
   begun="$begun $!"
   number=$((number + 1))
 done

@@ -90,7 +90,7 @@ rm -rf wheels
 
 _END_SETUP: Final = """\
 venv/bin/python -c 'import planner.native'
-for disk in {disks}/disk*; do if [ -d "$disk" ]; then echo "disk $disk"; fi; done
+for disk in {disks}/disk*; do if [ -d "$disk" ] && [ -w "$disk" ]; then echo "disk $disk"; fi; done
 echo "vcpus $(nproc)"
 awk '/^MemTotal/ {{ print "memory_kib", $2 }}' /proc/meminfo
 """

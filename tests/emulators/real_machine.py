@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import secrets
 import shutil
 import subprocess
@@ -51,7 +52,7 @@ def image(folder: Path) -> Path:
     if not (folder / "initrd").exists():
         root, source = folder / "root", next(source for source in SOURCES if source.exists())
         words = ["--variant=apt", "--format=directory", "--dpkgopt=force-unsafe-io", f"--include={','.join(PACKAGES)}"]
-        run("mmdebstrap", *words, "bookworm", root, source)
+        run("mmdebstrap", *words, platform.freedesktop_os_release()["VERSION_CODENAME"], root, source)
         (root / "etc/cloud/cloud.cfg.d/95_stock.cfg").write_text(json.dumps(STOCK), "utf-8")
         run("mke2fs", "-q", "-t", "ext4", "-d", root, folder / "disk", "3G")
         for made, name in (("vmlinuz", "kernel"), ("initrd.img", "initrd")):

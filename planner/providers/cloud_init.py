@@ -30,8 +30,8 @@ _DISKS_SCRIPT: Final = f"""\
 #!/bin/sh
 # Every disk that is not in use gets a file system and a place of its own: just a bunch of disks, all at the same time.
 # Inode tables are written neither now nor in the background, where they would slow the measurements down.
-# This runs once. After a restart, /etc/fstab mounts the disks by label, because their numbers may change; a disk that is
-# lost must not keep the machine from its restart, or it would never end.
+# This runs once. After a restart, /etc/fstab mounts the disks by label, because their numbers may change.
+# A disk that is lost must not stop the restart, or the machine would never end.
 set -eu
 prepare() {{
   mkfs.ext4 {MKFS_OPTIONS} -L "planner-$2" "$1"

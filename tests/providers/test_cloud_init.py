@@ -8,8 +8,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import yaml
+from host_keys import ECDSA, ED25519
 
-from planner.providers.cloud_init import DISKS_DIRECTORY, MKFS_OPTIONS, cloud_config
+from planner.providers.cloud_init import DISKS_DIRECTORY, MKFS_OPTIONS, MOUNT_OPTIONS, cloud_config
 from planner.providers.host_keys import host_keys_in
 
 END = datetime(2026, 11, 21, 18, 45, tzinfo=timezone(timedelta(hours=2)))
@@ -28,7 +29,7 @@ def test_a_timer_ends_the_machine_in_universal_time() -> None:
 
 def test_the_disks_script_is_sound_shell() -> None:
     script = files_of(cloud_config(expires_at=END))["/usr/local/sbin/planner-disks"]
-    assert script.startswith("#!/bin/sh\n") and f"{DISKS_DIRECTORY}/disk$number" in script
+    assert script.startswith("#!/bin/sh\n") and f'mount -o {MOUNT_OPTIONS} "$1" "{DISKS_DIRECTORY}/$2"' in script
     for made in files_of(cloud_config(expires_at=END)).values():
         assert "{{" not in made
     subprocess.run(["sh", "-n"], input=script, text=True, check=True)
@@ -43,18 +44,18 @@ def test_formatting_a_large_disk_writes_no_inode_tables(tmp_path: Path) -> None:
     subprocess.run(["mkfs.ext4", *MKFS_OPTIONS.split(), str(disk)], check=True, env={**os.environ, "PATH": path})
     assert disk.stat().st_blocks * 512 < 1e9
     script = files_of(cloud_config(expires_at=END))["/usr/local/sbin/planner-disks"]
-    assert MKFS_OPTIONS in script and "noinit_itable" in script
+    assert MKFS_OPTIONS in script and script.count(MOUNT_OPTIONS) == 2 and "noinit_itable" in MOUNT_OPTIONS
 
 
 def test_host_keys_are_told_before_disks_are_formatted(tmp_path: Path) -> None:
     document = cloud_config(expires_at=END)
     commands = [command[0] for command in yaml.safe_load(document)["runcmd"]]
     assert commands.index("/usr/local/sbin/planner-host-keys") < commands.index("/usr/local/sbin/planner-disks")
-    for name in ("ed25519", "rsa"):
-        (tmp_path / f"ssh_host_{name}_key.pub").write_text(f"ssh-{name} AAAA{name} root@host\n", "utf-8")
+    for name, key in (("ecdsa", ECDSA), ("ed25519", ED25519)):
+        (tmp_path / f"ssh_host_{name}_key.pub").write_text(f"{key} root@host\n", "utf-8")
     script, console = files_of(document)["/usr/local/sbin/planner-host-keys"], tmp_path / "console"
     subprocess.run(["sh", "-s", str(tmp_path), str(console)], input=script, text=True, check=True)
-    assert host_keys_in(console.read_text("utf-8")) == ("ssh-ed25519 AAAAed25519", "ssh-rsa AAAArsa")
+    assert host_keys_in(console.read_text("utf-8")) == (ECDSA, ED25519)
 
 
 def test_hosts_are_appended() -> None:

@@ -6,6 +6,7 @@ from cluster_outcomes import always, refused, went_down, went_up
 from emulated_azure import EmulatedAzure
 from emulated_cloud import QUICK
 from fault_proxy import Answer
+from host_keys import ED25519
 
 from planner.providers.azure.provider import AzureProvider
 
@@ -54,6 +55,6 @@ def test_machines_tell_their_host_keys_by_boot_diagnostics(azure: EmulatedAzure)
     provider = AzureProvider(policy=QUICK)
     head = next(node for node in provider.nodes(run, region=azure.region) if node.head)
     assert provider.host_keys(head) == ()
-    azure.show(head.id, "-----BEGIN SSH HOST KEY KEYS-----\nssh-ed25519 AAAA root\n-----END SSH HOST KEY KEYS-----\n")
-    assert provider.host_keys(head) == ("ssh-ed25519 AAAA",)
+    azure.show(head.id, f"-----BEGIN SSH HOST KEY KEYS-----\n{ED25519} root\n-----END SSH HOST KEY KEYS-----\n")
+    assert provider.host_keys(head) == (ED25519,)
     went_down(azure)

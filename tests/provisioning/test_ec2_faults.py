@@ -9,6 +9,7 @@ import boto3
 from cluster_outcomes import refused, went_down, went_up
 from emulated_ec2 import QUICK, EmulatedEc2, choice, order
 from fault_proxy import Fault, Seen, ec2_error
+from host_keys import ED25519
 
 from planner.providers.aws.provider import AwsProvider
 from planner.providers.order import Order
@@ -83,11 +84,11 @@ def test_an_interface_in_use_is_waited_for(ec2: EmulatedEc2) -> None:
 
 def test_older_machines_show_their_console_late_and_are_not_asked_for_the_latest(ec2: EmulatedEc2) -> None:
     """i3 is on Xen, i4i on Nitro."""
-    keys = "-----BEGIN SSH HOST KEY KEYS-----\nssh-ed25519 AAAA root\n-----END SSH HOST KEY KEYS-----\n"
+    keys = f"-----BEGIN SSH HOST KEY KEYS-----\n{ED25519} root\n-----END SSH HOST KEY KEYS-----\n"
     for instance_type, latest in (("i3.large", None), ("i4i.large", "true")):
         cluster, directory = launched(order(instance_type.replace(".", "-"), choice(instance_type=instance_type)))
         ec2.show(cluster.head.id, keys)
-        assert AwsProvider(policy=QUICK).host_keys(cluster.head) == ("ssh-ed25519 AAAA",)
+        assert AwsProvider(policy=QUICK).host_keys(cluster.head) == (ED25519,)
         asked = [seen for seen in ec2.proxy.seen if seen.action == "GetConsoleOutput"]
         assert asked[-1].params.get("Latest") == latest
         down(directory, session())

@@ -21,8 +21,6 @@ from planner.providers.host_keys import host_keys_in
 from planner.providers.protocol import Node
 
 TOOLS = ("qemu-system-x86_64", "qemu-img", "mmdebstrap", "genisoimage", "mke2fs")
-SOURCES = Path("/etc/apt/sources.list.d/debian.sources"), Path("/etc/apt/sources.list")
-"""Where this machine gets its own packages, if it is a Debian."""
 PACKAGES = (
     "linux-image-cloud-amd64", "systemd-sysv", "libpam-systemd", "udev", "dbus", "cloud-init", "openssh-server", "sudo",
     "e2fsprogs", "iproute2", "ifupdown", "isc-dhcp-client",
@@ -40,7 +38,13 @@ PATH = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
 def missing() -> str:
     """Name what this machine lacks; '' when it lacks nothing."""
     lacking = [tool for tool in TOOLS if not shutil.which(tool, path=PATH["PATH"])]
-    return ", ".join(lacking if any(source.exists() for source in SOURCES) else [*lacking, "Debian's package sources"])
+    return ", ".join(lacking if sources() else [*lacking, "Debian's package sources"])
+
+
+def sources() -> list[Path]:
+    """Return where this machine gets its own packages, if it is a Debian."""
+    apt = Path("/etc/apt")
+    return [file for file in (*sorted(apt.glob("sources.list.d/*.sources")), apt / "sources.list") if file.exists()]
 
 
 def run(*words: str | Path) -> None:
@@ -50,9 +54,9 @@ def run(*words: str | Path) -> None:
 def image(folder: Path) -> Path:
     """Make `disk`, `kernel` and `initrd` in a folder, from this machine's package sources, unless it has them."""
     if not (folder / "initrd").exists():
-        root, source = folder / "root", next(source for source in SOURCES if source.exists())
+        root = folder / "root"
         words = ["--variant=apt", "--format=directory", "--dpkgopt=force-unsafe-io", f"--include={','.join(PACKAGES)}"]
-        run("mmdebstrap", *words, platform.freedesktop_os_release()["VERSION_CODENAME"], root, source)
+        run("mmdebstrap", *words, platform.freedesktop_os_release()["VERSION_CODENAME"], root, sources()[0])
         (root / "etc/cloud/cloud.cfg.d/95_stock.cfg").write_text(json.dumps(STOCK), "utf-8")
         run("mke2fs", "-q", "-t", "ext4", "-d", root, folder / "disk", "3G")
         for made, name in (("vmlinuz", "kernel"), ("initrd.img", "initrd")):

@@ -117,12 +117,12 @@ def test_a_machine_prepares_itself_and_ends(image: Path, folder: Path, provider:
 
 def require_verified_login(start: Started) -> None:
     """The key is on the console in time, is the one that the machine has, and nothing is pinned unseen."""
-    begun, machine, said = time.monotonic(), start.machine, list[str]()
+    begun, machine, told = time.monotonic(), start.machine, list[str]()
     wait_until(lambda: machine.host_keys(machine.node))
     tell("host keys on the console", seconds_since(begun))
     provider: Provider = machine  # type: ignore[assignment]  # it only tells host keys
-    bootstrap.wait_for_head(start.ssh, machine.node, provider, policy=PATIENT, say=said.append)
-    assert said == ["waiting for the head to answer"] and start.ssh.verified == {machine.node.id}
+    bootstrap.wait_for_head(start.ssh, machine.node, provider, policy=PATIENT, say=told.append)
+    assert told == ["waiting for the head to answer"] and start.ssh.verified == {machine.node.id}
     start.ssh.run(HEAD, bootstrap._BEGIN_SETUP, within_s=1200)
     tell("ready", seconds_since(begun))
     console = machine.console()
@@ -139,7 +139,7 @@ def require_disks(start: Started) -> None:
     assert mounts(start.ssh) == [
         f"/dev/nvme{number}n1 {DISKS_DIRECTORY}/disk{number} ext4 rw,{MOUNT_OPTIONS} 0 0" for number in range(2)
     ]
-    sizes = start.ssh.run(HEAD, f"df -B1 --output=avail {DISKS_DIRECTORY}/disk*", within_s=60).split()[1:]
+    sizes = start.ssh.run(HEAD, f"df -B1 --output=avail {DISKS_DIRECTORY}/disk[0-9]", within_s=60).split()[1:]
     assert all(int(size) > 0.98 * real_machine.DISK_BYTES for size in sizes), "nothing is kept back"
     stamps = f"stat -c %.W {DISKS_DIRECTORY}; stat -c %.Y {DISKS_DIRECTORY}/disks"
     before, after = map(float, start.ssh.run(HEAD, stamps, within_s=60).split())

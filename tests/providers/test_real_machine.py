@@ -166,7 +166,7 @@ def require_closed_doors(start: Started) -> None:
         "root": [],
     }
     for user, options in attempts.items():
-        command = start.ssh.command(HEAD, "id", "-u", options=["-l", user, *options])
+        command = start.ssh.command(HEAD, "id", "-u", options=["-l", user, "-o", "ControlPath=none", *options])
         ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert ended.returncode and "0" not in ended.stdout.split(), (user, ended)
         if user == "ubuntu":

@@ -126,8 +126,7 @@ def require_verified_login(start: Started) -> None:
     start.ssh.run(HEAD, bootstrap._BEGIN_SETUP, within_s=1200)
     tell("ready", seconds_since(begun))
     console = machine.console()
-    told, formatted = console.index("END SSH HOST KEY KEYS"), console.index("EXT4-fs (nvme")
-    assert told < formatted
+    assert console.index("END SSH HOST KEY KEYS") < console.index("EXT4-fs (nvme"), "before disks are formatted"
 
 
 def require_disks(start: Started) -> None:

@@ -64,7 +64,7 @@ def _order_of_numbers(encoders: Sequence[Any], rows: int) -> Any:
     column = 0
     for encoder in encoders:
         row = 0
-        for chunk in filter(len, encoder.chunks):
+        for chunk in encoder.chunks:
             numbers = encoder.numbers(chunk)
             records[row : row + len(chunk), column : column + encoder.width] = (
                 np.bitwise_not(numbers) if encoder.descending else numbers
@@ -90,6 +90,7 @@ def _encoder(part: KeyColumn) -> _Encoder | None:
 
     types, column_type = arrow("pyarrow.types"), part.values.type
     chunks = part.values.chunks if hasattr(part.values, "chunks") else [part.values]
+    chunks = [chunk for chunk in chunks if len(chunk)]  # empty ones may lack their buffers
     if types.is_binary(column_type) or types.is_large_binary(column_type):
         longest = max((_longest(chunk) for chunk in chunks), default=0)
         if longest <= _MOST_TEXT_BYTES:

@@ -45,6 +45,13 @@ def test_one_column_as_pyarrow_orders_it(name: str, descending: bool, monkeypatc
             assert row_order(parts, len(values)).tolist() == _order_of_pyarrow(parts).tolist()
 
 
+def test_a_chunk_without_values_may_lack_its_buffers() -> None:
+    empty = pa.Array.from_buffers(pa.decimal128(9, 2), 0, [None, None])
+    values = pa.array([decimal.Decimal(2), None, decimal.Decimal(1)], pa.decimal128(9, 2))
+    parts = [KeyColumn(pa.chunked_array([empty, values, empty]), False)]
+    assert row_order(parts, 3).tolist() == [1, 2, 0]  # a null counts as 0 here; a column of its own says where it goes
+
+
 def test_several_columns_and_nulls() -> None:
     chance = random.Random(42)
     for _ in range(20):

@@ -10,6 +10,8 @@ from planner.distributed_sort.nodes import LOST, Nodes
 
 _LONGEST_WAIT_S: Final = 0.5
 """Bounds the wait, so that progress is shown and lost nodes are noticed while no task ends."""
+_LONGEST_CANCEL_S: Final = 10.0
+"""A killed process ends within a second or two; a task of a node that is lost may never be heard of."""
 
 OnEnd = Callable[[Any], None]
 """Called with what a task returned, or LOST."""
@@ -66,7 +68,9 @@ class PendingTasks:
             task.on_end(LOST)
 
     def cancel_all(self) -> None:
-        """Cancel every task, best effort."""
+        """Cancel every task and wait a while for their processes to end, so that they write nothing after a clean-up."""
         for reference in self._tasks:
             self._ray.cancel(reference, force=True)
+        if running := list(self._tasks):
+            self._ray.wait(running, num_returns=len(running), timeout=_LONGEST_CANCEL_S, fetch_local=False)
         self._tasks.clear()

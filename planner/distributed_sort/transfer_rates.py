@@ -49,8 +49,8 @@ class TransferRates:
         self._rates: dict[frozenset[str], deque[float]] = defaultdict(lambda: deque(maxlen=_LATEST_TRANSFERS))
 
     def began(self, parcel: Parcel, *, at_s: float) -> None:
-        """Note that the blocks of a parcel are in flight."""
-        self._under_way |= {block.key: _Transfer(block, parcel, at_s) for block in parcel}
+        """Note that the blocks of a parcel are in flight. Empty ones have no rate."""
+        self._under_way |= {block.key: _Transfer(block, parcel, at_s) for block in parcel if block.size_bytes}
 
     def excuse(self, have_come: Callable[[Sequence[Block]], Sequence[bool]], *, at_s: float) -> None:
         """Ignore blocks that have arrived but wait for others of their parcel, which takes longer than usual."""
@@ -66,7 +66,7 @@ class TransferRates:
                 del self._under_way[transfer.block.key]
 
     def ended(self, block: Block, *, size_bytes: int, at_s: float) -> None:
-        """Note that a block was stored. Lost, empty or excused blocks, and those of the owner itself, do not count."""
+        """Note that a block was stored. Lost or excused blocks, and those of the owner itself, do not count."""
         transfer = self._under_way.pop(block.key, None)
         if transfer is None or not size_bytes or block.source == block.owner:
             return

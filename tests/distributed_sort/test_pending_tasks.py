@@ -53,3 +53,24 @@ def test_what_waits_for_a_lost_node_is_given_up_and_its_own_node_left_in_peace()
     nodes.lost = frozenset({"b"})
     tasks.wait()
     assert (ended, ray.cancelled, len(tasks)) == ([LOST], [("one", False)], 1)
+
+
+def test_cancelling_waits_for_the_processes_so_that_nothing_is_written_afterwards() -> None:
+    class Ending(Silent):
+        """A Ray whose tasks end while it is waited for."""
+
+        writing = {"one", "two"}
+
+        def wait(self, under_way: list[str], **limits: Any) -> tuple[list[str], list[str]]:
+            assert limits["num_returns"] == len(under_way)
+            assert limits["timeout"] > 0
+            self.writing = self.writing - {reference for reference, force in self.cancelled if force}
+            return under_way, []
+
+    ray = Ending()
+    tasks = PendingTasks(ray, cast("Nodes", LostNodes()))
+    for reference in sorted(ray.writing):
+        tasks.add(reference, lambda _: None, node="a")
+    tasks.cancel_all()
+    assert ray.writing == set()
+    assert len(tasks) == 0

@@ -71,12 +71,9 @@ def check(source: Dataset, output: Dataset, *, copies: int = 1, checksum: int | 
     assert all(len({copy.node for copy in partition.copies}) == copies for partition in output.partitions)
 
 
-def no_intermediate_files(cluster: SortCluster) -> bool:
-    return not [
-        path
-        for node in range(1, cluster.emulated.nodes.workers + 1)
-        for path in cluster.directory(node).rglob(".planner-sort-*")
-    ]
+def intermediate_files(cluster: SortCluster) -> list[Path]:
+    nodes = range(1, cluster.emulated.nodes.workers + 1)
+    return [path for node in nodes for path in cluster.directory(node).rglob(".planner-sort-*")]
 
 
 def test_indy_reads_and_writes_each_record_twice(sort_cluster: SortCluster, tmp_path: Path) -> None:
@@ -89,7 +86,7 @@ def test_indy_reads_and_writes_each_record_twice(sort_cluster: SortCluster, tmp_
     assert moved["crossed_network"] == pytest.approx(source.bytes * 2 / 3, rel=0.05)
     assert report["largest_partition_bytes"] < 1.1 * source.bytes / report["partitions"]
     assert report["retries"] == 0
-    assert no_intermediate_files(sort_cluster)
+    assert intermediate_files(sort_cluster) == []
     assert not (tmp_path / "j").exists()
 
 
@@ -149,7 +146,7 @@ def test_an_unreadable_partition_is_named_and_nothing_is_left(sort_cluster: Sort
     Path(source.partitions[1].uri).unlink()
     with pytest.raises(IoFailureError, match=r"node-2: cannot read .*unreadable-in: No such file"):
         sort_cluster.sort(source, tmp_path / "j", output="unreadable")
-    assert no_intermediate_files(sort_cluster)
+    assert intermediate_files(sort_cluster) == []
     assert not (sort_cluster.directory(1) / "unreadable").exists()
     assert Path(source.partitions[0].uri).exists(), "the input is never touched"
 
@@ -160,7 +157,7 @@ def test_a_truncated_record_is_named(sort_cluster: SortCluster, tmp_path: Path) 
         file.truncate(RECORDS_PER_NODE * 100 - 30)
     with pytest.raises(IoFailureError, match=r"node-3: .*truncated-in ends .* bytes too early"):
         sort_cluster.sort(source, tmp_path / "j", output="truncated")
-    assert no_intermediate_files(sort_cluster)
+    assert intermediate_files(sort_cluster) == []
 
 
 def test_too_little_memory_is_refused(sort_cluster: SortCluster, tmp_path: Path) -> None:
@@ -195,7 +192,7 @@ def test_minutesort_keeps_intermediate_data_in_memory(sort_cluster: SortCluster,
 
     def look() -> None:
         seen.update(path.name for path in sort_cluster.emulated.nodes.memory(1).glob(".planner-sort-*/*.run"))
-        assert no_intermediate_files(sort_cluster), "nothing on the disks"
+        assert intermediate_files(sort_cluster) == [], "nothing on the disks"
 
     fault = Once(look, phase=REDUCE, share=0.0)
     output, _ = sort_cluster.sort(source, tmp_path / "j", output="minute", in_memory=True, on_event=fault)
@@ -369,7 +366,7 @@ def test_a_second_call_goes_on_where_a_killed_driver_stopped(
     assert redone < source.bytes, "what was done is not done again"
     if phase == REDUCE:
         assert report["moved_bytes"]["input_read"] == 0
-    assert no_intermediate_files(sort_cluster)
+    assert intermediate_files(sort_cluster) == []
 
 
 @pytest.mark.needs_root(why="mounts a small disk")
@@ -389,7 +386,7 @@ def test_a_full_disk_is_named_and_space_is_freed(sort_cluster: SortCluster, tmp_
     finally:
         sort_cluster.inside(2, "umount", str(folder))
         folder.rmdir()
-    assert no_intermediate_files(sort_cluster)
+    assert intermediate_files(sort_cluster) == []
 
 
 def test_without_the_token_nobody_gets_in(sort_cluster: SortCluster) -> None:

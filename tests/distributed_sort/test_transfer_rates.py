@@ -15,9 +15,9 @@ NODES = [f"node-{number}" for number in range(1, 6)]
 NOW_S = 20.0
 
 
-def begin(transfers: TransferRates, number: int, *, source: str, owner: str) -> Block:
+def begin(transfers: TransferRates, number: int, *, source: str, owner: str, size_bytes: int = 1000) -> Block:
     slice_ = Slice(number=number, partition=0, first=0, records=10)
-    block = Block(slice=slice_, source=source, owner=owner, first=0, end=1, size_bytes=1000)
+    block = Block(slice=slice_, source=source, owner=owner, first=0, end=1, size_bytes=size_bytes)
     transfers.began((block,), at_s=10.0)
     return block
 
@@ -102,6 +102,13 @@ def test_what_was_lost_is_no_longer_under_way() -> None:
     transfers = transfers_of(dict.fromkeys(NODES, 1000.0))
     for number in range(1000, 1030):
         transfers.ended(begin(transfers, number, source="node-3", owner="node-1"), size_bytes=0, at_s=11.0)
+    assert not any(transfers.slow(NODES, at_s=NOW_S) for _ in range(2 * CHECKS_IN_A_ROW))
+
+
+def test_empty_blocks_in_flight_say_nothing() -> None:
+    transfers = transfers_of(dict.fromkeys(NODES, 1000.0))
+    for number, (source, owner) in enumerate(20 * list(permutations(NODES, 2)), start=1000):
+        begin(transfers, number, source=source, owner=owner, size_bytes=0)
     assert not any(transfers.slow(NODES, at_s=NOW_S) for _ in range(2 * CHECKS_IN_A_ROW))
 
 

@@ -68,7 +68,7 @@ class PendingTasks:
             task.on_end(LOST)
 
     def cancel_all(self) -> None:
-        """Cancel every task and wait a while for their processes to end, so that they write nothing after a clean-up."""
+        """Cancel every task and wait a while for their processes to end, so that none writes after a clean-up."""
         for reference in self._tasks:
             self._ray.cancel(reference, force=True)
         if running := list(self._tasks):

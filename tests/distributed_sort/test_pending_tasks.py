@@ -59,7 +59,7 @@ def test_cancelling_waits_for_the_processes_so_that_nothing_is_written_afterward
     class Ending(Silent):
         """A Ray whose tasks end while it is waited for."""
 
-        writing = {"one", "two"}
+        writing = frozenset({"one", "two"})
 
         def wait(self, under_way: list[str], **limits: Any) -> tuple[list[str], list[str]]:
             assert limits["num_returns"] == len(under_way)

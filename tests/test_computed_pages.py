@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.marks import QUICK_SOAK
+
 
 @pytest.mark.parametrize(
     "name",
@@ -20,7 +22,7 @@ import pytest
         "write_leave_one_out_page",
         "write_man_pages",
         "draw_architecture",
-        pytest.param("write_shown_answers", marks=(pytest.mark.soak, pytest.mark.quick)),  # a hundred commands
+        pytest.param("write_shown_answers", marks=QUICK_SOAK),  # a hundred commands
     ],
 )
 def test_what_the_script_writes_is_current(name: str) -> None:

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.marks import quick_soak
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 FOLDERS = ("planner", "native", "models", "catalogs", "tests", "benchmarks", "notebooks", "docs", "scripts")
 FILES = (("in.dat", 5), ("out.dat", 0))
@@ -80,6 +82,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_wheel(CHECKOUT, tmp_path_factory.mktemp("wheel"))
 
 
+@quick_soak
 def test_wheel_carries_data_types_and_extension(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     for folder in ("models", "catalogs"):
@@ -92,6 +95,7 @@ def test_wheel_carries_data_types_and_extension(wheel: Path) -> None:
     assert any(name.startswith("planner/_sortcore.") and name.endswith(".so") for name in names)
 
 
+@quick_soak
 def test_installed_wheel_plans_and_sorts(wheel: Path, tmp_path: Path) -> None:
     installation = Installation(tmp_path, wheel)
     installation.plans()
@@ -112,6 +116,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / archive.name.removesuffix(".tar.gz")
 
 
+@quick_soak
 def test_source_distribution_is_complete(source: Path) -> None:
     kinds = {
         ".py",

@@ -18,6 +18,7 @@ from test_aws import FEW, SHIPPED, listed, paged
 from planner.catalog import load_catalog
 from planner.cli.app import build
 from planner.errors import BadInputError, ProviderRefusedError
+from tests.marks import quick_soak
 
 RUNNER = CliRunner()
 
@@ -111,6 +112,7 @@ def test_usable_counts_every_type_once() -> None:
     assert "no local disks" in call("catalog", "usable", "oci")
 
 
+@quick_soak
 def test_scale() -> None:
     scaling = json.loads(call("scale", "i4i", "--data", "10TB", "--model", "indy", "--json"))
     assert scaling["sizes"][0]["vcpu"] >= scaling["sizes"][-1]["vcpu"]

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from planner.cli.app import build
 from planner.cli.console import show, table
+from tests.marks import QUICK_SOAK
 
-SOAK = (pytest.mark.soak, pytest.mark.quick)
 SHOWN = (
     "plan --data 100TB --show wide",
     "plan --data 100TB --show table",
@@ -41,7 +41,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("columns", [60, pytest.param(80, marks=SOAK), pytest.param(120, marks=SOAK)])
+@pytest.mark.parametrize("columns", [60, pytest.param(80, marks=QUICK_SOAK), pytest.param(120, marks=QUICK_SOAK)])
 @pytest.mark.parametrize("command", SHOWN)
 def test_nothing_is_wider_than_the_screen_or_cut(
     command: str, columns: int, desk: Path, monkeypatch: pytest.MonkeyPatch

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from planner.cli import completion
 from planner.cli.app import build
+from tests.marks import QUICK_SOAK
 
 FIO = Path(__file__).resolve().parent.parent / "ingest" / "data" / "fio_read.json"
 
@@ -104,10 +105,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 ON_A_CLUSTER = "--ray"
 """Examples with this option need a Ray cluster: tests/distributed_sort."""
-TAKE_LONG = {"bench fleet"}
+TAKE_LONG = {"bench fleet", "scale"}
 """Commands whose example belongs to the soak's quick part."""
 RUN = [
-    pytest.param(name, example, id=example, marks=[pytest.mark.soak, pytest.mark.quick] * (name in TAKE_LONG))
+    pytest.param(name, example, id=example, marks=QUICK_SOAK if name in TAKE_LONG else ())
     for name, example in EXAMPLES
     if name not in CALLED_ELSEWHERE and ON_A_CLUSTER not in example.split()
 ]

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from planner.cli.app import build
 from planner.errors import BadInputError, InfeasibleError
+from tests.marks import quick_soak
 
 PLAN = ("plan", "--data", "100TB", "--model", "indy", "--catalog", "aws-2014")
 
@@ -37,6 +38,7 @@ def test_a_kept_run_is_shown_as_it_was_and_read_back_exactly(run_file: Path, tmp
     assert "Sorted and validated 1 MB" in page.read_text() and "planner run --data 1MB --model indy" in page.read_text()
 
 
+@quick_soak
 def test_a_kept_plan_gives_the_page_that_plan_html_gives(tmp_path: Path) -> None:
     plan, page, again = tmp_path / "plan.json", tmp_path / "plan.html", tmp_path / "again.html"
     call(*PLAN, "--out", str(plan), "--html", str(page))

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from planner.cli.app import build
 from planner.errors import BadInputError
+from tests.marks import quick_soak
 
 ROWS = [*(f"n{i},{700 + i}" for i in range(40)), *(f"bad{i},78" for i in range(5))]
 
@@ -112,6 +113,7 @@ def test_the_chart_has_a_line_for_each_node_and_each_run(repeated: str) -> None:
     assert of_rate[0].startswith("n3") and of_rate[0].index("o") < 10 < of_rate[1].index("o")
 
 
+@quick_soak
 def test_the_page_has_both_charts_of_each_metric(repeated: str, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     call(repeated, "--html", str(page))

@@ -12,6 +12,7 @@ import planner
 from planner.cli.entry import plan_main
 from planner.cli.simulation import SimulationOptions
 from planner.errors import BadInputError, InfeasibleError
+from tests.marks import quick_soak
 
 ASKED = ["plan", "--data", "1TB", "--instance", "i4i.4xlarge", "--nodes", "8", "--simulate", "--draws", "3"]
 
@@ -35,6 +36,7 @@ def test_it_shows_every_phase_and_what_breaks_first(
     assert f"What breaks first: {seen.replace('_', ' ')}." in text
 
 
+@quick_soak
 def test_json_has_what_python_gives(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     document = json.loads(run([*ASKED, "--seed", "7", "--json"], capsys, monkeypatch))
     answer = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)
@@ -43,6 +45,7 @@ def test_json_has_what_python_gives(capsys: pytest.CaptureFixture[str], monkeypa
     assert document["best"]["nodes"] == simulation.nodes == 8
 
 
+@quick_soak
 def test_the_timeline_is_drawn_to_a_file(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from planner.cli.app import build
+from tests.marks import quick_soak
 
 PLANNER = [sys.executable, "-m", "planner"]
 
@@ -50,6 +51,7 @@ class Terminal:
         return self.process.wait()
 
 
+@quick_soak
 def test_a_page_says_what_is_being_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = ("plan", "--data", "1TB", "--model", "indy", "--instance", "i4i.4xlarge", "--html", "plan.html")
     terminal = Terminal(*plan, folder=tmp_path)
@@ -82,6 +84,7 @@ def test_ctrl_c_while_modules_load_leaves_a_sentence(tmp_path: Path) -> None:
     assert ended.stderr == "error: interrupted before anything was begun\n"
 
 
+@quick_soak
 def test_a_comparison_of_sizes_says_what_is_being_planned(tmp_path: Path) -> None:
     terminal = Terminal("scale", "i4i", "--data", "20TB", "--model", "indy", folder=tmp_path)
     assert terminal.end() == 0

@@ -17,6 +17,7 @@ import pytest
 from planner.distributed_sort.dataset import Copy, Dataset, Partition
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core
+from tests.marks import quick_soak
 
 if TYPE_CHECKING:
     from conftest import SortCluster
@@ -131,6 +132,7 @@ def run(cluster: SortCluster, source: Dataset, journal: Path, **options: Any) ->
     return cluster.do({"do": "run", "request": whole, "journal": str(journal)})
 
 
+@quick_soak
 def test_sorted_in_place_from_store_to_store(sort_cluster: SortCluster, store: Store, tmp_path: Path) -> None:
     """Nothing is staged; the input's checksum is that of what was read while it was sorted."""
     source, checksum = stored(store, "place")

@@ -20,12 +20,12 @@ from planner.distributed_sort.job import SortRequest
 from planner.distributed_sort.sort import job_name
 from planner.errors import IoFailureError
 from planner.native import core
+from tests.marks import QUICK_SOAK
 
 if TYPE_CHECKING:
     from conftest import SortCluster
 
 RECORDS_PER_NODE = 100_000
-RARER = (pytest.mark.soak, pytest.mark.quick)
 """Of faults that come in several ways, `make test` runs one."""
 Event = dict[str, Any]
 
@@ -230,7 +230,7 @@ def test_a_whole_run_on_generated_data_uses_every_disk(sort_cluster: SortCluster
 
 
 @pytest.mark.needs_root(why="finds a node's processes by its network namespace")
-@pytest.mark.parametrize(("phase", "task"), [(MAP, "ray::"), pytest.param(REDUCE, "ray::", marks=RARER)])
+@pytest.mark.parametrize(("phase", "task"), [(MAP, "ray::"), pytest.param(REDUCE, "ray::", marks=QUICK_SOAK)])
 def test_killed_worker_processes_are_replaced(sort_cluster: SortCluster, tmp_path: Path, phase: str, task: str) -> None:
     source = generated(sort_cluster, "worker-in")
     fault = Once(lambda: sort_cluster.kill(2, task), phase=phase, share=0.0)
@@ -251,10 +251,10 @@ def restarted(sort_cluster: SortCluster) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("phase", "fault"),
     [
-        pytest.param("sample", "raylet", marks=RARER),
-        pytest.param(MAP, "raylet", marks=RARER),
+        pytest.param("sample", "raylet", marks=QUICK_SOAK),
+        pytest.param(MAP, "raylet", marks=QUICK_SOAK),
         (REDUCE, "raylet"),
-        pytest.param(REDUCE, "link", marks=RARER),
+        pytest.param(REDUCE, "link", marks=QUICK_SOAK),
     ],
 )
 def test_a_lost_node_costs_time_but_no_data(sort_cluster: SortCluster, tmp_path: Path, phase: str, fault: str) -> None:
@@ -349,7 +349,7 @@ def test_nodes_of_different_versions_are_named(
 
 
 @pytest.mark.needs_root(why="finds a node's processes by its network namespace")
-@pytest.mark.parametrize("phase", [pytest.param(MAP, marks=RARER), REDUCE])
+@pytest.mark.parametrize("phase", [pytest.param(MAP, marks=QUICK_SOAK), REDUCE])
 def test_a_second_call_goes_on_where_a_killed_driver_stopped(
     sort_cluster: SortCluster, tmp_path: Path, phase: str
 ) -> None:
@@ -370,7 +370,7 @@ def test_a_second_call_goes_on_where_a_killed_driver_stopped(
 
 
 @pytest.mark.needs_root(why="mounts a small disk")
-@pytest.mark.parametrize("phase", [MAP, pytest.param(REDUCE, marks=RARER)])
+@pytest.mark.parametrize("phase", [MAP, pytest.param(REDUCE, marks=QUICK_SOAK)])
 def test_a_full_disk_is_named_and_space_is_freed(sort_cluster: SortCluster, tmp_path: Path, phase: str) -> None:
     """Node 2's intermediate files, or its output, go to a disk that is too small for them."""
     source = generated(sort_cluster, "full-in")

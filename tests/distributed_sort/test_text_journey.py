@@ -16,11 +16,11 @@ from planner.distributed_sort.dataset import Copy, CsvFormat, Dataset, Layout, P
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core
 from planner.sorting.keys import Key, parse_key
+from tests.marks import quick_soak
 
 if TYPE_CHECKING:
     from conftest import SortCluster
 
-RARER = (pytest.mark.soak, pytest.mark.quick)
 TABLE = TextFormat(keys=(parse_key("2,2nr"), parse_key("1,1")), separator=",")
 
 
@@ -125,7 +125,8 @@ def once(act: Callable[[], object], *, phase: str) -> Callable[[dict[str, Any]],
 
 
 @pytest.mark.needs_root(why="finds a node's processes by its network namespace")
-@pytest.mark.parametrize("phase", ["map and shuffle", pytest.param("sort and reduce", marks=RARER)])
+@quick_soak
+@pytest.mark.parametrize("phase", ["map and shuffle", "sort and reduce"])
 def test_killed_worker_processes_change_nothing(sort_cluster: SortCluster, tmp_path: Path, phase: str) -> None:
     texts = [rows(80_000, seed=seed) for seed in range(3)]
     source, killed = written(sort_cluster, "killed-in", texts, TABLE), list[int]()

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from planner.cli.app import build
+from tests.marks import QUICK_SOAK
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SMALLER = {"1e6": "10000", "1GB": "1MB"}
@@ -41,10 +42,9 @@ NOT_HERE = {
 """What is not typed, by its beginning, with the reason and the tests that do."""
 
 TYPED = ["README.md", "docs/tutorial.md", "docs/how-to.md", "docs/reports.md"]
-_QUICK = (pytest.mark.soak, pytest.mark.quick)
-LONG = {"docs/how-to.md": _QUICK, "docs/reports.md": _QUICK}
+LONG = {"docs/how-to.md": QUICK_SOAK, "docs/reports.md": QUICK_SOAK, "docs/tutorial.md": QUICK_SOAK}
 PYTHON = [
-    (document, number)
+    pytest.param(document, number, marks=QUICK_SOAK if document == "docs/reports.md" else ())
     for document in TYPED
     for number, _ in enumerate(re.findall("```python", (CHECKOUT / document).read_text()))
 ]

@@ -10,6 +10,8 @@ from typing import Any
 import nbformat
 import pytest
 
+from tests.marks import QUICK_SOAK
+
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 CHARTS = {
     "01_what_if": 5,
@@ -60,10 +62,7 @@ reply, and if the reply came first, wait for it until the timeout. So what a con
 """
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name if name in FIRST else pytest.param(name, marks=(pytest.mark.soak, pytest.mark.quick)) for name in CHARTS],
-)
+@pytest.mark.parametrize("name", [name if name in FIRST else pytest.param(name, marks=QUICK_SOAK) for name in CHARTS])
 def test_notebook_runs_and_draws(name: str, tmp_path: Path) -> None:
     executed = tmp_path / "executed.ipynb"
     command = [sys.executable, "-c", EXECUTE, str(FOLDER / f"{name}.ipynb"), str(FOLDER), str(executed)]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from planner import recommend as recommend_by
 from planner.schemas.plan import Candidate
+from tests.marks import quick_soak
 
 recommend = partial(recommend_by, engine="ideal")
 """The sums here are those of the equations alone."""
@@ -50,6 +51,7 @@ def test_the_unit_of_bytes_does_not_matter(make_catalog: Make, doublings: int, m
     assert other.cost_usd.total == pytest.approx(plain.cost_usd.total, rel=1e-9)
 
 
+@quick_soak
 @a_few
 @given(doublings=doublings, model=models)
 def test_the_unit_of_money_does_not_matter(make_catalog: Make, doublings: int, model: str) -> None:

@@ -21,6 +21,7 @@ from planner.planning.most_data import most_data
 from planner.planning.recommendation import recommend as plan_request
 from planner.schemas.plan import Plan, Rejection, Request
 from planner.stores.request_inputs import inputs_of
+from tests.marks import QUICK_SOAK, quick_soak
 
 CLOUD = str(Path(__file__).parents[1] / "golden" / "cloud")
 MINUTE: dict[str, Any] = {
@@ -120,11 +121,9 @@ def both_ways(request: Request) -> tuple[Plan, Plan, int]:
     [
         ({"sort_deadline_s": 60.0}, 2),
         ({"budget_usd": 30.0}, 4),
-        pytest.param(
-            {"deadline_s": 900.0, "budget_usd": 80.0, "engine": "ideal"}, 4, marks=(pytest.mark.soak, pytest.mark.quick)
-        ),
-        ({"sort_deadline_s": 60.0, "max_vcpus": 700}, 4),
-        ({"model": "cloudsort"}, 4),  # all that 1,500 nodes hold
+        pytest.param({"deadline_s": 900.0, "budget_usd": 80.0, "engine": "ideal"}, 4, marks=QUICK_SOAK),
+        pytest.param({"sort_deadline_s": 60.0, "max_vcpus": 700}, 4, marks=QUICK_SOAK),
+        pytest.param({"model": "cloudsort"}, 4, marks=QUICK_SOAK),  # all that 1,500 nodes hold
         ({"budget_usd": 1e-6}, 1),  # not even a kilobyte
     ],
 )
@@ -136,6 +135,7 @@ def test_a_look_at_some_cluster_sizes_changes_no_answer(limits: dict[str, Any], 
     assert plans <= most_plans
 
 
+@quick_soak
 def test_where_a_look_errs_bisection_decides() -> None:
     """A look that sees a fit where there is none, and one that sees too few, cost time and change nothing."""
     base = Request(data_bytes=1, most_data=True, model="indy", max_nodes=8, sort_deadline_s=60.0, top=1)

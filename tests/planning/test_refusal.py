@@ -19,6 +19,7 @@ from planner.planning.recommendation import require_best
 from planner.planning.refusal import SHOWN, conflicts, lacking, nearest_types, order, refusal_of
 from planner.schemas.plan import Rejection
 from planner.units import format_duration, format_usd
+from tests.marks import QUICK_SOAK
 from tests.planning.two_constraints import BUDGET, DEADLINE
 
 recommend_by: Any = planner.recommend
@@ -108,7 +109,9 @@ def test_three_of_which_any_two_are_met_are_named_together() -> None:
         ({"sort_deadline": 1.0}, r"the nearest, (\d+) x ([\w.-]+), takes ([\w. ]+); --sort-deadline ([\w.]+)"),
     ],
 )
-@pytest.mark.parametrize("more", [{"engine": "ideal"}, {"engine": "ray", "pricing": "spot"}])
+@pytest.mark.parametrize(
+    "more", [{"engine": "ideal"}, pytest.param({"engine": "ray", "pricing": "spot"}, marks=QUICK_SOAK)]
+)
 def test_the_nearest_gives_its_figure_when_asked_for_by_itself(
     limit: dict[str, float], nearest: str, more: dict[str, Any]
 ) -> None:

@@ -13,6 +13,7 @@ from planner.report.page import plan_page, run_page
 from planner.report.short_answer import short_answer
 from planner.schemas.plan import Plan
 from planner.schemas.run_report import Check, RunReport
+from tests.marks import QUICK_SOAK
 
 LARGEST_BYTES = 1_500_000
 CUT = """[...document.querySelectorAll('.scroll, pre, table')].filter(
@@ -22,7 +23,6 @@ STICKS_OUT = """[...document.querySelectorAll('.chart svg, table:not(.folded *)'
   (part) => part.getBoundingClientRect().right > innerWidth).map((part) => part.outerHTML.slice(0, 60))"""
 """What reaches over the right edge."""
 NEXT_FRAME = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
-SOAK = (pytest.mark.soak, pytest.mark.quick)
 BLACK = """[...document.querySelectorAll('.chart svg path, .chart svg text')].filter((mark) => {
   const { fill, fillOpacity, display } = getComputedStyle(mark), { width, height } = mark.getBoundingClientRect();
   return fill === 'rgb(0, 0, 0)' && fillOpacity !== '0' && display !== 'none' && width * height > 0;
@@ -80,10 +80,10 @@ def test_page_of_a_spark_application_says_where_it_was_and_where_to_go(spark_fil
         pytest.param("run_file", False, 1280, id="run, light, wide"),
         pytest.param("spark_file", True, 390, id="spark, dark, phone"),
         pytest.param("refusal_file", True, 390, id="refusal, dark, phone"),
-        pytest.param("spark_file", False, 800, id="spark, light, tablet", marks=SOAK),
-        pytest.param("plan_file", False, 1280, id="plan, light, wide", marks=SOAK),
-        pytest.param("plan_file", True, 800, id="plan, dark, tablet", marks=SOAK),
-        pytest.param("run_file", True, 390, id="run, dark, phone", marks=SOAK),
+        pytest.param("spark_file", False, 800, id="spark, light, tablet", marks=QUICK_SOAK),
+        pytest.param("plan_file", False, 1280, id="plan, light, wide", marks=QUICK_SOAK),
+        pytest.param("plan_file", True, 800, id="plan, dark, tablet", marks=QUICK_SOAK),
+        pytest.param("run_file", True, 390, id="run, dark, phone", marks=QUICK_SOAK),
     ],
 )
 def test_page_is_drawn_without_complaint_and_fits(
@@ -110,13 +110,13 @@ def test_page_is_drawn_without_complaint_and_fits(
     ("asked", "widths"),
     [
         pytest.param({"data": "10TB", "cloud": "oci"}, (360, 800, 1400), id="oci"),
-        pytest.param({"data": "10TB", "cloud": "oci"}, range(360, 1401, 40), id="oci, all widths", marks=SOAK),
-        pytest.param({"data": "1GB", "instance": "*8xlarge"}, range(360, 1401, 40), id="little data", marks=SOAK),
+        pytest.param({"data": "10TB", "cloud": "oci"}, range(360, 1401, 40), id="oci, all widths", marks=QUICK_SOAK),
+        pytest.param({"data": "1GB", "instance": "*8xlarge"}, range(360, 1401, 40), id="little data", marks=QUICK_SOAK),
         pytest.param(
             {"data": "100TB", "cloud": "aws,gcp,azure,oci", "model": "all", "top": 30},
             range(360, 1401, 40),
             id="all clouds",
-            marks=SOAK,
+            marks=QUICK_SOAK,
         ),
     ],
 )

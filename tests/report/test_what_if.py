@@ -18,9 +18,9 @@ from planner.planning.region import Region
 from planner.report.page.plan_page import SCRIPTS
 from planner.report.page.rendering import inline
 from planner.stores.request_inputs import inputs_of
+from tests.marks import QUICK_SOAK
 
 TOLERANCE: Final = 1e-3
-SOAK: Final = (pytest.mark.soak, pytest.mark.quick)
 QUESTIONS: Final[dict[str, dict[str, Any]]] = {
     "ray": {"data": "100TB", "instance": "i4i.*,i7i*,i8g*,i3en.*"},
     "two clouds": {"data": "10TB", "cloud": "aws,gcp", "model": "indy", "instance": "i4i.*,z3-*,n2-*"},
@@ -137,10 +137,10 @@ def test_so_it_is_for_ten_thousand_settings(scripts: Any, question: str) -> None
         {"nodes": 90},
         {"deadline": 1.0},
         {"data": 3e14, "network": 0.5, "deadline": 2e4},
-        pytest.param({}, marks=SOAK),
-        pytest.param({"data": 2.5e13}, marks=SOAK),
-        pytest.param({"deadline": 3000.0}, marks=SOAK),
-        pytest.param({"network": 2.0, "discount": 0.3}, marks=SOAK),
+        pytest.param({}, marks=QUICK_SOAK),
+        pytest.param({"data": 2.5e13}, marks=QUICK_SOAK),
+        pytest.param({"deadline": 3000.0}, marks=QUICK_SOAK),
+        pytest.param({"network": 2.0, "discount": 0.3}, marks=QUICK_SOAK),
     ],
     ids=str,
 )
@@ -168,8 +168,8 @@ def test_the_page_chooses_as_python_does(scripts: Any, formulas: dict[str, Any],
     "limits",
     [
         {"sort_deadline": 2700.0, "confidence": "90%"},
-        pytest.param({"budget": 200, "objective": "time"}, marks=SOAK),
-        pytest.param({"max_vcpus": 3000, "objective": "cost", "deadline": "1h 30m"}, marks=SOAK),
+        pytest.param({"budget": 200, "objective": "time"}, marks=QUICK_SOAK),
+        pytest.param({"max_vcpus": 3000, "objective": "cost", "deadline": "1h 30m"}, marks=QUICK_SOAK),
     ],
     ids=str,
 )

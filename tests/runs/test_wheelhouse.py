@@ -16,6 +16,7 @@ import pytest
 
 from planner.errors import BadInputError
 from planner.runs import wheelhouse
+from tests.marks import quick_soak
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +24,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return wheelhouse.write_own_wheel(tmp_path_factory.mktemp("own"))
 
 
+@quick_soak
 def test_the_planners_own_wheel_is_whole_and_installs(own: Path, tmp_path: Path) -> None:
     """Installed where nothing else is, it plans, sorts and has its facts; pip checks the digests on the way."""
     target = tmp_path / "site"

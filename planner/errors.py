@@ -66,6 +66,11 @@ class InterruptedRunError(PlannerError):
     exit_code = 130
 
 
+def bad_input(where: object, problems: Sequence[str], hint: str = "") -> BadInputError:
+    """Return the error that lists all `problems` of a file, or of several."""
+    return BadInputError(f"{where}: {len(problems)} problem{'s' * (len(problems) > 1)}{hint}", list(problems))
+
+
 def nearest(word: str, names: Sequence[str], *, most: int = 3) -> str:
     """Return ' Did you mean a, b?' for those of `names` that are nearest to `word`, or '' when none is near."""
     from difflib import get_close_matches  # takes long to load

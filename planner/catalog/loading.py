@@ -15,7 +15,7 @@ from planner.catalog.measurements import SOURCE, measurements_file, with_measure
 from planner.catalog.options import with_added_disks
 from planner.catalog.refreshed import current_version, laid_over
 from planner.config.paths import catalogs_directory, pick
-from planner.errors import BadInputError, nearest
+from planner.errors import BadInputError, bad_input, nearest
 from planner.tables import Problem, Schema, Table, empty_table, scan_table
 
 
@@ -103,12 +103,10 @@ def _stamp(directory: Path) -> tuple[tuple[str, int, int], ...]:
 def _load(directory: Path, stamp: tuple[tuple[str, int, int], ...]) -> Catalog:
     catalog, problems = scan_catalog(directory)
     if catalog is None:
-        count = f"{len(problems)} problem{'s' * (len(problems) > 1)}"
         again = f", or go back to the shipped one: planner catalog refresh --cloud {directory.name} --forget"
         advice = again if current_version(directory) else ""
-        raise BadInputError(
-            f"catalog {directory}: {count}; correct them and run again{advice}", [str(problem) for problem in problems]
-        )
+        hint = f"; correct them and run again{advice}"
+        raise bad_input(f"catalog {directory}", [str(problem) for problem in problems], hint)
     return catalog
 
 

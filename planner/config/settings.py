@@ -14,7 +14,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from planner.errors import BadInputError, nearest
+from planner.errors import BadInputError, bad_input, nearest
 from planner.schemas.asked_prices import CLOUDS
 from planner.schemas.plan import OwnPrice
 
@@ -75,8 +75,7 @@ def load_settings(*, today: date) -> Settings:
         raise BadInputError(f"{path}: cannot be read as TOML ({error}); correct or remove it") from error
     problems = list(_problems(raw))
     if problems:
-        count = f"{len(problems)} problem{'s' * (len(problems) > 1)}"
-        raise BadInputError(f"{path}: {count}; correct them and run again", problems)
+        raise bad_input(path, problems, "; correct them and run again")
     clouds = {name: _cloud(name, raw[name], today=today) for name in CLOUDS if name in raw}
     return Settings(clouds=clouds, plan_clouds=tuple(raw.get("plan", {}).get("clouds", ())))
 

@@ -7,7 +7,6 @@ are cells without any.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
@@ -15,9 +14,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.catalog.measurements import MEASUREMENTS
-from planner.errors import BadInputError, nearest
+from planner.errors import BadInputError, bad_input, nearest
 from planner.ingest.json_documents import read_text
 from planner.ingest.measurement import Reading
+from planner.tables.rows import Rows, rows_of
 from planner.units import parse_rate
 
 FIELDS: Final = tuple(name for name in MEASUREMENTS.names if name != "source")
@@ -65,7 +65,7 @@ def read_columns(
 
     Raises BadInputError listing every bad cell with its line.
     """
-    header, rows = _rows(path)
+    header, rows = rows_of(path, read_text(path))
     rows = _chosen(path, header, rows, only or {})
     plans = _plans(path, header, mapping)
     problems: list[str] = []
@@ -76,32 +76,13 @@ def read_columns(
             if reading.get("bytes_per_s") is not None:
                 readings.append({**reading, "source": path.name, "row": f"line {line}"})
     if problems:
-        raise BadInputError(f"{path}: {len(problems)} problem{'s' * (len(problems) > 1)}", problems)
+        raise bad_input(path, problems)
     if not readings:
         raise BadInputError(f"{path}: no row has a rate")
     return readings
 
 
-def _rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
-    try:
-        reader = csv.reader(read_text(path).splitlines(), strict=True)
-        lines = [(reader.line_num, cells) for cells in reader if cells]
-    except csv.Error as error:
-        raise BadInputError(f"{path}: cannot be read as CSV ({error})") from error
-    header, body = (lines[0][1], lines[1:]) if lines else ([], [])
-    ragged = [
-        f"{path}:{line}: {len(cells)} cells, the header has {len(header)}"
-        for line, cells in body
-        if len(cells) != len(header)
-    ]
-    if ragged:
-        raise BadInputError(f"{path}: {len(ragged)} problem{'s' * (len(ragged) > 1)}", ragged)
-    return header, [(line, dict(zip(header, cells, strict=True))) for line, cells in body]
-
-
-def _chosen(
-    path: Path, header: list[str], rows: list[tuple[int, dict[str, str]]], only: Mapping[str, str]
-) -> list[tuple[int, dict[str, str]]]:
+def _chosen(path: Path, header: list[str], rows: Rows, only: Mapping[str, str]) -> Rows:
     for column in only:
         if column not in header:
             raise BadInputError(f"{path}: --only {column}: no such column.{nearest(column, header)}")

@@ -4,7 +4,6 @@ what instruments wrote: ours, fio, iperf3, ioping, a file for each run of a node
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 import statistics
@@ -12,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from planner.errors import BadInputError
+from planner.errors import BadInputError, bad_input
 from planner.ingest.fio import is_fio, readings_by_host
 from planner.ingest.ingest import readings_of
 from planner.ingest.ioping import is_ioping, is_ioping_text
@@ -21,6 +20,7 @@ from planner.ingest.json_documents import holds_objects, parse, parse_list, read
 from planner.ingest.measurement import Reading
 from planner.ingest.planner_bench import is_own, read_own
 from planner.ingest.sysbench import is_sysbench
+from planner.tables.rows import rows_of
 
 NodeRuns = dict[str, dict[str, list[float]]]
 """Metric -> node -> the rate of each run, in the order of the runs; NaN where a run gave no figure."""
@@ -57,7 +57,7 @@ def read_node_results(paths: Path | Sequence[Path]) -> NodeRuns:
             results.setdefault(metric, {}).setdefault(node, []).append(rate)
     where = ", ".join(str(path) for path in files)
     if problems:
-        raise BadInputError(f"{where}: {len(problems)} problem{'s' * (len(problems) > 1)}", problems)
+        raise bad_input(where, problems)
     if not results:
         raise BadInputError(f"{where}: no node with a figure; expected a column node and one column per rate")
     return results
@@ -87,24 +87,15 @@ def _median(rates: list[float]) -> float:
 
 
 def _csv_rows(path: Path, text: str) -> list[tuple[str, dict[str, Any]]]:
-    try:
-        reader = csv.DictReader(text.splitlines(), restkey="", strict=True)
-        rows = list(reader)
-    except csv.Error as error:
-        raise BadInputError(f"{path}: cannot be read as CSV ({error})") from error
-    if "node" not in (reader.fieldnames or ()):
-        raise BadInputError(f"{path}: no column 'node' among {', '.join(reader.fieldnames or ()) or 'no columns'}")
+    header, numbered = rows_of(path, text)
+    if "node" not in header:
+        raise BadInputError(f"{path}: no column 'node' among {', '.join(header) or 'no columns'}")
+    rows = [row for _, row in numbered]
     names = [" run ".join(str(row[name]) for name in _NOT_METRICS if name in row) for row in rows]
-    wrong = [f"data row {n}: more or fewer cells than the header" for n, row in enumerate(rows, 1) if _ragged(row)]
-    wrong += [f"node {name!r} appears more than once" for name in dict.fromkeys(names) if names.count(name) > 1]
-    if wrong:
-        hint = "; give repeated runs a column run" if "run" not in (reader.fieldnames or ()) else ""
-        raise BadInputError(f"{path}: {len(wrong)} problem{'s' * (len(wrong) > 1)}{hint}", wrong)
+    twice = [f"node {name!r} appears more than once" for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise bad_input(path, twice, "" if "run" in header else "; give repeated runs a column run")
     return [(row["node"], row) for row in rows]
-
-
-def _ragged(row: Mapping[str, Any]) -> bool:
-    return "" in row or None in row.values()
 
 
 def _json_rows(path: Path, document: dict[str, Any]) -> list[_Row]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from planner.calibration.history import Records, records
 from planner.config import paths
 from planner.errors import BadInputError, nearest
 from planner.stores.atomic_file import changing, replace_file
+from planner.tables.rows import rows_of
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
@@ -84,18 +84,18 @@ def add_run(name: str, run: Mapping[str, Any], *, instances: Mapping[str, Mappin
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a CSV file as text cells. Raises BadInputError when it cannot be read, is empty or ragged."""
+    """Return the rows of a CSV file as text cells. Raises BadInputError when it cannot be read, is empty or ragged, or
+    repeats a column.
+    """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file, restkey="", strict=True))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
         raise BadInputError(f"{path}: cannot be read as UTF-8 CSV ({error})") from error
+    _, rows = rows_of(path, text)
     if not rows:
         raise BadInputError(f"{path}: no rows; the names of the columns come first, then a row for each run")
-    ragged = [number for number, row in enumerate(rows, start=1) if "" in row or None in row.values()]
-    if ragged:
-        raise BadInputError(f"{path}: more or fewer cells than the header in data row {', '.join(map(str, ragged))}")
-    return rows
+    return [row for _, row in rows]
 
 
 def specs_of(catalog: str | Path) -> dict[str, dict[str, Any]]:

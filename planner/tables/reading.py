@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.arrays import Array
-from planner.errors import BadInputError, nearest
+from planner.errors import bad_input, nearest
 from planner.tables.cells import convert
 from planner.tables.declaration import Column, Problem, Schema, Table
 
@@ -19,9 +19,7 @@ def read_table(path: Path, schema: Schema) -> Table:
     """Read a CSV file. Raises one BadInputError that lists every problem of the file."""
     table, problems = scan_table(path, schema)
     if problems:
-        raise BadInputError(
-            f"{path}: {len(problems)} problem{'s' * (len(problems) > 1)}", [str(problem) for problem in problems]
-        )
+        raise bad_input(path, [str(problem) for problem in problems])
     return table
 
 

@@ -54,7 +54,7 @@ def test_netbench_gives_the_nodes_of_its_largest_cluster(tmp_path: Path) -> None
         ("node,net\na,1\na,2\n", "give repeated runs a column run"),
         ("node,run,net\na,1,1\na,1,2\n", "'a run 1' appears more than once"),
         ('{"instrument": "netbench", "runs": [{"nodes": 2}]}', "not as netbench writes it"),
-        ("node,net\na,1,2\n", "data row 1: more or fewer cells"),
+        ("node,net\na,1,2\n", ":2: 3 cells, the header has 2"),
         ("node,net\na,-1\nb,fast\n", "2 problems"),
         ("node,net\na,inf\n", "'inf' is not a rate"),
         ('{"a": {"net": 5}', "was it cut off"),

@@ -104,7 +104,8 @@ def test_a_type_whose_core_was_never_measured_has_no_clock() -> None:
 def test_ragged_or_missing_files_are_refused(tmp_path: Path) -> None:
     ragged = tmp_path / "ragged.csv"
     ragged.write_text("instance_type,nodes\nm,2\nm\nm,2,3\n")
-    with pytest.raises(BadInputError, match="data row 2, 3"):
+    with pytest.raises(BadInputError, match="2 problems") as caught:
         profiles.read_rows(ragged)
+    assert [line.rpartition(":")[0].removeprefix(f"{ragged}:") for line in caught.value.details] == ["3", "4"]
     with pytest.raises(BadInputError, match="cannot be read"):
         profiles.read_rows(tmp_path / "absent.csv")

@@ -70,10 +70,11 @@ def sort_on_ray(
     if json:
         show_json(report)
     else:
-        talk(f"{report['records']} {_counted(source)} on {len(report['nodes'])} nodes, checksum {report['checksum']}")
+        talk(f"{report['records']} {counted(source)} on {len(report['nodes'])} nodes, checksum {report['checksum']}")
 
 
-def _counted(source: Dataset) -> str:
+def counted(source: Dataset) -> str:
+    """Return what a dataset consists of, in words."""
     if source.layout.text is None:
         return "records"
     return "lines" if source.layout.text.csv is None else "rows"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from typer import Argument, Option
 
@@ -16,6 +16,10 @@ from planner.errors import BadInputError, ValidationFailedError
 
 if TYPE_CHECKING:
     from planner.sorting.validate import ValidationReport
+
+
+_NOTHING_ELSE: Final = (False, False, None, None, 100, 0, None, None)
+"""What the options are that say what the files hold, where a manifest does."""
 
 
 def validate(
@@ -31,6 +35,7 @@ def validate(
     key_offset: KeyOffset = 0,
     key_size: KeySize = None,
     lines: Annotated[bool, Option("--lines", help="The files are newline-terminated text.")] = False,
+    ray: Annotated[str | None, Option(help="Read the copies of a manifest on the Ray cluster at this address.")] = None,
     threads: Threads = None,
     force: Force = False,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
@@ -44,7 +49,10 @@ def validate(
     Example: planner validate output.dat --input input.dat
 
     Example: planner validate --lines --key-offset 5 --key-size 12 sorted.log
+
+    Example: planner validate sorted.json --ray 10.0.0.1:6379
     """
+    from planner.cli.validate_on_ray import validate_on_ray
     from planner.sorting.validate import validate_summaries
 
     require_readable([*files, *(input or ())])
@@ -56,6 +64,10 @@ def validate(
     if checksum is not None and input:
         raise BadInputError("--checksum and --input both say what went in: give one")
     expected = None if checksum is None else _hex(checksum)
+    if ray is not None:
+        _require_nothing_else((lines, summaries, summary, input, record_size, key_offset, key_size, threads))
+        validate_on_ray(files, address=ray, checksum=expected, json=json)
+        return
     layout = {"key_offset": key_offset, "key_size": key_size, "threads": threads, "record_size": record_size}
     report = validate_summaries(files) if summaries else _read(files, lines=lines, layout=layout, summary=summary)
     if input:
@@ -63,14 +75,28 @@ def validate(
     if json:
         show_json(report.to_dict())
     else:
-        first = "" if report.first_unordered is None else f" (the first is record {report.first_unordered})"
-        show_text(f"{'Lines' if lines else 'Records'}: {report.records}\nUnordered: {report.unordered}{first}")
-        show_text(f"Duplicate keys: {report.duplicates}\nChecksum: {report.checksum}")
+        _show(report, unit="Lines" if lines else "Records")
     report.require_sorted()
-    if expected is None and summary is None:
+    if expected is not None:
+        _require_checksum(report, expected)
+    elif summary is None:
         talk("checksum not compared: give --checksum HEX of the input, or --input FILE")
-    if expected is not None and expected != int(report.checksum, 16):
+
+
+def _require_nothing_else(options: tuple[object, ...]) -> None:
+    if options != _NOTHING_ELSE:
+        raise BadInputError("with --ray the manifest says what the data is: only --checksum and --json go with it")
+
+
+def _require_checksum(report: ValidationReport, expected: int) -> None:
+    if expected != int(report.checksum, 16):
         raise ValidationFailedError(f"checksum {report.checksum}, expected {expected:x}: not the data that went in")
+
+
+def _show(report: ValidationReport, *, unit: str) -> None:
+    first = "" if report.first_unordered is None else f" (the first is record {report.first_unordered})"
+    show_text(f"{unit}: {report.records}\nUnordered: {report.unordered}{first}")
+    show_text(f"Duplicate keys: {report.duplicates}\nChecksum: {report.checksum}")
 
 
 def _read(files: list[Path], *, lines: bool, layout: dict[str, Any], summary: Path | None = None) -> ValidationReport:

@@ -25,6 +25,7 @@ from planner.distributed_sort.node_environment import end_machine, node_name
 from planner.distributed_sort.nodes import Nodes, import_ray
 from planner.distributed_sort.run import RunRequest, finish, run
 from planner.distributed_sort.sort import sort_dataset
+from planner.distributed_sort.validate import checked
 from planner.errors import PlannerError
 
 _LONGEST_END_S: Final = 60.0
@@ -80,6 +81,10 @@ def _generate(ray: Any, order: dict[str, Any], _: Any) -> dict[str, Any]:
     return {"dataset": json.loads(dataset.to_json()), "checksum": checksum}
 
 
+def _validate(ray: Any, order: dict[str, Any], _: Any) -> dict[str, Any]:
+    return {"copies": [dataclasses.asdict(copy) for copy in checked(Nodes(ray), dataset_of(order["dataset"]))]}
+
+
 def _end(ray: Any, _: dict[str, Any], emit: Any) -> dict[str, Any]:
     """End the machines of the cluster, this one last, as they end by themselves when their time is over."""
     nodes = Nodes(ray)
@@ -91,7 +96,7 @@ def _end(ray: Any, _: dict[str, Any], emit: Any) -> dict[str, Any]:
     return {}
 
 
-_HANDLERS = {"end": _end, "finish": _finish, "generate": _generate, "run": _run, "sort": _sort}
+_HANDLERS = {"end": _end, "finish": _finish, "generate": _generate, "run": _run, "sort": _sort, "validate": _validate}
 
 if __name__ == "__main__":
     main(sys.stdin, descriptor=int(sys.argv[1]), address=sys.argv[2])

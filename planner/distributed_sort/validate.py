@@ -62,6 +62,35 @@ def validation_of(summaries: Outcomes, dataset: Dataset) -> Validation:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class CopyCheck:
+    """What one copy of a dataset holds, and `problems`: its partitions that cannot be read, or whose checksum is not
+    that of the manifest.
+    """
+
+    validation: Validation
+    problems: tuple[str, ...]
+
+
+def checked(nodes: Nodes, dataset: Dataset) -> list[CopyCheck]:
+    """Read every copy of a dataset back where it lies, and compare it with what the manifest says of it."""
+    copies = max((len(partition.copies) for partition in dataset.partitions), default=0)
+    return [_check(copy_summaries(nodes, dataset, copy=copy), dataset, copy=copy) for copy in range(copies)]
+
+
+def _check(summaries: Outcomes, dataset: Dataset, *, copy: int) -> CopyCheck:
+    content, problems = content_of(dataset.layout), dict(summaries.failed)
+    for number, summary in summaries.done.items():
+        partition = dataset.partitions[number]
+        checksum = f"{content.parse_summary(summary).checksum:x}"
+        if partition.checksum not in ("", checksum):
+            where = partition.copies[copy]
+            place = f"{where.node}: {where.uri}" if where.node else where.uri
+            problems[number] = f"{place} has the checksum {checksum}, the manifest says {partition.checksum}"
+    named = (f"copy {copy + 1} of partition {number}: {why}" for number, why in sorted(problems.items()))
+    return CopyCheck(validation=validation_of(summaries, dataset), problems=tuple(named))
+
+
 def with_sound_copies(dataset: Dataset, by_copy: Sequence[Outcomes]) -> tuple[Dataset, Validation]:
     """Return the dataset with those copies alone that could be read, and what the first of each partition hold.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -76,6 +77,11 @@ def intermediate_files(cluster: SortCluster) -> list[Path]:
     return [path for node in nodes for path in cluster.directory(node).rglob(".planner-sort-*")]
 
 
+def validation(cluster: SortCluster, dataset: Dataset) -> list[dict[str, Any]]:
+    copies: list[dict[str, Any]] = cluster.do({"do": "validate", "dataset": json.loads(dataset.to_json())})["copies"]
+    return copies
+
+
 def test_indy_reads_and_writes_each_record_twice(sort_cluster: SortCluster, tmp_path: Path) -> None:
     source = generated(sort_cluster, "indy-in")
     output, report = sort_cluster.sort(source, tmp_path / "j", output="indy")
@@ -95,6 +101,17 @@ def test_daytona_keeps_every_partition_on_two_nodes(sort_cluster: SortCluster, t
     output, report = sort_cluster.sort(source, tmp_path / "j", output="daytona", copies=2)
     check(source, output, copies=2)
     assert report["moved_bytes"]["replica_written"] == source.bytes
+    sound = validation(sort_cluster, output)
+    assert [copy["problems"] for copy in sound] == [[], []]
+    assert [copy["validation"]["checksum"] for copy in sound] == [report["checksum"]] * 2
+    with Path(output.partitions[0].copies[1].uri).open("r+b") as file:
+        file.seek(50)
+        file.write(b"another byte")
+    first, second = validation(sort_cluster, output)
+    assert first == sound[0]
+    (problem,) = second["problems"]
+    assert problem.startswith("copy 2 of partition 0: node-")
+    assert problem.endswith(f"the manifest says {output.partitions[0].checksum}")
 
 
 def test_uniform_keys_need_no_sample(sort_cluster: SortCluster, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -64,6 +65,11 @@ def test_the_output_is_that_of_one_machine(sort_cluster: SortCluster, tmp_path: 
     assert held(output) == held(output, copy=1) == expected(texts, text)
     lines = sum(part.removesuffix(b"\n").count(b"\n") + bool(part) for part in texts)
     assert (report["records"], report["sorted"], report["data_bytes"]) == (lines, True, len(held(output)))
+    dataset = json.loads(output.to_json())
+    for copy in sort_cluster.do({"do": "validate", "dataset": dataset})["copies"]:
+        assert copy["problems"] == []
+        assert copy["validation"]["records"] == lines
+        assert copy["validation"]["checksum"] == report["checksum"]
     assert report["partitions"] > 3
     assert report["largest_partition_bytes"] < 3 * 600_000 + 2 * len(held(output)) / report["partitions"]
 

@@ -1,88 +1,123 @@
-"""What the driver itself takes to order a shuffle on many nodes: the planner's part, with Ray's calls answered at once.
+"""What it takes to order a sort on many nodes, counted in seconds of a processor: the real driver, real Ray, made-up nodes.
 
-Nodes are made up: every task ends, a quarter of those under way each time the driver looks. Ray's own part, some
-milliseconds of a processor for each task, comes on top of the figures printed here:
+All nodes are one raylet, whose workers answer each task at once with blocks of no bytes. Every made-up node is a
+resource of its own, so Ray leases workers for each anew, as it does from many raylets:
 
-    python benchmarks/cluster/bench_driver.py --nodes 178 --slices 1000
+    python benchmarks/cluster/bench_driver.py --nodes 178 --data 100TB --slices 500
+
+Only the first so many slices of the data are replayed, and as large a share of the partitions. `--profile` says where
+the driver's own time goes; `--no-ray` answers without Ray, so that only the planner's part counts.
 """
 
 from __future__ import annotations
 
 import argparse
+import cProfile
+import os
+import pstats
+import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from unittest.mock import Mock
 
+from planner.distributed_sort import node_tasks
 from planner.distributed_sort.concurrency import Concurrency
-from planner.distributed_sort.dataset import Dataset, Partition, Recipe
+from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition, Recipe
 from planner.distributed_sort.job import Job, SortRequest
 from planner.distributed_sort.ledger import Journal, Ledger
-from planner.distributed_sort.map_task import Mapped, map_slice
+from planner.distributed_sort.map_task import MapOrder, Mapped, map_slice
 from planner.distributed_sort.node_environment import JobFiles
-from planner.distributed_sort.node_tasks import Stored
+from planner.distributed_sort.node_tasks import Sorted, SortOrder, Stored
 from planner.distributed_sort.nodes import Nodes
-from planner.distributed_sort.send_queue import Block
-from planner.distributed_sort.shuffle import Shuffle
+from planner.distributed_sort.reduce import reduce
+from planner.distributed_sort.shuffle import shuffle
 from planner.distributed_sort.sizing import choose_sizes
 from planner.distributed_sort.slicing import slices
-from planner.units import format_bytes
+from planner.units import format_bytes, parse_size
 
 TASKS = 8
 ENDED_AT_ONCE = 4
-"""One in so many of the tasks under way."""
+"""Without Ray: one in so many of the tasks under way."""
 STORE_BYTES = 77_000_000_000
-DATA_BYTES = 100_000_000_000_000
-RECORD_BYTES = 100
+LAYOUT = Layout()
+WORKERS = 3
+
+
+def made_up_map(node: str, order: MapOrder, _: Any) -> tuple[Any, ...]:
+    """Answer as `map_slice` does, but with nothing in the blocks."""
+    sizes = {first: order.slice.records * LAYOUT.record_size // len(order.ranges) for _, first, _ in order.ranges}
+    own = {first: made_up_store(None, 0, [order.slice.number]) for owner, first, _ in order.ranges if owner == node}
+    mapped = Mapped(node=node, read_bytes=0, remade_bytes=0, seconds=0.1, checksum=0, stored=own, sizes=sizes)
+    return (mapped, *(b"" for _ in order.ranges))
+
+
+def made_up_store(_files: Any, _first: int, numbers: list[int], *_: Any) -> Stored:
+    return Stored(slices=tuple(numbers), written_bytes=0)
+
+
+def made_up_sort(node: str, order: SortOrder) -> tuple[Sorted, None]:
+    copy = Copy(uri=f"/mnt/disk0/output/part-{order.number:06d}", node=node)
+    partition = Partition(records=1, copies=(copy,), first_key="00" * 10, last_key="ff" * 10, checksum="0" * 16)
+    return Sorted(partition=partition, read_bytes=0, written_bytes=0, summary=bytes(300)), None
+
+
+def made_up(task: Any, node: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Return what stands for a task, and its first arguments."""
+    if task is node_tasks.store:
+        return made_up_store, ()
+    return (made_up_map if task is map_slice else made_up_sort), (node,)
+
+
+class MadeUpNodes(Nodes):
+    """Nodes that are all the one raylet that is there."""
+
+    def _discover(self) -> None:
+        count = int(os.environ["MADE_UP_NODES"])
+        raylet = self._ray.nodes()[0]["NodeID"] if self._ray else ""
+        self._ids = {f"node-{number:04d}": raylet for number in range(count)}
+        self.cpus = dict.fromkeys(self._ids, float(TASKS))
+        self.store_bytes = dict.fromkeys(self._ids, STORE_BYTES)
+        self.concurrency = Concurrency(tasks=TASKS)
+
+    def run(self, node: str, task: Any, *arguments: Any, returns: int = 1, firmly: bool = True) -> Any:
+        task, first = made_up(task, node)
+        return super().run(node, task, *first, *arguments, returns=returns, firmly=firmly)
+
+    def _place(self, task: Any, node: str, *, returns: int, firmly: bool) -> Any:
+        placed = super()._place(task, node, returns=returns, firmly=firmly)
+        del placed
+        remote = self._remotes[task]
+        return remote.options(num_cpus=1, num_returns=returns, resources={node: 1e-4})
 
 
 class Reference:
-    """Of a task, or of what it returns."""
+    """Of a task that ran without Ray, or of what it returned."""
 
-    def __init__(self, outcome: Callable[[], Any] | None = None) -> None:
+    def __init__(self, outcome: Any) -> None:
         self.outcome = outcome
 
 
-class MadeUpNodes:
-    """A nodes whose tasks end at once, and count as many records for every partition."""
+class NodesWithoutRay(MadeUpNodes):
+    """The same, whose tasks end in the driver."""
 
-    lost = avoided = frozenset[str]()
+    def run(self, node: str, task: Any, *arguments: Any, returns: int = 1, **_: Any) -> Any:
+        self.tasks += 1
+        self.objects += returns
+        task, first = made_up(task, node)
+        outcome = task(*first, *arguments)
+        return Reference(outcome) if returns == 1 else [Reference(part) for part in outcome]
 
-    def __init__(self, nodes: int) -> None:
-        self.names = [f"node-{number:04d}" for number in range(nodes)]
-        self.concurrency = Concurrency(tasks=TASKS)
-        self.store_bytes = dict.fromkeys(self.names, STORE_BYTES)
-        self.tasks = 0
-
-    def threads(self, _: str) -> int:
-        return 1
-
-    def have_come(self, blocks: list[Block]) -> list[bool]:
+    def have_come(self, blocks: Any) -> list[bool]:
         return [True for _ in blocks]
 
     def newly_lost(self, **_: Any) -> frozenset[str]:
         return frozenset()
 
-    def run(self, node: str, task: Any, *arguments: Any, **_: Any) -> Any:
-        self.tasks += 1
-        if task is map_slice:
-            order = arguments[0]
-            return [Reference(lambda: self._mapped(node, order)), *(Reference() for _ in order.ranges)]
-        _, _, numbers, *_ = arguments
-        return Reference(lambda: self._stored(numbers))
-
     def outcome(self, reference: Reference) -> Any:
-        assert reference.outcome is not None
-        return reference.outcome()
-
-    def _mapped(self, node: str, order: Any) -> Mapped:
-        own = {first: self._stored([order.slice.number]) for owner, first, _ in order.ranges if owner == node}
-        sizes = {first: order.slice.records * RECORD_BYTES // len(self.names) for _, first, _ in order.ranges}
-        return Mapped(node=node, read_bytes=0, remade_bytes=0, seconds=0.1, checksum=0, stored=own, sizes=sizes)
-
-    def _stored(self, numbers: list[int]) -> Stored:
-        return Stored(slices=tuple(numbers), written_bytes=0)
+        return reference.outcome
 
 
 def wait(references: list[Any], *, num_returns: int, **_: Any) -> tuple[list[Any], list[Any]]:
@@ -90,32 +125,35 @@ def wait(references: list[Any], *, num_returns: int, **_: Any) -> tuple[list[Any
     return ended, references[len(ended) :]
 
 
-def job_of(nodes: MadeUpNodes, *, slices_wanted: int, folder: Path) -> Job:
+def job_of(nodes: Nodes, ray: Any, *, data_bytes: int, most_slices: int, folder: Path) -> Job:
+    """Return the sort of the first slices of the data."""
     count = len(nodes.names)
     sizes = choose_sizes(
-        data_bytes=DATA_BYTES,
-        record_size=RECORD_BYTES,
+        data_bytes=data_bytes,
+        record_size=LAYOUT.record_size,
         node_count=count,
         memory_bytes=STORE_BYTES,
         store_bytes=STORE_BYTES,
         replicated=False,
         concurrency=nodes.concurrency,
     )
-    records = sizes.slice_records * slices_wanted // count
+    records = min(data_bytes // LAYOUT.record_size, sizes.slice_records * most_slices) // count
+    copies = ((Copy(uri="/mnt/disk0/input", node=name),) for name in nodes.names)
     source = Dataset(
-        partitions=tuple(Partition(records=records, copies=(), recipe=Recipe(start=0)) for _ in range(count))
+        partitions=tuple(Partition(records=records, copies=copy, recipe=Recipe(start=0)) for copy in copies)
     )
     cut = list(slices(source, sizes.slice_records))
-    owner = [name for name in nodes.names for _ in range(sizes.partitions // count)]
+    each = sizes.partitions // count
+    owner = [name for name in nodes.names for _ in range(each)]
     return Job(
         request=SortRequest(source=source, output="output"),
-        ray=Mock(wait=wait),
-        nodes=cast("Nodes", nodes),
+        ray=ray or Mock(wait=wait),
+        nodes=nodes,
         files=JobFiles(job="made-up", output="output"),
         sizes=sizes,
         slices=cut,
         splitting=Mock(),
-        splitting_reference=None,
+        splitting_reference=ray.put(bytes(10 * sizes.partitions)) if ray else None,
         ledger=Ledger(slices=len(cut), owner=owner),
         journal=Journal(folder / "journal"),
         emit=lambda _: None,
@@ -123,25 +161,55 @@ def job_of(nodes: MadeUpNodes, *, slices_wanted: int, folder: Path) -> Job:
     )
 
 
+def replayed(job: Job, *, whole_bytes: int, profile: bool) -> None:
+    """Sort, and say what each phase took of this process."""
+    gigabytes = job.request.source.bytes / 1e9
+    fewer = with_fewer_partitions(job, share=job.request.source.bytes / whole_bytes)
+    for name, phase, job in (("map and shuffle", shuffle, job), ("sort and reduce", reduce, fewer)):
+        tasks, objects, began = job.nodes.tasks, job.nodes.objects, time.process_time()
+        watched = cProfile.Profile()
+        if profile:
+            watched.runcall(phase, job)
+        else:
+            phase(job)
+        took = time.process_time() - began
+        print(
+            f"{len(job.nodes.names)} nodes, {name}, {gigabytes:.0f} GB: {took:.2f} s of the driver's processor, "
+            f"{took / gigabytes * 1000:.3f} ms, {(job.nodes.tasks - tasks) / gigabytes:.2f} tasks and "
+            f"{(job.nodes.objects - objects) / gigabytes:.1f} objects for each GB",
+            flush=True,
+        )
+        if profile:
+            pstats.Stats(watched).sort_stats("tottime").print_stats(25)
+
+
+def with_fewer_partitions(job: Job, *, share: float) -> Job:
+    """Return the job with that share of the partitions, of all nodes."""
+    owner = job.ledger.owner[:: max(1, round(1 / share))]
+    return replace(job, ledger=Ledger(slices=len(job.slices), owner=owner))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, default=178)
-    parser.add_argument(
-        "--slices", type=int, default=1000, help="long ones; there are some more, shorter, at both ends"
-    )
+    parser.add_argument("--data", type=parse_size, default=100_000_000_000_000)
+    parser.add_argument("--slices", type=int, default=500, help="long ones; there are some more, shorter, at both ends")
+    parser.add_argument("--no-ray", action="store_true")
+    parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
-    nodes = MadeUpNodes(options.nodes)
-    job = job_of(nodes, slices_wanted=options.slices, folder=Path())
-    began = time.process_time()
-    Shuffle(job).run()
-    took = time.process_time() - began
-    count = len(job.slices)
-    longest = format_bytes(job.sizes.slice_records * RECORD_BYTES)
-    print(
-        f"{options.nodes} nodes, {count} slices of up to {longest}, {len(job.ledger.owner)} partitions: "
-        f"{took:.1f} s of a processor, {took / count * 1000:.1f} ms and {nodes.tasks / count:.2f} tasks for each, "
-        f"{format_bytes(job.ledger.size_bytes)} of ledger"
-    )
+    os.environ["MADE_UP_NODES"] = str(options.nodes)
+    with tempfile.TemporaryDirectory() as folder:
+        ray = None
+        if not options.no_ray:
+            import ray
+
+            resources = {f"node-{number:04d}": 1 for number in range(options.nodes)}
+            ray.init(num_cpus=WORKERS, resources=resources, include_dashboard=False, log_to_driver=False)
+        nodes = MadeUpNodes(ray) if ray else NodesWithoutRay(None)
+        job = job_of(nodes, ray, data_bytes=options.data, most_slices=options.slices, folder=Path(folder))
+        longest = format_bytes(job.sizes.slice_records * LAYOUT.record_size)
+        print(f"{len(job.slices)} slices of up to {longest}, {len(job.ledger.owner)} partitions")
+        replayed(job, whole_bytes=options.data, profile=options.profile)
 
 
 if __name__ == "__main__":

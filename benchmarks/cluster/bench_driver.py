@@ -1,4 +1,4 @@
-"""What it takes to order a sort on many nodes, counted in seconds of a processor: the real driver, real Ray, made-up nodes.
+"""What it takes to order a sort on many nodes, in seconds of a processor: the real driver, real Ray, made-up nodes.
 
 All nodes are one raylet, whose workers answer each task at once with blocks of no bytes. Every made-up node is a
 resource of its own, so Ray leases workers for each anew, as it does from many raylets:
@@ -25,6 +25,7 @@ from unittest.mock import Mock
 
 from planner.distributed_sort import node_tasks
 from planner.distributed_sort.concurrency import Concurrency
+from planner.distributed_sort.coordination import reduce, shuffle
 from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition, Recipe
 from planner.distributed_sort.job import Job, SortRequest
 from planner.distributed_sort.ledger import Journal, Ledger
@@ -32,8 +33,6 @@ from planner.distributed_sort.map_task import MapOrder, Mapped, map_slice
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import Sorted, SortOrder, Stored
 from planner.distributed_sort.nodes import Nodes
-from planner.distributed_sort.reduce import reduce
-from planner.distributed_sort.shuffle import shuffle
 from planner.distributed_sort.sizing import choose_sizes
 from planner.distributed_sort.slicing import slices
 from planner.units import format_bytes, parse_size
@@ -87,9 +86,7 @@ class MadeUpNodes(Nodes):
         return super().run(node, task, *first, *arguments, returns=returns, firmly=firmly)
 
     def _place(self, task: Any, node: str, *, returns: int, firmly: bool) -> Any:
-        placed = super()._place(task, node, returns=returns, firmly=firmly)
-        del placed
-        remote = self._remotes[task]
+        remote = self._remotes.setdefault(task, self._ray.remote(task))
         return remote.options(num_cpus=1, num_returns=returns, resources={node: 1e-4})
 
 
@@ -125,7 +122,7 @@ def wait(references: list[Any], *, num_returns: int, **_: Any) -> tuple[list[Any
     return ended, references[len(ended) :]
 
 
-def job_of(nodes: Nodes, ray: Any, *, data_bytes: int, most_slices: int, folder: Path) -> Job:
+def job_of(nodes: Nodes, ray: Any, *, data_bytes: int, most_slices: int, nodes_each: int, folder: Path) -> Job:
     """Return the sort of the first slices of the data."""
     count = len(nodes.names)
     sizes = choose_sizes(
@@ -146,7 +143,7 @@ def job_of(nodes: Nodes, ray: Any, *, data_bytes: int, most_slices: int, folder:
     each = sizes.partitions // count
     owner = [name for name in nodes.names for _ in range(each)]
     return Job(
-        request=SortRequest(source=source, output="output"),
+        request=SortRequest(source=source, output="output", nodes_per_coordinator=nodes_each),
         ray=ray or Mock(wait=wait),
         nodes=nodes,
         files=JobFiles(job="made-up", output="output"),
@@ -162,25 +159,31 @@ def job_of(nodes: Nodes, ray: Any, *, data_bytes: int, most_slices: int, folder:
 
 
 def replayed(job: Job, *, whole_bytes: int, profile: bool) -> None:
-    """Sort, and say what each phase took of this process."""
-    gigabytes = job.request.source.bytes / 1e9
+    """Sort, and say what each phase took of this process, and of coordinators."""
     fewer = with_fewer_partitions(job, share=job.request.source.bytes / whole_bytes)
-    for name, phase, job in (("map and shuffle", shuffle, job), ("sort and reduce", reduce, fewer)):
-        tasks, objects, began = job.nodes.tasks, job.nodes.objects, time.process_time()
-        watched = cProfile.Profile()
+    for name, phase, phase_job in (("map and shuffle", shuffle, job), ("sort and reduce", reduce, fewer)):
+        before, watched = job.driver_effort(), cProfile.Profile(time.process_time)
         if profile:
-            watched.runcall(phase, job)
+            watched.runcall(phase, phase_job)
         else:
-            phase(job)
-        took = time.process_time() - began
-        print(
-            f"{len(job.nodes.names)} nodes, {name}, {gigabytes:.0f} GB: {took:.2f} s of the driver's processor, "
-            f"{took / gigabytes * 1000:.3f} ms, {(job.nodes.tasks - tasks) / gigabytes:.2f} tasks and "
-            f"{(job.nodes.objects - objects) / gigabytes:.1f} objects for each GB",
-            flush=True,
-        )
+            phase(phase_job)
+        print(f"{len(job.nodes.names)} nodes, {name}: {_told(job, before)}", flush=True)
         if profile:
             pstats.Stats(watched).sort_stats("tottime").print_stats(25)
+
+
+def _told(job: Job, before: dict[str, float]) -> str:
+    gigabytes, after = job.request.source.bytes / 1e9, job.driver_effort()
+    took = {name: after[name] - before.get(name, 0) for name in after}
+    words = f"{took['cpu_s']:.2f} s of the driver's processor, {_each(took, '', gigabytes)}"
+    if "coordinators_cpu_s" in took:
+        words += f"; coordinators {took['coordinators_cpu_s']:.2f} s, {_each(took, 'coordinators_', gigabytes)}"
+    return words
+
+
+def _each(took: dict[str, float], whose: str, gigabytes: float) -> str:
+    cpu_ms, tasks, objects = (took[whose + name] / gigabytes for name in ("cpu_s", "tasks", "objects"))
+    return f"{cpu_ms * 1000:.3f} ms, {tasks:.2f} tasks and {objects:.1f} objects for each of {gigabytes:.0f} GB"
 
 
 def with_fewer_partitions(job: Job, *, share: float) -> Job:
@@ -194,6 +197,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=178)
     parser.add_argument("--data", type=parse_size, default=100_000_000_000_000)
     parser.add_argument("--slices", type=int, default=500, help="long ones; there are some more, shorter, at both ends")
+    parser.add_argument("--nodes-per-coordinator", type=int, default=16)
     parser.add_argument("--no-ray", action="store_true")
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
@@ -206,7 +210,14 @@ def main() -> None:
             resources = {f"node-{number:04d}": 1 for number in range(options.nodes)}
             ray.init(num_cpus=WORKERS, resources=resources, include_dashboard=False, log_to_driver=False)
         nodes = MadeUpNodes(ray) if ray else NodesWithoutRay(None)
-        job = job_of(nodes, ray, data_bytes=options.data, most_slices=options.slices, folder=Path(folder))
+        job = job_of(
+            nodes,
+            ray,
+            data_bytes=options.data,
+            most_slices=options.slices,
+            nodes_each=options.nodes_per_coordinator if ray else options.nodes,
+            folder=Path(folder),
+        )
         longest = format_bytes(job.sizes.slice_records * LAYOUT.record_size)
         print(f"{len(job.slices)} slices of up to {longest}, {len(job.ledger.owner)} partitions")
         replayed(job, whole_bytes=options.data, profile=options.profile)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from planner.distributed_sort.dataset import Dataset, Partition
 from planner.distributed_sort.ledger import Journal, Ledger
@@ -18,6 +19,8 @@ from planner.distributed_sort.text_splitting import AnySplitting
 from planner.errors import IoFailureError
 from planner.statistics.slow_node_screening import Drop
 
+_WORTH_AVOIDING: Final = 1 / 3
+"""Of what a slow node shall store: if more is still to come, it takes longer than doing all of it again elsewhere."""
 Emit = Callable[[dict[str, Any]], None]
 """Receives events as JSON-able values."""
 
@@ -30,7 +33,8 @@ class SortRequest:
     `rates` are the nodes' speeds in any one unit; a node without one gets the mean. Nodes whose environment names no
     disks keep files in `directory`. `uniform` trusts that keys are spread evenly over all values (Indy). `in_memory`
     keeps intermediate data in the nodes' memory (Minutesort). `sums_input` asks for the input's checksum. `avoid_slow`
-    leaves out nodes that are much slower than the others, if the others can do their work.
+    leaves out nodes that are much slower than the others, if the others can do their work. On more nodes than
+    `nodes_per_coordinator`, coordinators order the tasks of about so many each.
     """
 
     source: Dataset
@@ -44,6 +48,7 @@ class SortRequest:
     in_memory: bool = False
     sums_input: bool = False
     avoid_slow: bool = True
+    nodes_per_coordinator: int = 16
 
 
 @dataclass
@@ -82,6 +87,14 @@ class Job:
     input_checksums: dict[int, int] = field(default_factory=dict)
     """By slice that was read; their sum is the checksum of the input."""
     retries: int = 0
+    members: tuple[str, ...] = ()
+    """The nodes that are ordered here, where a coordinator orders a part of them; empty: all of them."""
+    coordinators: int = 1
+    """How many there are: each fills so large a part of a node's store."""
+    vain_beginnings: int = 0
+    """How often coordinators ended too early although no node was lost."""
+    coordinated: Counter[str] = field(default_factory=Counter)
+    """Tasks, objects and processor seconds of coordinators."""
     slow_nodes: dict[str, str] = field(default_factory=dict)
     """By node much slower than the others: how slow it is, and whether it was left out."""
     timeline: list[dict[str, Any]] = field(default_factory=list)
@@ -108,6 +121,14 @@ class Job:
             self.journal.owners(self.ledger.owner)
             self.require_inputs()
         return gone
+
+    def judge(self, drop: Drop) -> bool:
+        """Report a slow node, leave it out if much is still to come to it, and say whether it was left out."""
+        is_early = not self.ledger.done and self.ledger.share_missing(drop.node) > _WORTH_AVOIDING
+        is_avoided = is_early and self.avoid(drop)
+        self.slow_nodes[drop.node] = f"{drop.reason}, {'left out' if is_avoided else 'kept'}"
+        self.emit({"event": "slow", "node": drop.node, "reason": self.slow_nodes[drop.node]})
+        return is_avoided
 
     def avoid(self, drop: Drop) -> bool:
         """Leave a slow node out if the others can do all its work again, and say whether it was."""
@@ -166,6 +187,7 @@ class Job:
             "objects": self.nodes.objects,
             "cpu_s": time.process_time() - self.began_cpu_s,
             "ledger_bytes": self.ledger.size_bytes,
+            **{f"coordinators_{name}": amount for name, amount in self.coordinated.items()},
         }
 
     def report_progress(self, phase: str, *, records: int) -> None:

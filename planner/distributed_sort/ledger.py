@@ -6,12 +6,14 @@ import base64
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.arrays import Ints
 from planner.distributed_sort.dataset import FORMAT, Partition, dataset_of
@@ -21,14 +23,24 @@ from planner.errors import IoFailureError
 from planner.native import Splitters
 
 
+@dataclass(frozen=True, kw_only=True)
+class LedgerRows:
+    """Some rows of a ledger, for another one: groups by their first partition, and the records that are new of each."""
+
+    begins: Ints
+    records: Ints
+    rows: Ints
+    is_stored: NDArray[np.uint8]
+
+
 class Ledger:
     """Which slices lie with the owner of each partition, in bits: a row for eight slices, a column for each group.
 
     A group is consecutive partitions of one owner, whose records came together. `done[p]`: the finished output
-    partition and its serialized summary.
+    partition and its serialized summary. Where it is of `own` slices only, others are never missing.
     """
 
-    def __init__(self, *, slices: int, owner: list[str]) -> None:
+    def __init__(self, *, slices: int, owner: list[str], own: Collection[int] | None = None) -> None:
         self.owner = owner
         self.done: dict[int, tuple[Partition, bytes]] = {}
         self._slices = slices
@@ -36,6 +48,12 @@ class Ledger:
         """The first partition of each group."""
         self._records = np.zeros(1, np.int64)
         self._is_stored = np.zeros((-(-slices // 8), 1), np.uint8)
+        self._others = np.zeros(-(-slices // 8) * 8, np.uint8)
+        if own is not None:
+            self._others[:] = 1
+            self._others[list(own)] = 0
+        self._others = np.packbits(self._others, bitorder="little")
+        self._changed_rows = set[int]()
         self._cut_at(_changes(owner))
 
     @property
@@ -56,6 +74,7 @@ class Ledger:
         groups = range(begin, self._at(end))
         numbers, records = np.array(list(slices), np.int64), np.array(list(slices.values()), np.int64)
         rows, bits = numbers >> 3, (1 << (numbers & 7)).astype(np.uint8)
+        self._changed_rows.update(rows.tolist())
         lengths = [end - first] if len(groups) == 1 else self._lengths()[groups.start : groups.stop].tolist()
         for group, length in zip(groups, lengths, strict=True):
             is_new = self._is_stored[rows, group] & bits == 0
@@ -82,9 +101,31 @@ class Ledger:
     def slices_missing(self) -> list[int]:
         """Return the slices of which anything is missing."""
         groups, _, _ = self._open()
-        stored = np.bitwise_and.reduce(self._is_stored[:, groups], axis=1, initial=255)
+        stored = np.bitwise_and.reduce(self._is_stored[:, groups], axis=1, initial=255) | self._others
         is_stored = np.unpackbits(stored, count=self._slices, bitorder="little")
         return [int(number) for number in np.flatnonzero(is_stored == 0)]
+
+    def rows_of(self, slices: Ints) -> LedgerRows:
+        """Return what is stored of some slices, and of those beside them, none of it new."""
+        rows = np.unique(slices >> 3)
+        rows = rows[self._is_stored[rows].any(axis=1)]
+        records = np.zeros_like(self._records)
+        return LedgerRows(begins=self._begins, records=records, rows=rows, is_stored=self._is_stored[rows])
+
+    def take_changes(self) -> LedgerRows:
+        """Return what was stored since the last call; records count anew from here on."""
+        rows = np.array(sorted(self._changed_rows), np.int64)
+        changes = LedgerRows(begins=self._begins, records=self._records, rows=rows, is_stored=self._is_stored[rows])
+        self._changed_rows, self._records = set(), np.zeros_like(self._records)
+        return changes
+
+    def merge(self, changes: LedgerRows) -> None:
+        """Note what another ledger of the same partitions and owners says is stored."""
+        self._cut_at(changes.begins)
+        groups = np.searchsorted(changes.begins, self._begins, side="right") - 1
+        self._is_stored[changes.rows] |= changes.is_stored[:, groups]
+        lengths = np.diff(changes.begins, append=len(self.owner))[groups]
+        self._records += changes.records[groups] * self._lengths() // np.maximum(1, lengths)
 
     def share_missing(self, owner: str) -> float:
         """Return the share of an owner's blocks that are not stored; 0 for one that owns nothing."""
@@ -123,6 +164,8 @@ class Ledger:
     def _cut_at(self, partitions: Iterable[int]) -> None:
         """Divide groups so that these partitions begin one."""
         begins = np.union1d(self._begins, np.fromiter(partitions, np.int64))
+        if len(begins) == len(self._begins):
+            return
         whole = np.searchsorted(self._begins, begins, side="right") - 1
         records, lengths = self._records[whole], self._lengths()[whole]
         self._begins, self._is_stored = begins, self._is_stored[:, whole]

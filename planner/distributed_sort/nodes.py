@@ -51,6 +51,19 @@ class Nodes:
         self._discover()
 
     @property
+    def ray(self) -> Any:
+        """The connection to Ray."""
+        return self._ray
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For a coordinator, which knows the nodes as the driver does, and counts its own tasks."""
+        own = {"_ray": None, "_remotes": {}, "_placed": {}, "tasks": 0, "objects": 0}
+        return vars(self) | own
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _ray=import_ray())
+
+    @property
     def names(self) -> list[str]:
         """The nodes that are alive and not left out, sorted."""
         return sorted(self._ids.keys() - self.lost)
@@ -81,6 +94,13 @@ class Nodes:
             max_retries=WORKER_RETRIES,
             scheduling_strategy=NodeAffinitySchedulingStrategy(self._ids[node], soft=not firmly),
         )
+
+    def begin_actor(self, node: str, actor: type, *arguments: Any) -> Any:
+        """Begin an actor on a node, which takes none of its CPUs."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        affinity = NodeAffinitySchedulingStrategy(self._ids[node], soft=False)
+        return self._ray.remote(actor).options(num_cpus=0, scheduling_strategy=affinity).remote(*arguments)
 
     def avoid(self, node: str) -> None:
         """Treat a node as lost although it answers."""

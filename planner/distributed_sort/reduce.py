@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections import Counter, defaultdict, deque
 from dataclasses import replace
 from functools import partial
@@ -17,20 +19,15 @@ from planner.errors import IoFailureError
 PHASE: Final = "sort and reduce"
 
 
-def reduce(job: Job) -> bool:
-    """Run phase two and say whether all partitions are finished; if not, some need phase one again.
-
-    Raises IoFailureError when something cannot be read or written.
-    """
-    with job.timed(PHASE):
-        return Reduce(job).run()
-
-
 class Reduce:
-    """Keeps a few partitions of every node under way until all are finished or a node is lost."""
+    """Keeps a few partitions of every node under way until all are finished or a node is lost. Raises IoFailureError
+    when something cannot be read or written.
+    """
 
     def __init__(self, job: Job) -> None:
         self._job = job
+        self.is_over = False
+        """Nothing is left to do, or nothing can be done before phase one runs again."""
         self._tasks = PendingTasks(job.ray, job.nodes)
         self._queues: dict[str, deque[int]] = defaultdict(deque)
         """By node: its partitions that are not begun."""
@@ -41,15 +38,20 @@ class Reduce:
         self._copies_in_flight: Counter[str] = Counter()  # by the node they go to
         self._copies_sent: Counter[str] = Counter()
         self._lost_before = job.nodes.lost
+        for number in unfinished(job):
+            source = source_of(job, number)
+            if not job.members or source in job.members:
+                self._queues[source].append(number)
 
-    def run(self) -> bool:
-        """Do it, and cancel the running tasks if it fails."""
-        for number in range(len(self._job.ledger.owner)):
-            if not self._is_finished(number):
-                self._queues[self._source(number)].append(number)
+    def run(self, *, until_s: float = math.inf) -> bool:
+        """Go on until it is over, or until a moment of `time.monotonic`, and say whether all partitions are finished;
+        if it is over and some are not, they need phase one again. Cancels the running tasks if it fails.
+        """
         self._report()
         try:
             while any(self._queues.values()) or self._under_way:
+                if time.monotonic() >= until_s:
+                    return False
                 if not self._has_lost_nodes:
                     self._submit()
                 if self._tasks:
@@ -62,26 +64,13 @@ class Reduce:
             self._tasks.cancel_all()
             raise
         self._report()
-        return not self._has_lost_nodes and self._is_complete()
+        self.is_over = True
+        return not self._has_lost_nodes and not unfinished(self._job)
 
     @property
     def _has_lost_nodes(self) -> bool:
         """Whether a node was lost since this began."""
         return self._job.nodes.lost != self._lost_before
-
-    def _is_complete(self) -> bool:
-        return all(map(self._is_finished, range(len(self._job.ledger.owner))))
-
-    def _is_finished(self, number: int) -> bool:
-        """Whether a partition is written with as many copies as were asked for, or as there are nodes."""
-        copies = min(self._job.request.copies, len(self._job.nodes.names))
-        done = self._job.ledger.done.get(number)
-        return done is not None and len(done[0].copies) >= copies
-
-    def _source(self, number: int) -> str:
-        """Return the node that holds a finished partition, or the records of an unfinished one."""
-        done = self._job.ledger.done.get(number)
-        return self._job.ledger.owner[number] if done is None else done[0].copies[0].node
 
     def _submit(self) -> None:
         """Start as many partitions as there is room for."""
@@ -181,3 +170,17 @@ class Reduce:
 
     def _report(self) -> None:
         self._job.report_progress(PHASE, records=self._done_records)
+
+
+def unfinished(job: Job) -> list[int]:
+    """Return the partitions that are not written with as many copies as were asked for, or as there are nodes."""
+    copies, done = min(job.request.copies, len(job.nodes.names)), job.ledger.done
+    return [
+        number for number in range(len(job.ledger.owner)) if number not in done or len(done[number][0].copies) < copies
+    ]
+
+
+def source_of(job: Job, number: int) -> str:
+    """Return the node that holds a finished partition, or the records of an unfinished one."""
+    done = job.ledger.done.get(number)
+    return job.ledger.owner[number] if done is None else done[0].copies[0].node

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, replace
@@ -25,8 +26,6 @@ _MOST_UNDER_WAY: Final = 4
 _PROGRESS_EVERY_S: Final = 0.5
 _CHECK_SHARE: Final = 0.05
 """Of the driver's time, at most, to look for slow nodes: it compares all blocks under way."""
-_WORTH_AVOIDING: Final = 1 / 3
-"""Of what a slow node shall store: if more is still to come, it takes longer than doing all of it again elsewhere."""
 
 
 @dataclass(kw_only=True)
@@ -37,12 +36,6 @@ class _UnderWay:
     left: int
     left_bytes: int
     is_grouping: bool = True
-
-
-def shuffle(job: Job) -> None:
-    """Run phase one for all that is missing. Raises IoFailureError when something cannot be had or written."""
-    with job.timed(PHASE):
-        Shuffle(job).run()
 
 
 class Shuffle:
@@ -59,20 +52,27 @@ class Shuffle:
         self._under_way: dict[int, _UnderWay] = {}  # by slice
         self._attempts: Counter[int] = Counter()
         self._reported_at_s = self._next_check_at_s = 0.0
-        store_bytes = min(job.nodes.store_bytes.values())
+        store_bytes = min(job.nodes.store_bytes.values()) // job.coordinators
         self._send_queue = SendQueue(
             store_bytes=store_bytes, parcel_bytes=job.sizes.parcel_bytes, least_bytes=job.sizes.least_parcel_bytes
         )
+        self._is_begun = self.is_over = False
         self._grouped: Counter[str] = Counter()  # slices by node
-        self._transfer_rates = TransferRates()
+        self._transfer_rates = TransferRates(most_partners=len(job.members or job.nodes.names))
         self._judged: set[str] = set()
 
-    def run(self) -> None:
-        """Do it, and cancel what is under way if it fails."""
+    def run(self, *, until_s: float = math.inf) -> bool:
+        """Go on until nothing is missing, or until a moment of `time.monotonic`, and say whether nothing is. Cancels
+        what is under way if it fails.
+        """
         self._report()
         try:
-            self._enqueue(self._job.ledger.slices_missing())
+            if not self._is_begun:
+                self._enqueue(self._job.ledger.slices_missing())
+                self._is_begun = True
             while self._submit() or self._under_way:
+                if time.monotonic() >= until_s:
+                    return False
                 self._send()
                 if self._tasks:
                     self._tasks.wait()
@@ -84,6 +84,8 @@ class Shuffle:
             self._tasks.cancel_all()
             raise
         self._report()
+        self.is_over = True
+        return True
 
     def _handle_losses(self, *, at_once: bool = False) -> bool:
         """Queue all missing slices again when nodes are lost, and say whether any is; nobody would empty a lost node's
@@ -108,18 +110,17 @@ class Shuffle:
         unjudged = [name for name in job.nodes.names if name not in self._judged]
         for drop in self._transfer_rates.slow(unjudged, at_s=at_s):
             self._judged.add(drop.node)
-            is_early = not job.ledger.done and job.ledger.share_missing(drop.node) > _WORTH_AVOIDING
-            is_avoided = is_early and job.avoid(drop)
-            job.slow_nodes[drop.node] = f"{drop.reason}, {'left out' if is_avoided else 'kept'}"
-            job.emit({"event": "slow", "node": drop.node, "reason": job.slow_nodes[drop.node]})
-            if is_avoided:
+            if job.judge(drop):
                 self._queues.clear()
                 self._enqueue([number for number in job.ledger.slices_missing() if number not in self._under_way])
 
     def _enqueue(self, numbers: list[int]) -> None:
         """Queue slices at a node that holds their input; '' is the queue of slices that any node can read."""
+        members = self._job.members
         for number in numbers:
             holders = nodes_with(self._job.input_of(self._job.slices[number]))
+            if members:
+                holders = [name for name in holders if name in members or not name]
             self._queues[min(holders, key=lambda node: len(self._queues[node]))].append(number)
 
     def _submit(self) -> bool:
@@ -149,7 +150,7 @@ class Shuffle:
                 most_grouping - grouping[node],
                 _MOST_UNDER_WAY * sizes.slices - under_way[node],
             )
-            for node in self._job.nodes.names
+            for node in self._job.members or self._job.nodes.names
         }
 
     def _begin(self, number: int, node: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from planner.distributed_sort import node_tasks, sampling
 from planner.distributed_sort.content import Summary, content_of
+from planner.distributed_sort.coordination import reduce, shuffle
 from planner.distributed_sort.dataset import Dataset, Layout, Partition
 from planner.distributed_sort.job import Emit, Job, SortRequest, progress
 from planner.distributed_sort.ledger import Journal, Ledger
@@ -20,8 +21,6 @@ from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.object_store import is_object
 from planner.distributed_sort.partitioning import share_out
 from planner.distributed_sort.quote_scan import with_quotes
-from planner.distributed_sort.reduce import reduce
-from planner.distributed_sort.shuffle import shuffle
 from planner.distributed_sort.sizing import SORT_BUFFERS, TEXT_SORT_BUFFERS, Sizes, choose_sizes
 from planner.distributed_sort.slicing import slices
 from planner.distributed_sort.text_splitting import AnySplitting

@@ -7,6 +7,7 @@ However many transfers wait for a slow node, they weigh as one partner.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -43,7 +44,9 @@ class _Transfer:
 class TransferRates:
     """Rates of transfers between nodes, in bytes/s, from the order to the owner until the records are stored."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, most_partners: float = math.inf) -> None:
+        self._most_partners = most_partners
+        """Of a node that only receives: those whose blocks are noted here."""
         self._under_way: dict[tuple[int, int], _Transfer] = {}  # by the block's key
         self._slow_checks: Counter[str] = Counter()
         self._rates: dict[frozenset[str], deque[float]] = defaultdict(lambda: deque(maxlen=_LATEST_TRANSFERS))
@@ -97,7 +100,8 @@ class TransferRates:
             for name in pair:
                 partners[name].append(usual)
                 transfers[name] += len(rates)
-        if any(2 * len(partners[name]) < len(names) or transfers[name] < ENOUGH_TRANSFERS for name in names):
+        enough = min(len(names), self._most_partners) / 2
+        if any(len(partners[name]) < enough or transfers[name] < ENOUGH_TRANSFERS for name in names):
             return None
         return {name: median(rates) for name, rates in partners.items()}
 

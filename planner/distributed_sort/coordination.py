@@ -1,0 +1,157 @@
+"""The two phases as the driver runs them: by itself on a few nodes, by coordinators for groups of nodes on many.
+
+A task costs its owner milliseconds of a processor, and each block of it some more. So on many nodes the driver owns no
+tasks. A coordinator for each group runs the same code for the slices that its nodes group, or the partitions that they
+sort, and reports every few seconds. When a node or a coordinator is lost, all coordinators end, and new ones do what is
+missing by the driver's ledger.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from planner.distributed_sort import reduce as phase_two
+from planner.distributed_sort import shuffle as phase_one
+from planner.distributed_sort.coordinator import Coordinator, GroupFacts, JobFacts, Report
+from planner.distributed_sort.job import Job
+from planner.distributed_sort.nodes import LOST
+from planner.distributed_sort.partition_reader import nodes_with
+from planner.errors import IoFailureError
+
+_REPORT_EVERY_S: Final = 5.0
+_LONGEST_WAIT_S: Final = 0.5
+_MOST_VAIN_BEGINNINGS: Final = 10
+
+
+def shuffle(job: Job) -> None:
+    """Run phase one for all that is missing. Raises IoFailureError when something cannot be had or written."""
+    with job.timed(phase_one.PHASE):
+        if not _is_coordinated(job):
+            phase_one.Shuffle(job).run()
+            return
+        while job.ledger.slices_missing():
+            _run_coordinators(job, phase_one.PHASE)
+
+
+def reduce(job: Job) -> bool:
+    """Run phase two and say whether all partitions are finished; if not, some need phase one again.
+
+    Raises IoFailureError when something cannot be read or written.
+    """
+    with job.timed(phase_two.PHASE):
+        if not _is_coordinated(job):
+            return phase_two.Reduce(job).run()
+        _run_coordinators(job, phase_two.PHASE)
+        return not phase_two.unfinished(job)
+
+
+def _is_coordinated(job: Job) -> bool:
+    return len(job.nodes.names) > job.request.nodes_per_coordinator
+
+
+def groups(names: list[str], *, most: int) -> list[tuple[str, ...]]:
+    """Divide nodes into groups of about equal size, of at most so many."""
+    count = -(-len(names) // most)
+    return [tuple(names[len(names) * at // count : len(names) * (at + 1) // count]) for at in range(count)]
+
+
+def _run_coordinators(job: Job, phase: str) -> None:
+    """Have coordinators run a phase until it is over, or until one of them or a node is lost. Raises IoFailureError
+    when they end too early again and again.
+    """
+    before = job.nodes.lost
+    coordinators = _begun(job, phase)
+    try:
+        is_over = _follow(job, phase, coordinators)
+    finally:
+        for coordinator in coordinators:
+            job.ray.kill(coordinator)
+    job.notice_losses(at_once=True)
+    job.vain_beginnings += not is_over and job.nodes.lost == before
+    if job.vain_beginnings > _MOST_VAIN_BEGINNINGS:
+        raise IoFailureError(f"coordinators ended {job.vain_beginnings} times although no node was lost")
+
+
+def _follow(job: Job, phase: str, coordinators: list[Any]) -> bool:
+    """Take over what coordinators report, and say whether all are done; they are not when a node was lost, or left
+    out.
+    """
+    before = job.nodes.lost
+    running = {coordinator.advance.remote(_REPORT_EVERY_S): coordinator for coordinator in coordinators}
+    while running:
+        ended, _ = job.ray.wait(list(running), num_returns=1, timeout=_LONGEST_WAIT_S)
+        for reference in ended:
+            coordinator, report = running.pop(reference), job.nodes.outcome(reference)
+            if report is LOST or _note(job, report):
+                return False
+            if not report.is_over:
+                running[coordinator.advance.remote(_REPORT_EVERY_S)] = coordinator
+        if job.notice_losses() or job.nodes.lost != before:
+            return False
+        _report_progress(job, phase)
+    return True
+
+
+def _begun(job: Job, phase: str) -> list[Any]:
+    """Begin a coordinator on the first node of each group."""
+    parts = groups(job.nodes.names, most=job.request.nodes_per_coordinator)
+    facts = JobFacts(
+        phase=phase,
+        request=job.request,
+        nodes=job.nodes,
+        files=job.files,
+        sizes=job.sizes,
+        splitting=[job.splitting_reference],
+        owner=job.ledger.owner,
+        done=job.ledger.done,
+        coordinators=len(parts),
+    )
+    told = job.ray.put(facts)
+    slices = _slices_of(job, parts) if phase == phase_one.PHASE else [[] for _ in parts]
+    coordinators = list[Any]()
+    for members, numbers in zip(parts, slices, strict=True):
+        own = np.array(numbers, np.int64)
+        group = GroupFacts(members=members, slices=own, stored=job.ledger.rows_of(own))
+        coordinators.append(job.nodes.begin_actor(members[0], Coordinator, told, group))
+    return coordinators
+
+
+def _slices_of(job: Job, parts: list[tuple[str, ...]]) -> list[list[int]]:
+    """Return the missing slices that each group shall do: each where its input is, or where the fewest are."""
+    group_of = {name: at for at, members in enumerate(parts) for name in members}
+
+    @cache
+    def holders(partition: int) -> list[int]:
+        nodes = nodes_with(job.request.source.partitions[partition].reached_from(job.nodes.names))
+        return sorted({group_of[name] for name in nodes if name}) or list(range(len(parts)))
+
+    slices: list[list[int]] = [[] for _ in parts]
+    for number in job.ledger.slices_missing():
+        slices[min(holders(job.slices[number].partition), key=lambda at: len(slices[at]))].append(number)
+    return slices
+
+
+def _note(job: Job, report: Report) -> bool:
+    """Take over what a coordinator did, and say whether all must begin anew."""
+    job.ledger.merge(report.changes)
+    for number, partition, summary in report.finished:
+        job.ledger.done[number] = (partition, summary)
+        job.journal.finished(number, partition, summary)
+    job.input_checksums |= report.input_checksums
+    for moved in fields(job.moved):
+        setattr(job.moved, moved.name, getattr(job.moved, moved.name) + getattr(report.moved, moved.name))
+    job.retries += report.retries
+    job.coordinated.update(report.effort)
+    is_avoided = [job.judge(drop) for drop in report.slow if drop.node not in job.slow_nodes]
+    return report.is_stopped or any(is_avoided)
+
+
+def _report_progress(job: Job, phase: str) -> None:
+    if phase == phase_one.PHASE:
+        job.report_progress(phase, records=job.ledger.stored_records)
+    else:
+        job.report_progress(phase, records=sum(partition.records for partition, _ in job.ledger.done.values()))

@@ -1,0 +1,164 @@
+"""An actor that orders a phase's tasks for a group of nodes, with the driver's own code, and tells it what was done."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from planner.arrays import Ints
+from planner.distributed_sort import reduce, shuffle
+from planner.distributed_sort.dataset import Partition
+from planner.distributed_sort.job import Job, Moved, SortRequest
+from planner.distributed_sort.ledger import Journal, Ledger, LedgerRows
+from planner.distributed_sort.node_environment import JobFiles
+from planner.distributed_sort.nodes import Nodes
+from planner.distributed_sort.send_queue import FEWEST_PARCELS, STORE_SHARE
+from planner.distributed_sort.sizing import Sizes
+from planner.distributed_sort.slicing import slices
+from planner.statistics.slow_node_screening import Drop
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobFacts:
+    """What all coordinators of a phase are told of the job. `splitting` is Ray's reference, within a list, so that Ray
+    passes it on as it is.
+    """
+
+    phase: str
+    request: SortRequest
+    nodes: Nodes
+    files: JobFiles
+    sizes: Sizes
+    splitting: list[Any]
+    owner: list[str]
+    done: dict[int, tuple[Partition, bytes]]
+    coordinators: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupFacts:
+    """The nodes of one coordinator; in phase one also the slices that they group, and what is stored of them."""
+
+    members: tuple[str, ...]
+    slices: Ints
+    stored: LedgerRows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What a coordinator did since its last report. `is_over`: nothing is left for it to do. `is_stopped`: a node was
+    lost, so it has given up what was under way.
+    """
+
+    is_over: bool
+    is_stopped: bool
+    changes: LedgerRows
+    finished: tuple[tuple[int, Partition, bytes], ...]
+    input_checksums: dict[int, int]
+    moved: Moved
+    slow: tuple[Drop, ...]
+    retries: int
+    effort: Counter[str]
+
+
+class NodesLostError(Exception):
+    """A node was lost; the driver decides who gets its partitions."""
+
+
+class _Unwritten(Journal):
+    """Keeps what is to be written to the driver's journal."""
+
+    def __init__(self) -> None:
+        super().__init__(Path())
+        self.lines: list[tuple[int, Partition, bytes]] = []
+
+    def finished(self, number: int, partition: Partition, summary: bytes) -> None:
+        self.lines.append((number, partition, summary))
+
+
+@dataclass(kw_only=True)
+class GroupJob(Job):
+    """A coordinator's part of a job: it ends when a node is lost, and leaves slow nodes to the driver."""
+
+    journal: _Unwritten
+    slow: list[Drop] = field(default_factory=list)
+
+    def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
+        """Raise NodesLostError when a node is lost."""
+        if self.nodes.newly_lost(at_once=at_once):
+            raise NodesLostError
+        return frozenset()
+
+    def judge(self, drop: Drop) -> bool:
+        """Note a slow node for the next report."""
+        self.slow.append(drop)
+        return False
+
+
+class Coordinator:
+    """Orders one phase for a group, a while at each call. Tasks go on between calls."""
+
+    def __init__(self, facts: JobFacts, group: GroupFacts) -> None:
+        self._job = _job_of(facts, group)
+        self._phase = shuffle.Shuffle(self._job) if facts.phase == shuffle.PHASE else reduce.Reduce(self._job)
+        self._cpu_s = 0.0
+
+    def advance(self, seconds: float) -> Report:
+        """Go on for so long at most. Raises IoFailureError when something cannot be had or written."""
+        is_over = is_stopped = False
+        try:
+            is_over = self._phase.run(until_s=time.monotonic() + seconds) or self._phase.is_over
+        except NodesLostError:
+            is_stopped = True
+        return self._report(is_over=is_over, is_stopped=is_stopped)
+
+    def _report(self, *, is_over: bool, is_stopped: bool) -> Report:
+        job = self._job
+        effort = {"tasks": job.nodes.tasks, "objects": job.nodes.objects, "cpu_s": time.process_time() - self._cpu_s}
+        report = Report(
+            is_over=is_over,
+            is_stopped=is_stopped,
+            changes=job.ledger.take_changes(),
+            finished=tuple(job.journal.lines),
+            input_checksums=job.input_checksums,
+            moved=job.moved,
+            slow=tuple(job.slow),
+            retries=job.retries,
+            effort=Counter(effort),
+        )
+        job.nodes.tasks = job.nodes.objects = job.retries = 0
+        job.moved, job.input_checksums, job.journal.lines, job.slow = Moved(), {}, [], []
+        self._cpu_s = time.process_time()
+        return report
+
+
+def _job_of(facts: JobFacts, group: GroupFacts) -> GroupJob:
+    cut = list(slices(facts.request.source, facts.sizes.slice_records))
+    ledger = Ledger(slices=len(cut), owner=facts.owner, own=group.slices.tolist())
+    ledger.done = facts.done
+    ledger.merge(group.stored)
+    return GroupJob(
+        request=facts.request,
+        ray=facts.nodes.ray,
+        nodes=facts.nodes,
+        files=facts.files,
+        sizes=_share(facts.sizes, store_bytes=min(facts.nodes.store_bytes.values()) // facts.coordinators),
+        slices=cut,
+        splitting=None,
+        splitting_reference=facts.splitting[0],
+        ledger=ledger,
+        journal=_Unwritten(),
+        emit=lambda _: None,
+        samplers={},
+        members=group.members,
+        coordinators=facts.coordinators,
+    )
+
+
+def _share(sizes: Sizes, *, store_bytes: int) -> Sizes:
+    """Return the sizes of a coordinator that fills so much of each node's store."""
+    parcel_bytes = min(sizes.parcel_bytes, int(store_bytes * STORE_SHARE / FEWEST_PARCELS))
+    return replace(sizes, parcel_bytes=parcel_bytes, least_parcel_bytes=min(sizes.least_parcel_bytes, parcel_bytes))

@@ -41,6 +41,7 @@ TASKS = 8
 ENDED_AT_ONCE = 4
 """Without Ray: one in so many of the tasks under way."""
 STORE_BYTES = 77_000_000_000
+LINK_BYTES_PER_S = 1.25e9
 LAYOUT = Layout()
 WORKERS = 3
 
@@ -122,6 +123,14 @@ def wait(references: list[Any], *, num_returns: int, **_: Any) -> tuple[list[Any
     return ended, references[len(ended) :]
 
 
+def started_ray(nodes: int) -> Any:
+    import ray
+
+    resources = {f"node-{number:04d}": 1 for number in range(nodes)}
+    ray.init(num_cpus=WORKERS, resources=resources, include_dashboard=False, log_to_driver=False)
+    return ray
+
+
 def job_of(nodes: Nodes, ray: Any, *, data_bytes: int, most_slices: int, nodes_each: int, folder: Path) -> Job:
     """Return the sort of the first slices of the data."""
     count = len(nodes.names)
@@ -133,6 +142,7 @@ def job_of(nodes: Nodes, ray: Any, *, data_bytes: int, most_slices: int, nodes_e
         store_bytes=STORE_BYTES,
         replicated=False,
         concurrency=nodes.concurrency,
+        link_bytes_per_s=LINK_BYTES_PER_S,
     )
     records = min(data_bytes // LAYOUT.record_size, sizes.slice_records * most_slices) // count
     copies = ((Copy(uri="/mnt/disk0/input", node=name),) for name in nodes.names)
@@ -149,7 +159,6 @@ def job_of(nodes: Nodes, ray: Any, *, data_bytes: int, most_slices: int, nodes_e
         files=JobFiles(job="made-up", output="output"),
         sizes=sizes,
         slices=cut,
-        splitting=Mock(),
         splitting_reference=ray.put(bytes(10 * sizes.partitions)) if ray else None,
         ledger=Ledger(slices=len(cut), owner=owner),
         journal=Journal(folder / "journal"),
@@ -177,7 +186,7 @@ def _told(job: Job, before: dict[str, float]) -> str:
     took = {name: after[name] - before.get(name, 0) for name in after}
     words = f"{took['cpu_s']:.2f} s of the driver's processor, {_each(took, '', gigabytes)}"
     if "coordinators_cpu_s" in took:
-        words += f"; coordinators {took['coordinators_cpu_s']:.2f} s, {_each(took, 'coordinators_', gigabytes)}"
+        words += f"; {took['coordinators_reports']:.0f} reports; coordinators {took['coordinators_cpu_s']:.2f} s, {_each(took, 'coordinators_', gigabytes)}"
     return words
 
 
@@ -203,12 +212,7 @@ def main() -> None:
     options = parser.parse_args()
     os.environ["MADE_UP_NODES"] = str(options.nodes)
     with tempfile.TemporaryDirectory() as folder:
-        ray = None
-        if not options.no_ray:
-            import ray
-
-            resources = {f"node-{number:04d}": 1 for number in range(options.nodes)}
-            ray.init(num_cpus=WORKERS, resources=resources, include_dashboard=False, log_to_driver=False)
+        ray = None if options.no_ray else started_ray(options.nodes)
         nodes = MadeUpNodes(ray) if ray else NodesWithoutRay(None)
         job = job_of(
             nodes,

@@ -22,7 +22,9 @@ from planner.distributed_sort.nodes import LOST
 from planner.distributed_sort.partition_reader import nodes_with
 from planner.errors import IoFailureError
 
+_FIRST_REPORT_S: Final = 0.25
 _REPORT_EVERY_S: Final = 5.0
+"""Later on: the first report comes soon, and each one takes twice as long as the one before, up to this."""
 _LONGEST_WAIT_S: Final = 0.5
 _MOST_VAIN_BEGINNINGS: Final = 10
 
@@ -80,19 +82,23 @@ def _follow(job: Job, phase: str, coordinators: list[Any]) -> bool:
     """Take over what coordinators report, and say whether all are done; they are not when a node was lost, or left
     out.
     """
-    before = job.nodes.lost
-    running = {coordinator.advance.remote(_REPORT_EVERY_S): coordinator for coordinator in coordinators}
+    before, done_records = job.nodes.lost, sum(partition.records for partition, _ in job.ledger.done.values())
+    running = {
+        coordinator.advance.remote(_FIRST_REPORT_S): (coordinator, _FIRST_REPORT_S) for coordinator in coordinators
+    }
     while running:
         ended, _ = job.ray.wait(list(running), num_returns=1, timeout=_LONGEST_WAIT_S)
         for reference in ended:
-            coordinator, report = running.pop(reference), job.nodes.outcome(reference)
+            coordinator, seconds = running.pop(reference)
+            report, seconds = job.nodes.outcome(reference), min(_REPORT_EVERY_S, 2 * seconds)
             if report is LOST or _note(job, report):
                 return False
+            done_records += sum(partition.records for _, partition, _ in report.finished)
             if not report.is_over:
-                running[coordinator.advance.remote(_REPORT_EVERY_S)] = coordinator
+                running[coordinator.advance.remote(seconds)] = coordinator, seconds
         if job.notice_losses() or job.nodes.lost != before:
             return False
-        _report_progress(job, phase)
+        job.report_progress(phase, records=job.ledger.stored_records if phase == phase_one.PHASE else done_records)
     return True
 
 
@@ -148,10 +154,3 @@ def _note(job: Job, report: Report) -> bool:
     job.coordinated.update(report.effort)
     is_avoided = [job.judge(drop) for drop in report.slow if drop.node not in job.slow_nodes]
     return report.is_stopped or any(is_avoided)
-
-
-def _report_progress(job: Job, phase: str) -> None:
-    if phase == phase_one.PHASE:
-        job.report_progress(phase, records=job.ledger.stored_records)
-    else:
-        job.report_progress(phase, records=sum(partition.records for partition, _ in job.ledger.done.values()))

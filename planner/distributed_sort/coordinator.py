@@ -87,8 +87,8 @@ class GroupJob(Job):
     slow: list[Drop] = field(default_factory=list)
 
     def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
-        """Raise NodesLostError when a node is lost."""
-        if self.nodes.newly_lost(at_once=at_once):
+        """Raise NodesLostError when a node is lost. Only the driver looks all the time: the head answers it alone."""
+        if at_once and self.nodes.newly_lost(at_once=True):
             raise NodesLostError
         return frozenset()
 
@@ -117,7 +117,8 @@ class Coordinator:
 
     def _report(self, *, is_over: bool, is_stopped: bool) -> Report:
         job = self._job
-        effort = {"tasks": job.nodes.tasks, "objects": job.nodes.objects, "cpu_s": time.process_time() - self._cpu_s}
+        cpu_s = time.process_time() - self._cpu_s
+        effort = {"reports": 1, "tasks": job.nodes.tasks, "objects": job.nodes.objects, "cpu_s": cpu_s}
         report = Report(
             is_over=is_over,
             is_stopped=is_stopped,
@@ -147,7 +148,6 @@ def _job_of(facts: JobFacts, group: GroupFacts) -> GroupJob:
         files=facts.files,
         sizes=_share(facts.sizes, store_bytes=min(facts.nodes.store_bytes.values()) // facts.coordinators),
         slices=cut,
-        splitting=None,
         splitting_reference=facts.splitting[0],
         ledger=ledger,
         journal=_Unwritten(),

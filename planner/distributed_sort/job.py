@@ -15,7 +15,6 @@ from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import LOST, Nodes
 from planner.distributed_sort.partition_reader import Slice
 from planner.distributed_sort.sizing import Sizes
-from planner.distributed_sort.text_splitting import AnySplitting
 from planner.errors import IoFailureError
 from planner.statistics.slow_node_screening import Drop
 
@@ -77,7 +76,6 @@ class Job:
     files: JobFiles
     sizes: Sizes
     slices: list[Slice]
-    splitting: AnySplitting
     splitting_reference: Any
     ledger: Ledger
     journal: Journal

@@ -57,7 +57,7 @@ class Nodes:
 
     def __getstate__(self) -> dict[str, Any]:
         """For a coordinator, which knows the nodes as the driver does, and counts its own tasks."""
-        own = {"_ray": None, "_remotes": {}, "_placed": {}, "tasks": 0, "objects": 0}
+        own: dict[str, Any] = {"_ray": None, "_remotes": {}, "_placed": {}, "tasks": 0, "objects": 0}
         return vars(self) | own
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -50,8 +50,6 @@ class Reduce:
         self._report()
         try:
             while any(self._queues.values()) or self._under_way:
-                if time.monotonic() >= until_s:
-                    return False
                 if not self._has_lost_nodes:
                     self._submit()
                 if self._tasks:
@@ -60,6 +58,8 @@ class Reduce:
                 if self._has_lost_nodes and not self._under_way:
                     break
                 self._report()
+                if time.monotonic() >= until_s:
+                    return False
         except BaseException:
             self._tasks.cancel_all()
             raise

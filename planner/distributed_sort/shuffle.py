@@ -71,8 +71,6 @@ class Shuffle:
                 self._enqueue(self._job.ledger.slices_missing())
                 self._is_begun = True
             while self._submit() or self._under_way:
-                if time.monotonic() >= until_s:
-                    return False
                 self._send()
                 if self._tasks:
                     self._tasks.wait()
@@ -80,6 +78,8 @@ class Shuffle:
                 if time.monotonic() - self._reported_at_s >= _PROGRESS_EVERY_S:
                     self._check_speeds()
                     self._report()
+                if time.monotonic() >= until_s:
+                    return False
         except BaseException:
             self._tasks.cancel_all()
             raise

@@ -122,7 +122,6 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
         files=replace(_files(request), cached=_fits_in_cache(request, nodes)),
         sizes=start.sizes,
         slices=cut,
-        splitting=start.splitting,
         splitting_reference=ray.put(start.splitting),
         ledger=Ledger(slices=len(cut), owner=start.owner),
         journal=journal,

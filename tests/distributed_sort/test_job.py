@@ -55,7 +55,6 @@ def job_of(folder: Path, nodes: FakeNodes, *, recipe: Recipe | None = None, copi
         files=JobFiles(job="j", output="out"),
         sizes=Sizes(slice_records=10, slices=1, parcel_bytes=1, partitions=3, sort_bytes=1),
         slices=[Slice(number=number, partition=number, first=0, records=10) for number in range(3)],
-        splitting=Mock(),
         splitting_reference=None,
         ledger=Ledger(slices=3, owner=["a", "b", "c"]),
         journal=Journal(folder / "journal"),

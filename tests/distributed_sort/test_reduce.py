@@ -89,7 +89,6 @@ def job_of(nodes: FakeNodes, folder: Path, *, partitions: int, copies: int) -> J
         files=JobFiles(job="j", output="out"),
         sizes=Sizes(slice_records=1, slices=1, parcel_bytes=1, partitions=partitions, sort_bytes=10**9),
         slices=[],
-        splitting=Mock(),
         splitting_reference=None,
         ledger=ledger,
         journal=Journal(folder / "journal"),

@@ -162,7 +162,6 @@ def job_of(nodes: FakeNodes, folder: Path, *, records: int = RECORDS) -> Job:
         files=JobFiles(job="j", output="out"),
         sizes=sizes,
         slices=cut,
-        splitting=Mock(),
         splitting_reference=None,
         ledger=Ledger(slices=len(cut), owner=owner),
         journal=Journal(folder / "journal"),

@@ -1,0 +1,222 @@
+"""Coordinators do together what the driver would do alone, whichever of them, or of the nodes, is lost meanwhile."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from planner.distributed_sort import coordination, node_tasks
+from planner.distributed_sort.concurrency import Concurrency
+from planner.distributed_sort.coordination import groups, reduce, shuffle
+from planner.distributed_sort.coordinator import Coordinator
+from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe
+from planner.distributed_sort.job import Job, SortRequest
+from planner.distributed_sort.ledger import Journal, Ledger
+from planner.distributed_sort.map_task import MapOrder, Mapped, map_slice
+from planner.distributed_sort.node_environment import JobFiles
+from planner.distributed_sort.node_tasks import Sorted, SortOrder, Stored
+from planner.distributed_sort.nodes import LOST, Nodes
+from planner.distributed_sort.reduce import unfinished
+from planner.distributed_sort.sizing import Sizes
+from planner.distributed_sort.slicing import slices
+from planner.errors import IoFailureError
+
+RECORDS, SLICE_RECORDS, PARTITIONS_EACH = 40_000, 10_000, 3
+
+
+class InstantRay:
+    """Tasks and reports are there at once."""
+
+    def wait(self, references: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
+        return references, []
+
+    def put(self, value: Any) -> Any:
+        return value
+
+    def kill(self, _: Any) -> None:
+        return None
+
+
+class Reference:
+    def __init__(self, outcome: Any) -> None:
+        self.outcome = outcome
+
+
+class Actor:
+    """A coordinator on a node; it ends with its node, and now and then by itself."""
+
+    def __init__(self, nodes: InstantNodes, node: str, coordinator: Coordinator) -> None:
+        self._nodes, self._node, self._coordinator = nodes, node, coordinator
+        self.advance = self
+
+    def remote(self, seconds: float) -> Reference:
+        assert seconds > 0
+        self._nodes.reports += 1
+        if self._nodes.loses_coordinator() or self._node in self._nodes.doomed:
+            return Reference(LOST)
+        return Reference(self._coordinator.advance(0))
+
+
+class InstantNodes:
+    """Nodes whose tasks do nothing and say they did; `doomed` ones are lost after so many reports."""
+
+    def __init__(self, names: list[str], *, doomed_after: dict[str, int], ended_after: set[int]) -> None:
+        self.ray = InstantRay()
+        self._names, self._doomed_after, self._ended_after = names, doomed_after, ended_after
+        self.cpus = dict.fromkeys(names, 1.0)
+        self.store_bytes = dict.fromkeys(names, 40_000_000)
+        self.concurrency = Concurrency.of([1.0])
+        self.lost = self.avoided = frozenset[str]()
+        self.tasks = self.objects = self.reports = 0
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name in self._names if name not in self.lost]
+
+    @property
+    def doomed(self) -> set[str]:
+        return {name for name, after in self._doomed_after.items() if self.reports > after}
+
+    def loses_coordinator(self) -> bool:
+        return self.reports in self._ended_after
+
+    def threads(self, _: str) -> int:
+        return 1
+
+    def have_come(self, blocks: list[Any]) -> list[bool]:
+        return [True for _ in blocks]
+
+    def newly_lost(self, **_: Any) -> frozenset[str]:
+        gone = frozenset(self.doomed) - self.lost
+        self.lost |= gone
+        return gone
+
+    def begin_actor(self, node: str, _: type, facts: Any, group: Any) -> Actor:
+        assert node in group.members
+        own = copy.copy(facts.nodes)
+        own.tasks = own.objects = 0
+        told = copy.copy(facts)
+        object.__setattr__(told, "nodes", own)
+        object.__setattr__(told, "done", dict(facts.done))
+        object.__setattr__(told, "owner", list(facts.owner))
+        return Actor(self, node, Coordinator(told, group))
+
+    def run(self, node: str, task: Any, *arguments: Any, returns: int = 1, **_: Any) -> Any:
+        self.tasks += 1
+        if task is map_slice:
+            order = cast("MapOrder", arguments[0])
+            return [Reference(_mapped(node, order)), *(Reference(None) for _ in order.ranges)]
+        if task is node_tasks.store:
+            return Reference(Stored(slices=tuple(arguments[2]), written_bytes=1))
+        if task is node_tasks.sort_partition:
+            return Reference(_sorted(node, arguments[0])), Reference(None)
+        return Reference(_sorted(node, arguments[1]))
+
+    def outcome(self, reference: Reference) -> Any:
+        return reference.outcome
+
+
+def _mapped(node: str, order: MapOrder) -> Mapped:
+    own = {
+        first: Stored(slices=(order.slice.number,), written_bytes=1) for who, first, _ in order.ranges if who == node
+    }
+    sizes = {first: order.slice.records * 100 * (end - first) // 25 for _, first, end in order.ranges}
+    read_bytes = order.slice.records * 100
+    number = order.slice.number
+    return Mapped(
+        node=node, read_bytes=read_bytes, remade_bytes=0, seconds=0.1, checksum=number, stored=own, sizes=sizes
+    )
+
+
+def _sorted(node: str, order: SortOrder) -> Sorted:
+    partition = Partition(records=1, copies=(Copy(uri=f"/out/{order.number}", node=node),), checksum="0")
+    return Sorted(partition=partition, read_bytes=1, written_bytes=1, summary=b"s")
+
+
+def job_of(nodes: InstantNodes, folder: Path, *, copies: int = 1) -> Job:
+    owner = [name for name in nodes.names for _ in range(PARTITIONS_EACH)]
+    partitions = tuple(
+        Partition(records=RECORDS, copies=(Copy(uri="/in", node=name),), recipe=Recipe(start=0)) for name in nodes.names
+    )
+    source = Dataset(partitions=partitions)
+    cut = list(slices(source, SLICE_RECORDS))
+    sizes = Sizes(slice_records=SLICE_RECORDS, slices=8, parcel_bytes=500_000, partitions=len(owner), sort_bytes=10**9)
+    return Job(
+        request=SortRequest(source=source, output="out", copies=copies, nodes_per_coordinator=2),
+        ray=nodes.ray,
+        nodes=cast("Nodes", nodes),
+        files=JobFiles(job="j", output="out"),
+        sizes=sizes,
+        slices=cut,
+        splitting_reference=None,
+        ledger=Ledger(slices=len(cut), owner=owner),
+        journal=Journal(folder / "journal"),
+        emit=lambda _: None,
+        samplers={},
+    )
+
+
+@given(
+    node_count=st.integers(3, 7),
+    doomed=st.dictionaries(st.integers(1, 6), st.integers(0, 20), max_size=2),
+    ended=st.sets(st.integers(1, 30), max_size=3),
+    copies=st.integers(1, 2),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+def test_everything_is_done_in_the_end(
+    tmp_path: Path, node_count: int, doomed: dict[int, int], ended: set[int], copies: int
+) -> None:
+    names = [f"node-{number}" for number in range(node_count)]
+    after = {names[number]: count for number, count in doomed.items() if number < node_count}
+    nodes = InstantNodes(names, doomed_after=after, ended_after=ended)
+    job = job_of(nodes, tmp_path, copies=copies)
+    shuffle(job)
+    while not reduce(job):
+        shuffle(job)
+    assert job.ledger.slices_missing() == []
+    assert unfinished(job) == []
+    assert sorted(job.input_checksums) == list(range(len(job.slices)))
+    assert nodes.lost.isdisjoint(copy.node for partition, _ in job.ledger.done.values() for copy in partition.copies)
+    if not nodes.lost and not ended:
+        assert job.ledger.stored_records == SLICE_RECORDS // 25 * len(job.slices) * len(job.ledger.owner)
+        assert job.moved.input_read == RECORDS * node_count * 100, "each slice is mapped once"
+        assert job.moved.output_written == len(job.ledger.owner)
+        assert job.coordinated["tasks"] >= len(job.slices) + copies * len(job.ledger.owner)
+
+
+def test_coordinators_that_always_end_are_an_error(tmp_path: Path) -> None:
+    nodes = InstantNodes(["a", "b", "c"], doomed_after={}, ended_after=set(range(1000)))
+    with pytest.raises(IoFailureError, match="coordinators ended 11 times although no node was lost"):
+        shuffle(job_of(nodes, tmp_path))
+
+
+def test_a_few_nodes_need_no_coordinators(tmp_path: Path) -> None:
+    nodes = InstantNodes(["a", "b"], doomed_after={}, ended_after=set())
+    job = job_of(nodes, tmp_path)
+    shuffle(job)
+    assert reduce(job)
+    assert (nodes.reports, job.coordinated) == (0, {})
+
+
+@given(count=st.integers(1, 2000), most=st.integers(1, 40))
+def test_groups_are_of_about_equal_size(count: int, most: int) -> None:
+    names = [f"node-{number}" for number in range(count)]
+    divided = groups(names, most=most)
+    assert [name for group in divided for name in group] == names
+    sizes = {len(group) for group in divided}
+    assert max(sizes) <= most
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_slices_that_any_node_reads_are_shared_out(tmp_path: Path) -> None:
+    nodes = InstantNodes(["a", "b", "c", "d"], doomed_after={}, ended_after=set())
+    job = job_of(nodes, tmp_path)
+    anywhere = tuple(Partition(records=RECORDS, copies=(Copy(uri="s3://b/in"),)) for _ in range(4))
+    job.request = SortRequest(source=Dataset(partitions=anywhere), output="out")
+    counts = [len(numbers) for numbers in coordination._slices_of(job, [("a", "b"), ("c", "d")])]
+    assert counts == [len(job.slices) // 2] * 2

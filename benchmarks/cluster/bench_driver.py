@@ -186,7 +186,8 @@ def _told(job: Job, before: dict[str, float]) -> str:
     took = {name: after[name] - before.get(name, 0) for name in after}
     words = f"{took['cpu_s']:.2f} s of the driver's processor, {_each(took, '', gigabytes)}"
     if "coordinators_cpu_s" in took:
-        words += f"; {took['coordinators_reports']:.0f} reports; coordinators {took['coordinators_cpu_s']:.2f} s, {_each(took, 'coordinators_', gigabytes)}"
+        words += f", {took['coordinators_reports']:.0f} reports"
+        words += f"; coordinators {took['coordinators_cpu_s']:.2f} s, {_each(took, 'coordinators_', gigabytes)}"
     return words
 
 

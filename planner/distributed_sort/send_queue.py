@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from planner.distributed_sort.partition_reader import Slice
 
@@ -26,8 +26,7 @@ store has room for, it drops partly received blocks and asks for them again only
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Block:
+class Block(NamedTuple):
     """The records of a slice for partitions `first` to `end` - 1, all of one owner; `records` is Ray's reference to
     them.
 
@@ -97,8 +96,12 @@ class SendQueue:
 
     def add(self, block: Block) -> None:
         """Put a block at the end of its owner's line."""
-        line = self._lines.setdefault((block.owner, block.first, block.end), _Line(block.owner, {}))
-        line.blocks.setdefault(block.source, deque()).append(block)
+        key = block.owner, block.first, block.end
+        if (line := self._lines.get(key)) is None:
+            line = self._lines[key] = _Line(block.owner, {})
+        if (waiting := line.blocks.get(block.source)) is None:
+            waiting = line.blocks[block.source] = deque()
+        waiting.append(block)
         line.size_bytes += block.size_bytes
 
     def remove_lost(self, lost: frozenset[str]) -> list[Block]:
@@ -142,7 +145,8 @@ class SendQueue:
         return is_enough and self._to[line.owner] < self._enough
 
     def _count(self, parcel: Parcel, change: int) -> None:
-        self._to[parcel[0].owner] += change
+        owner = parcel[0].owner
+        self._to[owner] += change
+        self._to_bytes[owner] += change * sum(block.size_bytes for block in parcel)
         for block in parcel:
-            self._to_bytes[block.owner] += change * block.size_bytes
             self._from[block.source] += change

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, defaultdict, deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -239,7 +239,7 @@ class Shuffle:
             self._job.moved.crossed_network += size
             self._transfer_rates.ended(block, size_bytes=size, at_s=time.monotonic())
             if stored is LOST and not block.again and not self._job.nodes.lost & {block.source, block.owner}:
-                self._send_queue.add(replace(block, again=True))
+                self._send_queue.add(block._replace(again=True))
             else:
                 self._ended(block.slice.number, size_bytes=block.size_bytes)
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from statistics import median
-from typing import Final
+from typing import Final, NamedTuple
 
 from planner.distributed_sort.send_queue import Block, Parcel
 from planner.statistics.slow_node_screening import MIN_NODES, Drop, screen
@@ -28,8 +27,7 @@ MUCH_SLOWER: Final = 1 / 4
 """Than this share of the median. Leaving a node out costs its share of all work, too much for a slightly slow one."""
 
 
-@dataclass(frozen=True)
-class _Transfer:
+class _Transfer(NamedTuple):
     """A block of a parcel in flight."""
 
     block: Block
@@ -53,7 +51,9 @@ class TransferRates:
 
     def began(self, parcel: Parcel, *, at_s: float) -> None:
         """Note that the blocks of a parcel are in flight. Empty ones have no rate."""
-        self._under_way |= {block.key: _Transfer(block, parcel, at_s) for block in parcel if block.size_bytes}
+        for block in parcel:
+            if block.size_bytes:
+                self._under_way[block.key] = _Transfer(block, parcel, at_s)
 
     def excuse(self, have_come: Callable[[Sequence[Block]], Sequence[bool]], *, at_s: float) -> None:
         """Ignore blocks that have arrived but wait for others of their parcel, which takes longer than usual."""

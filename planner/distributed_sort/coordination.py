@@ -26,6 +26,7 @@ _FIRST_REPORT_S: Final = 0.25
 _REPORT_EVERY_S: Final = 5.0
 """Later on: the first report comes soon, and each one takes twice as long as the one before, up to this."""
 _LONGEST_WAIT_S: Final = 0.5
+_LONGEST_END_S: Final = 15.0
 _MOST_VAIN_BEGINNINGS: Final = 10
 
 
@@ -67,43 +68,52 @@ def _run_coordinators(job: Job, phase: str) -> None:
     """
     before = job.nodes.lost
     coordinators = _begun(job, phase)
+    running = {coordinator.advance.remote(_FIRST_REPORT_S): node for node, coordinator in coordinators.items()}
     try:
-        is_over = _follow(job, phase, coordinators)
+        is_over = _follow(job, phase, coordinators, running)
     finally:
-        for coordinator in coordinators:
-            job.ray.kill(coordinator)
+        _end(job, coordinators, running)
     job.notice_losses(at_once=True)
     job.vain_beginnings += not is_over and job.nodes.lost == before
     if job.vain_beginnings > _MOST_VAIN_BEGINNINGS:
         raise IoFailureError(f"coordinators ended {job.vain_beginnings} times although no node was lost")
 
 
-def _follow(job: Job, phase: str, coordinators: list[Any]) -> bool:
+def _follow(job: Job, phase: str, coordinators: dict[str, Any], running: dict[Any, str]) -> bool:
     """Take over what coordinators report, and say whether all are done; they are not when a node was lost, or left
-    out.
+    out. `running` has the reports that are to come, by the coordinator's node.
     """
     before, done_records = job.nodes.lost, sum(partition.records for partition, _ in job.ledger.done.values())
-    running = {
-        coordinator.advance.remote(_FIRST_REPORT_S): (coordinator, _FIRST_REPORT_S) for coordinator in coordinators
-    }
+    seconds = dict.fromkeys(coordinators, _FIRST_REPORT_S)
     while running:
         ended, _ = job.ray.wait(list(running), num_returns=1, timeout=_LONGEST_WAIT_S)
         for reference in ended:
-            coordinator, seconds = running.pop(reference)
-            report, seconds = job.nodes.outcome(reference), min(_REPORT_EVERY_S, 2 * seconds)
+            node, report = running.pop(reference), job.nodes.outcome(reference)
             if report is LOST or _note(job, report):
                 return False
             done_records += sum(partition.records for _, partition, _ in report.finished)
+            seconds[node] = min(_REPORT_EVERY_S, 2 * seconds[node])
             if not report.is_over:
-                running[coordinator.advance.remote(seconds)] = coordinator, seconds
+                running[coordinators[node].advance.remote(seconds[node])] = node
         if job.notice_losses() or job.nodes.lost != before:
             return False
         job.report_progress(phase, records=job.ledger.stored_records if phase == phase_one.PHASE else done_records)
     return True
 
 
-def _begun(job: Job, phase: str) -> list[Any]:
-    """Begin a coordinator on the first node of each group."""
+def _end(job: Job, coordinators: dict[str, Any], running: dict[Any, str]) -> None:
+    """End coordinators. Those that run cancel their tasks first, which could write after a clean-up."""
+    last = [reference for reference, node in running.items() if node not in job.nodes.lost]
+    for coordinator in coordinators.values() if last else ():
+        coordinator.end.remote()
+    if last:
+        job.ray.wait(last, num_returns=len(last), timeout=_LONGEST_END_S)
+    for coordinator in coordinators.values():
+        job.ray.kill(coordinator)
+
+
+def _begun(job: Job, phase: str) -> dict[str, Any]:
+    """Begin a coordinator on the first node of each group, and return them by node."""
     parts = groups(job.nodes.names, most=job.request.nodes_per_coordinator)
     facts = JobFacts(
         phase=phase,
@@ -118,11 +128,11 @@ def _begun(job: Job, phase: str) -> list[Any]:
     )
     told = job.ray.put(facts)
     slices = _slices_of(job, parts) if phase == phase_one.PHASE else [[] for _ in parts]
-    coordinators = list[Any]()
+    coordinators = dict[str, Any]()
     for members, numbers in zip(parts, slices, strict=True):
         own = np.array(numbers, np.int64)
         group = GroupFacts(members=members, slices=own, stored=job.ledger.rows_of(own))
-        coordinators.append(job.nodes.begin_actor(members[0], Coordinator, told, group))
+        coordinators[members[0]] = job.nodes.begin_actor(members[0], Coordinator, told, group)
     return coordinators
 
 

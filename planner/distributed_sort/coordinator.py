@@ -50,7 +50,7 @@ class GroupFacts:
 @dataclass(frozen=True, kw_only=True)
 class Report:
     """What a coordinator did since its last report. `is_over`: nothing is left for it to do. `is_stopped`: a node was
-    lost, so it has given up what was under way.
+    lost, or it was told to end, so it has given up what was under way.
     """
 
     is_over: bool
@@ -105,15 +105,22 @@ class Coordinator:
         self._job = _job_of(facts, group)
         self._phase = shuffle.Shuffle(self._job) if facts.phase == shuffle.PHASE else reduce.Reduce(self._job)
         self._cpu_s = 0.0
+        self._is_ended = False
 
     def advance(self, seconds: float) -> Report:
         """Go on for so long at most. Raises IoFailureError when something cannot be had or written."""
-        is_over = is_stopped = False
+        until_s, is_stopped = time.monotonic() + seconds, False
         try:
-            is_over = self._phase.run(until_s=time.monotonic() + seconds) or self._phase.is_over
+            self._phase.run(until=lambda: self._is_ended or time.monotonic() >= until_s)
         except NodesLostError:
             is_stopped = True
-        return self._report(is_over=is_over, is_stopped=is_stopped)
+        if self._is_ended:
+            self._phase.cancel()
+        return self._report(is_over=self._phase.is_over, is_stopped=is_stopped or self._is_ended)
+
+    def end(self) -> None:
+        """Have `advance` cancel all tasks and return."""
+        self._is_ended = True
 
     def _report(self, *, is_over: bool, is_stopped: bool) -> Report:
         job = self._job

@@ -96,11 +96,12 @@ class Nodes:
         )
 
     def begin_actor(self, node: str, actor: type, *arguments: Any) -> Any:
-        """Begin an actor on a node, which takes none of its CPUs."""
+        """Begin an actor on a node, which takes none of its CPUs; one method may be called while another runs."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         affinity = NodeAffinitySchedulingStrategy(self._ids[node], soft=False)
-        return self._ray.remote(actor).options(num_cpus=0, scheduling_strategy=affinity).remote(*arguments)
+        placed = self._ray.remote(actor).options(num_cpus=0, max_concurrency=2, scheduling_strategy=affinity)
+        return placed.remote(*arguments)
 
     def avoid(self, node: str) -> None:
         """Treat a node as lost although it answers."""

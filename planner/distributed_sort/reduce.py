@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections import Counter, defaultdict, deque
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -43,9 +42,9 @@ class Reduce:
             if not job.members or source in job.members:
                 self._queues[source].append(number)
 
-    def run(self, *, until_s: float = math.inf) -> bool:
-        """Go on until it is over, or until a moment of `time.monotonic`, and say whether all partitions are finished;
-        if it is over and some are not, they need phase one again. Cancels the running tasks if it fails.
+    def run(self, *, until: Callable[[], bool] = lambda: False) -> bool:
+        """Go on until it is over, or `until` says so, and say whether all partitions are finished; if it is over and
+        some are not, they need phase one again. Cancels the running tasks if it fails.
         """
         self._report()
         try:
@@ -58,14 +57,18 @@ class Reduce:
                 if self._has_lost_nodes and not self._under_way:
                     break
                 self._report()
-                if time.monotonic() >= until_s:
+                if until():
                     return False
         except BaseException:
-            self._tasks.cancel_all()
+            self.cancel()
             raise
         self._report()
         self.is_over = True
         return not self._has_lost_nodes and not unfinished(self._job)
+
+    def cancel(self) -> None:
+        """Cancel what is under way, best effort."""
+        self._tasks.cancel_all()
 
     @property
     def _has_lost_nodes(self) -> bool:

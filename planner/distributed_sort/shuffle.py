@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter, defaultdict, deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -61,9 +61,9 @@ class Shuffle:
         self._transfer_rates = TransferRates(most_partners=len(job.members or job.nodes.names))
         self._judged: set[str] = set()
 
-    def run(self, *, until_s: float = math.inf) -> bool:
-        """Go on until nothing is missing, or until a moment of `time.monotonic`, and say whether nothing is. Cancels
-        what is under way if it fails.
+    def run(self, *, until: Callable[[], bool] = lambda: False) -> bool:
+        """Go on until nothing is missing, or `until` says so, and say whether nothing is missing. Cancels what is under
+        way if it fails.
         """
         self._report()
         try:
@@ -78,14 +78,18 @@ class Shuffle:
                 if time.monotonic() - self._reported_at_s >= _PROGRESS_EVERY_S:
                     self._check_speeds()
                     self._report()
-                if time.monotonic() >= until_s:
+                if until():
                     return False
         except BaseException:
-            self._tasks.cancel_all()
+            self.cancel()
             raise
         self._report()
         self.is_over = True
         return True
+
+    def cancel(self) -> None:
+        """Cancel what is under way, best effort."""
+        self._tasks.cancel_all()
 
     def _handle_losses(self, *, at_once: bool = False) -> bool:
         """Queue all missing slices again when nodes are lost, and say whether any is; nobody would empty a lost node's

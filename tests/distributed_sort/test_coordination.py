@@ -52,10 +52,11 @@ class Actor:
 
     def __init__(self, nodes: InstantNodes, node: str, coordinator: Coordinator) -> None:
         self._nodes, self._node, self._coordinator = nodes, node, coordinator
-        self.advance = self
+        self.advance = self.end = self
 
-    def remote(self, seconds: float) -> Reference:
-        assert seconds > 0
+    def remote(self, seconds: float | None = None) -> Reference:
+        if seconds is None:
+            return Reference(self._coordinator.end())
         self._nodes.reports += 1
         if self._nodes.loses_coordinator() or self._node in self._nodes.doomed:
             return Reference(LOST)

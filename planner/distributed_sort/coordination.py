@@ -86,6 +86,7 @@ def _follow(job: Job, phase: str, coordinators: dict[str, Any], running: dict[An
     before, done_records = job.nodes.lost, sum(partition.records for partition, _ in job.ledger.done.values())
     seconds = dict.fromkeys(coordinators, _FIRST_REPORT_S)
     while running:
+        _report_progress(job, phase, done_records)
         ended, _ = job.ray.wait(list(running), num_returns=1, timeout=_LONGEST_WAIT_S)
         for reference in ended:
             node, report = running.pop(reference), job.nodes.outcome(reference)
@@ -97,8 +98,12 @@ def _follow(job: Job, phase: str, coordinators: dict[str, Any], running: dict[An
                 running[coordinators[node].advance.remote(seconds[node])] = node
         if job.notice_losses() or job.nodes.lost != before:
             return False
-        job.report_progress(phase, records=job.ledger.stored_records if phase == phase_one.PHASE else done_records)
+    _report_progress(job, phase, done_records)
     return True
+
+
+def _report_progress(job: Job, phase: str, done_records: int) -> None:
+    job.report_progress(phase, records=job.ledger.stored_records if phase == phase_one.PHASE else done_records)
 
 
 def _end(job: Job, coordinators: dict[str, Any], running: dict[Any, str]) -> None:

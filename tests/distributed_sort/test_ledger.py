@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,6 +63,39 @@ def test_missing_ranges_are_maximal_and_of_one_owner(owner: list[str], stored: s
     assert [number for _, first, end in ranges for number in range(first, end)] == missing
     assert all({name} == set(owner[first:end]) for name, first, end in ranges)
     assert all(a[2] < b[1] or a[0] != b[0] for a, b in pairwise(ranges))
+
+
+@given(
+    st.lists(st.sampled_from("abc"), min_size=1, max_size=12),
+    st.lists(st.tuples(st.integers(0, 19), st.integers(0, 11), st.integers(1, 12)), max_size=30),
+    st.sets(st.integers(0, 19)),
+    st.integers(0, 30),
+)
+def test_parts_tell_the_whole_what_they_stored(
+    owner: list[str], stored: list[tuple[int, int, int]], own: set[int], told: int
+) -> None:
+    """A part is told what is stored already, and tells twice what it stored since."""
+    alone, whole = Ledger(slices=20, owner=owner), Ledger(slices=20, owner=owner)
+    slices = {True: own, False: set(range(20)) - own}
+    parts = {which: Ledger(slices=20, owner=owner, own=numbers) for which, numbers in slices.items()}
+    for turn, (number, first, length) in enumerate(stored):
+        end = min(len(owner), first + length)
+        if turn == told:
+            for which, part in parts.items():
+                whole.merge(part.take_changes())
+                parts[which] = Ledger(slices=20, owner=owner, own=slices[which])
+                parts[which].merge(whole.rows_of(np.array(sorted(slices[which]), np.int64)))
+        if first < end:
+            for ledger in (alone, parts[number in own]):
+                ledger.record({number: end - first}, first=first, end=end)
+    for part in parts.values():
+        whole.merge(part.take_changes())
+        whole.merge(part.take_changes())
+    assert whole.stored_records == alone.stored_records
+    assert [whole.missing_ranges(number) for number in range(20)] == [alone.missing_ranges(n) for n in range(20)]
+    missing = {True: parts[True].slices_missing(), False: parts[False].slices_missing()}
+    assert sorted(missing[True] + missing[False]) == alone.slices_missing()
+    assert set(missing[True]) <= own
 
 
 @given(

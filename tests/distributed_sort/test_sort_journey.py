@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from conftest import SortCluster
 
 RECORDS_PER_NODE = 100_000
-"""Of faults that come in several ways, `make test` runs one."""
+ALONE, COORDINATED = 16, 2
+"""Nodes for each coordinator: of three nodes the driver sees to all by itself, or there are two coordinators."""
 Event = dict[str, Any]
 
 
@@ -247,11 +248,21 @@ def test_a_whole_run_on_generated_data_uses_every_disk(sort_cluster: SortCluster
 
 
 @pytest.mark.needs_root(why="finds a node's processes by its network namespace")
-@pytest.mark.parametrize(("phase", "task"), [(MAP, "ray::"), pytest.param(REDUCE, "ray::", marks=QUICK_SOAK)])
-def test_killed_worker_processes_are_replaced(sort_cluster: SortCluster, tmp_path: Path, phase: str, task: str) -> None:
+@pytest.mark.parametrize(
+    ("phase", "nodes_each"),
+    [
+        (MAP, ALONE),
+        pytest.param(MAP, COORDINATED, marks=QUICK_SOAK),
+        pytest.param(REDUCE, COORDINATED, marks=QUICK_SOAK),
+    ],
+)
+def test_killed_worker_processes_are_replaced(
+    sort_cluster: SortCluster, tmp_path: Path, phase: str, nodes_each: int
+) -> None:
     source = generated(sort_cluster, "worker-in")
-    fault = Once(lambda: sort_cluster.kill(2, task), phase=phase, share=0.0)
-    output, report = sort_cluster.sort(source, tmp_path / "j", output=f"worker-{phase[:3]}", on_event=fault)
+    fault = Once(lambda: sort_cluster.kill(2, "ray::"), phase=phase, share=0.0)
+    options = {"on_event": fault, "nodes_per_coordinator": nodes_each}
+    output, report = sort_cluster.sort(source, tmp_path / "j", output=f"worker-{phase[:3]}", **options)
     assert fault.done
     check(source, output)
     assert report["lost_nodes"] == []
@@ -266,23 +277,30 @@ def restarted(sort_cluster: SortCluster) -> Iterator[None]:
 @pytest.mark.needs_root(why="cuts links and kills nodes in network namespaces")
 @pytest.mark.usefixtures("restarted")
 @pytest.mark.parametrize(
-    ("phase", "fault"),
+    ("phase", "fault", "nodes_each"),
     [
-        pytest.param("sample", "raylet", marks=QUICK_SOAK),
-        pytest.param(MAP, "raylet", marks=QUICK_SOAK),
-        (REDUCE, "raylet"),
-        pytest.param(REDUCE, "link", marks=QUICK_SOAK),
+        pytest.param("sample", "raylet", ALONE, marks=QUICK_SOAK),
+        pytest.param(MAP, "raylet", ALONE, marks=QUICK_SOAK),
+        pytest.param(MAP, "raylet", COORDINATED, marks=QUICK_SOAK),
+        (REDUCE, "raylet", COORDINATED),
+        pytest.param(REDUCE, "raylet", ALONE, marks=QUICK_SOAK),
+        pytest.param(REDUCE, "link", ALONE, marks=QUICK_SOAK),
+        pytest.param(REDUCE, "link", COORDINATED, marks=QUICK_SOAK),
     ],
 )
-def test_a_lost_node_costs_time_but_no_data(sort_cluster: SortCluster, tmp_path: Path, phase: str, fault: str) -> None:
+def test_a_lost_node_costs_time_but_no_data(
+    sort_cluster: SortCluster, tmp_path: Path, phase: str, fault: str, nodes_each: int
+) -> None:
     source = generated(sort_cluster, "node-in", records=2 * RECORDS_PER_NODE)
     checksum = summary_of([partition.uri for partition in source.partitions]).checksum
 
     def lose() -> None:
         sort_cluster.kill(3, "raylet") if fault == "raylet" else sort_cluster.emulated.nodes.cut(3)
 
-    event = Once(lose, phase=phase, share=0.0 if phase == "sample" else 0.2)
-    output, report = sort_cluster.sort(source, tmp_path / "j", output=f"{fault}-{phase[:3]}", copies=2, on_event=event)
+    share = 0.0 if phase == "sample" or nodes_each == COORDINATED else 0.2  # coordinators have few moments to report
+    event = Once(lose, phase=phase, share=share)
+    options = {"copies": 2, "on_event": event, "nodes_per_coordinator": nodes_each}
+    output, report = sort_cluster.sort(source, tmp_path / "j", output=f"{fault}-{phase[:3]}", **options)
     assert event.done
     assert report["lost_nodes"] == event.lost == ["node-3"]
     check(source, output, copies=2, checksum=checksum)
@@ -366,17 +384,22 @@ def test_nodes_of_different_versions_are_named(
 
 
 @pytest.mark.needs_root(why="finds a node's processes by its network namespace")
-@pytest.mark.parametrize("phase", [pytest.param(MAP, marks=QUICK_SOAK), REDUCE])
+@pytest.mark.parametrize(
+    ("phase", "nodes_each"),
+    [pytest.param(MAP, ALONE, marks=QUICK_SOAK), pytest.param(MAP, COORDINATED, marks=QUICK_SOAK), (REDUCE, ALONE)],
+)
 def test_a_second_call_goes_on_where_a_killed_driver_stopped(
-    sort_cluster: SortCluster, tmp_path: Path, phase: str
+    sort_cluster: SortCluster, tmp_path: Path, phase: str, nodes_each: int
 ) -> None:
     source = generated(sort_cluster, f"resume-in-{phase[:3]}", records=2 * RECORDS_PER_NODE)
 
     event = Once(lambda: os.kill(sort_cluster.driver(), signal.SIGKILL), phase=phase, share=0.3)
     with pytest.raises(IoFailureError, match="run the same command again"):
-        sort_cluster.sort(source, tmp_path / "j", output=f"resume-{phase[:3]}", on_event=event)
+        options = {"on_event": event, "nodes_per_coordinator": nodes_each}
+        sort_cluster.sort(source, tmp_path / "j", output=f"resume-{phase[:3]}", **options)
     assert (tmp_path / "j").exists()
-    output, report = sort_cluster.sort(source, tmp_path / "j", output=f"resume-{phase[:3]}")
+    options = {"nodes_per_coordinator": nodes_each}
+    output, report = sort_cluster.sort(source, tmp_path / "j", output=f"resume-{phase[:3]}", **options)
     check(source, output)
     assert report["resumed"]
     redone = report["moved_bytes"]["input_read" if phase == MAP else "output_written"]

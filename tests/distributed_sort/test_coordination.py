@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -25,6 +27,7 @@ from planner.distributed_sort.reduce import unfinished
 from planner.distributed_sort.sizing import Sizes
 from planner.distributed_sort.slicing import slices
 from planner.errors import IoFailureError
+from planner.statistics.slow_node_screening import Drop
 
 RECORDS, SLICE_RECORDS, PARTITIONS_EACH = 40_000, 10_000, 3
 
@@ -60,13 +63,27 @@ class Actor:
         self._nodes.reports += 1
         if self._nodes.loses_coordinator() or self._node in self._nodes.doomed:
             return Reference(LOST)
-        return Reference(self._coordinator.advance(0))
+        report = self._coordinator.advance(0)
+        slow = self._nodes.slow
+        if not slow:
+            return Reference(report)
+        drop = Drop(node=slow, metric="transfers", rate_per_s=1.0, limit_per_s=5.0, reason="slow")
+        return Reference(replace(report, slow=(drop,)))
 
 
 class InstantNodes:
     """Nodes whose tasks do nothing and say they did; `doomed` ones are lost after so many reports."""
 
-    def __init__(self, names: list[str], *, doomed_after: dict[str, int], ended_after: set[int]) -> None:
+    def __init__(
+        self,
+        names: list[str],
+        *,
+        doomed_after: dict[str, int],
+        ended_after: set[int],
+        slow: str = "",
+        free_bytes: int = 0,
+    ) -> None:
+        self.slow, self.facts = slow, {name: Mock(free_bytes=free_bytes) for name in names}
         self.ray = InstantRay()
         self._names, self._doomed_after, self._ended_after = names, doomed_after, ended_after
         self.cpus = dict.fromkeys(names, 1.0)
@@ -82,6 +99,10 @@ class InstantNodes:
     @property
     def doomed(self) -> set[str]:
         return {name for name, after in self._doomed_after.items() if self.reports > after}
+
+    def avoid(self, node: str) -> None:
+        self.avoided |= {node}
+        self.lost |= {node}
 
     def loses_coordinator(self) -> bool:
         return self.reports in self._ended_after
@@ -194,6 +215,17 @@ def test_coordinators_that_always_end_are_an_error(tmp_path: Path) -> None:
     nodes = InstantNodes(["a", "b", "c"], doomed_after={}, ended_after=set(range(1000)))
     with pytest.raises(IoFailureError, match="coordinators ended 11 times although no node was lost"):
         shuffle(job_of(nodes, tmp_path))
+
+
+@pytest.mark.parametrize("free_bytes", [10**12, 0])
+def test_a_slow_node_is_left_out_where_others_have_room(tmp_path: Path, free_bytes: int) -> None:
+    """A coordinator reports it; the driver decides."""
+    nodes = InstantNodes(["a", "b", "c"], doomed_after={}, ended_after=set(), slow="b", free_bytes=free_bytes)
+    job = job_of(nodes, tmp_path)
+    shuffle(job)
+    assert job.ledger.slices_missing() == []
+    assert set(job.ledger.owner) == ({"a", "c"} if free_bytes else {"a", "b", "c"})
+    assert job.slow_nodes == {"b": f"slow, {'left out' if free_bytes else 'kept'}"}
 
 
 def test_a_few_nodes_need_no_coordinators(tmp_path: Path) -> None:

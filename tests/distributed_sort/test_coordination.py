@@ -24,6 +24,7 @@ from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import Sorted, SortOrder, Stored
 from planner.distributed_sort.nodes import LOST, Nodes
 from planner.distributed_sort.reduce import unfinished
+from planner.distributed_sort.shuffle import PHASE
 from planner.distributed_sort.sizing import Sizes
 from planner.distributed_sort.slicing import slices
 from planner.errors import IoFailureError
@@ -34,6 +35,11 @@ RECORDS, SLICE_RECORDS, PARTITIONS_EACH = 40_000, 10_000, 3
 
 class InstantRay:
     """Tasks and reports are there at once."""
+
+    cancelled = 0
+
+    def cancel(self, _: Any, *, force: bool) -> None:
+        self.cancelled += force
 
     def wait(self, references: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
         return references, []
@@ -54,16 +60,16 @@ class Actor:
     """A coordinator on a node; it ends with its node, and now and then by itself."""
 
     def __init__(self, nodes: InstantNodes, node: str, coordinator: Coordinator) -> None:
-        self._nodes, self._node, self._coordinator = nodes, node, coordinator
+        self._nodes, self._node, self.coordinator = nodes, node, coordinator
         self.advance = self.end = self
 
     def remote(self, seconds: float | None = None) -> Reference:
         if seconds is None:
-            return Reference(self._coordinator.end())
+            return Reference(self.coordinator.end())
         self._nodes.reports += 1
         if self._nodes.loses_coordinator() or self._node in self._nodes.doomed:
             return Reference(LOST)
-        report = self._coordinator.advance(0)
+        report = self.coordinator.advance(0)
         slow = self._nodes.slow
         if not slow:
             return Reference(report)
@@ -215,6 +221,18 @@ def test_coordinators_that_always_end_are_an_error(tmp_path: Path) -> None:
     nodes = InstantNodes(["a", "b", "c"], doomed_after={}, ended_after=set(range(1000)))
     with pytest.raises(IoFailureError, match="coordinators ended 11 times although no node was lost"):
         shuffle(job_of(nodes, tmp_path))
+
+
+def test_a_coordinator_that_is_told_to_end_cancels_its_tasks(tmp_path: Path) -> None:
+    nodes = InstantNodes(["a", "b", "c"], doomed_after={}, ended_after=set())
+    job = job_of(nodes, tmp_path)
+    for actor in coordination._begun(job, PHASE).values():
+        actor.coordinator.end()
+        cancelled, report = nodes.ray.cancelled, actor.coordinator.advance(60.0)
+        assert (report.is_stopped, report.is_over) == (True, False)
+        assert nodes.ray.cancelled > cancelled
+        job.ledger.merge(report.changes)
+    assert 0 < len(job.ledger.slices_missing()) <= len(job.slices)
 
 
 @pytest.mark.parametrize("free_bytes", [10**12, 0])

@@ -9,7 +9,7 @@ from typing import Any, cast
 from unittest.mock import Mock
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from planner.distributed_sort import coordination, node_tasks
@@ -144,6 +144,8 @@ class InstantNodes:
             return Reference(Stored(slices=tuple(arguments[2]), written_bytes=1))
         if task is node_tasks.sort_partition:
             return Reference(_sorted(node, arguments[0])), Reference(None)
+        if task is node_tasks.read_partition:
+            return Reference(None)
         return Reference(_sorted(node, arguments[1]))
 
     def outcome(self, reference: Reference) -> Any:
@@ -196,6 +198,7 @@ def job_of(nodes: InstantNodes, folder: Path, *, copies: int = 1) -> Job:
     ended=st.sets(st.integers(1, 30), max_size=3),
     copies=st.integers(1, 2),
 )
+@example(node_count=3, doomed={1: 14}, ended=set(), copies=2)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
 def test_everything_is_done_in_the_end(
     tmp_path: Path, node_count: int, doomed: dict[int, int], ended: set[int], copies: int

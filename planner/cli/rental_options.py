@@ -43,24 +43,27 @@ class RentalOptions:
 
 
 def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> RentalOptions:
-    """Return what the options of a command say. Raises BadInputError for machines that are bought otherwise."""
-    if options["pricing"] not in ("on-demand", "spot"):
-        raise BadInputError(f"--pricing {options['pricing']}: use on-demand or spot")
-    if options["reservation"] and options["pricing"] == "spot":
+    """Return what the options of a command say; it need not have `pricing` and `node_identity`. Raises BadInputError
+    for machines that are bought otherwise.
+    """
+    pricing = options.get("pricing", "on-demand")
+    if pricing not in ("on-demand", "spot"):
+        raise BadInputError(f"--pricing {pricing}: use on-demand or spot")
+    if options["reservation"] and pricing == "spot":
         raise BadInputError("--reservation: no cloud takes spot machines from one; leave out --pricing spot")
     check_site(
         options["subnet"], ssh_from=options["ssh_from"], is_private=options["no_public_address"], jump=options["jump"]
     )
     return RentalOptions(
-        cloud=options["cloud"],
+        cloud=options["cloud"] or "",
         regions=tuple(names(options["region"])),
         max_cost=options["max_cost"],
         max_hours=options["max_hours"],
         ssh_from=options["ssh_from"],
         image=options["image"],
         staging=staging,
-        node_identity=options["node_identity"] or "",
-        pricing=options["pricing"],
+        node_identity=options.get("node_identity") or "",
+        pricing=pricing,
         subnet=options["subnet"] or "",
         is_private=options["no_public_address"],
         jump=options["jump"] or "",

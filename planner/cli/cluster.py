@@ -182,7 +182,9 @@ def cluster_sweep(
     found_runs = sweep(
         session,
         regions=region or session.provider.regions(),
-        wanted=lambda resource: (all_runs or expired(resource)) and (anyone or resource.owner == me),
+        wanted=lambda resources: (
+            (all_runs or expired(resources)) and (anyone or any(resource.owner == me for resource in resources))
+        ),
     )
     if found_runs.runs:
         listed = "\n".join(f"run {run}: {len(resources)} resources" for run, resources in found_runs.runs.items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from planner.cloud_calls.retry import RetryPolicy
@@ -54,7 +54,7 @@ class Launch:
         refusals: list[str] = []
         full: set[tuple[str, str]] = set()
         for number, place in enumerate(places):
-            if (place.choice.instance_type, place.region) in full:
+            if _of_quota(place) in full:
                 continue
             try:
                 return self._at(place)
@@ -71,8 +71,8 @@ class Launch:
                 )
                 refusals.append(f"{place.text}: {refusal.message}")
                 if isinstance(refusal, QuotaExceededError):
-                    full.add((place.choice.instance_type, place.region))
-            self._retreat(place, following=places[number + 1 :])
+                    full.add(_of_quota(place))
+            self._retreat(place, following=[other for other in places[number + 1 :] if _of_quota(other) not in full])
         raise ProviderRefusedError("no place gave the cluster; nothing was left there", refusals)
 
     def _at(self, place: Place) -> Cluster:
@@ -84,6 +84,7 @@ class Launch:
             instance_type=place.choice.instance_type,
             placement_group=place.choice.placement_group,
             node_usd_per_hour=place.choice.launched_usd_per_hour / place.choice.machines,
+            choice=asdict(place.choice),
         )
         self.provider.prepare(self.order, place, self.directory)
         self.provider.launch(self.order, place, self.directory, machines=place.choice.machines, head=True, round=0)
@@ -97,6 +98,11 @@ class Launch:
         else:
             teardown.regions([place.region], unsure=False)
         self.directory.note("ended", nodes=[])
+
+
+def _of_quota(place: Place) -> tuple[str, str]:
+    """Return what a place has in common with those that the same quota refuses."""
+    return place.choice.type_with_disks, place.region
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from planner.catalog import load_catalog
 from planner.cost_model.model_reader import load_model
 from planner.planning.recommendation import require_best
-from planner.providers.order import Order
+from planner.providers.order import Order, added_disks
 from planner.provisioning.cluster_lifecycle import ProviderSession
 from planner.provisioning.launch import Cluster, NeverJoinedError
 from planner.provisioning.run_directory import RunDirectory
@@ -179,7 +179,8 @@ class Preparation:
         return next(
             candidate
             for candidate in self.task.plan.candidates
-            if (candidate.cloud_type, candidate.nodes) == (choice.instance_type, choice.nodes)
+            if (candidate.cloud_type, added_disks(candidate.instance_type), candidate.nodes)
+            == (choice.instance_type, choice.local_disks, choice.nodes)
         )
 
     def _end(self, names: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 from planner.catalog import load_catalog
 from planner.errors import BadInputError
 from planner.planning.recommendation import require_best
-from planner.providers.order import Choice
+from planner.providers.order import Choice, added_disks
 from planner.provisioning.cluster_lifecycle import ProviderSession
 from planner.provisioning.run_directory import RunDirectory
 from planner.provisioning.run_length import late_s
@@ -33,8 +33,7 @@ def catalog_type(cloud: str, choice: Choice) -> str:
     """Return what the catalog calls the machines of a cluster. Raises BadInputError when it has none such."""
     instances = load_catalog(cloud).instances
     for name, cloud_type in zip(instances.instance_type.tolist(), instances.cloud_type.tolist(), strict=True):
-        added = int(name.partition("+")[2].partition("x")[0] or 0)
-        if (cloud_type, added) == (choice.instance_type, choice.local_disks):
+        if (cloud_type, added_disks(name)) == (choice.instance_type, choice.local_disks):
             return str(name)
     raise BadInputError(f"the catalog {cloud} has no {choice.instance_type} with {choice.local_disks} disks added")
 

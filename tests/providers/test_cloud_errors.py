@@ -50,6 +50,12 @@ def test_codes_of_aws(code: str, meaning: type[PlannerError]) -> None:
     assert type(error) is meaning and error.message.startswith(f"run_instances in us-east-1: why ({code})")
 
 
+def test_a_zone_that_is_closed_to_the_account_is_one_without_room() -> None:
+    """EC2 says so by the code of a wrong value, as reported: hashicorp/terraform issue 3434."""
+    said = "Value (us-east-1e) for parameter availabilityZone is invalid. Subnets can currently be created in us-east-1a"
+    assert type(aws.meaning_of("InvalidParameterValue", said, what="create_subnet")) is NoCapacityError
+
+
 @pytest.mark.parametrize(
     ("code", "meaning"),
     [

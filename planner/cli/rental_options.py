@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import BadInputError
+from planner.providers.registry import CLOUDS
 from planner.schemas.asked_prices import names
 from planner.units import parse_duration
 
@@ -56,7 +57,7 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
     )
     return RentalOptions(
         cloud=options["cloud"] or "",
-        regions=tuple(names(options["region"])),
+        regions=_regions(names(options["region"]), options["cloud"]),
         max_cost=options["max_cost"],
         max_hours=options["max_hours"],
         ssh_from=options["ssh_from"],
@@ -69,6 +70,19 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
         jump=options["jump"] or "",
         reservation=options["reservation"] or "",
     )
+
+
+def _regions(words: Sequence[str], cloud: str | None) -> tuple[str, ...]:
+    """Return regions as a cloud names them. Raises BadInputError for a name that is none: it would be called for
+    minutes, and end the run.
+    """
+    if cloud is None or cloud not in CLOUDS or not words:
+        return tuple(words)
+    from planner.catalog import load_catalog
+    from planner.catalog.cloud_regions import regions_of
+
+    (regions,) = regions_of(words, [load_catalog(cloud)])
+    return regions
 
 
 def check_site(subnet: str | None, *, ssh_from: str | None, is_private: bool, jump: str | None = None) -> None:

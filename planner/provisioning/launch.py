@@ -146,7 +146,7 @@ class _Joining:
             launch.provider.launch(
                 launch.order, self.place, launch.directory, machines=len(ended), head=head, round=round
             )
-        except NoCapacityError as refusal:
+        except (NoCapacityError, QuotaExceededError) as refusal:
             if head or len(alive) < self.place.choice.nodes:
                 raise
             launch.say(f"not replaced: {refusal.message}")

@@ -116,13 +116,19 @@ class RunDirectory:
         return tuple(event for line in lines[:-1] if (event := _event(line)))
 
     def order(self) -> Order:
-        """Return the order. Raises BadInputError when the run ended before it was written."""
+        """Return the order. Raises BadInputError when the run ended before it was written, or cannot be read."""
         from planner.providers.order import Order
 
         orders = [event for event in self.events() if event.what == "order"]
         if not orders:
             raise BadInputError(f"{self.path}: the journal has no order; nothing was created. Remove the directory")
-        return Order.from_dict(orders[-1].details)
+        try:
+            return Order.from_dict(orders[-1].details)
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadInputError(
+                f"{self.path}: its order cannot be read ({error}): another version of the planner wrote it; end the "
+                "run with that one, or by `planner cluster sweep`"
+            ) from error
 
     def regions(self) -> tuple[str, ...]:
         """Return the regions in which anything may have been created."""

@@ -61,6 +61,24 @@ def test_a_cluster_is_found_again_as_the_choice_that_came_up(ec2: EmulatedEc2) -
     assert ec2.left() == {}
 
 
+def test_a_spare_that_ended_at_boot_and_has_no_quota_is_done_without(ec2: EmulatedEc2) -> None:
+    """Machines that are just ending count towards the quota: their replacement was refused, and the launch given up."""
+    ec2.world(end_at_boot=1)
+    launches: list[int] = []
+
+    def judge(seen: Seen) -> Fault:
+        if seen.action == "RunInstances" and ec2.is_meant(seen):
+            launches.append(seen.number)
+        return ec2_error("VcpuLimitExceeded") if len(launches) > 2 and seen.number == launches[-1] else None
+
+    ec2.proxy.judge = judge
+    cluster, directory = launched(order("boot", choice(nodes=3, spares=1)))
+    assert len(cluster.nodes) == 3 and len(launches) == 3
+    ec2.proxy.judge = lambda _: None
+    down(directory, session())
+    assert ec2.left() == {}
+
+
 def test_permission_denied_is_seen_beforehand(ec2: EmulatedEc2) -> None:
     denial = ec2_error("UnauthorizedOperation", status=403)
     ec2.proxy.judge = lambda seen: denial if seen.action == "CreatePlacementGroup" else None

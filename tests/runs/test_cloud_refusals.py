@@ -22,6 +22,7 @@ JOB = ("run", "--cloud", "aws", "--data", "100GB", "--model", "indy", "--nodes",
         (("--instance", "m5.large"), 2, "has local disks"),
         (("--wheelhouse", "/nowhere"), 2, "--wheelhouse /nowhere: no such directory"),
         (("--instance", "c6gd.medium"), 2, "c6gd.medium is too small: Ray and the sort need 2 vCPUs and 4 GiB"),
+        (("--region", "us-east-1,us-esat-1"), 2, "'us-esat-1': there is none of this name in aws. Did you mean"),
         (("--pricing", "reserved"), 2, "use on-demand or spot"),
     ],
 )

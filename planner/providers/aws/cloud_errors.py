@@ -12,7 +12,7 @@ _AWAY: Final = frozenset({"InternalError", "InternalFailure", "ServiceUnavailabl
 _NO_CAPACITY: Final = frozenset({
     "InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientCapacity",
     "InsufficientAddressCapacity", "InsufficientFreeAddressesInSubnet", "InsufficientVolumeCapacity", "Unsupported",
-    "ReservationCapacityExceeded",
+    "ReservationCapacityExceeded", "UnfulfillableCapacity", "SpotMaxPriceTooLow",
 })  # fmt: skip
 _IN_USE: Final = frozenset({"DependencyViolation", "VolumeInUse", "IncorrectState", "OperationNotPermitted"})
 
@@ -31,7 +31,7 @@ def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
         return errors.NoCapacityError(text)
     if code in DENIED:
         return errors.PermissionDeniedError(f"{text}; see the least policy in docs/provisioning.md")
-    if code.endswith(("LimitExceeded", "QuotaExceeded")):
+    if code.endswith(("LimitExceeded", "QuotaExceeded", "InstanceCountExceeded")):
         return errors.QuotaExceededError(f"{text}; ask for more in the Service Quotas console, or allow another region")
     if code in _IN_USE or code.endswith(".InUse") or (code == _WRONG_VALUE and "currently in use" in message):
         return errors.StillInUseError(text)

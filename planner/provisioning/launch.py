@@ -36,6 +36,19 @@ class Cluster:
         return self.nodes[0]
 
 
+def note_place(directory: RunDirectory, place: Place) -> None:
+    """Note where a run's machines are, and which of its choices they are: another process finds the cluster by it."""
+    directory.note(
+        "place",
+        region=place.region,
+        zone=place.zone,
+        instance_type=place.choice.instance_type,
+        placement_group=place.choice.placement_group,
+        node_usd_per_hour=place.choice.launched_usd_per_hour / place.choice.machines,
+        choice=asdict(place.choice),
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Launch:
     """Launches one order."""
@@ -77,15 +90,7 @@ class Launch:
 
     def _at(self, place: Place) -> Cluster:
         self.say(f"trying {place.text}")
-        self.directory.note(
-            "place",
-            region=place.region,
-            zone=place.zone,
-            instance_type=place.choice.instance_type,
-            placement_group=place.choice.placement_group,
-            node_usd_per_hour=place.choice.launched_usd_per_hour / place.choice.machines,
-            choice=asdict(place.choice),
-        )
+        note_place(self.directory, place)
         self.provider.prepare(self.order, place, self.directory)
         self.provider.launch(self.order, place, self.directory, machines=place.choice.machines, head=True, round=0)
         return _Joining(launch=self, place=place).cluster()

@@ -54,8 +54,8 @@ def test_codes_of_aws(code: str, meaning: type[PlannerError]) -> None:
 
 def test_a_zone_that_is_closed_to_the_account_is_one_without_room() -> None:
     """EC2 says so by the code of a wrong value, as reported: hashicorp/terraform issue 3434."""
-    said = "Value (us-east-1e) for parameter availabilityZone is invalid. Subnets can be created in us-east-1a"
-    assert type(aws.meaning_of("InvalidParameterValue", said, what="create_subnet")) is NoCapacityError
+    text = "Value (us-east-1e) for parameter availabilityZone is invalid. Subnets can be created in us-east-1a"
+    assert type(aws.meaning_of("InvalidParameterValue", text, what="create_subnet")) is NoCapacityError
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from planner.errors import BadInputError
 from planner.providers.registry import CLOUDS
@@ -14,6 +14,10 @@ from planner.units import parse_duration
 
 if TYPE_CHECKING:
     from planner.provisioning.order_from_plan import Limits
+
+MOST_HOURS: Final = 2880.0
+"""120 days: longer than any sort, and not so long that no calendar holds the end; assumed."""
+_NAMES: Final = ("ssh_from", "image", "node_identity", "subnet", "jump", "reservation")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +40,12 @@ class RentalOptions:
 
     @property
     def limits(self) -> Limits:
-        """What may be spent."""
+        """What may be spent. Raises BadInputError for more hours than machines may live."""
         from planner.provisioning.order_from_plan import Limits
 
         hours = parse_duration(self.max_hours) / 3600 if self.max_hours else None
+        if hours is not None and hours > MOST_HOURS:
+            raise BadInputError(f"--max-hours {self.max_hours}: machines live {MOST_HOURS:g}h at most")
         return Limits(cost_usd=self.max_cost, hours=hours)
 
 
@@ -47,6 +53,10 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
     """Return what the options of a command say; it need not have `pricing` and `node_identity`. Raises BadInputError
     for machines that are bought otherwise.
     """
+    for name in _NAMES:
+        if options.get(name) == "":
+            option = name.replace("_", "-")
+            raise BadInputError(f"--{option} is empty; name one, or leave it out. Is a variable of your shell not set?")
     pricing = options.get("pricing", "on-demand")
     if pricing not in ("on-demand", "spot"):
         raise BadInputError(f"--pricing {pricing}: use on-demand or spot")

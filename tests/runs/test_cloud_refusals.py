@@ -23,6 +23,8 @@ JOB = ("run", "--cloud", "aws", "--data", "100GB", "--model", "indy", "--nodes",
         (("--wheelhouse", "/nowhere"), 2, "--wheelhouse /nowhere: no such directory"),
         (("--instance", "c6gd.medium"), 2, "c6gd.medium is too small: Ray and the sort need 2 vCPUs and 4 GiB"),
         (("--region", "us-east-1,us-esat-1"), 2, "'us-esat-1': there is none of this name in aws. Did you mean"),
+        (("--reservation", ""), 2, "--reservation is empty; name one, or leave it out"),
+        (("--max-hours", "1e9h"), 2, "--max-hours 1e9h: machines live 2880h at most"),
         (("--pricing", "reserved"), 2, "use on-demand or spot"),
     ],
 )

@@ -20,6 +20,7 @@ from planner.provisioning.launch import Cluster
 from planner.provisioning.run_directory import RunDirectory
 from planner.runs.cloud import rented_again
 from planner.sorting.stopwatch import Stopwatch
+from tests.marks import quick_soak
 
 
 def test_the_network_serves_in_every_zone(ec2: EmulatedEc2) -> None:
@@ -29,8 +30,14 @@ def test_the_network_serves_in_every_zone(ec2: EmulatedEc2) -> None:
     went_down(ec2)
 
 
+def test_local_zones_come_last() -> None:
+    """Accounts must opt into them, and by name alone they came first."""
+    assert in_order(["us-x-1-bos-1a", "us-x-1b", "us-x-1a"]) == ["us-x-1a", "us-x-1b", "us-x-1-bos-1a"]
+
+
+@quick_soak
 def test_the_next_zone_follows_one_that_is_closed_to_new_subnets(ec2: EmulatedEc2) -> None:
-    """EC2 offers machines there all the same; Local Zones, which accounts must opt into, come after all others."""
+    """EC2 offers machines there all the same."""
     closed = ec2_error("InvalidParameterValue", "Value (us-east-1a) for parameter availabilityZone is invalid.")
 
     def judge(seen: Seen) -> Fault:
@@ -41,11 +48,6 @@ def test_the_next_zone_follows_one_that_is_closed_to_new_subnets(ec2: EmulatedEc
     went_up(ec2)
     assert set(ec2.launches()) == {"us-east-1b"}
     went_down(ec2)
-    assert in_order(["us-east-1-bos-1a", "us-east-1b", "us-east-1a"]) == [
-        "us-east-1a",
-        "us-east-1b",
-        "us-east-1-bos-1a",
-    ]
 
 
 def test_a_cluster_is_found_again_as_the_choice_that_came_up(ec2: EmulatedEc2) -> None:

@@ -17,6 +17,7 @@ from planner.errors import IoFailureError, PlannerError
 from planner.providers.protocol import Node, Provider
 from planner.runs.remote_command import run_on, shell_line
 from planner.runs.ssh import Outcome, Ssh, UnreachableError
+from tests.marks import quick_soak
 
 HEAD_FIRST = ("h", "a", "b")
 
@@ -89,8 +90,7 @@ def test_one_word_is_a_line_of_shell_and_several_are_a_command() -> None:
     assert shell_line(["echo", "a b", "$HOME"]) == "echo 'a b' '$HOME'"
 
 
-@pytest.mark.soak
-@pytest.mark.quick
+@quick_soak
 @pytest.mark.needs_root(why="machines are network namespaces")
 def test_on_the_machines_of_a_cluster(ec2: EmulatedEc2, machines: EmulatedMachines) -> None:
     """On all, on the head alone, and with the exit code of the command; nothing is left."""

@@ -8,7 +8,7 @@ before the runs show one, so a query whose options differ from all runs gets a w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
@@ -38,6 +38,11 @@ class Option:
     centre: float = 0.0
     scale: float = 1.0
     varies: bool = True
+
+    def for_query(self, query: Sequence[Job]) -> Option:
+        """Return how the column is read beside a query: as texts where it has one, which no number is near to."""
+        has_text = any(isinstance(job.options.get(self.name), str) for job in query)
+        return replace(self, kind="name") if has_text else self
 
     def coordinates(self, jobs: Sequence[Job], names: Sequence[Cell]) -> Floats:
         """Return one column, or one per name in `names` for a text, shape (rows, columns); a blank cell is as the
@@ -80,12 +85,18 @@ class OptionSet:
         """
         self._check(query)
         blocks = []
-        for option in self.options:
+        for option in (option.for_query(query) for option in self.options):
             names = sorted({str(job.options[option.name]) for job in (*runs, *query) if option.name in job.options})
             blocks.append((option.coordinates(runs, names), option.coordinates(query, names)))
         empty = (np.zeros((len(runs), 0)), np.zeros((len(query), 0)))
         ours, theirs = zip(empty, *blocks, strict=True)
         return np.concatenate(ours, axis=1), np.concatenate(theirs, axis=1)
+
+    def unread(self, query: Sequence[Job]) -> dict[str, str]:
+        """Return the columns of a query that change nothing, each with the reason."""
+        learned = {*self.physical, *(option.name for option in self.options)}
+        names = dict.fromkeys(name for job in query for name in job.options if name not in learned | PHYSICAL_OPTIONS)
+        return {name: self.ignored.get(name, "no run has it") for name in names}
 
     def _check(self, query: Sequence[Job]) -> None:
         needed = (*self.physical, *(option.name for option in self.options if option.varies))

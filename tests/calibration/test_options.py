@@ -23,18 +23,18 @@ def test_zero_is_nearer_to_one_than_to_fifty() -> None:
     for run in past:
         run["runtime_s"] *= 1 + run["level"] / 50
     profile = calibrate(past, instances=SPECS, model="spark")
-    zero, one, fifty = (profile.predict([{**job(), "level": level}])["runtime_s"].item() for level in (0, 1, 51))
-    assert abs(np.log(zero / one)) < abs(np.log(zero / fifty)) / 3
+    zero, least, middle = (profile.predict([{**job(), "level": level}])["runtime_s"].item() for level in (0, 1, 51))
+    assert abs(np.log(zero / least)) < abs(np.log(zero / middle)) / 3
 
 
 def test_numbers_among_texts_are_told_apart() -> None:
     past = [{**run, "level": (1, 51, "all")[n % 3]} for n, run in enumerate(runs(grid() * 2))]
     for run in past:
         run["runtime_s"] *= {1: 1, 51: 2, "all": 3}[run["level"]]
-    one, two, three = calibrate(past, instances=SPECS, model="spark").predict(
+    first, second, third = calibrate(past, instances=SPECS, model="spark").predict(
         [{**job(), "level": level} for level in (1, 51, "all")]
     )["runtime_s"]
-    assert [two / one, three / one] == pytest.approx([2, 3], rel=0.15)
+    assert [second / first, third / first] == pytest.approx([2, 3], rel=0.15)
 
 
 def test_columns_that_change_nothing_are_named_with_the_reason() -> None:

@@ -7,6 +7,7 @@ import shlex
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,8 @@ def calls() -> list[tuple[str, list[str]]]:
 def test_documented_commands_and_options_exist(document: str, words: list[str]) -> None:
     command, arguments = leaf(words)
     options = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
-    used = {word.split("=")[0] for word in arguments if word.startswith("-")}
+    own = takewhile(lambda word: word != "--", arguments)  # what follows is for another command
+    used = {word.split("=")[0] for word in own if word.startswith("-")}
     assert used <= options | EVERYWHERE, f"{document}: {command.name} has no {used - options}"
 
 

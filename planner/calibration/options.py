@@ -7,7 +7,7 @@ before the runs show one, so a query whose options differ from all runs gets a w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -39,14 +39,22 @@ class Option:
     scale: float = 1.0
     varies: bool = True
 
-    def coordinates(self, jobs: Sequence[Job], names: Sequence[Cell]) -> Floats:
+    def beside(self, query: Sequence[Job]) -> Scaling:
+        """Return how a query needs the column read: as texts where it has one, which no number is near to, and by the
+        share of the largest where it has a number without a logarithm.
+        """
+        values = [job.options.get(self.name, self.scale) for job in query]
+        if self.kind == "name" or any(isinstance(value, str) for value in values):
+            return "name"
+        return "share" if any(isinstance(value, float | int) and value <= 0 for value in values) else self.kind
+
+    def coordinates(self, jobs: Sequence[Job], names: Sequence[str]) -> Floats:
         """Return one column, or one per name in `names` for a text, shape (rows, columns); a blank cell is as the
         middle of the runs.
         """
         if self.kind == "name":
-            return np.array([[float(job.options.get(self.name) == name) for name in names] for job in jobs]).reshape(
-                len(jobs), len(names)
-            )
+            cells = [None if (value := job.options.get(self.name)) is None else str(value) for job in jobs]
+            return np.array([[float(cell == name) for name in names] for cell in cells]).reshape(len(jobs), len(names))
         return np.array([[self._number(job)] for job in jobs]).reshape(len(jobs), 1)
 
     def _number(self, job: Job) -> float:
@@ -87,6 +95,17 @@ class OptionSet:
         ours, theirs = zip(empty, *blocks, strict=True)
         return np.concatenate(ours, axis=1), np.concatenate(theirs, axis=1)
 
+    def unread(self, query: Sequence[Job]) -> dict[str, str]:
+        """Return the columns of a query that change nothing, each with the reason."""
+        learned = {*self.physical, *(option.name for option in self.options)}
+        names = dict.fromkeys(name for job in query for name in job.options if name not in learned | PHYSICAL_OPTIONS)
+        return {name: self.ignored.get(name, "no run has it") for name in names}
+
+    def beside(self, query: Sequence[Job]) -> dict[str, Scaling]:
+        """Return the columns that a query needs read otherwise than they are, and how."""
+        needed = {option.name: option.beside(query) for option in self.options}
+        return {option.name: needed[option.name] for option in self.options if needed[option.name] != option.kind}
+
     def _check(self, query: Sequence[Job]) -> None:
         needed = (*self.physical, *(option.name for option in self.options if option.varies))
         lacking = [name for name in needed if any(name not in job.options for job in query)]
@@ -95,16 +114,18 @@ class OptionSet:
             raise BadInputError(f"query: missing {columns}, which the calibration runs depend on")
 
 
-def learn_options(runs: Sequence[Job], *, slots: Sequence[float]) -> OptionSet:
+def learn_options(runs: Sequence[Job], *, slots: Sequence[float], read_as: Mapping[str, Scaling]) -> OptionSet:
     """Return what can be told apart by the runs' further columns; the physics' own columns are not among them.
 
-    `slots` are the cores of each run's cluster: a column that only repeats them or the node count is left aside.
+    `read_as` says how to read some of them, for the sake of a query. `slots` are the cores of each run's cluster: a
+    column that only repeats them or the node count is left aside.
     """
     names = list(dict.fromkeys(name for job in runs for name in job.options if name not in PHYSICAL_OPTIONS))
     ignored: dict[str, str] = {}
-    options = [option for name in names if (option := _learn(name, runs, slots, ignored)) is not None]
+    options = [option for name in names if (option := _learn(name, runs, slots, read_as, ignored))]
     physical = sorted(PHYSICAL_OPTIONS & {name for job in runs for name in job.options})
-    share = next((option.name for option in options if _is_share([job.options[option.name] for job in runs])), None)
+    numbers = (option.name for option in options if option.kind != "name")
+    share = next((name for name in numbers if _is_share([job.options[name] for job in runs])), None)
     return OptionSet(options=tuple(options), physical=tuple(physical), ignored=ignored, share=share)
 
 
@@ -114,17 +135,21 @@ def _is_share(values: Sequence[Cell]) -> bool:
     return shares and max(numbers) >= _LEAST_SHARE
 
 
-def _learn(name: str, runs: Sequence[Job], slots: Sequence[float], ignored: dict[str, str]) -> Option | None:
+def _learn(
+    name: str, runs: Sequence[Job], slots: Sequence[float], read_as: Mapping[str, Scaling], ignored: dict[str, str]
+) -> Option | None:
     values = [job.options.get(name) for job in runs]
     if None in values:
         ignored[name] = "blank in some runs"
         return None
-    if not all(isinstance(value, float | int) for value in values):
+    if read_as.get(name) == "name" or not all(isinstance(value, float | int) for value in values):
         return _learn_names(name, [str(value) for value in values], ignored)
     numbers = np.array(values, float)
     if _constant_ratio(numbers, [job.nodes for job in runs]) or _constant_ratio(numbers, slots):
         ignored[name] = "proportional to nodes or cores"
         return None
+    if read_as.get(name) == "share" or (numbers <= 0).any():
+        return _as_share(name, numbers)
     return _learn_number(name, numbers, np.array([job.data_gb for job in runs]))
 
 
@@ -137,19 +162,16 @@ def _learn_names(name: str, values: list[str], ignored: dict[str, str]) -> Optio
 
 
 def _learn_number(name: str, numbers: Floats, data_gb: Floats) -> Option:
-    if (numbers <= 0).any():
-        scale = float(np.abs(numbers).max()) or 1.0
-        return Option(
-            name=name,
-            kind="share",
-            scale=scale,
-            centre=float((numbers / scale).mean()),
-            varies=bool(np.ptp(numbers) > 0),
-        )
     constant, per_gb = _flat(numbers), _flat(numbers / data_gb)
     scaling: Scaling = "logarithm" if not per_gb else "per gigabyte or not" if constant else "per gigabyte"
     middle, per_gb_middle = float(np.log(numbers).mean()), float(np.log(numbers / data_gb).mean())
     return Option(name=name, kind=scaling, scale=np.exp(middle), centre=per_gb_middle, varies=not (constant or per_gb))
+
+
+def _as_share(name: str, numbers: Floats) -> Option:
+    scale = float(np.abs(numbers).max()) or 1.0
+    centre, varies = float((numbers / scale).mean()), bool(np.ptp(numbers) > 0)
+    return Option(name=name, kind="share", scale=scale, centre=centre, varies=varies)
 
 
 def _constant_ratio(numbers: Floats, to: Sequence[float]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +13,7 @@ from planner.calibration.experiment import NextRun, best_experiment
 from planner.calibration.explanation import explain
 from planner.calibration.history import Job, Records, describe, parse_jobs
 from planner.calibration.machines import Machine, machine, read_specs
-from planner.calibration.options import OptionSet, learn_options
+from planner.calibration.options import OptionSet, Scaling, learn_options
 from planner.calibration.physics import Workload
 from planner.calibration.posterior import Runs
 from planner.calibration.prediction import Mixture, few_runs_factor, predict
@@ -37,13 +37,14 @@ class Profile:
     """Runs of one framework with the machines they ran on; everything else follows from these.
 
     `model` names the prior (`framework`, `spark`, `hadoop`, `native`), `specs` are the machines' specifications by
-    type.
+    type. `read_as` says how to read further columns for the sake of one query; it is not stored.
     """
 
     name: str
     model: str
     runs: tuple[Job, ...]
     specs: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    read_as: Mapping[str, Scaling] = field(default_factory=dict, repr=False)
 
     def predict(self, query: Records, *, instances: Mapping[str, Mapping[str, Any]] | Records = None) -> pd.DataFrame:
         """Return `runtime_s` (the median), `lo` and `hi` (which 90% of new runs lie between), one row per row of
@@ -64,7 +65,12 @@ class Profile:
 
         After few runs it is wider than the posterior, as these hold too few of the runs to come.
         """
-        return self._posterior(jobs, instances).widened(few_runs_factor(len(self.runs)))
+        return self._beside(jobs)._posterior(jobs, instances).widened(few_runs_factor(len(self.runs)))
+
+    def _beside(self, jobs: Sequence[Job]) -> Profile:
+        """Return the profile with columns read as the values of a query need it."""
+        read_as = self.options.beside(jobs)
+        return replace(self, read_as=read_as) if read_as else self
 
     def _posterior(self, jobs: Sequence[Job], instances: Mapping[str, Mapping[str, Any]] | Records) -> Mixture:
         machines = {**self.machines, **_machines({} if instances is None else read_specs(instances))}
@@ -118,7 +124,8 @@ class Profile:
     @cached_property
     def options(self) -> OptionSet:
         """What the further columns of the runs taught."""
-        return learn_options(self.runs, slots=[job.nodes * self.machines[job.instance_type].cores for job in self.runs])
+        slots = [job.nodes * self.machines[job.instance_type].cores for job in self.runs]
+        return learn_options(self.runs, slots=slots, read_as=self.read_as)
 
     def workload(self, jobs: Sequence[Job], machines: Mapping[str, Machine] | None = None) -> Workload:
         """Return jobs as arrays of the physics."""

@@ -55,6 +55,7 @@ _GROUPS: Final = {
             "up": "cluster.cluster_up",
             "status": "cluster.cluster_status",
             "run": "cluster_run.cluster_run",
+            "exec": "cluster_exec.cluster_exec",
             "attach": "cluster_follow.cluster_attach",
             "wait": "cluster_follow.cluster_wait",
             "logs": "cluster_follow.cluster_logs",

@@ -18,14 +18,15 @@ PANELS: Final = {
         "Where": "local cloud instance nodes region",
         "How": "repeats over seconds size volume count volume_size seed",
         "Limits, and before it rents": "max_cost max_hours dry_run verbose yes",
-        "Rented machines": "ssh_from image wheelhouse",
+        "Rented machines": "ssh_from subnet no_public_address jump reservation image wheelhouse",
         "Emulated nodes": "rate directory",
         "Result": "out chart force json",
     }.items()
 }
 """The options under the headings of the help, in its order."""
 _RENTED_ONLY: Final = (
-    "instance", "over", "volume", "max_cost", "max_hours", "region", "ssh_from", "image", "wheelhouse", "dry_run",
+    "instance", "over", "volume", "max_cost", "max_hours", "region", "ssh_from", "image", "subnet",
+    "no_public_address", "jump", "reservation", "wheelhouse", "dry_run",
 )  # fmt: skip
 
 
@@ -48,6 +49,10 @@ class FleetOptions:
     max_hours: renting.MaxHours = None
     region: renting.Regions = None
     ssh_from: renting.SshFrom = None
+    subnet: renting.Subnet = None
+    no_public_address: renting.NoPublicAddress = False
+    jump: renting.Jump = None
+    reservation: renting.Reservation = None
     image: renting.Image = None
     wheelhouse: renting.Wheelhouse = None
     dry_run: renting.DryRun = False

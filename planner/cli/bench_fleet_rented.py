@@ -10,10 +10,9 @@ from planner.cli import renting
 from planner.cli.bench_fleet_options import FleetOptions
 from planner.cli.console import talk
 from planner.cli.interrupts import orderly_end
-from planner.cli.rental_options import RentalOptions
+from planner.cli.rental_options import RentalOptions, rental_options
 from planner.cli.run_rented import effort_of, session_with_ssh, wheels
 from planner.errors import BadInputError, PlannerError, nearest
-from planner.schemas.asked_prices import names
 from planner.units import parse_duration, parse_size
 
 if TYPE_CHECKING:
@@ -58,15 +57,7 @@ class RentedMachines:
 
     @property
     def _rental(self) -> RentalOptions:
-        options = self.options
-        return RentalOptions(
-            cloud=options.cloud or "",
-            regions=tuple(names(options.region)),
-            max_cost=options.max_cost,
-            max_hours=options.max_hours,
-            ssh_from=options.ssh_from,
-            image=options.image,
-        )
+        return rental_options(vars(self.options))
 
     @property
     def _task(self) -> FleetTask:

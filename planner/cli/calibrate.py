@@ -74,10 +74,18 @@ def predict(
         {**job.to_dict(), "runtime_s": a, "lo": b, "hi": c}
         for job, a, b, c in zip(jobs, runtime_s, lo, hi, strict=True)
     ]
+    notes = [
+        f"column {name} of {query} changes nothing, and the ranges do not cover it: {why}"
+        for name, why in stored.options.unread(jobs).items()
+    ]
+    if "runtime_s" in rows[0]:
+        notes.append(f"column runtime_s of {query} is not read; what is shown is predicted")
     if json:
-        show_json({"profile": stored.name, "predictions": answers, "warnings": stored.explain()["warnings"]})
+        show_json({"profile": stored.name, "predictions": answers, "warnings": stored.explain()["warnings"] + notes})
         return
     _show_answers(answers)
+    for note in notes:
+        talk(f"note: {note}")
 
 
 def _from_catalog(catalog: str, types: set[str]) -> dict[str, dict[str, Any]]:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from planner.cli import renting
-from planner.cli.console import show_json, show_sentences, show_text
+from planner.cli.console import show_json, show_sentences, show_text, talk
 from planner.cli.emulate import emulate_sweep
 from planner.cli.interrupts import orderly_end
 from planner.cli.rental_options import rental_options
 from planner.cli.request_options import Data, Instances, Model, Nodes
-from planner.errors import LeftBehindError, ProviderRefusedError
+from planner.errors import BadInputError, LeftBehindError, ProviderRefusedError
 from planner.schemas.plan import Request
 
 if TYPE_CHECKING:
@@ -99,7 +99,14 @@ def cluster_status(
     """
     from planner.provisioning.run_directory import RunDirectory, known_runs
 
-    statuses = [_status(RunDirectory.open(name), asking=run is not None) for name in ([run] if run else known_runs())]
+    statuses = []
+    for name in [run] if run else known_runs():
+        try:
+            statuses.append(_status(RunDirectory.open(name), asking=run is not None))
+        except BadInputError as error:
+            if run:
+                raise
+            talk(f"run {name} left out: {error.message}")  # the others may cost money
     if json:
         show_json(statuses)
         return
@@ -182,7 +189,9 @@ def cluster_sweep(
     found_runs = sweep(
         session,
         regions=region or session.provider.regions(),
-        wanted=lambda resource: (all_runs or expired(resource)) and (anyone or resource.owner == me),
+        wanted=lambda resources: (
+            (all_runs or expired(resources)) and (anyone or any(resource.owner == me for resource in resources))
+        ),
     )
     if found_runs.runs:
         listed = "\n".join(f"run {run}: {len(resources)} resources" for run, resources in found_runs.runs.items())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,7 +39,7 @@ def cluster_smoke(
     Example: planner cluster smoke --cloud aws
     """
     from planner.cloud_calls.transcript import noted, transcript_lines
-    from planner.provisioning.order_from_plan import Limits, order_of, own_network
+    from planner.provisioning.order_from_plan import Limits, order_of, own_network, user_name
     from planner.provisioning.run_directory import new_run_id
     from planner.provisioning.smoke import MINUTES, MOST_USD, Smoke, small_choice
 
@@ -68,7 +67,7 @@ def cluster_smoke(
             with orderly_end():
                 smoke.run(order, places)
         finally:
-            private = {getpass.getuser(): "person", order.owner: "person"} | ({subnet: "subnet"} if subnet else {})
+            private = {user_name(): "person", order.owner: "person"} | ({subnet: "subnet"} if subnet else {})
             write_whole(out, "".join(transcript_lines(exchanges, private)), option="--out")
             talk(f"transcript: {out}, {len(exchanges)} requests; look it through before you send it")
     if json:

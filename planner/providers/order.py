@@ -56,6 +56,17 @@ class Choice:
     pricing: str = "on-demand"
     head_usd_per_hour: float | None = None
 
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Self:
+        """Read what `dataclasses.asdict` gave, from JSON."""
+        volumes = VolumeOrder(**document["volumes"]) if document["volumes"] else None
+        return cls(**{**document, "regions": tuple(document["regions"]), "volumes": volumes})
+
+    @property
+    def type_with_disks(self) -> str:
+        """The type, told from the same one with other disks bought for it: n2-standard-32+16."""
+        return f"{self.instance_type}+{self.local_disks}" if self.local_disks else self.instance_type
+
     @property
     def is_spot(self) -> bool:
         """Whether all machines but the head may be taken back."""
@@ -102,7 +113,7 @@ class Choice:
             expected_s=candidate.time_s.expected + overhead_s,
             total_usd=candidate.cost_usd.total,
             volumes=VolumeOrder.of(candidate.volumes) if candidate.volumes else None,
-            local_disks=_added_disks(candidate.instance_type),
+            local_disks=added_disks(candidate.instance_type),
             late_s=late_s,
             pricing=candidate.pricing,
         )
@@ -148,20 +159,11 @@ class Order:
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Self:
         """Read what `to_dict` gave."""
-        choices = tuple(
-            Choice(
-                **{
-                    **choice,
-                    "regions": tuple(choice["regions"]),
-                    "volumes": VolumeOrder(**choice["volumes"]) if choice["volumes"] else None,
-                }
-            )
-            for choice in document["choices"]
-        )
+        choices = tuple(map(Choice.from_dict, document["choices"]))
         return cls(**{**document, "choices": choices, "expires_at": parse_stamp(document["expires_at"])})
 
 
-def _added_disks(instance_type: str) -> int:
+def added_disks(instance_type: str) -> int:
     """Return how many local disks a catalog's name adds to a type: n2-standard-32+16x375GB adds 16."""
     return int(instance_type.partition("+")[2].partition("x")[0] or 0)
 

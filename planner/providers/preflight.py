@@ -32,7 +32,7 @@ class PreflightLog:
         self.note_price(choice, region, price(choice.pricing))
         head = price("on-demand") if choice.is_spot else None
         if head is not None:
-            self.head_usd_per_hour[choice.instance_type, region] = head
+            self.head_usd_per_hour[choice.type_with_disks, region] = head
 
     def note_price(self, choice: Choice, region: str, usd_per_hour: float | None) -> None:
         """Set today's price of a node beside the planned one; None is a price that the cloud does not state."""
@@ -41,8 +41,10 @@ class PreflightLog:
         if usd_per_hour is None:
             self.note(subject, None, f"not known; planned with ${planned:.4f} per hour")
             return
-        self.price_usd_per_hour[choice.instance_type, region] = usd_per_hour
-        change = f"{usd_per_hour / planned - 1:+.1%} against the plan" if usd_per_hour != planned else "as planned"
+        self.price_usd_per_hour[choice.type_with_disks, region] = usd_per_hour
+        change = "as planned" if usd_per_hour == planned else f"planned with ${planned:.4f}"
+        if planned and usd_per_hour != planned:
+            change = f"{usd_per_hour / planned - 1:+.1%} against the plan"
         self.note(subject, True, f"${usd_per_hour:.4f} per hour, {change}")
 
     def add_places(self, choice: Choice, region: str, zones: Iterable[str]) -> None:

@@ -97,8 +97,8 @@ class Finding:
 @dataclass(frozen=True, kw_only=True)
 class Preflight:
     """What was found before anything was created. `places` are those left to try, in order; prices are US dollars per
-    node-hour as of now, by (instance type, region), and lack what could not be asked. Heads have prices of their own
-    where the other machines are spot ones.
+    node-hour as of now, by (`Choice.type_with_disks`, region), and lack what could not be asked. Heads have prices of
+    their own where the other machines are spot ones.
     """
 
     findings: tuple[Finding, ...]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from planner.catalog import Catalog
 from planner.errors import BadInputError, nearest
-from planner.providers.order import Choice, VolumeOrder
+from planner.providers.order import Choice, VolumeOrder, added_disks
 
 
 def choice_of_type(
@@ -44,6 +44,6 @@ def choice_of_type(
         expected_s=seconds,
         total_usd=of_all * seconds / 3600,
         volumes=volumes,
-        local_disks=int(instance.partition("+")[2].partition("x")[0] or 0),
+        local_disks=added_disks(instance),
         head_usd_per_hour=usd,
     )

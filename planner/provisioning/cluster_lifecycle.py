@@ -70,8 +70,8 @@ class Sweep:
     unseen: dict[str, str]
 
 
-def sweep(session: ProviderSession, *, regions: Sequence[str], wanted: Callable[[Resource], bool]) -> Sweep:
-    """Find runs by their tags alone: all resources of every run of which any is `wanted`."""
+def sweep(session: ProviderSession, *, regions: Sequence[str], wanted: Callable[[Sequence[Resource]], bool]) -> Sweep:
+    """Find runs by their tags alone: all resources of every run that is `wanted`."""
     kinds = [resource_kind for stage in session.provider.stages for resource_kind in stage]
     by_run: dict[str, list[Resource]] = {}
     unseen: dict[str, str] = {}
@@ -81,7 +81,7 @@ def sweep(session: ProviderSession, *, regions: Sequence[str], wanted: Callable[
                 by_run.setdefault(resource.run, []).append(resource)
         except PlannerError as error:
             unseen[region] = error.message
-    runs = {run: tuple(resources) for run, resources in by_run.items() if any(map(wanted, resources))}
+    runs = {run: tuple(resources) for run, resources in by_run.items() if wanted(resources)}
     return Sweep(runs=runs, unseen=unseen)
 
 
@@ -93,6 +93,10 @@ def remove_swept(run: str, resources: Sequence[Resource], session: ProviderSessi
     )
 
 
-def expired(resource: Resource, *, now: datetime | None = None) -> bool:
-    """Say whether a resource's run has outlived its time; one without a time has."""
-    return resource.expires_at is None or resource.expires_at < (now or datetime.now(UTC))
+def expired(resources: Sequence[Resource], *, now: datetime | None = None) -> bool:
+    """Say whether the run that some resources are of has outlived its time; one without any time has.
+
+    A resource that lost its time must not end a run whose others still have theirs.
+    """
+    times = [resource.expires_at for resource in resources if resource.expires_at is not None]
+    return not times or max(times) < (now or datetime.now(UTC))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from planner.cloud_calls.retry import RetryPolicy
@@ -36,6 +36,19 @@ class Cluster:
         return self.nodes[0]
 
 
+def note_place(directory: RunDirectory, place: Place) -> None:
+    """Note where a run's machines are, and which of its choices they are: another process finds the cluster by it."""
+    directory.note(
+        "place",
+        region=place.region,
+        zone=place.zone,
+        instance_type=place.choice.instance_type,
+        placement_group=place.choice.placement_group,
+        node_usd_per_hour=place.choice.launched_usd_per_hour / place.choice.machines,
+        choice=asdict(place.choice),
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Launch:
     """Launches one order."""
@@ -54,7 +67,7 @@ class Launch:
         refusals: list[str] = []
         full: set[tuple[str, str]] = set()
         for number, place in enumerate(places):
-            if (place.choice.instance_type, place.region) in full:
+            if _of_quota(place) in full:
                 continue
             try:
                 return self._at(place)
@@ -71,20 +84,13 @@ class Launch:
                 )
                 refusals.append(f"{place.text}: {refusal.message}")
                 if isinstance(refusal, QuotaExceededError):
-                    full.add((place.choice.instance_type, place.region))
-            self._retreat(place, following=places[number + 1 :])
+                    full.add(_of_quota(place))
+            self._retreat(place, following=[other for other in places[number + 1 :] if _of_quota(other) not in full])
         raise ProviderRefusedError("no place gave the cluster; nothing was left there", refusals)
 
     def _at(self, place: Place) -> Cluster:
         self.say(f"trying {place.text}")
-        self.directory.note(
-            "place",
-            region=place.region,
-            zone=place.zone,
-            instance_type=place.choice.instance_type,
-            placement_group=place.choice.placement_group,
-            node_usd_per_hour=place.choice.launched_usd_per_hour / place.choice.machines,
-        )
+        note_place(self.directory, place)
         self.provider.prepare(self.order, place, self.directory)
         self.provider.launch(self.order, place, self.directory, machines=place.choice.machines, head=True, round=0)
         return _Joining(launch=self, place=place).cluster()
@@ -97,6 +103,11 @@ class Launch:
         else:
             teardown.regions([place.region], unsure=False)
         self.directory.note("ended", nodes=[])
+
+
+def _of_quota(place: Place) -> tuple[str, str]:
+    """Return what a place has in common with those that the same quota refuses."""
+    return place.choice.type_with_disks, place.region
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +151,7 @@ class _Joining:
             launch.provider.launch(
                 launch.order, self.place, launch.directory, machines=len(ended), head=head, round=round
             )
-        except NoCapacityError as refusal:
+        except (NoCapacityError, QuotaExceededError) as refusal:
             if head or len(alive) < self.place.choice.nodes:
                 raise
             launch.say(f"not replaced: {refusal.message}")

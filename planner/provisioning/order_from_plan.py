@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import ipaddress
 import math
+import os
 import re
 import urllib.request
 from collections.abc import Sequence
@@ -123,7 +124,8 @@ def hours_allowed(choices: Sequence[Choice], limits: Limits) -> float:
     hours = limits.hours or max(LEAST_HOURS, _SLACK * longest_s / 3600)
     if limits.cost_usd is None:
         return hours
-    return min(hours, limits.cost_usd / max(choice.launched_usd_per_hour for choice in choices))
+    dearest = max(choice.launched_usd_per_hour for choice in choices)
+    return min(hours, limits.cost_usd / dearest) if dearest else hours
 
 
 def within(choices: Sequence[Choice], limits: Limits) -> list[Choice]:
@@ -180,27 +182,38 @@ def with_todays_end(order: Order, places: Sequence[Place], limits: Limits, *, no
 
 def at_todays_price(place: Place, seen: Preflight) -> Choice:
     """Return the choice with the machines' price as it is now; what volumes cost stays as planned."""
-    choice, key = place.choice, (place.choice.instance_type, place.region)
+    choice, key = place.choice, (place.choice.type_with_disks, place.region)
     now, head = seen.price_usd_per_hour.get(key), seen.head_usd_per_hour.get(key, place.choice.head_usd_per_hour)
     if now is None:
         return choice.with_head(head)
     per_hour = choice.usd_per_hour + choice.nodes * (now - choice.price_usd_per_hour)
     alike = replace(choice.with_head(None), price_usd_per_hour=now)
-    total = alike.total_usd * per_hour / choice.usd_per_hour
+    expected_usd = per_hour * choice.expected_s / 3600  # of machines that were planned as costing nothing
+    total = alike.total_usd * per_hour / choice.usd_per_hour if choice.usd_per_hour else alike.total_usd + expected_usd
     return replace(alike, usd_per_hour=per_hour, total_usd=total).with_head(head)
 
 
 def owner() -> str:
     """Return who this is, in what all clouds take as a tag."""
-    return re.sub(r"[^a-z0-9_-]", "-", getpass.getuser().lower())[:63] or "unknown"
+    return re.sub(r"[^a-z0-9_-]", "-", user_name().lower())[:63] or "unknown"
+
+
+def user_name() -> str:
+    """Return the name of whoever runs this, or the number where there is no name, as in a container."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid-{os.getuid()}"
 
 
 def checked_network(text: str) -> str:
-    """Return a network in CIDR notation. Raises BadInputError for what is none, and for half the world."""
+    """Return an IPv4 network in CIDR notation. Raises BadInputError for what is none, and for half the world."""
     try:
         network = ipaddress.ip_network(text, strict=False)
     except ValueError as error:
         raise BadInputError(f"--ssh-from {text}: {error}; write 203.0.113.7/32") from error
+    if network.version != 4:
+        raise BadInputError(f"--ssh-from {text}: machines have IPv4 addresses alone; write 203.0.113.7/32")
     if network.prefixlen < _MOST_OPEN:
         raise BadInputError(f"--ssh-from {text}: would open the head to {network.num_addresses} addresses")
     return str(network)

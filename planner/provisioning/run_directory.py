@@ -89,10 +89,12 @@ class RunDirectory:
 
     def note(self, what: str, **details: Any) -> None:
         """Append a line and wait until it is on the disk. Raises IoFailureError when the disk refuses."""
-        line = json.dumps({"at": datetime.now(UTC).isoformat(), "what": what, **details}) + "\n"
+        line = json.dumps({"at": datetime.now(UTC).isoformat(), "what": what, **details}).encode() + b"\n"
         try:
-            with (self.path / JOURNAL).open("a", encoding="utf-8") as journal:
-                journal.write(line)
+            with (self.path / JOURNAL).open("ab+") as journal:
+                journal.seek(-1 if journal.tell() else 0, os.SEEK_END)
+                is_torn = journal.read(1) not in (b"", b"\n")
+                journal.write(b"\n" * is_torn + line)
                 journal.flush()
                 os.fsync(journal.fileno())
         except OSError as error:
@@ -107,18 +109,26 @@ class RunDirectory:
         self.note("made", kind=resource.kind, id=resource.id, region=resource.region)
 
     def events(self) -> tuple[Event, ...]:
-        """Return the journal. A last line that was cut off by a crash is left out: its call was never made."""
-        lines = (self.path / JOURNAL).read_text(encoding="utf-8").split("\n")
-        return tuple(_event(line) for line in lines[:-1] if line)
+        """Return the journal. A line that was cut off, by a crash or a full disk, is left out: its call was never
+        made.
+        """
+        lines = (self.path / JOURNAL).read_text(encoding="utf-8", errors="replace").split("\n")
+        return tuple(event for line in lines[:-1] if (event := _event(line)))
 
     def order(self) -> Order:
-        """Return the order. Raises BadInputError when the run ended before it was written."""
+        """Return the order. Raises BadInputError when the run ended before it was written, or cannot be read."""
         from planner.providers.order import Order
 
         orders = [event for event in self.events() if event.what == "order"]
         if not orders:
             raise BadInputError(f"{self.path}: the journal has no order; nothing was created. Remove the directory")
-        return Order.from_dict(orders[-1].details)
+        try:
+            return Order.from_dict(orders[-1].details)
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadInputError(
+                f"{self.path}: its order cannot be read ({error}): another version of the planner wrote it; end the "
+                "run with that one, or by `planner cluster sweep`"
+            ) from error
 
     def regions(self) -> tuple[str, ...]:
         """Return the regions in which anything may have been created."""
@@ -146,6 +156,9 @@ class RunDirectory:
         shutil.rmtree(self.key.parent, ignore_errors=True)
 
 
-def _event(line: str) -> Event:
-    document = json.loads(line)
+def _event(line: str) -> Event | None:
+    try:
+        document = json.loads(line)
+    except ValueError:
+        return None
     return Event(at=datetime.fromisoformat(document.pop("at")), what=document.pop("what"), details=document)

@@ -128,15 +128,20 @@ def wait_for_head(ssh: Ssh, head: Node, provider: Provider, *, policy: RetryPoli
     say("waiting for the head to answer")
     if unverified(ssh, [head], provider, policy=policy):
         say("the head's host key is not on its console: it is pinned at the first contact")
+    wait_for_answer(ssh, HEAD, policy=policy)
+    ssh.hold()
+
+
+def wait_for_answer(ssh: Ssh, node: str, *, policy: RetryPolicy) -> None:
+    """Return when a machine lets us in. Raises UnreachableError when it does not within the time machines may take."""
     last: UnreachableError | None = None
     for _ in policy.polls(policy.join_s):
         try:
-            ssh.run(HEAD, "true", within_s=_QUICK_S)
-            ssh.hold()
+            ssh.run(node, "true", within_s=_QUICK_S)
             return
         except UnreachableError as error:
             last = error
-    raise last or UnreachableError("the head does not answer")
+    raise last or UnreachableError(f"{node} does not answer")
 
 
 def unverified(ssh: Ssh, nodes: Sequence[Node], provider: Provider, *, policy: RetryPolicy) -> dict[str, PlannerError]:

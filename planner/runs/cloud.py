@@ -15,7 +15,7 @@ from planner.catalog import load_catalog
 from planner.cost_model.model_reader import load_model
 from planner.errors import BadInputError, nearest
 from planner.planning.recommendation import require_best
-from planner.providers.order import Order
+from planner.providers.order import Choice, Order
 from planner.providers.protocol import Place
 from planner.provisioning.cluster_lifecycle import ProviderSession, up
 from planner.provisioning.launch import Cluster
@@ -157,8 +157,8 @@ def rented_again(directory: RunDirectory, session: ProviderSession, *, stopwatch
 def _cluster_of(directory: RunDirectory, session: ProviderSession) -> Cluster:
     """Return the machines of a run that still run. Raises BadInputError when there is no head among them."""
     order, events = directory.order(), directory.events()
-    places = [event.details for event in events if event.what == "place"]
-    is_up = any(event.what == "up" for event in events) and not any(event.what == "down" for event in events)
+    places = [event.details for event in events if event.what == "place" and "choice" in event.details]
+    is_up = places and any(event.what == "up" for event in events) and not any(event.what == "down" for event in events)
     nodes = session.provider.nodes(order.run, region=places[-1]["region"]) if is_up else ()
     running = sorted((node for node in nodes if node.state == "running"), key=lambda node: (not node.head, node.id))
     if not running or not running[0].head:
@@ -166,8 +166,7 @@ def _cluster_of(directory: RunDirectory, session: ProviderSession) -> Cluster:
             f"run {order.run} has no head that runs, so there is nothing to attach to; `planner cluster down "
             f"{order.run}` removes what may be left"
         )
-    place = places[-1]
-    choice = next(choice for choice in order.choices if choice.instance_type == place["instance_type"])
+    place, choice = places[-1], Choice.from_dict(places[-1]["choice"])
     return Cluster(place=Place(choice=choice, region=place["region"], zone=place["zone"]), nodes=tuple(running))
 
 

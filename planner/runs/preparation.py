@@ -10,7 +10,7 @@ from typing import Any, Final
 from planner.catalog import load_catalog
 from planner.cost_model.model_reader import load_model
 from planner.planning.recommendation import require_best
-from planner.providers.order import Order
+from planner.providers.order import Order, added_disks
 from planner.provisioning.cluster_lifecycle import ProviderSession
 from planner.provisioning.launch import Cluster, NeverJoinedError
 from planner.provisioning.run_directory import RunDirectory
@@ -36,7 +36,7 @@ _MOST_TRIES: Final = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """A job that can begin, and what replaces its machines while it works: None where they are not taken back."""
+    """A job that can begin, and what replaces its machines while it works: None where nobody prepared them just now."""
 
     job: SortJob
     replacement: Replacement | None = None
@@ -86,7 +86,7 @@ class Preparation:
             predicted_usd=self.cluster.place.choice.total_usd,
             keep=self.task.keep,
         )
-        return Prepared(job=job, replacement=self._replacement(ray) if self.cluster.place.choice.is_spot else None)
+        return Prepared(job=job, replacement=self._replacement(ray))
 
     @property
     def _restart_s(self) -> float:
@@ -179,7 +179,8 @@ class Preparation:
         return next(
             candidate
             for candidate in self.task.plan.candidates
-            if (candidate.cloud_type, candidate.nodes) == (choice.instance_type, choice.nodes)
+            if (candidate.cloud_type, added_disks(candidate.instance_type), candidate.nodes)
+            == (choice.instance_type, choice.local_disks, choice.nodes)
         )
 
     def _end(self, names: Sequence[str]) -> None:
@@ -204,7 +205,7 @@ class Preparation:
             "in_place": is_in_place(self.task.plan),
             "memory_bytes": ray.memory_bytes,
             "skew": self.task.skew,
-            "replaced_within_s": 2 * self._restart_s if self.cluster.place.choice.is_spot else 0.0,
+            "replaced_within_s": 2 * self._restart_s,
             "rates": {name: disks[name] for name in sorted(ray.working)},
         }
 

@@ -1,5 +1,5 @@
-"""Spot machines that are taken back while a run works, and others that take their place: spot ones again while there is
-time for another loss, on-demand ones when the machines' own end comes near.
+"""Machines that are lost while a run works, and others that take their place. Spot machines are replaced by spot ones
+while there is time for another loss, and on demand when the machines' own end comes near; others are on demand.
 
 Whoever follows the run does this. A machine that takes another's place is there for the next step that begins, or that
 is done again because of the loss; a sort that is under way goes on with those that it has.
@@ -49,8 +49,8 @@ class _Machines:
 
 @dataclass(frozen=True, kw_only=True)
 class Replacement:
-    """Replaces the spot machines of one run. 95 of 100 such runs work for `work_s` from now on; a new machine works
-    after `restart_s`. `rates` are those of one machine.
+    """Replaces the machines of one run, but not its head. 95 of 100 such runs work for `work_s` from now on; a new
+    machine works after `restart_s`. `rates` are those of one spot machine.
     """
 
     run: CloudRun
@@ -88,7 +88,7 @@ class Replacement:
             try:
                 self._look(ssh, machines, over)
             except PlannerError as error:
-                self.session.say(f"not replaced yet: {error}")
+                self.session.say(f"machines cannot be looked at, or replaced, now: {error}")
 
     def _look(self, ssh: Ssh, machines: _Machines, over: threading.Event) -> None:
         """Notice what was taken back, and replace it if it is time to."""
@@ -109,7 +109,7 @@ class Replacement:
         machines.has_spot = was_up and not lost
         machines.seen = machines.seen.and_then(was_up=was_up, for_s=self._look_s, is_up=machines.has_spot)
         if lost:
-            self.session.say(f"taken back: {', '.join(lost)}")
+            self.session.say(f"{'taken back' if self.cluster.place.choice.is_spot else 'lost'}: {', '.join(lost)}")
             self.directory.note("ended", nodes=lost)
             machines.missing += len(lost)
             machines.members = {name: node for name, node in machines.members.items() if name in running}
@@ -119,6 +119,8 @@ class Replacement:
     def _decide(self, machines: _Machines) -> Action:
         choice = self.cluster.place.choice
         left_s = (self.order.expires_at - datetime.now(UTC)).total_seconds()
+        if not choice.is_spot:
+            return "on-demand" if left_s > self.restart_s else "wait"
         head = choice.head_usd_per_hour
         job = SpotJob(
             work_s=max(self.work_s, machines.work_left_s),

@@ -10,8 +10,10 @@ from typing import Final
 from planner.catalog import load_catalog
 from planner.errors import BadInputError
 from planner.planning.recommendation import require_best
-from planner.providers.order import Choice
+from planner.providers.order import Choice, added_disks
+from planner.providers.protocol import Place
 from planner.provisioning.cluster_lifecycle import ProviderSession
+from planner.provisioning.launch import Cluster, note_place
 from planner.provisioning.run_directory import RunDirectory
 from planner.provisioning.run_length import late_s
 from planner.runs.cloud import preparation_of, rented_again
@@ -33,8 +35,7 @@ def catalog_type(cloud: str, choice: Choice) -> str:
     """Return what the catalog calls the machines of a cluster. Raises BadInputError when it has none such."""
     instances = load_catalog(cloud).instances
     for name, cloud_type in zip(instances.instance_type.tolist(), instances.cloud_type.tolist(), strict=True):
-        added = int(name.partition("+")[2].partition("x")[0] or 0)
-        if (cloud_type, added) == (choice.instance_type, choice.local_disks):
+        if (cloud_type, added_disks(name)) == (choice.instance_type, choice.local_disks):
             return str(name)
     raise BadInputError(f"the catalog {cloud} has no {choice.instance_type} with {choice.local_disks} disks added")
 
@@ -59,19 +60,35 @@ def run_again(
     is_detached: bool = False,
 ) -> RunReport | None:
     """Do another job on a run's machines and return its report, None when it is detached; `made` gets the cluster and
-    its region. They stay unless the job says otherwise.
+    the region that it was planned for. They stay unless the job says otherwise.
 
     Raises BadInputError when they do not run, or not for long enough, and what `run_on_cloud` raises.
     """
     rented = replace(rented_again(directory, session, stopwatch=Stopwatch()), is_attached=False, follows_another=True)
+    rented = replace(rented, cluster=replace(rented.cluster, place=_left(rented.cluster, session.say)))
     place = rented.cluster.place
-    run = made(place.choice, place.region)
+    run = made(place.choice, place.choice.regions[0])
     require_time(run.task.plan, expires_at=rented.order.expires_at, say=session.say, now=datetime.now(UTC))
     _put_away(directory)
+    note_place(directory, place)
     keep_task(run.task, directory)
     return rented.carried_out(
         preparation_of(run, rented).job, keep=run.task.keep, listening=listening, is_detached=is_detached
     )
+
+
+def _left(cluster: Cluster, say: Callable[[str], None]) -> Place:
+    """Return the place of a cluster with as many nodes as still run: some may have been lost since they came up."""
+    place, choice = cluster.place, cluster.place.choice
+    nodes = min(choice.nodes, len(cluster.nodes))
+    if nodes == choice.nodes:
+        return place
+    say(f"{nodes} of {choice.nodes} nodes are left: the job is planned for these")
+    share = nodes / choice.nodes
+    fewer = replace(
+        choice, nodes=nodes, spares=0, usd_per_hour=choice.usd_per_hour * share, total_usd=choice.total_usd * share
+    )
+    return replace(place, choice=fewer)
 
 
 def _put_away(directory: RunDirectory) -> None:

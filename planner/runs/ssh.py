@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, TypeVar
 
@@ -53,6 +54,15 @@ Host *
 
 class UnreachableError(IoFailureError):
     """A machine does not answer, or does not let us in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a script ended on a machine: its exit code, what it printed, and what it said on standard error."""
+
+    code: int
+    output: str
+    complaint: str
 
 
 class Ssh:
@@ -125,6 +135,17 @@ class Ssh:
         """
         return self._finished(node, self.command(node, "sh", "-s"), script.encode(), within_s=within_s)
 
+    def outcome(self, node: str, script: str, *, within_s: float) -> Outcome:
+        """Run a shell script on a machine and return how it ended, well or not.
+
+        Raises UnreachableError when nobody answers, IoFailureError when it takes too long.
+        """
+        code, output, complaint = self._ended(node, self.command(node, "sh", "-s"), script.encode(), within_s=within_s)
+        if code == _UNREACHABLE:
+            why = complaint.decode(errors="replace").strip() or "no reason given"
+            raise UnreachableError(f"{node} cannot be reached, or the command ended with {code}: {why}")
+        return Outcome(code=code, output=output.decode(errors="replace"), complaint=complaint.decode(errors="replace"))
+
     def lines(self, node: str, script: str) -> Iterator[str]:
         """Yield each whole line that a shell script on a machine prints, as it comes. The script ends with the reader.
 
@@ -167,6 +188,13 @@ class Ssh:
                 raise
 
     def _finished(self, node: str, words: list[str], content: bytes | IO[bytes], *, within_s: float) -> str:
+        code, output, complaint = self._ended(node, words, content, within_s=within_s)
+        _require_success(node, code, complaint)
+        return output.decode(errors="replace")
+
+    def _ended(
+        self, node: str, words: list[str], content: bytes | IO[bytes], *, within_s: float
+    ) -> tuple[int, bytes, bytes]:
         source = subprocess.PIPE if isinstance(content, bytes) else content
         process = subprocess.Popen(words, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         with self._noted(process):
@@ -174,8 +202,7 @@ class Ssh:
                 output, complaint = process.communicate(content if isinstance(content, bytes) else None, within_s)
             except subprocess.TimeoutExpired:
                 raise IoFailureError(f"{node}: no answer within {within_s:g} s") from None
-        _require_success(node, process.returncode, complaint)
-        return output.decode(errors="replace")
+        return process.returncode, output, complaint
 
     @contextmanager
     def _noted(self, process: subprocess.Popen[bytes]) -> Iterator[None]:

@@ -62,6 +62,16 @@ def test_types_the_profile_does_not_know_come_from_the_catalog(tmp_path: Path) -
     assert json.loads(call("predict", "query.csv", "--profile", "mine", "--json"))["predictions"]
 
 
+def test_columns_that_nothing_is_known_of_are_named(tmp_path: Path) -> None:
+    learn()
+    (tmp_path / "query.csv").write_text("type,n,data_gb,codec,runtime_s\nm,6,20,lz4,7\n")
+    warnings = json.loads(call("predict", "query.csv", "--profile", "mine", "--json"))["warnings"]
+    assert warnings == [
+        "column codec of query.csv changes nothing, and the ranges do not cover it: no run has it",
+        "column runtime_s of query.csv is not read; what is shown is predicted",
+    ]
+
+
 def test_bad_rows_name_the_file_column_and_row(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_text(RUNS + "m,4,20,-3\nm,four,20,9\n")
     with pytest.raises(BadInputError, match="2 bad cells") as caught:

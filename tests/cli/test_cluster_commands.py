@@ -7,10 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
+from emulated_ec2 import choice, order
 from typer.testing import CliRunner
 
 from planner.cli.app import build
 from planner.errors import ProviderRefusedError
+from planner.provisioning.run_directory import JOURNAL, RunDirectory
 
 UP = [
     "cluster",
@@ -78,3 +80,16 @@ def test_status_without_a_run_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert printed("cluster", "status").startswith("No runs: ") and printed("cluster", "status", "--json") == "[]\n"
+
+
+def test_a_run_that_cannot_be_read_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its journal was cut before the order was whole, or is of another version: no run was listed at all."""
+    monkeypatch.setenv("PLANNER_RUNS", str(tmp_path / "runs"))
+    RunDirectory.create(order("r1", choice()))
+    cut, newer = (RunDirectory.create(order(name, choice())) for name in ("r2", "r3"))
+    (cut.path / JOURNAL).write_text('{"at": "2026-11-23T12:00:00+00:00", "what": "ord')
+    newer.note("order", **order("r3", choice()).to_dict(), colour="blue")
+    done = CliRunner().invoke(build(), ["cluster", "status"])
+    assert done.exit_code == 0 and done.stdout.startswith("r1  aws  planned")
+    assert "run r2 left out: " in done.stderr and "run r3 left out: " in done.stderr
+    assert "another version of the planner wrote it" in done.stderr

@@ -38,6 +38,8 @@ def test_the_error_that_no_other_place_would_cure_counts_most(errors: list[Plann
         ("InsufficientInstanceCapacity", NoCapacityError),
         ("UnauthorizedOperation", PermissionDeniedError),
         ("VcpuLimitExceeded", QuotaExceededError),
+        ("MaxSpotInstanceCountExceeded", QuotaExceededError),
+        ("UnfulfillableCapacity", NoCapacityError),
         ("DependencyViolation", StillInUseError),
         ("InvalidGroup.InUse", StillInUseError),
         ("InvalidVpcID.NotFound", NotFoundError),
@@ -48,6 +50,12 @@ def test_the_error_that_no_other_place_would_cure_counts_most(errors: list[Plann
 def test_codes_of_aws(code: str, meaning: type[PlannerError]) -> None:
     error = aws.meaning_of(code, "why", what="run_instances in us-east-1")
     assert type(error) is meaning and error.message.startswith(f"run_instances in us-east-1: why ({code})")
+
+
+def test_a_zone_that_is_closed_to_the_account_is_one_without_room() -> None:
+    """EC2 says so by the code of a wrong value, as reported: hashicorp/terraform issue 3434."""
+    text = "Value (us-east-1e) for parameter availabilityZone is invalid. Subnets can be created in us-east-1a"
+    assert type(aws.meaning_of("InvalidParameterValue", text, what="create_subnet")) is NoCapacityError
 
 
 @pytest.mark.parametrize(

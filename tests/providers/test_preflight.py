@@ -6,6 +6,8 @@ import pytest
 from emulated_ec2 import choice
 
 from planner.providers.preflight import PreflightLog
+from planner.providers.protocol import Place
+from planner.provisioning.order_from_plan import at_todays_price
 
 
 @pytest.mark.parametrize(
@@ -23,6 +25,27 @@ def test_todays_price_stands_beside_the_planned_one(usd_per_hour: float | None, 
     assert (finding.subject, finding.text) == ("price of i4i.large in us-east-1", text)
     prices = {} if usd_per_hour is None else {("i4i.large", "us-east-1"): usd_per_hour}
     assert log.result().price_usd_per_hour == prices
+
+
+def test_the_same_type_with_other_disks_has_a_price_of_its_own() -> None:
+    """Google's machines are of one type with 16 disks or 24: the price that was looked up last held for all."""
+    log, choices = PreflightLog(), [choice(local_disks=disks) for disks in (24, 16, 0)]
+    for each_choice, usd in zip(choices, (3.0, 2.0, 1.0), strict=True):
+        log.note_price(each_choice, "r", usd)
+    seen = log.result()
+    places = [Place(choice=asked, region="r", zone="") for asked in choices]
+    assert [at_todays_price(place, seen).price_usd_per_hour for place in places] == [3.0, 2.0, 1.0]
+
+
+def test_machines_that_were_planned_as_costing_nothing_have_todays_price() -> None:
+    """Three nodes at $0.20 for an hour are $0.60."""
+    log = PreflightLog()
+    log.note_price(choice(price_usd_per_hour=0.0), "r", 0.2)
+    [finding] = log.findings
+    assert finding.text == "$0.2000 per hour, planned with $0.0000"
+    free = choice(price_usd_per_hour=0.0, usd_per_hour=0.0, total_usd=0.0)
+    now = at_todays_price(Place(choice=free, region="r", zone=""), log.result())
+    assert (now.usd_per_hour, now.total_usd) == pytest.approx((0.6, 0.6))
 
 
 def test_only_a_reason_against_keeps_a_place_from_being_tried() -> None:

@@ -183,6 +183,7 @@ def test_wrong_credentials_and_none(ec2: EmulatedEc2, monkeypatch: pytest.Monkey
         ("2020-01-01T00:00:00Z", 4, "NO  credentials' end: 2020-01-01 00:00 UTC"),
         ("2099-01-01T00:00:00Z", 0, "ok  credentials' end: 2099-01-01 00:00 UTC"),
         ("", 0, "?   credentials' end: not stated"),
+        ("2099-01-01T00:00:00", 2, "not a moment such as 2026-11-24T01:00:00Z"),
     ],
 )
 def test_temporary_credentials_must_outlive_the_run(

@@ -11,12 +11,16 @@ from emulated_ec2 import QUICK, EmulatedEc2, choice, order
 from fault_proxy import Fault, Seen, ec2_error
 from host_keys import ED25519
 
+from planner.providers.aws.preflight import in_order
 from planner.providers.aws.provider import AwsProvider
 from planner.providers.order import Order
 from planner.providers.protocol import Place
 from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 from planner.provisioning.launch import Cluster
 from planner.provisioning.run_directory import RunDirectory
+from planner.runs.cloud import rented_again
+from planner.sorting.stopwatch import Stopwatch
+from tests.marks import quick_soak
 
 
 def test_the_network_serves_in_every_zone(ec2: EmulatedEc2) -> None:
@@ -24,6 +28,57 @@ def test_the_network_serves_in_every_zone(ec2: EmulatedEc2) -> None:
     went_up(ec2)
     assert ec2.proxy.actions().count("CreateVpc") == 2, "once for real and once in preflight"
     went_down(ec2)
+
+
+def test_local_zones_come_last() -> None:
+    """Accounts must opt into them, and by name alone they came first."""
+    assert in_order(["us-x-1-bos-1a", "us-x-1b", "us-x-1a"]) == ["us-x-1a", "us-x-1b", "us-x-1-bos-1a"]
+
+
+@quick_soak
+def test_the_next_zone_follows_one_that_is_closed_to_new_subnets(ec2: EmulatedEc2) -> None:
+    """EC2 offers machines there all the same."""
+    closed = ec2_error("InvalidParameterValue", "Value (us-east-1a) for parameter availabilityZone is invalid.")
+
+    def judge(seen: Seen) -> Fault:
+        is_there = seen.action == "CreateSubnet" and seen.params.get("AvailabilityZone") == "us-east-1a"
+        return closed if is_there and ec2.is_meant(seen) else None
+
+    ec2.proxy.judge = judge
+    went_up(ec2)
+    assert set(ec2.launches()) == {"us-east-1b"}
+    went_down(ec2)
+
+
+def test_a_cluster_is_found_again_as_the_choice_that_came_up(ec2: EmulatedEc2) -> None:
+    """Two choices of one type: the second, of fewer machines, was taken for the first, which has more."""
+    more, fewer = choice(nodes=3, spares=0), choice(nodes=2, spares=0)
+    keyed, directory = begin(order("again", more, fewer))
+    place = Place(choice=replace(fewer, price_usd_per_hour=0.2), region="us-east-1", zone="us-east-1b")
+    came_up = up(keyed, [place], directory, session())
+    again = rented_again(directory, session(), stopwatch=Stopwatch()).cluster
+    assert again.place == place
+    assert {node.id for node in again.nodes} == {node.id for node in came_up.nodes}
+    down(directory, session())
+    assert ec2.left() == {}
+
+
+def test_a_spare_that_ended_at_boot_and_has_no_quota_is_done_without(ec2: EmulatedEc2) -> None:
+    """Machines that are just ending count towards the quota: their replacement was refused, and the launch given up."""
+    ec2.world(end_at_boot=1)
+    launches: list[int] = []
+
+    def judge(seen: Seen) -> Fault:
+        if seen.action == "RunInstances" and ec2.is_meant(seen):
+            launches.append(seen.number)
+        return ec2_error("VcpuLimitExceeded") if len(launches) > 2 and seen.number == launches[-1] else None
+
+    ec2.proxy.judge = judge
+    cluster, directory = launched(order("boot", choice(nodes=3, spares=1)))
+    assert len(cluster.nodes) == 3 and len(launches) == 3
+    ec2.proxy.judge = lambda _: None
+    down(directory, session())
+    assert ec2.left() == {}
 
 
 def test_permission_denied_is_seen_beforehand(ec2: EmulatedEc2) -> None:

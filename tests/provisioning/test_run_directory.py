@@ -44,6 +44,15 @@ def test_a_line_that_a_crash_cut_off_is_left_out(directory: RunDirectory) -> Non
     assert [event.what for event in directory.events()] == ["order"]
 
 
+def test_what_follows_a_line_that_was_cut_off_is_read(directory: RunDirectory) -> None:
+    """A full disk cuts a line. The teardown wrote into the same line, and no command could read the journal again."""
+    with (directory.path / JOURNAL).open("a") as journal:
+        journal.write('{"at": "2026-11-21T12:00:00+00:00", "what": "int')
+    directory.note("down", removed=0)
+    directory.note("ended", nodes=[])
+    assert [event.what for event in directory.events()] == ["order", "down", "ended"]
+
+
 def test_only_one_process_works_on_a_run(directory: RunDirectory) -> None:
     at_work = pytest.raises(BadInputError, match="run r1: another process is at work on it")
     with directory.held(), at_work, directory.held():

@@ -113,6 +113,8 @@ def test_a_fleet_is_rented_measured_screened_remembered_and_gone(
         ((), "say where: --local"),
         (("--local", "--cloud", "aws"), "say where: --local"),
         (("--local", "--instance", "i4i.large"), "--instance says nothing about emulated nodes"),
+        (("--local", "--subnet", "s"), "--subnet says nothing about emulated nodes"),
+        (("--cloud", "aws", "--instance", "i4i.large", "--jump", "b"), "--jump b: leads to private addresses alone"),
         (("--cloud", "aws", "--rate", "4Mbit"), "--rate says nothing about rented machines"),
         (("--cloud", "aws"), "say what to rent"),
         (("--cloud", "aws", "--instance", "i4i.lage"), "no such type. Did you mean i4i.large"),
@@ -135,6 +137,22 @@ def no_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+@pytest.mark.usefixtures("no_account")
+def test_machines_stand_in_a_subnet_of_the_users_own_and_in_what_is_reserved() -> None:
+    site = ("--subnet", "subnet-1", "--no-public-address", "--ssh-from", "10.1.0.0/16", "--reservation", "cr-1")
+    words = ("--cloud", "aws", "--instance", "i4i.large", "--nodes", "2", "--json", *site)
+    result = CliRunner().invoke(build(only="bench"), ["bench", "fleet", "--dry-run", *words])
+    requests = json.loads(result.stdout)["requests"]
+    launches = [request["parameters"] for request in requests if request["operation"] == "run_instances"]
+    assert "create_vpc" not in {request["operation"] for request in requests} and len(launches) == 2
+    for launch in launches:
+        (interface,) = launch["NetworkInterfaces"]
+        assert (interface["SubnetId"], interface["AssociatePublicIpAddress"]) == ("subnet-1", False)
+        assert (
+            launch["CapacityReservationSpecification"]["CapacityReservationTarget"]["CapacityReservationId"] == "cr-1"
+        )
 
 
 @pytest.mark.usefixtures("no_account")

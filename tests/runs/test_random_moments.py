@@ -20,6 +20,8 @@ from planner.schemas.run_report import RunReport
 
 CASES = int(os.environ.get("PLANNER_TEST_CASES", "20"))
 SEED = int(os.environ.get("PLANNER_TEST_SEED", "20261123"))
+MOMENTS = {int(number) for number in os.environ.get("PLANNER_TEST_MOMENTS", "").split()}
+"""Only these of the cases, from 1 on: `PLANNER_TEST_MOMENTS="19 20"`. All when it is not set."""
 ABSENT_S = 40
 FIRST_WORD = "bringing"
 """What a run says when its machines are up."""
@@ -70,7 +72,9 @@ def drawn(seed: int) -> Iterator[tuple[str, float]]:
     """Yield how the caller is lost, in turn, and at which share of an undisturbed run."""
     rng = random.Random(seed)
     for number in range(CASES):
-        yield ("killed", "asleep", "cut off")[number % 3], rng.uniform(0, 0.9)
+        case = ("killed", "asleep", "cut off")[number % 3], rng.uniform(0, 0.9)
+        if not MOMENTS or number + 1 in MOMENTS:
+            yield case
 
 
 @pytest.mark.soak

@@ -1,4 +1,4 @@
-"""Spot machines that are taken back, and what is launched in their place: on every cloud, without a sort."""
+"""Machines that are lost, spot ones or others, and what is launched in their place: on every cloud, without a sort."""
 
 from __future__ import annotations
 
@@ -106,6 +106,23 @@ def test_what_is_taken_back_is_replaced_from_spot_while_there_is_time(cloud: Emu
     choice = trial.replacement.cluster.place.choice
     assert last["node_usd_per_hour"] == pytest.approx(choice.usd_per_hour / choice.nodes)
     down(trial.directory, trial.replacement.session)
+    assert cloud.left() == {}
+
+
+def test_a_machine_that_dies_on_demand_is_replaced_too(cloud: EmulatedCloud, trial: Trial) -> None:
+    """Unless its like would end before it works: a new machine takes 120 s to work, and 100 s are left."""
+    usual = trial.replacement
+    place = replace(usual.cluster.place, choice=replace(usual.cluster.place.choice, pricing="on-demand"))
+    late = replace(usual.order, expires_at=datetime.now(UTC) + timedelta(seconds=100))
+    trial.replacement = replace(usual, cluster=replace(usual.cluster, place=place), order=late)
+    ended(cloud, trial, 1)
+    trial.look()
+    assert trial.joined == [] and trial.machines.missing == 1 and trial.told[-1].startswith("lost: ")
+    trial.replacement = replace(trial.replacement, order=usual.order)
+    trial.look()
+    assert len(trial.joined) == 1 and trial.machines.missing == 0
+    assert "replacing 1 machines: on-demand" in trial.told
+    down(trial.directory, usual.session)
     assert cloud.left() == {}
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from emulated_ec2 import EmulatedEc2, choice
+from emulated_ec2 import QUICK, EmulatedEc2, choice, order
 from emulated_machines import EmulatedMachines
 from rented_runs import PACE, RECORDS, run_words
 from typer.testing import CliRunner
@@ -14,8 +15,12 @@ from typer.testing import CliRunner
 from planner.api import recommend
 from planner.cli.app import build
 from planner.errors import BadInputError
+from planner.providers.order import Choice
+from planner.providers.protocol import Place
+from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 from planner.provisioning.run_directory import RunDirectory
-from planner.runs.reuse import EARLIER, catalog_type, require_time
+from planner.runs.cloud_task import CloudRun
+from planner.runs.reuse import EARLIER, catalog_type, require_time, run_again
 from planner.schemas.run_report import RunReport
 
 
@@ -79,3 +84,27 @@ def test_options_of_rented_machines_are_not_ignored_here(words: str) -> None:
     ended = CliRunner().invoke(build(), ["run", "--data", "1GB", *words.split()])
     assert isinstance(ended.exception, BadInputError)
     assert f"{words.split(maxsplit=1)[0]} says nothing about this machine" in ended.exception.message
+
+
+def test_a_cluster_that_lost_a_node_is_planned_for_those_that_are_left(ec2: EmulatedEc2) -> None:
+    """It was refused for ever. Nor could a cluster be planned for that came up in a region without shipped prices."""
+    told: list[str] = []
+    session = ProviderSession(provider=ec2.provider(), policy=QUICK, say=told.append)
+    asked = choice(nodes=3, spares=0, regions=("us-east-1", "us-west-2"))
+    keyed, directory = begin(order("fewer", asked))
+    cluster = up(keyed, [Place(choice=asked, region="us-west-2", zone="us-west-2a")], directory, session)
+    session.provider.terminate(cluster.nodes[-1:])
+    seen: list[tuple[Choice, str]] = []
+
+    def made(of: Choice, region: str) -> CloudRun:
+        seen.append((of, region))
+        raise BadInputError("that is enough")
+
+    with pytest.raises(BadInputError, match="that is enough"):
+        run_again(directory, session, made=made, listening=lambda: nullcontext(lambda _: None))
+    (left, region) = seen[0]
+    assert (left.nodes, left.machines, region) == (2, 2, "us-east-1")
+    assert left.usd_per_hour == pytest.approx(asked.usd_per_hour * 2 / 3)
+    assert "2 of 3 nodes are left: the job is planned for these" in told
+    down(directory, session)
+    assert ec2.left() == {}

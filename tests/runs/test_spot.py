@@ -1,4 +1,4 @@
-"""A run on spot machines, of which some are taken back at any moment: it ends right, and others take their place."""
+"""A run of whose machines some are lost, as spot ones are: it ends right, and others take their place."""
 
 from __future__ import annotations
 
@@ -63,6 +63,19 @@ def test_machines_are_taken_back_and_the_run_ends_right(
     assert report.passed and report.checks[0].records == RECORDS, ended.text
     if (model, machines_lost) == ("daytona", 2):
         assert "joined: i-" in ended.text, "one machine cannot keep two copies"
+    assert ec2.left() == {} and machines.are_gone()
+
+
+def test_machines_on_demand_that_die_are_replaced_too(
+    ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path, tmp_path: Path
+) -> None:
+    """Two of three: the one that is left cannot keep two copies, and the run ended."""
+    out = tmp_path / "report.json"
+    words = run_words(wheels, "--nodes", "3", "--model", "daytona", "--out", str(out))
+    ended = ec2.planner(*words, policy=PACE, within_s=400, meanwhile=taking_back(ec2, "generate", machines=2))
+    assert ended.code == 0 and "joined: i-" in ended.text, ended.text
+    report = RunReport.from_json(out.read_text("utf-8"))
+    assert report.passed and [check.records for check in report.checks] == [RECORDS] * 2, ended.text
     assert ec2.left() == {} and machines.are_gone()
 
 

@@ -101,15 +101,33 @@ def temporary_credentials_end() -> tuple[bool, datetime | None]:
     """Return whether the SDK's credentials are temporary ones that it cannot renew, and when they end, where stated.
 
     Those of the environment are, with a session token, and state it in AWS_CREDENTIAL_EXPIRATION; the SDK raises when
-    it is asked for such credentials after their end.
+    it is asked for such credentials after their end. Raises BadInputError for an end that cannot be read.
     """
+    end = _stated_end()
     credentials = sdk("boto3", extra="aws").Session().get_credentials()
-    end = os.environ.get("AWS_CREDENTIAL_EXPIRATION")
     if credentials is not None and credentials.method == "env" and end:
-        return True, datetime.fromisoformat(end.replace("Z", "+00:00"))
+        return True, end
     return credentials is not None and credentials.method in _STATIC and credentials.token is not None, None
+
+
+def _stated_end() -> datetime | None:
+    """Return when the environment's credentials end; the SDK fails on what is no moment with its zone."""
+    text = os.environ.get("AWS_CREDENTIAL_EXPIRATION")
+    if not (text and os.environ.get("AWS_ACCESS_KEY_ID")):
+        return None  # the SDK does not look at it either
+    try:
+        end = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        end = None
+    if end is None or end.tzinfo is None:
+        raise BadInputError(
+            f"AWS_CREDENTIAL_EXPIRATION is {text!r}, not a moment such as 2026-11-24T01:00:00Z; set it anew: "
+            "aws configure export-credentials --format env"
+        )
+    return end
 
 
 def has_credentials() -> bool:
     """Say whether the SDK finds credentials, without asking AWS. Raises BadInputError when the SDK is missing."""
+    _stated_end()
     return sdk("boto3", extra="aws").Session().get_credentials() is not None

@@ -12,10 +12,12 @@ _AWAY: Final = frozenset({"InternalError", "InternalFailure", "ServiceUnavailabl
 _NO_CAPACITY: Final = frozenset({
     "InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientCapacity",
     "InsufficientAddressCapacity", "InsufficientFreeAddressesInSubnet", "InsufficientVolumeCapacity", "Unsupported",
-    "ReservationCapacityExceeded",
+    "ReservationCapacityExceeded", "UnfulfillableCapacity", "SpotMaxPriceTooLow",
 })  # fmt: skip
 _IN_USE: Final = frozenset({"DependencyViolation", "VolumeInUse", "IncorrectState", "OperationNotPermitted"})
 
+_CLOSED_ZONE: Final = "for parameter availabilityZone is invalid"
+"""Said of a zone that the account may not use: one that is closed to new subnets, or a Local Zone not opted into."""
 _WRONG_VALUE: Final = "InvalidParameterValue"
 """Also said of a network interface that cannot be deleted yet, as its message alone tells."""
 
@@ -25,11 +27,11 @@ def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
     text = f"{what}: {message} ({code})"
     if is_throttled(code) or code in _AWAY:
         return errors.PassingError(text, untouched=is_throttled(code))
-    if code in _NO_CAPACITY:
+    if code in _NO_CAPACITY or (code == _WRONG_VALUE and _CLOSED_ZONE in message):
         return errors.NoCapacityError(text)
     if code in DENIED:
         return errors.PermissionDeniedError(f"{text}; see the least policy in docs/provisioning.md")
-    if code.endswith(("LimitExceeded", "QuotaExceeded")):
+    if code.endswith(("LimitExceeded", "QuotaExceeded", "InstanceCountExceeded")):
         return errors.QuotaExceededError(f"{text}; ask for more in the Service Quotas console, or allow another region")
     if code in _IN_USE or code.endswith(".InUse") or (code == _WRONG_VALUE and "currently in use" in message):
         return errors.StillInUseError(text)

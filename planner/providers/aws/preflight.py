@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -55,6 +55,11 @@ def credentials_finding(order: Order, *, now: datetime) -> Finding:
     return Finding(subject=subject, ok=end >= until, text=text)
 
 
+def in_order(zones: Iterable[str]) -> list[str]:
+    """Return zones by name, Local Zones last: us-west-2-lax-1a, whose names are longer."""
+    return sorted(zones, key=lambda zone: (len(zone), zone))
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Checks:
     """The checks of one preflight; `log` collects what they find out."""
@@ -76,7 +81,7 @@ class _Checks:
         if not (self._fits(choice, region) and self._within_quota(choice, region)):
             return
         self.log.note_prices(choice, region, lambda pricing: self._price(name, region, pricing))
-        zones = sorted(self._zones(name, region))
+        zones = in_order(self._zones(name, region))
         if self.order.subnet:
             zones = self._within_subnet(choice, zones, region)
         if self.order.reservation:

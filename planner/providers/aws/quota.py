@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 from planner.errors import PlannerError
 from planner.providers.aws.client import Service
+from planner.providers.aws.instances import shape_of
 
 _STANDARD: Final = "L-1216C47A"
 _BY_FAMILY: Final = {
@@ -46,21 +47,20 @@ def quota_vcpus(quotas: Service, instance_type: str, *, spot: bool = False) -> f
         answer = quotas.call("get_service_quota", ServiceCode="ec2", QuotaCode=code)
     except PlannerError:
         return None
-    return float(answer["Quota"]["Value"])
+    value = answer.get("Quota", {}).get("Value")
+    return None if value is None else float(value)
 
 
 def used_vcpus(ec2: Service, instance_type: str, *, spot: bool = False) -> int:
     """Return how many vCPUs of instances that count towards the same quota run now in a region."""
     live = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
-    total = 0
+    total, default = 0, cache(lambda name: int(shape_of(ec2, name)["VCpuInfo"]["DefaultVCpus"]))
     for reservation in ec2.items("describe_instances", "Reservations", Filters=live):
         for instance in reservation["Instances"]:
             is_spot = instance.get("InstanceLifecycle") == "spot"  # which have quotas of their own
             codes = [quota_code(name, spot=spot) for name in (instance["InstanceType"], instance_type)]
             if is_spot == spot and codes[0] == codes[1]:
-                total += _vcpus(instance.get("CpuOptions", {}))
+                options = instance.get("CpuOptions", {})  # not of every machine: bare metal has none
+                cores = options.get("CoreCount")
+                total += cores * options.get("ThreadsPerCore", 1) if cores else default(instance["InstanceType"])
     return total
-
-
-def _vcpus(options: Mapping[str, int]) -> int:
-    return options.get("CoreCount", 0) * options.get("ThreadsPerCore", 1)

@@ -151,7 +151,10 @@ class _Checks:
         return self.usage[region]
 
     def _within_quota(self, choice: Choice, size: dict[str, Any], region: str) -> bool:
-        vcpus_each = int(float(_capabilities(size).get("vCPUs", 0)))
+        stated = _capabilities(size).get("vCPUs")
+        if stated is None:
+            return self.log.note(f"quota for {choice.instance_type} in {region}", None, "its vCPUs are not stated")
+        vcpus_each = int(float(stated))
         spot = choice.machines - 1 if choice.is_spot else 0
         vcpus = vcpus_each * (choice.machines - spot)
         needed = Counter({size.get("family", "?"): vcpus, "cores": vcpus, "virtualMachines": choice.machines})

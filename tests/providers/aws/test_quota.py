@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planner.providers.aws.quota import quota_code, used_vcpus
+from planner.providers.aws.quota import quota_code, quota_vcpus, used_vcpus
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,28 @@ class Region:
 def test_spot_instances_count_towards_a_quota_of_their_own() -> None:
     assert used_vcpus(Region(), "i4i.large") == 4
     assert used_vcpus(Region(), "i4i.large", spot=True) == 4
+
+
+class OnBareMetal(Region):
+    """One machine, of which EC2 states no CPU options, as of bare metal."""
+
+    def items(self, operation: str, key: str, **request: Any) -> Iterator[dict[str, Any]]:
+        if operation == "describe_instance_types":
+            yield {"VCpuInfo": {"DefaultVCpus": 128}}
+        else:
+            yield {"Instances": [{"InstanceType": "i4i.metal"}] * 2}
+
+
+def test_a_machine_without_cpu_options_counts_as_its_type() -> None:
+    assert used_vcpus(OnBareMetal(), "i4i.large") == 2 * 128, "and not nothing"
+
+
+def test_a_quota_whose_value_is_not_stated_is_unknown() -> None:
+    class Quotas(Region):
+        def call(self, operation: str, **_: Any) -> dict[str, Any]:
+            return {"Quota": {"QuotaCode": "L-1216C47A"}}
+
+    assert quota_vcpus(Quotas(), "i4i.large") is None
 
 
 def test_spot_families_have_quotas_of_their_own() -> None:

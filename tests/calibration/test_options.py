@@ -1,0 +1,46 @@
+"""What further columns of runs and of a query say; most is shown by what a profile predicts (test_profile.py)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from made_up_clusters import SPECS, grid, job, runs
+
+from planner.calibration import calibrate
+from planner.calibration.history import parse_jobs
+
+
+def test_a_text_among_numbers_is_far_from_all_of_them() -> None:
+    past = [{**run, "width": width} for run, width in zip(runs(grid() * 2), [3, 30] * 15, strict=True)]
+    profile = calibrate(past, instances=SPECS, model="spark")
+    usual, text = (profile.predict([{**job(), "width": width}]) for width in (3, "wide"))
+    assert np.log(text["hi"] / text["lo"]).item() > 1.3 * np.log(usual["hi"] / usual["lo"]).item()
+
+
+def test_zero_is_nearer_to_one_than_to_fifty() -> None:
+    """Where runs have the column above 0, it counts by its logarithm, which 0 has not."""
+    past = [{**run, "level": 1 + n % 3 * 50} for n, run in enumerate(runs(grid() * 2))]
+    for run in past:
+        run["runtime_s"] *= 1 + run["level"] / 50
+    profile = calibrate(past, instances=SPECS, model="spark")
+    zero, least, middle = (profile.predict([{**job(), "level": level}])["runtime_s"].item() for level in (0, 1, 51))
+    assert abs(np.log(zero / least)) < abs(np.log(zero / middle)) / 3
+
+
+def test_numbers_among_texts_are_told_apart() -> None:
+    past = [{**run, "level": (1, 51, "all")[n % 3]} for n, run in enumerate(runs(grid() * 2))]
+    for run in past:
+        run["runtime_s"] *= {1: 1, 51: 2, "all": 3}[run["level"]]
+    first, second, third = calibrate(past, instances=SPECS, model="spark").predict(
+        [{**job(), "level": level} for level in (1, 51, "all")]
+    )["runtime_s"]
+    assert [second / first, third / first] == pytest.approx([2, 3], rel=0.15)
+
+
+def test_columns_that_change_nothing_are_named_with_the_reason() -> None:
+    past = [
+        {**run, "codec": "zstd", "id": f"run-{n}", "nodes_again": run["nodes"]} for n, run in enumerate(runs(grid()))
+    ]
+    options = calibrate(past, instances=SPECS, model="spark").options
+    query = parse_jobs([{**job(), "codec": "lz4", "id": "x", "cluster": "y", "io": "s3"}], what="query", timed=False)
+    assert options.unread(query) == {"id": "a different text in every run", "cluster": "no run has it"}

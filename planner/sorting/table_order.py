@@ -8,6 +8,7 @@ left to pyarrow.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -20,6 +21,8 @@ _FEWEST_PAIRS: Final = 20
 """Equal pairs in the sample that tell how many values there are."""
 _REPEATED: Final = 4
 """So many rows to a value, and a dictionary is faster than ranks."""
+_FEWEST_SHARED: Final = 8
+"""So many chunks, and threads are worth their start."""
 
 
 def bytes_beside_row(key_types: Sequence[Any]) -> int:
@@ -56,23 +59,40 @@ def _order_of_pyarrow(parts: Sequence[KeyColumn]) -> Any:
 
 
 def _order_of_numbers(encoders: Sequence[Any], rows: int) -> Any:
-    """Write the numbers chunk by chunk, so that those on the way stay in the cache."""
     import numpy as np
 
     record_bytes = sum(encoder.width for encoder in encoders)
     records, order = np.empty((rows, record_bytes), np.uint8), np.empty(rows, np.uint32)
+    _write_numbers(encoders, records)
+    core.record_order(records.data, order.data, record_bytes=record_bytes)
+    return order
+
+
+def _write_numbers(encoders: Sequence[Any], records: Any) -> None:
+    """Write the numbers chunk by chunk, so that those on the way stay in the cache; threads share the chunks."""
+    tasks = []
     column = 0
     for encoder in encoders:
         row = 0
         for chunk in encoder.chunks:
-            numbers = encoder.numbers(chunk)
-            records[row : row + len(chunk), column : column + encoder.width] = (
-                np.bitwise_not(numbers) if encoder.descending else numbers
-            )
+            tasks.append((encoder, chunk, records[row : row + len(chunk), column : column + encoder.width]))
             row += len(chunk)
         column += encoder.width
-    core.record_order(records.data, order.data, record_bytes=record_bytes)
-    return order
+    if len(tasks) < _FEWEST_SHARED:
+        for task in tasks:
+            _write_chunk(task)
+        return
+    with ThreadPoolExecutor(arrow().cpu_count()) as pool:
+        for _ in pool.map(_write_chunk, tasks):
+            pass
+
+
+def _write_chunk(task: tuple[Any, Any, Any]) -> None:
+    import numpy as np
+
+    encoder, chunk, out = task
+    numbers = encoder.numbers(chunk)
+    out[:] = np.bitwise_not(numbers) if encoder.descending else numbers
 
 
 class _Encoder(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, core_errors
-from planner.sorting.parquet_rows import decoded_bytes, open_parquet, rows_ahead, rows_of
+from planner.sorting.parquet_rows import decoded_bytes, read_footer, rows_ahead, rows_of
 from planner.sorting.table import sorted_pieces
 from planner.sorting.table_disorder import first_disorder
 from planner.sorting.table_keys import arrow, parse_table_keys
@@ -78,31 +78,33 @@ def find_disorder(path: str, keys: Sequence[str], *, unique: bool, progress: Pro
     With `unique` rows with equal keys are out of order, too. Raises BadInputError.
     """
     with core_errors():
-        file = open_parquet(path)
-        parsed = parse_table_keys(keys, file.schema_arrow)
-        progress.begin_phase(0, bytes_total=decoded_bytes([file]))
-        return first_disorder(rows_of(file, progress), parsed, unique=unique)
+        source = read_footer(path)
+        parsed = parse_table_keys(keys, source.schema)
+        progress.begin_phase(0, bytes_total=decoded_bytes([source]))
+        return first_disorder(rows_of(source, progress), parsed, unique=unique)
 
 
 class _Sort:
     def __init__(self, job: ParquetJob, progress: Progress) -> None:
         self._job = job
         self._progress = progress
-        self._files = [open_parquet(path) for path in job.inputs]
-        self._first = self._files[0]
-        for path, file in zip(job.inputs, self._files, strict=True):
-            if not file.schema_arrow.equals(self._first.schema_arrow):
-                raise BadInputError(f"{path}: its columns are not those of {job.inputs[0]}; schemas must be equal")
-        self._keys = parse_table_keys(job.keys, self._first.schema_arrow)
+        self._inputs = [read_footer(path) for path in job.inputs]
+        self._first = self._inputs[0]
+        for source in self._inputs:
+            if not source.schema.equals(self._first.schema):
+                raise BadInputError(
+                    f"{source.path}: its columns are not those of {job.inputs[0]}; schemas must be equal"
+                )
+        self._keys = parse_table_keys(job.keys, self._first.schema)
         self._free_bytes = job.memory_bytes - _LIBRARY_BYTES
         self._piece_bytes = max(self._free_bytes // _PIECES, _LEAST_PIECE_BYTES)
         self._runs = Runs(self._keys, job.temp_dirs, piece_bytes=self._piece_bytes, progress=progress)
 
     def run(self) -> ParquetReport:
-        self._progress.begin_phase(0, bytes_total=decoded_bytes(self._files))
+        self._progress.begin_phase(0, bytes_total=decoded_bytes(self._inputs))
         if self._job.merge:
-            for file in self._files:
-                self._runs.add_sorted(partial(rows_of, file, self._progress))
+            for source in self._inputs:
+                self._runs.add_sorted(partial(rows_of, source, self._progress))
             tables, runs = self._runs.merged(), 0
         else:
             last = self._make_runs()
@@ -117,7 +119,7 @@ class _Sort:
     def _make_runs(self) -> Tables:
         """Sort as much as memory holds at a time. Returns the only run, if there is but one."""
         run_bytes = min(self._free_bytes * 6 // 10, _MOST_RUN_BYTES)
-        schema = self._first.schema_arrow
+        schema = self._first.schema
         beside_row = bytes_beside_row([schema.field(key.column).type for key in self._keys])
         in_one_piece = self._put_in_one_piece()
         waiting: list[Any] = []
@@ -130,7 +132,7 @@ class _Sort:
                 self._runs.add(self._sorted(waiting))
                 waiting, size, size_in_one = [], 0, 0
         if not len(self._runs):
-            return self._sorted(waiting or [self._first.schema_arrow.empty_table()])
+            return self._sorted(waiting or [self._first.schema.empty_table()])
         if waiting:
             self._runs.add(self._sorted(waiting))
         return iter(())
@@ -138,13 +140,13 @@ class _Sort:
     def _decoded(self) -> Tables:
         threads = min(arrow().cpu_count(), self._free_bytes // _THREAD_BYTES)
         most_bytes = self._free_bytes // _AHEAD
-        return rows_ahead(self._job.inputs, self._files, self._progress, threads=threads, most_bytes=most_bytes)
+        return rows_ahead(self._inputs, self._progress, threads=threads, most_bytes=most_bytes)
 
     def _put_in_one_piece(self) -> list[int]:
         """Return the columns that are there twice while a run is sorted."""
-        columns = enumerate(self._first.schema_arrow)
+        columns = enumerate(self._first.schema)
         copied = {number for number, field in columns if not is_taken_in_place(field.type)}
-        texts = (key.column for key in self._keys if offset_bytes(self._first.schema_arrow.field(key.column).type))
+        texts = (key.column for key in self._keys if offset_bytes(self._first.schema.field(key.column).type))
         return sorted(copied.union(texts))
 
     def _sorted(self, tables: list[Any]) -> Tables:
@@ -153,7 +155,7 @@ class _Sort:
     def _write(self, tables: Iterator[Any]) -> int:
         output = core.OutputFile(os.fsencode(self._job.output))
         rows = 0
-        self._progress.begin_phase(1, bytes_total=decoded_bytes(self._files))
+        self._progress.begin_phase(1, bytes_total=decoded_bytes(self._inputs))
         with (
             open(output.descriptor, "wb", closefd=False) as file,
             _early_sync(file) as sync,
@@ -178,7 +180,7 @@ class _Sort:
 
     def _writer(self, file: Any) -> Any:
         parquet = arrow("pyarrow.parquet")
-        schema = self._first.schema_arrow
+        schema = self._first.schema
         order = [parquet.SortingColumn(key.column, key.descending, key.nulls_first) for key in self._keys]
         flat = len(schema.names) == self._first.metadata.num_columns  # else columns of Parquet are leaves
         return parquet.ParquetWriter(

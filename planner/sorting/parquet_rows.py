@@ -6,6 +6,8 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 from planner.errors import BadInputError
@@ -16,35 +18,57 @@ from planner.sorting.table_runs import Tables
 BATCH_ROWS: Final = 1 << 14
 
 
-def open_parquet(path: str, *, metadata: Any = None) -> Any:
-    """Return a `ParquetFile`, whose metadata are read if they are not given. Raises BadInputError."""
+@dataclass(frozen=True)
+class ParquetInput:
+    """A file by its name, and what its footer says; it is open only while it is read, as there may be thousands."""
+
+    path: str
+    metadata: Any
+    schema: Any
+
+    def batches(self, groups: Sequence[int] | None = None, *, use_threads: bool = True) -> Iterator[Any]:
+        """Yield the rows of all row groups, or of some."""
+        with _opened(self.path, self.metadata) as file:
+            yield from file.iter_batches(BATCH_ROWS, row_groups=groups, use_threads=use_threads)
+
+
+def read_footer(path: str) -> ParquetInput:
+    """Raises BadInputError for what is no Parquet, damaged or encrypted."""
+    with _opened(path, None) as file:
+        return ParquetInput(path, file.metadata, file.schema_arrow)
+
+
+@contextmanager
+def _opened(path: str, metadata: Any) -> Iterator[Any]:
     library, parquet = arrow(), arrow("pyarrow.parquet")
     try:
-        return parquet.ParquetFile(path, metadata=metadata, pre_buffer=False, buffer_size=1 << 20)
-    except library.ArrowInvalid as error:
-        raise BadInputError(f"{path} is no Parquet file, or is damaged: {error}") from error
+        file = parquet.ParquetFile(path, metadata=metadata, pre_buffer=False, buffer_size=1 << 20)
+    except (library.ArrowInvalid, OSError) as error:
+        if getattr(error, "errno", None):  # the system's, which names the file
+            raise
+        raise BadInputError(f"{path} is no Parquet file, or is damaged or encrypted: {error}") from error
+    with file:
+        yield file
 
 
-def decoded_bytes(files: Sequence[Any]) -> int:
+def decoded_bytes(inputs: Sequence[ParquetInput]) -> int:
     """Return about how many bytes the rows of all files take in memory, as their metadata have it."""
-    return sum(file.metadata.row_group(i).total_byte_size for file in files for i in range(file.num_row_groups))
+    footers = [source.metadata for source in inputs]
+    return sum(footer.row_group(i).total_byte_size for footer in footers for i in range(footer.num_row_groups))
 
 
-def rows_of(file: Any, progress: Progress) -> Tables:
+def rows_of(source: ParquetInput, progress: Progress) -> Tables:
     """Yield the rows of a file; what is decoded counts as progress. Raises KeyboardInterrupt if cancelled."""
-    for batch in file.iter_batches(batch_size=BATCH_ROWS):
+    for batch in source.batches():
         yield _counted(batch, progress)
 
 
-def rows_ahead(
-    paths: Sequence[str], files: Sequence[Any], progress: Progress, *, threads: int, most_bytes: int
-) -> Tables:
+def rows_ahead(inputs: Sequence[ParquetInput], progress: Progress, *, threads: int, most_bytes: int) -> Tables:
     """Yield the rows of all files in turn, while threads decode the next row groups.
 
     Rows that are ready take about `most_bytes`, and a batch of each thread more. Raises KeyboardInterrupt if cancelled.
     """
-    named = list(zip(paths, files, strict=True))
-    groups = [_Group(path, file, number) for path, file in named for number in range(file.num_row_groups)]
+    groups = [(source, number) for source in inputs for number in range(source.metadata.num_row_groups)]
     ready = _Ready(len(groups), most_bytes)
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         for _ in range(min(threads, len(groups))):
@@ -56,15 +80,7 @@ def rows_ahead(
             ready.stop()
 
 
-class _Group:
-    """A row group, which the thread that decodes it reads through a descriptor of its own."""
-
-    def __init__(self, path: str, file: Any, number: int) -> None:
-        self._path, self._file, self._number = path, file, number
-
-    def batches(self, *, side_by_side: bool) -> Iterator[Any]:
-        with open_parquet(self._path, metadata=self._file.metadata) as reader:
-            yield from reader.iter_batches(BATCH_ROWS, row_groups=[self._number], use_threads=side_by_side)
+_Group = tuple[ParquetInput, int]
 
 
 class _Ready:
@@ -85,7 +101,8 @@ class _Ready:
         while (number := self._next()) is not None:
             end: BaseException | None = None
             try:
-                for batch in groups[number].batches(side_by_side=side_by_side):
+                source, group = groups[number]
+                for batch in source.batches([group], use_threads=side_by_side):
                     if not self._put(number, batch):
                         return
             except BaseException as error:  # which is for the one who takes

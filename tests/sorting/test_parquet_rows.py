@@ -44,7 +44,9 @@ def test_no_more_is_ready_than_allowed(tmp_path: Path, monkeypatch: pytest.Monke
 
     def watched(ready: Any, number: int, batch: Any) -> bool:
         wanted = put(ready, number, batch)
-        most.append(sum(table.nbytes for waiting in ready._batches[ready._taken + 1 :] for table in waiting if table))
+        with ready._changed:
+            later = [batch for waiting in list(ready._batches)[ready._taken + 1 :] for batch in waiting if batch]
+            most.append(sum(batch.nbytes for batch in later))
         return wanted
 
     monkeypatch.setattr(parquet_rows._Ready, "_put", watched)

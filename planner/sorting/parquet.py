@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -156,15 +154,10 @@ class _Sort:
         output = core.OutputFile(os.fsencode(self._job.output))
         rows = 0
         self._progress.begin_phase(1, bytes_total=decoded_bytes(self._inputs))
-        with (
-            open(output.descriptor, "wb", closefd=False) as file,
-            _early_sync(file) as sync,
-            self._writer(file) as writer,
-        ):
+        with open(output.descriptor, "wb", closefd=False) as file, self._writer(file) as writer:
             groups = _groups(tables, rows=self._group_rows(), size_bytes=self._free_bytes // 8)
             for table in ahead(groups):
                 writer.write_table(table, row_group_size=_MOST_GROUP_ROWS)
-                sync()
                 rows += table.num_rows
                 self._progress.add_bytes(table.nbytes)
             writer.close()
@@ -206,22 +199,6 @@ class _Sort:
             return "snappy"
         name: str = metadata.row_group(0).column(0).compression
         return "none" if name == "UNCOMPRESSED" else name.lower()
-
-
-@contextmanager
-def _early_sync(file: Any) -> Iterator[Callable[[], None]]:
-    """Give a function that lets a thread bring to the disk what is written, so that less is left for the end."""
-    with ThreadPoolExecutor(1) as pool:
-        last: Future[Any] = pool.submit(int)
-
-        def sync() -> None:
-            nonlocal last
-            if last.done():
-                last.result()  # the system tells of an error but once
-                last = pool.submit(os.fdatasync, file.fileno())
-
-        yield sync
-        last.result()
 
 
 def _groups(tables: Iterator[Any], *, rows: int, size_bytes: int) -> Iterator[Any]:

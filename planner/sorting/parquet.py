@@ -29,6 +29,8 @@ _MOST_IN_ONE_BYTES: Final = 1 << 30
 _PIECES: Final = 192
 """A merge holds 32 pieces, and what it makes of them."""
 _LEAST_PIECE_BYTES: Final = 1 << 18
+_MOST_TAKEN_BYTES: Final = 1 << 23
+"""Where nothing is merged: so few that a row group is ready when the one before it is written."""
 _AHEAD: Final = 16
 """That part of the memory may hold rows that are decoded and not taken yet."""
 _THREAD_BYTES: Final = 1 << 25
@@ -127,12 +129,13 @@ class _Sort:
             size += table.nbytes + table.num_rows * beside_row
             size_in_one += sum(table.column(column).nbytes for column in in_one_piece)
             if size + size_in_one >= run_bytes or size_in_one >= _MOST_IN_ONE_BYTES:
-                self._runs.add(self._sorted(waiting))
+                self._runs.add(self._sorted(waiting, piece_bytes=self._piece_bytes))
                 waiting, size, size_in_one = [], 0, 0
         if not len(self._runs):
-            return self._sorted(waiting or [self._first.schema.empty_table()])
+            tables = waiting or [self._first.schema.empty_table()]
+            return self._sorted(tables, piece_bytes=min(self._piece_bytes, _MOST_TAKEN_BYTES))
         if waiting:
-            self._runs.add(self._sorted(waiting))
+            self._runs.add(self._sorted(waiting, piece_bytes=self._piece_bytes))
         return iter(())
 
     def _decoded(self) -> Tables:
@@ -147,8 +150,8 @@ class _Sort:
         texts = (key.column for key in self._keys if offset_bytes(self._first.schema.field(key.column).type))
         return sorted(copied.union(texts))
 
-    def _sorted(self, tables: list[Any]) -> Tables:
-        return sorted_pieces(tables, self._keys, piece_bytes=self._piece_bytes)
+    def _sorted(self, tables: list[Any], *, piece_bytes: int) -> Tables:
+        return sorted_pieces(tables, self._keys, piece_bytes=piece_bytes)
 
     def _write(self, tables: Iterator[Any]) -> int:
         output = core.OutputFile(os.fsencode(self._job.output))

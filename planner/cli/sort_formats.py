@@ -42,7 +42,7 @@ def sort_text_or_tables(
         return True
     require_inputs(sources, [output], temp_dirs=limits["temp_dirs"], force=force, is_text=True)
     if keys.format == "parquet":
-        of_parquet = {name: limits[name] for name in ("memory_bytes", "temp_dirs")}
+        of_parquet = {name: limits[name] for name in ("memory_bytes", "threads", "temp_dirs")}
         sort_parquet_files(sources, output, keys, json=json, **of_parquet)
     else:
         sort_by_keys(sources, output, keys, **shared, **limits)

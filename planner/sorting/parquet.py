@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, core_errors
+from planner.sorting.parquet_rows import decoded_bytes, read_footer, rows_ahead, rows_of
 from planner.sorting.table import sorted_pieces
 from planner.sorting.table_disorder import first_disorder
 from planner.sorting.table_keys import arrow, parse_table_keys
@@ -20,7 +21,6 @@ from planner.sorting.table_runs import Runs, Tables, ahead, distinct, limited
 _LIBRARY_BYTES: Final = 224 << 20
 """What Python, pyarrow and the threads of both take, however few rows there are."""
 _LEAST_BYTES: Final = 320 << 20
-_BATCH_ROWS: Final = 1 << 14
 _MOST_GROUP_ROWS: Final = 1 << 20
 _MOST_RUN_BYTES: Final = 1 << 36
 """So few that the rows, with what their order takes, can be numbered with 32 bits."""
@@ -29,6 +29,12 @@ _MOST_IN_ONE_BYTES: Final = 1 << 30
 _PIECES: Final = 192
 """A merge holds 32 pieces, and what it makes of them."""
 _LEAST_PIECE_BYTES: Final = 1 << 18
+_MOST_TAKEN_BYTES: Final = 1 << 23
+"""Where nothing is merged: so few that a row group is ready when the one before it is written."""
+_AHEAD: Final = 16
+"""That part of the memory may hold rows that are decoded and not taken yet."""
+_THREAD_BYTES: Final = 1 << 25
+"""What a thread that decodes takes for pages of all columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,31 +78,33 @@ def find_disorder(path: str, keys: Sequence[str], *, unique: bool, progress: Pro
     With `unique` rows with equal keys are out of order, too. Raises BadInputError.
     """
     with core_errors():
-        file = _open(path)
-        parsed = parse_table_keys(keys, file.schema_arrow)
-        progress.begin_phase(0, bytes_total=_decoded_bytes([file]))
-        return first_disorder(_batches(file, progress), parsed, unique=unique)
+        source = read_footer(path)
+        parsed = parse_table_keys(keys, source.schema)
+        progress.begin_phase(0, bytes_total=decoded_bytes([source]))
+        return first_disorder(rows_of(source, progress), parsed, unique=unique)
 
 
 class _Sort:
     def __init__(self, job: ParquetJob, progress: Progress) -> None:
         self._job = job
         self._progress = progress
-        self._files = [_open(path) for path in job.inputs]
-        self._first = self._files[0]
-        for path, file in zip(job.inputs, self._files, strict=True):
-            if not file.schema_arrow.equals(self._first.schema_arrow):
-                raise BadInputError(f"{path}: its columns are not those of {job.inputs[0]}; schemas must be equal")
-        self._keys = parse_table_keys(job.keys, self._first.schema_arrow)
+        self._inputs = [read_footer(path) for path in job.inputs]
+        self._first = self._inputs[0]
+        for source in self._inputs:
+            if not source.schema.equals(self._first.schema):
+                raise BadInputError(
+                    f"{source.path}: its columns are not those of {job.inputs[0]}; schemas must be equal"
+                )
+        self._keys = parse_table_keys(job.keys, self._first.schema)
         self._free_bytes = job.memory_bytes - _LIBRARY_BYTES
         self._piece_bytes = max(self._free_bytes // _PIECES, _LEAST_PIECE_BYTES)
         self._runs = Runs(self._keys, job.temp_dirs, piece_bytes=self._piece_bytes, progress=progress)
 
     def run(self) -> ParquetReport:
-        self._progress.begin_phase(0, bytes_total=_decoded_bytes(self._files))
+        self._progress.begin_phase(0, bytes_total=decoded_bytes(self._inputs))
         if self._job.merge:
-            for file in self._files:
-                self._runs.add_sorted(partial(_batches, file, self._progress))
+            for source in self._inputs:
+                self._runs.add_sorted(partial(rows_of, source, self._progress))
             tables, runs = self._runs.merged(), 0
         else:
             last = self._make_runs()
@@ -111,39 +119,44 @@ class _Sort:
     def _make_runs(self) -> Tables:
         """Sort as much as memory holds at a time. Returns the only run, if there is but one."""
         run_bytes = min(self._free_bytes * 6 // 10, _MOST_RUN_BYTES)
-        schema = self._first.schema_arrow
+        schema = self._first.schema
         beside_row = bytes_beside_row([schema.field(key.column).type for key in self._keys])
         in_one_piece = self._put_in_one_piece()
         waiting: list[Any] = []
         size = size_in_one = 0
-        for file in self._files:
-            for table in _batches(file, self._progress):
-                waiting.append(table)
-                size += table.nbytes + table.num_rows * beside_row
-                size_in_one += sum(table.column(column).nbytes for column in in_one_piece)
-                if size + size_in_one >= run_bytes or size_in_one >= _MOST_IN_ONE_BYTES:
-                    self._runs.add(self._sorted(waiting))
-                    waiting, size, size_in_one = [], 0, 0
+        for table in self._decoded():
+            waiting.append(table)
+            size += table.nbytes + table.num_rows * beside_row
+            size_in_one += sum(table.column(column).nbytes for column in in_one_piece)
+            if size + size_in_one >= run_bytes or size_in_one >= _MOST_IN_ONE_BYTES:
+                self._runs.add(self._sorted(waiting, piece_bytes=self._piece_bytes))
+                waiting, size, size_in_one = [], 0, 0
         if not len(self._runs):
-            return self._sorted(waiting or [self._first.schema_arrow.empty_table()])
+            tables = waiting or [self._first.schema.empty_table()]
+            return self._sorted(tables, piece_bytes=min(self._piece_bytes, _MOST_TAKEN_BYTES))
         if waiting:
-            self._runs.add(self._sorted(waiting))
+            self._runs.add(self._sorted(waiting, piece_bytes=self._piece_bytes))
         return iter(())
+
+    def _decoded(self) -> Tables:
+        threads = min(arrow().cpu_count(), self._free_bytes // _THREAD_BYTES)
+        most_bytes = self._free_bytes // _AHEAD
+        return rows_ahead(self._inputs, self._progress, threads=threads, most_bytes=most_bytes)
 
     def _put_in_one_piece(self) -> list[int]:
         """Return the columns that are there twice while a run is sorted."""
-        columns = enumerate(self._first.schema_arrow)
+        columns = enumerate(self._first.schema)
         copied = {number for number, field in columns if not is_taken_in_place(field.type)}
-        texts = (key.column for key in self._keys if offset_bytes(self._first.schema_arrow.field(key.column).type))
+        texts = (key.column for key in self._keys if offset_bytes(self._first.schema.field(key.column).type))
         return sorted(copied.union(texts))
 
-    def _sorted(self, tables: list[Any]) -> Tables:
-        return sorted_pieces(tables, self._keys, piece_bytes=self._piece_bytes)
+    def _sorted(self, tables: list[Any], *, piece_bytes: int) -> Tables:
+        return sorted_pieces(tables, self._keys, piece_bytes=piece_bytes)
 
     def _write(self, tables: Iterator[Any]) -> int:
         output = core.OutputFile(os.fsencode(self._job.output))
         rows = 0
-        self._progress.begin_phase(1, bytes_total=_decoded_bytes(self._files))
+        self._progress.begin_phase(1, bytes_total=decoded_bytes(self._inputs))
         with open(output.descriptor, "wb", closefd=False) as file, self._writer(file) as writer:
             groups = _groups(tables, rows=self._group_rows(), size_bytes=self._free_bytes // 8)
             for table in ahead(groups):
@@ -163,7 +176,7 @@ class _Sort:
 
     def _writer(self, file: Any) -> Any:
         parquet = arrow("pyarrow.parquet")
-        schema = self._first.schema_arrow
+        schema = self._first.schema
         order = [parquet.SortingColumn(key.column, key.descending, key.nulls_first) for key in self._keys]
         flat = len(schema.names) == self._first.metadata.num_columns  # else columns of Parquet are leaves
         return parquet.ParquetWriter(
@@ -189,27 +202,6 @@ class _Sort:
             return "snappy"
         name: str = metadata.row_group(0).column(0).compression
         return "none" if name == "UNCOMPRESSED" else name.lower()
-
-
-def _open(path: str) -> Any:
-    library, parquet = arrow(), arrow("pyarrow.parquet")
-    try:
-        return parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
-    except library.ArrowInvalid as error:
-        raise BadInputError(f"{path} is no Parquet file, or is damaged: {error}") from error
-
-
-def _batches(file: Any, progress: Progress) -> Tables:
-    for batch in file.iter_batches(batch_size=_BATCH_ROWS):
-        if progress.is_cancelled:
-            raise KeyboardInterrupt
-        progress.add_bytes(batch.nbytes)
-        yield arrow().Table.from_batches([batch])
-
-
-def _decoded_bytes(files: Sequence[Any]) -> int:
-    """Return about how many bytes the rows of all files take in memory, as their metadata have it."""
-    return sum(file.metadata.row_group(i).total_byte_size for file in files for i in range(file.num_row_groups))
 
 
 def _groups(tables: Iterator[Any], *, rows: int, size_bytes: int) -> Iterator[Any]:

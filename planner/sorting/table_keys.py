@@ -15,6 +15,8 @@ from planner.errors import BadInputError, nearest
 from planner.extras import optional
 from planner.sorting.csv_keys import split_column
 
+_ORDERED_EXTENSIONS = ("arrow.uuid", "arrow.json")
+"""They have the order of the bytes and texts that they are stored as."""
 _WORDS = ("asc", "desc", "first", "last")
 
 
@@ -62,6 +64,8 @@ def key_columns(table: Any, keys: Sequence[ColumnKey], *, all_parts: bool = Fals
     parts: list[KeyColumn] = []
     for key in keys:
         values = table.column(key.column)
+        if arrow("pyarrow.types").is_run_end_encoded(values.type):
+            values = compute.run_end_decode(values)
         values = values.cast(_comparable_type(table.schema.field(key.column), ""))
         if all_parts or values.null_count:
             parts.append(KeyColumn(values.is_null().cast("uint8"), key.nulls_first))
@@ -104,8 +108,10 @@ def _comparable_type(column: Any, text: str) -> Any:
     """Return a type of the same order that pyarrow sorts. Raises BadInputError for what has no order."""
     library, types = arrow(), arrow("pyarrow.types")
     column_type = column.type
-    if types.is_dictionary(column_type):
+    if types.is_dictionary(column_type) or types.is_run_end_encoded(column_type):
         column_type = column_type.value_type
+    if getattr(column_type, "extension_name", "") in _ORDERED_EXTENSIONS:
+        column_type = column_type.storage_type
     if types.is_boolean(column_type) or types.is_null(column_type):
         return library.uint8()
     if types.is_float16(column_type):

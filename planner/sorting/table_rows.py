@@ -154,7 +154,10 @@ class _Other:
         self._whole = _takeable(arrow().chunked_array(chunks, type=value_type))
 
     def take(self, rows: Any) -> Any:
-        return self._whole.take(arrow().array(rows)).cast(self._type)
+        taken = self._whole.take(arrow().array(rows))
+        if arrow("pyarrow.types").is_run_end_encoded(self._type):
+            return arrow("pyarrow.compute").run_end_encode(taken, run_end_type=self._type.run_end_type)
+        return taken.cast(self._type)
 
 
 def _slice(buffer: Any, first: int, count: int, size: int) -> Any:
@@ -167,6 +170,8 @@ def _takeable(column: Any) -> Any:
     library, types = arrow(), arrow("pyarrow.types")
     if types.is_dictionary(column.type):
         column = _unified(column)
+    elif types.is_run_end_encoded(column.type):
+        column = arrow("pyarrow.compute").run_end_decode(column)
     elif types.is_string_view(column.type) or types.is_binary_view(column.type):
         column = column.cast(library.large_string() if types.is_string_view(column.type) else library.large_binary())
     return column if column.num_chunks == 1 else library.chunked_array([column.combine_chunks()], type=column.type)

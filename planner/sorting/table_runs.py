@@ -66,10 +66,16 @@ class Runs:
         self._waiting.append(lambda: _read(file))
 
     def _merged(self, runs: Sequence[Callable[[], Tables]]) -> Tables:
+        """Sort rows while a thread reads those that come next."""
+        for parts in ahead(self._cut(runs)):
+            yield parts[0] if len(parts) == 1 else sorted_table(arrow().concat_tables(parts), self._keys)
+
+    def _cut(self, runs: Sequence[Callable[[], Tables]]) -> Iterator[list[Any]]:
+        """Yield the rows of all runs that come before all others."""
         cursors = [_Cursor(run(), self._keys) for run in runs]
         while cursors := [cursor for cursor in cursors if cursor.load()]:
             self._progress_must_go_on()
-            yield _next_rows(cursors, self._keys)
+            yield _next_rows(cursors)
 
     def _progress_must_go_on(self) -> None:
         if self._progress.is_cancelled:
@@ -117,20 +123,19 @@ class _Cursor:
         return part
 
 
-def _next_rows(cursors: Sequence[_Cursor], keys: Sequence[ColumnKey]) -> Any:
-    """Return all rows up to the least of the last keys that are loaded.
+def _next_rows(cursors: Sequence[_Cursor]) -> list[Any]:
+    """Return of all runs the rows up to the least of the last keys that are loaded.
 
     Rows that equal it may follow in its run. So later runs keep theirs until then, and equal rows stay in order.
     """
     least = min(range(len(cursors)), key=lambda i: cursors[i].last_key)
     bound = cursors[least].last_key
     parts = [cursor.take_until(bound, with_equals=i <= least) for i, cursor in enumerate(cursors)]
-    filled = [part for part in parts if part.num_rows]
-    return filled[0] if len(filled) == 1 else sorted_table(arrow().concat_tables(filled), keys)
+    return [part for part in parts if part.num_rows]
 
 
-def ahead(tables: Tables) -> Tables:
-    """Yield the tables while a thread makes the next."""
+def ahead(tables: Iterator[Any]) -> Iterator[Any]:
+    """Yield tables, or lists of them, while a thread makes the next."""
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(next, tables, None)
         while (table := waiting.result()) is not None:

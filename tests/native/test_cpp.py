@@ -9,12 +9,17 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 VARIANTS = {"plain": "", "address": "address,undefined", "thread": "thread"}
+ARM64 = (
+    "-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64", "-DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++",
+    "-DCMAKE_EXE_LINKER_FLAGS=-static",
+)  # fmt: skip
 FUZZ_TARGETS = sorted(path.stem for path in Path(__file__).parent.glob("fuzz_*.cpp"))
 
 
@@ -36,8 +41,10 @@ def tool(name: str) -> str:
     return path
 
 
-def build(variant: str, *targets: str) -> Path:
+def build(variant: str, *targets: str, options: Sequence[str] = ()) -> Path:
     """Build programs of one variant, again only as far as sources changed; returns their directory.
+
+    With `options` they may be for another machine.
 
     Whole folders are compiled at once, as much of the time goes into reading headers.
     """
@@ -45,7 +52,7 @@ def build(variant: str, *targets: str) -> Path:
     run(
         tool("cmake"), "-G", "Ninja", "-S", str(ROOT / "native"), "-B", str(directory), "-DSORTCORE_TESTS=ON",
         "-DCMAKE_UNITY_BUILD=ON", f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}",
-        f"-DSORTCORE_SANITIZE={VARIANTS[variant]}",
+        f"-DSORTCORE_SANITIZE={VARIANTS.get(variant, '')}", *options,
     )  # fmt: skip
     run(tool("cmake"), "--build", str(directory), "--parallel", str(os.cpu_count()), "--target", *targets)
     return directory / "tests"
@@ -65,6 +72,16 @@ def test_ten_times_the_random_cases(variant: str) -> None:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_fuzz_for_a_while(variant: str, target: str) -> None:
     assert "inputs" in run(str(build(variant, target) / target), "15").stdout
+
+
+@pytest.mark.soak
+def test_on_arm64() -> None:
+    """Needs the packages g++-aarch64-linux-gnu and qemu-user; a wheel for arm64 is built, and this machine is none."""
+    emulator = shutil.which("qemu-aarch64")
+    if emulator is None or shutil.which("aarch64-linux-gnu-g++") is None:
+        pytest.skip("no qemu-aarch64 or aarch64-linux-gnu-g++ (packages qemu-user, g++-aarch64-linux-gnu)")
+    program = build("arm64", "sortcore_tests", options=ARM64) / "sortcore_tests"
+    assert " 0 failed" in run(emulator, str(program), timeout_s=1800).stdout
 
 
 @pytest.mark.soak

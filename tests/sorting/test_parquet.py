@@ -12,7 +12,7 @@ import pytest
 
 from planner.errors import BadInputError, IoFailureError
 from planner.native import Progress
-from planner.sorting import parquet, table_runs
+from planner.sorting import parquet, parquet_rows, table_runs
 from planner.sorting.parquet import ParquetJob, ParquetReport, sort_parquet
 from planner.sorting.table import sort_table
 from tests.sorting.arrow_tables import order_of_duckdb, random_keys, random_table
@@ -40,7 +40,7 @@ def without_nan(table: Any) -> Any:
 def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make runs of some hundred rows, and merge them in pieces of some ten."""
     monkeypatch.setattr(parquet, "_MOST_RUN_BYTES", 15_000)
-    monkeypatch.setattr(parquet, "_BATCH_ROWS", 50)
+    monkeypatch.setattr(parquet_rows, "BATCH_ROWS", 50)
     monkeypatch.setattr(parquet, "_LEAST_PIECE_BYTES", 3_000)
     monkeypatch.setattr(parquet, "_PIECES", 1 << 40)
     monkeypatch.setattr(table_runs, "MOST_MERGED", 4)
@@ -67,7 +67,7 @@ def check_files(count: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
         ends = zip([0, *cuts], [*cuts, table.num_rows], strict=True)
         settings: dict[str, Any] = {"most_rows": chance.choice([None, None, 1, 7])}
         monkeypatch.setattr(parquet, "_MOST_RUN_BYTES", chance.choice([300, 3000, 1 << 30]))
-        monkeypatch.setattr(parquet, "_BATCH_ROWS", chance.choice([1, 3, 50]))
+        monkeypatch.setattr(parquet_rows, "BATCH_ROWS", chance.choice([1, 3, 50]))
         monkeypatch.setattr(parquet, "_LEAST_PIECE_BYTES", chance.choice([50, 300]))
         monkeypatch.setattr(table_runs, "MOST_MERGED", chance.choice([2, 4, 32]))
         parts = [table.slice(first, end - first) for first, end in ends]

@@ -56,3 +56,19 @@ def test_keys_that_cannot_be() -> None:
     ):
         with pytest.raises(BadInputError, match=message):
             sort_table(table, keys=keys)
+
+
+def test_types_that_are_stored_as_others() -> None:
+    texts = pa.chunked_array(
+        [pa.RunEndEncodedArray.from_arrays([2], ["x"]), pa.RunEndEncodedArray.from_arrays([1], ["b"])]
+    )
+    numbers = pa.array([3, 1, 2])
+    names = pa.array([bytes([9] * 16), bytes([5] * 16), None], pa.uuid())
+    documents = pa.array(["{}", None, "[]"], pa.json_())
+    table = pa.table({"n": numbers, "runs": texts, "uuid": names, "json": documents})
+    order = {"n": [1, 2, 3], "runs": [2, 3, 1], "uuid": [1, 3, 2], "json": [2, 3, 1]}  # "[" comes before "{"
+    for key, rows in order.items():
+        ours = sort_table(table, keys=key)
+        assert ours.column("n").to_pylist() == rows, key
+        assert ours.schema.equals(table.schema)
+        assert ours.column("runs").to_pylist() == [["x", "b", "x"][row - 1] for row in rows]

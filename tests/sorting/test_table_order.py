@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import decimal
 import random
+import subprocess
+import sys
 from typing import Any
 
 import pyarrow as pa
@@ -69,3 +71,16 @@ def test_only_texts_that_come_often_are_worth_a_dictionary(monkeypatch: pytest.M
     monkeypatch.setattr(table_order, "_SAMPLED_ROWS", 500)
     assert table_order._has_few_values(COLUMNS["repeated"])
     assert not table_order._has_few_values(COLUMNS["differing"])
+
+
+def test_numbers_do_not_load_pandas() -> None:
+    """Loading it takes longer than sorting a million rows."""
+    code = (
+        "import sys, pyarrow as pa; from planner.sorting.table_keys import KeyColumn;"
+        "from planner.sorting.table_order import row_order;"
+        "values = pa.Array.from_buffers(pa.int64(), 2, [None, pa.py_buffer(bytes([2] + [0] * 15))]);"
+        "texts = values.cast('string').cast('binary');"
+        "assert row_order([KeyColumn(values, False), KeyColumn(texts, True)], 2).tolist() == [1, 0];"
+        "assert 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

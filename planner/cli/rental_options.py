@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.errors import BadInputError
-from planner.providers.registry import CLOUDS
 from planner.schemas.asked_prices import names
 from planner.units import parse_duration
 
@@ -86,11 +85,12 @@ def _regions(words: Sequence[str], cloud: str | None) -> tuple[str, ...]:
     """Return regions as a cloud names them. Raises BadInputError for a name that is none: it would be called for
     minutes, and end the run.
     """
-    if cloud is None or cloud not in CLOUDS or not words:
-        return tuple(words)
     from planner.catalog import load_catalog
     from planner.catalog.cloud_regions import regions_of
+    from planner.providers.registry import CLOUDS
 
+    if cloud is None or cloud not in CLOUDS or not words:
+        return tuple(words)
     (regions,) = regions_of(words, [load_catalog(cloud)])
     return regions
 

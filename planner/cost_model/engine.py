@@ -1,8 +1,8 @@
 """Engines: the software that carries out a plan, with what it costs beyond moving bytes over disks and networks.
 
 The papers' equations (SoCC 2015, section 3.3) know disks and the network alone: the engine `ideal`. An engine that was
-measured adds processor seconds for each byte and each task of a phase, a driver that orders all tasks, and the memory
-that a node needs.
+measured adds processor seconds for each byte and each task of a phase, a driver that orders all tasks, or coordinators
+that do so on many nodes, and the memory that a node needs.
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ class TaskCost:
 class TaskSizes:
     """Into how many slices and partitions a job is cut, so that what is under way fits in memory.
 
-    A node has `store_share` of its memory for blocks, and `sort_share` for sorting. The other figures are those of the
-    engine's own sizing: how much of either a slice or a partition may take.
+    A node has `store_share` of its memory for blocks, and `sort_share` for sorting. On more than
+    `nodes_per_coordinator` nodes coordinators of so many each order the tasks instead of the driver, if it is not 0;
+    a task then costs `coordinated_cost` times as much. The other figures are those of the engine's own sizing: how much
+    of either a slice or a partition may take.
     """
 
     store_share: float
@@ -58,6 +60,8 @@ class TaskSizes:
     partition_sort_share: float
     copied_store_share: float
     partitions_per_node: float
+    nodes_per_coordinator: float = 0.0
+    coordinated_cost: float = 1.0
 
     def tasks(self, vcpu: Floats) -> Floats:
         """Return how many tasks a node with so many processors runs at a time."""
@@ -83,6 +87,15 @@ class TaskSizes:
         """
         free = (nodes - 1) / (1 + (nodes - 1) / self.parcels_max)
         return np.minimum(free, self.parcels_min) if driver_decides else np.asarray(free)
+
+    def ordering(self, nodes: Floats, *, decides: bool) -> Floats:
+        """Return what ordering tasks costs, shape (N,), in multiples of what it costs a driver that orders all: the
+        busiest coordinator, whose work `decides` how long it takes, or all together.
+        """
+        if not self.nodes_per_coordinator:
+            return np.ones(len(nodes))
+        coordinators = np.ceil(nodes / self.nodes_per_coordinator)
+        return np.where(coordinators > 1, self.coordinated_cost / (coordinators if decides else 1.0), 1.0)
 
     def partitions(
         self, data_bytes: float, *, memory_bytes: Floats, vcpu: Floats, nodes: Floats, copied: bool

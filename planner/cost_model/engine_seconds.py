@@ -1,7 +1,7 @@
 """What an engine's processors and its driver take in a phase, by cluster size: R layouts by N sizes.
 
 Processors work for each byte and for each task. Of n nodes each sends (n-1)/n of its part of a shuffle. The driver
-orders all tasks on one processor, which is the head's.
+orders all tasks on one processor, which is the head's. On many nodes coordinators do that, each on one of a node.
 """
 
 from __future__ import annotations
@@ -64,10 +64,12 @@ def _node_task_s(context: JobContext, phase: Phase, nodes: Floats) -> Floats:
 
 def driver_task_s(context: JobContext, phase: Phase, nodes: Floats, *, decides: bool) -> Floats:
     """Return the seconds that each task of a phase costs the driver, shape (N,), which `decides` how long it takes or
-    has time to spare.
+    has time to spare. Of coordinators that is the busiest, or all of them.
     """
     engine, seconds = context.model.engine, np.zeros(len(nodes))
-    parcels = 0.0 if engine.sizes is None else engine.sizes.parcels(nodes, driver_decides=decides)
+    sizes = engine.sizes
+    parcels = 0.0 if sizes is None else sizes.parcels(nodes, driver_decides=decides)
     for cost in (engine.tasks[work] for work in phase.cpu):
         seconds += cost.driver_s + cost.driver_parcel_s * parcels + cost.driver_per_node_s * nodes
-    return seconds / context.rates.cpu_factor
+    ordering = 1.0 if sizes is None else sizes.ordering(nodes, decides=decides)
+    return np.asarray(seconds * ordering / context.rates.cpu_factor)

@@ -31,7 +31,7 @@ _EVIDENCE: Final = {
     "assumed": "assumed",
 }
 
-_BOUND_BY: Final = {"driver": "the head node, which hands out tasks"}
+_BOUND_BY: Final = {"driver": "handing out tasks"}
 """Resources under names that a first reader knows."""
 
 
@@ -191,12 +191,9 @@ def binds(best: Candidate) -> str:
         for phase in best.phases
         if phase.resources
     ]
-    driver = (
-        " More nodes do not speed up the head." if any(phase.bottleneck == "driver" for phase in best.phases) else ""
-    )
     if len(phases) > 1 and len({bottleneck for bottleneck, _ in phases}) == 1:
-        return f"What binds: {phases[0][0]}, in all phases.{driver}"
-    return f"What binds: {', then '.join(f'{bottleneck} ({name})' for bottleneck, name in phases)}.{driver}"
+        return f"What binds: {phases[0][0]}, in all phases."
+    return f"What binds: {', then '.join(f'{bottleneck} ({name})' for bottleneck, name in phases)}."
 
 
 def evidence_text(best: Candidate) -> str:

@@ -67,7 +67,7 @@ def at_full_rate(context: JobContext) -> JobContext:
 def phase_work(context: JobContext, phase: Phase, nodes: int) -> PhaseWork:
     """Return the work of a phase on `nodes` nodes of the only layout of `context`."""
     count, row = np.array([float(nodes)]), slice(0, 1)
-    works, engine = context.works(phase), context.model.engine
+    works = context.works(phase)
     devices = {name: work for name, work in works.items() if name != "cpu"}
     exchanged, streamed_in, streamed_out = (float(part[0, 0]) for part in context.network_parts(phase, row, count))
     fixed_s = {name: float(seconds[0]) for name, (_, seconds) in context.undivided(phase, count).items()}
@@ -91,9 +91,7 @@ def phase_work(context: JobContext, phase: Phase, nodes: int) -> PhaseWork:
         out_bytes=streamed_out,
         spread=_spread(context, phase),
         driver_s=driver_s,
-        order_s=whole * sum(engine.tasks[name].driver_s for name in phase.cpu) / context.rates.cpu_factor
-        if whole
-        else 0.0,
+        order_s=_order_s(context, phase, nodes, tasks=whole),
         driver_core_s=driver_core_s,
         requests_s=fixed_s.pop("object_requests", 0.0),
         fixed_s=fixed_s,
@@ -134,6 +132,15 @@ def _driver_s(context: JobContext, phase: Phase, nodes: int, *, tasks: float) ->
     count = np.array([float(nodes)])
     needed_s, free_s = (tasks * float(driver_task_s(context, phase, count, decides=d)[0]) for d in (True, False))
     return needed_s, free_s if context.model.engine.shares_processors else 0.0
+
+
+def _order_s(context: JobContext, phase: Phase, nodes: int, *, tasks: float) -> float:
+    """Return what of the driver's seconds is for ordering tasks without their parcels."""
+    engine = context.model.engine
+    if engine.sizes is None or not tasks:
+        return 0.0
+    share = float(engine.sizes.ordering(np.array([float(nodes)]), decides=True)[0])
+    return tasks * sum(engine.tasks[name].driver_s for name in phase.cpu) * share / context.rates.cpu_factor
 
 
 def _tasks(context: JobContext, phase: Phase, per_node: float) -> Tasks | None:

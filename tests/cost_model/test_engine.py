@@ -17,6 +17,7 @@ from planner.cost_model.engine_reader import engine_choices, load_engine, parse_
 from planner.cost_model.model import run_by
 from planner.cost_model.model_reader import load_model
 from planner.distributed_sort.concurrency import Concurrency
+from planner.distributed_sort.job import SortRequest
 from planner.distributed_sort.sizing import choose_sizes
 from planner.errors import BadInputError
 from planner.planning.recommendation import recommend
@@ -121,6 +122,33 @@ def test_processors_work_for_bytes_and_tasks_and_the_driver_for_tasks(by_hand: s
     assert first.resources["cpu"].time_s == pytest.approx(by_bytes + by_tasks)
     assert second.resources["driver"].time_s == pytest.approx(833.333 * 0.1, rel=1e-5)
     assert second.resources["cpu"].time_s == pytest.approx(2 * 400 / 16 + 833.333 * 0.1 / 16, rel=1e-5)
+
+
+def test_on_many_nodes_coordinators_order_the_tasks(by_hand: str) -> None:
+    """A task costs them 3 times as much. On 4 nodes there are 2, on 5 nodes 3, on 2 nodes none.
+
+    A slice goes in 1 / (1 + 1/2) parcels on 2 nodes, in 1 on more.
+    """
+    Path(by_hand).write_text(BY_HAND.replace("[sizes]", "[sizes]\nnodes_per_coordinator = 2\ncoordinated_cost = 3"))
+    slices = {2: 1875 + 8, 4: 1875 + 16, 5: 1875 + 20}
+    for nodes, share, parcels in ((2, 1, 2 / 3), (4, 3 / 2, 1), (5, 3 / 3, 1)):
+        driver_s = best(by_hand, nodes=nodes).phases[0].resources["driver"].time_s
+        assert driver_s == pytest.approx(slices[nodes] * (0.01 + 0.002 * parcels + 0.0005 * nodes) * share)
+
+
+def test_all_coordinators_together_use_the_processors_of_one_machine() -> None:
+    sizes = load_engine("ray").sizes
+    assert sizes is not None
+    sizes = replace(sizes, nodes_per_coordinator=16, coordinated_cost=2)
+    nodes = np.array([16.0, 17, 32, 33, 178])
+    np.testing.assert_allclose(sizes.ordering(nodes, decides=True), [1, 1, 1, 2 / 3, 2 / 12])
+    np.testing.assert_allclose(sizes.ordering(nodes, decides=False), [1, 2, 2, 2, 2])
+
+
+def test_the_planner_knows_the_sorts_coordinators() -> None:
+    sizes = load_engine("ray").sizes
+    assert sizes is not None
+    assert sizes.nodes_per_coordinator == SortRequest.nodes_per_coordinator
 
 
 def test_processors_that_are_busy_half_of_the_time_take_twice_as_long(by_hand: str) -> None:

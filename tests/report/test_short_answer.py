@@ -72,10 +72,7 @@ def test_it_says_what_to_rent_how_long_for_how_much_and_what_may_be_lost(plans: 
     text = " ".join(" ".join(short_answer(plans["copies"], width=80)).split())
     assert text.startswith(f"Rent {best.nodes} x {best.instance_type} (aws us-east-1, one placement group)")
     assert "any one node may be lost" in text
-    assert (
-        "What binds: the head node, which hands out tasks (map and shuffle), then local disks (sort and reduce)."
-        in text
-    )
+    assert "What binds: handing out tasks (map and shuffle), then local disks (sort and reduce)." in text
     assert "stays the best choice while" in text
 
 
@@ -84,7 +81,7 @@ def test_notes_are_in_words_that_a_first_reader_knows(plans: dict[str, Plan]) ->
     assert plan.best is not None
     noted = replace(plan.best, warnings=("driver: slow", "cloud truth 0 of 6: network not measured"))
     text = " ".join(" ".join(short_answer(replace(plan, warnings=(), best=noted), width=100)).split())
-    assert "Note: the head node, which hands out tasks: slow" in text
+    assert "Note: handing out tasks: slow" in text
     assert "Note: 0 of 6 demands on a measurement are met: network not measured" in text
 
 

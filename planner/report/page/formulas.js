@@ -99,6 +99,12 @@ function nodeTaskSeconds(grid, phase, nodes) {
   return seconds / grid.engine.cpu_factor;
 }
 
+function ordering(sizes, nodes, decides) {
+  if (!sizes.nodes_per_coordinator) return 1;
+  const coordinators = Math.ceil(nodes / sizes.nodes_per_coordinator);
+  return coordinators > 1 ? sizes.coordinated_cost / (decides ? coordinators : 1) : 1;
+}
+
 function driverTaskSeconds(grid, phase, nodes, decides) {
   const sent = parcels(grid.engine.sizes, nodes, decides);
   let seconds = 0;
@@ -106,7 +112,7 @@ function driverTaskSeconds(grid, phase, nodes, decides) {
     const cost = grid.engine.tasks[work];
     seconds += cost.driver_s + cost.driver_parcel_s * sent + cost.driver_per_node_s * nodes;
   }
-  return seconds / grid.engine.cpu_factor;
+  return (seconds * ordering(grid.engine.sizes, nodes, decides)) / grid.engine.cpu_factor;
 }
 
 function cpuSeconds(grid, row, phase, nodeS, nodes, asked) {

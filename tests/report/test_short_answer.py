@@ -60,7 +60,7 @@ def test_with_what_a_what_if_changes_it_fits_a_screen(plans: dict[str, Plan]) ->
     lines = short_answer(plan, width=80, before=plans["copies"].best)
     alone = short_answer(plan, width=80)
     assert len(lines) <= LINES
-    assert lines[0].startswith("What if: was 58 x i8g.8xlarge, $138.91")
+    assert lines[0].startswith("What if: was 60 x i8g.8xlarge, $115.69")
     assert [line for line in alone if line and not line.startswith(("Note", "Next"))] == [
         line for line in lines[2:] if line and not line.startswith(("Note", "Next"))
     ]

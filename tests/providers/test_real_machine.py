@@ -184,13 +184,11 @@ def mounts(ssh: Ssh) -> list[str]:
 
 
 def identities(ssh: Ssh) -> list[str]:
-    """Return the file systems' own identities, which a disk has from its formatting."""
-    return ssh.run(
-        HEAD,
-        f"lsblk --noheadings --output UUID $(findmnt -n -o SOURCE {DISKS_DIRECTORY}/disk0) "
-        f"$(findmnt -n -o SOURCE {DISKS_DIRECTORY}/disk1)",
-        within_s=60,
-    ).split()
+    """Return the file systems' own identities, which a disk has from its formatting, in the order of the directories.
+    That of the devices changes from boot to boot.
+    """
+    places = [f"{DISKS_DIRECTORY}/disk{number}" for number in range(2)]
+    return [ssh.run(HEAD, f"findmnt --noheadings --output UUID {place}", within_s=60).strip() for place in places]
 
 
 def answer(start: Started) -> None:

@@ -14,7 +14,7 @@ from planner.cli.files import Force
 from planner.cli.progress import watched
 from planner.cli.sort_formats import refuse_formats, require_inputs, sort_text_or_tables
 from planner.cli.sort_keys import KeyOptions
-from planner.cli.sort_on_ray import RayOptions, sort_on_ray
+from planner.cli.sort_on_ray import RayOptions, files_among, sort_on_ray
 from planner.cli.text_files import records_expected
 from planner.cli.usage import UsageError
 from planner.errors import BadInputError
@@ -85,6 +85,8 @@ def sort(
     Example: planner sort input.json output.json --ray 10.0.0.1:6379 --copies 2
 
     Example: planner sort --lines app.log sorted.json --ray 10.0.0.1:6379
+
+    Example: planner sort --format parquet --key time:desc --key id events/ sorted.json --ray 10.0.0.1:6379
     """
     limits: dict[str, Any] = {"threads": threads, "stable": stable, "temp_dirs": temp_dir or ()}
     limits["memory_bytes"] = None if memory is None else parse_size(memory)
@@ -95,7 +97,8 @@ def sort(
     if not on_ray and sort_text_or_tables(sources, output, keys, layout, others=bool(more_output), **shared):
         return
     outputs = [output, *(more_output or ())]
-    require_inputs(sources, outputs, temp_dirs=limits["temp_dirs"], force=force)
+    inputs = files_among(sources) if on_ray and keys.format == "parquet" else sources
+    require_inputs(inputs, outputs, temp_dirs=limits["temp_dirs"], force=force)
     if on_ray:
         refuse_formats(keys, lines=lines)
         _refuse_on_ray(layout, limits, more_output=more_output)

@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.cli.files import require_directories, require_new, require_readable
 from planner.cli.sort_keys import KeyOptions, check_text, sort_by_keys
-from planner.cli.sort_parquet import check_parquet, sort_parquet_files
+from planner.cli.sort_parquet import check_parquet, refuse_options_of_text, sort_parquet_files
 from planner.errors import BadInputError
 
 
@@ -97,10 +97,10 @@ def refuse_formats(keys: KeyOptions, *, lines: bool) -> None:
         raise BadInputError(f"--key {keys.key[0]} is a key of records: with --ray their manifest says the key")
     if keys.no_header and keys.format != "csv":
         raise BadInputError("--no-header is for --format csv")
-    if keys.format == "parquet" or keys.check or keys.compress:
-        raise BadInputError(
-            "with --ray there are records, lines and CSV: leave out --format parquet, --check, --compress"
-        )
+    if keys.check or keys.compress:
+        raise BadInputError("--check and --compress are for one machine: leave them out, or leave out --ray")
+    if keys.format == "parquet":
+        refuse_options_of_text(keys)
 
 
 def _refuse_other_options(layout: dict[str, Any], *, others: bool, has_span: bool, has_size: bool) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from json import loads
 from os import environ
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from typer import Option
 
@@ -18,6 +19,8 @@ from planner.errors import BadInputError
 if TYPE_CHECKING:
     from planner.distributed_sort.dataset import Dataset, TextFormat
 
+_URI: Final = re.compile(r"^(s3|gs|az):/+")
+
 
 @dataclass(frozen=True, kw_only=True)
 class RayOptions:
@@ -27,7 +30,7 @@ class RayOptions:
         str | None,
         Option(
             help="Sort on the Ray cluster at this address: INPUT and OUTPUT are manifests of partitions. "
-            "INPUT may be text or CSV."
+            "INPUT may be text, CSV or Parquet; of Parquet also a directory, or s3://bucket/prefix."
         ),
     ] = None
     copies: Annotated[int, Option(min=1, max=2, help="With --ray: nodes that keep each output partition.")] = 1
@@ -55,7 +58,7 @@ def sort_on_ray(
     from planner.distributed_sort.dataset import dataset_of, write_manifest
     from planner.ray_cluster.driver_session import ray_session
 
-    source = _text_dataset(sources, keys) if lines or keys.are_given else _manifest(sources)
+    source = _dataset_by_keys(sources, keys) if lines or keys.are_given else _manifest(sources)
     request = {"copies": options.copies, "uniform": options.uniform, "output": options.to or output.stem}
     order = {
         "do": "sort",
@@ -76,8 +79,18 @@ def sort_on_ray(
 def counted(source: Dataset) -> str:
     """Return what a dataset consists of, in words."""
     if source.layout.text is None:
-        return "records"
+        return source.layout.unit
     return "lines" if source.layout.text.csv is None else "rows"
+
+
+def files_among(sources: Sequence[Path]) -> list[Path]:
+    """Return the sources that are neither directories nor prefixes of an object store."""
+    return [path for path in sources if not path.is_dir() and "://" not in name_of(path)]
+
+
+def name_of(source: Path) -> str:
+    """Return a path, or the URI that was taken for one and lost a slash."""
+    return _URI.sub(r"\1://", str(source))
 
 
 def _manifest(sources: Sequence[Path]) -> Dataset:
@@ -91,12 +104,15 @@ def _manifest(sources: Sequence[Path]) -> Dataset:
         raise BadInputError(f"{error.message}; to sort text, say --lines, --key or --format csv") from error
 
 
-def _text_dataset(sources: Sequence[Path], keys: KeyOptions) -> Dataset:
-    """Return the text that `sources` are: manifests, or files that every node reaches by their path."""
+def _dataset_by_keys(sources: Sequence[Path], keys: KeyOptions) -> Dataset:
+    """Return the text or the tables that `sources` are: manifests, or files that every node reaches by their path."""
+    from planner.distributed_sort.table_dataset import tables_of
     from planner.distributed_sort.text_dataset import lines_of, rows_of
 
     if keys.merge or keys.limit:
         raise BadInputError("--merge and --limit are for one machine: leave them out, or leave out --ray")
+    if keys.format == "parquet":
+        return tables_of([name_of(source) for source in sources], keys.key or (), unique=keys.unique)
     if keys.format == "csv":
         return rows_of(sources, csv_columns(keys), unique=keys.unique)
     return lines_of(sources, _text_format(keys))

@@ -34,7 +34,7 @@ def sort_parquet_files(
     from planner.sorting.parquet import ParquetJob, sort_parquet
     from planner.sorting.table_keys import arrow
 
-    _refuse_options_of_text(options)
+    refuse_options_of_text(options)
     if any(str(path) == "-" for path in [*sources, output]):
         raise BadInputError("--format parquet: Parquet is read from its end, so inputs and output are files")
     # Every byte of memory is touched once, and in pages of 2 MB that took longer: see measurements.md.
@@ -66,14 +66,15 @@ def check_parquet(source: Path, options: KeyOptions, *, json: bool) -> None:
     """End with 1 and the first row that is out of order. Raises BadInputError."""
     from planner.sorting.parquet import find_disorder
 
-    _refuse_options_of_text(options)
+    refuse_options_of_text(options)
     with watched(["read"]) as progress:
         disorder = find_disorder(str(source), options.key or (), unique=options.unique, progress=progress)
     number, values = disorder or (None, [])
     tell_disorder(source, number, ", ".join(map(str, values)), json=json)
 
 
-def _refuse_options_of_text(options: KeyOptions) -> None:
+def refuse_options_of_text(options: KeyOptions) -> None:
+    """Raise BadInputError for options that Parquet has no use for."""
     text_only = {
         "--separator": options.separator,
         "--no-header": options.no_header,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.distributed_sort.quote_grid import QuoteGrid
+from planner.distributed_sort.table_format import TableFormat
 from planner.errors import BadInputError, IoFailureError
 from planner.sorting.keys import Key
 from planner.stores.atomic_file import replace_file
@@ -76,18 +77,25 @@ class TextFormat:
 class Layout:
     """Fixed records: `record_size` bytes each, the key being `key_size` bytes from `key_offset` on.
 
-    Where the data is `text`, a record is a byte: what counts records counts bytes.
+    Where the data is `text`, a record is a byte: what counts records counts bytes. Where it is a `table`, a record is a
+    row, and `record_size` what it takes in memory in the mean.
     """
 
     record_size: int = 100
     key_offset: int = 0
     key_size: int = 10
     text: TextFormat | None = None
+    table: TableFormat | None = None
 
     @staticmethod
     def of_text(text: TextFormat) -> Layout:
         """Return the layout of text."""
         return Layout(record_size=1, key_offset=0, key_size=0, text=text)
+
+    @staticmethod
+    def of_table(table: TableFormat, *, row_bytes: int) -> Layout:
+        """Return the layout of tables."""
+        return Layout(record_size=max(1, row_bytes), key_offset=0, key_size=0, table=table)
 
     def document(self) -> dict[str, Any]:
         """Return the layout as a manifest has it."""
@@ -96,7 +104,25 @@ class Layout:
     @property
     def unit(self) -> str:
         """What is counted, in words."""
+        if self.table is not None:
+            return "rows"
         return "records" if self.text is None else "bytes"
+
+    @property
+    def stored_size(self) -> int:
+        """Bytes of what blocks and intermediate files count: rows of tables have no one size, so they count bytes."""
+        return 1 if self.table is not None else self.record_size
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether one record is left of those with equal keys."""
+        form = self.text or self.table
+        return form is not None and form.unique
+
+    @property
+    def longest_end_records(self) -> int:
+        """What the end of a partition may get beside what it has: a last line's end."""
+        return 0 if self.text is None else self.text.longest_end_bytes
 
     def core(self) -> dict[str, Any]:
         """Return the layout as the sort core names it, all values integers."""
@@ -126,7 +152,7 @@ class Copy:
 class Partition:
     """Consecutive records of a dataset. Keys are in hex, and '' like the checksum where nobody has looked.
 
-    A sort of CSV adds `quotes`, which no manifest has.
+    A sort of CSV adds `quotes`, which no manifest has. Tables have `groups`: the rows of each row group.
     """
 
     records: int
@@ -136,6 +162,7 @@ class Partition:
     last_key: str = ""
     checksum: str = ""
     quotes: QuoteGrid | None = None
+    groups: tuple[int, ...] = ()
 
     @property
     def uri(self) -> str:
@@ -144,11 +171,14 @@ class Partition:
 
     def document(self) -> dict[str, Any]:
         """Return the partition as a manifest has it."""
-        return {name: value for name, value in asdict(self).items() if name != "quotes"}
+        absent = {"quotes"} if self.groups else {"quotes", "groups"}
+        return {name: value for name, value in asdict(self).items() if name not in absent}
 
     def for_slice(self, first: int, records: int) -> Partition:
         """Return the partition without what a task does not need that reads some of its records."""
-        return self if self.quotes is None else replace(self, quotes=self.quotes.for_slice(first, records))
+        if self.quotes is None:
+            return replace(self, groups=()) if self.groups else self
+        return replace(self, quotes=self.quotes.for_slice(first, records))
 
     def reached_from(self, nodes: Collection[str]) -> Partition:
         """Return the partition with the copies that one of `nodes` can read: theirs, and those that all can read."""
@@ -213,6 +243,8 @@ def write_manifest(dataset: Dataset, path: Path) -> None:
 
 
 def _layout(fields: Mapping[str, Any]) -> Layout:
+    if table := fields.get("table"):
+        return Layout(**{**fields, "table": TableFormat.of(table)})
     if not (text := fields.get("text")):
         return Layout(**fields)
     csv = CsvFormat(**text["csv"]) if text.get("csv") else None
@@ -223,4 +255,5 @@ def _layout(fields: Mapping[str, Any]) -> Layout:
 def _partition(fields: Mapping[str, Any]) -> Partition:
     copies = tuple(Copy(**copy) for copy in fields["copies"])
     recipe = None if fields["recipe"] is None else Recipe(**fields["recipe"])
-    return Partition(**{**fields, "copies": copies, "recipe": recipe})
+    groups = tuple(fields.get("groups", ()))
+    return Partition(**{**fields, "copies": copies, "recipe": recipe, "groups": groups})

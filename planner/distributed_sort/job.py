@@ -212,5 +212,5 @@ class Job:
 def progress(phase: str, source: Dataset, *, records: int, nodes: int) -> dict[str, Any]:
     """Return the event that so many records of `source` are done in a phase, on so many nodes."""
     size = source.layout.record_size
-    counts = {"bytes_done": records * size, "bytes_total": source.bytes, "nodes": nodes}
+    counts = {"bytes_done": min(records * size, source.bytes), "bytes_total": source.bytes, "nodes": nodes}
     return {"event": "progress", "phase": phase} | counts

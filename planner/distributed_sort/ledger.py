@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 
 from planner.arrays import Ints
 from planner.distributed_sort.dataset import FORMAT, Partition, dataset_of
-from planner.distributed_sort.partitioning import Splitting
-from planner.distributed_sort.text_splitting import AnySplitting, TextSplitting
+from planner.distributed_sort.splittings import AnySplitting, document_of, splitting_of
 from planner.errors import IoFailureError
-from planner.native import Splitters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,13 +197,7 @@ class Journal:
 
     def begin(self, *, job: str, slice_records: int, splitting: AnySplitting, owner: list[str]) -> None:
         """Start a new journal. Raises IoFailureError when it cannot be written."""
-        head = {
-            "job": job,
-            "slice_records": slice_records,
-            "pieces": splitting.pieces,
-            "weights": splitting.weights,
-            **_splitters(splitting),
-        }
+        head = {"job": job, "slice_records": slice_records, **document_of(splitting)}
         self.path.unlink(missing_ok=True)
         self._write(head)
         self.owners(owner)
@@ -226,12 +218,10 @@ class Journal:
         earlier version's.
         """
         lines = list(self._lines())
-        if len(lines) < 2 or lines[0].get("job") != job or not {"splitters", "boundaries"} & lines[0].keys():
+        if len(lines) < 2 or lines[0].get("job") != job or (splitting := splitting_of(lines[0])) is None:
             return None
-        head = lines[0]
-        splitting = _splitting(head)
         owner = [line["owner"] for line in lines if "owner" in line][-1]
-        return head["slice_records"], splitting, owner, dict(_finished(lines))
+        return lines[0]["slice_records"], splitting, owner, dict(_finished(lines))
 
     def end(self) -> None:
         """Delete the journal of a job that needs none any more."""
@@ -256,22 +246,6 @@ class Journal:
                     os.fsync(file.fileno())
         except OSError as error:
             raise IoFailureError(f"journal {self.path}: {error.strerror}") from error
-
-
-def _splitters(splitting: AnySplitting) -> dict[str, Any]:
-    if isinstance(splitting, TextSplitting):
-        return {"boundaries": [[line.decode("latin-1"), is_above] for line, is_above in splitting.boundaries]}
-    serialized = base64.b64encode(splitting.splitters.serialize()).decode()
-    return {"splitters": serialized, "key_size": splitting.splitters.key_bytes}
-
-
-def _splitting(head: dict[str, Any]) -> AnySplitting:
-    pieces, weights = tuple(head["pieces"]), tuple(head["weights"])
-    if "boundaries" in head:
-        boundaries = tuple((line.encode("latin-1"), is_above) for line, is_above in head["boundaries"])
-        return TextSplitting(boundaries=boundaries, pieces=pieces, weights=weights)
-    splitters = Splitters.parse(base64.b64decode(head["splitters"]), key_bytes=head["key_size"])
-    return Splitting(splitters=splitters, pieces=pieces, weights=weights)
 
 
 def _finished(lines: Iterable[dict[str, Any]]) -> Iterator[tuple[int, tuple[Partition, bytes]]]:

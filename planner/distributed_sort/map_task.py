@@ -14,7 +14,7 @@ from planner.distributed_sort.dataset import Layout, Partition
 from planner.distributed_sort.node_environment import JobFiles, node_name
 from planner.distributed_sort.node_tasks import Block, Stored, store
 from planner.distributed_sort.partition_reader import Slice, naming_file
-from planner.distributed_sort.text_splitting import AnySplitting
+from planner.distributed_sort.splittings import AnySplitting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ def map_slice(order: MapOrder, splitting: AnySplitting) -> tuple[Mapped | Block 
     Raises IoFailureError naming node and file, and BadInputError naming file and row of CSV that is not as it must be.
     """
     began = time.monotonic()
-    size = order.layout.record_size
+    size = order.layout.stored_size
     content = content_of(order.layout)
     with naming_file(order.partition):
         records = content.read_slice(order.partition, order.slice)
@@ -72,10 +72,10 @@ def map_slice(order: MapOrder, splitting: AnySplitting) -> tuple[Mapped | Block 
     read = any(copy.node in ("", node_name()) for copy in order.partition.copies)
     mapped = Mapped(
         node=node_name(),
-        read_bytes=len(records) if read else 0,
-        remade_bytes=0 if read else len(records),
+        read_bytes=content.size_bytes(records) if read else 0,
+        remade_bytes=0 if read else content.size_bytes(records),
         seconds=time.monotonic() - began,
-        checksum=content.summary(records, order.threads).checksum if order.sums else 0,
+        checksum=content.checksum(records, order.threads) if order.sums else 0,
         stored=stored,
         sizes={first: int(offsets[end] - offsets[first]) * size for _, first, end in order.ranges},
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from planner.distributed_sort import buffers, partition_reader, run_files
 from planner.distributed_sort.content import content_of
 from planner.distributed_sort.dataset import Copy, Layout, Partition, Recipe
 from planner.distributed_sort.node_environment import JobFiles, NodeFacts, facts, free_space, node_name
-from planner.distributed_sort.object_store import delete_partitions, is_object, write_object
+from planner.distributed_sort.object_store import delete_partitions, write_object
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
 
@@ -137,50 +136,29 @@ def _require_memory(order: SortOrder, needed_bytes: int) -> None:
 
 def write_partition(records: Bytes, order: SortOrder) -> Sorted:
     """Write sorted records as an output partition of this node, durably, and say what was written."""
-    layout, files, content = order.layout, order.files, content_of(order.layout)
+    files, content = order.files, content_of(order.layout)
     summary = content.summary(records, order.threads)
-    uri = files.output_uri(order.number)
+    uri = files.output_uri(order.number) + content.suffix
     prologue = np.frombuffer(content.prologue, np.uint8)
     if files.in_store:
         write_object(uri, np.concatenate([prologue, records]) if len(prologue) else records)
     else:
         run_files.write_whole(Path(uri), (prologue, records), durable=True)
-    first_key, last_key = _end_keys(summary, layout)
-    partition = Partition(
-        records=len(records) // layout.record_size,
-        copies=(Copy(uri=uri, node=_node_of(files), offset=len(prologue)),),
-        first_key=first_key,
-        last_key=last_key,
-        checksum=f"{summary.checksum:x}",
-    )
+    copy = Copy(uri=uri, node=_node_of(files), offset=len(prologue))
+    partition = replace(content.described(records, summary), copies=(copy,), checksum=f"{summary.checksum:x}")
     return Sorted(
         partition=partition, read_bytes=0, written_bytes=len(prologue) + len(records), summary=summary.serialize()
     )
 
 
-def _end_keys(summary: Any, layout: Layout) -> tuple[str, str]:
-    """Return the first and the last key in hex; those of text can be long, and are not told."""
-    if layout.text is not None:
-        return "", ""
-    key = slice(layout.key_offset, layout.key_offset + layout.key_size)
-    return summary.first_record[key].hex(), summary.last_record[key].hex()
-
-
 def read_partition(partition: Partition, layout: Layout) -> Bytes:
-    """Return a whole partition that this node has."""
-    return partition_reader.read_records(partition, layout, first=0, records=partition.records)
+    """Return a whole output partition that this node has."""
+    return content_of(layout).read_output(partition)
 
 
 def validate(partition: Partition, layout: Layout, threads: int = 1) -> bytes:
     """Read a partition's first copy and return valsort's summary of it, serialized."""
-    if layout.text is None and not is_object(partition.uri):
-        with core_errors():
-            summary: Any = core.validate_file(partition.uri, **layout.core(), threads=threads)
-        have = summary.records
-    else:
-        records = read_partition(partition, layout)
-        summary = content_of(layout).summary(records, threads)
-        have = len(records) // layout.record_size
+    summary, have = content_of(layout).validated(partition, threads)
     if have != partition.records:
         raise IoFailureError(
             f"{node_name()}: {partition.uri} holds {have} {layout.unit} instead of {partition.records}"
@@ -208,7 +186,7 @@ def _node_of(files: JobFiles) -> str:
 
 
 def _gathered(order: SortOrder) -> Bytes:
-    size, read_slices = order.layout.record_size, set[int]()
+    size, read_slices = order.layout.stored_size, set[int]()
     pieces = list(run_files.pieces_of(order.number, order.files.run_folders(), read_slices))
     if len(read_slices) != order.slices:
         raise IoFailureError(

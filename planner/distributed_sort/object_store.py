@@ -26,7 +26,7 @@ from planner.extras import optional
 SCHEMES: Final = ("s3://", "gs://", "az://")
 REQUEST_BYTES: Final = 64_000_000
 """What staging moves by one request."""
-_PART: Final = re.compile(r"part-\d{6,}")
+_PART: Final = re.compile(r"part-\d{6,}(\.[a-z]+)?")
 
 
 def is_object(uri: str) -> bool:
@@ -66,6 +66,13 @@ def write_file(uri: str, path: Path) -> int:
             store, name, path, use_multipart=size > REQUEST_BYTES, chunk_size=REQUEST_BYTES, max_concurrency=2
         )
     return 1 if size <= REQUEST_BYTES else math.ceil(size / REQUEST_BYTES) + 2
+
+
+def size_of(uri: str) -> int:
+    """Return the bytes of an object. Raises IoFailureError."""
+    store, path = _store_and_path(uri)
+    with _failing("read", uri):
+        return int(_obstore().head(store, path)["size"])
 
 
 def listed(prefix: str) -> dict[str, int]:

@@ -12,7 +12,7 @@ import numpy as np
 from planner.arrays import Bytes
 from planner.distributed_sort.dataset import Copy, Layout, Partition
 from planner.distributed_sort.node_environment import node_name
-from planner.distributed_sort.object_store import is_object, read_range
+from planner.distributed_sort.object_store import is_object, read_range, size_of
 from planner.distributed_sort.run_files import failing, read_exactly
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
@@ -36,20 +36,36 @@ def read_records(partition: Partition, layout: Layout, *, first: int, records: i
     """
     if into is None:
         into = np.empty(records * layout.record_size, np.uint8)
-    copies = sorted(
-        (copy for copy in partition.copies if copy.node in ("", node_name())), key=lambda copy: not copy.node
-    )
-    if copies:
-        _read_copy(copies[0], into, offset=copies[0].offset + first * layout.record_size)
-    elif partition.recipe is not None:
+    if partition.recipe is None or _copies_here(partition):
+        copy = copy_here(partition)
+        _read_copy(copy, into, offset=copy.offset + first * layout.record_size)
+    else:
         with core_errors():
             recipe = partition.recipe
             core.generate_records(into.data, start=recipe.start + first, skewed=recipe.skew, threads=1)
-    else:
-        raise IoFailureError(
-            f"{node_name()}: {_named(partition)} cannot be read here, and nothing says how to remake it"
-        )
     return into
+
+
+def read_file(partition: Partition) -> Bytes:
+    """Return the whole file of a partition's copy. Raises IoFailureError naming node and file."""
+    copy = copy_here(partition)
+    with failing("read", copy.uri):
+        size = size_of(copy.uri) if is_object(copy.uri) else Path(copy.uri).stat().st_size
+    into = np.empty(size, np.uint8)
+    _read_copy(copy, into, offset=0)
+    return into
+
+
+def copy_here(partition: Partition) -> Copy:
+    """Return a copy that this node reaches, best one on its own disks. Raises IoFailureError when there is none."""
+    if copies := _copies_here(partition):
+        return copies[0]
+    raise IoFailureError(f"{node_name()}: {_named(partition)} cannot be read here, and nothing says how to remake it")
+
+
+def _copies_here(partition: Partition) -> list[Copy]:
+    reached = (copy for copy in partition.copies if copy.node in ("", node_name()))
+    return sorted(reached, key=lambda copy: not copy.node)
 
 
 @contextmanager

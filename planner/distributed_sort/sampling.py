@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from planner.distributed_sort import node_tasks
+from planner.distributed_sort.content import content_of
 from planner.distributed_sort.dataset import Dataset, Layout
 from planner.distributed_sort.input_tasks import InputTask, outcomes
 from planner.distributed_sort.job import Emit, SortRequest
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.partitioning import SAMPLE_PER_PARTITION, split
-from planner.distributed_sort.text_splitting import AnySplitting, split_text
 from planner.errors import BadInputError
 
 
-def splitting_of(request: SortRequest, nodes: Nodes, emit: Emit, *, partitions: int) -> tuple[AnySplitting, int]:
+def splitting_of(request: SortRequest, nodes: Nodes, emit: Emit, *, partitions: int) -> tuple[Any, int]:
     """Return splitters chosen from a sample of the input, and the bytes read for it.
 
     Larger partitions give more of the sample. `request.uniform` reads nothing: keys are then taken as spread evenly.
     Raises IoFailureError when a partition cannot be had.
     """
     source = request.source
-    if request.uniform and source.layout.text is not None:
-        raise BadInputError("lines of text are not evenly spread over all values: sort them without --uniform")
+    if request.uniform and (source.layout.text or source.layout.table):
+        raise BadInputError("text and tables are not evenly spread over all values: sort them without --uniform")
     if request.uniform:
         return split(_even_keys(partitions, source.layout), partitions=partitions, layout=source.layout), 0
     sampled = _sampled(source, nodes, emit, key_count=SAMPLE_PER_PARTITION * partitions)
-    if source.layout.text is not None:
-        lines = [line for of_partition in sampled for line in of_partition]
-        return split_text(lines, partitions=partitions, text=source.layout.text), sum(map(len, lines))
-    keys = b"".join(part for of_partition in sampled for part in of_partition)
-    bytes_read = len(keys) // source.layout.key_size * source.layout.record_size
-    return split(keys, partitions=partitions, layout=source.layout), bytes_read
+    return content_of(source.layout).split(sampled, partitions)
 
 
 def _sampled(source: Dataset, nodes: Nodes, emit: Emit, *, key_count: int) -> list[list[bytes]]:

@@ -23,7 +23,7 @@ from planner.distributed_sort.partitioning import share_out
 from planner.distributed_sort.quote_scan import with_quotes
 from planner.distributed_sort.sizing import SORT_BUFFERS, TEXT_SORT_BUFFERS, Sizes, choose_sizes
 from planner.distributed_sort.slicing import slices
-from planner.distributed_sort.text_splitting import AnySplitting
+from planner.distributed_sort.splittings import AnySplitting
 from planner.errors import BadInputError, IoFailureError, PlannerError
 
 SAMPLE_PHASE: Final = "sample"
@@ -195,17 +195,22 @@ def _fits_in_cache(request: SortRequest, nodes: Nodes) -> bool:
 def _sizes(request: SortRequest, nodes: Nodes) -> Sizes:
     store_bytes = min(nodes.store_bytes.values())
     is_worth_it = request.source.bytes > _PROBES_PER_NODE * PROBE_BYTES * len(nodes.names)
-    return choose_sizes(
+    layout = request.source.layout
+    sizes = choose_sizes(
         data_bytes=request.source.bytes,
-        record_size=request.source.layout.record_size,
+        record_size=layout.record_size,
         node_count=len(nodes.names),
         memory_bytes=request.memory_bytes or store_bytes,
         store_bytes=store_bytes,
         replicated=request.copies > 1,
         concurrency=nodes.concurrency,
         link_bytes_per_s=link_bytes_per_s(nodes) if is_worth_it else None,
-        sort_buffers=TEXT_SORT_BUFFERS if request.source.layout.text else SORT_BUFFERS,
+        sort_buffers=TEXT_SORT_BUFFERS if layout.text or layout.table else SORT_BUFFERS,
     )
+    longest = max((rows for partition in request.source.partitions for rows in partition.groups), default=0)
+    if longest <= sizes.slice_records:
+        return sizes
+    return sizes.going_on(slice_records=longest, record_size=layout.record_size, store_bytes=store_bytes)
 
 
 def _take_stock(job: Job) -> None:
@@ -213,9 +218,11 @@ def _take_stock(job: Job) -> None:
     absent = {copy.node for partition, _ in job.ledger.done.values() for copy in partition.copies}
     gone = frozenset((set(job.ledger.owner) | absent) - set(job.nodes.names) - {""})
     job.ledger.forget_nodes(gone, job.nodes.names)
+    layout = job.request.source.layout
     for node, inventory in job.nodes.on_all(node_tasks.inventory, job.files).items():
-        for number, first, end, records in inventory.runs:
+        for number, first, end, stored in inventory.runs:
             if all(owner == node for owner in job.ledger.owner[first:end]):
+                records = stored * layout.stored_size // layout.record_size
                 job.ledger.record({number: records}, first=first, end=end)
 
 
@@ -267,9 +274,9 @@ def _require_all(dataset: Dataset, job: Job) -> None:
     """Raise IoFailureError when not all that went in came out. A file's last line may have got an end, and of equal
     lines one may be left.
     """
-    source, text = job.request.source, job.request.source.layout.text
-    most = source.records + (0 if text is None else len(source.partitions) * text.longest_end_bytes)
-    least = source.records if text is None or not text.unique else 0
+    source, layout = job.request.source, job.request.source.layout
+    most = source.records + len(source.partitions) * layout.longest_end_records
+    least = 0 if layout.is_unique else source.records
     if not least <= dataset.records <= most:
         raise IoFailureError(
             f"{dataset.records} {source.layout.unit} came out of {source.records}: the input was changed meanwhile"

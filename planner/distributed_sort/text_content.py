@@ -12,7 +12,7 @@ from planner.arrays import Bytes, Ints
 from planner.distributed_sort import buffers, partition_reader
 from planner.distributed_sort.dataset import Layout, Partition, TextFormat
 from planner.distributed_sort.partition_reader import Slice
-from planner.distributed_sort.text_splitting import TextSplitting
+from planner.distributed_sort.text_splitting import TextSplitting, split_text
 from planner.errors import BadInputError
 from planner.native import core, core_errors
 
@@ -75,6 +75,11 @@ class Text:
         """See Content: the header of CSV."""
         return b"" if self._text.csv is None else self._text.csv.header.encode("latin-1")
 
+    @property
+    def suffix(self) -> str:
+        """See Content."""
+        return ""
+
     def sample(self, partition: Partition, keys: int) -> list[bytes]:
         """See Content: the first lines that begin in each window."""
         width = min(_WINDOW_BYTES, partition.records)
@@ -89,9 +94,22 @@ class Text:
                 core.summarize_text(b"\n".join([*lines, b""]), self._order)
         return lines
 
+    def split(self, samples: list[list[bytes]], partitions: int) -> tuple[TextSplitting, int]:
+        """See Content."""
+        lines = [line for of_partition in samples for line in of_partition]
+        return split_text(lines, partitions=partitions, text=self._text), sum(map(len, lines))
+
     def read_slice(self, partition: Partition, slice_: Slice) -> Bytes:
         """See Content: the lines that begin in the slice, the last of them to its end."""
         return self._lines_begun(partition, slice_.first, slice_.records)
+
+    def size_bytes(self, records: Bytes) -> int:
+        """See Content."""
+        return len(records)
+
+    def checksum(self, records: Bytes, threads: int) -> int:
+        """See Content."""
+        return self.summary(records, threads).checksum
 
     def group(self, records: Bytes, splitting: TextSplitting, threads: int) -> tuple[Bytes, Ints]:
         """See Content."""
@@ -133,6 +151,24 @@ class Text:
         fields: dict[str, Any] = json.loads(serialized)
         lines = {name: fields[name].encode("latin-1") for name in ("first_line", "last_line")}
         return TextSummary(**fields | lines, text=self._text)
+
+    def empty_summary(self) -> TextSummary:
+        """See Content."""
+        return self.summary(np.empty(0, np.uint8), threads=1)
+
+    def described(self, output: Bytes, summary: TextSummary) -> Partition:
+        """See Content: keys can be long, and are not told."""
+        del summary
+        return Partition(records=len(output), copies=())
+
+    def read_output(self, partition: Partition) -> Bytes:
+        """See Content."""
+        return self._read(partition, 0, partition.records)
+
+    def validated(self, partition: Partition, threads: int) -> tuple[TextSummary, int]:
+        """See Content."""
+        lines = self.read_output(partition)
+        return self.summary(lines, threads), len(lines)
 
     def _lines_begun(self, partition: Partition, first: int, count: int) -> Bytes:
         """Return the lines that begin within some bytes of a partition, each with its end."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from planner.arrays import Bytes, Ints
 from planner.distributed_sort.dataset import TextFormat
-from planner.distributed_sort.partitioning import Splitting
 from planner.native import core, core_errors
 
 
@@ -38,9 +37,6 @@ class TextSplitting:
             for edge in _cut(grouped, begin, end, count, order=order)
         ]
         return np.array([*edges, begins[-1]], np.int64)
-
-
-AnySplitting = Splitting | TextSplitting
 
 
 def split_text(sample: Sequence[bytes], *, partitions: int, text: TextFormat) -> TextSplitting:

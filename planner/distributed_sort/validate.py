@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from planner.distributed_sort import node_tasks
 from planner.distributed_sort.content import content_of
 from planner.distributed_sort.copies import Outcomes, tried_on_each_copy
@@ -52,7 +50,7 @@ def validation_of(summaries: Outcomes, dataset: Dataset) -> Validation:
     """Return what the copies hold together that were read; the other partitions are counted as lost."""
     read = [summaries.done[number] for number in sorted(summaries.done)]
     content = content_of(dataset.layout)
-    whole = joined(iter(read), dataset.layout) if read else content.summary(np.empty(0, np.uint8), threads=1)
+    whole = joined(iter(read), dataset.layout) if read else content.empty_summary()
     return Validation(
         records=whole.records,
         checksum=f"{whole.checksum:x}",

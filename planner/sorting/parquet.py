@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, core_errors
+from planner.sorting.parquet_output import MOST_GROUP_ROWS, parquet_writer, row_groups, style_of
 from planner.sorting.parquet_rows import decoded_bytes, read_footer, rows_ahead, rows_of
 from planner.sorting.table import sorted_pieces
 from planner.sorting.table_disorder import first_disorder
@@ -21,7 +22,6 @@ from planner.sorting.table_runs import Runs, Tables, ahead, distinct, limited
 _LIBRARY_BYTES: Final = 224 << 20
 """What Python, pyarrow and the threads of both take, however few rows there are."""
 _LEAST_BYTES: Final = 320 << 20
-_MOST_GROUP_ROWS: Final = 1 << 20
 _MOST_RUN_BYTES: Final = 1 << 36
 """So few that the rows, with what their order takes, can be numbered with 32 bits."""
 _MOST_IN_ONE_BYTES: Final = 1 << 30
@@ -157,10 +157,14 @@ class _Sort:
         output = core.OutputFile(os.fsencode(self._job.output))
         rows = 0
         self._progress.begin_phase(1, bytes_total=decoded_bytes(self._inputs))
-        with open(output.descriptor, "wb", closefd=False) as file, self._writer(file) as writer:
-            groups = _groups(tables, rows=self._group_rows(), size_bytes=self._free_bytes // 8)
+        style = style_of(self._first.metadata, self._first.schema)
+        with (
+            open(output.descriptor, "wb", closefd=False) as file,
+            parquet_writer(file, self._first.schema, style, self._keys) as writer,
+        ):
+            groups = row_groups(tables, rows=style.group_rows, size_bytes=self._free_bytes // 8)
             for table in ahead(groups):
-                writer.write_table(table, row_group_size=_MOST_GROUP_ROWS)
+                writer.write_table(table, row_group_size=MOST_GROUP_ROWS)
                 rows += table.num_rows
                 self._progress.add_bytes(table.nbytes)
             writer.close()
@@ -168,56 +172,3 @@ class _Sort:
             size = file.tell()
         output.commit(size)
         return rows
-
-    def _group_rows(self) -> int:
-        groups = self._first.metadata.num_row_groups
-        rows = max((self._first.metadata.row_group(i).num_rows for i in range(groups)), default=0)
-        return min(rows, _MOST_GROUP_ROWS) if rows else _MOST_GROUP_ROWS
-
-    def _writer(self, file: Any) -> Any:
-        parquet = arrow("pyarrow.parquet")
-        schema = self._first.schema
-        order = [parquet.SortingColumn(key.column, key.descending, key.nulls_first) for key in self._keys]
-        flat = len(schema.names) == self._first.metadata.num_columns  # else columns of Parquet are leaves
-        return parquet.ParquetWriter(
-            file,
-            schema,
-            compression=self._compression(),
-            use_dictionary=self._dictionary_columns(),
-            sorting_columns=order if flat else None,
-            store_schema=True,
-        )
-
-    def _dictionary_columns(self) -> Any:
-        """Return the leaves that had dictionaries, which are not worth a try elsewhere."""
-        metadata = self._first.metadata
-        if not metadata.num_row_groups:
-            return True
-        columns = [metadata.row_group(0).column(i) for i in range(metadata.num_columns)]
-        return [column.path_in_schema for column in columns if column.has_dictionary_page]
-
-    def _compression(self) -> str:
-        metadata = self._first.metadata
-        if not (metadata.num_row_groups and metadata.num_columns):
-            return "snappy"
-        name: str = metadata.row_group(0).column(0).compression
-        return "none" if name == "UNCOMPRESSED" else name.lower()
-
-
-def _groups(tables: Iterator[Any], *, rows: int, size_bytes: int) -> Iterator[Any]:
-    """Yield tables of so many rows, or bytes if those come first, of smaller and larger ones."""
-    waiting: list[Any] = []
-    have = size = 0
-    for table in tables:
-        begin = 0
-        while begin < table.num_rows:
-            part = table.slice(begin, rows - have)
-            begin += part.num_rows
-            have += part.num_rows
-            size += part.nbytes
-            waiting.append(part)
-            if have == rows or size >= size_bytes:
-                yield arrow().concat_tables(waiting)
-                waiting, have, size = [], 0, 0
-    if waiting:
-        yield arrow().concat_tables(waiting)

@@ -29,8 +29,25 @@ def first_disorder(tables: Tables, keys: Sequence[ColumnKey], *, unique: bool) -
     return None
 
 
+def count_disorder(table: Any, keys: Sequence[ColumnKey]) -> tuple[int, int]:
+    """Return how many rows come before the one in front of them, and how many have equal keys."""
+    if table.num_rows < 2:
+        return 0, 0
+    wrong, equal = _compared(key_columns(table, keys, all_parts=True), table.num_rows)
+    compute = arrow("pyarrow.compute")
+    return compute.sum(wrong).as_py(), compute.sum(equal).as_py()
+
+
 def _first_wrong(parts: Sequence[KeyColumn], rows: int, *, unique: bool) -> int:
     """Return the place of the first row that is out of order, -1 for none."""
+    compute = arrow("pyarrow.compute")
+    wrong, equal = _compared(parts, rows)
+    place: int = compute.index(compute.or_(wrong, equal) if unique else wrong, True).as_py()
+    return place + 1 if place >= 0 else -1
+
+
+def _compared(parts: Sequence[KeyColumn], rows: int) -> tuple[Any, Any]:
+    """Return of each row but the first whether it comes before the one in front of it, and whether both are equal."""
     compute, library = arrow("pyarrow.compute"), arrow()
     undecided = library.repeat(True, rows - 1)
     wrong = compute.invert(undecided)
@@ -39,5 +56,4 @@ def _first_wrong(parts: Sequence[KeyColumn], rows: int, *, unique: bool) -> int:
         falls = (compute.greater if descending else compute.less)(now, then)
         wrong = compute.or_(wrong, compute.and_(undecided, falls.fill_null(False)))
         undecided = compute.and_(undecided, compute.equal(now, then).fill_null(True))
-    place: int = compute.index(compute.or_(wrong, undecided) if unique else wrong, True).as_py()
-    return place + 1 if place >= 0 else -1
+    return wrong, undecided

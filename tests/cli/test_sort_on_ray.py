@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from planner.cli.app import build
 from planner.cli.sort_keys import KeyOptions
-from planner.cli.sort_on_ray import _text_dataset
+from planner.cli.sort_on_ray import _dataset_by_keys, files_among, name_of
 from planner.errors import BadInputError
 from planner.sorting.keys import parse_key
 
@@ -41,7 +41,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--format csv --key b --lines a.txt out.json", "leave out --lines"),
         ("--lines --no-header a.txt out.json", "--no-header is for --format csv"),
         ("--key 0:8:u64le a.txt out.json", "with --ray their manifest says the key"),
-        ("--format parquet --key b a.txt out.json", "leave out --format parquet"),
+        ("--format parquet --key b a.txt out.json", "no Parquet file"),
+        ("--format parquet --key b -z a.txt out.json", "-z is for text"),
+        ("--format parquet --key b nothing.txt out.json", "nothing.txt: no such file"),
+        ("--key 1,1 --compress zstd a.txt out.json", "--check and --compress are for one machine"),
     ],
 )
 def test_refused(folder: Path, words: str, reason: str) -> None:
@@ -52,7 +55,13 @@ def test_refused(folder: Path, words: str, reason: str) -> None:
 
 
 def test_the_layout_has_the_keys(folder: Path) -> None:
-    dataset = _text_dataset([folder / "a.txt"], KeyOptions(key=["2,2n"], separator=",", unique=True))
+    dataset = _dataset_by_keys([folder / "a.txt"], KeyOptions(key=["2,2n"], separator=",", unique=True))
     assert dataset.layout.text
     order = dataset.layout.text.order()
     assert (order.keys, order.separator, order.unique) == ((parse_key("2,2n"),), b",", True)
+
+
+def test_directories_and_prefixes_are_sources_of_parquet(folder: Path) -> None:
+    sources = [folder / "a.txt", folder, Path("s3://bucket/prefix")]
+    assert files_among(sources) == [folder / "a.txt"]
+    assert [name_of(path) for path in sources[1:]] == [str(folder), "s3://bucket/prefix"]

@@ -84,8 +84,6 @@ def sort(
 
     Example: planner sort input.json output.json --ray 10.0.0.1:6379 --copies 2
 
-    Example: planner sort --lines app.log sorted.json --ray 10.0.0.1:6379
-
     Example: planner sort --format parquet --key time:desc --key id events/ sorted.json --ray 10.0.0.1:6379
     """
     limits: dict[str, Any] = {"threads": threads, "stable": stable, "temp_dirs": temp_dir or ()}
@@ -97,11 +95,10 @@ def sort(
     if not on_ray and sort_text_or_tables(sources, output, keys, layout, others=bool(more_output), **shared):
         return
     outputs = [output, *(more_output or ())]
-    inputs = files_among(sources) if on_ray and keys.format == "parquet" else sources
-    require_inputs(inputs, outputs, temp_dirs=limits["temp_dirs"], force=force)
+    is_parquet = on_ray and keys.format == "parquet"
+    require_inputs(files_among(sources) if is_parquet else sources, outputs, temp_dirs=limits["temp_dirs"], force=force)
     if on_ray:
-        refuse_formats(keys, lines=lines)
-        _refuse_on_ray(layout, limits, more_output=more_output)
+        _refuse_on_ray(layout, limits, keys, more_output=more_output)
         is_text, memory_bytes = lines or keys.are_given, limits["memory_bytes"]
         sort_on_ray(sources, output, cluster, keys=keys, lines=is_text, memory_bytes=memory_bytes, json=json)
     else:
@@ -119,7 +116,10 @@ def _sort_here(sources: list[Path], outputs: list[Path], **options: Any) -> Sort
         return sort_file(sources, outputs, progress=progress, **options)
 
 
-def _refuse_on_ray(layout: dict[str, Any], limits: dict[str, Any], *, more_output: list[Path] | None) -> None:
+def _refuse_on_ray(
+    layout: dict[str, Any], limits: dict[str, Any], keys: KeyOptions, *, more_output: list[Path] | None
+) -> None:
+    refuse_formats(keys, lines=layout["lines"])
     if more_output:
         raise BadInputError("with --ray there is one OUTPUT: a manifest, which names many partitions")
     if limits["stable"]:

@@ -44,7 +44,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--format parquet --key b a.txt out.json", "no Parquet file"),
         ("--format parquet --key b -z a.txt out.json", "-z is for text"),
         ("--format parquet --key b nothing.txt out.json", "nothing.txt: no such file"),
-        ("--key 1,1 --compress zstd a.txt out.json", "--check and --compress are for one machine"),
     ],
 )
 def test_refused(folder: Path, words: str, reason: str) -> None:

@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from planner.distributed_sort.dataset import Copy, Dataset, Partition
+from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition
+from planner.distributed_sort.table_format import TableFormat, serialized_schema
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core
 from tests.marks import quick_soak
@@ -94,6 +97,24 @@ urllib.request.urlopen(urllib.request.Request("http://{host}:{port}/sorted", met
     finally:
         server.kill()
         server.wait()
+
+
+def test_tables_are_sorted_from_the_store_and_to_it(sort_cluster: SortCluster, store: Store, tmp_path: Path) -> None:
+    rows = pa.table({"k": [n * 7919 % 20_011 for n in range(20_000)], "t": ["text"] * 20_000})
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows, sink, row_group_size=3000)
+    prefix = f"{BUCKET}/tables"
+    (copy,) = store.put({"tables/day=1/a.parquet": sink.getvalue().to_pybytes()})
+    table = TableFormat(schema=serialized_schema(rows.schema), keys=("k:desc",), compression="zstd")
+    groups = (3000,) * 6 + (2000,)
+    source = Partition(records=20_000, copies=(copy,), groups=groups)
+    dataset = Dataset(partitions=(source,), layout=Layout.of_table(table, row_bytes=16))
+    output, report = sort_cluster.sort(dataset, tmp_path / "j", output=f"{prefix}-sorted")
+    assert all(partition.uri.endswith(".parquet") for partition in output.partitions)
+    held = [pq.read_table(pa.BufferReader(store.get(partition.uri))) for partition in output.partitions]
+    assert pa.concat_tables(held)["k"].to_pylist() == sorted(rows["k"].to_pylist(), reverse=True)
+    (checked,) = sort_cluster.do({"do": "validate", "dataset": json.loads(output.to_json())})["copies"]
+    assert (checked["problems"], checked["validation"]["checksum"]) == ([], report["checksum"])
 
 
 def stored(store: Store, name: str) -> tuple[Dataset, int]:

@@ -72,7 +72,7 @@ def test_partitions_hold_the_rows_in_the_order_of_one_machine(
     parts, _ = sorted_parts(tables_of([str(path)], keys), partitions=partitions, slice_rows=7)
     together, expected = pa.concat_tables(parts), sort_table(table, keys=keys)
     names = [key.split(":")[0] for key in keys]
-    shown = [repr(each.select(names).to_pylist()).replace("-0.0", "0.0") for each in (together, expected)]
+    shown = [repr(part.select(names).to_pylist()).replace("-0.0", "0.0") for part in (together, expected)]
     assert shown[0] == shown[1]
     assert sorted(together["n"].to_pylist()) == list(range(len(rows)))
     assert together.schema.equals(table.schema, check_metadata=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -77,7 +76,7 @@ def test_the_output_is_that_of_one_machine(sort_cluster: SortCluster, tmp_path: 
     for copy in range(2):
         rows = held(output, copy=copy)
         assert keys_of(rows, keys) == keys_of(expected, keys)
-        assert rows.schema.equals(expected.schema, check_metadata=True)
+        assert rows.schema.equals(pq.read_schema(source.partitions[0].uri), check_metadata=True)
         assert sorted(rows["number"].to_pylist()) == sorted(expected["number"].to_pylist())
     assert (report["records"], report["sorted"]) == (90_000, True)
     assert report["partitions"] > 3
@@ -136,7 +135,8 @@ def test_a_copy_with_another_row_is_told_by_its_checksum(sort_cluster: SortClust
 def test_no_rows_at_all(sort_cluster: SortCluster, tmp_path: Path) -> None:
     source = tables_of([str(written(tmp_path / "in", [table(0, seed=0), table(0, seed=1)]))], ["number"])
     output, report = sort_cluster.sort(source, tmp_path / "j", output="none")
-    assert (held(output).num_rows, held(output).schema, report["records"]) == (0, table(0, seed=0).schema, 0)
+    assert (held(output).num_rows, report["records"], report["sorted"]) == (0, 0, True)
+    assert held(output).schema == pq.read_schema(source.partitions[0].uri)
 
 
 def test_a_file_that_was_changed_is_named(sort_cluster: SortCluster, tmp_path: Path) -> None:
@@ -194,7 +194,6 @@ def test_a_second_call_goes_on_where_a_killed_driver_stopped(sort_cluster: SortC
 def test_coordinators_order_the_tasks_of_tables(sort_cluster: SortCluster, tmp_path: Path) -> None:
     tables: list[Any] = [table(40_000, seed=seed) for seed in range(3)]
     source = tables_of([str(written(tmp_path / "in", tables))], KEYS)
-    shared = replace(source)
-    output, report = sort_cluster.sort(shared, tmp_path / "j", output="coordinated", nodes_per_coordinator=2)
+    output, report = sort_cluster.sort(source, tmp_path / "j", output="coordinated", nodes_per_coordinator=2)
     assert report["driver"]["coordinators_tasks"] > 0
     assert keys_of(held(output), KEYS) == keys_of(sort_table(pa.concat_tables(tables), keys=KEYS), KEYS)

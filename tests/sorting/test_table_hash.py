@@ -40,9 +40,9 @@ def test_neither_order_nor_chunks_count() -> None:
 def test_another_value_in_one_row_has_another_hash(name: str) -> None:
     table = pa.table({"a": COLUMNS[name], "b": pa.array(range(ROWS))})
     values = COLUMNS[name].to_pylist()
-    values[11], values[12] = values[12], None
+    values[11] = None
     changed = row_hashes(pa.table({"a": pa.array(values, COLUMNS[name].type), "b": pa.array(range(ROWS))}))
-    assert np.flatnonzero(changed != row_hashes(table)).tolist() == [11, 12]
+    assert np.flatnonzero(changed != row_hashes(table)).tolist() == [11]
 
 
 def test_how_values_are_stored_does_not_count() -> None:

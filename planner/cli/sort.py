@@ -95,12 +95,12 @@ def sort(
     if not on_ray and sort_text_or_tables(sources, output, keys, layout, others=bool(more_output), **shared):
         return
     outputs = [output, *(more_output or ())]
-    is_parquet = on_ray and keys.format == "parquet"
-    require_inputs(files_among(sources) if is_parquet else sources, outputs, temp_dirs=limits["temp_dirs"], force=force)
+    is_text = lines or keys.are_given
+    inputs = files_among(sources) if on_ray and is_text else sources
+    require_inputs(inputs, outputs, temp_dirs=limits["temp_dirs"], force=force)
     if on_ray:
         _refuse_on_ray(layout, limits, keys, more_output=more_output)
-        is_text, memory_bytes = lines or keys.are_given, limits["memory_bytes"]
-        sort_on_ray(sources, output, cluster, keys=keys, lines=is_text, memory_bytes=memory_bytes, json=json)
+        sort_on_ray(sources, output, cluster, keys, lines=is_text, memory_bytes=limits["memory_bytes"], json=json)
     else:
         report = _sort_here(sources, outputs, **layout, **limits)
         _show(report, what="lines" if lines else "records", explain=explain, json=json)

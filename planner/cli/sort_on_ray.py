@@ -30,7 +30,7 @@ class RayOptions:
         str | None,
         Option(
             help="Sort on the Ray cluster at this address: INPUT and OUTPUT are manifests of partitions. "
-            "INPUT may be text, CSV or Parquet; of Parquet also a directory, or s3://bucket/prefix."
+            "INPUT may be text, CSV or Parquet: files, directories, or s3://bucket/prefix."
         ),
     ] = None
     copies: Annotated[int, Option(min=1, max=2, help="With --ray: nodes that keep each output partition.")] = 1
@@ -47,8 +47,8 @@ def sort_on_ray(
     sources: Sequence[Path],
     output: Path,
     options: RayOptions,
-    *,
     keys: KeyOptions,
+    *,
     lines: bool,
     memory_bytes: int | None,
     json: bool,
@@ -111,11 +111,12 @@ def _dataset_by_keys(sources: Sequence[Path], keys: KeyOptions) -> Dataset:
 
     if keys.merge or keys.limit:
         raise BadInputError("--merge and --limit are for one machine: leave them out, or leave out --ray")
+    names = [name_of(source) for source in sources]
     if keys.format == "parquet":
-        return tables_of([name_of(source) for source in sources], keys.key or (), unique=keys.unique)
+        return tables_of(names, keys.key or (), unique=keys.unique)
     if keys.format == "csv":
-        return rows_of(sources, csv_columns(keys), unique=keys.unique)
-    return lines_of(sources, _text_format(keys))
+        return rows_of(names, csv_columns(keys), unique=keys.unique)
+    return lines_of(names, _text_format(keys))
 
 
 def _text_format(keys: KeyOptions) -> TextFormat:

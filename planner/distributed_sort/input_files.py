@@ -7,37 +7,42 @@ from pathlib import Path
 from typing import Final
 
 from planner.distributed_sort import object_store
+from planner.distributed_sort.dataset import Copy, Layout, Partition
 from planner.distributed_sort.object_store import is_object
+from planner.distributed_sort.partition_reader import read_records
 from planner.errors import BadInputError
 
 MANIFEST_NAME: Final = "manifest.json"
 _HIDDEN: Final = ("_", ".")
 """What names begin with that other programs leave beside data: `_SUCCESS`, `.part-0.crc`."""
+_PIECE_BYTES: Final = 1 << 16
+_BYTES: Final = Layout(record_size=1)
 
 
 def files_of(source: str) -> dict[str, int]:
-    """Return the bytes of every file that is not empty by its path or URI, ordered by name. Raises BadInputError where
-    there is none.
+    """Return the bytes of every file by its path or URI, ordered by name: of several those that are not empty.
+
+    Raises BadInputError where there is none, IoFailureError for a store that cannot be reached.
     """
     if is_object(source):
-        files = {uri: size for uri, size in object_store.listed(source).items() if _is_data(uri[len(source) :])}
-    else:
+        if not (below := object_store.listed(source)):
+            return {source: object_store.size_of(source)}
+        files = {uri: size for uri, size in below.items() if size and _is_data(uri[len(source) :])}
+    elif Path(source).is_dir():
         files = {str(path.resolve()): path.stat().st_size for path in _paths(Path(source))}
+    else:
+        return {str(Path(source).resolve()): Path(source).stat().st_size}
     if not files:
-        raise BadInputError(f"{source}: there are no files in it")
-    return {name: size for name, size in files.items() if size}
+        raise BadInputError(f"{source}: there are no files in it, or only empty ones")
+    return files
 
 
-def _paths(source: Path) -> Iterator[Path]:
-    if not source.is_dir():
-        yield source
-        return
-    yield from sorted(path for path in source.rglob("*") if path.is_file() and _is_data(str(path.relative_to(source))))
-
-
-def _is_data(name: str) -> bool:
-    parts = name.strip("/").split("/")
-    return not any(part.startswith(_HIDDEN) for part in parts) and parts[-1] != MANIFEST_NAME
+def beginning_of(name: str, size: int) -> Iterator[bytes]:
+    """Yield a file from its beginning on, a piece at a time. Raises IoFailureError."""
+    partition = Partition(records=size, copies=(Copy(uri=name),))
+    for first in range(0, size, _PIECE_BYTES):
+        count = min(_PIECE_BYTES, size - first)
+        yield read_records(partition, _BYTES, first=first, records=count).tobytes()
 
 
 def is_manifest(source: str) -> bool:
@@ -46,3 +51,13 @@ def is_manifest(source: str) -> bool:
         return False
     with Path(source).open("rb") as file:
         return b'"planner-manifest-' in file.read(200)
+
+
+def _paths(source: Path) -> Iterator[Path]:
+    files = (path for path in source.rglob("*") if path.is_file() and path.stat().st_size)
+    yield from sorted(path for path in files if _is_data(str(path.relative_to(source))))
+
+
+def _is_data(name: str) -> bool:
+    parts = name.strip("/").split("/")
+    return not any(part.startswith(_HIDDEN) for part in parts) and parts[-1] != MANIFEST_NAME

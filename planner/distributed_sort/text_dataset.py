@@ -7,37 +7,43 @@ from dataclasses import replace
 from pathlib import Path
 
 from planner.distributed_sort.dataset import Copy, CsvFormat, Dataset, Layout, Partition, TextFormat, read_manifest
+from planner.distributed_sort.input_files import beginning_of, files_of, is_manifest
 from planner.errors import BadInputError
-from planner.native import Progress
-from planner.sorting.compression import is_compressed, open_source
+from planner.sorting.compression import MAGIC_BYTES, begins_compressed
 from planner.sorting.csv_keys import FirstRow, read_first_row
 from planner.sorting.text_files import CommonRows, CsvColumns, common_rows
 
 
-def lines_of(sources: Sequence[Path], text: TextFormat) -> Dataset:
-    """Return the lines of manifests, and of files that every node reaches by their path. Raises BadInputError."""
-    partitions = [
-        partition
-        for source in sources
-        for partition in (_of_manifest(read_manifest(source)) if _is_manifest(source) else (_of_file(source, begin=0),))
-    ]
+def lines_of(sources: Sequence[str], text: TextFormat) -> Dataset:
+    """Return the lines of manifests, of files, and of all files in directories and below prefixes of object stores,
+    which every node reaches by these names. Raises BadInputError, IoFailureError.
+    """
+    partitions = list[Partition]()
+    for source in sources:
+        if is_manifest(source):
+            partitions += _of_manifest(read_manifest(Path(source)))
+        else:
+            partitions += [_of_file(name, size) for name, size in files_of(source).items()]
     return Dataset(partitions=tuple(partitions), layout=Layout.of_text(text))
 
 
-def rows_of(sources: Sequence[Path], columns: CsvColumns, *, unique: bool) -> Dataset:
-    """Return the rows of files of CSV, and of manifests that a sort of CSV wrote. Raises BadInputError for files whose
-    headers are not equal, and for keys that are no columns.
+def rows_of(sources: Sequence[str], columns: CsvColumns, *, unique: bool) -> Dataset:
+    """Return the rows of files of CSV, named as those of lines, and of manifests that a sort of CSV wrote.
+
+    Raises BadInputError for files whose headers are not equal, and for keys that are no columns; IoFailureError.
     """
     rows, partitions = dict[str, FirstRow](), list[Partition]()
     for source in sources:
-        if _is_manifest(source):
-            dataset = read_manifest(source)
-            rows[str(source)] = _row_of_manifest(dataset, columns, name=str(source))
+        if is_manifest(source):
+            dataset = read_manifest(Path(source))
+            rows[source] = _row_of_manifest(dataset, columns, name=source)
             partitions += dataset.partitions
-        else:
-            head = open_source(str(source), Progress()).head()
-            rows[str(source)] = row = read_first_row(head, name=str(source), delimiter=columns.delimiter)
-            partitions.append(_of_file(source, begin=columns.skipped_bytes(row)))
+            continue
+        for name, size in files_of(source).items():
+            _require_plain(name, size)
+            rows[name] = row = read_first_row(beginning_of(name, size), name=name, delimiter=columns.delimiter)
+            begin = columns.skipped_bytes(row)
+            partitions.append(Partition(records=size - begin, copies=(Copy(uri=name, offset=begin),)))
     text = _format_of(common_rows(columns, rows), unique=unique)
     return Dataset(partitions=tuple(partitions), layout=Layout.of_text(text))
 
@@ -67,15 +73,14 @@ def _row_of_manifest(dataset: Dataset, columns: CsvColumns, *, name: str) -> Fir
     return FirstRow(b"\r\n" if csv.ends_with_crlf else b"\n", ("",) * csv.columns)
 
 
-def _is_manifest(source: Path) -> bool:
-    with source.open("rb") as file:
-        return b'"planner-manifest-' in file.read(200)
+def _of_file(name: str, size: int) -> Partition:
+    _require_plain(name, size)
+    return Partition(records=size, copies=(Copy(uri=name),))
 
 
-def _of_file(source: Path, *, begin: int) -> Partition:
-    if is_compressed(source):
-        raise BadInputError(f"{source} is compressed, and cannot be cut into slices: decompress it first")
-    return Partition(records=source.stat().st_size - begin, copies=(Copy(uri=str(source.resolve()), offset=begin),))
+def _require_plain(name: str, size: int) -> None:
+    if begins_compressed(next(beginning_of(name, min(size, MAGIC_BYTES)), b"")):
+        raise BadInputError(f"{name} is compressed, and cannot be cut into slices: decompress it first")
 
 
 def _of_manifest(dataset: Dataset) -> tuple[Partition, ...]:

@@ -24,7 +24,7 @@ _COMPRESSED_BYTES: Final = 1 << 16
 """A compressed block is read in small parts, because it can become very much larger."""
 _POLL_S: Final = 0.2
 _MAGIC: Final = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
-_MAGIC_BYTES: Final = 4
+MAGIC_BYTES: Final = 4
 SUFFIXES: Final = {".gz": "gz", ".zst": "zst"}
 _ZSTD_PURPOSE: Final = "text compressed with zstd"
 
@@ -74,8 +74,8 @@ def open_source(path: str, progress: Progress, *, by_name: bool = False) -> Sour
     """
     descriptor = 0 if path == "-" else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     is_file = path != "-" and stat.S_ISREG(os.fstat(descriptor).st_mode)
-    head = os.read(descriptor, _MAGIC_BYTES)
-    while 0 < len(head) < _MAGIC_BYTES and (more := os.read(descriptor, _MAGIC_BYTES - len(head))):
+    head = os.read(descriptor, MAGIC_BYTES)
+    while 0 < len(head) < MAGIC_BYTES and (more := os.read(descriptor, MAGIC_BYTES - len(head))):
         head += more
     form = next((form for magic, form in _MAGIC.items() if head.startswith(magic)), None)
     if by_name and not path.endswith(tuple(SUFFIXES)):
@@ -93,7 +93,12 @@ def is_compressed(path: str | os.PathLike[str]) -> bool:
     if not os.path.isfile(path):  # noqa: PTH113  # a name of any bytes
         return True
     with open(path, "rb") as file:  # noqa: PTH123
-        return file.read(_MAGIC_BYTES).startswith(tuple(_MAGIC))
+        return begins_compressed(file.read(MAGIC_BYTES))
+
+
+def begins_compressed(beginning: bytes) -> bool:
+    """Whether compressed data begin so, of which these are the first bytes: `MAGIC_BYTES` are enough."""
+    return beginning.startswith(tuple(_MAGIC))
 
 
 def _read(descriptor: int, progress: Progress, size: int) -> Iterator[bytes]:

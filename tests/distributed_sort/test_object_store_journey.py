@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition
-from planner.distributed_sort.table_format import TableFormat, serialized_schema
+from planner.distributed_sort.dataset import Copy, Dataset, Partition, dataset_of
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core
 from tests.marks import quick_soak
@@ -99,22 +98,44 @@ urllib.request.urlopen(urllib.request.Request("http://{host}:{port}/sorted", met
         server.wait()
 
 
+def dataset_of_store(store: Store, call: str) -> Dataset:
+    """Return what a call finds in the store from the head."""
+    code = f"""
+from planner.distributed_sort.table_dataset import tables_of
+from planner.distributed_sort.text_dataset import lines_of, rows_of
+from planner.sorting.text_files import CsvColumns
+print({call}.to_json())
+"""
+    return dataset_of(json.loads(store.on_head(code)))
+
+
 def test_tables_are_sorted_from_the_store_and_to_it(sort_cluster: SortCluster, store: Store, tmp_path: Path) -> None:
     rows = pa.table({"k": [n * 7919 % 20_011 for n in range(20_000)], "t": ["text"] * 20_000})
     sink = pa.BufferOutputStream()
     pq.write_table(rows, sink, row_group_size=3000)
-    prefix = f"{BUCKET}/tables"
-    (copy,) = store.put({"tables/day=1/a.parquet": sink.getvalue().to_pybytes()})
-    table = TableFormat(schema=serialized_schema(rows.schema), keys=("k:desc",), compression="zstd")
-    groups = (3000,) * 6 + (2000,)
-    source = Partition(records=20_000, copies=(copy,), groups=groups)
-    dataset = Dataset(partitions=(source,), layout=Layout.of_table(table, row_bytes=16))
-    output, report = sort_cluster.sort(dataset, tmp_path / "j", output=f"{prefix}-sorted")
+    store.put({"tables/day=1/a.parquet": sink.getvalue().to_pybytes(), "tables/_SUCCESS": b"x"})
+    dataset = dataset_of_store(store, f"tables_of(['{BUCKET}/tables'], ['k:desc'])")
+    assert [partition.groups for partition in dataset.partitions] == [(3000,) * 6 + (2000,)]
+    output, report = sort_cluster.sort(dataset, tmp_path / "j", output=f"{BUCKET}/tables-sorted")
     assert all(partition.uri.endswith(".parquet") for partition in output.partitions)
     held = [pq.read_table(pa.BufferReader(store.get(partition.uri))) for partition in output.partitions]
     assert pa.concat_tables(held)["k"].to_pylist() == sorted(rows["k"].to_pylist(), reverse=True)
     (checked,) = sort_cluster.do({"do": "validate", "dataset": json.loads(output.to_json())})["copies"]
     assert (checked["problems"], checked["validation"]["checksum"]) == ([], report["checksum"])
+
+
+def test_csv_is_sorted_from_the_store_and_to_it(sort_cluster: SortCluster, store: Store, tmp_path: Path) -> None:
+    numbers = [n * 7919 % 20_011 for n in range(20_000)]
+    parts = [b"".join(b'%d,"two\nlines"\n' % n for n in numbers[first::2]) for first in range(2)]
+    store.put({f"csv/{number}.csv": b"k,t\n" + part for number, part in enumerate(parts)})
+    dataset = dataset_of_store(store, f"rows_of(['{BUCKET}/csv'], CsvColumns(keys=('k:int:desc',)), unique=False)")
+    assert [(part.records, part.copies[0].offset) for part in dataset.partitions] == [(len(part), 4) for part in parts]
+    output, report = sort_cluster.sort(dataset, tmp_path / "j", output=f"{BUCKET}/csv-sorted")
+    held = [store.get(partition.uri) for partition in output.partitions]
+    assert all(part.startswith(b"k,t\n") for part in held)
+    expected = b"".join(b'%d,"two\nlines"\n' % n for n in sorted(numbers, reverse=True))
+    assert b"".join(part.removeprefix(b"k,t\n") for part in held) == expected
+    assert report["records"] == 20_000
 
 
 def stored(store: Store, name: str) -> tuple[Dataset, int]:

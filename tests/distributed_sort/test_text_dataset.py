@@ -35,7 +35,7 @@ def test_files_and_manifests_are_text(tmp_path: Path) -> None:
     file, copies = written(tmp_path / "a.txt", b"b\na\n"), (Copy(uri="/disk/in", node="node-1"),)
     records = Dataset(partitions=(Partition(records=3, copies=copies, recipe=Recipe(start=0)),))
     write_manifest(records, tmp_path / "records.json")
-    dataset = lines_of([file, tmp_path / "records.json"], TextFormat())
+    dataset = lines_of([str(file), str(tmp_path / "records.json")], TextFormat())
     assert dataset.partitions == (
         Partition(records=4, copies=(Copy(uri=str(file)),)),
         Partition(records=300, copies=copies),  # bytes, and no recipe, which makes records
@@ -45,7 +45,7 @@ def test_files_and_manifests_are_text(tmp_path: Path) -> None:
 def test_the_header_is_no_part_of_a_partition(tmp_path: Path) -> None:
     first = written(tmp_path / "a.csv", b"\xef\xbb\xbftime,what\r\n1,x\r\n")
     second = written(tmp_path / "b.csv", b"time,what\n2,yy")
-    dataset = rows_of([first, second], BY_TIME, unique=False)
+    dataset = rows_of([str(first), str(second)], BY_TIME, unique=False)
     assert dataset.partitions == (
         Partition(records=5, copies=(Copy(uri=str(first), offset=14),)),
         Partition(records=4, copies=(Copy(uri=str(second), offset=10),)),
@@ -59,8 +59,8 @@ def test_the_header_is_no_part_of_a_partition(tmp_path: Path) -> None:
 
 def test_a_sorted_dataset_is_sorted_again_by_another_column(tmp_path: Path) -> None:
     file = written(tmp_path / "a.csv", b"time,what\n1,x\n")
-    write_manifest(rows_of([file], BY_TIME, unique=False), tmp_path / "a.json")
-    again = rows_of([tmp_path / "a.json", file], CsvColumns(keys=("what",)), unique=True)
+    write_manifest(rows_of([str(file)], BY_TIME, unique=False), tmp_path / "a.json")
+    again = rows_of([str(tmp_path / "a.json"), str(file)], CsvColumns(keys=("what",)), unique=True)
     assert again.partitions == (Partition(records=4, copies=(Copy(uri=str(file), offset=10),)),) * 2
     assert again.layout.text is not None
     assert (again.layout.text.keys[0].first_field, again.layout.text.unique) == (1, True)
@@ -76,24 +76,36 @@ def test_a_sorted_dataset_is_sorted_again_by_another_column(tmp_path: Path) -> N
 )
 def test_a_manifest_of_other_csv_is_refused(tmp_path: Path, columns: CsvColumns, reason: str) -> None:
     file = written(tmp_path / "a.csv", b"time,what\n1,x\n")
-    write_manifest(rows_of([file], BY_TIME, unique=False), tmp_path / "a.json")
+    write_manifest(rows_of([str(file)], BY_TIME, unique=False), tmp_path / "a.json")
     with pytest.raises(BadInputError, match=reason):
-        rows_of([tmp_path / "a.json"], columns, unique=False)
+        rows_of([str(tmp_path / "a.json")], columns, unique=False)
 
 
 def test_headers_must_be_equal(tmp_path: Path) -> None:
     files = [written(tmp_path / "a.csv", b"time,what\n"), written(tmp_path / "b.csv", b"time,which\n")]
     with pytest.raises(BadInputError, match="column 2 is called 'which' and not 'what' as in"):
-        rows_of(files, BY_TIME, unique=False)
+        rows_of([str(file) for file in files], BY_TIME, unique=False)
+
+
+def test_a_directory_is_all_its_files(tmp_path: Path) -> None:
+    first, second = tmp_path / "b.csv", tmp_path / "a.csv"
+    for path in (first, second, tmp_path / "_SUCCESS"):
+        written(path, b"time,what\n1,a\n")
+    (tmp_path / "c.csv").touch()
+    dataset = rows_of([str(tmp_path)], BY_TIME, unique=False)
+    copies = [Copy(uri=str(path), offset=10) for path in (second, first)]
+    assert dataset.partitions == tuple(Partition(records=4, copies=(copy,)) for copy in copies)
+    lines = lines_of([str(tmp_path), str(tmp_path / "c.csv")], TextFormat())
+    assert [partition.records for partition in lines.partitions] == [14, 14, 0]
 
 
 def test_a_compressed_file_is_refused(tmp_path: Path) -> None:
     file = written(tmp_path / "a.gz", gzip.compress(b"time\n1\n"))
     with pytest.raises(BadInputError, match="is compressed"):
-        rows_of([file], BY_TIME, unique=False)
+        rows_of([str(file)], BY_TIME, unique=False)
 
 
 def test_lines_are_no_manifest_of_csv(tmp_path: Path) -> None:
-    write_manifest(lines_of([written(tmp_path / "a", b"x\n")], TextFormat()), tmp_path / "a.json")
+    write_manifest(lines_of([str(written(tmp_path / "a", b"x\n"))], TextFormat()), tmp_path / "a.json")
     with pytest.raises(BadInputError, match="not of CSV"):
-        rows_of([tmp_path / "a.json"], BY_TIME, unique=False)
+        rows_of([str(tmp_path / "a.json")], BY_TIME, unique=False)

@@ -1,8 +1,8 @@
 """Further columns of the runs (`line_length`, `iterations`, `variant`, ...) as coordinates.
 
 A positive number counts by its logarithm, bent upwards; another by its share of the largest, a text by being the same
-or not. A count that grows with the data (`lines`, `links`) says something new only per gigabyte. Nothing is known of a column's effect
-before the runs show one, so a query whose options differ from all runs gets a wider range.
+or not. A count that grows with the data (`lines`, `links`) says something new only per gigabyte. Nothing is known of a
+column's effect before the runs show one, so a query whose options differ from all runs gets a wider range.
 """
 
 from __future__ import annotations

@@ -54,6 +54,8 @@ class Ledger:
             self._others[list(own)] = 0
         self._others = np.packbits(self._others, bitorder="little")
         self._changed_rows = set[int]()
+        self._whole: list[tuple[str, int, int]] = []
+        """What is missing of a slice of which nothing is stored, however groups are cut; empty until it is needed."""
         self._cut_at(_changes(owner))
 
     @property
@@ -85,8 +87,15 @@ class Ledger:
         """Return what of a slice is not stored, of unfinished partitions: (owner, first, end), one owner each."""
         groups, begins, ends = self._open()
         is_missing = ~self._is_stored[slice_number >> 3, groups] >> (slice_number & 7) & 1
+        if self.done or not is_missing.all():
+            return self._ranges(begins, ends, np.flatnonzero(is_missing))
+        self._whole = self._whole or self._ranges(begins, ends, np.arange(len(begins)))
+        return list(self._whole)
+
+    def _ranges(self, begins: Ints, ends: Ints, groups: Ints) -> list[tuple[str, int, int]]:
+        """Return some groups, those of one owner that meet as one."""
         ranges = list[tuple[str, int, int]]()
-        for at in np.flatnonzero(is_missing).tolist():
+        for at in groups.tolist():
             owner, first, end = self.owner[begins[at]], int(begins[at]), int(ends[at])
             if ranges and ranges[-1][0] == owner and ranges[-1][2] == first:
                 first = ranges.pop()[1]
@@ -146,6 +155,7 @@ class Ledger:
         orphans = [number for number, owner in enumerate(self.owner) if owner in lost]
         for turn, number in enumerate(orphans):
             self.owner[number] = left[turn * len(left) // len(orphans)]
+        self._whole = []
         self._cut_at(_changes(self.owner))
         emptied = np.isin(self._begins, orphans)
         self._is_stored[:, emptied] = 0

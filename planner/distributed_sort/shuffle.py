@@ -201,21 +201,14 @@ class Shuffle:
         self._job.moved.input_read += mapped.read_bytes
         self._job.moved.input_remade += mapped.remade_bytes
         self._job.input_checksums[number] = mapped.checksum
+        source, sizes, stored, add = mapped.node, mapped.sizes, mapped.stored, self._send_queue.add
         for (owner, first, end), records in zip(ranges, blocks, strict=True):
-            block = Block(
-                slice=slice_,
-                source=mapped.node,
-                owner=owner,
-                first=first,
-                end=end,
-                size_bytes=mapped.sizes[first],
-                records=records,
-            )
-            if first in mapped.stored:
-                self._record((block,), mapped.stored[first])
+            block = Block(slice_, source, owner, first, end, sizes[first], records)
+            if first in stored:
+                self._record((block,), stored[first])
                 self._ended(number, size_bytes=block.size_bytes)
             else:
-                self._send_queue.add(block)
+                add(block)
 
     def _send(self) -> None:
         """Have owners pull and store the parcels that may go now; blocks from and to lost nodes are dropped."""
@@ -238,10 +231,9 @@ class Shuffle:
         ):
             self._handle_losses(at_once=True)  # a node whose loss is not known yet, or a process
         came = frozenset() if stored is LOST else self._record(parcel, stored)
+        self._transfer_rates.ended(parcel, came=came, at_s=time.monotonic())
+        self._job.moved.crossed_network += sum(block.size_bytes for block in parcel if block.slice.number in came)
         for block in parcel:
-            size = block.size_bytes if block.slice.number in came else 0
-            self._job.moved.crossed_network += size
-            self._transfer_rates.ended(block, size_bytes=size, at_s=time.monotonic())
             if stored is LOST and not block.again and not self._job.nodes.lost & {block.source, block.owner}:
                 self._send_queue.add(block._replace(again=True))
             else:

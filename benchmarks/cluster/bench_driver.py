@@ -25,7 +25,6 @@ from typing import Any
 from unittest.mock import Mock
 
 from planner.distributed_sort import node_tasks
-from planner.distributed_sort.concurrency import Concurrency
 from planner.distributed_sort.coordination import reduce, shuffle
 from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition, Recipe
 from planner.distributed_sort.job import Emit, Job, SortRequest
@@ -34,8 +33,9 @@ from planner.distributed_sort.map_task import MapOrder, Mapped, map_slice
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import Sorted, SortOrder, Stored
 from planner.distributed_sort.nodes import Nodes
-from planner.distributed_sort.sizing import choose_sizes
 from planner.distributed_sort.slicing import slices
+from planner.sort_policy.concurrency import Concurrency
+from planner.sort_policy.sizing import choose_sizes
 from planner.units import format_bytes, parse_size
 
 TASKS = 8
@@ -187,7 +187,7 @@ def job_of(
     each = sizes.partitions // count
     owner = [name for name in nodes.names for _ in range(each)]
     return Job(
-        request=SortRequest(source=source, output="output", nodes_per_coordinator=nodes_each),
+        request=SortRequest(source=source, output="output", nodes_per_coordinator=nodes_each, avoid_slow=False),
         ray=ray or Mock(wait=wait),
         nodes=nodes,
         files=JobFiles(job="made-up", output="output"),

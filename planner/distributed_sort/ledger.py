@@ -21,6 +21,7 @@ from planner.distributed_sort.partitioning import Splitting
 from planner.distributed_sort.text_splitting import AnySplitting, TextSplitting
 from planner.errors import IoFailureError
 from planner.native import Splitters
+from planner.sort_policy.placement import heirs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,8 +154,8 @@ class Ledger:
             if (remaining := partition.without_nodes(lost)).copies
         }
         orphans = [number for number, owner in enumerate(self.owner) if owner in lost]
-        for turn, number in enumerate(orphans):
-            self.owner[number] = left[turn * len(left) // len(orphans)]
+        for number, heir in zip(orphans, heirs(len(orphans), left), strict=True):
+            self.owner[number] = heir
         self._whole = []
         self._cut_at(_changes(self.owner))
         emptied = np.isin(self._begins, orphans)

@@ -15,7 +15,7 @@ from itertools import chain
 from statistics import median
 from typing import Final
 
-from planner.distributed_sort.send_queue import Block, Parcel
+from planner.distributed_sort.parcels import Block, Parcel
 from planner.statistics.slow_node_screening import MIN_NODES, Drop, screen
 
 ENOUGH_TRANSFERS: Final = 6

@@ -7,8 +7,8 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner.distributed_sort.parcels import Block
 from planner.distributed_sort.partition_reader import Slice
-from planner.distributed_sort.send_queue import Block
 from planner.distributed_sort.transfer_rates import CHECKS_IN_A_ROW, ENOUGH_TRANSFERS, TransferRates
 
 NODES = [f"node-{number}" for number in range(1, 6)]

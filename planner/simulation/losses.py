@@ -98,7 +98,7 @@ def left_over(works: Sequence[PhaseWork], *, number: int, done: float, lost_shar
 
 def times(work: PhaseWork, *, read: float, sent: float) -> PhaseWork:
     """Return a phase of which so many times as much is read and computed, and sent and written."""
-    tasks = work.tasks and replace(work.tasks, per_node=max(1.0, work.tasks.per_node * read))
+    tasks = work.tasks and work.tasks.times(read)
     return replace(
         work,
         read_s=_scaled(work.read_s, read),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -11,6 +11,8 @@ _CACHE_SHARE: Final = 1 / 12
 """Of the memory that a node has available, for intermediate files in the page cache. From a tenth on, the kernel writes
 them to the disk while output is written and synced, which then takes longer than without the cache.
 """
+
+Name = TypeVar("Name", bound=Hashable)
 
 
 def share_out(weights: Sequence[float], nodes: Mapping[str, float]) -> list[str]:
@@ -22,7 +24,7 @@ def share_out(weights: Sequence[float], nodes: Mapping[str, float]) -> list[str]
     return [names[min(int(np.searchsorted(ends, middle / total)), len(names) - 1)] for middle in middles]
 
 
-def copy_target(others: Iterable[str], *, in_flight: Mapping[str, int], sent: Mapping[str, int]) -> str:
+def copy_target(others: Iterable[Name], *, in_flight: Mapping[Name, float], sent: Mapping[Name, float]) -> Name:
     """Return the node for a second copy: the one with the fewest copies in flight to it, and among those with the
     fewest sent so far.
     """

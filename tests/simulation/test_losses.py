@@ -9,10 +9,12 @@ import pytest
 from planner.errors import BadInputError
 from planner.simulation.losses import NOTICED_AFTER_S, Loss, check_loss, left_over, seconds_with_loss, without
 from planner.simulation.node_groups import NodeGroup
-from planner.simulation.phase_work import PhaseWork, Tasks
+from planner.simulation.phase_tasks import Tasks
+from planner.simulation.phase_work import PhaseWork
 from planner.simulation.resources import Machines
+from planner.sort_policy.concurrency import Concurrency
 
-MANY = Tasks(per_node=1000, at_once=4, under_way=8, threads=2)
+MANY = Tasks(lengths=(0.001,) * 1000, longest=0.001, concurrency=Concurrency(tasks=5), threads=2, slices=8)
 SHUFFLE = PhaseWork(
     name="map and shuffle",
     read_s={"disks": 10.0},
@@ -20,6 +22,7 @@ SHUFFLE = PhaseWork(
     both_ways=frozenset(),
     compute_s=0.0,
     move_s=0.0,
+    block_s=0.0,
     exchanged_bytes=900.0,
     in_bytes=0.0,
     out_bytes=0.0,
@@ -27,6 +30,8 @@ SHUFFLE = PhaseWork(
     driver_s=6.0,
     order_s=2.0,
     driver_core_s=0.0,
+    read_stream_s=0.0,
+    write_stream_s=0.0,
     requests_s=0.0,
     fixed_s={},
     tasks=MANY,

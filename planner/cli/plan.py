@@ -59,6 +59,7 @@ def plan(
     from planner.planning.recommendation import require_best
 
     require_new([out, html, simulated.timeline], force=force)
+    simulated.check()
     if from_log is not None:
         from planner.cli.plan_from_log import plan_from_log, refuse_forms
 

@@ -35,6 +35,24 @@ class SimulationOptions:
         Path | None, Option(help="With --simulate: also draw what nodes wait for to this SVG file.")
     ] = None
 
+    def check(self) -> None:
+        """Raise BadInputError, before anything is planned, for options that say nothing without --simulate, and for
+        runs, losses or pictures that cannot be.
+        """
+        from planner.simulation.losses import Loss
+        from planner.simulation.simulate import check_draws
+
+        usual = SimulationOptions()
+        names = ("draws", "seed", "lose", "timeline")
+        given = [f"--{name}" for name in names if getattr(self, name) != getattr(usual, name)]
+        if given and not self.simulate:
+            raise BadInputError(f"{', '.join(given)}: only of a simulation; add --simulate")
+        check_draws(self.draws)
+        if self.lose is not None:
+            Loss.parse(self.lose)
+        if self.timeline is not None and self.timeline.suffix != ".svg":
+            raise BadInputError(f"--timeline {self.timeline}: the picture is an SVG file; call it .svg")
+
     def refuse(self) -> None:
         """Raise BadInputError where a Spark log's plan is to be simulated: it has stages, not this sort's tasks."""
         if self.simulate:

@@ -54,6 +54,12 @@ class Tasks:
     parcels: Parcels | None = None
 
     @property
+    def under_way_share(self) -> float:
+        """Return the share of a node's work that is begun and not done at any moment, each task by half."""
+        count = self.slices or self.concurrency.partitions(copied=self.copied)
+        return min(1.0, count * self.longest) / 2
+
+    @property
     def shares(self) -> list[float]:
         """Which shares of a node's work its tasks do in turn, long ones joined."""
         return joined(self.lengths)

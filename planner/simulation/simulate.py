@@ -47,10 +47,15 @@ def simulate_plan(
     """Return the simulation of a request's recommended cluster, also with a `loss` of nodes. Raises BadInputError for
     no draws or too many, for a loss that cannot be, and for a plan that the catalogs no longer give.
     """
-    if not 1 <= draws <= MOST_DRAWS:
-        raise BadInputError(f"--draws {draws}: from 1 to {MOST_DRAWS} runs can be drawn")
+    check_draws(draws)
     context = simulation_context(request, best, models=models, catalogs=catalogs, overheads=overheads)
     return simulate(context, best, draws=draws, seed=seed, loss=loss)
+
+
+def check_draws(draws: int) -> None:
+    """Raise BadInputError for no draws, or too many."""
+    if not 1 <= draws <= MOST_DRAWS:
+        raise BadInputError(f"--draws {draws}: from 1 to {MOST_DRAWS} runs can be drawn")
 
 
 def simulate(context: JobContext, best: Candidate, *, draws: int, seed: int, loss: Loss | None = None) -> Simulation:

@@ -103,7 +103,7 @@ def phase_tasks(context: JobContext, phase: Phase, nodes: int) -> Tasks | None:
         return None
     vcpu = float(context.rates.vcpu[context.layouts.type_row[0]])
     concurrency = Concurrency.of([vcpu])
-    copied = any(bool(each.replicate) for each in context.model.phases)
+    copied = any(bool(other.replicate) for other in context.model.phases)
     sizes = _sizes(context, sizing, nodes, concurrency=concurrency, copied=copied)
     node_bytes = context.job.map_in / nodes
     threads = float(concurrency.threads(vcpu))

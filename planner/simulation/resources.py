@@ -229,10 +229,10 @@ def _sent_apart(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[Nod
         usage[store, at(_writes(work, name), number)] = seconds * (1 - work.own_share) * group.slow(name)
     for source, other in enumerate(groups):
         send = sending(len(groups), source=source, owner=number)
-        each = group.nodes / other.nodes
+        receivers = group.nodes / other.nodes
         usage[send, at("link in", number)] += work.exchanged_bytes * group.slow("network")
-        usage[send, at("link out", source)] += work.exchanged_bytes * each * other.slow("network")
-        usage[send, at("cpu", source)] += work.move_s * _SENT_PART / 2 * each * other.slow("cpu")
+        usage[send, at("link out", source)] += work.exchanged_bytes * receivers * other.slow("network")
+        usage[send, at("cpu", source)] += work.move_s * _SENT_PART / 2 * receivers * other.slow("cpu")
         usage[send, at("cpu", number)] += work.move_s * _SENT_PART / 2 * group.slow("cpu")
         usage[send, at("processors")] += work.move_s * _SENT_PART * group.nodes * group.slow("cpu")
 

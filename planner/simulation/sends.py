@@ -137,5 +137,5 @@ class AsCopies:
             self._in_flight[owner] -= amount
             sent(share)
 
-        kind = sending(len(self.groups), source=group, owner=owner)
-        self.clock.start(kind, amount, lambda: self.waves[owner].store(amount, stored))
+        flow = sending(len(self.groups), source=group, owner=owner)
+        self.clock.start(flow, amount, lambda: self.waves[owner].store(amount, stored))

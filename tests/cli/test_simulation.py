@@ -79,7 +79,7 @@ def test_a_profile_has_no_tasks_to_simulate() -> None:
 
 def test_a_spark_log_has_no_tasks_to_simulate_either() -> None:
     with pytest.raises(BadInputError, match="Spark log"):
-        SimulationOptions(simulate=True).refuse()
+        SimulationOptions(simulate=True).check(of_log=True)
 
 
 def test_nothing_feasible_cannot_be_simulated() -> None:

@@ -22,6 +22,9 @@ _GROWTH: Final = 1.5
 _LONGEST_SHARE: Final = 1 / 48
 """Of a node's work, for one joined task."""
 
+_MOST_BLOCKS: Final = 4_000
+"""That are simulated one by one: a draw takes about a second with so many."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parcels:
@@ -116,18 +119,19 @@ def phase_tasks(context: JobContext, phase: Phase, nodes: int) -> Tasks | None:
             concurrency=concurrency,
             threads=threads,
             copied=bool(phase.replicate),
-            is_sent_apart=nodes <= NODES_PER_COORDINATOR,
+            is_sent_apart=_is_sent_apart(lengths, nodes),
         )
     records = max(1, round(node_bytes / _RECORD_BYTES))
     cut = slice_lengths(records, longest=sizes.slice_records, record_size=_RECORD_BYTES)
     store_bytes = _memory_bytes(context) * sizing.store_share
+    lengths = tuple(length / records for length in cut)
     return Tasks(
-        lengths=tuple(length / records for length in cut),
+        lengths=lengths,
         longest=min(1.0, sizes.slice_records / records),
         concurrency=concurrency,
         threads=threads,
         slices=sizes.slices,
-        is_sent_apart=nodes <= NODES_PER_COORDINATOR,
+        is_sent_apart=_is_sent_apart(lengths, nodes),
         sent_share=(nodes - 1) / nodes,
         parcels=Parcels(
             full=sizes.parcel_bytes / node_bytes,
@@ -135,6 +139,10 @@ def phase_tasks(context: JobContext, phase: Phase, nodes: int) -> Tasks | None:
             store=store_bytes / node_bytes,
         ),
     )
+
+
+def _is_sent_apart(lengths: Sequence[float], nodes: int) -> bool:
+    return nodes <= NODES_PER_COORDINATOR and nodes * nodes * len(joined(lengths)) <= _MOST_BLOCKS
 
 
 def _even(count: float) -> tuple[float, ...]:

@@ -35,26 +35,26 @@ def job(nodes: int, data: str = "2TB", model: str = "daytona") -> JobContext:
 
 def test_slices_and_partitions_are_the_schedulers() -> None:
     """A node of 16 processors and 128 GiB, of which 0.3 is its store and 0.4 for sorting."""
-    context = job(8)
-    shuffle, reduce = (phase_tasks(context, phase, 8) for phase in context.model.phases[-2:])
+    context = job(4)
+    shuffle, reduce = (phase_tasks(context, phase, 4) for phase in context.model.phases[-2:])
     assert shuffle is not None and reduce is not None
-    rate = float(context.rates.network.at(context.layouts.type_row[:1], [8.0])[0, 0])  # type: ignore[arg-type]
+    rate = float(context.rates.network.at(context.layouts.type_row[:1], [4.0])[0, 0])  # type: ignore[arg-type]
     sizes = choose_sizes(
         data_bytes=2 * 10**12,
         record_size=100,
-        node_count=8,
+        node_count=4,
         memory_bytes=round(128 * GIB * 0.4),
         store_bytes=round(128 * GIB * 0.3),
         replicated=True,
         concurrency=Concurrency.of([16.0]),
         link_bytes_per_s=rate,
     )
-    cut = list(slice_lengths(2_500_000_000, longest=sizes.slice_records, record_size=100))
-    assert shuffle.lengths == pytest.approx([length / 2_500_000_000 for length in cut])
+    cut = list(slice_lengths(5_000_000_000, longest=sizes.slice_records, record_size=100))
+    assert shuffle.lengths == pytest.approx([length / 5_000_000_000 for length in cut])
     assert (shuffle.slices, shuffle.threads, shuffle.is_sent_apart) == (sizes.slices, 2.0, True)
     assert shuffle.parcels is not None
-    assert shuffle.parcels.full * 250_000_000_000 == pytest.approx(sizes.parcel_bytes)
-    assert len(reduce.lengths) == sizes.partitions // 8
+    assert shuffle.parcels.full * 500_000_000_000 == pytest.approx(sizes.parcel_bytes)
+    assert len(reduce.lengths) == sizes.partitions // 4
     assert reduce.copied and not reduce.slices
 
 
@@ -89,3 +89,11 @@ def test_a_part_of_the_work_is_that_of_the_last_tasks() -> None:
     assert len(half.lengths) == round(len(tasks.lengths) / 2)
     assert sum(half.lengths) == pytest.approx(1.0)
     assert tasks.times(1.01).lengths == pytest.approx(tasks.lengths)
+
+
+def test_what_would_be_too_many_blocks_is_one_flow() -> None:
+    """16 nodes of 100 tasks or more would send 25,600 blocks."""
+    context = job(16, "10TB")
+    tasks = phase_tasks(context, context.model.phases[-2], 16)
+    assert tasks is not None and len(tasks.shares) > 40
+    assert not tasks.is_sent_apart
